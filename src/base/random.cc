@@ -1,0 +1,79 @@
+#include "base/random.h"
+
+#include <sys/random.h>
+
+#include <random>
+
+#include "base/check.h"
+
+namespace keelson::base {
+namespace {
+
+class SystemRandom final : public Random {
+ public:
+  void Fill(std::span<std::uint8_t> bytes) override {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got = getrandom(bytes.data() + done, bytes.size() - done, 0);
+      if (got > 0) done += static_cast<std::size_t>(got);
+    }
+  }
+};
+
+class SeededRandom final : public Random {
+ public:
+  explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}
+  void Fill(std::span<std::uint8_t> bytes) override {
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(engine_());
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace
+
+std::uint64_t Random::Next() {
+  std::uint8_t bytes[8];
+  Fill(bytes);
+  std::uint64_t value = 0;
+  for (const auto byte : bytes) value = value << 8 | byte;
+  return value;
+}
+
+std::uint64_t Random::Below(std::uint64_t bound) {
+  KS_CHECK(bound > 0);
+  // Values at or above the largest multiple of `bound` would make small results likelier: draw again.
+  const std::uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
+  for (;;) {
+    const std::uint64_t value = Next();
+    if (value < limit) return value % bound;
+  }
+}
+
+double Random::Unit() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
+
+std::string Random::UUID() {
+  std::uint8_t bytes[16];
+  Fill(bytes);
+  bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0f) | 0x40);
+  bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3f) | 0x80);
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(36);
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kHex[bytes[i] >> 4];
+    text += kHex[bytes[i] & 15];
+  }
+  return text;
+}
+
+Random& Random::Real() {
+  static SystemRandom random;
+  return random;
+}
+
+std::unique_ptr<Random> Random::Seeded(std::uint64_t seed) { return std::make_unique<SeededRandom>(seed); }
+
+}  // namespace keelson::base

@@ -1,0 +1,115 @@
+// What a handler sees of HTTP: a Request in, a Response out.
+// A response's body is shared immutable slices, given at once or made on demand by a BodySource on the connection's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "async/awaitable.h"
+#include "base/clock.h"
+#include "base/outcome.h"
+#include "base/shared_bytes.h"
+
+namespace keelson::http {
+
+using base::SharedBytes;
+
+// Header fields in order; names compare without regard to case. Written in Go's canonical form on HTTP/1.1, lower case on HTTP/2.
+class Headers {
+ public:
+  void Add(std::string_view name, std::string_view value) { fields_.emplace_back(std::string(name), std::string(value)); }
+  void Set(std::string_view name, std::string_view value);  // replaces all
+  void Remove(std::string_view name);
+  std::string_view Get(std::string_view name) const;        // the first, "" when absent
+  bool Has(std::string_view name) const;
+  std::vector<std::string_view> Values(std::string_view name) const;
+  const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }
+  std::vector<std::pair<std::string, std::string>>& fields() { return fields_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+enum class BodyError : std::uint8_t { kTooLarge, kClientGone, kTimeout, kMalformed };
+
+// A request's body as it arrives. Thread safety: the connection's thread only.
+class BodyReader {
+ public:
+  virtual ~BodyReader() = default;
+  // The next piece; empty at the end. Flow control: what is not read is not taken from the peer beyond a window.
+  virtual Awaitable<Outcome<SharedBytes, BodyError>> Read() = 0;
+  // All of it; kTooLarge when there are more than `limit` bytes (the rest is not read).
+  Awaitable<Outcome<SharedBytes, BodyError>> ReadAll(std::size_t limit);
+};
+
+struct PeerCertificate {
+  std::vector<std::string> chain_der;  // leaf first, as the client sent it; not verified by the handshake
+};
+
+struct Request {
+  std::string method;
+  std::string target;       // as sent: path and query
+  std::string path;         // percent-decoded
+  std::string raw_query;    // after '?'
+  std::string host;         // Host or :authority
+  Headers headers;
+  int http_major = 1;
+  int http_minor = 1;
+  bool tls = true;
+  std::string remote_address;  // 127.0.0.1:41234
+  std::shared_ptr<const PeerCertificate> peer;
+  std::unique_ptr<BodyReader> body;  // never null
+  base::Clock::SteadyTime received{};
+  // Calls `callback` (any thread) once when the client goes away or resets the stream before the response has ended.
+  std::function<void(std::function<void()> callback)> on_close;
+};
+
+// Makes a response's body on demand. Pull() runs on the connection's thread; the source is destroyed there when the response has ended
+// or the client has gone, whichever is first.
+class BodySource {
+ public:
+  enum class State : std::uint8_t {
+    kMore,     // something was appended; there is more
+    kPending,  // nothing (more) now: pull again after the wake call
+    kDone,
+    kAbort,    // give up: reset the stream or close the connection without a proper end
+  };
+  virtual ~BodySource() = default;
+  // `wake` may be called from any thread, any number of times, also after the source is gone.
+  virtual void Start(std::function<void()> wake) = 0;
+  // Appends about `budget` bytes of slices (one slice more is fine, a slice is never split for it).
+  virtual State Pull(std::size_t budget, std::vector<SharedBytes>& out) = 0;
+};
+
+// A connection that has left HTTP (101 Switching Protocols, or a CONNECT-like tunnel): raw bytes both ways.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual Awaitable<Outcome<SharedBytes, BodyError>> Read() = 0;  // empty at the end
+  virtual Awaitable<Outcome<void, BodyError>> Write(SharedBytes bytes) = 0;
+  virtual void Close() = 0;  // from any thread
+};
+
+using UpgradeHandler = std::function<Awaitable<void>(std::unique_ptr<Stream>)>;
+
+struct Response {
+  int status = 200;
+  Headers headers;
+  // With bytes, Content-Length is written; a source without a Content-Length header is chunked on HTTP/1.1.
+  std::variant<SharedBytes, std::unique_ptr<BodySource>> body;
+  UpgradeHandler upgrade;  // with status 101
+  // Called once on the connection's thread when the response has ended; `complete` is false when it was cut short.
+  std::vector<std::function<void(std::uint64_t body_bytes, bool complete)>> on_end;
+};
+
+// Never throws: the server's outermost filter turns exceptions into 500.
+using Handler = std::function<Awaitable<Response>(Request)>;
+
+}  // namespace keelson::http

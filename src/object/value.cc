@@ -1,0 +1,238 @@
+#include "object/value.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "base/check.h"
+
+namespace keelson::object {
+
+struct Value::ListRep {
+  Value* items;
+  std::uint32_t size;
+  std::uint32_t capacity;
+};
+
+// Up to kLinearMax members a lookup walks them; beyond that an open-addressing table of indices keeps it constant, so that a body
+// with 100,000 keys costs no more per key than a small one.
+struct Value::MapRep {
+  static constexpr std::uint32_t kLinearMax = 24;
+
+  Member* members;
+  std::uint32_t size;
+  std::uint32_t capacity;
+  std::uint32_t* table;  // index + 1, 0 is free; nullptr while small
+  std::uint32_t table_mask;
+
+  static std::size_t Hash(std::string_view key) { return std::hash<std::string_view>()(key); }
+
+  std::int64_t IndexOf(std::string_view key) const {
+    if (table == nullptr) {
+      for (std::uint32_t i = 0; i < size; ++i) {
+        if (members[i].key == key) return i;
+      }
+      return -1;
+    }
+    for (std::uint32_t slot = Hash(key) & table_mask; table[slot] != 0; slot = (slot + 1) & table_mask) {
+      if (members[table[slot] - 1].key == key) return table[slot] - 1;
+    }
+    return -1;
+  }
+
+  void BuildTable(Arena& arena) {
+    std::uint32_t slots = 64;
+    while (slots < capacity * 2) slots *= 2;
+    table = arena.NewArray<std::uint32_t>(slots);
+    std::memset(table, 0, slots * sizeof(std::uint32_t));
+    table_mask = slots - 1;
+    for (std::uint32_t i = 0; i < size; ++i) AddToTable(i);
+  }
+
+  void AddToTable(std::uint32_t index) {
+    std::uint32_t slot = Hash(members[index].key) & table_mask;
+    while (table[slot] != 0) slot = (slot + 1) & table_mask;
+    table[slot] = index + 1;
+  }
+
+  void Add(Arena& arena, std::string_view key, Value value) {
+    if (size == capacity) {
+      const std::uint32_t next = std::max<std::uint32_t>(4, capacity * 2);
+      auto* grown = arena.NewArray<Member>(next);
+      if (size > 0) std::copy_n(members, size, grown);
+      members = grown;
+      capacity = next;
+      if (next > kLinearMax) table = nullptr;
+    }
+    members[size] = {key, value};
+    ++size;
+    if (table != nullptr) {
+      AddToTable(size - 1);
+    } else if (size > kLinearMax) {
+      BuildTable(arena);
+    }
+  }
+};
+
+Value Value::List(Arena& arena, std::size_t capacity) {
+  Value value;
+  value.kind_ = Kind::kList;
+  value.list_ = arena.New<ListRep>();
+  *value.list_ = {capacity > 0 ? arena.NewArray<Value>(capacity) : nullptr, 0, static_cast<std::uint32_t>(capacity)};
+  return value;
+}
+
+Value Value::Map(Arena& arena, std::size_t capacity) {
+  Value value;
+  value.kind_ = Kind::kMap;
+  value.map_ = arena.New<MapRep>();
+  *value.map_ = {capacity > 0 ? arena.NewArray<Member>(capacity) : nullptr, 0, static_cast<std::uint32_t>(capacity), nullptr, 0};
+  return value;
+}
+
+std::size_t Value::size() const {
+  if (is_list()) return list_->size;
+  if (is_map()) return map_->size;
+  return 0;
+}
+
+std::span<Value> Value::items() const {
+  if (!is_list()) return {};
+  return {list_->items, list_->size};
+}
+
+std::span<Member> Value::members() const {
+  if (!is_map()) return {};
+  return {map_->members, map_->size};
+}
+
+Value* Value::Find(std::string_view key) const {
+  if (!is_map()) return nullptr;
+  const std::int64_t index = map_->IndexOf(key);
+  return index < 0 ? nullptr : &map_->members[index].value;
+}
+
+Value Value::operator[](std::string_view key) const {
+  const Value* found = Find(key);
+  return found == nullptr ? Value() : *found;
+}
+
+Value Value::operator[](std::size_t index) const {
+  if (!is_list() || index >= list_->size) return {};
+  return list_->items[index];
+}
+
+void Value::Set(Arena& arena, std::string_view key, Value value) {
+  KS_CHECK(is_map());
+  if (Value* found = Find(key)) {
+    *found = value;
+    return;
+  }
+  map_->Add(arena, key, value);
+}
+
+bool Value::Erase(std::string_view key) {
+  if (!is_map()) return false;
+  const std::int64_t index = map_->IndexOf(key);
+  if (index < 0) return false;
+  std::copy(map_->members + index + 1, map_->members + map_->size, map_->members + index);
+  --map_->size;
+  if (map_->table != nullptr) {
+    std::memset(map_->table, 0, (static_cast<std::size_t>(map_->table_mask) + 1) * sizeof(std::uint32_t));
+    for (std::uint32_t i = 0; i < map_->size; ++i) map_->AddToTable(i);
+  }
+  return true;
+}
+
+Value Value::EnsureMap(Arena& arena, std::string_view key) {
+  Value* found = Find(key);
+  if (found != nullptr && found->is_map()) return *found;
+  const Value made = Map(arena);
+  Set(arena, key, made);
+  return made;
+}
+
+Value Value::EnsureList(Arena& arena, std::string_view key) {
+  Value* found = Find(key);
+  if (found != nullptr && found->is_list()) return *found;
+  const Value made = List(arena);
+  Set(arena, key, made);
+  return made;
+}
+
+void Value::Append(Arena& arena, Value item) { Insert(arena, size(), item); }
+
+void Value::Insert(Arena& arena, std::size_t at, Value item) {
+  KS_CHECK(is_list() && at <= list_->size);
+  if (list_->size == list_->capacity) {
+    const std::uint32_t next = std::max<std::uint32_t>(4, list_->capacity * 2);
+    auto* grown = arena.NewArray<Value>(next);
+    if (list_->size > 0) std::copy_n(list_->items, list_->size, grown);
+    list_->items = grown;
+    list_->capacity = next;
+  }
+  std::copy_backward(list_->items + at, list_->items + list_->size, list_->items + list_->size + 1);
+  list_->items[at] = item;
+  ++list_->size;
+}
+
+void Value::Remove(std::size_t at) {
+  KS_CHECK(is_list() && at < list_->size);
+  std::copy(list_->items + at + 1, list_->items + list_->size, list_->items + at);
+  --list_->size;
+}
+
+void Value::Clear() {
+  if (is_list()) list_->size = 0;
+  if (is_map()) {
+    map_->size = 0;
+    map_->table = nullptr;
+  }
+}
+
+Value Value::Clone(Arena& arena, bool copy_text) const {
+  switch (kind_) {
+    case Kind::kList: {
+      Value copy = List(arena, list_->size);
+      for (std::uint32_t i = 0; i < list_->size; ++i) copy.list_->items[i] = list_->items[i].Clone(arena, copy_text);
+      copy.list_->size = list_->size;
+      return copy;
+    }
+    case Kind::kMap: {
+      Value copy = Map(arena, map_->size);
+      for (const Member& member : members()) {
+        copy.map_->Add(arena, copy_text ? arena.Copy(member.key) : member.key, member.value.Clone(arena, copy_text));
+      }
+      return copy;
+    }
+    case Kind::kString:
+      return copy_text ? String(arena, as_string()) : *this;
+    case Kind::kRaw:
+      return copy_text ? Raw(arena.Copy(as_raw())) : *this;
+    default:
+      return *this;
+  }
+}
+
+bool Value::Equal(const Value& a, const Value& b) {
+  if (a.kind_ != b.kind_) return a.is_number() && b.is_number() && a.as_double() == b.as_double();
+  switch (a.kind_) {
+    case Kind::kNull: return true;
+    case Kind::kBool: return a.bool_ == b.bool_;
+    case Kind::kInt: return a.int_ == b.int_;
+    case Kind::kDouble: return a.double_ == b.double_;
+    case Kind::kString:
+    case Kind::kRaw: return a.size_ == b.size_ && (a.size_ == 0 || std::memcmp(a.text_, b.text_, a.size_) == 0);
+    case Kind::kList: return std::ranges::equal(a.items(), b.items(), Equal);
+    case Kind::kMap:
+      if (a.map_ == b.map_) return true;
+      if (a.size() != b.size()) return false;
+      return std::ranges::all_of(a.members(), [&](const Member& member) {
+        const Value* other = b.Find(member.key);
+        return other != nullptr && Equal(member.value, *other);
+      });
+  }
+  return false;
+}
+
+}  // namespace keelson::object

@@ -1,0 +1,69 @@
+#include "object/value.h"
+
+#include <gtest/gtest.h>
+
+namespace keelson::object {
+namespace {
+
+TEST(Value, ReadsChainThroughWhatIsMissing) {
+  Arena arena;
+  Value pod = Value::Map(arena);
+  pod.EnsureMap(arena, "spec").Set(arena, "nodeName", "n1");
+  EXPECT_EQ(pod["spec"]["nodeName"].as_string(), "n1");
+  EXPECT_TRUE(pod["status"]["phase"].is_null());
+  EXPECT_EQ(pod.Get("spec", "nodeName").as_string(), "n1");
+  EXPECT_TRUE(pod["spec"]["nodeName"]["x"][std::size_t{3}].is_null());
+}
+
+TEST(Value, CopiesShareAndClonesDoNot) {
+  Arena arena;
+  Value a = Value::Map(arena);
+  a.Set(arena, "list", Value::List(arena));
+  Value shared = a;
+  Value clone = a.Clone(arena);
+  a["list"].Append(arena, 1);
+  EXPECT_EQ(shared["list"].size(), 1u);
+  EXPECT_EQ(clone["list"].size(), 0u);
+}
+
+TEST(Value, LargeMapsStayIndexed) {
+  Arena arena;
+  Value map = Value::Map(arena);
+  for (int i = 0; i < 100000; ++i) map.Set(arena, arena.Copy("key-" + std::to_string(i)), i);
+  EXPECT_EQ(map.size(), 100000u);
+  for (int i = 0; i < 100000; i += 777) EXPECT_EQ(map["key-" + std::to_string(i)].as_int(), i);
+  EXPECT_FALSE(map.Has("key-100000"));
+  map.Set(arena, "key-5", -5);
+  EXPECT_EQ(map.size(), 100000u);
+  EXPECT_TRUE(map.Erase("key-0"));
+  EXPECT_FALSE(map.Has("key-0"));
+  EXPECT_EQ(map["key-99999"].as_int(), 99999);
+  EXPECT_EQ(map.members()[0].key, "key-1");
+}
+
+TEST(Value, EqualityIgnoresOrderOfMembers) {
+  Arena arena;
+  Value a = Value::Map(arena);
+  a.Set(arena, "x", 1);
+  a.Set(arena, "y", "t");
+  Value b = Value::Map(arena);
+  b.Set(arena, "y", "t");
+  b.Set(arena, "x", 1.0);
+  EXPECT_EQ(a, b);
+  b.Set(arena, "x", Value());
+  EXPECT_FALSE(a == b);
+}
+
+TEST(Value, ListsInsertAndRemove) {
+  Arena arena;
+  Value list = Value::List(arena);
+  for (int i = 0; i < 10; ++i) list.Append(arena, i);
+  list.Insert(arena, 0, -1);
+  list.Remove(5);
+  EXPECT_EQ(list.size(), 10u);
+  EXPECT_EQ(list[std::size_t{0}].as_int(), -1);
+  EXPECT_EQ(list[std::size_t{5}].as_int(), 5);
+}
+
+}  // namespace
+}  // namespace keelson::object

@@ -1,0 +1,122 @@
+// The shape of kinds as data. Built-in kinds come from tables that the build makes of api/*.kapi (constant, no start-up work);
+// custom resources build the same structures at run time. Everything here is immutable once made and lives as long as its user.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace keelson::schema {
+
+enum class Kind : std::uint8_t {
+  kString, kBool, kInt32, kInt64, kDouble,
+  kBytes,        // base64 text in JSON
+  kTime,         // RFC 3339, seconds
+  kMicroTime,    // RFC 3339, microseconds
+  kDuration,     // metav1.Duration: Go text in JSON
+  kQuantity,
+  kIntOrString,
+  kRaw,          // runtime.RawExtension: any JSON object, kept as text
+  kFieldsV1,     // managedFields' set, kept as text
+  kJSON,         // apiextensions JSON: any JSON value, kept as text
+  kStruct, kList, kMap,
+};
+
+enum class ListTopology : std::uint8_t { kAtomic, kSet, kMap };
+enum class MapTopology : std::uint8_t { kGranular, kAtomic };
+enum class PatchStrategy : std::uint8_t { kNone, kMerge, kReplace, kRetainKeys, kMergeRetainKeys };
+
+struct Struct;
+
+// What a field, an item or a map's value is. Shared by all fields of the same shape.
+struct Type {
+  Kind kind;
+  const Type* element = nullptr;      // of a list or map
+  const Struct* structure = nullptr;  // of a struct
+};
+
+struct Field {
+  std::string_view name;            // JSON name; "" for an inlined struct
+  std::uint32_t number = 0;         // protobuf field number; 0: not in protobuf
+  const Type* type = nullptr;
+  bool pointer : 1 = false;         // optional: absent and zero differ, protobuf omits when absent
+  bool inlined : 1 = false;         // JSON members stand in the parent (protobuf: a nested message, or nothing with number 0)
+  bool always : 1 = false;          // JSON writes it even when empty (no omitempty); null where it is a nil pointer, list or map
+  bool omit_zero : 1 = false;       // JSON leaves out an all-zero struct
+  bool required : 1 = false;        // as OpenAPI says
+  MapTopology map_topology = MapTopology::kGranular;
+  ListTopology list_topology = ListTopology::kAtomic;
+  bool has_list_topology = false;   // written in the table (else patch= decides for server-side apply)
+  PatchStrategy patch_strategy = PatchStrategy::kNone;
+  std::string_view patch_merge_key;
+  std::span<const std::string_view> list_keys;  // of ListTopology::kMap
+  std::span<const std::string_view> enum_values;
+  std::string_view default_text;    // JSON text of the default ("\"TCP\"", "1"); "" for none
+  std::string_view description;
+};
+
+struct Struct {
+  std::string_view name;        // ObjectMeta
+  std::string_view package;     // meta/v1
+  std::string_view proto_package;
+  std::span<const Field> fields;                   // in JSON order, inlined structs as one field
+  std::span<const Field* const> json_fields;       // in JSON order with inlined structs opened up: what a Value's members can be
+  std::span<const Field* const> proto_fields;      // by ascending number; inlined structs with a number appear as themselves
+  std::span<const std::uint16_t> name_index;       // json_fields' positions sorted by name, for FindField
+  MapTopology map_topology = MapTopology::kGranular;
+  std::string_view union_discriminator;            // "" with union members: a union without discriminator
+  std::span<const std::string_view> union_members;
+  std::string_view description;
+
+  const Field* FindField(std::string_view json_name) const;  // nullptr when there is none
+};
+
+struct Column {
+  std::string_view name;
+  std::string_view type;    // string, integer, date, ...
+  std::string_view format;  // "name" or ""
+  std::int32_t priority;    // 1: wide
+};
+
+struct Subresource {
+  std::string_view name;
+  std::string_view kind_group;    // of the kind it speaks
+  std::string_view kind_version;
+  std::string_view kind;
+  std::span<const std::string_view> verbs;
+};
+
+struct Resource {
+  std::string_view group;
+  std::string_view version;
+  std::string_view plural;
+  std::string_view singular;
+  std::string_view kind;
+  bool namespaced;
+  std::span<const std::string_view> short_names;
+  std::span<const std::string_view> categories;
+  std::span<const std::string_view> verbs;
+  std::span<const Subresource> subresources;
+  std::span<const Column> columns;
+  const Struct* type;
+};
+
+// One .kapi file: a package of types, the group version it serves ("" group for core), and its resources.
+struct Package {
+  std::string_view name;           // core/v1
+  std::string_view group;
+  std::string_view version;
+  bool serves;                     // has a `serves` line: its kinds have a group version
+  std::span<const Struct> types;
+  std::span<const Resource> resources;
+};
+
+// All built-in packages, in a fixed order.
+std::span<const Package* const> Packages();
+// The type of a kind (also those that are no resources: Status, DeleteOptions, lists, reviews); nullptr when unknown.
+const Struct* FindKind(std::string_view group, std::string_view version, std::string_view kind);
+const Struct* FindType(std::string_view package, std::string_view name);
+const Package* FindPackage(std::string_view group, std::string_view version);
+const Resource* FindResource(std::string_view group, std::string_view version, std::string_view plural);
+
+}  // namespace keelson::schema

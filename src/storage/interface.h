@@ -1,0 +1,119 @@
+// The storage interface (upstream's storage.Interface): objects of one resource by key, with resourceVersions.
+// Two implementations: Store over kv (storage/store.h), and Cacher over another Interface (cacher/cacher.h).
+// Keys are relative to the etcd prefix and begin with the resource prefix: /pods/default/web; a list's key is /pods or /pods/default.
+// Thread safety: all members from any thread; coroutines resume on the caller's executor.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/awaitable.h"
+#include "base/arena.h"
+#include "base/outcome.h"
+#include "meta/selector.h"
+#include "meta/status.h"
+#include "object/value.h"
+#include "storage/error.h"
+#include "storage/object.h"
+
+namespace keelson::storage {
+
+template <class T>
+using Result = Outcome<T, Error>;
+
+struct Preconditions {
+  std::optional<std::string> uid;
+  std::optional<std::string> resource_version;
+};
+
+struct GetOptions {
+  std::string resource_version;  // not older than
+};
+
+// What of a list or watch is wanted (upstream's SelectionPredicate).
+struct SelectionPredicate {
+  std::shared_ptr<const meta::LabelSelector> label;  // null: everything
+  std::shared_ptr<const meta::FieldSelector> field;  // null: everything
+  std::int64_t limit = 0;
+  std::string continue_token;
+  bool allow_watch_bookmarks = false;
+  bool Matches(const Object& object) const;
+  bool MatchesEverything() const { return (!label || label->Empty()) && (!field || field->Empty()); }
+};
+
+struct ListOptions {
+  std::string resource_version;
+  std::string resource_version_match;  // "", Exact, NotOlderThan
+  SelectionPredicate predicate;
+  bool recursive = true;               // false: the key is one object
+  std::optional<bool> send_initial_events;
+  // What narrows a watch: the request's namespace and name, "" for all.
+  std::string scope_namespace;
+  std::string scope_name;
+};
+
+struct ObjectList {
+  std::vector<ObjectPtr> items;  // by key; shared, never copied
+  std::uint64_t resource_version = 0;
+  std::string continue_token;
+  std::optional<std::int64_t> remaining_item_count;
+};
+
+struct WatchEvent {
+  enum class Type : std::uint8_t { kAdded, kModified, kDeleted, kBookmark, kError };
+  Type type = Type::kAdded;
+  ObjectPtr object;                      // null for kBookmark and kError
+  std::uint64_t resource_version = 0;    // of kBookmark
+  bool initial_events_end = false;       // of kBookmark
+  std::optional<meta::Status> error;     // of kError: the stream ends after it
+};
+
+// A watch: a cursor, polled on the connection's thread. No queue of its own.
+class WatchStream {
+ public:
+  enum class Poll : std::uint8_t { kEvent, kPending, kEnd };
+  virtual ~WatchStream() = default;
+  // `wake` is called (any thread) after kPending once there may be something; also after the stream is gone.
+  virtual void Start(std::function<void()> wake) = 0;
+  virtual Poll Next(WatchEvent& event) = 0;
+};
+
+// Decides about a deletion with the object that would be deleted. A Status stops it.
+using ValidateDeletion = std::function<Awaitable<meta::Result<void>>(const ObjectPtr& existing)>;
+
+struct Updated {
+  Value object;                       // in the caller's arena
+  std::optional<std::uint64_t> ttl_seconds;
+};
+// Makes the new object of the existing one (null when there is none). May be called several times. A Status stops the update.
+using UpdateFunc = std::function<Awaitable<meta::Result<Updated>>(const ObjectPtr& existing)>;
+
+struct Stats {
+  std::int64_t object_count = 0;
+  std::int64_t estimated_average_size = 0;
+};
+
+class Interface {
+ public:
+  virtual ~Interface() = default;
+
+  // kKeyExists when there is one. The result is what was stored. `object` must have no resourceVersion.
+  virtual Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) = 0;
+  // The deleted object, with the deletion's revision as its resourceVersion.
+  virtual Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate) = 0;
+  virtual Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) = 0;
+  virtual Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) = 0;
+  // Reads, calls `update`, writes if nobody else wrote meanwhile, else again. Bytes that did not change are not written.
+  virtual Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions,
+                                                        UpdateFunc update) = 0;
+  virtual Awaitable<Result<std::unique_ptr<WatchStream>>> Watch(std::string key, ListOptions options) = 0;
+  virtual Awaitable<Result<Stats>> GetStats() = 0;
+  virtual Awaitable<Result<std::uint64_t>> GetCurrentResourceVersion() = 0;
+  virtual bool Ready() const = 0;
+};
+
+}  // namespace keelson::storage
