@@ -20,6 +20,7 @@ enum class Kind : std::uint8_t {
   kFieldsV1,     // managedFields' set, kept as text
   kJSON,         // apiextensions JSON: any JSON value, kept as text
   kStruct, kList, kMap,
+  kEither,       // written as one of its structure's (nameless) fields: JSONSchemaPropsOrBool, ...OrArray, ...OrStringArray
 };
 
 enum class ListTopology : std::uint8_t { kAtomic, kSet, kMap };
@@ -32,13 +33,15 @@ struct Struct;
 struct Type {
   Kind kind;
   const Type* element = nullptr;      // of a list or map
-  const Struct* structure = nullptr;  // of a struct
+  const Struct* structure = nullptr;  // of a struct or an either
+  bool wrapped = false;               // a list that protobuf puts into a message of its own, as its field 1 (ExtraValue, Verbs)
 };
 
 struct Field {
   std::string_view name;            // JSON name; "" for an inlined struct
-  std::uint32_t number = 0;         // protobuf field number; 0: not in protobuf
+  const char* quoted = nullptr;     // "name": as JSON writes it, name.size() + 3 bytes long; nullptr where made at run time
   const Type* type = nullptr;
+  std::uint32_t number = 0;         // protobuf field number; 0: not in protobuf
   bool pointer : 1 = false;         // optional: absent and zero differ, protobuf omits when absent
   bool inlined : 1 = false;         // JSON members stand in the parent (protobuf: a nested message, or nothing with number 0)
   bool always : 1 = false;          // JSON writes it even when empty (no omitempty); null where it is a nil pointer, list or map
@@ -62,13 +65,19 @@ struct Struct {
   std::span<const Field> fields;                   // in JSON order, inlined structs as one field
   std::span<const Field* const> json_fields;       // in JSON order with inlined structs opened up: what a Value's members can be
   std::span<const Field* const> proto_fields;      // by ascending number; inlined structs with a number appear as themselves
+  std::span<const std::uint16_t> proto_positions;  // proto_fields' positions in json_fields; kNoPosition for inlined structs
   std::span<const std::uint16_t> name_index;       // json_fields' positions sorted by name, for FindField
   MapTopology map_topology = MapTopology::kGranular;
   std::string_view union_discriminator;            // "" with union members: a union without discriminator
   std::span<const std::string_view> union_members;
   std::string_view description;
 
+  static constexpr std::uint16_t kNoPosition = 0xffff;
   const Field* FindField(std::string_view json_name) const;  // nullptr when there is none
+  // The position in json_fields or proto_fields, or kNoPosition.
+  std::uint16_t FindPosition(std::string_view json_name) const;
+  std::uint16_t FindProtoPosition(std::uint32_t number) const;
+  bool HasProto() const { return !proto_fields.empty() || fields.empty(); }  // component configuration kinds have none
 };
 
 struct Column {
@@ -107,13 +116,14 @@ struct Package {
   std::string_view group;
   std::string_view version;
   bool serves;                     // has a `serves` line: its kinds have a group version
-  std::span<const Struct> types;
+  std::span<const Struct> types;   // sorted by name
   std::span<const Resource> resources;
 };
 
 // All built-in packages, in a fixed order.
 std::span<const Package* const> Packages();
 // The type of a kind (also those that are no resources: Status, DeleteOptions, lists, reviews); nullptr when unknown.
+// Status and the option kinds of meta/v1 are in every served version; Table and PartialObjectMetadata in meta.k8s.io.
 const Struct* FindKind(std::string_view group, std::string_view version, std::string_view kind);
 const Struct* FindType(std::string_view package, std::string_view name);
 const Package* FindPackage(std::string_view group, std::string_view version);

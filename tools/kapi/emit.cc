@@ -1,0 +1,298 @@
+// The generated code: arrays of constants that the compiler lays down as they stand. Nothing is computed at start-up, and because
+// every array has a fixed name and size, a package's file needs nothing of the others but declarations.
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "model.h"
+
+namespace kapi {
+namespace {
+
+std::string Identifier(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+  return out;
+}
+
+std::string Quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string View(std::string_view text) { return "{" + Quoted(text) + ", " + std::to_string(text.size()) + "}"; }
+
+bool WriteIfChanged(const std::string& path, const std::string& text) {
+  std::ifstream in(path, std::ios::binary);
+  if (in) {
+    std::ostringstream old;
+    old << in.rdbuf();
+    if (old.str() == text) return true;
+  }
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  return static_cast<bool>(out.flush());
+}
+
+const char* KindName(const std::string& scalar) {
+  static const std::map<std::string, const char*> kNames = {
+      {"string", "kString"}, {"bool", "kBool"}, {"int32", "kInt32"}, {"int64", "kInt64"}, {"double", "kDouble"}, {"bytes", "kBytes"},
+      {"time", "kTime"}, {"microtime", "kMicroTime"}, {"duration", "kDuration"}, {"quantity", "kQuantity"},
+      {"int-or-string", "kIntOrString"}, {"raw", "kRaw"}, {"fieldsv1", "kFieldsV1"}, {"json", "kJSON"}};
+  return kNames.at(scalar);
+}
+
+std::string DefaultText(const FieldDef& field) {
+  if (!field.has_default) return "";
+  if (field.type.shape == TypeRef::Shape::kScalar && field.type.name == "string") return "\"" + field.default_value + "\"";
+  return field.default_value;
+}
+
+// One JSON member of a type: the field, and where its array is.
+struct JSONField {
+  const FieldDef* field;
+  std::string reference;  // &core_v1_Pod_fields[1]
+};
+
+class PackageEmitter {
+ public:
+  PackageEmitter(const Model& model, const PackageDef& package) : model_(model), package_(package) {}
+
+  std::string Run() {
+    const std::string id = Identifier(package_.name);
+    for (const TypeDef& type : package_.types) EmitType(type);
+    EmitStructs(id);
+    EmitResources();
+    std::string out = "// Made by tools/kapi from " + package_.file + ": edit that file.\n#include \"schema/schema.h\"\n\n";
+    out += "namespace keelson::schema::tables {\n\nusing std::string_view;\n\n";
+    for (const std::string& declaration : declarations_) out += declaration + "\n";
+    out += "\n";
+    // A type names its element by address, so the array must be complete before anything refers to it.
+    out += "static constinit const Type " + id + "_shapes[" + std::to_string(std::max<std::size_t>(1, shapes_.size())) + "] = {\n";
+    for (const std::string& shape : shapes_) out += "    " + shape + ",\n";
+    out += "};\n\n" + body_;
+    out += "extern constinit const Package " + id + "_package = {\n    .name = " + View(package_.name) + ", .group = " + View(package_.group) +
+           ", .version = " + View(package_.version) + ", .serves = " + (package_.serves ? "true" : "false") + ",\n    .types = " +
+           (package_.types.empty() ? "{}" : id + "_types") + ", .resources = " + (package_.resources.empty() ? "{}" : id + "_resources") +
+           "};\n\n}  // namespace keelson::schema::tables\n";
+    return out;
+  }
+
+ private:
+  std::string StructReference(const TypeRef& type) {
+    const PackageDef* package = model_.Find(type.package);
+    const std::string id = Identifier(package->name);
+    declarations_.insert("extern const Struct " + id + "_types[" + std::to_string(package->types.size()) + "];");
+    return "&" + id + "_types[" + std::to_string(package->TypeIndex(type.name)) + "]";
+  }
+
+  // The index of the shape, adding it when new.
+  std::size_t Shape(const TypeRef& type) {
+    const std::string id = Identifier(package_.name);
+    std::string text;
+    switch (type.shape) {
+      case TypeRef::Shape::kScalar:
+        text = std::string("{Kind::") + KindName(type.name) + "}";
+        break;
+      case TypeRef::Shape::kNamed: {
+        const PackageDef* package = model_.Find(type.package);
+        const bool either = package->types[package->TypeIndex(type.name)].alternatives();
+        text = std::string("{Kind::") + (either ? "kEither" : "kStruct") + ", nullptr, " + StructReference(type) + "}";
+        break;
+      }
+      case TypeRef::Shape::kList:
+      case TypeRef::Shape::kMap:
+        text = std::string("{Kind::") + (type.shape == TypeRef::Shape::kList ? "kList" : "kMap") + ", &" + id + "_shapes[" +
+               std::to_string(Shape(type.element[0])) + "], nullptr, " + (type.wrapped ? "true" : "false") + "}";
+        break;
+    }
+    const auto found = std::ranges::find(shapes_, text);
+    if (found != shapes_.end()) return static_cast<std::size_t>(found - shapes_.begin());
+    shapes_.push_back(text);
+    return shapes_.size() - 1;
+  }
+
+  std::string Strings(const std::string& name, const std::vector<std::string>& values) {
+    if (values.empty()) return "{}";
+    body_ += "static constinit const string_view " + name + "[] = {";
+    for (const std::string& value : values) body_ += View(value) + ", ";
+    body_ += "};\n";
+    return name;
+  }
+
+  void CollectJSON(const PackageDef& package, const TypeDef& type, std::vector<JSONField>& out) {
+    const std::string array = Identifier(package.name) + "_" + type.name + "_fields";
+    for (std::size_t i = 0; i < type.fields.size(); ++i) {
+      const FieldDef& field = type.fields[i];
+      if (field.inlined) {
+        const PackageDef* inner = model_.Find(field.type.package);
+        const TypeDef& inner_type = inner->types[inner->TypeIndex(field.type.name)];
+        CollectJSON(*inner, inner_type, out);
+        continue;
+      }
+      declarations_.insert("extern const Field " + array + "[" + std::to_string(type.fields.size()) + "];");
+      out.push_back({&field, "&" + array + "[" + std::to_string(i) + "]"});
+    }
+  }
+
+  void EmitType(const TypeDef& type) {
+    const std::string id = Identifier(package_.name) + "_" + type.name;
+    if (type.fields.empty()) return;
+    std::string fields;
+    for (std::size_t i = 0; i < type.fields.size(); ++i) fields += "    " + FieldText(type.fields[i], id + "_" + std::to_string(i)) + ",\n";
+    body_ += "extern constinit const Field " + id + "_fields[" + std::to_string(type.fields.size()) + "] = {\n" + fields + "};\n";
+    EmitOrders(type, id);
+  }
+
+  std::string FieldText(const FieldDef& field, const std::string& id) {
+    std::string text = "{";
+    if (!field.name.empty()) {
+      text += ".name = " + View(field.name) + ", .quoted = " + Quoted("\"" + field.name + "\":") + ", ";
+    }
+    text += ".type = &" + Identifier(package_.name) + "_shapes[" + std::to_string(Shape(field.type)) + "]";
+    if (field.number != 0) text += ", .number = " + std::to_string(field.number);
+    if (field.pointer) text += ", .pointer = true";
+    if (field.inlined) text += ", .inlined = true";
+    if (field.always) text += ", .always = true";
+    if (field.omit_zero) text += ", .omit_zero = true";
+    if (field.required) text += ", .required = true";
+    if (field.map == "atomic") text += ", .map_topology = MapTopology::kAtomic";
+    if (field.list == "set") text += ", .list_topology = ListTopology::kSet";
+    if (field.list == "map") text += ", .list_topology = ListTopology::kMap";
+    if (!field.list.empty()) text += ", .has_list_topology = true";
+    static const std::map<std::string, const char*> kPatch = {
+        {"merge", "kMerge"}, {"replace", "kReplace"}, {"retainKeys", "kRetainKeys"}, {"merge,retainKeys", "kMergeRetainKeys"}};
+    if (!field.patch.empty()) text += std::string(", .patch_strategy = PatchStrategy::") + kPatch.at(field.patch);
+    if (!field.key.empty()) text += ", .patch_merge_key = " + View(field.key);
+    if (!field.list_keys.empty()) text += ", .list_keys = " + Strings(id + "_keys", field.list_keys);
+    if (!field.enum_values.empty()) text += ", .enum_values = " + Strings(id + "_enum", field.enum_values);
+    if (field.has_default) text += ", .default_text = " + View(DefaultText(field));
+    return text + "}";
+  }
+
+  void EmitOrders(const TypeDef& type, const std::string& id) {
+    std::vector<JSONField> json;
+    CollectJSON(package_, type, json);
+    if (!json.empty()) {
+      body_ += "static constinit const Field* const " + id + "_json[] = {";
+      for (const JSONField& field : json) body_ += field.reference + ", ";
+      body_ += "};\n";
+      std::vector<std::size_t> order(json.size());
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::ranges::sort(order, {}, [&](std::size_t i) { return json[i].field->name; });
+      body_ += "static constinit const std::uint16_t " + id + "_names[] = {";
+      for (const std::size_t i : order) body_ += std::to_string(i) + ", ";
+      body_ += "};\n";
+    }
+    std::vector<std::size_t> proto;
+    for (std::size_t i = 0; i < type.fields.size(); ++i) {
+      if (type.fields[i].number != 0) proto.push_back(i);
+    }
+    std::ranges::sort(proto, {}, [&](std::size_t i) { return type.fields[i].number; });
+    if (proto.empty()) return;
+    std::string positions;
+    body_ += "static constinit const Field* const " + id + "_proto[] = {";
+    for (const std::size_t i : proto) {
+      body_ += "&" + id + "_fields[" + std::to_string(i) + "], ";
+      const auto found = std::ranges::find(json, &type.fields[i], &JSONField::field);
+      positions += found == json.end() ? "Struct::kNoPosition, " : std::to_string(found - json.begin()) + ", ";
+    }
+    body_ += "};\nstatic constinit const std::uint16_t " + id + "_positions[] = {" + positions + "};\n";
+  }
+
+  bool HasJSON(const TypeDef& type) {
+    std::vector<JSONField> json;
+    CollectJSON(package_, type, json);
+    return !json.empty();
+  }
+
+  void EmitStructs(const std::string& id) {
+    if (package_.types.empty()) return;
+    for (const TypeDef& type : package_.types) Strings(id + "_" + type.name + "_members", type.members);
+    body_ += "\nextern constinit const Struct " + id + "_types[" + std::to_string(package_.types.size()) + "] = {\n";
+    for (const TypeDef& type : package_.types) {
+      const std::string name = id + "_" + type.name;
+      body_ += "    {.name = " + View(type.name) + ", .package = " + View(package_.name) + ", .proto_package = " + View(package_.proto);
+      if (!type.fields.empty()) body_ += ", .fields = " + name + "_fields";
+      if (HasJSON(type)) body_ += ", .json_fields = " + name + "_json";
+      if (std::ranges::any_of(type.fields, [](const FieldDef& field) { return field.number != 0; })) {
+        body_ += ", .proto_fields = " + name + "_proto, .proto_positions = " + name + "_positions";
+      }
+      if (HasJSON(type)) body_ += ", .name_index = " + name + "_names";
+      if (type.atomic) body_ += ", .map_topology = MapTopology::kAtomic";
+      if (type.is_union) body_ += ", .union_discriminator = " + View(type.discriminator) + ", .union_members = " + name + "_members";
+      body_ += "},\n";
+    }
+    body_ += "};\n\n";
+  }
+
+  void EmitResources() {
+    if (package_.resources.empty()) return;
+    const std::string id = Identifier(package_.name);
+    std::string out;
+    for (const ResourceDef& resource : package_.resources) {
+      const std::string name = id + "_r_" + resource.plural;
+      std::string subs = "{}";
+      if (!resource.subresources.empty()) {
+        std::string text;
+        for (const SubresourceDef& sub : resource.subresources) {
+          text += "    {" + View(sub.name) + ", " + View(sub.kind_group) + ", " + View(sub.kind_version) + ", " + View(sub.kind) + ", " +
+                  Strings(name + "_" + Identifier(sub.name) + "_verbs", sub.verbs) + "},\n";
+        }
+        body_ += "static constinit const Subresource " + name + "_subs[] = {\n" + text + "};\n";
+        subs = name + "_subs";
+      }
+      std::string columns = "{}";
+      if (!resource.columns.empty()) {
+        body_ += "static constinit const Column " + name + "_columns[] = {\n";
+        for (const ColumnDef& column : resource.columns) {
+          body_ += "    {" + View(column.name) + ", " + View(column.type) + ", " + View(column.format) + ", " +
+                   std::to_string(column.priority) + "},\n";
+        }
+        body_ += "};\n";
+        columns = name + "_columns";
+      }
+      const std::string shorts = Strings(name + "_short", resource.short_names);
+      const std::string categories = Strings(name + "_categories", resource.categories);
+      const std::string verbs = Strings(name + "_verbs", resource.verbs);
+      out += "    {.group = " + View(package_.group) + ", .version = " + View(package_.version) + ", .plural = " + View(resource.plural) +
+             ", .singular = " + View(resource.singular) + ", .kind = " + View(resource.kind) +
+             ", .namespaced = " + (resource.namespaced ? "true" : "false") + ",\n     .short_names = " + shorts + ", .categories = " +
+             categories + ", .verbs = " + verbs + ", .subresources = " + subs + ", .columns = " + columns + ", .type = &" + id + "_types[" +
+             std::to_string(package_.TypeIndex(resource.kind)) + "]},\n";
+    }
+    body_ += "\nstatic constinit const Resource " + id + "_resources[] = {\n" + out + "};\n\n";
+  }
+
+  const Model& model_;
+  const PackageDef& package_;
+  std::set<std::string> declarations_;
+  std::vector<std::string> shapes_;
+  std::string body_;
+};
+
+}  // namespace
+
+bool Emit(const Model& model, const std::string& directory) {
+  std::string declarations, list;
+  for (const PackageDef& package : model.packages) {
+    const std::string id = Identifier(package.name);
+    if (!WriteIfChanged(directory + "/" + id + ".cc", PackageEmitter(model, package).Run())) {
+      Report({directory + "/" + id + ".cc", 0}, "cannot be written");
+      return false;
+    }
+    declarations += "extern const Package " + id + "_package;\n";
+    list += "    &tables::" + id + "_package,\n";
+  }
+  return WriteIfChanged(directory + "/packages.cc",
+                        "// Made by tools/kapi: all packages.\n#include \"schema/schema.h\"\n\nnamespace keelson::schema {\nnamespace tables {\n" +
+                            declarations + "}  // namespace tables\n\nstatic constinit const Package* const kPackages[] = {\n" + list +
+                            "};\n\nstd::span<const Package* const> Packages() { return kPackages; }\n\n}  // namespace keelson::schema\n");
+}
+
+}  // namespace kapi

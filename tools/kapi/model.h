@@ -1,0 +1,124 @@
+// What a set of .kapi files says, before it becomes tables. Plain data, filled by Parse and read by Emit.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kapi {
+
+struct Place {
+  std::string file;
+  int line = 0;
+};
+
+// A type as written: [][]string is list of list of string, map<T> a map from string to T.
+struct TypeRef {
+  enum class Shape { kScalar, kNamed, kList, kMap };
+  Shape shape = Shape::kScalar;
+  std::string name;                // scalar's word, or the type's name
+  std::string package;             // of a named type, resolved
+  std::vector<TypeRef> element;    // one, for lists and maps
+  bool wrapped = false;            // protobuf: a message with the items in field 1
+};
+
+struct FieldDef {
+  Place place;
+  std::string name;
+  std::uint32_t number = 0;
+  bool pointer = false;
+  bool inlined = false;
+  bool always = false;
+  bool omit_zero = false;
+  bool required = false;
+  bool wrapped = false;
+  TypeRef type;
+  std::string list;                // atomic, set, map
+  std::vector<std::string> list_keys;
+  std::string map;                 // atomic, granular
+  std::string patch;
+  std::string key;
+  std::vector<std::string> enum_values;
+  bool has_default = false;
+  std::string default_value;
+};
+
+struct TypeDef {
+  Place place;
+  std::string name;
+  bool atomic = false;
+  bool is_union = false;           // union(...): a struct of which one member is set
+  std::string discriminator;
+  std::vector<std::string> members;
+  std::vector<FieldDef> fields;
+
+  // A type whose fields have no JSON names is written as one of them: bool or schema, schema or array.
+  bool alternatives() const { return !fields.empty() && fields[0].name.empty() && !fields[0].inlined; }
+};
+
+struct SubresourceDef {
+  std::string name, kind_group, kind_version, kind;
+  std::vector<std::string> verbs;
+};
+
+struct ColumnDef {
+  std::string name, type, format;
+  int priority = 0;
+};
+
+struct ResourceDef {
+  Place place;
+  std::string plural, kind, singular;
+  bool namespaced = false;
+  std::vector<std::string> short_names, categories, verbs;
+  std::vector<SubresourceDef> subresources;
+  std::vector<ColumnDef> columns;
+};
+
+struct PackageDef {
+  std::string file;      // relative to the root, for the generated file's header
+  std::string name, proto, group, version;
+  bool serves = false;
+  std::vector<TypeDef> types;  // sorted by name
+  std::vector<ResourceDef> resources;
+
+  int TypeIndex(std::string_view type) const;  // -1 when there is none
+};
+
+struct Model {
+  std::vector<PackageDef> packages;  // sorted by name
+  const PackageDef* Find(std::string_view name) const;
+};
+
+// Errors go to stderr as file:line: text. False when there was one.
+class Parser {
+ public:
+  bool ParseFile(const std::string& path, const std::string& shown, Model& model);
+
+ private:
+  void ParseLine(const std::string& line, PackageDef& package);
+  void ParseHeader(const std::vector<std::string>& words, PackageDef& package);
+  void ParseResource(const std::vector<std::string>& words, PackageDef& package);
+  void ParseResourceLine(const std::vector<std::string>& words, PackageDef& package);
+  void ParseType(const std::vector<std::string>& words, PackageDef& package);
+  void ParseField(const std::vector<std::string>& words, PackageDef& package);
+  void ParseAttribute(const std::string& word, FieldDef& field);
+  TypeRef ParseTypeRef(std::string_view text);
+  std::vector<std::string> Words(const std::string& line);
+  void Error(const std::string& text);
+
+  Place place_;
+  enum class Section { kNone, kResource, kType } section_ = Section::kNone;
+  bool failed_ = false;
+};
+
+// Resolves names across packages and checks what a single line cannot: unknown types, numbers and names used twice.
+bool Resolve(Model& model);
+// One .cc per package and one index, written only where the text changed.
+bool Emit(const Model& model, const std::string& directory);
+
+void Report(const Place& place, const std::string& text);
+
+}  // namespace kapi
