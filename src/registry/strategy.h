@@ -35,6 +35,7 @@ struct Call {
   std::string_view request_group;
   std::string_view request_version;
   bool (*feature_enabled)(std::string_view gate);
+  bool allow_privileged = false;        // --allow-privileged
 };
 
 // metadata.generation.
@@ -59,9 +60,18 @@ struct SelectableField {
 // An endpoint of the kind: the main one, status, or another subresource that reads and writes the same object.
 struct UpdateRules {
   Prepare prepare_for_update = nullptr;  // beyond what Strategy's data already does
-  Validate validate_update = nullptr;    // nullptr: metadata rules only
+  // All of the kind's own update rules, ValidateObjectMetaUpdate included where upstream has it (nearly everywhere): the Store has
+  // already run the common metadata rules, so a metadata error stands in the list twice, as upstream. nullptr: nothing beyond those.
+  Validate validate_update = nullptr;
   Warn warnings_on_update = nullptr;
   std::span<const std::string_view> reset_fields;  // dotted paths that apply must not own here
+  std::span<const std::string_view> only_fields;   // when not empty: the only paths that apply may own here; "*" is any list item
+};
+
+// A subresource besides status that writes the same object: finalize, ephemeralcontainers, resize, approval.
+struct Subresource {
+  std::string_view name;
+  UpdateRules rules;
 };
 
 struct Strategy {
@@ -87,6 +97,7 @@ struct Strategy {
   Prepare canonicalize = nullptr;       // after validation, on create and update
   UpdateRules update;                   // the main endpoint
   UpdateRules status;                   // the status endpoint
+  std::span<const Subresource> subresources;
   std::span<const SelectableField> selectable_fields;
   bool selects_namespace = true;        // metadata.namespace is a supported field
   // A row of kubectl get: the cells after nothing has been written yet; nullptr: Name and Created At.
