@@ -14,8 +14,8 @@
 
 namespace keelson::meta {
 
-using LabelsView = std::span<const std::pair<std::string, std::string>>;        // sorted by key
-using FieldsView = std::span<const std::pair<std::string_view, std::string>>;   // selectable field and its value
+using LabelsView = std::span<const std::pair<std::string_view, std::string_view>>;  // sorted by key
+using FieldsView = std::span<const std::pair<std::string_view, std::string_view>>;  // selectable field and its value
 
 class LabelSelector {
  public:

@@ -13,6 +13,7 @@
 
 #include "async/awaitable.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "meta/selector.h"
 #include "meta/status.h"
@@ -54,6 +55,8 @@ struct ListOptions {
   // What narrows a watch: the request's namespace and name, "" for all.
   std::string scope_namespace;
   std::string scope_name;
+  // When the request's time is up: a watch that allows bookmarks gets one two seconds before.
+  std::optional<base::Clock::SteadyTime> deadline;
 };
 
 struct ObjectList {
@@ -78,7 +81,9 @@ class WatchStream {
   enum class Poll : std::uint8_t { kEvent, kPending, kEnd };
   virtual ~WatchStream() = default;
   // `wake` is called (any thread) after kPending once there may be something; also after the stream is gone.
+  // Called once, before Next().
   virtual void Start(std::function<void()> wake) = 0;
+  // One caller at a time.
   virtual Poll Next(WatchEvent& event) = 0;
 };
 
@@ -104,12 +109,15 @@ class Interface {
   // kKeyExists when there is one. The result is what was stored. `object` must have no resourceVersion.
   virtual Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) = 0;
   // The deleted object, with the deletion's revision as its resourceVersion.
-  virtual Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate) = 0;
+  // `cached` (here and below): what the caller believes is stored; saves a read when it is, costs a retry when it is not. May be null.
+  // `validate` may be empty.
+  virtual Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
+                                              ObjectPtr cached = nullptr) = 0;
   virtual Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) = 0;
   virtual Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) = 0;
   // Reads, calls `update`, writes if nobody else wrote meanwhile, else again. Bytes that did not change are not written.
   virtual Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions,
-                                                        UpdateFunc update) = 0;
+                                                        UpdateFunc update, ObjectPtr cached = nullptr) = 0;
   virtual Awaitable<Result<std::unique_ptr<WatchStream>>> Watch(std::string key, ListOptions options) = 0;
   virtual Awaitable<Result<Stats>> GetStats() = 0;
   virtual Awaitable<Result<std::uint64_t>> GetCurrentResourceVersion() = 0;

@@ -1,0 +1,314 @@
+#include "storage/store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/strings.h"
+#include "storage/keys.h"
+
+namespace keelson::storage {
+namespace {
+
+constexpr std::int64_t kPageMax = 10000;  // of a range that a selector makes us repeat
+
+Error NotFound(std::string key) { return {.code = ErrorCode::kKeyNotFound, .key = std::move(key)}; }
+Error Internal(std::string message) { return {.code = ErrorCode::kInternal, .message = std::move(message)}; }
+Error PlainError(std::string_view message) { return StatusError(meta::NewPlainError(message)); }
+
+kv::Compare ModRevisionIs(const std::string& key, std::uint64_t revision) {
+  return {.key = key, .target = kv::Compare::Target::kModRevision, .number = static_cast<std::int64_t>(revision)};
+}
+
+}  // namespace
+
+Error FromKV(const kv::Error& error, std::string_view key) {
+  switch (error.code) {
+    case kv::ErrorCode::kUnavailable:
+      return {.code = ErrorCode::kUnreachable, .key = std::string(key), .message = error.message};
+    case kv::ErrorCode::kDeadline:
+      return {.code = ErrorCode::kTimeout, .key = std::string(key), .message = error.message};
+    default:
+      return PlainError(error.message);  // as upstream: etcd's text
+  }
+}
+
+// What is known of a key before it is changed. `object` null: there is none.
+struct Store::State {
+  ObjectPtr object;
+  bool current = false;  // read just now, not taken from a cache
+  std::uint64_t revision() const { return object ? object->resource_version() : 0; }
+};
+
+Store::Store(StoreParts parts, StoreOptions options)
+    : parts_(parts), options_(std::move(options)), path_prefix_(PathPrefix(options_.etcd_prefix)) {
+  KS_CHECK(options_.resource_prefix.size() > 1 && options_.resource_prefix[0] == '/');
+}
+
+Awaitable<Result<ObjectPtr>> Store::ObjectOf(kv::KeyValue pair) {
+  if (parts_.transformer.NeedsPrepare(pair.value)) {
+    auto prepared = co_await parts_.transformer.Prepare(pair.value);
+    if (!prepared.ok()) co_return Internal(prepared.error());
+  }
+  auto plain = parts_.transformer.TransformFromStorage(pair.value, pair.key);
+  if (!plain.ok()) co_return Internal(plain.error());
+  auto normalized = parts_.codec.Normalize(plain->data.view());
+  if (!normalized.ok()) {
+    decode_errors_.fetch_add(1, std::memory_order_relaxed);
+    co_return PlainError(normalized.error());
+  }
+  const bool stale = plain->stale || !normalized->empty();
+  const auto revision = static_cast<std::uint64_t>(pair.mod_revision);
+  auto stored = parts_.codec.WithResourceVersion(normalized->empty() ? plain->data.view() : normalized->view(), revision);
+  if (!stored.ok()) {
+    decode_errors_.fetch_add(1, std::memory_order_relaxed);
+    co_return PlainError(stored.error());
+  }
+  auto attributes = parts_.codec.GetAttrs(*stored);
+  if (!attributes.ok()) {
+    decode_errors_.fetch_add(1, std::memory_order_relaxed);
+    co_return PlainError(attributes.error());
+  }
+  co_return ObjectPtr(new Object(pair.key.substr(path_prefix_.size() - 1), revision, *std::move(stored), *std::move(attributes), parts_.forms, stale));
+}
+
+Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t resource_version) const {
+  auto stored = parts_.codec.WithResourceVersion(object.stored().view(), resource_version);
+  if (!stored.ok()) return PlainError(stored.error());
+  auto attributes = parts_.codec.GetAttrs(*stored);
+  if (!attributes.ok()) return PlainError(attributes.error());
+  return ObjectPtr(new Object(std::string(object.key()), resource_version, *std::move(stored), *std::move(attributes), parts_.forms));
+}
+
+Result<ObjectPtr> Store::Written(std::string full_key, SharedBytes plain, kv::Revision revision) const {
+  const auto version = static_cast<std::uint64_t>(revision);
+  auto stored = parts_.codec.WithResourceVersion(plain.view(), version);
+  if (!stored.ok()) return PlainError(stored.error());
+  auto attributes = parts_.codec.GetAttrs(*stored);
+  if (!attributes.ok()) return PlainError(attributes.error());
+  return ObjectPtr(new Object(full_key.substr(path_prefix_.size() - 1), version, *std::move(stored), *std::move(attributes), parts_.forms));
+}
+
+Awaitable<Result<Store::State>> Store::StateOf(std::string full_key, kv::RangeResponse range) {
+  if (range.kvs.empty()) co_return State{.current = true};
+  KS_CHECK(range.kvs[0].key == full_key);
+  KS_CO_TRY(ObjectPtr object, co_await ObjectOf(std::move(range.kvs[0])));
+  co_return State{.object = std::move(object), .current = true};
+}
+
+Awaitable<Result<Store::State>> Store::Read(std::string full_key) {
+  auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1});
+  if (!range.ok()) co_return FromKV(range.error(), full_key);
+  co_return co_await StateOf(std::move(full_key), *std::move(range));
+}
+
+Awaitable<Result<ObjectPtr>> Store::Get(std::string key, GetOptions options) {
+  KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
+  const std::string full_key = FullKey(relative);
+  const auto wanted = ParseResourceVersion(options.resource_version);
+  if (!wanted.ok()) co_return StatusError(meta::NewBadRequest("invalid resource version: " + wanted.error()));
+  auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1});
+  if (!range.ok()) co_return FromKV(range.error(), full_key);
+  const auto revision = static_cast<std::uint64_t>(range->revision);
+  if (*wanted > revision) co_return StatusError(meta::NewTooLargeResourceVersion(*wanted, revision, 0));
+  if (range->kvs.empty()) co_return NotFound(full_key);
+  co_return co_await ObjectOf(std::move(range->kvs[0]));
+}
+
+Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached) {
+  KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
+  const std::string full_key = FullKey(relative);
+  // In this process the revision alone costs next to nothing; over the network a second question would cost more than the value.
+  const bool ask_revision = cached && parts_.kv.embedded();
+  for (bool keys_only = ask_revision;; keys_only = false) {
+    auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1, .keys_only = keys_only});
+    if (!range.ok()) co_return FromKV(range.error(), full_key);
+    if (range->kvs.empty()) co_return NotFound(full_key);
+    if (cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version()) co_return cached;
+    if (!keys_only) co_return co_await ObjectOf(std::move(range->kvs[0]));
+  }
+}
+
+Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, SharedBytes plain, std::uint64_t revision,
+                                                         std::uint64_t ttl_seconds, bool with_failure_read) {
+  kv::LeaseID lease = 0;
+  if (ttl_seconds != 0) {
+    auto leased = co_await parts_.leases.GetLease(static_cast<std::int64_t>(ttl_seconds));
+    if (!leased.ok()) co_return FromKV(leased.error(), full_key);
+    lease = *leased;
+  }
+  auto data = parts_.transformer.TransformToStorage(plain, full_key);
+  if (!data.ok()) co_return Internal(data.error());
+  kv::TxnRequest request;
+  request.compare.push_back(ModRevisionIs(full_key, revision));
+  request.success.push_back(kv::Op::Put({.key = full_key, .value = *std::move(data), .lease = lease}));
+  if (with_failure_read) request.failure.push_back(kv::Op::Range({.key = full_key}));
+  auto response = co_await parts_.kv.Txn(std::move(request));
+  if (!response.ok()) co_return FromKV(response.error(), full_key);
+  co_return *std::move(response);
+}
+
+Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::uint64_t ttl_seconds) {
+  KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
+  const std::string full_key = FullKey(relative);
+  if (!object["metadata"]["resourceVersion"].as_string().empty()) {
+    co_return PlainError("resourceVersion should not be set on objects to be created");
+  }
+  base::Arena arena;
+  auto plain = parts_.codec.Encode(arena, object);
+  if (!plain.ok()) co_return PlainError(plain.error());
+  KS_CO_TRY(const kv::TxnResponse response, co_await PutIfUnchanged(full_key, *plain, 0, ttl_seconds, false));
+  if (!response.succeeded) co_return Error{.code = ErrorCode::kKeyExists, .key = full_key};
+  co_return Written(full_key, *std::move(plain), response.revision);
+}
+
+Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions preconditions, ValidateDeletion validate, ObjectPtr cached) {
+  KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
+  const std::string full_key = FullKey(relative);
+  State state{.object = std::move(cached)};
+  if (!state.object) {
+    KS_CO_TRY(state, co_await Read(full_key));
+  }
+  for (;;) {
+    if (!state.object) co_return NotFound(full_key);
+    auto refused = CheckPreconditions(preconditions, parts_.codec.UID(state.object->stored().view()), state.revision(), full_key);
+    if (!refused && validate) {
+      auto allowed = co_await validate(state.object);
+      if (!allowed.ok()) refused = StatusError(std::move(allowed).error());
+    }
+    if (refused) {
+      if (state.current) co_return *std::move(refused);
+      const std::uint64_t judged = state.revision();
+      KS_CO_TRY(state, co_await Read(full_key));
+      if (state.object && state.revision() == judged) co_return *std::move(refused);
+      continue;
+    }
+    kv::TxnRequest request;
+    request.compare.push_back(ModRevisionIs(full_key, state.revision()));
+    request.success.push_back(kv::Op::DeleteRange({.key = full_key}));
+    request.failure.push_back(kv::Op::Range({.key = full_key}));
+    auto response = co_await parts_.kv.Txn(std::move(request));
+    if (!response.ok()) co_return FromKV(response.error(), full_key);
+    if (response->succeeded) co_return WithResourceVersion(*state.object, static_cast<std::uint64_t>(response->revision));
+    KS_CO_TRY(state, co_await StateOf(full_key, std::move(response->responses[0].range)));
+  }
+}
+
+Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions, UpdateFunc update,
+                                                     ObjectPtr cached) {
+  KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
+  const std::string full_key = FullKey(relative);
+  State state{.object = std::move(cached)};
+  if (!state.object) {
+    KS_CO_TRY(state, co_await Read(full_key));
+  }
+  for (;;) {
+    if (!state.object && !ignore_not_found) co_return NotFound(full_key);
+    const std::string uid = state.object ? parts_.codec.UID(state.object->stored().view()) : std::string();
+    if (auto refused = CheckPreconditions(preconditions, uid, state.revision(), full_key)) {
+      if (state.current) co_return *std::move(refused);
+      KS_CO_TRY(state, co_await Read(full_key));
+      continue;
+    }
+    auto updated = co_await update(state.object);
+    if (!updated.ok()) {
+      if (state.current) co_return StatusError(std::move(updated).error());
+      const std::uint64_t judged = state.revision();
+      KS_CO_TRY(state, co_await Read(full_key));
+      if (state.object && state.revision() == judged) co_return StatusError(std::move(updated).error());
+      continue;
+    }
+    base::Arena arena;
+    auto plain = parts_.codec.Encode(arena, updated->object);
+    if (!plain.ok()) co_return PlainError(plain.error());
+    if (state.object && !state.object->stale()) {
+      auto same = parts_.codec.WithResourceVersion(plain->view(), state.revision());
+      if (same.ok() && *same == state.object->stored()) {
+        if (state.current) co_return state.object;  // nothing changed: no write, no event, the same revision
+        const std::uint64_t judged = state.revision();
+        const ObjectPtr believed = state.object;
+        KS_CO_TRY(state, co_await Read(full_key));
+        if (state.object && state.revision() == judged && !state.object->stale()) co_return believed;
+        continue;
+      }
+    }
+    KS_CO_TRY(kv::TxnResponse response,
+              co_await PutIfUnchanged(full_key, *plain, state.revision(), updated->ttl_seconds.value_or(0), true));
+    if (response.succeeded) co_return Written(full_key, *std::move(plain), response.revision);
+    KS_CO_TRY(state, co_await StateOf(full_key, std::move(response.responses[0].range)));
+  }
+}
+
+Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions options) {
+  KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, options.recursive));
+  KS_CO_TRY(const ListPlan plan, ResolveListOptions(relative, options));
+  const std::string prefix = FullKey(relative);
+  const std::int64_t limit = options.recursive ? options.predicate.limit : 0;
+  const bool paging = limit > 0;
+
+  kv::RangeRequest request{.key = plan.start_key.empty() ? prefix : FullKey(plan.start_key), .limit = paging ? limit : 0,
+                           .revision = static_cast<kv::Revision>(plan.exact_revision)};
+  if (options.recursive) request.range_end = kv::PrefixEnd(prefix);
+  ObjectList list;
+  std::string last_key;
+  bool has_more = false;
+  std::int64_t count = 0;
+  for (;;) {
+    auto range = co_await parts_.kv.Range(request);
+    if (!range.ok()) {
+      if (range.error().code == kv::ErrorCode::kCompacted) co_return CompactedListError(plan.start_key, relative);
+      if (range.error().code == kv::ErrorCode::kFutureRevision) {
+        auto current = co_await parts_.kv.CurrentRevision();
+        co_return StatusError(meta::NewTooLargeResourceVersion(plan.exact_revision, current.ok() ? static_cast<std::uint64_t>(*current) : 0, 0));
+      }
+      co_return FromKV(range.error(), prefix);
+    }
+    const auto revision = static_cast<std::uint64_t>(range->revision);
+    if (list.resource_version == 0) {
+      if (plan.not_older_than > revision) co_return StatusError(meta::NewTooLargeResourceVersion(plan.not_older_than, revision, 0));
+      list.resource_version = plan.exact_revision != 0 ? plan.exact_revision : revision;
+      request.revision = static_cast<kv::Revision>(list.resource_version);  // later pages show the same state
+    }
+    count = range->count;
+    has_more = options.recursive && static_cast<std::int64_t>(range->kvs.size()) < count;
+    if (range->kvs.empty() && has_more) {
+      co_return PlainError("no results were found, but etcd indicated there were more values remaining");
+    }
+    for (std::size_t i = 0; i < range->kvs.size(); ++i) {
+      if (paging && static_cast<std::int64_t>(list.items.size()) >= limit) {
+        has_more = true;
+        break;
+      }
+      last_key = range->kvs[i].key;
+      KS_CO_TRY(ObjectPtr object, co_await ObjectOf(std::move(range->kvs[i])));
+      if (options.predicate.Matches(*object)) list.items.push_back(std::move(object));
+    }
+    if (!has_more || !paging || static_cast<std::int64_t>(list.items.size()) >= limit) break;
+    if (request.limit < kPageMax) request.limit = std::min(request.limit * 2, kPageMax);
+    request.key = last_key;
+    request.key.push_back('\0');
+  }
+  if (has_more) {
+    const std::string_view last_relative = std::string_view(last_key).substr(path_prefix_.size() - 1);
+    PageEnd end = EndPage(last_relative, relative, list.resource_version, count, true, options);
+    list.continue_token = std::move(end.continue_token);
+    list.remaining_item_count = end.remaining_item_count;
+  }
+  co_return list;
+}
+
+Awaitable<Result<Stats>> Store::GetStats() {
+  const std::string prefix = FullKey(options_.resource_prefix + "/");
+  auto range = co_await parts_.kv.Range({.key = prefix, .range_end = kv::PrefixEnd(prefix), .count_only = true});
+  if (!range.ok()) co_return FromKV(range.error(), prefix);
+  co_return Stats{.object_count = range->count};
+}
+
+Awaitable<Result<std::uint64_t>> Store::GetCurrentResourceVersion() {
+  auto revision = co_await parts_.kv.CurrentRevision();
+  if (!revision.ok()) co_return FromKV(revision.error(), FullKey(options_.resource_prefix));
+  if (*revision == 0) co_return PlainError("the current resource version must be greater than 0");
+  co_return static_cast<std::uint64_t>(*revision);
+}
+
+}  // namespace keelson::storage

@@ -1,0 +1,84 @@
+// The storage interface on any kv backend (upstream's etcd3 store): one per resource.
+// What comes back is the stored form with its resourceVersion in place and its attributes read; nothing here builds a tree.
+// Thread safety: all members from any thread. Ownership: everything given to the constructor must outlive this and its streams.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "kv/kv.h"
+#include "storage/encoded_forms.h"
+#include "storage/interface.h"
+#include "storage/lease_manager.h"
+#include "storage/list_plan.h"
+#include "storage/resource_codec.h"
+#include "storage/transformer.h"
+
+namespace keelson::storage {
+
+struct StoreOptions {
+  std::string etcd_prefix = "/registry";  // --etcd-prefix
+  std::string resource_prefix;            // "/pods"; begins with a slash, and is more than one
+};
+
+struct StoreParts {
+  kv::Store& kv;
+  const ResourceCodec& codec;
+  const Transformer& transformer = Transformer::Identity();
+  LeaseManager& leases;
+  EncodedForms* forms = nullptr;
+};
+
+class Store final : public Interface {
+ public:
+  Store(StoreParts parts, StoreOptions options);
+
+  Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override;
+  Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
+                                      ObjectPtr cached = nullptr) override;
+  Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) override;
+  Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) override;
+  Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions, UpdateFunc update,
+                                                ObjectPtr cached = nullptr) override;
+  Awaitable<Result<std::unique_ptr<WatchStream>>> Watch(std::string key, ListOptions options) override;
+  Awaitable<Result<Stats>> GetStats() override;
+  Awaitable<Result<std::uint64_t>> GetCurrentResourceVersion() override;
+  bool Ready() const override { return true; }
+
+  // For the cacher.
+  // The newest object; `cached` itself when it is that, so that its encoded forms are shared.
+  Awaitable<Result<ObjectPtr>> GetLatest(std::string key, ObjectPtr cached);
+  // The object in a value read from the store, or kInternal when it cannot be read.
+  Awaitable<Result<ObjectPtr>> ObjectOf(kv::KeyValue pair);
+  // `object` as it is shown when it was deleted at, or left a selection at, `resource_version`.
+  Result<ObjectPtr> WithResourceVersion(const Object& object, std::uint64_t resource_version) const;
+  kv::Store& kv() const { return parts_.kv; }
+  const ResourceCodec& codec() const { return parts_.codec; }
+  const std::string& path_prefix() const { return path_prefix_; }
+  const std::string& resource_prefix() const { return options_.resource_prefix; }
+  std::string FullKey(std::string_view relative) const { return path_prefix_ + std::string(relative.substr(1)); }
+
+  std::uint64_t decode_errors() const { return decode_errors_.load(std::memory_order_relaxed); }
+
+ private:
+  struct State;
+  Awaitable<Result<State>> Read(std::string full_key);
+  Result<ObjectPtr> Written(std::string full_key, SharedBytes plain, kv::Revision revision) const;
+  Awaitable<Result<State>> StateOf(std::string full_key, kv::RangeResponse range);
+  Awaitable<Result<kv::TxnResponse>> PutIfUnchanged(std::string full_key, SharedBytes plain, std::uint64_t revision,
+                                                    std::uint64_t ttl_seconds, bool with_failure_read);
+
+  const StoreParts parts_;
+  const StoreOptions options_;
+  const std::string path_prefix_;
+  mutable std::atomic<std::uint64_t> decode_errors_{0};
+};
+
+// kv's errors as storage's. `key` is the etcd key.
+Error FromKV(const kv::Error& error, std::string_view key);
+
+}  // namespace keelson::storage

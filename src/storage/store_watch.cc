@@ -1,0 +1,237 @@
+// Watch straight from kv, for resources without a watch cache (events). The kv watcher is the cursor: one response is fetched, handed
+// out event by event, and only then the next is asked for, so a slow client holds back nobody and costs no queue.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "async/event.h"
+#include "storage/keys.h"
+#include "storage/store.h"
+
+namespace keelson::storage {
+namespace {
+
+constexpr std::int64_t kInitialPage = 1000;
+
+WatchEvent ErrorEvent(meta::Status status) { return {.type = WatchEvent::Type::kError, .error = std::move(status)}; }
+
+meta::Status StatusOf(const Error& error) {
+  return error.status ? *error.status : meta::NewInternalError(error.ToString());
+}
+
+// Shared by the stream, which the client's connection owns, and by the coroutine that fetches for it.
+struct Shared {
+  Shared(Store& store_in, std::string key_in, ListOptions options_in) : store(store_in), key(std::move(key_in)), options(std::move(options_in)) {}
+
+  Store& store;
+  const std::string key;  // prepared, relative
+  const ListOptions options;
+  bool initial_events = false;
+  std::uint64_t start = 0;  // changes after this revision are wanted
+
+  std::mutex mutex;
+  std::function<void()> wake;
+  std::deque<WatchEvent> ready;              // of one response
+  bool ended = false;                        // nothing follows `ready`
+  bool closed = false;                       // the stream is gone
+  std::unique_ptr<kv::Watcher> watcher;
+  std::shared_ptr<async::Event> drained = std::make_shared<async::Event>();
+
+  // Hands over what was fetched; false when nobody wants more.
+  Awaitable<bool> Offer(std::deque<WatchEvent> events, bool last) {
+    std::shared_ptr<async::Event> wait;
+    std::function<void()> call;
+    {
+      std::lock_guard lock(mutex);
+      if (closed) co_return false;
+      if (!events.empty()) drained = std::make_shared<async::Event>();
+      if (!events.empty()) wait = drained;
+      ready = std::move(events);
+      ended = last;
+      call = wake;
+    }
+    if (call) call();
+    if (last) co_return false;
+    if (wait) co_await wait->Wait();
+    std::lock_guard lock(mutex);
+    co_return !closed;
+  }
+};
+
+// What a change looks like to one who sees only what its predicate selects. False: nothing.
+Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) {
+  if (change.type == kv::Event::Type::kPut && !change.is_create() && !change.prev_kv) {
+    out = ErrorEvent(meta::NewInternalError("etcd event received with PrevKv=nil (key=" + std::string("\"") + change.kv.key + "\", modRevision=" +
+                                            std::to_string(change.kv.mod_revision) + ", type=PUT)"));
+    co_return true;
+  }
+  const auto revision = static_cast<std::uint64_t>(change.kv.mod_revision);
+  const SelectionPredicate& predicate = shared.options.predicate;
+  ObjectPtr now;
+  ObjectPtr before;
+  const bool everything = predicate.MatchesEverything();
+  if (change.type == kv::Event::Type::kPut) {
+    const bool created = change.is_create();
+    auto object = co_await shared.store.ObjectOf(std::move(change.kv));
+    if (!object.ok()) {
+      out = ErrorEvent(StatusOf(object.error()));
+      co_return true;
+    }
+    if (everything || predicate.Matches(**object)) now = *std::move(object);
+    if (everything || created) {
+      if (!now) co_return false;
+      out = {.type = created ? WatchEvent::Type::kAdded : WatchEvent::Type::kModified, .object = std::move(now)};
+      co_return true;
+    }
+  }
+  if (change.prev_kv) {
+    auto object = co_await shared.store.ObjectOf(*std::move(change.prev_kv));
+    if (!object.ok()) {
+      out = change.type == kv::Event::Type::kDelete
+                ? ErrorEvent(meta::NewStoreReadError("saw a DELETED event, but object data is corrupt - " + object.error().ToString()))
+                : ErrorEvent(StatusOf(object.error()));
+      co_return true;
+    }
+    if (everything || predicate.Matches(**object)) before = *std::move(object);
+  }
+  if (now) {
+    out = {.type = before ? WatchEvent::Type::kModified : WatchEvent::Type::kAdded, .object = std::move(now)};
+    co_return true;
+  }
+  if (!before) co_return false;
+  auto last = shared.store.WithResourceVersion(*before, revision);
+  out = last.ok() ? WatchEvent{.type = WatchEvent::Type::kDeleted, .object = *std::move(last)} : ErrorEvent(StatusOf(last.error()));
+  co_return true;
+}
+
+// The state the watch begins with, page by page at one revision. False when the stream ended.
+Awaitable<bool> SendInitialEvents(std::shared_ptr<Shared> shared) {
+  ListOptions options{.predicate = shared->options.predicate, .recursive = shared->options.recursive};
+  options.predicate.limit = kInitialPage;
+  options.predicate.continue_token.clear();
+  for (;;) {
+    auto page = co_await shared->store.GetList(shared->key, options);
+    std::deque<WatchEvent> events;
+    if (!page.ok()) {
+      events.push_back(ErrorEvent(StatusOf(page.error())));
+      co_await shared->Offer(std::move(events), true);
+      co_return false;
+    }
+    if (shared->start > page->resource_version) {
+      events.push_back(ErrorEvent(meta::NewTooLargeResourceVersion(shared->start, page->resource_version, 1)));
+      co_await shared->Offer(std::move(events), true);
+      co_return false;
+    }
+    for (ObjectPtr& object : page->items) events.push_back({.type = WatchEvent::Type::kAdded, .object = std::move(object)});
+    options.predicate.continue_token = page->continue_token;
+    const bool last_page = page->continue_token.empty();
+    if (last_page) {
+      shared->start = page->resource_version;
+      if (shared->options.send_initial_events.value_or(false) && shared->options.predicate.allow_watch_bookmarks) {
+        events.push_back({.type = WatchEvent::Type::kBookmark, .resource_version = shared->start, .initial_events_end = true});
+      }
+    }
+    if (!co_await shared->Offer(std::move(events), false)) co_return false;
+    if (last_page) co_return true;
+  }
+}
+
+Awaitable<void> Fetch(std::shared_ptr<Shared> shared) {
+  if (shared->initial_events && !co_await SendInitialEvents(shared)) co_return;
+  const std::string full_key = shared->store.FullKey(shared->key);
+  kv::WatchRequest request{.key = full_key, .start_revision = static_cast<kv::Revision>(shared->start) + 1, .prev_kv = true};
+  if (shared->options.recursive) request.range_end = kv::PrefixEnd(full_key);
+  auto watcher = shared->store.kv().Watch(std::move(request));
+  kv::Watcher* const cursor = watcher.get();
+  {
+    std::lock_guard lock(shared->mutex);
+    if (shared->closed) co_return;
+    shared->watcher = std::move(watcher);
+  }
+  for (;;) {
+    auto response = co_await cursor->Next();
+    std::deque<WatchEvent> events;
+    if (!response.ok()) {
+      if (response.error().code == kv::ErrorCode::kCompacted) {
+        events.push_back(ErrorEvent(meta::NewExpired("The resourceVersion for the provided watch is too old.")));
+      } else if (response.error().code != kv::ErrorCode::kCanceled && response.error().code != kv::ErrorCode::kClosed) {
+        events.push_back(ErrorEvent(meta::NewInternalError(response.error().message)));
+      }
+      co_await shared->Offer(std::move(events), true);
+      co_return;
+    }
+    for (kv::Event& change : response->events) {
+      WatchEvent event;
+      if (!co_await ToWatchEvent(*shared, std::move(change), event)) continue;
+      const bool failed = event.type == WatchEvent::Type::kError;
+      events.push_back(std::move(event));
+      if (failed) {
+        co_await shared->Offer(std::move(events), true);
+        co_return;
+      }
+    }
+    if (events.empty()) continue;
+    if (!co_await shared->Offer(std::move(events), false)) co_return;
+  }
+}
+
+class StoreWatchStream final : public WatchStream {
+ public:
+  StoreWatchStream(std::shared_ptr<Shared> shared, asio::any_io_executor executor) : shared_(std::move(shared)), executor_(std::move(executor)) {}
+  ~StoreWatchStream() override {
+    std::shared_ptr<async::Event> drained;
+    {
+      std::lock_guard lock(shared_->mutex);
+      shared_->closed = true;
+      shared_->wake = nullptr;
+      drained = shared_->drained;
+      if (shared_->watcher) shared_->watcher->Cancel();
+    }
+    drained->Set();
+  }
+
+  void Start(std::function<void()> wake) override {
+    {
+      std::lock_guard lock(shared_->mutex);
+      shared_->wake = std::move(wake);
+    }
+    asio::co_spawn(executor_, Fetch(shared_), asio::detached);
+  }
+
+  Poll Next(WatchEvent& event) override {
+    std::shared_ptr<async::Event> drained;
+    {
+      std::lock_guard lock(shared_->mutex);
+      if (shared_->ready.empty()) return shared_->ended ? Poll::kEnd : Poll::kPending;
+      event = std::move(shared_->ready.front());
+      shared_->ready.pop_front();
+      if (shared_->ready.empty()) drained = shared_->drained;
+    }
+    if (drained) drained->Set();
+    return Poll::kEvent;
+  }
+
+ private:
+  std::shared_ptr<Shared> shared_;
+  asio::any_io_executor executor_;
+};
+
+}  // namespace
+
+Awaitable<Result<std::unique_ptr<WatchStream>>> Store::Watch(std::string key, ListOptions options) {
+  KS_CO_TRY(std::string relative, PrepareKey(options_.resource_prefix, key, options.recursive));
+  const auto wanted = ParseResourceVersion(options.resource_version);
+  if (!wanted.ok()) co_return StatusError(meta::NewPlainError(wanted.error()));
+  auto shared = std::make_shared<Shared>(*this, std::move(relative), std::move(options));
+  shared->start = *wanted;
+  shared->initial_events = shared->options.send_initial_events.value_or(*wanted == 0);
+  if (*wanted == 0 && !shared->initial_events) {
+    KS_CO_TRY(shared->start, co_await GetCurrentResourceVersion());
+  }
+  auto executor = co_await asio::this_coro::executor;
+  co_return std::make_unique<StoreWatchStream>(std::move(shared), std::move(executor));
+}
+
+}  // namespace keelson::storage
