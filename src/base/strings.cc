@@ -74,6 +74,8 @@ std::optional<std::string> Decode64(std::string_view text, const std::array<std:
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
 
+}  // namespace
+
 // Go's strconv.IsPrint, for the ranges that matter in messages: control characters, the soft hyphen and unassigned
 // or invisible blocks are escaped.
 bool IsPrint(char32_t rune) {
@@ -90,8 +92,6 @@ bool IsPrint(char32_t rune) {
   if ((rune & 0xfffe) == 0xfffe) return false;
   return rune < 0xe0000;
 }
-
-}  // namespace
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> pieces;

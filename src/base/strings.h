@@ -16,6 +16,7 @@ std::string ToLower(std::string_view text);                                  // 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);               // ASCII only
 std::string ReplaceAll(std::string_view text, std::string_view from, std::string_view to);
 
+bool IsPrint(char32_t rune);                                 // Go's unicode.IsPrint
 std::string GoQuote(std::string_view text);                  // %q: double quotes, Go's escapes
 std::optional<std::int64_t> ParseInt64(std::string_view text);   // strict base 10: optional sign, digits, nothing else
 std::optional<std::uint64_t> ParseUint64(std::string_view text);  // strict base 10 digits

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "object/json_text.h"
 
 namespace keelson::meta {
 namespace {
 
 using base::GoQuote;
+using object::AppendJSONString;
 
 Status Make(std::int32_t code, StatusReason reason, std::string message, std::optional<StatusDetails> details = std::nullopt) {
   return Status(Status::Fields{.code = code, .reason = reason, .message = std::move(message), .details = std::move(details)});
@@ -15,41 +17,6 @@ Status Make(std::int32_t code, StatusReason reason, std::string message, std::op
 
 StatusDetails About(const GroupResource& resource, std::string_view name) {
   return {.name = std::string(name), .group = resource.group, .kind = resource.resource};
-}
-
-void AppendJSONString(std::string& out, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  while (!text.empty()) {
-    const auto rune = base::DecodeRune(text);
-    const auto byte = static_cast<std::uint8_t>(text[0]);
-    if (rune.value == 0xfffd && rune.length == 1) {
-      out += "\\ufffd";
-    } else if (rune.value == 0x2028 || rune.value == 0x2029) {
-      out += rune.value == 0x2028 ? "\\u2028" : "\\u2029";
-    } else if (byte == '"' || byte == '\\') {
-      out += '\\';
-      out += text[0];
-    } else if (byte == '\n') {
-      out += "\\n";
-    } else if (byte == '\r') {
-      out += "\\r";
-    } else if (byte == '\t') {
-      out += "\\t";
-    } else if (byte == '\b') {
-      out += "\\b";
-    } else if (byte == '\f') {
-      out += "\\f";
-    } else if (byte < 0x20 || byte == '<' || byte == '>' || byte == '&') {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += text.substr(0, static_cast<std::size_t>(rune.length));
-    }
-    text.remove_prefix(static_cast<std::size_t>(rune.length));
-  }
-  out += '"';
 }
 
 // Appends `"key":"text",` unless the text is empty.
@@ -150,7 +117,7 @@ std::string Status::ToJSON() const {
 std::string FieldError::Body() const {
   const TypeRow& row = RowOf(type);
   std::string out(row.label);
-  if (row.shows_value) out += ": " + value;
+  if (row.shows_value && !value.empty()) out += ": " + value;
   if (!detail.empty()) out += ": " + detail;
   return out;
 }

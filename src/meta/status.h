@@ -69,7 +69,7 @@ struct FieldError {
   };
   Type type;
   std::string field;   // "" renders as <nil>
-  std::string value;   // already rendered (strings quoted, numbers plain, the rest JSON); empty for types that show none
+  std::string value;   // already rendered (strings quoted, numbers plain, the rest JSON); empty shows none
   std::string detail;
   std::string Body() const;      // `Invalid value: "x": must be ...`
   std::string ToString() const;  // `spec.name: ` + Body()

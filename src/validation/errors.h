@@ -24,6 +24,9 @@ std::string RenderValue(const Value& value);
 FieldError Required(const FieldPath& path, std::string_view detail = {});
 FieldError Invalid(const FieldPath& path, const Value& value, std::string_view detail);
 FieldError Invalid(const FieldPath& path, std::string_view text, std::string_view detail);
+inline FieldError Invalid(const FieldPath& path, const char* text, std::string_view detail) {
+  return Invalid(path, std::string_view(text), detail);
+}
 FieldError Forbidden(const FieldPath& path, std::string_view detail);
 FieldError Duplicate(const FieldPath& path, const Value& value);
 FieldError NotFound(const FieldPath& path, const Value& value);

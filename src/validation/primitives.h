@@ -32,8 +32,6 @@ Messages IsEnvVarName(std::string_view text);      // relaxed rule, in force sin
 Messages IsConfigMapKey(std::string_view text);
 Messages IsValidPathSegmentName(std::string_view text);
 Messages IsCIdentifier(std::string_view text);
-Messages IsFullyQualifiedDomainName(std::string_view text);
-Messages IsFullyQualifiedName(std::string_view text);
 Messages IsValidIP(std::string_view text);         // strict: canonical form too
 bool IsIPv4(std::string_view text);
 bool IsIPv6(std::string_view text);
@@ -42,8 +40,14 @@ void ValidateLabels(const Value& labels, const FieldPath& path, FieldErrors& err
 void ValidateLabelName(std::string_view name, const FieldPath& path, FieldErrors& errors);
 void ValidateAnnotations(const Value& annotations, const FieldPath& path, FieldErrors& errors);
 void ValidateLabelSelector(const Value& selector, const FieldPath& path, FieldErrors& errors, bool allow_invalid_values = false);
+void ValidateFullyQualifiedDomainName(std::string_view text, const FieldPath& path, FieldErrors& errors);  // two segments or more
+void ValidateFullyQualifiedName(std::string_view text, const FieldPath& path, FieldErrors& errors);        // three segments or more
+void ValidateDomainPrefixedPath(std::string_view text, const FieldPath& path, FieldErrors& errors);        // acme.io/foo/bar
+void ValidateDomainPrefixedKey(std::string_view text, const FieldPath& path, FieldErrors& errors);         // acme.io/foo
 void ValidateNonnegative(std::int64_t value, const FieldPath& path, FieldErrors& errors);
 void ValidatePositive(std::int64_t value, const FieldPath& path, FieldErrors& errors);
+// Equal as equality.Semantic has it for typed objects: an absent, null or empty list or map is the same nothing.
+bool SemanticEqual(const Value& a, const Value& b);
 void ValidateImmutableField(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors);
 void ValidateConditions(const Value& conditions, const FieldPath& path, FieldErrors& errors);
 // Address fields of older kinds: lenient first, then strict; a value that stands in `old_values` is left alone.

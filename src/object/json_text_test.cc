@@ -1,0 +1,62 @@
+#include "object/json_text.h"
+
+#include <gtest/gtest.h>
+
+namespace keelson::object {
+namespace {
+
+TEST(JSONText, Doubles) {
+  struct Case {
+    double value;
+    const char* json;
+    const char* printed;
+  };
+  constexpr Case kCases[] = {
+      {0, "0", "0"},
+      {1.5, "1.5", "1.5"},
+      {-2, "-2", "-2"},
+      {100, "100", "100"},
+      {0.001, "0.001", "0.001"},
+      {0.00001, "0.00001", "1e-05"},
+      {1e-7, "1e-7", "1e-07"},
+      {1.25e-9, "1.25e-9", "1.25e-09"},
+      {1e20, "100000000000000000000", "1e+20"},
+      {1e21, "1e+21", "1e+21"},
+      {123456789.125, "123456789.125", "1.23456789125e+08"},
+      {1.7976931348623157e308, "1.7976931348623157e+308", "1.7976931348623157e+308"},
+  };
+  for (const Case& c : kCases) {
+    std::string json;
+    AppendJSONDouble(json, c.value);
+    EXPECT_EQ(json, c.json);
+    EXPECT_EQ(GoDouble(c.value), c.printed);
+  }
+}
+
+TEST(JSONText, Strings) {
+  const auto text = [](std::string_view value) {
+    std::string out;
+    AppendJSONString(out, value);
+    return out;
+  };
+  EXPECT_EQ(text("a\"b\\c"), R"("a\"b\\c")");
+  EXPECT_EQ(text("<&>"), R"("\u003c\u0026\u003e")");
+  EXPECT_EQ(text("\n\t\x01"), R"("\n\t\u0001")");
+  EXPECT_EQ(text("h\xc3\xa9 \xe2\x80\xa8"), "\"h\xc3\xa9 \\u2028\"");
+  EXPECT_EQ(text("\xff"), R"("\ufffd")");
+}
+
+TEST(JSONText, Trees) {
+  Arena arena;
+  Value map = Value::Map(arena);
+  map.Set(arena, "b", 1);
+  map.Set(arena, "a", Value());
+  Value list = Value::List(arena);
+  list.Append(arena, true);
+  list.Append(arena, Value::Raw("{\"x\": 1}"));
+  map.Set(arena, "l", list);
+  EXPECT_EQ(ToJSON(map), R"({"b":1,"a":null,"l":[true,{"x": 1}]})");
+}
+
+}  // namespace
+}  // namespace keelson::object
