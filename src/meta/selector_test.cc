@@ -156,7 +156,7 @@ TEST(FieldSelector, Errors) {
 }
 
 TEST(FieldSelector, Matches) {
-  const std::vector<std::pair<std::string_view, std::string>> kFields = {{"metadata.name", "web"}, {"spec.nodeName", ""}};
+  const std::vector<std::pair<std::string, std::string>> kFields = {{"metadata.name", "web"}, {"spec.nodeName", ""}};
   EXPECT_TRUE(FieldSelector::Parse("metadata.name=web")->Matches(kFields));
   EXPECT_FALSE(FieldSelector::Parse("metadata.name!=web")->Matches(kFields));
   EXPECT_TRUE(FieldSelector::Parse("spec.nodeName=")->Matches(kFields));
