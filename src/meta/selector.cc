@@ -229,13 +229,13 @@ void AppendRequirement(std::string& out, const Requirement& requirement) {
   if (requirement.op == Operator::kIn || requirement.op == Operator::kNotIn) out += ')';
 }
 
-const std::string* Lookup(LabelsView labels, std::string_view key) {
-  const auto found = std::ranges::lower_bound(labels, key, {}, [](const auto& label) { return std::string_view(label.first); });
+const std::string_view* Lookup(LabelsView labels, std::string_view key) {
+  const auto found = std::ranges::lower_bound(labels, key, {}, [](const auto& label) { return label.first; });
   return found != labels.end() && found->first == key ? &found->second : nullptr;
 }
 
 bool MatchesOne(const Requirement& requirement, LabelsView labels) {
-  const std::string* value = Lookup(labels, requirement.key);
+  const std::string_view* value = Lookup(labels, requirement.key);
   const auto listed = [&] { return std::ranges::find(requirement.values, *value) != requirement.values.end(); };
   switch (requirement.op) {
     case Operator::kIn:
@@ -375,7 +375,7 @@ Outcome<FieldSelector, std::string> FieldSelector::Parse(std::string_view text) 
 bool FieldSelector::Matches(FieldsView fields) const {
   return std::ranges::all_of(requirements_, [&](const Requirement& requirement) {
     const auto found = std::ranges::find(fields, std::string_view(requirement.field), [](const auto& field) { return field.first; });
-    const std::string_view value = found == fields.end() ? std::string_view() : std::string_view(found->second);
+    const std::string_view value = found == fields.end() ? std::string_view() : found->second;
     return (value == requirement.value) == requirement.equal;
   });
 }

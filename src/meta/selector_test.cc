@@ -7,7 +7,7 @@
 namespace keelson::meta {
 namespace {
 
-using Labels = std::vector<std::pair<std::string, std::string>>;
+using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
 TEST(LabelSelector, ParsesAndPrints) {
   struct Case {
@@ -92,7 +92,7 @@ TEST(LabelSelector, Errors) {
 }
 
 TEST(LabelSelector, Matches) {
-  const Labels kLabels = {{"app", "web"}, {"env", ""}, {"size", "10"}};
+  const Pairs kLabels = {{"app", "web"}, {"env", ""}, {"size", "10"}};
   struct Case {
     const char* text;
     bool want;
@@ -156,7 +156,7 @@ TEST(FieldSelector, Errors) {
 }
 
 TEST(FieldSelector, Matches) {
-  const std::vector<std::pair<std::string, std::string>> kFields = {{"metadata.name", "web"}, {"spec.nodeName", ""}};
+  const Pairs kFields = {{"metadata.name", "web"}, {"spec.nodeName", ""}};
   EXPECT_TRUE(FieldSelector::Parse("metadata.name=web")->Matches(kFields));
   EXPECT_FALSE(FieldSelector::Parse("metadata.name!=web")->Matches(kFields));
   EXPECT_TRUE(FieldSelector::Parse("spec.nodeName=")->Matches(kFields));
