@@ -90,6 +90,21 @@ Value Value::Map(Arena& arena, std::size_t capacity) {
   return value;
 }
 
+Value Value::ListOf(Arena& arena, std::span<const Value> items) {
+  Value value = List(arena, items.size());
+  std::copy_n(items.data(), items.size(), value.list_->items);
+  value.list_->size = static_cast<std::uint32_t>(items.size());
+  return value;
+}
+
+Value Value::MapOf(Arena& arena, std::span<const Member> members) {
+  Value value = Map(arena, members.size());
+  std::copy_n(members.data(), members.size(), value.map_->members);
+  value.map_->size = static_cast<std::uint32_t>(members.size());
+  if (members.size() > MapRep::kLinearMax) value.map_->BuildTable(arena);
+  return value;
+}
+
 std::size_t Value::size() const {
   if (is_list()) return list_->size;
   if (is_map()) return map_->size;

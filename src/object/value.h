@@ -42,6 +42,9 @@ class Value {
   }
   static Value List(Arena& arena, std::size_t capacity = 0);
   static Value Map(Arena& arena, std::size_t capacity = 0);
+  // Lists and maps whose content is known: one exact allocation, for decoders. REQUIRES: the keys of `members` are distinct.
+  static Value ListOf(Arena& arena, std::span<const Value> items);
+  static Value MapOf(Arena& arena, std::span<const Member> members);
 
   Kind kind() const { return kind_; }
   bool is_null() const { return kind_ == Kind::kNull; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -58,6 +59,23 @@ struct Field {
   std::string_view description;
 };
 
+// The hash that the tables are built with: the first and last eight bytes of a name, and its length.
+inline std::uint64_t HashName(const char* name, std::size_t size) {
+  std::uint64_t first = 0, last = 0;
+  if (size >= 8) {
+    std::memcpy(&first, name, 8);
+    if (size > 8) std::memcpy(&last, name + size - 8, 8);
+  } else if (size >= 4) {
+    std::uint32_t low = 0, high = 0;  // They overlap, and agree where they do.
+    std::memcpy(&low, name, 4);
+    std::memcpy(&high, name + size - 4, 4);
+    first = low | static_cast<std::uint64_t>(high) << (8 * (size - 4));
+  } else {
+    for (std::size_t i = 0; i < size; ++i) first |= static_cast<std::uint64_t>(static_cast<unsigned char>(name[i])) << (8 * i);
+  }
+  return first + last * 0x9E3779B97F4A7C15u + size;
+}
+
 struct Struct {
   std::string_view name;        // ObjectMeta
   std::string_view package;     // meta/v1
@@ -66,7 +84,14 @@ struct Struct {
   std::span<const Field* const> json_fields;       // in JSON order with inlined structs opened up: what a Value's members can be
   std::span<const Field* const> proto_fields;      // by ascending number; inlined structs with a number appear as themselves
   std::span<const std::uint16_t> proto_positions;  // proto_fields' positions in json_fields; kNoPosition for inlined structs
-  std::span<const std::uint16_t> name_index;       // json_fields' positions sorted by name, for FindField
+  std::span<const std::uint16_t> name_index;       // json_fields' positions sorted by name
+  // A perfect hash of the names: json_fields' position (or 0xff) at (HashName(name) * name_multiplier) >> name_shift. Tables made
+  // at run time may leave it empty; FindPosition then searches name_index.
+  std::span<const std::uint8_t> name_table;
+  std::uint64_t name_multiplier = 0;
+  std::uint8_t name_shift = 0;
+  // Bit per position of json_fields: JSON writes the field even where the object does not have it.
+  std::uint64_t written_always[2] = {0, 0};
   MapTopology map_topology = MapTopology::kGranular;
   std::string_view union_discriminator;            // "" with union members: a union without discriminator
   std::span<const std::string_view> union_members;

@@ -65,6 +65,7 @@ TEST(Schema, OrdersAreConsistent) {
       fields += type.fields.size();
       EXPECT_EQ(type.json_fields.size(), type.name_index.size());
       EXPECT_EQ(type.proto_fields.size(), type.proto_positions.size());
+      EXPECT_LE(type.json_fields.size(), 128u);  // written_always has a bit for each
       for (std::size_t i = 0; i < type.json_fields.size(); ++i) {
         const Field& field = *type.json_fields[i];
         ASSERT_NE(field.type, nullptr);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "model.h"
+#include "../../src/schema/schema.h"
 
 namespace kapi {
 namespace {
@@ -188,6 +189,7 @@ class PackageEmitter {
       body_ += "static constinit const std::uint16_t " + id + "_names[] = {";
       for (const std::size_t i : order) body_ += std::to_string(i) + ", ";
       body_ += "};\n";
+      if (!type.alternatives()) EmitNameTable(json, id);
     }
     std::vector<std::size_t> proto;
     for (std::size_t i = 0; i < type.fields.size(); ++i) {
@@ -203,6 +205,45 @@ class PackageEmitter {
       positions += found == json.end() ? "Struct::kNoPosition, " : std::to_string(found - json.begin()) + ", ";
     }
     body_ += "};\nstatic constinit const std::uint16_t " + id + "_positions[] = {" + positions + "};\n";
+  }
+
+  // Tries multipliers until no two names meet; a table twice as large as the names needs a few thousand tries at most.
+  void EmitNameTable(const std::vector<JSONField>& json, const std::string& id) {
+    NameTable& result = name_tables_[id];
+    int bits = 2;
+    while ((1u << bits) < json.size() * 2) ++bits;
+    std::uint64_t multiplier = 0x9E3779B97F4A7C15u;
+    for (int tries = 1;; ++tries) {
+      if (tries % 20000 == 0) ++bits;
+      multiplier = (multiplier * 6364136223846793005u + 1442695040888963407u) | 1;
+      std::vector<int> table(1u << bits, 0xff);
+      bool collides = false;
+      for (std::size_t i = 0; i < json.size() && !collides; ++i) {
+        const std::string& name = json[i].field->name;
+        int& slot = table[(keelson::schema::HashName(name.data(), name.size()) * multiplier) >> (64 - bits)];
+        collides = slot != 0xff;
+        slot = static_cast<int>(i);
+      }
+      if (collides) continue;
+      result = {multiplier, 64 - bits};
+      body_ += "static constinit const std::uint8_t " + id + "_table[] = {";
+      for (const int slot : table) body_ += std::to_string(slot) + ",";
+      body_ += "};\n";
+      break;
+    }
+    for (std::size_t i = 0; i < json.size(); ++i) {
+      if (WrittenAlways(*json[i].field)) result.always[i / 64] |= std::uint64_t{1} << (i % 64);
+    }
+  }
+
+  // Go's omitempty leaves out false, 0, "", nil and empty collections, but never a struct.
+  static bool WrittenAlways(const FieldDef& field) {
+    if (field.always) return true;
+    if (field.pointer || field.omit_zero) return false;
+    if (field.type.shape == TypeRef::Shape::kNamed) return true;
+    if (field.type.shape != TypeRef::Shape::kScalar) return false;
+    static const std::set<std::string> kStructs = {"time", "microtime", "duration", "quantity", "int-or-string", "raw", "fieldsv1", "json"};
+    return kStructs.contains(field.type.name);
   }
 
   bool HasJSON(const TypeDef& type) {
@@ -224,6 +265,11 @@ class PackageEmitter {
         body_ += ", .proto_fields = " + name + "_proto, .proto_positions = " + name + "_positions";
       }
       if (HasJSON(type)) body_ += ", .name_index = " + name + "_names";
+      if (const auto table = name_tables_.find(name); table != name_tables_.end()) {
+        body_ += ", .name_table = " + name + "_table, .name_multiplier = " + std::to_string(table->second.multiplier) +
+                 "u, .name_shift = " + std::to_string(table->second.shift) + ", .written_always = {" +
+                 std::to_string(table->second.always[0]) + "u, " + std::to_string(table->second.always[1]) + "u}";
+      }
       if (type.atomic) body_ += ", .map_topology = MapTopology::kAtomic";
       if (type.is_union) body_ += ", .union_discriminator = " + View(type.discriminator) + ", .union_members = " + name + "_members";
       body_ += "},\n";
@@ -271,6 +317,12 @@ class PackageEmitter {
 
   const Model& model_;
   const PackageDef& package_;
+  struct NameTable {
+    std::uint64_t multiplier = 0;
+    int shift = 0;
+    std::uint64_t always[2] = {0, 0};
+  };
+  std::map<std::string, NameTable> name_tables_;
   std::set<std::string> declarations_;
   std::vector<std::string> shapes_;
   std::string body_;
