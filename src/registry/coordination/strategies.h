@@ -1,0 +1,10 @@
+// coordination.k8s.io: Lease.
+#pragma once
+
+#include <span>
+
+#include "registry/strategy.h"
+
+namespace keelson::registry {
+std::span<const Strategy> CoordinationStrategies();
+}

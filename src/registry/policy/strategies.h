@@ -1,0 +1,10 @@
+// policy: PodDisruptionBudget.
+#pragma once
+
+#include <span>
+
+#include "registry/strategy.h"
+
+namespace keelson::registry {
+std::span<const Strategy> PolicyStrategies();
+}

@@ -1,0 +1,61 @@
+#include "registry/rules/go_struct.h"
+
+#include "validation/errors.h"
+
+namespace keelson::registry::rules {
+namespace {
+
+void AppendZero(std::string& out, const GoField& field) {
+  switch (field.zero) {
+    case GoField::Zero::kText: out += "\"\""; break;
+    case GoField::Zero::kNumber: out += '0'; break;
+    case GoField::Zero::kFalse: out += "false"; break;
+    case GoField::Zero::kNull: out += "null"; break;
+    case GoField::Zero::kQuantity: out += "\"0\""; break;
+    case GoField::Zero::kStruct: out += RenderGoStruct(Value(), field.fields); break;
+  }
+}
+
+void AppendValue(std::string& out, const Value& value, const GoField& field) {
+  if (value.is_map() && !field.fields.empty()) {
+    out += RenderGoStruct(value, field.fields);
+  } else if (value.is_list() && !field.fields.empty()) {
+    out += '[';
+    for (bool first = true; const Value& item : value.items()) {
+      if (!first) out += ',';
+      first = false;
+      out += RenderGoStruct(item, field.fields);
+    }
+    out += ']';
+  } else if (value.is_string()) {
+    // As a member of a JSON text, where RenderValue of the bare text would quote as Go does.
+    base::Arena arena;
+    Value list = Value::List(arena, 1);
+    list.Append(arena, value);
+    const std::string text = validation::RenderValue(list);
+    out.append(text, 1, text.size() - 2);
+  } else {
+    out += validation::RenderValue(value);
+  }
+}
+
+}  // namespace
+
+std::string RenderGoStruct(const Value& value, std::span<const GoField> fields) {
+  std::string out = "{";
+  for (const GoField& field : fields) {
+    if (out.size() > 1) out += ',';
+    out += '"';
+    out += field.name;
+    out += "\":";
+    if (const Value member = value[field.key]; member.is_null()) {
+      AppendZero(out, field);
+    } else {
+      AppendValue(out, member, field);
+    }
+  }
+  out += '}';
+  return out;
+}
+
+}  // namespace keelson::registry::rules

@@ -1,0 +1,122 @@
+#include "registry/rules/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "registry/rules/address.h"
+#include "registry/rules/go_struct.h"
+#include "registry/rules/resources.h"
+#include "registry/rules/table.h"
+
+namespace keelson::registry::rules {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(Table, HumanDuration) {
+  struct Case {
+    std::int64_t seconds;
+    const char* want;
+  };
+  constexpr Case kCases[] = {
+      {-2, "<invalid>"}, {-1, "0s"}, {0, "0s"}, {119, "119s"}, {120, "2m"}, {125, "2m5s"}, {600, "10m"}, {3 * 3600 - 1, "179m"},
+      {3 * 3600, "3h"}, {3 * 3600 + 60, "3h1m"}, {8 * 3600, "8h"}, {47 * 3600, "47h"}, {48 * 3600, "2d"}, {49 * 3600, "2d1h"},
+      {8 * 86400, "8d"}, {729LL * 86400, "729d"}, {731LL * 86400, "2y1d"}, {9LL * 365 * 86400, "9y"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(HumanDuration(seconds(c.seconds)), c.want) << c.seconds;
+}
+
+class FixedClock : public base::Clock {
+ public:
+  SystemTime Now() const override { return SystemTime(seconds(1'700'000'000)); }
+  SteadyTime Monotonic() const override { return {}; }
+};
+
+TEST(Table, TimeSince) {
+  const FixedClock clock;  // 2023-11-14T22:13:20Z
+  EXPECT_EQ(TimeSince(clock, "2023-11-14T22:12:50Z"), "30s");
+  EXPECT_EQ(TimeSince(clock, "0500-01-01T00:00:00Z"), "285y");  // As far back as is counted.
+  EXPECT_EQ(TimeSince(clock, ""), "<unknown>");
+  EXPECT_EQ(TimeSince(clock, "yesterday"), "<unknown>");
+}
+
+TEST(Table, FormatLabelSelector) {
+  base::Arena arena;
+  Value selector = Value::Map(arena);
+  EXPECT_EQ(FormatLabelSelector(selector), "<none>");
+  selector.EnsureMap(arena, "matchLabels").Set(arena, "z", "1");
+  Value expression = Value::Map(arena);
+  expression.Set(arena, "key", "a");
+  expression.Set(arena, "operator", "In");
+  Value values = expression.EnsureList(arena, "values");
+  values.Append(arena, "y");
+  values.Append(arena, "x");
+  selector.EnsureList(arena, "matchExpressions").Append(arena, expression);
+  EXPECT_EQ(FormatLabelSelector(selector), "a in (x,y),z=1");
+}
+
+TEST(Rules, SemanticEqualTreatsZeroAsAbsent) {
+  base::Arena arena;
+  Value a = Value::Map(arena);
+  Value b = Value::Map(arena);
+  a.Set(arena, "name", "");
+  a.Set(arena, "list", Value::List(arena));
+  EXPECT_TRUE(SemanticEqual(a, b));
+  EXPECT_TRUE(SemanticEqual(a, Value()));
+  b.Set(arena, "name", "x");
+  EXPECT_FALSE(SemanticEqual(a, b));
+}
+
+TEST(GoStruct, RendersGoNamesInGoOrder) {
+  base::Arena arena;
+  static constexpr GoField kInner[] = {{"b", "B", GoField::Zero::kNumber}};
+  static constexpr GoField kFields[] = {
+      {"apiGroup", "APIGroup"}, {"flag", "Flag", GoField::Zero::kFalse}, {"inner", "Inner", GoField::Zero::kStruct, kInner},
+      {"items", "Items", GoField::Zero::kNull, kInner}};
+  Value value = Value::Map(arena);
+  EXPECT_EQ(RenderGoStruct(value, kFields), R"({"APIGroup":"","Flag":false,"Inner":{"B":0},"Items":null})");
+  value.Set(arena, "apiGroup", "a\"<b>");
+  Value item = Value::Map(arena);
+  item.Set(arena, "b", 7);
+  value.EnsureList(arena, "items").Append(arena, item);
+  EXPECT_EQ(RenderGoStruct(value, kFields), R"({"APIGroup":"a\"\u003cb\u003e","Flag":false,"Inner":{"B":0},"Items":[{"B":7}]})");
+}
+
+TEST(Address, Warnings) {
+  std::vector<std::string> warnings;
+  WarnAboutIP(FieldPath("ip"), "10.0.0.1", warnings);
+  WarnAboutCIDR(FieldPath("cidr"), "10.0.0.0/8", warnings);
+  EXPECT_TRUE(warnings.empty());
+  WarnAboutIP(FieldPath("ip"), "010.0.0.1", warnings);
+  WarnAboutIP(FieldPath("ip"), "2001:DB8::1", warnings);
+  WarnAboutCIDR(FieldPath("cidr"), "10.1.2.3/8", warnings);
+  const std::vector<std::string> want = {
+      "ip: non-standard IP address \"010.0.0.1\" is invalid: use \"10.0.0.1\"",
+      "ip: IPv6 address \"2001:DB8::1\" should be in RFC 5952 canonical format (\"2001:db8::1\")",
+      "cidr: CIDR value \"10.1.2.3/8\" is ambiguous in this context (should be \"10.0.0.0/8\" or \"10.1.2.3/32\"?)",
+  };
+  EXPECT_EQ(warnings, want);
+}
+
+TEST(Resources, ContainerLimits) {
+  base::Arena arena;
+  Value limits = Value::Map(arena);
+  limits.Set(arena, "cpu", "-1");
+  limits.Set(arena, "gpu", "1");
+  limits.Set(arena, "example.com/gpu", "500m");
+  FieldErrors errors;
+  ValidateContainerLimits(limits, FieldPath("overhead"), errors);
+  std::vector<std::string> texts;
+  for (const auto& error : errors) texts.push_back(error.ToString());
+  const std::vector<std::string> want = {
+      "overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or equal to 0",
+      "overhead.limits[example.com/gpu]: Invalid value: \"500m\": must be an integer",
+      "overhead.limits[gpu]: Invalid value: \"gpu\": must be a standard resource type or fully qualified",
+      "overhead.limits[gpu]: Invalid value: \"gpu\": must be a standard resource for containers",
+  };
+  EXPECT_EQ(texts, want);
+}
+
+}  // namespace
+}  // namespace keelson::registry::rules
