@@ -1,0 +1,57 @@
+#include "registry/cells.h"
+
+#include <gtest/gtest.h>
+
+#include "registry/go_json.h"
+
+namespace keelson::registry {
+namespace {
+
+TEST(Cells, HumanDuration) {
+  struct Case {
+    std::int64_t seconds;
+    const char* want;
+  };
+  constexpr Case kCases[] = {
+      {-5, "<invalid>"}, {-1, "0s"},        {0, "0s"},           {119, "119s"},          {120, "2m"},
+      {125, "2m5s"},     {600, "10m"},      {3 * 3600 - 1, "179m"}, {3 * 3600, "3h"},     {3 * 3600 + 60, "3h1m"},
+      {8 * 3600, "8h"},  {48 * 3600, "2d"}, {49 * 3600, "2d1h"}, {8 * 86400, "8d"},      {2 * 365 * 86400, "2y"},
+      {2 * 365 * 86400 + 86400, "2y1d"},    {8LL * 365 * 86400, "8y"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(HumanDuration(c.seconds * 1'000'000'000), c.want) << c.seconds;
+}
+
+TEST(Cells, TimeNanoseconds) {
+  EXPECT_EQ(TimeNanoseconds("1970-01-01T00:00:01Z"), 1'000'000'000);
+  EXPECT_EQ(TimeNanoseconds("1970-01-01T01:00:00.5+01:00"), 500'000'000);
+  EXPECT_EQ(TimeNanoseconds("1970-02-30T00:00:00Z"), std::nullopt);
+  EXPECT_EQ(TimeNanoseconds(""), std::nullopt);
+}
+
+TEST(GoJSON, Errors) {
+  struct Case {
+    const char* json;
+    const char* want;
+  };
+  constexpr Case kCases[] = {
+      {R"({"a":[1,2,{"b":null}]})", ""},
+      {"null", ""},
+      {"", "unexpected end of JSON input"},
+      {"x", "invalid character 'x' looking for beginning of value"},
+      {"{x", "invalid character 'x' looking for beginning of object key string"},
+      {R"({"a" 1})", "invalid character '1' after object key"},
+      {R"({"a":1 2})", "invalid character '2' after object key:value pair"},
+      {"[1 2]", "invalid character '2' after array element"},
+      {"{} x", "invalid character 'x' after top-level value"},
+      {"tru", "unexpected end of JSON input"},
+      {"trux", "invalid character 'x' in literal true (expecting 'e')"},
+      {"[1]", "json: cannot unmarshal array into Go value of type map[string]interface {}"},
+      {"\"a", "unexpected end of JSON input"},
+      {"-", "unexpected end of JSON input"},
+      {"1.x", "invalid character 'x' after decimal point in numeric literal"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(GoUnmarshalMapError(c.json), c.want) << c.json;
+}
+
+}  // namespace
+}  // namespace keelson::registry

@@ -1,0 +1,17 @@
+// Equality as apimachinery's equality.Semantic has it for typed objects: nil and empty lists and maps are equal, quantities compare by
+// value, a pointer that is nil differs from one to a zero value. The schema says which fields are pointers.
+#pragma once
+
+#include <string_view>
+
+#include "object/value.h"
+#include "schema/schema.h"
+
+namespace keelson::registry {
+
+bool SemanticEqual(Value a, Value b, const schema::Type& type, bool pointer = false);
+bool SemanticEqual(Value a, Value b, const schema::Struct& type);
+// A type of a package: ("core/v1", "PodSpec"). The type must exist.
+bool SemanticEqual(Value a, Value b, std::string_view package, std::string_view type);
+
+}  // namespace keelson::registry
