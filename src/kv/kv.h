@@ -45,6 +45,11 @@ enum class ErrorCode : std::uint8_t {
   kCanceled,
   kClosed,          // this store was shut down
   kInternal,
+  kKeyNotFound,     // ignore_value or ignore_lease without a key to keep them of
+  kInvalidArgument, // value with ignore_value, lease with ignore_lease
+  kLeaseTTLTooLarge,
+  kTooManyRequests, // the queue of writes is full
+  kInUse,           // another process has the data folder
 };
 
 struct Error {
@@ -56,6 +61,9 @@ struct Error {
 template <class T>
 using Result = Outcome<T, Error>;
 
+enum class SortOrder : std::uint8_t { kNone, kAscend, kDescend };
+enum class SortTarget : std::uint8_t { kKey, kVersion, kCreateRevision, kModRevision, kValue };
+
 // Keys [key, range_end). range_end "" means the key alone; PrefixEnd(p) all with the prefix; "\0" all from key on.
 struct RangeRequest {
   std::string key;
@@ -64,11 +72,18 @@ struct RangeRequest {
   Revision revision = 0;      // 0: now
   bool keys_only = false;
   bool count_only = false;
+  // Sorting and the bounds below apply before the limit; they cost a read of the whole range. `count` ignores the bounds.
+  SortOrder sort_order = SortOrder::kNone;
+  SortTarget sort_target = SortTarget::kKey;
+  Revision min_mod_revision = 0;  // 0: no bound
+  Revision max_mod_revision = 0;
+  Revision min_create_revision = 0;
+  Revision max_create_revision = 0;
 };
 
 struct RangeResponse {
   Revision revision = 0;      // of the store when read (not the revision asked for)
-  std::vector<KeyValue> kvs;  // by key
+  std::vector<KeyValue> kvs;  // by key, unless sorted otherwise
   bool more = false;
   std::int64_t count = 0;     // all keys of the range, whatever the limit
 };
@@ -112,6 +127,7 @@ struct Op {
   static Op Range(RangeRequest request) { return {.kind = Kind::kRange, .range = std::move(request)}; }
   static Op Put(PutRequest request) { return {.kind = Kind::kPut, .put = std::move(request)}; }
   static Op DeleteRange(DeleteRangeRequest request) { return {.kind = Kind::kDeleteRange, .delete_range = std::move(request)}; }
+  static Op Txn(TxnRequest request);
 };
 
 struct TxnRequest {
@@ -119,6 +135,10 @@ struct TxnRequest {
   std::vector<Op> success;
   std::vector<Op> failure;
 };
+
+inline Op Op::Txn(TxnRequest request) {
+  return {.kind = Kind::kTxn, .txn = std::make_shared<const TxnRequest>(std::move(request))};
+}
 
 struct TxnResponse;
 
@@ -168,6 +188,7 @@ class Watcher {
  public:
   virtual ~Watcher() = default;  // cancels; REQUIRES: no Next() is pending
   // Waits for the next events. kCompacted when the history it needs is gone; kCanceled after Cancel(); then it is over.
+  // Asio's cancellation ends the wait with kCanceled, too; such a watch may be continued with another Next().
   virtual Awaitable<Result<WatchResponse>> Next() = 0;
   // Asks for a progress response as soon as everything up to now was delivered.
   virtual void RequestProgress() = 0;
@@ -213,5 +234,11 @@ class Store {
 
 // The end of the range of all keys with `prefix`.
 std::string PrefixEnd(std::string_view prefix);
+
+// Whether `key` lies in [begin, range_end) with the meanings of RangeRequest.
+bool InRange(std::string_view key, std::string_view begin, std::string_view range_end);
+
+// An error with etcd's own text for its code.
+Error MakeError(ErrorCode code);
 
 }  // namespace keelson::kv

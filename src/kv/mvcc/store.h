@@ -1,0 +1,63 @@
+// A kv::Store inside this process: etcd's meaning in memory over a backend that keeps it.
+//
+//   Txn, Compact, leases ──> queue ──> writer: apply to the index ─> one commit of all ─> publish ─> watchers woken, callers answered
+//   Range, Watch         ──> the index at the last published revision; values not in memory come from the backend, on a pool
+//
+// Nothing is visible to anybody before it is durable. After a commit failed the store refuses writes and still serves reads.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "kv/kv.h"
+#include "kv/mvcc/backend.h"
+#include "kv/mvcc/txn_check.h"
+
+namespace keelson::kv::mvcc {
+
+class Core;  // kv/mvcc/core.h
+
+struct Options {
+  const base::Clock* clock = &base::Clock::Real();  // must outlive the store
+  Limits limits;
+  std::size_t resident_bytes_max = std::size_t{8} * 1024 * 1024;  // values kept in memory, the youngest; without a backend all
+  std::size_t queue_max = 65536;                                  // waiting writes; more get kTooManyRequests
+  std::int64_t lease_ttl_min = 2;                                 // seconds; what etcd has with its default election timeout
+  std::chrono::milliseconds progress_interval{600'000};           // between progress responses of a watch with progress_notify
+};
+
+// Thread safety: as kv::Store. Destruction answers what is pending with kClosed; not on an I/O thread.
+class EmbeddedStore final : public Store {
+ public:
+  explicit EmbeddedStore(std::shared_ptr<Core> core);
+  ~EmbeddedStore() override;
+
+  // `backend` null keeps everything in memory only.
+  static Result<std::unique_ptr<EmbeddedStore>> Open(std::unique_ptr<Backend> backend, Options options);
+
+  Awaitable<Result<RangeResponse>> Range(RangeRequest request) override;
+  Awaitable<Result<TxnResponse>> Txn(TxnRequest request) override;
+  std::unique_ptr<Watcher> Watch(WatchRequest request) override;
+  Awaitable<Result<Revision>> Compact(Revision revision, bool physical) override;
+  Awaitable<Result<Revision>> CurrentRevision() override;
+  Awaitable<Result<Lease>> LeaseGrant(std::int64_t ttl_seconds, LeaseID id) override;
+  Awaitable<Result<Revision>> LeaseRevoke(LeaseID id) override;
+  Awaitable<Result<Lease>> LeaseKeepAlive(LeaseID id) override;
+  Awaitable<Result<Lease>> LeaseTimeToLive(LeaseID id, bool keys) override;
+  Awaitable<Result<std::vector<LeaseID>>> Leases() override;
+  Awaitable<Result<StoreStatus>> Status() override;
+  bool embedded() const override { return true; }
+
+  // Looks at the clock now instead of when a timer says so: for tests that moved it.
+  void Tick();
+  Backend* backend() const;  // null without one
+
+ private:
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace keelson::kv::mvcc

@@ -1,0 +1,343 @@
+#include "kv/rocks/backend.h"
+
+#include <fmt/format.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/failpoint.h"
+#include "kv/rocks/format.h"
+
+namespace keelson::kv::rocks {
+namespace {
+
+constexpr std::int64_t kRecordOverheadBytes = 64;                    // of a change in RocksDB, about
+constexpr std::int64_t kMeasureEveryBytes = 4 * 1024 * 1024;
+constexpr auto kMeasureEvery = std::chrono::seconds(1);
+constexpr auto kMarkEvery = std::chrono::seconds(1);
+constexpr std::int64_t kReclaimBytesMin = std::int64_t{8} * 1024 * 1024;
+constexpr int kStepsBeforeSeek = 8;                                  // stepping over so many records costs less than a seek
+constexpr std::size_t kReadByIteratorMin = 8;                        // fewer values are read one by one
+constexpr std::size_t kMemtableArenaBytes = 64 * 1024;               // an idle store stays small
+
+rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+rocksdb::DBOptions MakeDBOptions(const Options& options) {
+  rocksdb::DBOptions db;
+  db.create_if_missing = true;
+  db.create_missing_column_families = true;
+  db.paranoid_checks = true;
+  // A record torn by a crash ends the log. Whether something acknowledged was behind it is told by the folder's durable mark.
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  db.avoid_flush_during_recovery = true;
+  db.max_total_wal_size = 4 * options.memtable_bytes;
+  db.max_background_jobs = 2;
+  db.max_open_files = 512;
+  db.allow_concurrent_memtable_write = false;  // There is one writer.
+  db.enable_write_thread_adaptive_yield = false;
+  db.allow_fallocate = false;  // Space on disk is what is used, not what may be.
+  db.skip_stats_update_on_db_open = true;
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  db.keep_log_file_num = 2;
+  db.max_log_file_size = 1024 * 1024;
+  db.max_manifest_file_size = 4 * 1024 * 1024;
+  db.info_log_level = rocksdb::WARN_LEVEL;
+  if (options.env != nullptr) db.env = options.env;
+  return db;
+}
+
+rocksdb::ColumnFamilyOptions MakeFamilyOptions(const Options& options, const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions family;
+  family.write_buffer_size = options.memtable_bytes;
+  family.max_write_buffer_number = 3;
+  family.arena_block_size = kMemtableArenaBytes;
+  family.compression = rocksdb::kNoCompression;
+  family.target_file_size_base = std::max<std::uint64_t>(options.memtable_bytes, 8 * 1024 * 1024);
+  family.level_compaction_dynamic_level_bytes = false;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.block_size = 16 * 1024;
+  table.format_version = 5;
+  table.checksum = rocksdb::kXXH3;
+  family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return family;
+}
+
+class RocksView final : public mvcc::Backend::View {
+ public:
+  RocksView(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* values) : db_(db), values_(values), snapshot_(db->GetSnapshot()) {}
+  ~RocksView() override { db_->ReleaseSnapshot(snapshot_); }
+
+  Result<std::vector<SharedBytes>> Read(std::span<const mvcc::Location> locations) override {
+    std::vector<SharedBytes> values(locations.size());
+    if (locations.size() < kReadByIteratorMin) {
+      for (std::size_t i = 0; i < locations.size(); ++i) {
+        KS_TRY(values[i], ReadOne(locations[i]));
+      }
+      return values;
+    }
+    // In the order of revisions neighbours are often neighbours in the file, too.
+    std::vector<std::uint32_t> order(locations.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(locations[a].revision, locations[a].sub) < std::pair(locations[b].revision, locations[b].sub);
+    });
+    rocksdb::ReadOptions read;
+    read.snapshot = snapshot_;
+    read.fill_cache = false;
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(read, values_));
+    for (const std::uint32_t i : order) {
+      const RecordKey key(locations[i].revision, locations[i].sub);
+      const rocksdb::Slice wanted = ToSlice(key.view());
+      for (int steps = 0; at->Valid() && steps < kStepsBeforeSeek && at->key().compare(wanted) < 0; ++steps) at->Next();
+      if (!at->Valid() || at->key().compare(wanted) != 0) at->Seek(wanted);
+      if (!at->status().ok()) return Damaged(locations[i], at->status());
+      if (!at->Valid() || at->key() != wanted || at->value().size() != locations[i].size) return Damaged(locations[i], rocksdb::Status::NotFound());
+      values[i] = SharedBytes(ToView(at->value()));
+    }
+    return values;
+  }
+
+  static Error Damaged(const mvcc::Location& location, const rocksdb::Status& status) {
+    if (!status.ok() && !status.IsNotFound() && !status.IsCorruption()) return FromStatus(status, "reading a value");
+    return {.code = ErrorCode::kCorrupt,
+            .message = fmt::format("store damaged: the value of revision {}.{} ({} bytes) cannot be read: {}", location.revision, location.sub,
+                                   location.size, status.IsCorruption() ? status.ToString() : "it is missing or has another size")};
+  }
+
+ private:
+  Result<SharedBytes> ReadOne(const mvcc::Location& location) {
+    rocksdb::ReadOptions read;
+    read.snapshot = snapshot_;
+    rocksdb::PinnableSlice value;
+    const RecordKey key(location.revision, location.sub);
+    const auto status = db_->Get(read, values_, ToSlice(key.view()), &value);
+    if (!status.ok()) return Damaged(location, status);
+    if (value.size() != location.size) return Damaged(location, rocksdb::Status::NotFound());
+    return SharedBytes(ToView(value));
+  }
+
+  rocksdb::DB* const db_;
+  rocksdb::ColumnFamilyHandle* const values_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+}  // namespace
+
+Error FromStatus(const rocksdb::Status& status, const std::string& what) {
+  ErrorCode code = ErrorCode::kInternal;
+  if (status.IsCorruption()) code = ErrorCode::kCorrupt;
+  if (status.IsNoSpace()) code = ErrorCode::kNoSpace;
+  const char* prefix = code == ErrorCode::kCorrupt ? "store damaged: " : "";
+  return {.code = code, .message = fmt::format("{}{}: {}", prefix, what, status.ToString())};
+}
+
+Result<std::unique_ptr<RocksBackend>> RocksBackend::Open(Options options) {
+  KS_TRY(auto folder, Folder::Take(options.dir));
+  std::unique_ptr<RocksBackend> backend(new RocksBackend(std::move(options), std::move(folder)));
+  KS_RETURN_IF_ERROR(backend->OpenDB());
+  return backend;
+}
+
+Result<void> RocksBackend::OpenDB() {
+  const auto cache = rocksdb::NewLRUCache(options_.block_cache_bytes, 1);
+  const auto family = MakeFamilyOptions(options_, cache);
+  const std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {
+      {rocksdb::kDefaultColumnFamilyName, family}, {"changes", family}, {"values", family}};
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  const auto opened = rocksdb::DB::Open(MakeDBOptions(options_), folder_->db_path(), descriptors, &handles, &db);
+  if (!opened.ok()) return FromStatus(opened, "opening " + folder_->db_path());
+  db_.reset(db);
+  families_ = {.settings = handles[0], .changes = handles[1], .values = handles[2]};
+  std::string format;
+  const auto got = db_->Get(rocksdb::ReadOptions(), families_.settings, ToSlice(kFormatKey), &format);
+  if (got.ok()) {
+    if (format == kFormat) return {};
+    return Error{.code = ErrorCode::kCorrupt, .message = fmt::format("store {} has format \"{}\", this program writes \"{}\"", options_.dir, format, kFormat)};
+  }
+  if (!got.IsNotFound()) return FromStatus(got, "reading the format of " + options_.dir);
+  rocksdb::WriteOptions write;
+  write.sync = options_.sync;
+  const auto put = db_->Put(write, families_.settings, ToSlice(kFormatKey), ToSlice(kFormat));
+  if (!put.ok()) return FromStatus(put, "writing " + options_.dir);
+  return {};
+}
+
+RocksBackend::~RocksBackend() {
+  if (!db_) return;
+  rocksdb::CancelAllBackgroundWork(db_.get(), false);
+  db_->DisableManualCompaction();
+  if (reclaim_.joinable()) reclaim_.join();
+  if (options_.sync && last_ > 0) folder_->WriteDurable(last_, true);
+  for (auto* family : {families_.settings, families_.changes, families_.values}) {
+    if (family != nullptr) db_->DestroyColumnFamilyHandle(family);
+  }
+  db_->Close();
+}
+
+Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
+  rocksdb::ReadOptions read;
+  read.fill_cache = false;
+  const std::unique_ptr<rocksdb::Iterator> settings(db_->NewIterator(read, families_.settings));
+  for (settings->SeekToFirst(); settings->Valid(); settings->Next()) {
+    const auto key = ToView(settings->key());
+    const auto number = DecodeNumber(ToView(settings->value()));
+    if (key == kFormatKey) continue;
+    const auto lease = DecodeLeaseKey(key);
+    if (!number || (key != kCompactKey && !lease)) {
+      return Error{.code = ErrorCode::kCorrupt, .message = fmt::format("store damaged: setting {} of {} cannot be read", settings->key().ToString(true), options_.dir)};
+    }
+    if (lease) {
+      sink.OnLease({.id = *lease, .ttl = *number});
+    } else {
+      last_ = std::max(last_, *number);
+      sink.OnCompact(*number);
+    }
+  }
+  if (!settings->status().ok()) return FromStatus(settings->status(), "reading the settings of " + options_.dir);
+
+  std::uint64_t about = 0;
+  db_->GetIntProperty(families_.changes, rocksdb::DB::Properties::kEstimateNumKeys, &about);
+  std::uint64_t done = 0;
+  read.readahead_size = 2 * 1024 * 1024;
+  mvcc::Record record;
+  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(read, families_.changes));
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    if (!DecodeRecord(ToView(at->key()), ToView(at->value()), &record)) {
+      return Error{.code = ErrorCode::kCorrupt, .message = fmt::format("store damaged: change {} of {} cannot be read", at->key().ToString(true), options_.dir)};
+    }
+    last_ = record.revision;
+    sink.OnRecord(record);
+    if (++done % kProgressEvery == 0 && options_.progress) options_.progress(done, std::max(about, done));
+  }
+  if (!at->status().ok()) return FromStatus(at->status(), "reading the changes of " + options_.dir);
+
+  if (!options_.sync) {
+    folder_->RemoveDurable();  // Without syncing nobody promised anything.
+  } else if (const auto durable = folder_->ReadDurable(); durable && *durable > last_) {
+    return Error{.code = ErrorCode::kCorrupt,
+                 .message = fmt::format("store damaged: {} ends at revision {}, but revision {} was acknowledged", folder_->db_path(), last_, *durable)};
+  }
+  marked_ = last_;
+  MeasureSpace();
+  return {};
+}
+
+Result<void> RocksBackend::Commit(const mvcc::CommitBatch& batch) {
+  std::size_t bytes = 0;
+  for (const mvcc::Record& record : batch.records) bytes += record.key.size() + record.value.size() + kRecordOverheadBytes;
+  rocksdb::WriteBatch write(bytes);
+  for (const mvcc::Record& record : batch.records) {
+    const RecordKey key(record.revision, record.sub);
+    EncodeRecord(record, encoded_);
+    write.Put(families_.changes, ToSlice(key.view()), encoded_);
+    if (!record.value.empty()) write.Put(families_.values, ToSlice(key.view()), ToSlice(record.value));
+  }
+  for (const mvcc::LeaseRecord& lease : batch.leases) write.Put(families_.settings, LeaseKey(lease.id), EncodeNumber(lease.ttl));
+  for (const LeaseID id : batch.leases_removed) write.Delete(families_.settings, LeaseKey(id));
+  if (batch.compact) write.Put(families_.settings, ToSlice(kCompactKey), EncodeNumber(*batch.compact));
+  if (KS_FAILPOINT("kv/rocks/before-write")) return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/rocks/before-write"};
+  rocksdb::WriteOptions options;
+  options.sync = options_.sync;
+  const auto status = db_->Write(options, &write);
+  if (!status.ok()) return FromStatus(status, "writing to " + options_.dir);
+  KS_FAILPOINT("kv/rocks/after-sync");
+  written_since_ += static_cast<std::int64_t>(bytes);
+  if (!batch.records.empty()) MarkDurable(batch.records.back().revision);
+  return {};
+}
+
+void RocksBackend::MarkDurable(Revision revision) {
+  last_ = revision;
+  if (!options_.sync) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - marked_at_ < kMarkEvery) return;
+  marked_at_ = now;
+  marked_ = revision;
+  folder_->WriteDurable(revision, false);
+}
+
+Result<void> RocksBackend::Forget(std::span<const mvcc::Location> dead) {
+  rocksdb::WriteBatch write;
+  for (const mvcc::Location& location : dead) {
+    const RecordKey key(location.revision, location.sub);
+    write.Delete(families_.changes, ToSlice(key.view()));
+    if (location.size > 0) write.Delete(families_.values, ToSlice(key.view()));
+    dead_bytes_ += location.size + kRecordOverheadBytes;
+  }
+  const auto status = db_->Write(rocksdb::WriteOptions(), &write);
+  if (!status.ok()) return FromStatus(status, "compacting " + options_.dir);
+  return {};
+}
+
+Result<void> RocksBackend::Defragment() {
+  rocksdb::CompactRangeOptions compact;
+  compact.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  for (auto* family : {families_.settings, families_.changes, families_.values}) {
+    const auto status = db_->CompactRange(compact, family, nullptr, nullptr);
+    if (!status.ok() && !status.IsIncomplete() && !status.IsShutdownInProgress()) return FromStatus(status, "defragmenting " + options_.dir);
+  }
+  return {};
+}
+
+void RocksBackend::Compacted(Revision) {
+  // Rewriting costs as much as what is alive, so it waits until a quarter of the store is dead.
+  MeasureSpace();
+  if (dead_bytes_ < std::max(kReclaimBytesMin, used_ / 4) || reclaiming_) return;
+  if (reclaim_.joinable()) reclaim_.join();
+  dead_bytes_ = 0;
+  reclaiming_ = true;
+  reclaim_ = std::thread([this] {
+    IgnoreError(Defragment(), "RocksDB stops writes by itself when its files cannot be written");
+    reclaiming_ = false;
+  });
+}
+
+Result<SharedBytes> RocksBackend::Read(const mvcc::Location& location) {
+  rocksdb::PinnableSlice value;
+  const RecordKey key(location.revision, location.sub);
+  const auto status = db_->Get(rocksdb::ReadOptions(), families_.values, ToSlice(key.view()), &value);
+  if (!status.ok()) return RocksView::Damaged(location, status);
+  if (value.size() != location.size) return RocksView::Damaged(location, rocksdb::Status::NotFound());
+  return SharedBytes(ToView(value));
+}
+
+std::unique_ptr<mvcc::Backend::View> RocksBackend::Pin() { return std::make_unique<RocksView>(db_.get(), families_.values); }
+
+void RocksBackend::MeasureSpace() {
+  used_ = folder_->UsedBytes();
+  free_ = folder_->FreeBytes();
+  written_since_ = 0;
+  measured_at_ = std::chrono::steady_clock::now();
+}
+
+Result<void> RocksBackend::CheckSpace(std::int64_t bytes) {
+  if (written_since_ > kMeasureEveryBytes || std::chrono::steady_clock::now() - measured_at_ > kMeasureEvery) MeasureSpace();
+  const std::int64_t more = written_since_ + bytes;
+  if (options_.quota_bytes > 0 && used_ + more > options_.quota_bytes) return MakeError(ErrorCode::kNoSpace);
+  if (free_ - more < options_.disk_reserve_bytes) return MakeError(ErrorCode::kNoSpace);
+  return {};
+}
+
+mvcc::Space RocksBackend::GetSpace() {
+  mvcc::Space space{.total = folder_->UsedBytes()};
+  for (auto* family : {families_.settings, families_.changes, families_.values}) {
+    std::uint64_t live = 0;
+    std::uint64_t memory = 0;
+    db_->GetIntProperty(family, rocksdb::DB::Properties::kEstimateLiveDataSize, &live);
+    db_->GetIntProperty(family, rocksdb::DB::Properties::kSizeAllMemTables, &memory);
+    space.in_use += static_cast<std::int64_t>(live + memory);
+  }
+  space.in_use = std::min(space.in_use, space.total);
+  return space;
+}
+
+}  // namespace keelson::kv::rocks

@@ -1,0 +1,72 @@
+// The records of a store in RocksDB (format.h). Internal to kv/rocks.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <rocksdb/db.h>
+
+#include "kv/mvcc/backend.h"
+#include "kv/rocks/folder.h"
+#include "kv/rocks/rocks.h"
+
+namespace keelson::kv::rocks {
+
+Error FromStatus(const rocksdb::Status& status, const std::string& what);
+
+struct ColumnFamilies {
+  rocksdb::ColumnFamilyHandle* settings = nullptr;
+  rocksdb::ColumnFamilyHandle* changes = nullptr;
+  rocksdb::ColumnFamilyHandle* values = nullptr;
+};
+
+class RocksBackend final : public mvcc::Backend {
+ public:
+  static Result<std::unique_ptr<RocksBackend>> Open(Options options);
+  ~RocksBackend() override;
+
+  Result<void> Load(mvcc::LoadSink& sink) override;
+  Result<void> Commit(const mvcc::CommitBatch& batch) override;
+  Result<void> Forget(std::span<const mvcc::Location> dead) override;
+  void Compacted(Revision revision) override;
+  Result<SharedBytes> Read(const mvcc::Location& location) override;
+  std::unique_ptr<View> Pin() override;
+  Result<void> CheckSpace(std::int64_t bytes) override;
+  mvcc::Space GetSpace() override;
+
+  rocksdb::DB* db() const { return db_.get(); }
+  const ColumnFamilies& families() const { return families_; }
+  Folder& folder() { return *folder_; }
+  Result<void> Defragment();
+
+ private:
+  RocksBackend(Options options, std::unique_ptr<Folder> folder) : options_(std::move(options)), folder_(std::move(folder)) {}
+  Result<void> OpenDB();
+  void MeasureSpace();
+  void MarkDurable(Revision revision);
+
+  const Options options_;
+  std::unique_ptr<Folder> folder_;
+  std::unique_ptr<rocksdb::DB> db_;
+  ColumnFamilies families_;
+  std::string encoded_;  // reused
+
+  Revision last_ = 0;  // the last committed revision
+  Revision marked_ = 0;
+  std::chrono::steady_clock::time_point marked_at_;
+
+  std::int64_t used_ = 0;            // measured
+  std::int64_t free_ = 0;            // measured
+  std::int64_t written_since_ = 0;   // since it was measured
+  std::chrono::steady_clock::time_point measured_at_;
+
+  std::int64_t dead_bytes_ = 0;  // forgotten, not given back yet
+  std::thread reclaim_;
+  std::atomic<bool> reclaiming_{false};
+};
+
+}  // namespace keelson::kv::rocks

@@ -1,0 +1,104 @@
+#include "kv/rocks/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include "base/strings.h"
+
+namespace keelson::kv::rocks {
+namespace {
+
+Error SystemError(const std::string& what) {
+  return {.code = ErrorCode::kInternal, .message = what + ": " + strerror(errno)};
+}
+
+std::string ReadSmallFile(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  char text[128];
+  const ssize_t size = ::read(file, text, sizeof(text));
+  ::close(file);
+  return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "";
+}
+
+// Two copies of the number, so that a torn write is seen.
+std::string DurableText(Revision revision) {
+  const std::string number = std::to_string(revision);
+  return number + " " + number + "\n";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Folder>> Folder::Take(const std::string& dir) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) return Error{.code = ErrorCode::kInternal, .message = "cannot make data folder " + dir + ": " + error.message()};
+  const std::string path = dir + "/lock";
+  const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) return SystemError("cannot open " + path);
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    const bool taken = errno == EWOULDBLOCK;
+    Error failure = SystemError("cannot lock " + path);
+    ::close(lock);
+    if (!taken) return failure;
+    const std::string owner(base::Trim(ReadSmallFile(path)));
+    return Error{.code = ErrorCode::kInUse, .message = "data folder in use: " + dir + (owner.empty() ? "" : " (by process " + owner + ")")};
+  }
+  const std::string owner = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock, 0) != 0 || ::pwrite(lock, owner.data(), owner.size(), 0) < 0) {
+    Error failure = SystemError("cannot write " + path);
+    ::close(lock);
+    return failure;
+  }
+  return std::unique_ptr<Folder>(new Folder(dir, lock));
+}
+
+Folder::~Folder() {
+  if (durable_ >= 0) ::close(durable_);
+  ::close(lock_);
+}
+
+std::int64_t Folder::FreeBytes() const {
+  struct statvfs info {};
+  if (::statvfs(dir_.c_str(), &info) != 0) return INT64_MAX;
+  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
+std::int64_t Folder::UsedBytes() const {
+  std::int64_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(db_path(), error), end; !error && at != end; at.increment(error)) {
+    struct stat info {};
+    if (::stat(at->path().c_str(), &info) == 0) bytes += info.st_blocks * 512;
+  }
+  return bytes;
+}
+
+std::optional<Revision> Folder::ReadDurable() const {
+  const std::string text = ReadSmallFile(dir_ + "/durable");
+  Revision first = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), first);
+  if (parsed.ec != std::errc() || !text.starts_with(DurableText(first))) return std::nullopt;
+  return first;
+}
+
+void Folder::WriteDurable(Revision revision, bool sync) {
+  if (durable_ < 0) durable_ = ::open((dir_ + "/durable").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const std::string text = DurableText(revision);
+  // It only ever claims less than what is true, so a write that fails is no harm.
+  if (durable_ < 0 || ::pwrite(durable_, text.data(), text.size(), 0) < 0) return;
+  if (sync) ::fdatasync(durable_);
+}
+
+void Folder::RemoveDurable() { ::unlink((dir_ + "/durable").c_str()); }
+
+}  // namespace keelson::kv::rocks
