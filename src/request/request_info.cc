@@ -1,0 +1,113 @@
+#include "request/request_info.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/strings.h"
+#include "base/url.h"
+#include "meta/selector.h"
+
+namespace keelson::request {
+namespace {
+
+std::vector<std::string> SplitPath(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  std::vector<std::string> parts;
+  if (path.empty()) return parts;
+  for (const auto part : base::Split(path, '/')) parts.emplace_back(part);
+  return parts;
+}
+
+std::string VerbOf(std::string_view method) {
+  if (method == "POST") return "create";
+  if (method == "GET" || method == "HEAD") return "get";
+  if (method == "PUT") return "update";
+  if (method == "PATCH") return "patch";
+  if (method == "DELETE") return "delete";
+  return "";
+}
+
+bool IsPathSegment(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == std::string_view::npos;
+}
+
+// GET without a name is a list or a watch; a selector that pins metadata.name names the object for authorization and metrics.
+void ResolveCollectionRead(const base::Query& query, RequestInfo& info) {
+  bool watch = false;
+  bool decodable = true;
+  for (const std::string_view key : {"timeoutSeconds", "limit"}) {
+    if (query.Has(key) && !base::ParseInt64(query.Get(key))) decodable = false;
+  }
+  if (query.Has("watch")) watch = ParseQueryBool(query.Get("watch"));
+  if (decodable && query.Has("fieldSelector")) {
+    if (auto selector = meta::FieldSelector::Parse(query.Get("fieldSelector")); selector.ok()) {
+      if (const auto name = selector->RequiresExactMatch("metadata.name"); name && IsPathSegment(*name)) info.name = *name;
+    }
+  }
+  info.verb = watch ? "watch" : "list";
+}
+
+}  // namespace
+
+bool ParseQueryBool(std::string_view value) { return value != "0" && !base::EqualsIgnoreCase(value, "false"); }
+
+bool RequestInfo::IsLongRunning() const {
+  if (verb == "watch" || verb == "proxy") return true;
+  if (is_resource_request) {
+    static constexpr std::array<std::string_view, 5> kStreams = {"attach", "exec", "proxy", "log", "portforward"};
+    return std::ranges::find(kStreams, subresource) != kStreams.end();
+  }
+  return path.starts_with("/debug/pprof/");
+}
+
+Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path, std::string_view raw_query) {
+  RequestInfo info;
+  info.path = path;
+  info.verb = base::ToLower(method);
+
+  std::vector<std::string> parts = SplitPath(path);
+  if (parts.size() < 3 || (parts[0] != "api" && parts[0] != "apis")) return info;
+  info.api_prefix = parts[0];
+  parts.erase(parts.begin());
+  if (info.api_prefix == "apis") {
+    if (parts.size() < 3) return info;
+    info.api_group = parts[0];
+    parts.erase(parts.begin());
+  }
+  info.is_resource_request = true;
+  info.api_version = parts[0];
+  parts.erase(parts.begin());
+
+  bool special_verb = false;
+  if (parts[0] == "proxy" || parts[0] == "watch") {
+    if (parts.size() < 2) return std::string("unable to determine kind and namespace from url, " + std::string(path));
+    info.verb = parts[0];
+    parts.erase(parts.begin());
+    special_verb = true;
+  } else {
+    info.verb = VerbOf(method);
+  }
+
+  if (parts[0] == "namespaces" && parts.size() > 1) {
+    info.name_space = parts[1];
+    // namespaces/x/status and namespaces/x/finalize are about the namespace itself.
+    if (parts.size() > 2 && parts[2] != "status" && parts[2] != "finalize") parts.erase(parts.begin(), parts.begin() + 2);
+  }
+
+  info.parts = parts;
+  info.resource = parts[0];
+  if (parts.size() > 1) info.name = parts[1];
+  if (parts.size() > 2 && info.verb != "proxy") info.subresource = parts[2];
+
+  const base::Query query(raw_query);
+  if (info.name.empty() && info.verb == "get") ResolveCollectionRead(query, info);
+  if (info.name.empty() && info.verb == "delete") info.verb = "deletecollection";
+  if (!special_verb && (info.verb == "list" || info.verb == "watch" || info.verb == "deletecollection")) {
+    info.field_selector = query.Get("fieldSelector");
+    info.label_selector = query.Get("labelSelector");
+  }
+  return info;
+}
+
+}  // namespace keelson::request

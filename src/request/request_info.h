@@ -1,0 +1,37 @@
+// What a request is about, read from its method and URL alone (upstream's RequestInfo): who may do it is decided on this.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/outcome.h"
+
+namespace keelson::request {
+
+struct RequestInfo {
+  bool is_resource_request = false;
+  std::string path;
+  std::string verb;         // get, list, watch, create, update, patch, delete, deletecollection, proxy; lower-case method otherwise
+  std::string api_prefix;   // api, apis
+  std::string api_group;
+  std::string api_version;
+  std::string name_space;
+  std::string resource;
+  std::string subresource;
+  std::string name;
+  std::vector<std::string> parts;  // resource, name, subresource, and what follows
+  std::string field_selector;      // raw, for list, watch and deletecollection
+  std::string label_selector;
+
+  // Streams and tunnels: no deadline, not counted as in flight.
+  bool IsLongRunning() const;
+};
+
+// The error is the text after "failed to create RequestInfo: ".
+Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path, std::string_view raw_query);
+
+// Boolean query values: only "0" and "false" (any case) are false.
+bool ParseQueryBool(std::string_view value);
+
+}  // namespace keelson::request
