@@ -1,0 +1,246 @@
+// Deletion: grace periods, finalizers, propagation, collections.
+#include <algorithm>
+
+#include "base/strings.h"
+#include "registry/store.h"
+
+namespace keelson::registry {
+namespace {
+
+constexpr std::string_view kOrphan = "orphan";
+constexpr std::string_view kForeground = "foregroundDeletion";
+constexpr std::int64_t kDeleteCollectionPage = 10000;
+
+bool HasFinalizer(Value metadata, std::string_view name) {
+  return std::ranges::any_of(metadata["finalizers"].items(), [&](Value item) { return item.as_string() == name; });
+}
+
+void BumpGeneration(base::Arena& arena, Value metadata) {
+  if (const auto generation = metadata["generation"].as_int(); generation > 0) metadata.Set(arena, "generation", generation + 1);
+}
+
+// Pods: what the option says, else what the spec says; at once when nothing can be running.
+std::int64_t PodGracePeriod(Value pod, const DeleteOptions& options) {
+  std::int64_t period = 0;
+  if (options.grace_period_seconds) {
+    period = *options.grace_period_seconds;
+  } else {
+    period = pod.Get("spec", "terminationGracePeriodSeconds").as_int();
+  }
+  if (period < 0) period = 1;
+  const std::string_view phase = pod.Get("status", "phase").as_string();
+  if (pod.Get("spec", "nodeName").as_string().empty() || phase == "Succeeded" || phase == "Failed") period = 0;
+  return period;
+}
+
+}  // namespace
+
+meta::Result<Store::DeletePlan> Store::BeforeDelete(request::Context& context, Value object, const DeleteOptions& options) const {
+  base::Arena& arena = context.arena;
+  Value metadata = object["metadata"];
+  const std::string name(metadata["name"].as_string());
+  const meta::GroupResource kind{options_.kind.group, options_.kind.kind};  // upstream names the Kind here
+  if (options.uid && *options.uid != metadata["uid"].as_string()) {
+    return meta::NewConflict(kind, name,
+                             "the UID in the precondition (" + *options.uid + ") does not match the UID in record (" +
+                                 std::string(metadata["uid"].as_string()) + "). The object might have been deleted and then recreated");
+  }
+  if (options.resource_version && *options.resource_version != metadata["resourceVersion"].as_string()) {
+    return meta::NewConflict(kind, name,
+                             "the ResourceVersion in the precondition (" + *options.resource_version +
+                                 ") does not match the ResourceVersion in record (" +
+                                 std::string(metadata["resourceVersion"].as_string()) + "). The object might have been modified");
+  }
+  if (!options_.strategy->graceful_deletion) return DeletePlan{};
+
+  const auto now = options_.clock->Now();
+  if (const Value timestamp = metadata["deletionTimestamp"]; timestamp.is_string()) {
+    const std::int64_t grace = metadata["deletionGracePeriodSeconds"].as_int();
+    if (grace == 0) return DeletePlan{};
+    if (!options.grace_period_seconds) return DeletePlan{.pending = true};
+    const std::int64_t wanted = PodGracePeriod(object, options);
+    if (wanted >= grace) return DeletePlan{.pending = true};
+    std::int64_t period = wanted;
+    const auto marked = ParseTime(timestamp.as_string());
+    auto ends = (marked ? *marked : now) - std::chrono::seconds(grace) + std::chrono::seconds(wanted);
+    if (ends < now) {
+      ends = now;
+      if (period != 0) period = 1;
+    }
+    metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(ends)));
+    metadata.Set(arena, "deletionGracePeriodSeconds", period);
+    return DeletePlan{.graceful = true};
+  }
+  const std::int64_t period = PodGracePeriod(object, options);
+  metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(now + std::chrono::seconds(period))));
+  metadata.Set(arena, "deletionGracePeriodSeconds", period);
+  BumpGeneration(arena, metadata);
+  return DeletePlan{.graceful = true};
+}
+
+bool Store::UpdateDeletionFinalizers(base::Arena& arena, Value object, const DeleteOptions& options) const {
+  Value metadata = object["metadata"];
+  const bool had_orphan = HasFinalizer(metadata, kOrphan);
+  const bool had_foreground = HasFinalizer(metadata, kForeground);
+  bool orphan = false;
+  bool foreground = false;
+  if (options_.garbage_collector && options_.strategy->garbage_collection != GarbageCollection::kUnsupported) {
+    if (options.orphan_dependents) {
+      orphan = *options.orphan_dependents;
+    } else if (options.propagation_policy) {
+      orphan = *options.propagation_policy == "Orphan";
+      foreground = *options.propagation_policy == "Foreground";
+    } else {
+      orphan = had_orphan || (!had_foreground && options_.strategy->garbage_collection == GarbageCollection::kOrphan);
+      foreground = had_foreground;
+    }
+  } else if (!options_.garbage_collector) {
+    return false;
+  }
+  if (orphan == had_orphan && foreground == had_foreground) return false;
+  Value finalizers = Value::List(arena);
+  for (const Value item : metadata["finalizers"].items()) {
+    if (item.as_string() != kOrphan && item.as_string() != kForeground) finalizers.Append(arena, item);
+  }
+  if (orphan) finalizers.Append(arena, kOrphan);
+  if (foreground) finalizers.Append(arena, kForeground);
+  if (finalizers.empty()) {
+    metadata.Erase("finalizers");
+  } else {
+    metadata.Set(arena, "finalizers", finalizers);
+  }
+  return true;
+}
+
+Task<DeleteResult> Store::DeleteForReal(request::Context& context, std::string key, std::string name,
+                                        storage::Preconditions preconditions, ValidateObject validate, ObjectPtr existing,
+                                        bool ignore_not_found, bool dry_run) const {
+  storage::ValidateDeletion check = [this, &context, validate](const ObjectPtr& object) -> Awaitable<meta::Result<void>> {
+    if (!validate) co_return meta::Result<void>();
+    KS_CO_TRY(Value value, Decode(context.arena, object));
+    co_return co_await validate(value);
+  };
+  ObjectPtr gone = existing;
+  if (dry_run) {
+    KS_CO_RETURN_IF_ERROR(co_await check(existing));
+  } else {
+    auto deleted = co_await options_.storage->Delete(key, std::move(preconditions), check);
+    if (deleted.ok()) {
+      gone = *std::move(deleted);
+    } else if (!(ignore_not_found && deleted.error().code == storage::ErrorCode::kKeyNotFound)) {
+      co_return InterpretError(deleted.error(), "delete", name);
+    }
+    if (options_.after_delete) {
+      auto value = Decode(context.arena, gone);
+      if (value.ok()) co_await options_.after_delete(context, *value);
+    }
+  }
+  co_return DeleteResult{.object = std::move(gone), .deleted = true};
+}
+
+Task<DeleteResult> Store::Delete(request::Context& context, std::string name_space, std::string name, DeleteOptions options,
+                                 ValidateObject validate) const {
+  KS_CO_TRY(std::string key, KeyFor(name_space, name));
+  auto got = co_await options_.storage->Get(key, {});
+  if (!got.ok()) co_return InterpretError(got.error(), "delete", name);
+  ObjectPtr existing = *std::move(got);
+  base::Arena& arena = context.arena;
+
+  // What would happen, tried on a copy.
+  KS_CO_TRY(Value trial, Decode(arena, existing));
+  KS_CO_TRY(const DeletePlan plan, BeforeDelete(context, trial, options));
+  if (plan.pending) co_return DeleteResult{.object = existing, .deleted = false};
+  const bool finalizers_change = UpdateDeletionFinalizers(arena, trial, options);
+  const bool namespace_pending = options_.strategy->kind == "Namespace" && options_.strategy->group.empty() &&
+                                 !trial.Get("spec", "finalizers").empty();
+  const bool finalizers_pending = !trial.Get("metadata", "finalizers").empty() || namespace_pending;
+
+  storage::Preconditions preconditions{.uid = options.uid, .resource_version = options.resource_version};
+  bool zeroed_grace = false;
+  if (plan.graceful || finalizers_pending || finalizers_change) {
+    bool delete_now = false;
+    bool pending = false;
+    storage::UpdateFunc mark = [&](const ObjectPtr& current) -> Awaitable<meta::Result<storage::Updated>> {
+      delete_now = pending = false;
+      KS_CO_TRY(Value object, Decode(arena, current));
+      if (validate) KS_CO_RETURN_IF_ERROR(co_await validate(object.Clone(arena)));
+      const bool was_deleting = object.Get("metadata", "deletionTimestamp").is_string();
+      KS_CO_TRY(const DeletePlan now, BeforeDelete(context, object, options));
+      if (now.pending) {
+        pending = true;
+        co_return meta::NewInternalError("already being deleted");
+      }
+      UpdateDeletionFinalizers(arena, object, options);
+      Value metadata = object["metadata"];
+      const bool stays_for_finalizers =
+          !metadata["finalizers"].empty() || (namespace_pending && !object.Get("spec", "finalizers").empty());
+      if (!now.graceful) {
+        if (!stays_for_finalizers) {
+          delete_now = true;
+          co_return meta::NewInternalError("deleted at once");
+        }
+        const auto moment = options_.clock->Now();
+        const auto marked = ParseTime(metadata["deletionTimestamp"].as_string());
+        if (!marked || *marked > moment) metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(moment)));
+        metadata.Set(arena, "deletionGracePeriodSeconds", 0);
+        if (!was_deleting) BumpGeneration(arena, metadata);
+        if (namespace_pending) object.EnsureMap(arena, "status").Set(arena, "phase", "Terminating");
+      } else if (metadata["deletionGracePeriodSeconds"].as_int() == 0 && !stays_for_finalizers) {
+        zeroed_grace = true;
+      }
+      co_return storage::Updated{.object = object, .ttl_seconds = options_.ttl_seconds};
+    };
+    ObjectPtr marked;
+    if (options.dry_run) {
+      auto tried = co_await mark(existing);
+      if (tried.ok()) {
+        KS_CO_TRY(marked, Wrap(context, key, tried->object, existing->resource_version()));
+      } else if (!delete_now && !pending) {
+        co_return tried.error();
+      }
+    } else {
+      auto updated = co_await options_.storage->GuaranteedUpdate(key, false, preconditions, mark);
+      if (updated.ok()) {
+        marked = *std::move(updated);
+      } else if (!delete_now && !pending) {
+        co_return InterpretError(updated.error(), "delete", name);
+      }
+    }
+    if (pending) co_return DeleteResult{.object = existing, .deleted = false};
+    if (marked && !zeroed_grace) co_return DeleteResult{.object = marked, .deleted = false};
+    if (marked) {
+      existing = marked;
+      if (preconditions.resource_version) preconditions.resource_version = std::to_string(marked->resource_version());
+    }
+  }
+  co_return co_await DeleteForReal(context, std::move(key), std::move(name), std::move(preconditions), zeroed_grace ? nullptr : validate,
+                                   existing, zeroed_grace, options.dry_run);
+}
+
+Task<storage::ObjectList> Store::DeleteCollection(request::Context& context, std::string name_space, DeleteOptions options,
+                                                  storage::ListOptions list, ValidateObject validate, int /*workers*/) const {
+  // One worker: items go in order. More would only hide the latency of a remote store.
+  const bool limited = list.predicate.limit > 0;
+  storage::ObjectList all;
+  if (!limited) list.predicate.limit = kDeleteCollectionPage;
+  for (;;) {
+    KS_CO_TRY(storage::ObjectList page, co_await List(name_space, list));
+    for (const ObjectPtr& item : page.items) {
+      auto deleted = co_await Delete(context, std::string(item->attributes().name_space), std::string(item->attributes().name), options, validate);
+      if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound) co_return deleted.error();
+    }
+    all.items.insert(all.items.end(), page.items.begin(), page.items.end());
+    all.resource_version = page.resource_version;
+    if (limited) {
+      all.continue_token = page.continue_token;
+      all.remaining_item_count = page.remaining_item_count;
+      co_return all;
+    }
+    if (page.continue_token.empty()) co_return all;
+    list.predicate.continue_token = page.continue_token;
+    list.resource_version.clear();
+    list.resource_version_match.clear();
+  }
+}
+
+}  // namespace keelson::registry
