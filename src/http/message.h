@@ -86,6 +86,8 @@ class BodySource {
   virtual void Start(std::function<void()> wake) = 0;
   // Appends about `budget` bytes of slices (one slice more is fine, a slice is never split for it).
   virtual State Pull(std::size_t budget, std::vector<SharedBytes>& out) = 0;
+  // Fields after the body, asked for once Pull has returned kDone. Null: none.
+  virtual const Headers* Trailers() { return nullptr; }
 };
 
 // A connection that has left HTTP (101 Switching Protocols, or a CONNECT-like tunnel): raw bytes both ways.
@@ -111,5 +113,13 @@ struct Response {
 
 // Never throws: the server's outermost filter turns exceptions into 500.
 using Handler = std::function<Awaitable<Response>(Request)>;
+
+std::string_view StatusText(int status);  // "Not Found"; "" for a code without a name
+// Go's canonical form: "content-type" is "Content-Type". What is no token stays as it is.
+std::string CanonicalHeaderKey(std::string_view name);
+// Whether a comma separated list (Connection, Upgrade) holds `token`, without regard to case.
+bool HasToken(std::string_view list, std::string_view token);
+// Splits a request target into Request::path (decoded) and raw_query. False when it is not a valid path.
+bool ParseTarget(std::string_view target, std::string* path, std::string* raw_query);
 
 }  // namespace keelson::http

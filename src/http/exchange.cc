@@ -1,0 +1,147 @@
+#include "http/exchange.h"
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+namespace keelson::http {
+
+void WakeQueue::Push(base::Ref<Exchange> exchange) {
+  bool first = false;
+  {
+    std::lock_guard lock(mutex_);
+    first = ready_.empty();
+    ready_.push_back(std::move(exchange));
+  }
+  if (first) asio::post(executor_, [self = base::Ref<WakeQueue>(this)] { self->Drain(); });
+}
+
+void WakeQueue::Drain() {
+  std::vector<base::Ref<Exchange>> ready;
+  {
+    std::lock_guard lock(mutex_);
+    ready.swap(ready_);
+  }
+  for (const auto& exchange : ready) {
+    exchange->queued_.store(false, std::memory_order_release);
+    if (exchange->owner_ != nullptr) exchange->owner_->OnWake();
+  }
+}
+
+namespace {
+
+class ExchangeBody final : public BodyReader {
+ public:
+  explicit ExchangeBody(base::Ref<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  Awaitable<Outcome<SharedBytes, BodyError>> Read() override { return exchange_->Read(); }
+
+ private:
+  base::Ref<Exchange> exchange_;
+};
+
+}  // namespace
+
+std::unique_ptr<BodyReader> Exchange::NewBodyReader() { return std::make_unique<ExchangeBody>(base::Ref<Exchange>(this)); }
+
+void Exchange::ExpectBody() { body_ = std::make_unique<Body>(); }
+
+void Exchange::WakeReader() {
+  if (body_ == nullptr || !body_->waiter) return;
+  auto waiter = std::exchange(body_->waiter, nullptr);
+  waiter();
+}
+
+void Exchange::PushBody(std::string_view bytes) {
+  if (body_ == nullptr) return;
+  body_->buffer.append(bytes);
+  WakeReader();
+}
+
+void Exchange::EndBody() {
+  if (body_ == nullptr) return;
+  body_->ended = true;
+  WakeReader();
+}
+
+void Exchange::FailBody(BodyError error) {
+  if (body_ == nullptr || body_->ended || body_->error) return;
+  body_->error = error;
+  body_->buffer = std::string();
+  WakeReader();
+}
+
+void Exchange::Detach(bool complete) {
+  base::Ref<Exchange> self(this);
+  owner_ = nullptr;
+  FailBody(BodyError::kClientGone);
+  std::vector<std::function<void()>> callbacks;
+  {
+    std::lock_guard lock(mutex_);
+    if (over_) return;
+    over_ = true;
+    gone_ = !complete;
+    callbacks.swap(on_close_);
+  }
+  if (!complete) {
+    for (auto& callback : callbacks) callback();
+  }
+}
+
+void Exchange::NotifyGone() {
+  std::vector<std::function<void()>> callbacks;
+  {
+    std::lock_guard lock(mutex_);
+    over_ = gone_ = true;
+    callbacks.swap(on_close_);
+  }
+  for (auto& callback : callbacks) callback();
+}
+
+Awaitable<void> Exchange::WaitForBody() {
+  auto executor = co_await asio::this_coro::executor;
+  auto token = asio::use_awaitable;
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
+      [this, executor](auto handler) {
+        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+        body_->waiter = [shared, executor] { asio::post(executor, [shared] { (*shared)(); }); };
+        if (owner_ != nullptr) owner_->OnBodyWanted();
+      },
+      token);
+}
+
+Awaitable<Outcome<SharedBytes, BodyError>> Exchange::Read() {
+  base::Ref<Exchange> self(this);
+  for (;;) {
+    if (body_ == nullptr) co_return SharedBytes();
+    if (!body_->buffer.empty()) {
+      auto bytes = SharedBytes::FromString(std::exchange(body_->buffer, std::string()));
+      if (owner_ != nullptr) owner_->OnBodyConsumed(bytes.size());
+      co_return bytes;
+    }
+    if (body_->ended) {
+      body_.reset();
+      co_return SharedBytes();
+    }
+    if (body_->error) co_return *body_->error;
+    co_await WaitForBody();
+  }
+}
+
+void Exchange::OnClose(std::function<void()> callback) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!over_) {
+      on_close_.push_back(std::move(callback));
+      return;
+    }
+    if (!gone_) return;
+  }
+  callback();
+}
+
+void Exchange::Wake() {
+  if (queued_.exchange(true, std::memory_order_acq_rel)) return;
+  queue_->Push(base::Ref<Exchange>(this));
+}
+
+}  // namespace keelson::http

@@ -1,0 +1,113 @@
+// The driver of one accepted connection: a socket, its transport and the session that speaks on it. For server.cc only.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "http/server.h"
+#include "net/transport.h"
+
+namespace keelson::http {
+
+class ServerConnection;
+
+// What all connections of a server share.
+struct ServerShared {
+  Handler handler;
+  ServerOptions options;
+  const base::Clock* clock = &base::Clock::Real();
+  std::atomic<std::uint64_t> connections{0};
+  std::atomic<std::uint64_t> connections_total{0};
+  std::atomic<std::uint64_t> requests_total{0};
+  std::atomic<std::uint64_t> handlers{0};
+  std::atomic<std::uint64_t> tls_errors{0};
+  std::mutex mutex;
+  std::condition_variable quiet;  // no connection and no handler is left
+
+  void Leave(std::atomic<std::uint64_t>& count);
+};
+
+// The connections of one I/O thread. Everything on that thread.
+struct Shard {
+  Shard(asio::any_io_executor executor) : executor(std::move(executor)), wake_queue(base::MakeRef<WakeQueue>(this->executor)) {}
+
+  void ScheduleWrite(const std::shared_ptr<ServerConnection>& connection);
+  void RunScheduled();
+
+  asio::any_io_executor executor;
+  base::Ref<WakeQueue> wake_queue;
+  std::list<std::shared_ptr<ServerConnection>> connections;
+  std::vector<std::shared_ptr<ServerConnection>> scheduled;
+  bool run_posted = false;
+  bool draining = false;
+  bool closed = false;
+};
+
+class ServerConnection final : public std::enable_shared_from_this<ServerConnection>, private SessionHost {
+ public:
+  ServerConnection(std::shared_ptr<ServerShared> server, Shard& shard, asio::ip::tcp::socket socket, std::string remote,
+                   std::unique_ptr<net::Transport> transport);
+  ~ServerConnection();
+
+  void Start();
+  void ShutdownGracefully();
+  void Close();                              // now
+  void Tick(base::Clock::SteadyTime now);
+  void RunScheduled();                       // by the shard
+
+  std::list<std::shared_ptr<ServerConnection>>::iterator position;  // in the shard
+
+ private:
+  friend struct Shard;
+  friend class UpgradedStream;
+  enum class State : std::uint8_t { kHandshake, kServing, kUpgraded, kLingering, kClosed };
+
+  // SessionHost
+  void OnRequest(base::Ref<Exchange> exchange, std::unique_ptr<Request> request) override;
+  void WantWrite() override;
+  const base::Ref<WakeQueue>& wake_queue() const override { return shard_.wake_queue; }
+  base::Clock::SteadyTime Now() const override;
+
+  void WaitReadable();
+  void WaitWritable();
+  void OnReadable();
+  void OnWritable();
+  void Handshake();
+  void BeginServing();
+  void Read();
+  void Pump();
+  void Finish();
+  void Upgrade(UpgradeHandler handler);
+  Awaitable<void> RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange, std::unique_ptr<Request> request);
+  Awaitable<void> RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler, std::string leftover);
+
+  const std::shared_ptr<ServerShared> server_;
+  Shard& shard_;
+  asio::ip::tcp::socket socket_;
+  const std::string remote_;
+  std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<Session> session_;
+  std::shared_ptr<const PeerCertificate> peer_;
+  State state_ = State::kHandshake;
+  bool reading_ = false;         // a wait for readability is under way
+  bool writing_ = false;         // a wait for writability is under way
+  bool scheduled_ = false;
+  bool draining_ = false;
+  bool pumping_ = false;
+  Phase phase_ = Phase::kHeaders;
+  bool body_waiting_ = false;
+  std::uint64_t phase_request_ = 0;
+  base::Clock::SteadyTime phase_since_;
+  base::Clock::SteadyTime body_since_{};
+  base::Clock::SteadyTime write_since_{};
+  class UpgradedStream* upgraded_ = nullptr;
+};
+
+}  // namespace keelson::http

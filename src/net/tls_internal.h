@@ -1,0 +1,42 @@
+// OpenSSL's types for the .cc files of this folder only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include "net/error.h"
+#include "net/transport.h"
+
+namespace keelson::net {
+
+struct SSLDeleter {
+  void operator()(SSL* p) const { SSL_free(p); }
+  void operator()(SSL_CTX* p) const { SSL_CTX_free(p); }
+  void operator()(X509* p) const { X509_free(p); }
+  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
+  void operator()(BIO* p) const { BIO_free_all(p); }
+};
+using SSLPtr = std::unique_ptr<SSL, SSLDeleter>;
+using SSLContextPtr = std::unique_ptr<SSL_CTX, SSLDeleter>;
+using X509Ptr = std::unique_ptr<X509, SSLDeleter>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, SSLDeleter>;
+using BIOPtr = std::unique_ptr<BIO, SSLDeleter>;
+
+// Takes over `ssl`; `keep` is held until the handshake is done. With `server`, the accepting end.
+std::unique_ptr<Transport> NewTLSTransport(int fd, SSLPtr ssl, bool server, std::shared_ptr<const void> keep);
+
+std::string LastSSLError();  // empties OpenSSL's queue
+std::vector<X509Ptr> ParseCertificates(std::string_view pem);
+KeyPtr ParsePrivateKey(std::string_view pem);
+// Puts chain and key into `context`; `what` names them in errors.
+Result<void> UseCertificate(SSL_CTX* context, std::string_view cert_pem, std::string_view key_pem, const std::string& what);
+// Settings common to both ends: versions, suites, buffers.
+Result<void> ConfigureContext(SSL_CTX* context, int min_version, const std::string& ciphers, const std::string& groups);
+Result<std::string> ReadFile(const std::string& path);
+
+}  // namespace keelson::net

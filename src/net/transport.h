@@ -1,0 +1,70 @@
+// A non-blocking byte channel over one connected descriptor, in plain text or in TLS. The driver above waits for readiness.
+// What the socket does not take at once is kept here; it is bounded because a driver gives no more while something is kept.
+// Thread safety: one thread. Ownership: the descriptor belongs to the driver and must outlive the transport.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace keelson::net {
+
+enum class IOStatus : std::uint8_t {
+  kOk,
+  kWouldBlock,  // wait until readable, or, when unsent() is not 0, until writable
+  kClosed,      // the peer has ended its side properly
+  kError,       // see error_text()
+};
+
+// What the handshake agreed on.
+struct TLSState {
+  bool alpn_h2 = false;
+  bool resumed = false;
+  std::string version;                       // TLSv1.3
+  std::string cipher;                        // TLS_AES_128_GCM_SHA256
+  std::string server_name;                   // SNI
+  std::vector<std::string> peer_chain_der;   // leaf first
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual IOStatus Handshake() { return IOStatus::kOk; }
+  virtual TLSState TakeTLSState() { return {}; }  // once, after the handshake
+  virtual bool encrypted() const { return false; }
+  // The peer spoke plain HTTP to a TLS port; the caller may answer by WriteRaw.
+  virtual bool plain_http_seen() const { return false; }
+
+  virtual IOStatus Read(char* data, std::size_t size, std::size_t* got) = 0;
+  // Takes all of it; kError when the connection is broken. Afterwards unsent() tells whether the socket was full.
+  virtual IOStatus Write(std::span<const std::string_view> pieces) = 0;
+  virtual void CloseWrite() = 0;  // close_notify where there is one, then a FIN once everything is sent
+
+  IOStatus Flush();                                          // kOk when nothing is left
+  std::size_t unsent() const { return unsent_.size() - unsent_offset_; }
+  void WriteRaw(std::string_view bytes) { SendOrKeep(bytes); }  // past the encryption
+  const std::string& error_text() const { return error_text_; }
+
+ protected:
+  explicit Transport(int fd) : fd_(fd) {}
+  IOStatus SendOrKeep(std::string_view bytes);
+  void FinishWhenSent();
+  IOStatus ReceiveSome(char* data, std::size_t size, std::size_t* got);
+
+  int fd_;
+  std::string error_text_;
+
+ private:
+  std::string unsent_;
+  std::size_t unsent_offset_ = 0;
+  bool finish_ = false;
+};
+
+std::unique_ptr<Transport> NewPlainTransport(int fd);
+
+}  // namespace keelson::net
