@@ -1,7 +1,8 @@
 #include "base/duration.h"
 
 #include <cstdint>
-#include <limits>
+
+#include "base/strings.h"
 
 namespace keelson::base {
 namespace {
@@ -27,23 +28,23 @@ char* WriteInteger(char* at, std::uint64_t value) {
   return at;
 }
 
-// The unit at the start of `text`: its length, and nanoseconds in `scale`. 0 when there is none.
-std::size_t UnitAt(std::string_view text, std::uint64_t& scale) {
+// The unit at the start of `text`: everything up to the next number. `scale` is its nanoseconds, 0 when it is not
+// known.
+std::string_view UnitAt(std::string_view text, std::uint64_t& scale) {
   struct Unit {
     std::string_view name;
     std::uint64_t nanoseconds;
   };
-  static constexpr Unit kUnits[] = {{"ns", 1},         {"us", 1'000},         {"µs", 1'000},           {"μs", 1'000},
-                                    {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
+  static constexpr Unit kUnits[] = {
+      {"ns", 1},         {"us", 1'000},        {"µs", 1'000},         {"μs", 1'000},
+      {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
   std::size_t length = 0;
   while (length < text.size() && text[length] != '.' && (text[length] < '0' || text[length] > '9')) ++length;
+  scale = 0;
   for (const Unit& unit : kUnits) {
-    if (text.substr(0, length) == unit.name) {
-      scale = unit.nanoseconds;
-      return length;
-    }
+    if (text.substr(0, length) == unit.name) scale = unit.nanoseconds;
   }
-  return 0;
+  return text.substr(0, length);
 }
 
 constexpr std::uint64_t kMagnitudeMax = std::uint64_t{1} << 63;
@@ -92,15 +93,20 @@ std::string FormatDuration(std::chrono::nanoseconds duration) {
   return std::string(at, end);
 }
 
-std::optional<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
-  if (text.empty()) return std::nullopt;
+std::optional<std::chrono::nanoseconds> ParseDuration(std::string_view text, std::string* error) {
+  const std::string_view original = text;
+  auto fail = [&](std::string_view what) -> std::nullopt_t {
+    if (error != nullptr) *error = "time: " + std::string(what) + " duration " + GoQuote(original);
+    return std::nullopt;
+  };
+  if (text.empty()) return fail("invalid");
   bool negative = false;
   if (text[0] == '-' || text[0] == '+') {
     negative = text[0] == '-';
     text.remove_prefix(1);
   }
   if (text == "0") return std::chrono::nanoseconds{0};
-  if (text.empty()) return std::nullopt;
+  if (text.empty()) return fail("invalid");
 
   std::uint64_t total = 0;
   while (!text.empty()) {
@@ -110,9 +116,9 @@ std::optional<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
     std::size_t at = 0;
     for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
       any_digit = true;
-      if (whole > kMagnitudeMax / 10) return std::nullopt;
+      if (whole > kMagnitudeMax / 10) return fail("invalid");
       whole = whole * 10 + static_cast<std::uint64_t>(text[at] - '0');
-      if (whole > kMagnitudeMax) return std::nullopt;
+      if (whole > kMagnitudeMax) return fail("invalid");
     }
     if (at < text.size() && text[at] == '.') {
       bool overflow = false;
@@ -126,23 +132,24 @@ std::optional<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
         scale *= 10;
       }
     }
-    if (!any_digit) return std::nullopt;
+    if (!any_digit) return fail("invalid");
     text.remove_prefix(at);
     std::uint64_t unit = 0;
-    const std::size_t unit_length = UnitAt(text, unit);
-    if (unit_length == 0) return std::nullopt;
-    text.remove_prefix(unit_length);
-    if (whole > kMagnitudeMax / unit) return std::nullopt;
+    const std::string_view unit_name = UnitAt(text, unit);
+    if (unit_name.empty()) return fail("missing unit in");
+    if (unit == 0) return fail("unknown unit " + GoQuote(unit_name) + " in");
+    text.remove_prefix(unit_name.size());
+    if (whole > kMagnitudeMax / unit) return fail("invalid");
     std::uint64_t value = whole * unit;
     if (fraction > 0) {
       value += static_cast<std::uint64_t>(static_cast<double>(fraction) * (static_cast<double>(unit) / scale));
-      if (value > kMagnitudeMax) return std::nullopt;
+      if (value > kMagnitudeMax) return fail("invalid");
     }
     total += value;
-    if (total > kMagnitudeMax) return std::nullopt;
+    if (total > kMagnitudeMax) return fail("invalid");
   }
   if (negative) return std::chrono::nanoseconds{static_cast<std::int64_t>(-total)};
-  if (total > kMagnitudeMax - 1) return std::nullopt;
+  if (total > kMagnitudeMax - 1) return fail("invalid");
   return std::chrono::nanoseconds{static_cast<std::int64_t>(total)};
 }
 

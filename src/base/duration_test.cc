@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 
 namespace keelson::base {
 namespace {
@@ -62,9 +63,17 @@ TEST(Duration, ParsesAsGo) {
       EXPECT_EQ(got->count(), c.want);
     }
   }
-  for (const char* bad : {"", "3", "-", "s", ".", "-.", ".s", "+.s", "1d", "3000000h", "9223372036854775808ns", "1 s"}) {
+  for (const char* bad :
+       {"", "3", "-", "s", ".", "-.", ".s", "+.s", "1d", "3000000h", "9223372036854775808ns", "1 s"}) {
     EXPECT_FALSE(ParseDuration(bad)) << bad;
   }
+  std::string error;
+  EXPECT_FALSE(ParseDuration("5", &error));
+  EXPECT_EQ(error, "time: missing unit in duration \"5\"");
+  EXPECT_FALSE(ParseDuration("5d", &error));
+  EXPECT_EQ(error, "time: unknown unit \"d\" in duration \"5d\"");
+  EXPECT_FALSE(ParseDuration("x", &error));
+  EXPECT_EQ(error, "time: invalid duration \"x\"");
 }
 
 }  // namespace

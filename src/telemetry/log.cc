@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <charconv>
-#include <condition_variable>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -197,7 +197,8 @@ void AppendTextValue(std::string& out, std::string_view text) {
   out += "\n >";
 }
 
-void FormatText(std::string& out, const internal::Line& line, std::span<const Value> values, base::Clock::SystemTime now) {
+void FormatText(std::string& out, const internal::Line& line, std::span<const Value> values,
+                base::Clock::SystemTime now) {
   AppendHeader(out, line, now);
   if (line.structured) {
     out += base::GoQuote(line.message);
@@ -220,7 +221,8 @@ void FormatText(std::string& out, const internal::Line& line, std::span<const Va
   if (out.back() != '\n') out += '\n';
 }
 
-void FormatJSON(std::string& out, const internal::Line& line, std::span<const Value> values, base::Clock::SystemTime now) {
+void FormatJSON(std::string& out, const internal::Line& line, std::span<const Value> values,
+                base::Clock::SystemTime now) {
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
   out += "{\"ts\":";
   out += std::to_string(micros / 1000);

@@ -1,10 +1,10 @@
 // The process's log, in klog's text format or as JSON lines, with klog's levels (-v) and per-file levels (--vmodule).
 //   log::V(2).Info("Compacted store", "revision", revision, "keys", deleted);
 //   log::Error("Failed to renew lease", "err", status, "lease", id);
-// Thread safety: every function from any thread. A line is written whole. Before Start() lines are written by the caller; after it
-// they go through one bounded buffer that a thread of its own empties, so that a slow reader of the log never holds up a request:
-// when the buffer is full, lines are dropped and their number is logged.
-// One log per process on purpose, the only such thing here: passing it through every call would say nothing.
+// Thread safety: every function from any thread. A line is written whole. Before Start() lines are written by the
+// caller; after it they go through one bounded buffer that a thread of its own empties, so that a slow reader of the
+// log never holds up a request: when the buffer is full, lines are dropped and their number is logged. One log per
+// process on purpose, the only such thing here: passing it through every call would say nothing.
 #pragma once
 
 #include <chrono>
@@ -31,13 +31,13 @@ class Value {
  public:
   enum class Kind : std::uint8_t { kBool, kInt, kUint, kDouble, kString, kDuration };
 
-  Value(bool value) : kind_(Kind::kBool), int_(value) {}              // NOLINT: pairs are written as plain arguments
-  Value(std::signed_integral auto value) : kind_(Kind::kInt), int_(value) {}    // NOLINT
-  Value(std::unsigned_integral auto value) : kind_(Kind::kUint), uint_(value) {}  // NOLINT
+  Value(bool value) : kind_(Kind::kBool), int_(value) {}  // NOLINT: pairs are written as plain arguments
+  Value(std::signed_integral auto value) : kind_(Kind::kInt), int_(value) {}       // NOLINT
+  Value(std::unsigned_integral auto value) : kind_(Kind::kUint), uint_(value) {}   // NOLINT
   Value(std::floating_point auto value) : kind_(Kind::kDouble), double_(value) {}  // NOLINT
-  Value(const char* text) : kind_(Kind::kString), int_(0), text_(text) {}        // NOLINT
-  Value(std::string_view text) : kind_(Kind::kString), int_(0), text_(text) {}   // NOLINT
-  Value(const std::string& text) : kind_(Kind::kString), int_(0), text_(text) {}  // NOLINT
+  Value(const char* text) : kind_(Kind::kString), int_(0), text_(text) {}          // NOLINT
+  Value(std::string_view text) : kind_(Kind::kString), int_(0), text_(text) {}     // NOLINT
+  Value(const std::string& text) : kind_(Kind::kString), int_(0), text_(text) {}   // NOLINT
   template <class Rep, class Period>
   Value(std::chrono::duration<Rep, Period> duration)  // NOLINT
       : kind_(Kind::kDuration), int_(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count()) {}
@@ -100,7 +100,8 @@ struct Message {
   std::source_location where;
   template <class T>
     requires std::convertible_to<T, std::string_view>
-  Message(const T& text, std::source_location where = std::source_location::current()) : text(text), where(where) {}  // NOLINT
+  Message(const T& text, std::source_location where = std::source_location::current())
+      : text(text), where(where) {}  // NOLINT
 };
 
 class Verbose {
@@ -143,14 +144,15 @@ void Error(Message message, const Args&... keys_and_values) {
 struct Options {
   Format format = Format::kText;
   int verbosity = 0;
-  std::string vmodule;                             // "pattern=N,...": patterns match a source file's name without its ending
-  bool split_stream = false;                       // errors to stderr, everything else to stdout
-  std::size_t info_buffer_size = 0;                // bytes held back on stdout when split; 0: none
+  std::string vmodule;               // "pattern=N,...": patterns match a source file's name without its ending
+  bool split_stream = false;         // errors to stderr, everything else to stdout
+  std::size_t info_buffer_size = 0;  // bytes held back on stdout when split; 0: none
   std::chrono::nanoseconds flush_frequency = std::chrono::seconds{5};
   const base::Clock* clock = &base::Clock::Real();  // must outlive the log's use
 };
 
-// False when `vmodule` is malformed, with klog's words in `error`: "syntax error: expect comma-separated list of filename=N".
+// False when `vmodule` is malformed, with klog's words in `error`: "syntax error: expect comma-separated list of
+// filename=N".
 bool ValidateVModule(std::string_view vmodule, std::string& error);
 
 void Configure(const Options& options);  // REQUIRES: ValidateVModule(options.vmodule)

@@ -13,7 +13,9 @@ namespace {
 
 class FixedClock final : public base::Clock {
  public:
-  SystemTime Now() const override { return SystemTime{std::chrono::microseconds{1'794'801'600'000'123}}; }  // 2026-11-16 04:00:00 UTC
+  SystemTime Now() const override {
+    return SystemTime{std::chrono::microseconds{1'794'801'600'000'123}};
+  }  // 2026-11-16 04:00:00 UTC
   SteadyTime Monotonic() const override { return {}; }
 };
 
@@ -53,8 +55,8 @@ TEST_F(LogTest, HeaderIsKlogs) {
 TEST_F(LogTest, PairsAreWrittenAsKlogDoes) {
   Use({});
   const std::string name = "a \"b\"";
-  Warning("Said", "text", "x", "name", name, "int", -5, "big", std::uint64_t{1} << 63, "ok", true, "ratio", 0.25, "took",
-          std::chrono::milliseconds{1500}, "err", Failure{}, "lines", "one\ntwo");
+  Warning("Said", "text", "x", "name", name, "int", -5, "big", std::uint64_t{1} << 63, "ok", true, "ratio", 0.25,
+          "took", std::chrono::milliseconds{1500}, "err", Failure{}, "lines", "one\ntwo");
   ASSERT_EQ(lines_.size(), 1u);
   EXPECT_EQ(lines_[0][0], 'W');
   EXPECT_EQ(Body(lines_[0]),

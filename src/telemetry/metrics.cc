@@ -18,8 +18,9 @@ struct Series {
   void* metric;
 };
 
-// An insert-only hash table. Readers take no lock: slots go from null to a series and never back, and a bigger table is published by
-// one pointer; the smaller ones stay until the end because a reader may still be in them (together they are smaller than the last).
+// An insert-only hash table. Readers take no lock: slots go from null to a series and never back, and a bigger table is
+// published by one pointer; the smaller ones stay until the end because a reader may still be in them (together they
+// are smaller than the last).
 class SeriesTable {
  public:
   explicit SeriesTable(std::size_t capacity) { Publish(capacity); }
@@ -29,7 +30,9 @@ class SeriesTable {
     for (std::size_t i = hash & slots.mask;; i = (i + 1) & slots.mask) {
       Series* const series = slots.slots[i].load(std::memory_order_acquire);
       if (series == nullptr) return nullptr;
-      if (series->hash == hash && std::equal(values.begin(), values.end(), series->values.begin(), series->values.end())) return series;
+      if (series->hash == hash &&
+          std::equal(values.begin(), values.end(), series->values.begin(), series->values.end()))
+        return series;
     }
   }
 
@@ -108,7 +111,8 @@ std::string_view TypeName(MetricType type) {
   return "untyped";
 }
 
-void AppendFamilyHeader(std::string& out, std::string_view name, std::string_view help, Stability stability, MetricType type) {
+void AppendFamilyHeader(std::string& out, std::string_view name, std::string_view help, Stability stability,
+                        MetricType type) {
   out += "# HELP ";
   out += name;
   out += ' ';
@@ -126,8 +130,8 @@ void AppendFamilyHeader(std::string& out, std::string_view name, std::string_vie
 }
 
 // name_suffix{labels,le="bound"} value
-void AppendSample(std::string& out, std::string_view name, std::string_view suffix, std::string_view labels, std::string_view bound,
-                  std::string_view value) {
+void AppendSample(std::string& out, std::string_view name, std::string_view suffix, std::string_view labels,
+                  std::string_view bound, std::string_view value) {
   out += name;
   out += suffix;
   if (!labels.empty() || !bound.empty()) {
@@ -387,7 +391,8 @@ std::string MetricsRegistry::Expose() const {
       const std::string labels = LabelText(family->labels(), series->values);
       switch (family->type()) {
         case MetricType::kCounter:
-          AppendSample(out, family->name(), "", labels, "", FormatFloat(static_cast<double>(static_cast<Counter*>(series->metric)->value())));
+          AppendSample(out, family->name(), "", labels, "",
+                       FormatFloat(static_cast<double>(static_cast<Counter*>(series->metric)->value())));
           break;
         case MetricType::kGauge:
           AppendSample(out, family->name(), "", labels, "", FormatFloat(static_cast<Gauge*>(series->metric)->value()));
@@ -396,7 +401,8 @@ std::string MetricsRegistry::Expose() const {
           const auto& histogram = *static_cast<Histogram*>(series->metric);
           const std::vector<std::uint64_t> buckets = histogram.Buckets();
           for (std::size_t i = 0; i < buckets.size(); ++i) {
-            AppendSample(out, family->name(), "_bucket", labels, bounds[i], FormatFloat(static_cast<double>(buckets[i])));
+            AppendSample(out, family->name(), "_bucket", labels, bounds[i],
+                         FormatFloat(static_cast<double>(buckets[i])));
           }
           AppendSample(out, family->name(), "_sum", labels, "", FormatFloat(histogram.sum()));
           AppendSample(out, family->name(), "_count", labels, "", FormatFloat(static_cast<double>(buckets.back())));

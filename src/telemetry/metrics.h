@@ -1,9 +1,10 @@
 // Metrics in Prometheus' text format: families of counters, gauges and histograms with labels.
 //   auto& total = metrics.Counters({.name = "apiserver_request_total", .help = "...", .labels = {"code", "verb"}});
-//   total.With({"200", "GET"}).Inc();          // lock-free lookup; keep the reference where the labels are known beforehand
-// Thread safety: every member from any thread. Incrementing and observing are single atomic operations; With() takes no lock for a
-// series that exists; a new series takes its family's mutex.
-// Ownership: the registry owns families and series; both live, at the same address, as long as the registry.
+//   total.With({"200", "GET"}).Inc();          // lock-free lookup; keep the reference where the labels are known
+//   beforehand
+// Thread safety: every member from any thread. Incrementing and observing are single atomic operations; With() takes no
+// lock for a series that exists; a new series takes its family's mutex. Ownership: the registry owns families and
+// series; both live, at the same address, as long as the registry.
 #pragma once
 
 #include <atomic>
@@ -20,8 +21,13 @@
 
 namespace keelson::telemetry {
 
-enum class Stability : std::uint8_t { kNone, kAlpha, kBeta, kStable };  // kNone: no "[ALPHA] " in front of the help text
-std::string_view ToString(Stability stability);                         // "", "ALPHA", "BETA", "STABLE"
+enum class Stability : std::uint8_t {
+  kNone,
+  kAlpha,
+  kBeta,
+  kStable
+};                                               // kNone: no "[ALPHA] " in front of the help text
+std::string_view ToString(Stability stability);  // "", "ALPHA", "BETA", "STABLE"
 enum class MetricType : std::uint8_t { kCounter, kGauge, kHistogram };
 
 struct MetricOptions {
@@ -61,7 +67,8 @@ class Histogram {
   void Observe(double value);
   std::uint64_t count() const;
   double sum() const { return sum_.load(std::memory_order_relaxed); }
-  std::vector<std::uint64_t> Buckets() const;  // cumulative, the last is +Inf and equals the count read at the same time
+  std::vector<std::uint64_t> Buckets()
+      const;  // cumulative, the last is +Inf and equals the count read at the same time
 
  private:
   std::span<const double> bounds_;
@@ -78,8 +85,8 @@ class SeriesTable;
 // What families of every type share.
 class Family {
  public:
-  // More series than this in one family share one whose values are all "unexpected": a client must not be able to fill memory by
-  // making up label values.
+  // More series than this in one family share one whose values are all "unexpected": a client must not be able to fill
+  // memory by making up label values.
   static constexpr std::size_t kSeriesMax = 20'000;
 
   virtual ~Family();
@@ -157,8 +164,8 @@ class MetricsRegistry {
   MetricsRegistry(const MetricsRegistry&) = delete;
   MetricsRegistry& operator=(const MetricsRegistry&) = delete;
 
-  // The family of that name, made on first use. REQUIRES: a family asked for twice has the same type and labels both times.
-  // A family without labels has its one series (and shows 0) from the start.
+  // The family of that name, made on first use. REQUIRES: a family asked for twice has the same type and labels both
+  // times. A family without labels has its one series (and shows 0) from the start.
   CounterVec& Counters(const MetricOptions& options);
   GaugeVec& Gauges(const MetricOptions& options);
   HistogramVec& Histograms(const MetricOptions& options);

@@ -12,16 +12,19 @@ namespace {
 
 TEST(Metrics, TextFormat) {
   MetricsRegistry metrics;
-  auto& requests = metrics.Counters({.name = "requests_total", .help = "Requests.", .stability = Stability::kStable, .labels = {"verb", "code"}});
+  auto& requests = metrics.Counters(
+      {.name = "requests_total", .help = "Requests.", .stability = Stability::kStable, .labels = {"verb", "code"}});
   requests.With({"GET", "200"}).Add(3);
   requests.With({"GET", "200"}).Inc();
   requests.With({"A\"\\\n", "404"}).Inc();
   metrics.NewGauge({.name = "depth", .help = "How deep.\nReally \\."}).Set(1'234'567);
-  auto& seconds = metrics.NewHistogram({.name = "seconds", .help = "Time.", .stability = Stability::kAlpha, .buckets = {0.1, 1, 2.5}});
+  auto& seconds = metrics.NewHistogram(
+      {.name = "seconds", .help = "Time.", .stability = Stability::kAlpha, .buckets = {0.1, 1, 2.5}});
   for (const double value : {0.05, 0.1, 0.5, 3.0}) seconds.Observe(value);
   metrics.Counters({.name = "unused_total", .help = "No series, no lines.", .labels = {"x"}});
   metrics.AddCollector([](Exposition& out) {
-    const MetricOptions family{.name = "build_info", .help = "Build.", .stability = Stability::kBeta, .labels = {"version"}};
+    const MetricOptions family{
+        .name = "build_info", .help = "Build.", .stability = Stability::kBeta, .labels = {"version"}};
     out.Write(family, MetricType::kGauge, {"1.0"}, 1);
     out.Write(family, MetricType::kGauge, {"2.0"}, 0);
   });

@@ -19,7 +19,8 @@ std::string Milliseconds(nanoseconds duration) { return std::to_string(duration.
 
 // "16-Nov-2026 04:00:00.000", or the time of day alone.
 std::string FormatTime(base::Clock::SystemTime time, bool with_date) {
-  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
   const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
   std::tm local{};
@@ -27,10 +28,11 @@ std::string FormatTime(base::Clock::SystemTime time, bool with_date) {
   char text[48];
   int at = 0;
   if (with_date) {
-    at = std::snprintf(text, sizeof text, "%02d-%s-%04d ", local.tm_mday, kMonths[local.tm_mon % 12], local.tm_year + 1900);
+    at = std::snprintf(text, sizeof text, "%02d-%s-%04d ", local.tm_mday, kMonths[local.tm_mon % 12],
+                       local.tm_year + 1900);
   }
-  std::snprintf(text + at, sizeof text - static_cast<std::size_t>(at), "%02d:%02d:%02d.%03d", local.tm_hour, local.tm_min, local.tm_sec,
-                static_cast<int>(ms % 1000));
+  std::snprintf(text + at, sizeof text - static_cast<std::size_t>(at), "%02d:%02d:%02d.%03d", local.tm_hour,
+                local.tm_min, local.tm_sec, static_cast<int>(ms % 1000));
   return text;
 }
 
@@ -144,7 +146,8 @@ void Trace::WriteItems(std::string& out, const std::string& prefix, std::optiona
     const nanoseconds took = item.at - last;
     if (!step_threshold || step_threshold->count() == 0 || took >= *step_threshold || log::V(kDetailLevel)) {
       out += prefix + "---";
-      AppendSummary(out, item.message, took, start_ + std::chrono::duration_cast<base::Clock::SystemTime::duration>(item.at), item.fields);
+      AppendSummary(out, item.message, took,
+                    start_ + std::chrono::duration_cast<base::Clock::SystemTime::duration>(item.at), item.fields);
     }
     last = item.at;
   }

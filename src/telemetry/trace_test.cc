@@ -58,7 +58,8 @@ TEST_F(TraceTest, StepsThatTookTheirShare) {
   trace.Step("Listing from storage done", {{"count", "5"}});
   clock_.elapsed += 2ms;
   trace.LogIfLong(500ms);
-  EXPECT_EQ(Logged(), R"(Trace[N]: "List" accept:application/json,verb:LIST (16-Nov-2026 04:00:00.000) (total time: 612ms):
+  EXPECT_EQ(Logged(),
+            R"(Trace[N]: "List" accept:application/json,verb:LIST (16-Nov-2026 04:00:00.000) (total time: 612ms):
 Trace[N]: ---"Listing from storage done" count:5 600ms (04:00:00.610)
 Trace[N]: [612ms] [612ms] END
 )");

@@ -1,0 +1,71 @@
+#include "app/data_dir.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "app/files.h"
+#include "base/strings.h"
+
+namespace keelson::app {
+
+std::string DataDir::Default() {
+  const char* const data_home = std::getenv("XDG_DATA_HOME");
+  if (data_home != nullptr && data_home[0] == '/') return std::string(data_home) + "/keelson";
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return std::string(home) + "/.local/share/keelson";
+  return "/var/lib/keelson";
+}
+
+Outcome<DataDir, Error> DataDir::Open(const std::string& path) {
+  if (path == ":memory:") {
+    const char* const parent = std::getenv("TMPDIR");
+    std::string folder = std::string(parent != nullptr && parent[0] == '/' ? parent : "/tmp") + "/keelson-XXXXXX";
+    if (::mkdtemp(folder.data()) == nullptr) return Error("cannot make folder " + folder + ": " + ::strerror(errno));
+    return DataDir(std::move(folder), -1, true);
+  }
+  KS_RETURN_IF_ERROR(MakeDirectories(path, 0700));
+  const std::string lock_path = path + "/lock";
+  const int fd = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return Error("cannot use data folder " + path + ": " + ::strerror(errno));
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int code = errno;
+    char holder[32];
+    const ssize_t got = ::read(fd, holder, sizeof holder);
+    ::close(fd);
+    if (code != EWOULDBLOCK) return Error("cannot lock data folder " + path + ": " + ::strerror(code));
+    const std::string pid(base::Trim(std::string_view(holder, got > 0 ? static_cast<std::size_t>(got) : 0)));
+    return Error("data folder " + path + " is in use by " + (pid.empty() ? "another process" : "process " + pid));
+  }
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  // Only a hint for the message above: the lock itself is what counts.
+  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) < 0) {
+    const int code = errno;
+    ::close(fd);
+    return Error("cannot write to data folder " + path + ": " + ::strerror(code));
+  }
+  return DataDir(path, fd, false);
+}
+
+DataDir::DataDir(DataDir&& other) noexcept
+    : path_(std::move(other.path_)),
+      lock_fd_(std::exchange(other.lock_fd_, -1)),
+      in_memory_(std::exchange(other.in_memory_, false)) {}
+
+DataDir::~DataDir() {
+  if (in_memory_ && !path_.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  if (lock_fd_ >= 0) ::close(lock_fd_);
+}
+
+}  // namespace keelson::app

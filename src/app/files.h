@@ -1,0 +1,26 @@
+// Small files, read and written whole. Errors are one line with the path and the system's reason, fit for the user.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "app/error.h"
+#include "base/outcome.h"
+
+namespace keelson::app {
+
+constexpr std::size_t kSmallFileMax = 16 << 20;
+
+Outcome<std::string, Error> ReadSmallFile(const std::string& path);  // at most kSmallFileMax
+bool FileExists(const std::string& path);
+
+// The file has the old content or the new, never a part: a temporary file beside it, synced, renamed over it, and the
+// folder synced. Nothing is left behind on failure.
+Outcome<void, Error> WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode);
+
+// mkdir -p; folders made get `mode`.
+Outcome<void, Error> MakeDirectories(const std::string& path, mode_t mode);
+
+}  // namespace keelson::app
