@@ -49,6 +49,12 @@ struct Value::MapRep {
     for (std::uint32_t i = 0; i < size; ++i) AddToTable(i);
   }
 
+  void Reindex() {
+    if (table == nullptr) return;
+    std::memset(table, 0, (static_cast<std::size_t>(table_mask) + 1) * sizeof(std::uint32_t));
+    for (std::uint32_t i = 0; i < size; ++i) AddToTable(i);
+  }
+
   void AddToTable(std::uint32_t index) {
     std::uint32_t slot = Hash(members[index].key) & table_mask;
     while (table[slot] != 0) slot = (slot + 1) & table_mask;
@@ -152,10 +158,7 @@ bool Value::Erase(std::string_view key) {
   if (index < 0) return false;
   std::copy(map_->members + index + 1, map_->members + map_->size, map_->members + index);
   --map_->size;
-  if (map_->table != nullptr) {
-    std::memset(map_->table, 0, (static_cast<std::size_t>(map_->table_mask) + 1) * sizeof(std::uint32_t));
-    for (std::uint32_t i = 0; i < map_->size; ++i) map_->AddToTable(i);
-  }
+  map_->Reindex();
   return true;
 }
 
@@ -203,6 +206,13 @@ void Value::Clear() {
     map_->size = 0;
     map_->table = nullptr;
   }
+}
+
+void Value::SortMembers() {
+  KS_CHECK(is_map());
+  if (std::ranges::is_sorted(members(), {}, &Member::key)) return;
+  std::ranges::sort(members(), {}, &Member::key);
+  map_->Reindex();
 }
 
 Value Value::Clone(Arena& arena, bool copy_text) const {

@@ -1,0 +1,14 @@
+// JSON merge patch (RFC 7386) as kube-apiserver applies it.
+#pragma once
+
+#include "base/arena.h"
+#include "meta/status.h"
+#include "object/value.h"
+
+namespace keelson::patch {
+
+// The patched document; `document` and `patch` are left as they are. `checked`: fieldValidation is Warn or Strict, where upstream reads
+// the patch into a map first. 400 for a patch that is no object.
+Result<Value> ApplyMergePatch(base::Arena& arena, const Value& document, const Value& patch, bool checked);
+
+}  // namespace keelson::patch
