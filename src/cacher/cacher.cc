@@ -1,0 +1,324 @@
+#include "cacher/cacher.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <cmath>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "async/gate.h"
+#include "base/check.h"
+#include "cacher/dispatcher.h"
+#include "cacher/freshness.h"
+#include "cacher/reflector.h"
+#include "cacher/watch_stream.h"
+#include "storage/keys.h"
+#include "storage/list_plan.h"
+
+namespace keelson::cacher {
+namespace {
+
+using storage::Error;
+using storage::ListOptions;
+using storage::ListPlan;
+using storage::ObjectList;
+using storage::ObjectPtr;
+using storage::Result;
+using storage::StatusError;
+
+constexpr std::size_t kPagedSnapshotsMax = 16;              // states that lists in pages may come back to
+constexpr auto kPagedSnapshotAge = std::chrono::seconds(75);  // older ones are made again from history, or asked of the store
+
+Dispatcher::Options DispatcherOptions(const CacherOptions& options) {
+  return {.trigger_field = options.trigger_field, .ring = options.ring};
+}
+
+bool IsTooLarge(const Error& error) {
+  return error.status && error.status->reason() == meta::StatusReason::kTimeout;
+}
+
+}  // namespace
+
+struct Cacher::Impl {
+  Impl(storage::Store& store_in, asio::any_io_executor executor_in, const base::Clock& clock_in, HistoryBudget& budget, CacherOptions options_in)
+      : store(store_in),
+        executor(std::move(executor_in)),
+        clock(clock_in),
+        options(std::move(options_in)),
+        freshness(clock),
+        dispatcher(std::make_shared<Dispatcher>(clock, budget, DispatcherOptions(options))),
+        reflector(store, clock, *dispatcher, freshness, metrics, options) {}
+
+  storage::Store& store;
+  const asio::any_io_executor executor;
+  const base::Clock& clock;
+  const CacherOptions options;
+  CacherMetrics metrics;
+  Freshness freshness;
+  const std::shared_ptr<Dispatcher> dispatcher;  // streams hold it too
+  Reflector reflector;
+  async::Gate gate;
+  bool started = false;
+
+  // States that a continue token names, newest last, so that the next page need not be made again by undoing history.
+  struct Paged {
+    SnapshotPtr snapshot;
+    base::Clock::SteadyTime used;
+  };
+  std::mutex paged_mutex;
+  std::deque<Paged> paged;
+
+  Error NotReady() const {
+    const Reflector::Down down = reflector.down();
+    if (down.stopped) return StatusError(meta::NewTooManyRequests("apiserver cacher is stopped", 1));
+    const double seconds = std::chrono::duration<double>(clock.Monotonic() - down.since).count();
+    const auto retry = static_cast<std::int32_t>(std::clamp(std::exp(0.06 * std::min(seconds, 1000.0)), 1.0, 30.0));
+    return StatusError(meta::NewTooManyRequests("storage is (re)initializing" + (down.error.empty() ? std::string() : ": " + down.error), retry));
+  }
+
+  // Waits until the state is as new as `revision`.
+  Awaitable<Result<void>> Fresh(std::uint64_t revision) {
+    if (dispatcher->revision() >= revision) co_return Result<void>();
+    reflector.RequestProgress();
+    const bool reached = co_await freshness.Wait(revision, options.fresh_timeout);
+    if (!reached) co_return StatusError(meta::NewTooLargeResourceVersion(revision, dispatcher->revision(), 1));
+    co_return Result<void>();
+  }
+
+  Awaitable<Result<void>> FreshNow() {
+    KS_CO_TRY(const std::uint64_t current, co_await store.GetCurrentResourceVersion());
+    co_return co_await Fresh(current);
+  }
+
+  ObjectPtr Cached(std::string_view key) const {
+    if (!reflector.ready()) return nullptr;
+    const SnapshotPtr snapshot = dispatcher->Current();
+    const ObjectPtr* found = snapshot->objects.Find(key);
+    return found != nullptr ? *found : nullptr;
+  }
+
+  SnapshotPtr At(std::uint64_t revision) {
+    {
+      std::lock_guard lock(paged_mutex);
+      for (Paged& page : paged) {
+        if (page.snapshot->revision != revision) continue;
+        page.used = clock.Monotonic();
+        return page.snapshot;
+      }
+    }
+    return dispatcher->At(revision);
+  }
+
+  void Remember(const SnapshotPtr& snapshot) {
+    std::lock_guard lock(paged_mutex);
+    for (const Paged& page : paged) {
+      if (page.snapshot->revision == snapshot->revision) return;
+    }
+    paged.push_back({snapshot, clock.Monotonic()});
+    if (paged.size() > kPagedSnapshotsMax) paged.pop_front();
+  }
+
+  void ForgetOldPages() {
+    const auto oldest = clock.Monotonic() - kPagedSnapshotAge;
+    std::lock_guard lock(paged_mutex);
+    std::erase_if(paged, [&](const Paged& page) { return page.used < oldest; });
+  }
+
+  ObjectList ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix, const ListPlan& plan, const ListOptions& list_options);
+};
+
+ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix, const ListPlan& plan,
+                                  const ListOptions& list_options) {
+  metrics.lists.fetch_add(1, std::memory_order_relaxed);
+  ObjectList list{.resource_version = snapshot->revision};
+  const storage::SelectionPredicate& predicate = list_options.predicate;
+  if (!list_options.recursive) {
+    const ObjectPtr* found = snapshot->objects.Find(prefix);
+    if (found != nullptr && predicate.Matches(**found)) list.items.push_back(*found);
+    return list;
+  }
+  // Any age is good enough for "0", so there is nothing to come back to: everything in one answer.
+  const std::int64_t limit = list_options.resource_version == "0" && plan.start_key.empty() ? 0 : predicate.limit;
+  const auto value = predicate.field && plan.start_key.empty() && !options.trigger_field.empty()
+                         ? predicate.field->RequiresExactMatch(options.trigger_field)
+                         : std::nullopt;
+  const bool everything = predicate.MatchesEverything();
+  const std::string_view start = plan.start_key.empty() ? std::string_view(prefix) : std::string_view(plan.start_key);
+  std::int64_t count = 0;
+  if (everything) {
+    const std::size_t first = snapshot->objects.Rank(start);
+    const std::size_t last = snapshot->objects.Rank(kv::PrefixEnd(prefix));
+    count = static_cast<std::int64_t>(last > first ? last - first : 0);
+    list.items.reserve(static_cast<std::size_t>(limit > 0 ? std::min(limit, count) : count));
+  }
+  SnapshotCursor cursor = value ? SnapshotCursor::OfIndex(snapshot, prefix, std::string(*value)) : SnapshotCursor(snapshot, prefix, start);
+  std::uint64_t fetched = 0;
+  bool has_more = false;
+  while (const ObjectPtr* object = cursor.Next()) {
+    if (limit > 0 && static_cast<std::int64_t>(list.items.size()) == limit) {
+      has_more = true;
+      break;
+    }
+    ++fetched;
+    if (everything || predicate.Matches(**object)) list.items.push_back(*object);
+  }
+  metrics.list_fetched_objects.fetch_add(fetched, std::memory_order_relaxed);
+  metrics.list_returned_objects.fetch_add(list.items.size(), std::memory_order_relaxed);
+  if (has_more) {
+    storage::PageEnd end = storage::EndPage(list.items.back()->key(), key, snapshot->revision, count, true, list_options);
+    list.continue_token = std::move(end.continue_token);
+    list.remaining_item_count = end.remaining_item_count;
+    Remember(snapshot);
+  }
+  return list;
+}
+
+Cacher::Cacher(storage::Store& store, asio::any_io_executor executor, const base::Clock& clock, HistoryBudget& budget, CacherOptions options)
+    : impl_(std::make_shared<Impl>(store, std::move(executor), clock, budget, std::move(options))) {}
+
+Cacher::~Cacher() { KS_CHECK(!impl_->started); }
+
+void Cacher::Start() {
+  KS_CHECK(!impl_->started);
+  impl_->started = true;
+  auto entry = impl_->gate.Enter();
+  KS_CHECK(entry);
+  asio::co_spawn(impl_->executor, impl_->reflector.Run(),
+                 [impl = impl_, entry = std::make_shared<async::Gate::Entry>(*std::move(entry))](std::exception_ptr) mutable { entry.reset(); });
+}
+
+void Cacher::Stop() {
+  if (!impl_->started) return;
+  impl_->reflector.Stop();
+  impl_->freshness.Stop();
+  impl_->gate.Close();
+  impl_->dispatcher->CloseAll();
+  impl_->started = false;
+}
+
+void Cacher::Tick() {
+  impl_->freshness.Tick();
+  if (impl_->freshness.any_waiting()) impl_->reflector.RequestProgress();
+  impl_->dispatcher->Tick();
+  impl_->ForgetOldPages();
+}
+
+bool Cacher::Ready() const { return impl_->reflector.ready(); }
+std::uint64_t Cacher::resource_version() const { return impl_->dispatcher->revision(); }
+const CacherMetrics& Cacher::metrics() const { return impl_->metrics; }
+
+Cacher::Figures Cacher::figures() const {
+  const Dispatcher::Figures of = impl_->dispatcher->figures();
+  return {.objects = impl_->dispatcher->Current()->objects.size(), .events = of.events, .ring_capacity = of.capacity,
+          .history_bytes = of.history_bytes, .watchers = of.watchers, .wakes = impl_->dispatcher->wakes()};
+}
+
+Awaitable<Result<ObjectPtr>> Cacher::Create(std::string key, Value object, std::uint64_t ttl_seconds) {
+  return impl_->store.Create(std::move(key), object, ttl_seconds);
+}
+
+Awaitable<Result<ObjectPtr>> Cacher::Delete(std::string key, storage::Preconditions preconditions, storage::ValidateDeletion validate, ObjectPtr) {
+  ObjectPtr cached = impl_->Cached(key);
+  return impl_->store.Delete(std::move(key), std::move(preconditions), std::move(validate), std::move(cached));
+}
+
+Awaitable<Result<ObjectPtr>> Cacher::GuaranteedUpdate(std::string key, bool ignore_not_found, storage::Preconditions preconditions,
+                                                      storage::UpdateFunc update, ObjectPtr) {
+  ObjectPtr cached = impl_->Cached(key);
+  return impl_->store.GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), std::move(update), std::move(cached));
+}
+
+Awaitable<Result<storage::Stats>> Cacher::GetStats() { return impl_->store.GetStats(); }
+Awaitable<Result<std::uint64_t>> Cacher::GetCurrentResourceVersion() { return impl_->store.GetCurrentResourceVersion(); }
+
+Awaitable<Result<ObjectPtr>> Cacher::Get(std::string key, storage::GetOptions options) {
+  Impl& impl = *impl_;
+  if (options.resource_version.empty()) co_return co_await impl.store.GetLatest(key, impl.Cached(key));
+  const auto wanted = storage::ParseResourceVersion(options.resource_version);
+  if (!wanted.ok()) co_return StatusError(meta::NewPlainError(wanted.error()));
+  if (!impl.reflector.ready()) co_return co_await impl.store.Get(std::move(key), std::move(options));
+  KS_CO_TRY(const std::string relative, storage::PrepareKey(impl.store.resource_prefix(), key, false));
+  KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(*wanted));
+  const SnapshotPtr snapshot = impl.dispatcher->Current();
+  const ObjectPtr* found = snapshot->objects.Find(relative);
+  if (found == nullptr) co_return Error{.code = storage::ErrorCode::kKeyNotFound, .key = impl.store.FullKey(relative)};
+  co_return *found;
+}
+
+Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions options) {
+  Impl& impl = *impl_;
+  KS_CO_TRY(const std::string prefix, storage::PrepareKey(impl.store.resource_prefix(), key, options.recursive));
+  KS_CO_TRY(const ListPlan plan, storage::ResolveListOptions(prefix, options));
+  const bool exact = plan.exact_revision != 0;
+  if (exact && !options.recursive) co_return co_await impl.store.GetList(std::move(key), std::move(options));
+  if (!impl.reflector.ready()) {
+    if (options.predicate.MatchesEverything() && options.predicate.limit > 0) {
+      co_return co_await impl.store.GetList(std::move(key), std::move(options));
+    }
+    co_return impl.NotReady();
+  }
+  if (exact) {
+    if (plan.exact_revision > impl.dispatcher->revision()) KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(plan.exact_revision));
+    const SnapshotPtr snapshot = impl.At(plan.exact_revision);
+    if (!snapshot) co_return co_await impl.store.GetList(std::move(key), std::move(options));
+    co_return impl.ListFrom(snapshot, key, prefix, plan, options);
+  }
+  const bool any_age = !options.resource_version.empty() && plan.start_key.empty();
+  if (any_age) {
+    KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(plan.not_older_than));
+    co_return impl.ListFrom(impl.dispatcher->Current(), key, prefix, plan, options);
+  }
+  impl.metrics.consistent_reads.fetch_add(1, std::memory_order_relaxed);
+  auto fresh = co_await impl.FreshNow();
+  if (!fresh.ok()) {
+    if (!IsTooLarge(fresh.error())) co_return std::move(fresh).error();
+    impl.metrics.consistent_read_fallbacks.fetch_add(1, std::memory_order_relaxed);
+    co_return co_await impl.store.GetList(std::move(key), std::move(options));
+  }
+  co_return impl.ListFrom(impl.dispatcher->Current(), key, prefix, plan, options);
+}
+
+Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::string key, ListOptions options) {
+  Impl& impl = *impl_;
+  KS_CO_TRY(std::string prefix, storage::PrepareKey(impl.store.resource_prefix(), key, options.recursive));
+  const auto parsed = storage::ParseResourceVersion(options.resource_version);
+  if (!parsed.ok()) co_return StatusError(meta::NewPlainError(parsed.error()));
+  if (!impl.reflector.ready()) co_return impl.NotReady();
+
+  std::uint64_t required = *parsed;
+  if (options.resource_version.empty() && options.send_initial_events.has_value()) {
+    KS_CO_TRY(required, co_await impl.store.GetCurrentResourceVersion());
+  }
+  const bool initial = options.send_initial_events.value_or(required == 0);
+  if (initial) {
+    auto fresh = co_await impl.Fresh(required);
+    if (!fresh.ok()) co_return NewErrorStream(fresh.error().status ? *fresh.error().status : meta::NewInternalError(fresh.error().ToString()));
+  }
+  WatchSelection selection{.prefix = std::move(prefix), .recursive = options.recursive, .predicate = options.predicate,
+                           .scope_namespace = options.scope_namespace, .scope_name = options.scope_name, .deadline = options.deadline};
+  if (const auto& field = options.predicate.field) {
+    if (!impl.options.trigger_field.empty()) {
+      if (const auto value = field->RequiresExactMatch(impl.options.trigger_field)) selection.trigger = std::string(*value);
+    }
+    if (const auto value = field->RequiresExactMatch("metadata.namespace"); value && selection.scope_namespace.empty()) {
+      selection.scope_namespace = *value;
+    }
+    if (const auto value = field->RequiresExactMatch("metadata.name"); value && selection.scope_name.empty()) selection.scope_name = *value;
+  }
+  // The namespace of a request for a namespace is that namespace itself, in which no namespace lies.
+  const meta::GroupResource& resource = impl.store.codec().resource();
+  if (resource.group.empty() && resource.resource == "namespaces") selection.scope_namespace.clear();
+
+  const bool end_bookmark = options.send_initial_events.value_or(false) && options.predicate.allow_watch_bookmarks;
+  std::optional<std::uint64_t> after;
+  if (!initial) after = required == 0 ? impl.dispatcher->revision() : required;
+  std::uint64_t oldest = 0;
+  SnapshotPtr snapshot;
+  auto watcher = impl.dispatcher->Register(std::move(selection), after, &snapshot, &oldest);
+  if (!watcher) co_return NewErrorStream(TooOldResourceVersion(*after, oldest));
+  co_return NewCacheWatchStream(impl.dispatcher, std::move(watcher), impl.store, impl.metrics, std::move(snapshot), end_bookmark);
+}
+
+}  // namespace keelson::cacher

@@ -1,0 +1,89 @@
+// The recent changes of one resource, each kept once, oldest first, numbered without gaps.
+//
+//   begin()                                   end()
+//     │ 41 │ 42 │ 43 │ 44 │ 45 │ 46 │ 47 │      ◄─ Append
+//       ▲                   ▲
+//       dropped next        a watcher's cursor is a number; one that is below begin() has missed something
+//
+// Thread safety: none; Dispatcher guards it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "base/atomic_ref.h"
+#include "base/clock.h"
+#include "base/ref.h"
+#include "storage/object.h"
+
+namespace keelson::cacher {
+
+using storage::ObjectPtr;
+
+// One change. Immutable but for the object made for those who see it leave.
+struct CacheEvent : base::RefCounted {
+  ObjectPtr object;    // null: deleted
+  ObjectPtr previous;  // null: created
+  std::uint64_t revision = 0;
+  base::Clock::SteadyTime recorded{};
+  mutable base::AtomicRef<const storage::Object> gone;  // `previous` at `revision`: what a DELETED event shows. Made on first use.
+
+  const storage::Object& either() const { return object ? *object : *previous; }
+  // What history alone keeps alive because of this event.
+  std::size_t HistoryBytes() const { return previous ? previous->MemoryBytes() : 0; }
+};
+using EventPtr = base::Ref<const CacheEvent>;
+
+// Bytes of superseded objects that all rings together may keep.
+struct HistoryBudget {
+  explicit HistoryBudget(std::size_t bytes_max_in) : bytes_max(bytes_max_in) {}
+  std::atomic<std::size_t> bytes{0};
+  const std::size_t bytes_max;
+};
+
+struct EventRingOptions {
+  std::uint32_t capacity_min = 100;          // events; kept however many bytes they are
+  std::uint32_t capacity_max = 100 * 1024;
+  std::chrono::seconds window{75};           // younger events are dropped only above capacity_max or the budget
+};
+
+class EventRing {
+ public:
+  EventRing(EventRingOptions options, HistoryBudget& budget) : options_(options), budget_(budget), capacity_(options.capacity_min) {}
+  ~EventRing() { Reset(0); }
+
+  // Forgets everything; changes after `since` are known from here on.
+  void Reset(std::uint64_t since);
+  // REQUIRES: event->revision is not below the last one's.
+  void Append(EventPtr event);
+
+  std::uint64_t begin() const { return begin_; }
+  std::uint64_t end() const { return begin_ + events_.size(); }
+  const EventPtr& at(std::uint64_t sequence) const { return events_[sequence - begin_]; }
+  // Changes after this revision are all here.
+  std::uint64_t since() const { return since_; }
+  // The number of the first event after `revision`.
+  std::uint64_t Find(std::uint64_t revision) const;
+
+  std::size_t size() const { return events_.size(); }
+  std::uint32_t capacity() const { return capacity_; }
+  std::size_t history_bytes() const { return history_bytes_; }
+
+ private:
+  void DropFront();
+  void Resize(base::Clock::SteadyTime now);
+
+  const EventRingOptions options_;
+  HistoryBudget& budget_;
+  std::uint32_t capacity_;
+  std::deque<EventPtr> events_;
+  std::uint64_t begin_ = 1;
+  std::uint64_t since_ = 0;
+  std::size_t history_bytes_ = 0;
+};
+
+}  // namespace keelson::cacher

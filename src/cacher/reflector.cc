@@ -1,0 +1,235 @@
+#include "cacher/reflector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace keelson::cacher {
+namespace {
+
+constexpr std::int64_t kListPage = 10000;
+constexpr int kCompactionRetries = 5;  // history may be compacted between learning how far it reaches and reading it
+
+storage::Error Gone() { return storage::StatusError(meta::NewExpired("the history to follow was compacted")); }
+
+}  // namespace
+
+Reflector::Reflector(storage::Store& store, const base::Clock& clock, Dispatcher& dispatcher, Freshness& freshness, CacherMetrics& metrics,
+                     const CacherOptions& options)
+    : store_(store), clock_(clock), dispatcher_(dispatcher), freshness_(freshness), metrics_(metrics), options_(options),
+      down_{.since = clock.Monotonic()} {}
+
+std::string Reflector::PrefixKey() const { return store_.FullKey(store_.resource_prefix() + "/"); }
+
+Reflector::Down Reflector::down() const {
+  std::lock_guard lock(mutex_);
+  return down_;
+}
+
+void Reflector::Fail(std::string error) {
+  const bool was_ready = ready_.exchange(false, std::memory_order_acq_rel);
+  std::lock_guard lock(mutex_);
+  if (was_ready) down_.since = clock_.Monotonic();
+  down_.error = std::move(error);
+}
+
+void Reflector::Stop() {
+  stopping_.store(true, std::memory_order_release);
+  {
+    std::lock_guard lock(mutex_);
+    down_.stopped = true;
+    if (watcher_) watcher_->Cancel();
+  }
+  ready_.store(false, std::memory_order_release);
+}
+
+void Reflector::RequestProgress() {
+  std::lock_guard lock(mutex_);
+  if (watcher_) watcher_->RequestProgress();
+}
+
+bool Reflector::OpenWatch(std::uint64_t from, bool prev_kv) {
+  const std::string prefix = PrefixKey();
+  auto watcher = store_.kv().Watch({.key = prefix, .range_end = kv::PrefixEnd(prefix), .start_revision = static_cast<kv::Revision>(from),
+                                    .prev_kv = prev_kv, .progress_notify = true});
+  std::lock_guard lock(mutex_);
+  if (stopping_.load(std::memory_order_acquire)) return false;
+  watcher_ = std::move(watcher);
+  return true;
+}
+
+void Reflector::CloseWatch() {
+  std::unique_ptr<kv::Watcher> old;
+  std::lock_guard lock(mutex_);
+  old = std::move(watcher_);
+}
+
+Awaitable<void> Reflector::Run() {
+  while (!stopping_.load(std::memory_order_acquire)) {
+    metrics_.initializations.fetch_add(1, std::memory_order_relaxed);
+    auto result = co_await List();
+    if (result.ok()) result = co_await Follow();
+    CloseWatch();
+    if (stopping_.load(std::memory_order_acquire)) break;
+    Fail(result.ok() ? std::string() : result.error().ToString());
+    dispatcher_.CloseAll();
+    co_await freshness_.Sleep(options_.retry_period);
+  }
+  dispatcher_.CloseAll();
+}
+
+Awaitable<storage::Result<void>> Reflector::List() {
+  objects_.Clear();
+  index_.Clear();
+  replayed_.clear();
+  const std::string prefix = PrefixKey();
+  kv::RangeRequest request{.key = prefix, .range_end = kv::PrefixEnd(prefix), .limit = kListPage};
+  for (;;) {
+    auto page = co_await store_.kv().Range(request);
+    if (!page.ok()) co_return storage::FromKV(page.error(), prefix);
+    if (request.revision == 0) request.revision = page->revision;
+    for (kv::KeyValue& pair : page->kvs) {
+      request.key = pair.key;
+      KS_CO_TRY(ObjectPtr object, co_await store_.ObjectOf(std::move(pair)));
+      if (!options_.trigger_field.empty()) index_.Put({object->attributes().Field(options_.trigger_field), object});
+      objects_.Put(std::move(object));
+    }
+    if (!page->more) break;
+    request.key.push_back('\0');
+  }
+  listed_ = applied_ = static_cast<std::uint64_t>(request.revision);
+  co_return storage::Result<void>();
+}
+
+// After a list: reads what history there is, then follows for as long as nothing is missed.
+Awaitable<storage::Result<void>> Reflector::Follow() {
+  std::uint64_t from = listed_ > options_.replay_revisions_max ? listed_ - options_.replay_revisions_max + 1 : 1;
+  dispatcher_.Reset(base::MakeRef<Snapshot>(objects_, index_, listed_), from - 1);
+  bool replaying = true;
+  int compactions = 0;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    // History needs what was before each change; afterwards the state itself knows.
+    if (!OpenWatch(from, replaying)) break;
+    // Tells when everything up to now was delivered, also when that is nothing.
+    RequestProgress();
+    auto ended = co_await FollowOnce(replaying);
+    CloseWatch();
+    if (stopping_.load(std::memory_order_acquire)) break;
+    if (ended.ok()) {  // replayed
+      replaying = false;
+      from = applied_ + 1;
+      std::lock_guard lock(mutex_);
+      if (!down_.stopped) ready_.store(true, std::memory_order_release);
+      continue;
+    }
+    const kv::Error& error = ended.error();
+    if (error.code == kv::ErrorCode::kInternal) co_return storage::StatusError(meta::NewPlainError(error.message));
+    if (error.code == kv::ErrorCode::kCompacted) {
+      const auto oldest = static_cast<std::uint64_t>(std::max<kv::Revision>(error.compact_revision, 0));
+      if (!replaying || oldest > listed_ || ++compactions > kCompactionRetries) co_return Gone();
+      from = oldest + 1;
+    } else {
+      // The connection, not the history: take it up again where it broke. Watchers stay.
+      co_await freshness_.Sleep(options_.retry_period);
+    }
+    if (replaying) {
+      replayed_.clear();
+      dispatcher_.Reset(base::MakeRef<Snapshot>(objects_, index_, listed_), from - 1);
+    } else {
+      from = applied_ + 1;
+    }
+  }
+  co_return storage::Result<void>();
+}
+
+// Until the watch fails; when replaying, until the state that was listed is reached. kInternal: what came could not be applied.
+Awaitable<kv::Result<void>> Reflector::FollowOnce(bool replaying) {
+  for (;;) {
+    auto response = co_await watcher_->Next();
+    if (!response.ok()) co_return std::move(response).error();
+    auto applied = co_await Apply(*std::move(response));
+    if (!applied.ok()) co_return kv::Error{.code = kv::ErrorCode::kInternal, .message = applied.error().ToString()};
+    if (replaying && delivered_ >= listed_) {
+      replayed_.clear();
+      co_return kv::Result<void>();
+    }
+  }
+}
+
+void Reflector::Change(EventPtr event) {
+  if (!options_.trigger_field.empty()) {
+    if (event->previous) index_.Erase({event->previous->attributes().Field(options_.trigger_field), event->previous->key()});
+    if (event->object) index_.Put({event->object->attributes().Field(options_.trigger_field), event->object});
+  }
+  if (event->object) {
+    objects_.Put(event->object);
+  } else {
+    objects_.Erase(event->previous->key());
+  }
+}
+
+void Reflector::Publish(std::vector<EventPtr> events, std::uint64_t revision) {
+  metrics_.events_dispatched.fetch_add(events.size(), std::memory_order_relaxed);
+  dispatcher_.Append(std::move(events), base::MakeRef<Snapshot>(objects_, index_, revision));
+  freshness_.Reached(revision);
+}
+
+// A change older than the list: only history, the state has it already.
+Awaitable<storage::Result<void>> Reflector::Replay(kv::Event change, std::vector<EventPtr>& events) {
+  auto event = base::MakeRef<CacheEvent>();
+  event->revision = static_cast<std::uint64_t>(change.kv.mod_revision);
+  event->recorded = clock_.Monotonic();
+  std::string key = change.kv.key.substr(store_.path_prefix().size() - 1);
+  ObjectPtr& last = replayed_[key];
+  if (change.prev_kv) {
+    const bool known = last && last->resource_version() == static_cast<std::uint64_t>(change.prev_kv->mod_revision);
+    if (known) {
+      event->previous = last;
+    } else {
+      KS_CO_TRY(event->previous, co_await store_.ObjectOf(*std::move(change.prev_kv)));
+    }
+  }
+  if (change.type == kv::Event::Type::kPut) {
+    const ObjectPtr* current = objects_.Find(key);
+    if (current != nullptr && (*current)->resource_version() == event->revision) {
+      event->object = *current;  // the very object that the state holds
+    } else {
+      KS_CO_TRY(event->object, co_await store_.ObjectOf(std::move(change.kv)));
+    }
+  }
+  last = event->object;
+  if (event->object || event->previous) events.push_back(std::move(event));
+  co_return storage::Result<void>();
+}
+
+Awaitable<storage::Result<void>> Reflector::Apply(kv::WatchResponse response) {
+  std::vector<EventPtr> events;
+  events.reserve(response.events.size());
+  metrics_.events_received.fetch_add(response.events.size(), std::memory_order_relaxed);
+  for (kv::Event& change : response.events) {
+    const auto revision = static_cast<std::uint64_t>(change.kv.mod_revision);
+    if (revision <= listed_) {
+      KS_CO_RETURN_IF_ERROR(co_await Replay(std::move(change), events));
+      continue;
+    }
+    if (revision <= applied_) continue;
+    auto event = base::MakeRef<CacheEvent>();
+    event->revision = revision;
+    event->recorded = clock_.Monotonic();
+    const std::string key = change.kv.key.substr(store_.path_prefix().size() - 1);
+    if (const ObjectPtr* previous = objects_.Find(key)) event->previous = *previous;
+    if (change.type == kv::Event::Type::kPut) {
+      KS_CO_TRY(event->object, co_await store_.ObjectOf(std::move(change.kv)));
+    }
+    if (!event->object && !event->previous) continue;
+    Change(event);
+    events.push_back(std::move(event));
+  }
+  delivered_ = static_cast<std::uint64_t>(response.revision);
+  applied_ = std::max({applied_, delivered_, listed_});
+  Publish(std::move(events), applied_);
+  co_return storage::Result<void>();
+}
+
+}  // namespace keelson::cacher

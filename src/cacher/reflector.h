@@ -1,0 +1,74 @@
+// Keeps a Dispatcher in step with the store: lists, replays recent history, then follows the kv watch, and starts over when it must.
+// A lost connection is taken up again where it broke; only history that is gone forces a new list, which closes all watchers.
+// Thread safety: Run() on one executor; the rest from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "async/awaitable.h"
+#include "cacher/cacher.h"
+#include "cacher/dispatcher.h"
+#include "cacher/freshness.h"
+#include "storage/store.h"
+
+namespace keelson::cacher {
+
+class Reflector {
+ public:
+  Reflector(storage::Store& store, const base::Clock& clock, Dispatcher& dispatcher, Freshness& freshness, CacherMetrics& metrics,
+            const CacherOptions& options);
+
+  Awaitable<void> Run();  // until Stop()
+  void Stop();
+  void RequestProgress();
+
+  bool ready() const { return ready_.load(std::memory_order_acquire); }
+  struct Down {
+    std::string error;  // of the last try; may be ""
+    base::Clock::SteadyTime since;
+    bool stopped;
+  };
+  Down down() const;
+
+ private:
+  Awaitable<storage::Result<void>> List();
+  Awaitable<storage::Result<void>> Follow();
+  Awaitable<kv::Result<void>> FollowOnce(bool replaying);
+  Awaitable<storage::Result<void>> Apply(kv::WatchResponse response);
+  Awaitable<storage::Result<void>> Replay(kv::Event change, std::vector<EventPtr>& events);
+  void Change(EventPtr event);
+  void Publish(std::vector<EventPtr> events, std::uint64_t revision);
+  bool OpenWatch(std::uint64_t from, bool prev_kv);
+  void CloseWatch();
+  void Fail(std::string error);
+  std::string PrefixKey() const;
+
+  storage::Store& store_;
+  const base::Clock& clock_;
+  Dispatcher& dispatcher_;
+  Freshness& freshness_;
+  CacherMetrics& metrics_;
+  const CacherOptions& options_;
+
+  // The reflector's own.
+  ObjectTree objects_;
+  IndexTree index_;
+  std::uint64_t applied_ = 0;      // every change up to here is in objects_
+  std::uint64_t delivered_ = 0;    // how far the watch is
+  std::uint64_t listed_ = 0;       // the list was made at this revision; older changes are history
+  std::unordered_map<std::string, ObjectPtr> replayed_;  // the last object of each key that replaying has seen
+
+  std::atomic<bool> ready_{false};
+  std::atomic<bool> stopping_{false};
+  mutable std::mutex mutex_;
+  std::unique_ptr<kv::Watcher> watcher_;  // guarded; used unguarded by Run() alone
+  Down down_;                             // guarded
+};
+
+}  // namespace keelson::cacher

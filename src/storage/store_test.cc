@@ -1,0 +1,48 @@
+#include "storage/store.h"
+
+#include <gtest/gtest.h>
+
+#include "kv/memory/memory.h"
+#include "kv/rocks/rocks.h"
+#include "kv/rocks/temp_dir.h"
+#include "storage/contract_suite/contract.h"
+#include "testing/line_codec.h"
+
+namespace keelson::storage {
+namespace {
+
+class StoreHarness final : public Harness {
+ public:
+  explicit StoreHarness(bool on_disk) {
+    if (on_disk) {
+      folder_ = std::make_unique<kv::rocks::TempDir>();
+      kv::rocks::Options options;
+      options.dir = folder_->path();
+      options.sync = false;
+      kv_ = *kv::rocks::Open(std::move(options));
+    } else {
+      kv_ = kv::memory::Open();
+    }
+    leases_ = std::make_unique<LeaseManager>(*kv_, clock_);
+    store_ = std::make_unique<Store>(StoreParts{.kv = *kv_, .codec = codec_, .leases = *leases_}, StoreOptions{.resource_prefix = "/pods"});
+  }
+  Interface& storage() override { return *store_; }
+  kv::Store& kv() override { return *kv_; }
+  testing::FakeClock& clock() override { return clock_; }
+
+ private:
+  testing::FakeClock clock_;
+  std::unique_ptr<kv::rocks::TempDir> folder_;
+  std::unique_ptr<kv::mvcc::EmbeddedStore> kv_;
+  testing::LineCodec codec_;
+  std::unique_ptr<LeaseManager> leases_;
+  std::unique_ptr<Store> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Store, Contract,
+                         ::testing::Values(HarnessParam{"memory", [](async::IOPool&) { return std::make_unique<StoreHarness>(false); }},
+                                           HarnessParam{"rocks", [](async::IOPool&) { return std::make_unique<StoreHarness>(true); }}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace keelson::storage
