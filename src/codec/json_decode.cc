@@ -1,0 +1,929 @@
+// One pass over a padded copy of the text. The copy ends with a NUL, which no JSON token may contain, so the loops need no end check;
+// strings without escapes stay where they are, others are unescaped in place. A syntax error only stops the pass: json_syntax.cc then
+// finds Go's words for it. Type errors are remembered and the value passed over, because a syntax error further on comes first.
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/strings.h"
+#include "codec/json.h"
+#include "codec/scalars.h"
+#include "codec/scan.h"
+#include "codec/scratch.h"
+
+namespace keelson::codec {
+namespace {
+
+using base::Arena;
+using object::Member;
+using schema::Field;
+using schema::Kind;
+using schema::Struct;
+using schema::Type;
+
+// Below this a map's keys are compared pairwise for duplicates; above it the Value's own index finds them.
+constexpr std::size_t kPairwiseMax = 16;
+
+// Where the reader stands, for messages: a chain of the containers that are open.
+struct Frame {
+  const Frame* parent;
+  const Struct* structure = nullptr;  // a struct: `field` is being read
+  const Field* field = nullptr;
+  std::string_view key;               // a map: its key
+  std::int64_t index = -1;            // a list: the index
+};
+
+bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+class Reader {
+ public:
+  Reader(Arena& arena, std::string_view text, const DecodeOptions& options)
+      : arena_(arena), strict_(options.strict), members_(arena), items_(arena) {
+    char* copy = arena.NewArray<char>(text.size() + kScanPadding);
+    if (!text.empty()) std::memcpy(copy, text.data(), text.size());
+    std::memset(copy + text.size(), 0, kScanPadding);
+    at_ = copy;
+    end_ = copy + text.size();
+  }
+
+  // False when the text is not well formed, or a type error was found that ends decoding at once.
+  bool Document(const Struct* type, Value& out) {
+    Space();
+    if (type == nullptr) {
+      if (!Any(out)) return false;
+    } else if (*at_ == '{') {
+      if (!ReadStruct(*type, out)) return false;
+    } else {
+      const Type root{Kind::kStruct, nullptr, type};
+      if (!ReadTyped(root, nullptr, out)) return false;
+      if (!out.is_map()) out = Value::Map(arena_);
+    }
+    Space();
+    return at_ == end_;
+  }
+
+  bool ReadTypeMeta(TypeMeta& out) {
+    Space();
+    if (*at_ != '{') {
+      if (*at_ != 'n') {
+        TypeError(Describe(), R"(struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" })", nullptr);
+      }
+      if (!Skip()) return false;
+    } else {
+      if (!ReadTypeMetaMembers(out)) return false;
+    }
+    Space();
+    return at_ == end_;
+  }
+
+  const std::string& error() const { return error_; }
+  std::vector<std::string>& strict_errors() { return strict_errors_; }
+
+ private:
+  void Space() {
+    while (IsSpace(*at_)) ++at_;
+  }
+
+  bool Literal(const char* word, std::size_t size) {
+    if (std::memcmp(at_, word, size) != 0) return false;
+    at_ += size;
+    return true;
+  }
+
+  // at_ stands behind the opening quote; afterwards behind the closing one.
+  bool String(std::string_view& out) {
+    const char* start = at_;
+    const char* special = FindStringSpecial(at_);
+    if (*special == '"') [[likely]] {
+      out = {start, static_cast<std::size_t>(special - start)};
+      at_ = special + 1;
+      return true;
+    }
+    return StringSlow(start, special, out);
+  }
+
+  [[gnu::noinline]] bool StringSlow(const char* start, const char* special, std::string_view& out) {
+    bool ascii = true;
+    while (static_cast<unsigned char>(*special) >= 0x80) {
+      ascii = false;
+      special = FindStringEnd(special);
+    }
+    if (*special == '"') {
+      out = {start, static_cast<std::size_t>(special - start)};
+      at_ = special + 1;
+      if (!ascii && !base::IsValidUTF8(out)) out = arena_.Copy(base::ToValidUTF8(out));
+      return true;
+    }
+    if (*special != '\\') return false;
+    // The text shrinks as escapes are resolved, so it is written over itself.
+    char* write = const_cast<char*>(special);
+    const char* read = special;
+    for (;;) {
+      if (*read == '\\') {
+        if (!Escape(read, write)) return false;
+      } else if (*read == '"') {
+        break;
+      } else if (static_cast<unsigned char>(*read) < 0x20) {
+        return false;
+      } else {
+        ascii = ascii && static_cast<unsigned char>(*read) < 0x80;
+        *write++ = *read++;
+      }
+    }
+    at_ = read + 1;
+    out = {start, static_cast<std::size_t>(write - start)};
+    if (!ascii && !base::IsValidUTF8(out)) out = arena_.Copy(base::ToValidUTF8(out));
+    return true;
+  }
+
+  static bool Hex4(const char* at, std::uint32_t& out) {
+    out = 0;
+    for (int i = 0; i < 4; ++i) {
+      const char c = at[i];
+      std::uint32_t digit = 0;
+      if (IsDigit(c)) {
+        digit = static_cast<std::uint32_t>(c - '0');
+      } else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
+        digit = static_cast<std::uint32_t>((c | 0x20) - 'a' + 10);
+      } else {
+        return false;
+      }
+      out = out << 4 | digit;
+    }
+    return true;
+  }
+
+  static char* PutRune(char* out, std::uint32_t rune) {
+    if (rune < 0x80) {
+      *out++ = static_cast<char>(rune);
+    } else if (rune < 0x800) {
+      *out++ = static_cast<char>(0xC0 | rune >> 6);
+      *out++ = static_cast<char>(0x80 | (rune & 0x3F));
+    } else if (rune < 0x10000) {
+      *out++ = static_cast<char>(0xE0 | rune >> 12);
+      *out++ = static_cast<char>(0x80 | (rune >> 6 & 0x3F));
+      *out++ = static_cast<char>(0x80 | (rune & 0x3F));
+    } else {
+      *out++ = static_cast<char>(0xF0 | rune >> 18);
+      *out++ = static_cast<char>(0x80 | (rune >> 12 & 0x3F));
+      *out++ = static_cast<char>(0x80 | (rune >> 6 & 0x3F));
+      *out++ = static_cast<char>(0x80 | (rune & 0x3F));
+    }
+    return out;
+  }
+
+  static bool Escape(const char*& read, char*& write) {
+    switch (read[1]) {
+      case 'n': *write++ = '\n'; break;
+      case 't': *write++ = '\t'; break;
+      case 'r': *write++ = '\r'; break;
+      case 'b': *write++ = '\b'; break;
+      case 'f': *write++ = '\f'; break;
+      case '"': *write++ = '"'; break;
+      case '\\': *write++ = '\\'; break;
+      case '/': *write++ = '/'; break;
+      case 'u': {
+        std::uint32_t rune = 0, low = 0;
+        if (!Hex4(read + 2, rune)) return false;
+        read += 6;
+        if (rune >= 0xD800 && rune < 0xE000) {
+          if (rune < 0xDC00 && read[0] == '\\' && read[1] == 'u' && Hex4(read + 2, low) && low >= 0xDC00 && low < 0xE000) {
+            rune = 0x10000 + ((rune - 0xD800) << 10) + (low - 0xDC00);
+            read += 6;
+          } else {
+            rune = 0xFFFD;  // half of a pair
+          }
+        }
+        write = PutRune(write, rune);
+        return true;
+      }
+      default: return false;
+    }
+    read += 2;
+    return true;
+  }
+
+  // A number's text; at_ stands on its first byte.
+  bool Number(std::string_view& out, bool& integer) {
+    const char* start = at_;
+    const char* at = at_;
+    integer = true;
+    if (*at == '-') ++at;
+    if (*at == '0') {
+      ++at;
+    } else if (IsDigit(*at)) {
+      while (IsDigit(*at)) ++at;
+    } else {
+      return false;
+    }
+    if (*at == '.') {
+      integer = false;
+      if (!IsDigit(*++at)) return false;
+      while (IsDigit(*at)) ++at;
+    }
+    if (*at == 'e' || *at == 'E') {
+      integer = false;
+      ++at;
+      if (*at == '+' || *at == '-') ++at;
+      if (!IsDigit(*at)) return false;
+      while (IsDigit(*at)) ++at;
+    }
+    out = {start, static_cast<std::size_t>(at - start)};
+    at_ = at;
+    return true;
+  }
+
+  // Passes over a value, checking it; no recursion, a bit per open container.
+  bool Skip() {
+    std::uint64_t objects[kDepthMax / 64 + 2];
+    int open = 0;
+    for (;;) {
+      Space();
+      switch (*at_) {
+        case '{':
+        case '[': {
+          const bool object = *at_++ == '{';
+          if (depth_ + ++open > kDepthMax) return false;
+          std::uint64_t& word = objects[open / 64];
+          const std::uint64_t bit = std::uint64_t{1} << (open % 64);
+          word = object ? word | bit : word & ~bit;
+          Space();
+          if (*at_ == (object ? '}' : ']')) {
+            ++at_;
+            --open;
+            break;
+          }
+          if (object && !SkipKey()) return false;
+          continue;
+        }
+        case '"': {
+          ++at_;
+          if (!SkipString()) return false;
+          break;
+        }
+        case 't':
+          if (!Literal("true", 4)) return false;
+          break;
+        case 'f':
+          if (!Literal("false", 5)) return false;
+          break;
+        case 'n':
+          if (!Literal("null", 4)) return false;
+          break;
+        default: {
+          std::string_view number;
+          bool integer = false;
+          if (!Number(number, integer)) return false;
+        }
+      }
+      for (;;) {
+        if (open == 0) return true;
+        Space();
+        const bool object = (objects[open / 64] >> (open % 64) & 1) != 0;
+        if (*at_ == ',') {
+          ++at_;
+          if (object) {
+            Space();
+            if (!SkipKey()) return false;
+          }
+          break;
+        }
+        if (*at_ != (object ? '}' : ']')) return false;
+        ++at_;
+        --open;
+      }
+    }
+  }
+
+  bool SkipKey() {
+    if (*at_ != '"') return false;
+    ++at_;
+    if (!SkipString()) return false;
+    Space();
+    return *at_++ == ':';
+  }
+
+  bool SkipString() {
+    const char* at = at_;
+    for (;;) {
+      at = FindStringEnd(at);
+      if (*at == '"') {
+        at_ = at + 1;
+        return true;
+      }
+      if (*at != '\\') return false;
+      if (at[1] == 'u') {
+        std::uint32_t rune = 0;
+        if (!Hex4(at + 2, rune)) return false;
+        at += 6;
+      } else {
+        if (at[1] == '\0' || std::strchr("bfnrt\\/\"", at[1]) == nullptr) return false;
+        at += 2;
+      }
+    }
+  }
+
+  // ---- untyped ----
+
+  bool Any(Value& out) {
+    switch (*at_) {
+      case '{': return AnyMap(out);
+      case '[': return AnyList(out);
+      case '"': {
+        ++at_;
+        std::string_view text;
+        if (!String(text)) return false;
+        out = Value(text);
+        return true;
+      }
+      case 't': out = Value(true); return Literal("true", 4);
+      case 'f': out = Value(false); return Literal("false", 5);
+      case 'n': out = Value(); return Literal("null", 4);
+      default: {
+        std::string_view number;
+        bool integer = false;
+        if (!Number(number, integer)) return false;
+        if (!ParseNumber(number, out)) TypeError("number " + std::string(number), "float64", nullptr);
+        return true;
+      }
+    }
+  }
+
+  bool AnyList(Value& out) {
+    if (++depth_ > kDepthMax) return false;
+    ++at_;
+    const std::size_t start = items_.size();
+    Frame frame{frame_, nullptr, nullptr, {}, 0};
+    frame_ = &frame;
+    Space();
+    if (*at_ == ']') {
+      ++at_;
+    } else {
+      for (;;) {
+        Value item;
+        if (!Any(item)) return false;
+        items_.Push(item);
+        ++frame.index;
+        Space();
+        const char c = *at_++;
+        if (c == ']') break;
+        if (c != ',') return false;
+        Space();
+      }
+    }
+    out = Value::ListOf(arena_, items_.From(start));
+    items_.Cut(start);
+    frame_ = frame.parent;
+    --depth_;
+    return true;
+  }
+
+  bool AnyMap(Value& out) {
+    if (++depth_ > kDepthMax) return false;
+    ++at_;
+    const std::size_t start = members_.size();
+    Frame frame{frame_};
+    frame_ = &frame;
+    Space();
+    if (*at_ == '}') {
+      ++at_;
+    } else {
+      for (;;) {
+        if (!Key(frame.key)) return false;
+        Value value;
+        if (!Any(value)) return false;
+        members_.Push({frame.key, value});
+        bool more = false;
+        if (!MoreMembers(more)) return false;
+        if (!more) break;
+      }
+    }
+    FinishMap(start, frame, out);
+    return true;
+  }
+
+  bool Key(std::string_view& key) {
+    if (*at_ != '"') return false;
+    ++at_;
+    if (!String(key)) return false;
+    return Colon();
+  }
+  bool Colon() {
+    if (*at_ == ':') [[likely]] {
+      ++at_;
+      Space();
+      return true;
+    }
+    Space();
+    if (*at_++ != ':') return false;
+    Space();
+    return true;
+  }
+  bool MoreMembers(bool& more) {
+    Space();
+    const char c = *at_++;
+    more = c == ',';
+    if (!more) return c == '}';
+    Space();
+    return true;
+  }
+
+  // Makes the map of what was read since `start`; of keys that repeat the last one stays, in the first one's place.
+  void FinishMap(std::size_t start, const Frame& frame, Value& out) {
+    const std::span<Member> read = members_.From(start);
+    frame_ = frame.parent;
+    if (read.size() > kPairwiseMax || HasDuplicate(read)) {
+      out = Value::Map(arena_, read.size());
+      for (const Member& member : read) {
+        if (Value* found = out.Find(member.key)) {
+          StrictError("duplicate field ", member.key);
+          *found = member.value;
+        } else {
+          out.Set(arena_, member.key, member.value);
+        }
+      }
+    } else {
+      out = Value::MapOf(arena_, read);
+    }
+    members_.Cut(start);
+    --depth_;
+  }
+
+  static bool HasDuplicate(std::span<const Member> members) {
+    for (std::size_t i = 1; i < members.size(); ++i) {
+      for (std::size_t k = 0; k < i; ++k) {
+        if (members[k].key == members[i].key) return true;
+      }
+    }
+    return false;
+  }
+
+  // ---- by schema ----
+
+  bool ReadStruct(const Struct& type, Value& out) {
+    if (++depth_ > kDepthMax) return false;
+    ++at_;
+    const std::size_t start = members_.size();
+    std::uint64_t seen[2] = {0, 0};
+    Frame frame{frame_, &type};
+    frame_ = &frame;
+    Space();
+    if (*at_ == '}') {
+      ++at_;
+    } else {
+      for (;;) {
+        if (*at_ != '"') return false;
+        ++at_;
+        std::string_view key;
+        if (!String(key)) return false;
+        if (!Colon()) return false;
+        const std::uint16_t position = type.FindPosition(key);
+        if (position == Struct::kNoPosition) [[unlikely]] {
+          frame_ = frame.parent;
+          StrictError("unknown field ", key);
+          frame_ = &frame;
+          if (!Skip()) return false;
+        } else {
+          frame.field = type.json_fields[position];
+          std::uint64_t& word = seen[position / 64 & 1];
+          const std::uint64_t bit = std::uint64_t{1} << (position % 64);
+          const bool again = (word & bit) != 0;
+          word |= bit;
+          if (!ReadField(*frame.field, again, start)) return false;
+        }
+        bool more = false;
+        if (!MoreMembers(more)) return false;
+        if (!more) break;
+      }
+    }
+    out = Value::MapOf(arena_, members_.From(start));
+    members_.Cut(start);
+    frame_ = frame.parent;
+    --depth_;
+    return true;
+  }
+
+  bool ReadField(const Field& field, bool again, std::size_t start) {
+    Value value;
+    if (again) [[unlikely]] {
+      const Frame* own = frame_;
+      frame_ = own->parent;
+      StrictError("duplicate field ", field.name);
+      frame_ = own;
+    }
+    const bool null = *at_ == 'n';
+    if (!ReadTyped(*field.type, &field, value)) return false;
+    if (again) [[unlikely]] {
+      Again(field, null, value, start);
+      return true;
+    }
+    if (value.is_null() || (!field.pointer && IsZero(*field.type, value))) return true;
+    members_.Push({field.name, value});
+    return true;
+  }
+
+  // A field that was there before: Go decodes into the same place, so structs and maps merge and null changes only pointers,
+  // lists and maps.
+  void Again(const Field& field, bool null, Value value, std::size_t start) {
+    const auto members = members_.From(start);
+    const auto old = std::ranges::find(members, field.name, &Member::key);
+    const bool merges = field.type->kind == Kind::kStruct || field.type->kind == Kind::kMap;
+    if (old != members.end() && old->value.is_map() && value.is_map() && merges) {
+      Merge(*field.type, old->value, value);
+      return;
+    }
+    const bool nil = field.pointer || field.type->kind == Kind::kList || field.type->kind == Kind::kMap || field.type->kind == Kind::kBytes;
+    if (null && !nil) return;
+    const bool drop = value.is_null() || (!field.pointer && IsZero(*field.type, value));
+    if (old == members.end()) {
+      if (!drop) members_.Push({field.name, value});
+    } else if (!drop) {
+      old->value = value;
+    } else {
+      *old = members.back();
+      members_.Cut(members_.size() - 1);
+    }
+  }
+
+  void Merge(const Type& type, Value into, const Value& from) {
+    for (const Member& member : from.members()) {
+      Value* old = into.Find(member.key);
+      const Field* field = type.kind == Kind::kStruct ? type.structure->FindField(member.key) : nullptr;
+      if (old != nullptr && field != nullptr && field->type->kind == Kind::kStruct && old->is_map() && member.value.is_map()) {
+        Merge(*field->type, *old, member.value);
+      } else {
+        into.Set(arena_, member.key, member.value);
+      }
+    }
+  }
+
+  // `out` is null for JSON's null, the zero time, and what did not fit.
+  bool ReadTyped(const Type& type, const Field* field, Value& out) {
+    const char c = *at_;
+    switch (type.kind) {
+      case Kind::kString:
+        if (c != '"') return Mismatch(type);
+        {
+          ++at_;
+          std::string_view text;
+          if (!String(text)) return false;
+          out = Value(text);
+        }
+        return true;
+      case Kind::kStruct:
+        if (c != '{') return Mismatch(type);
+        return ReadStruct(*type.structure, out);
+      case Kind::kList:
+        if (c != '[') return Mismatch(type);
+        return ReadList(*type.element, out);
+      case Kind::kMap:
+        if (c != '{') return Mismatch(type);
+        return ReadMap(*type.element, out);
+      case Kind::kBool:
+        if (c == 't') {
+          out = Value(true);
+          return Literal("true", 4);
+        }
+        if (c == 'f') {
+          out = Value(false);
+          return Literal("false", 5);
+        }
+        return Mismatch(type);
+      case Kind::kInt32: return ReadInt(type, INT32_MIN, INT32_MAX, false, out);
+      case Kind::kInt64: return ReadInt(type, INT64_MIN, INT64_MAX, false, out);
+      case Kind::kDouble: return ReadDouble(type, out);
+      case Kind::kIntOrString:
+        if (c == '"') {
+          ++at_;
+          std::string_view text;
+          if (!String(text)) return false;
+          out = Value(text);
+          return true;
+        }
+        return ReadInt(Type{Kind::kInt32}, INT32_MIN, INT32_MAX, true, out);
+      case Kind::kBytes:
+      case Kind::kTime:
+      case Kind::kMicroTime:
+      case Kind::kDuration: return ReadText(type, field, out);
+      case Kind::kQuantity: return ReadQuantity(out);
+      case Kind::kRaw:
+      case Kind::kFieldsV1:
+      case Kind::kJSON: {
+        const char* start = at_;
+        if (!Skip()) return false;
+        if (c != 'n') out = Value::Raw({start, static_cast<std::size_t>(at_ - start)});
+        return true;
+      }
+      case Kind::kEither: return ReadEither(type, field, out);
+    }
+    return false;
+  }
+
+  bool ReadList(const Type& element, Value& out) {
+    if (++depth_ > kDepthMax) return false;
+    ++at_;
+    const std::size_t start = items_.size();
+    Frame frame{frame_, nullptr, nullptr, {}, 0};
+    frame_ = &frame;
+    Space();
+    if (*at_ == ']') {
+      ++at_;
+    } else {
+      for (;;) {
+        Value item;
+        if (!ReadTyped(element, nullptr, item)) return false;
+        items_.Push(item.is_null() ? ZeroOf(arena_, element) : item);
+        ++frame.index;
+        Space();
+        const char c = *at_++;
+        if (c == ']') break;
+        if (c != ',') return false;
+        Space();
+      }
+    }
+    out = Value::ListOf(arena_, items_.From(start));
+    items_.Cut(start);
+    frame_ = frame.parent;
+    --depth_;
+    return true;
+  }
+
+  bool ReadMap(const Type& element, Value& out) {
+    if (++depth_ > kDepthMax) return false;
+    ++at_;
+    const std::size_t start = members_.size();
+    Frame frame{frame_};
+    frame_ = &frame;
+    Space();
+    if (*at_ == '}') {
+      ++at_;
+    } else {
+      for (;;) {
+        if (!Key(frame.key)) return false;
+        Value value;
+        if (!ReadTyped(element, nullptr, value)) return false;
+        members_.Push({frame.key, value.is_null() ? ZeroOf(arena_, element) : value});
+        bool more = false;
+        if (!MoreMembers(more)) return false;
+        if (!more) break;
+      }
+    }
+    FinishMap(start, frame, out);
+    return true;
+  }
+
+  bool ReadInt(const Type& type, std::int64_t low, std::int64_t high, bool fatal, Value& out) {
+    if (*at_ != '-' && !IsDigit(*at_)) return Mismatch(type, fatal);
+    std::string_view text;
+    bool integer = false;
+    if (!Number(text, integer)) return false;
+    std::int64_t value = 0;
+    if (integer) {
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      integer = error == std::errc() && value >= low && value <= high;
+    }
+    if (!integer) return TypeError("number " + std::string(text), GoTypeName(type), fatal ? "fatal" : nullptr);
+    out = Value(value);
+    return true;
+  }
+
+  bool ReadDouble(const Type& type, Value& out) {
+    if (*at_ != '-' && !IsDigit(*at_)) return Mismatch(type);
+    std::string_view text;
+    bool integer = false;
+    double value = 0;
+    if (!Number(text, integer)) return false;
+    if (!ParseDouble(text, value)) return TypeError("number " + std::string(text), "float64", nullptr);
+    out = Value(value);
+    return true;
+  }
+
+  // Bytes, times and durations: a string in JSON, checked and made canonical.
+  bool ReadText(const Type& type, const Field* field, Value& out) {
+    const bool bytes = type.kind == Kind::kBytes;
+    std::string_view text;
+    if (*at_ == 'n' && type.kind == Kind::kDuration && field != nullptr && !field->pointer) {
+      if (!Literal("null", 4)) return false;
+      return Fatal("time: invalid duration \"\"");  // Go parses the empty string then.
+    }
+    if (*at_ != '"') return bytes ? Mismatch(type) : Mismatch(Type{Kind::kString}, true);
+    ++at_;
+    if (!String(text)) return false;
+    std::string error;
+    switch (type.kind) {
+      case Kind::kBytes:
+        if (CanonicalBase64(arena_, text, out, error)) return true;
+        if (error_.empty()) error_ = error;  // Go goes on after this one.
+        return true;
+      case Kind::kTime:
+      case Kind::kMicroTime:
+        return CanonicalTime(arena_, text, type.kind == Kind::kMicroTime, out, error) || Fatal(error);
+      default: return CanonicalDuration(arena_, text, out, error) || Fatal(error);
+    }
+  }
+
+  // Whatever stands there is taken as text, as Quantity.UnmarshalJSON does.
+  bool ReadQuantity(Value& out) {
+    std::string_view text;
+    if (*at_ == '"') {
+      ++at_;
+      if (!String(text)) return false;
+    } else {
+      const char* start = at_;
+      if (!Skip()) return false;
+      text = {start, static_cast<std::size_t>(at_ - start)};
+      if (text == "null") return true;
+    }
+    std::string error;
+    return CanonicalQuantity(arena_, text, out, error) || Fatal(error);
+  }
+
+  // One of the nameless alternatives, told apart by how the value begins. Unknown fields below are not reported: Go hands the
+  // text to a decoder of its own there.
+  bool ReadEither(const Type& type, const Field* field, Value& out) {
+    const bool strict = strict_;
+    const char c = *at_;
+    for (const Field* alternative : type.structure->json_fields) {
+      const Kind kind = alternative->type->kind;
+      const bool fits = (c == '{' && kind == Kind::kStruct) || (c == '[' && kind == Kind::kList) || ((c == 't' || c == 'f') && kind == Kind::kBool);
+      if (!fits) continue;
+      strict_ = false;
+      const bool ok = ReadTyped(*alternative->type, alternative, out);
+      strict_ = strict;
+      return ok;
+    }
+    if (!Skip()) return false;
+    const bool boolean = std::ranges::any_of(type.structure->json_fields, [](const Field* f) { return f->type->kind == Kind::kBool; });
+    if (boolean && (c != 'n' || field == nullptr || !field->pointer)) return Fatal("boolean or JSON schema expected");
+    return true;
+  }
+
+  bool ReadTypeMetaMembers(TypeMeta& out) {
+    static constexpr Type kText{Kind::kString};
+    ++at_;
+    Space();
+    if (*at_ == '}') {
+      ++at_;
+      return true;
+    }
+    for (;;) {
+      std::string_view key;
+      if (!Key(key)) return false;
+      if (key == "apiVersion" || key == "kind") {
+        Value value;
+        if (*at_ != '"' && *at_ != 'n') {
+          TypeError(Describe(), "string", key.data(), key);
+          if (!Skip()) return false;
+        } else if (!ReadTyped(kText, nullptr, value)) {
+          return false;
+        } else if (value.is_string()) {
+          (key == "kind" ? out.kind : out.api_version) = value.as_string();
+        }
+      } else if (!Skip()) {
+        return false;
+      }
+      bool more = false;
+      if (!MoreMembers(more)) return false;
+      if (!more) return true;
+    }
+  }
+
+  // ---- errors ----
+
+  // Something else than the type wants: null is nothing, everything else an error that does not end decoding.
+  [[gnu::noinline]] bool Mismatch(const Type& type, bool fatal = false) {
+    if (*at_ == 'n') return Literal("null", 4);
+    const std::string what = Describe();
+    if (!Skip()) return false;
+    return TypeError(what, GoTypeName(type), fatal ? "fatal" : nullptr);
+  }
+
+  std::string Describe() const {
+    switch (*at_) {
+      case '{': return "object";
+      case '[': return "array";
+      case '"': return "string";
+      case 't':
+      case 'f': return "bool";
+      default: return "number";
+    }
+  }
+
+  // Returns false when `fatal`: decoding ends there in Go, because a type's own decoder returned the error.
+  [[gnu::noinline]] bool TypeError(const std::string& what, const std::string& type, const char* fatal, std::string_view lone_field = {}) {
+    std::string text = "json: cannot unmarshal " + what + " into Go ";
+    const Frame* innermost = frame_;
+    while (innermost != nullptr && innermost->structure == nullptr) innermost = innermost->parent;
+    if (!lone_field.empty()) {
+      text += "struct field ." + std::string(lone_field);
+    } else if (innermost == nullptr) {
+      text += "value";
+    } else {
+      text += "struct field " + std::string(innermost->structure->name) + ".";
+      std::string path;
+      AppendFieldPath(frame_, path);
+      text += path;
+    }
+    text += " of type " + type;
+    const bool ends = fatal != nullptr && lone_field.empty();
+    if (error_.empty() || ends) error_ = std::move(text);
+    return !ends;
+  }
+
+  bool Fatal(std::string_view text) {
+    error_ = text;
+    return false;
+  }
+
+  // Field names only, with those of embedded structs between, as Go's error context has them.
+  static void AppendFieldPath(const Frame* frame, std::string& out) {
+    if (frame == nullptr) return;
+    AppendFieldPath(frame->parent, out);
+    if (frame->structure == nullptr || frame->field == nullptr) return;
+    if (!out.empty()) out += '.';
+    AppendEmbedded(*frame->structure, frame->field, out);
+    out += frame->field->name;
+  }
+  static bool AppendEmbedded(const Struct& type, const Field* wanted, std::string& out) {
+    for (const Field& field : type.fields) {
+      if (&field == wanted) return true;
+      if (!field.inlined) continue;
+      const std::size_t size = out.size();
+      out += field.type->structure->name;
+      out += '.';
+      if (AppendEmbedded(*field.type->structure, wanted, out)) return true;
+      out.resize(size);
+    }
+    return false;
+  }
+
+  static void AppendPath(const Frame* frame, std::string& out) {
+    if (frame == nullptr) return;
+    AppendPath(frame->parent, out);
+    if (frame->index >= 0) {
+      out += '[' + std::to_string(frame->index) + ']';
+      return;
+    }
+    if (!out.empty()) out += '.';
+    out += frame->structure != nullptr ? frame->field->name : frame->key;
+  }
+
+  [[gnu::noinline]] void StrictError(std::string_view what, std::string_view key) {
+    if (!strict_ || strict_errors_.size() >= kStrictErrorsMax) return;
+    std::string path;
+    AppendPath(frame_, path);
+    if (!path.empty()) path += '.';
+    path += key;
+    std::string text = std::string(what) + base::GoQuote(path);
+    if (std::ranges::find(strict_errors_, text) == strict_errors_.end()) strict_errors_.push_back(std::move(text));
+  }
+
+  Arena& arena_;
+  bool strict_;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+  int depth_ = 0;
+  const Frame* frame_ = nullptr;
+  Scratch<Member> members_;
+  Scratch<Value> items_;
+  std::string error_;
+  std::vector<std::string> strict_errors_;
+};
+
+Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const Struct* type, const DecodeOptions& options) {
+  Reader reader(arena, text, options);
+  Decoded decoded;
+  const bool complete = reader.Document(type, decoded.value);
+  if (complete && reader.error().empty()) {
+    decoded.strict_errors = std::move(reader.strict_errors());
+    return decoded;
+  }
+  if (!complete) {
+    if (std::string syntax = JSONSyntaxError(text); !syntax.empty()) return DecodeError{DecodeError::Kind::kSyntax, std::move(syntax)};
+  }
+  return DecodeError{DecodeError::Kind::kType, reader.error()};
+}
+
+}  // namespace
+
+Outcome<Decoded, DecodeError> DecodeJSON(Arena& arena, std::string_view text, const Struct& type, const DecodeOptions& options) {
+  return Decode(arena, text, &type, options);
+}
+
+Outcome<Decoded, DecodeError> DecodeJSON(Arena& arena, std::string_view text, const DecodeOptions& options) {
+  return Decode(arena, text, nullptr, options);
+}
+
+Outcome<TypeMeta, DecodeError> FindTypeMeta(Arena& arena, std::string_view text) {
+  Reader reader(arena, text, {});
+  TypeMeta meta;
+  const bool complete = reader.ReadTypeMeta(meta);
+  if (complete && reader.error().empty()) return meta;
+  if (!complete) {
+    if (std::string syntax = JSONSyntaxError(text); !syntax.empty()) return DecodeError{DecodeError::Kind::kSyntax, std::move(syntax)};
+  }
+  return DecodeError{DecodeError::Kind::kType, reader.error()};
+}
+
+}  // namespace keelson::codec

@@ -1,0 +1,452 @@
+#include <algorithm>
+#include <bit>
+
+#include "codec/base64.h"
+#include "codec/json.h"
+#include "codec/protobuf.h"
+#include "codec/scalars.h"
+#include "codec/scratch.h"
+#include "codec/wire.h"
+#include "object/duration.h"
+#include "object/time.h"
+
+namespace keelson::codec {
+namespace {
+
+using base::Arena;
+using object::Member;
+using schema::Field;
+using schema::Kind;
+using schema::Struct;
+using schema::Type;
+
+constexpr std::string_view kEOF = "unexpected EOF";
+
+class Decoder {
+ public:
+  explicit Decoder(Arena& arena) : arena_(arena), members_(arena), items_(arena) {}
+
+  // The message's fields as members; those of inlined structs join them.
+  bool Message(const Struct& type, std::string_view message, Value& out) {
+    if (++depth_ > kDepthMax) return Fail("exceeded max depth");
+    const std::size_t start = members_.size();
+    if (!Fields(type, message, start)) return false;
+    out = Value::MapOf(arena_, members_.From(start));
+    members_.Cut(start);
+    --depth_;
+    return true;
+  }
+
+  // With apiVersion and kind, which stand in the envelope.
+  bool Root(const Struct& type, std::string_view message, std::string_view api_version, std::string_view kind, Value& out) {
+    const Field* kind_field = type.FindField("kind");
+    const Field* version_field = type.FindField("apiVersion");
+    if (kind_field != nullptr && !kind.empty()) members_.Push({kind_field->name, Value(kind)});
+    if (version_field != nullptr && !api_version.empty()) members_.Push({version_field->name, Value(api_version)});
+    if (!Fields(type, message, 0)) return false;
+    out = Value::MapOf(arena_, members_.From(0));
+    members_.Cut(0);
+    return true;
+  }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  bool Fail(std::string_view text) {
+    if (error_.empty()) error_ = text;
+    return false;
+  }
+  bool WrongType(const Field& field, WireType type) {
+    return Fail("proto: wrong wireType = " + std::to_string(static_cast<int>(type)) + " for field " + std::string(field.name));
+  }
+
+  bool Fields(const Struct& type, std::string_view message, std::size_t start) {
+    WireReader in(message);
+    std::uint64_t seen[2] = {0, 0};
+    while (!in.AtEnd()) {
+      std::uint32_t number = 0;
+      WireType wire{};
+      if (!in.Tag(number, wire)) return Fail(kEOF);
+      const std::uint16_t position = type.FindProtoPosition(number);
+      if (position == Struct::kNoPosition) {
+        if (!in.Skip(wire)) return Fail(kEOF);
+        continue;
+      }
+      const Field& field = *type.proto_fields[position];
+      std::uint64_t& word = seen[position / 64 & 1];
+      const std::uint64_t bit = std::uint64_t{1} << (position % 64);
+      const bool again = (word & bit) != 0;
+      word |= bit;
+      if (!FieldValue(field, number, wire, in, start, again)) return false;
+    }
+    return true;
+  }
+
+  bool FieldValue(const Field& field, std::uint32_t number, WireType wire, WireReader& in, std::size_t start, bool again) {
+    const Type& type = *field.type;
+    if (field.inlined) {
+      std::string_view nested;
+      if (wire != WireType::kBytes) return WrongType(field, wire);
+      if (!in.Bytes(nested)) return Fail(kEOF);
+      if (++depth_ > kDepthMax) return Fail("exceeded max depth");
+      if (!Fields(*type.structure, nested, start)) return false;
+      --depth_;
+      return true;
+    }
+    Value value;
+    if (type.kind == Kind::kList && !type.wrapped) {
+      if (!Repeated(*type.element, field, number, wire, in, value)) return false;
+    } else if (type.kind == Kind::kMap) {
+      if (!Map(*type.element, field, number, wire, in, value)) return false;
+    } else {
+      if (!Single(type, field, wire, in, value)) return false;
+      if (value.is_null() || (!field.pointer && IsZero(type, value))) return true;
+    }
+    if (again) [[unlikely]] return Again(field, value, start);
+    members_.Push({field.name, value});
+    return true;
+  }
+
+  // A field that came before, with something else between: lists and maps go on, everything else is replaced.
+  bool Again(const Field& field, Value value, std::size_t start) {
+    const auto members = members_.From(start);
+    const auto old = std::ranges::find(members, field.name, &Member::key);
+    if (old == members.end()) {
+      members_.Push({field.name, value});
+    } else if (value.is_list() && old->value.is_list()) {
+      for (const Value& item : value.items()) old->value.Append(arena_, item);
+    } else if (field.type->kind == Kind::kMap && old->value.is_map()) {
+      for (const Member& member : value.members()) old->value.Set(arena_, member.key, member.value);
+    } else {
+      old->value = value;
+    }
+    return true;
+  }
+
+  // This item and those that follow it at once.
+  bool Repeated(const Type& element, const Field& field, std::uint32_t number, WireType wire, WireReader& in, Value& out) {
+    const std::size_t start = items_.size();
+    for (;;) {
+      const bool scalar = element.kind == Kind::kInt32 || element.kind == Kind::kInt64 || element.kind == Kind::kBool;
+      if (scalar && wire == WireType::kBytes) {  // packed
+        std::string_view packed;
+        if (!in.Bytes(packed)) return Fail(kEOF);
+        WireReader inner(packed);
+        while (!inner.AtEnd()) {
+          Value item;
+          if (!Single(element, field, WireType::kVarint, inner, item)) return false;
+          items_.Push(item);
+        }
+      } else {
+        Value item;
+        if (!Single(element, field, wire, in, item)) return false;
+        items_.Push(item.is_null() ? ZeroOf(arena_, element) : item);
+      }
+      const WireReader before = in;
+      std::uint32_t next = 0;
+      if (in.AtEnd() || !in.Tag(next, wire) || next != number) {
+        in = before;
+        break;
+      }
+    }
+    out = Value::ListOf(arena_, items_.From(start));
+    items_.Cut(start);
+    return true;
+  }
+
+  bool Map(const Type& element, const Field& field, std::uint32_t number, WireType wire, WireReader& in, Value& out) {
+    const std::size_t start = members_.size();
+    bool sorted = true;
+    for (;;) {
+      std::string_view entry, key;
+      if (wire != WireType::kBytes) return WrongType(field, wire);
+      if (!in.Bytes(entry)) return Fail(kEOF);
+      Value value;
+      if (!Entry(element, field, entry, key, value)) return false;
+      const auto read = members_.From(start);
+      if (!read.empty() && key <= read.back().key) sorted = false;
+      members_.Push({key, value.is_null() ? ZeroOf(arena_, element) : value});
+      const WireReader before = in;
+      std::uint32_t next = 0;
+      if (in.AtEnd() || !in.Tag(next, wire) || next != number) {
+        in = before;
+        break;
+      }
+    }
+    const auto read = members_.From(start);
+    if (sorted) {
+      out = Value::MapOf(arena_, read);
+    } else {
+      out = Value::Map(arena_, read.size());
+      for (const Member& member : read) out.Set(arena_, member.key, member.value);
+    }
+    members_.Cut(start);
+    return true;
+  }
+
+  bool Entry(const Type& element, const Field& field, std::string_view entry, std::string_view& key, Value& value) {
+    WireReader in(entry);
+    while (!in.AtEnd()) {
+      std::uint32_t number = 0;
+      WireType wire{};
+      if (!in.Tag(number, wire)) return Fail(kEOF);
+      if (number == 1 && wire == WireType::kBytes) {
+        if (!in.Bytes(key)) return Fail(kEOF);
+      } else if (number == 2) {
+        if (!Single(element, field, wire, in, value)) return false;
+      } else if (!in.Skip(wire)) {
+        return Fail(kEOF);
+      }
+    }
+    return true;
+  }
+
+  bool Single(const Type& type, const Field& field, WireType wire, WireReader& in, Value& out) {
+    switch (type.kind) {
+      case Kind::kBool:
+      case Kind::kInt32:
+      case Kind::kInt64: {
+        std::uint64_t value = 0;
+        if (wire != WireType::kVarint) return WrongType(field, wire);
+        if (!in.Varint(value)) return Fail(kEOF);
+        if (type.kind == Kind::kBool) {
+          out = Value(value != 0);
+        } else {
+          out = Value(type.kind == Kind::kInt32 ? std::int64_t{static_cast<std::int32_t>(value)} : static_cast<std::int64_t>(value));
+        }
+        return true;
+      }
+      case Kind::kDouble: {
+        std::uint64_t bits = 0;
+        if (wire != WireType::kFixed64) return WrongType(field, wire);
+        if (!in.Fixed64(bits)) return Fail(kEOF);
+        out = Value(std::bit_cast<double>(bits));
+        return true;
+      }
+      default: break;
+    }
+    std::string_view bytes;
+    if (wire != WireType::kBytes) return WrongType(field, wire);
+    if (!in.Bytes(bytes)) return Fail(kEOF);
+    if (type.kind == Kind::kString) {
+      out = Value(bytes);
+      return true;
+    }
+    if (type.kind == Kind::kStruct) return Message(*type.structure, bytes, out);
+    return Special(type, field, bytes, out);
+  }
+
+  bool Special(const Type& type, const Field& field, std::string_view bytes, Value& out) {
+    switch (type.kind) {
+      case Kind::kBytes: {
+        char* text = arena_.NewArray<char>(Base64Size(bytes.size()) + 1);
+        WriteBase64(bytes.data(), bytes.size(), text);
+        out = Value(std::string_view(text, Base64Size(bytes.size())));
+        return true;
+      }
+      case Kind::kTime:
+      case Kind::kMicroTime: return Time(bytes, type.kind == Kind::kMicroTime, out);
+      case Kind::kDuration: return Duration(bytes, out);
+      case Kind::kQuantity: {
+        std::string_view text;
+        std::string error;
+        if (!Text(bytes, 1, text)) return false;
+        if (!CanonicalQuantity(arena_, text, out, error)) return Fail(error);
+        return true;
+      }
+      case Kind::kIntOrString: return IntOrString(bytes, out);
+      case Kind::kRaw:
+      case Kind::kFieldsV1:
+      case Kind::kJSON: {
+        std::string_view raw;
+        if (!Text(bytes, 1, raw)) return false;
+        if (raw.empty()) return true;
+        // It is sent on as JSON without another look, so it has to be JSON.
+        if (std::string error = JSONSyntaxError(raw); !error.empty()) return Fail(error);
+        if (raw != "null") out = Value::Raw(raw);
+        return true;
+      }
+      case Kind::kList: {  // wrapped
+        WireReader in(bytes);
+        out = Value::List(arena_);
+        while (!in.AtEnd()) {
+          std::uint32_t number = 0;
+          WireType wire{};
+          if (!in.Tag(number, wire)) return Fail(kEOF);
+          if (number != 1) {
+            if (!in.Skip(wire)) return Fail(kEOF);
+            continue;
+          }
+          Value item;
+          if (!Single(*type.element, field, wire, in, item)) return false;
+          out.Append(arena_, item.is_null() ? ZeroOf(arena_, *type.element) : item);
+        }
+        return true;
+      }
+      case Kind::kEither: return Either(type, bytes, out);
+      default: return Fail("proto: unexpected kind");
+    }
+  }
+
+  // The last string or bytes field `wanted` of a small message.
+  bool Text(std::string_view message, std::uint32_t wanted, std::string_view& out) {
+    WireReader in(message);
+    while (!in.AtEnd()) {
+      std::uint32_t number = 0;
+      WireType wire{};
+      if (!in.Tag(number, wire)) return Fail(kEOF);
+      if (number == wanted && wire == WireType::kBytes ? !in.Bytes(out) : !in.Skip(wire)) return Fail(kEOF);
+    }
+    return true;
+  }
+
+  // Up to three varint fields of a small message.
+  bool Varints(std::string_view message, std::uint64_t (&out)[4]) {
+    WireReader in(message);
+    while (!in.AtEnd()) {
+      std::uint32_t number = 0;
+      WireType wire{};
+      if (!in.Tag(number, wire)) return Fail(kEOF);
+      if (number < 4 && wire == WireType::kVarint ? !in.Varint(out[number]) : !in.Skip(wire)) return Fail(kEOF);
+    }
+    return true;
+  }
+
+  bool Time(std::string_view message, bool micro, Value& out) {
+    if (message.empty()) return true;
+    std::uint64_t parts[4] = {};
+    if (!Varints(message, parts)) return false;
+    object::Time time{static_cast<std::int64_t>(parts[1]), 0};
+    if (micro) {
+      const auto nanos = static_cast<std::int32_t>(parts[2]);
+      if (nanos < 0 || nanos > 999'999'999) return Fail("proto: nanos out of range");
+      time.nanos = nanos / 1000 * 1000;
+    }
+    if (time.IsZero()) return true;
+    // A year of more than four digits does not read back.
+    constexpr std::int64_t kSecondsMin = -62167219200, kSecondsMax = 253402300799;
+    if (time.seconds < kSecondsMin || time.seconds > kSecondsMax) return Fail("Time.MarshalJSON: year outside of range [0,9999]");
+    char* text = arena_.NewArray<char>(object::kTimeTextMax);
+    out = Value(std::string_view(text, micro ? object::WriteMicroTime(time, text) : object::WriteTime(time.seconds, text)));
+    return true;
+  }
+
+  bool Duration(std::string_view message, Value& out) {
+    std::uint64_t parts[4] = {};
+    if (!Varints(message, parts)) return false;
+    char* text = arena_.NewArray<char>(object::kDurationTextMax);
+    out = Value(std::string_view(text, object::WriteDuration(static_cast<std::int64_t>(parts[1]), text)));
+    return true;
+  }
+
+  bool IntOrString(std::string_view message, Value& out) {
+    std::uint64_t parts[4] = {};
+    std::string_view text;
+    if (!Varints(message, parts) || !Text(message, 3, text)) return false;
+    if (parts[1] > 1) return Fail("impossible IntOrString.Type");
+    out = parts[1] == 1 ? Value(text) : Value(std::int64_t{static_cast<std::int32_t>(parts[2])});
+    return true;
+  }
+
+  // The struct if it is there, else the list, else the bool.
+  bool Either(const Type& type, std::string_view message, Value& out) {
+    const std::size_t start = members_.size();
+    Value boolean, structure, list;
+    WireReader in(message);
+    const Struct& either = *type.structure;
+    while (!in.AtEnd()) {
+      std::uint32_t number = 0;
+      WireType wire{};
+      if (!in.Tag(number, wire)) return Fail(kEOF);
+      const std::uint16_t position = either.FindProtoPosition(number);
+      if (position == Struct::kNoPosition) {
+        if (!in.Skip(wire)) return Fail(kEOF);
+        continue;
+      }
+      const Field& field = *either.proto_fields[position];
+      if (field.type->kind == Kind::kList) {
+        Value more;
+        if (!Repeated(*field.type->element, field, number, wire, in, more)) return false;
+        if (list.is_null()) {
+          list = more;
+        } else {
+          for (const Value& item : more.items()) list.Append(arena_, item);
+        }
+      } else if (!Single(*field.type, field, wire, in, field.type->kind == Kind::kBool ? boolean : structure)) {
+        return false;
+      }
+    }
+    members_.Cut(start);
+    out = !list.empty() ? list : !structure.is_null() ? structure : boolean;
+    const bool has_bool = std::ranges::any_of(either.json_fields, [](const Field* f) { return f->type->kind == Kind::kBool; });
+    if (has_bool && out.is_null()) out = Value(false);
+    return true;
+  }
+
+  Arena& arena_;
+  Scratch<Member> members_;
+  Scratch<Value> items_;
+  int depth_ = 0;
+  std::string error_;
+};
+
+DecodeError Syntax(std::string text) { return {DecodeError::Kind::kSyntax, std::move(text)}; }
+
+}  // namespace
+
+bool HasEnvelope(std::string_view bytes) { return bytes.starts_with(kProtoMagic); }
+
+Outcome<Envelope, DecodeError> ParseEnvelope(std::string_view bytes) {
+  if (bytes.empty()) return Syntax("empty data");
+  if (!HasEnvelope(bytes)) return Syntax("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
+  bytes.remove_prefix(kProtoMagic.size());
+  if (bytes.empty()) return Syntax("empty body");
+  Envelope envelope;
+  WireReader in(bytes);
+  while (!in.AtEnd()) {
+    std::uint32_t number = 0;
+    WireType wire{};
+    std::string_view value;
+    if (!in.Tag(number, wire)) return Syntax(std::string(kEOF));
+    if (number > 4 || wire != WireType::kBytes) {
+      if (!in.Skip(wire)) return Syntax(std::string(kEOF));
+      continue;
+    }
+    if (!in.Bytes(value)) return Syntax(std::string(kEOF));
+    switch (number) {
+      case 1: {
+        WireReader meta(value);
+        while (!meta.AtEnd()) {
+          if (!meta.Tag(number, wire)) return Syntax(std::string(kEOF));
+          if (number > 2 || wire != WireType::kBytes) {
+            if (!meta.Skip(wire)) return Syntax(std::string(kEOF));
+          } else if (!meta.Bytes(number == 1 ? envelope.api_version : envelope.kind)) {
+            return Syntax(std::string(kEOF));
+          }
+        }
+        break;
+      }
+      case 2: envelope.raw = value; break;
+      case 3: envelope.content_encoding = value; break;
+      default: envelope.content_type = value; break;
+    }
+  }
+  return envelope;
+}
+
+Outcome<Decoded, DecodeError> DecodeProto(Arena& arena, std::string_view bytes, const Struct& type) {
+  KS_TRY(const Envelope envelope, ParseEnvelope(arena.Copy(bytes)));
+  Decoder decoder(arena);
+  Decoded decoded;
+  if (decoder.Root(type, envelope.raw, envelope.api_version, envelope.kind, decoded.value)) return decoded;
+  return Syntax(decoder.error());
+}
+
+Outcome<Decoded, DecodeError> DecodeProtoMessage(Arena& arena, std::string_view message, const Struct& type) {
+  Decoder decoder(arena);
+  Decoded decoded;
+  if (decoder.Message(type, arena.Copy(message), decoded.value)) return decoded;
+  return Syntax(decoder.error());
+}
+
+}  // namespace keelson::codec
