@@ -1,0 +1,10 @@
+// authorization.k8s.io: the access reviews. They are answered and never stored; what is here is how they are checked.
+#pragma once
+
+#include <span>
+
+#include "registry/strategy.h"
+
+namespace keelson::registry {
+std::span<const Strategy> AuthorizationStrategies();
+}

@@ -1,0 +1,60 @@
+// FindStrategy over all groups: the one place where a group is registered.
+#include <span>
+
+#include "registry/apiregistration/strategies.h"
+#include "registry/authentication/strategies.h"
+#include "registry/authorization/strategies.h"
+#include "registry/autoscaling/strategies.h"
+#include "registry/certificates/strategies.h"
+#include "registry/coordination/strategies.h"
+#include "registry/core/strategies.h"
+#include "registry/discovery/strategies.h"
+#include "registry/events/strategies.h"
+#include "registry/flowcontrol/strategies.h"
+#include "registry/networking/strategies.h"
+#include "registry/node/strategies.h"
+#include "registry/policy/strategies.h"
+#include "registry/rbac/strategies.h"
+#include "registry/scheduling/strategies.h"
+#include "registry/storage_k8s_io/strategies.h"
+#include "registry/strategy.h"
+
+namespace keelson::registry {
+namespace {
+
+struct Group {
+  std::string_view name;
+  std::span<const Strategy> (*strategies)();
+};
+constexpr Group kGroups[] = {
+    {"", core::CoreStrategies},
+    {"apiregistration.k8s.io", ApiregistrationStrategies},
+    {"authentication.k8s.io", AuthenticationStrategies},
+    {"authorization.k8s.io", AuthorizationStrategies},
+    {"autoscaling", AutoscalingStrategies},
+    {"certificates.k8s.io", CertificatesStrategies},
+    {"coordination.k8s.io", CoordinationStrategies},
+    {"discovery.k8s.io", DiscoveryStrategies},
+    {"events.k8s.io", EventsStrategies},
+    {"flowcontrol.apiserver.k8s.io", FlowcontrolStrategies},
+    {"networking.k8s.io", NetworkingStrategies},
+    {"node.k8s.io", NodeStrategies},
+    {"policy", PolicyStrategies},
+    {"rbac.authorization.k8s.io", RBACStrategies},
+    {"scheduling.k8s.io", SchedulingStrategies},
+    {"storage.k8s.io", StorageStrategies},
+};
+
+}  // namespace
+
+const Strategy* FindStrategy(std::string_view group, std::string_view kind) {
+  for (const Group& registered : kGroups) {
+    if (registered.name != group) continue;
+    for (const Strategy& strategy : registered.strategies()) {
+      if (strategy.kind == kind) return &strategy;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace keelson::registry
