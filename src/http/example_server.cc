@@ -1,5 +1,5 @@
 // A small server for measuring and for conformance suites: http_example PORT CERT KEY [THREADS].
-// Paths: / and anything else "hello\n"; /bytes/N: N bytes; /stream/N: N bytes made on demand; /echo: the request's body;
+// Paths: / and anything else "hello\n"; /bytes/N: N bytes; /stream/N: N bytes made on demand; /echo: the request's body; /read: "hello\n" after the body;
 // /watch: a line for each request to /event; /close: Connection: close.
 #include <signal.h>
 #include <unistd.h>
@@ -115,6 +115,7 @@ Awaitable<Response> Serve(Events& events, Request request) {
   } else if (path == "/event") {
     events.Happen();
   } else {
+    if (path == "/read") IgnoreError(co_await request.body->ReadAll(kEchoMax), "only its end is waited for");
     if (path == "/close") response.headers.Add("Connection", "close");
     response.body = SharedBytes::Static("hello\n");
   }

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "http/http2_guard.h"
 #include "http/http2_memory.h"
 #include "http/http_date.h"
 #include "http/session.h"
@@ -39,6 +40,7 @@ struct H2Stream final : ExchangeOwner {
   bool responded = false;
   bool ended = false;    // our END_STREAM was written
   bool too_large = false;
+  bool reset_by_us = false;
   bool started = false;  // its handler runs
   bool head = false;     // answered without a body
   std::uint32_t header_bytes = 0;
@@ -75,7 +77,7 @@ class Http2Session final : public Session {
   void Abort() override;
   void Tick(base::Clock::SteadyTime now) override;
   Phase phase() const override {
-    if (!settings_seen_ || in_headers_) return Phase::kHeaders;
+    if (!settings_seen_ || guard_.in_headers()) return Phase::kHeaders;
     return first_ == nullptr && running_ == 0 ? Phase::kIdle : Phase::kActive;
   }
   void FailStalledBodies() override;
@@ -107,7 +109,7 @@ class Http2Session final : public Session {
   H2Stream* first_ = nullptr;
   std::uint32_t running_ = 0;
   bool settings_seen_ = false;
-  bool in_headers_ = false;
+  Http2Guard guard_;
   bool ended_ = false;
   bool closing_ = false;      // a shutdown notice was sent
   bool goaway_final_ = false;
@@ -129,7 +131,6 @@ struct Callbacks {
 
   static int BeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     auto& self = Of(user);
-    self.in_headers_ = true;
     if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) self.Open(frame->hd.stream_id);
     return 0;
   }
@@ -148,7 +149,6 @@ struct Callbacks {
         self.settings_seen_ = true;
         break;
       case NGHTTP2_HEADERS: {
-        self.in_headers_ = false;
         H2Stream* stream = self.Find(frame->hd.stream_id);
         if (stream == nullptr) break;
         const bool end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
@@ -177,11 +177,6 @@ struct Callbacks {
     return 0;
   }
 
-  static int InvalidFrame(nghttp2_session*, const nghttp2_frame* frame, int, void* user) {
-    if (frame->hd.type == NGHTTP2_HEADERS) Of(user).in_headers_ = false;
-    return 0;
-  }
-
   static int Data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* data, std::size_t length, void* user) {
     auto& self = Of(user);
     H2Stream* stream = self.Find(id);
@@ -201,6 +196,11 @@ struct Callbacks {
 
   // A response that ends before its request's body tells the client to stop sending (Go does the same).
   static int FrameSent(nghttp2_session* session, const nghttp2_frame* frame, void*) {
+    if (frame->hd.type == NGHTTP2_RST_STREAM) {
+      if (auto* stream = static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, frame->hd.stream_id)); stream != nullptr) {
+        stream->reset_by_us = true;
+      }
+    }
     const bool ends = (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (ends && nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 0) {
       nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
@@ -227,7 +227,6 @@ const nghttp2_session_callbacks* SessionCallbacks() {
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Callbacks::BeginHeaders);
     nghttp2_session_callbacks_set_on_header_callback2(callbacks, Callbacks::Header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Callbacks::FrameReceived);
-    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, Callbacks::InvalidFrame);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Callbacks::Data);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Callbacks::StreamClosed);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Callbacks::FrameSent);
@@ -261,7 +260,9 @@ Http2Session::Http2Session(SessionHost& host, const SessionLimits& limits) : hos
 
 void Http2Session::Receive(std::string_view bytes) {
   if (ended_) return;
-  const ssize_t taken = nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  const auto verdict = guard_.Look(bytes, host_.Now(), [this](std::int32_t id) { return Find(id) != nullptr; });
+  const ssize_t taken = nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), verdict.allowed);
+  if (verdict.error != 0) nghttp2_session_terminate_session(session_, verdict.error);
   if (taken < 0) {
     if (taken == NGHTTP2_ERR_FLOODED) {
       nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
@@ -287,6 +288,7 @@ H2Stream* Http2Session::Open(std::int32_t id) {
 
 void Http2Session::Close(H2Stream* stream) {
   nghttp2_session_set_stream_user_data(session_, stream->id, nullptr);
+  guard_.Closed(stream->id, stream->reset_by_us);
   if (stream->previous != nullptr) stream->previous->next = stream->next;
   if (stream->next != nullptr) stream->next->previous = stream->previous;
   if (first_ == stream) first_ = stream->next;
