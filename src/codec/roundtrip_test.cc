@@ -1,59 +1,16 @@
 // Kubernetes' own serialization fixtures: every kind as JSON, YAML and protobuf, every field filled.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "codec/fixtures_test.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/transcode.h"
 
 namespace keelson::codec {
 namespace {
 
 using base::Arena;
-
-std::filesystem::path Suite(const char* name) {
-  const char* root = std::getenv("KEELSON_SUITES");
-  return std::filesystem::path(root != nullptr ? root : "../shared/testdata") / name;
-}
-
-std::string ReadFile(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-struct Fixture {
-  std::string name;
-  const schema::Struct* type = nullptr;
-  std::string json, yaml, pb;
-};
-
-// core.v1.Pod.json: group (core for none), version, kind.
-std::vector<Fixture> Fixtures() {
-  std::vector<Fixture> fixtures;
-  const auto root = Suite("roundtrip");
-  if (!std::filesystem::exists(root)) return fixtures;
-  for (const auto& entry : std::filesystem::directory_iterator(root)) {
-    if (entry.path().extension() != ".json") continue;
-    Fixture fixture{.name = entry.path().stem().string()};
-    const auto kind_dot = fixture.name.rfind('.');
-    const auto version_dot = fixture.name.rfind('.', kind_dot - 1);
-    std::string group = fixture.name.substr(0, version_dot);
-    if (group == "core") group.clear();
-    fixture.type = schema::FindKind(group, fixture.name.substr(version_dot + 1, kind_dot - version_dot - 1), fixture.name.substr(kind_dot + 1));
-    fixture.json = ReadFile(entry.path());
-    fixture.yaml = ReadFile(std::filesystem::path(entry.path()).replace_extension(".yaml"));
-    fixture.pb = ReadFile(std::filesystem::path(entry.path()).replace_extension(".pb"));
-    fixtures.push_back(std::move(fixture));
-  }
-  std::ranges::sort(fixtures, {}, &Fixture::name);
-  return fixtures;
-}
 
 class Roundtrip : public ::testing::Test {
  protected:
@@ -107,6 +64,69 @@ TEST_F(Roundtrip, ProtobufDecodesAndEncodesToTheSameBytes) {
     out.clear();
     EncodeProto(json->value, *fixture.type, out);
     EXPECT_EQ(out, fixture.pb);
+  }
+}
+
+TEST_F(Roundtrip, TranscoderWritesWhatTheCodecsWrite) {
+  for (const Fixture& fixture : fixtures_) {
+    SCOPED_TRACE(fixture.name);
+    Arena arena;
+    const auto decoded = DecodeProto(arena, fixture.pb, *fixture.type);
+    ASSERT_TRUE(decoded.ok());
+    std::string want, got, back;
+    EncodeJSON(decoded->value, *fixture.type, want);
+    ASSERT_TRUE(TranscodeProto(fixture.pb, *fixture.type, got).ok());
+    EXPECT_EQ(got, want);
+    ASSERT_TRUE(TranscodeJSON(arena, got, *fixture.type, back).ok());
+    EXPECT_EQ(back, fixture.pb);
+  }
+}
+
+TEST_F(Roundtrip, StoredFormsAreReadAndSpliced) {
+  for (const Fixture& fixture : fixtures_) {
+    const schema::Field* metadata = fixture.type->FindField("metadata");
+    if (metadata == nullptr || metadata->type->structure->name != "ObjectMeta") continue;
+    SCOPED_TRACE(fixture.name);
+    EXPECT_EQ(metadata->number, 1u);
+    const auto view = ReadMetadata(fixture.pb);
+    ASSERT_TRUE(view.ok());
+    EXPECT_EQ(view->name, "nameValue");
+    EXPECT_EQ(view->name_space, "namespaceValue");
+    EXPECT_EQ(view->uid, "uidValue");
+    EXPECT_EQ(view->resource_version, "resourceVersionValue");
+    EXPECT_EQ(view->generation, 7);
+    EXPECT_TRUE(view->deleting);
+    ASSERT_EQ(view->labels.size(), 1u);
+    EXPECT_EQ(view->labels[0].second, "labelsValue");
+
+    for (const std::uint64_t version : {std::uint64_t{12345}, std::uint64_t{0}, UINT64_MAX}) {
+      Arena arena;
+      auto decoded = DecodeProto(arena, fixture.pb, *fixture.type);
+      ASSERT_TRUE(decoded.ok());
+      if (version == 0) {
+        decoded->value["metadata"].Erase("resourceVersion");
+      } else {
+        decoded->value["metadata"].Set(arena, "resourceVersion", Value::String(arena, std::to_string(version)));
+      }
+      std::string want, got, json, spliced_json, want_json;
+      EncodeProto(decoded->value, *fixture.type, want);
+      ASSERT_TRUE(SpliceResourceVersion(fixture.pb, version, got).ok());
+      EXPECT_EQ(got, want);
+      // And from there to another one: both directions of growing and shrinking.
+      std::string again;
+      ASSERT_TRUE(SpliceResourceVersion(got, 77, again).ok());
+      EXPECT_EQ(ReadMetadata(again)->resource_version, "77");
+      EncodeJSON(decoded->value, *fixture.type, want_json);
+      ASSERT_TRUE(TranscodeProto(fixture.pb, *fixture.type, json).ok());
+      ASSERT_TRUE(SpliceResourceVersionJSON(json, version, fixture.type, spliced_json).ok());
+      EXPECT_EQ(spliced_json, want_json);
+    }
+    std::string partial, partial_json;
+    ASSERT_TRUE(PartialMetadataToProto(fixture.pb, "meta.k8s.io/v1", partial).ok());
+    ASSERT_TRUE(PartialMetadataToJSON(fixture.pb, "meta.k8s.io/v1", true, partial_json).ok());
+    std::string transcoded;
+    ASSERT_TRUE(TranscodeProto(partial, *schema::FindType("meta/v1", "PartialObjectMetadata"), transcoded).ok());
+    EXPECT_EQ(transcoded, partial_json);
   }
 }
 
