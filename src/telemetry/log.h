@@ -141,6 +141,11 @@ void Error(Message message, const Args&... keys_and_values) {
   internal::WriteArgs({Severity::kError, 0, true, message.text, message.where}, keys_and_values...);
 }
 
+// The text as it is, without quotes and pairs (upstream's Warningf, Errorf).
+inline void Text(Severity severity, Message message) {
+  internal::Write({severity, 0, false, message.text, message.where}, {});
+}
+
 struct Options {
   Format format = Format::kText;
   int verbosity = 0;

@@ -26,7 +26,7 @@ enum class Stability : std::uint8_t {
   kAlpha,
   kBeta,
   kStable
-};                                               // kNone: no "[ALPHA] " in front of the help text
+};  // kNone: no "[ALPHA] " in front of the help text
 std::string_view ToString(Stability stability);  // "", "ALPHA", "BETA", "STABLE"
 enum class MetricType : std::uint8_t { kCounter, kGauge, kHistogram };
 

@@ -1,0 +1,16 @@
+// What the options need to know about the machine, passed in so that tests own it.
+#pragma once
+
+#include <string>
+
+namespace keelson::app {
+
+struct HostFacts {
+  std::string hostname;
+  // The first global address of the interface that has the default route; "" when there is none.
+  std::string default_ipv4, default_ipv6;
+};
+
+HostFacts ReadHostFacts();
+
+}  // namespace keelson::app
