@@ -106,6 +106,7 @@ class Http2Session final : public Session {
   const SessionLimits limits_;
   nghttp2_session* session_ = nullptr;
   Output* out_ = nullptr;  // while Produce runs
+  std::size_t budget_ = 0;
   H2Stream* first_ = nullptr;
   std::uint32_t running_ = 0;
   bool settings_seen_ = false;
@@ -215,7 +216,10 @@ struct Callbacks {
 
   static int SendData(nghttp2_session*, nghttp2_frame*, const std::uint8_t* header, std::size_t length, nghttp2_data_source* source,
                       void* user) {
-    Of(user).SendData(*static_cast<H2Stream*>(source->ptr), header, length);
+    // nghttp2 goes from DATA frame to DATA frame without asking; this is where the budget of a write ends.
+    auto& self = Of(user);
+    if (self.out_->size() >= self.budget_) return NGHTTP2_ERR_WOULDBLOCK;
+    self.SendData(*static_cast<H2Stream*>(source->ptr), header, length);
     return 0;
   }
 };
@@ -539,6 +543,7 @@ void Http2Session::SendData(H2Stream& stream, const std::uint8_t* frame_header, 
 
 void Http2Session::Produce(Output& out, std::size_t budget) {
   out_ = &out;
+  budget_ = budget;
   while (out.size() < budget) {
     const std::uint8_t* data = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_, &data);

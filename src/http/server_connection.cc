@@ -125,7 +125,7 @@ void ServerConnection::OnWritable() {
   if (status == net::IOStatus::kError) return Close();
   if (status == net::IOStatus::kWouldBlock) return WaitWritable();
   if (state_ == State::kHandshake) return Handshake();
-  if (state_ == State::kServing) return Pump();
+  if (state_ == State::kServing) return Work();
   if (state_ == State::kUpgraded && upgraded_ != nullptr) upgraded_->OnWritable();
 }
 
@@ -168,6 +168,7 @@ void ServerConnection::BeginServing() {
 }
 
 void ServerConnection::Read() {
+  auto self = shared_from_this();
   for (int i = 0; i < kReadsPerTurn && state_ == State::kServing && session_->wants_input(); ++i) {
     std::size_t got = 0;
     const auto status = transport_->Read(ReadScratch(), kReadBytes, &got);
@@ -186,10 +187,14 @@ void ServerConnection::Read() {
   }
   // A turn's worth was read and there may be more, also inside the TLS layer where the socket does not show it.
   if (!reading_) WantWrite();
-  if (session_ != nullptr) Pump();
+  Work();
 }
 
 void ServerConnection::WantWrite() {
+  if (working_) {
+    again_ = true;
+    return;
+  }
   if (scheduled_ || state_ != State::kServing) return;
   scheduled_ = true;
   shard_.ScheduleWrite(shared_from_this());
@@ -198,13 +203,28 @@ void ServerConnection::WantWrite() {
 void ServerConnection::RunScheduled() {
   scheduled_ = false;
   if (state_ != State::kServing) return;
+  if (!reading_ && session_->wants_input()) return Read();
+  Work();
+}
+
+// Starts handlers and writes what is ready, in one go: a handler that does not wait is answered in the turn that read its request.
+void ServerConnection::Work() {
+  if (working_ || state_ != State::kServing) return;
+  auto self = shared_from_this();
+  working_ = true;
+  again_ = false;
+  auto requests = std::exchange(requests_, {});
+  for (auto& [exchange, request] : requests) {
+    auto run = RunHandler(self, std::move(exchange), std::move(request));
+    asio::co_spawn(shard_.executor, std::move(run), asio::detached);
+  }
+  again_ = false;  // answers so far are written now
   Pump();
-  if (state_ == State::kServing && !reading_ && session_->wants_input()) Read();
+  working_ = false;
+  if (again_ || !requests_.empty()) WantWrite();
 }
 
 void ServerConnection::Pump() {
-  if (pumping_ || state_ != State::kServing) return;
-  pumping_ = true;
   std::size_t total = 0;
   while (transport_->unsent() == 0) {
     Output& out = WriteScratch();
@@ -213,16 +233,12 @@ void ServerConnection::Pump() {
     total += out.size();
     const auto status = transport_->Write(out.pieces());
     out.Clear();
-    if (status == net::IOStatus::kError) {
-      pumping_ = false;
-      return Close();
-    }
+    if (status == net::IOStatus::kError) return Close();
     if (total >= kWriteBytesPerTurn) {
-      WantWrite();
+      again_ = true;
       break;
     }
   }
-  pumping_ = false;
   if (transport_->unsent() != 0) return WaitWritable();
   if (auto upgrade = session_->TakeUpgrade()) return Upgrade(std::move(upgrade));
   if (session_->finished()) Finish();
@@ -234,6 +250,7 @@ void ServerConnection::Finish() {
   state_ = State::kLingering;
   phase_since_ = Now();
   if (session_ != nullptr) session_->Abort();
+  DropRequests();
   transport_->CloseWrite();
   if (transport_->unsent() != 0) WaitWritable();
   WaitReadable();
@@ -247,7 +264,14 @@ void ServerConnection::Close() {
   if (upgraded_ != nullptr) upgraded_->OnGone();
   boost::system::error_code ignored;
   socket_.close(ignored);
+  DropRequests();
   shard_.connections.erase(position);
+}
+
+// Of handlers that will never start.
+void ServerConnection::DropRequests() {
+  for (std::size_t i = 0; i < requests_.size(); ++i) server_->Leave(server_->handlers);
+  requests_.clear();
 }
 
 void ServerConnection::ShutdownGracefully() {
@@ -298,14 +322,12 @@ void ServerConnection::OnRequest(base::Ref<Exchange> exchange, std::unique_ptr<R
   request->on_close = [exchange](std::function<void()> callback) { exchange->OnClose(std::move(callback)); };
   ++server_->requests_total;
   ++server_->handlers;
-  auto run = RunHandler(shared_from_this(), std::move(exchange), std::move(request));
-  asio::co_spawn(shard_.executor, std::move(run), asio::detached);
+  requests_.emplace_back(std::move(exchange), std::move(request));
+  WantWrite();
 }
 
 Awaitable<void> ServerConnection::RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
                                              std::unique_ptr<Request> request) {
-  // The first resumption happens inside the session's parser; what the handler calls back into must find it at rest.
-  co_await asio::post(shard_.executor, asio::use_awaitable);
   Response response;
   try {
     auto answered = server_->handler(std::move(*request));

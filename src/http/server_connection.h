@@ -82,8 +82,10 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void Handshake();
   void BeginServing();
   void Read();
+  void Work();
   void Pump();
   void Finish();
+  void DropRequests();
   void Upgrade(UpgradeHandler handler);
   Awaitable<void> RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange, std::unique_ptr<Request> request);
   Awaitable<void> RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler, std::string leftover);
@@ -100,7 +102,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   bool writing_ = false;         // a wait for writability is under way
   bool scheduled_ = false;
   bool draining_ = false;
-  bool pumping_ = false;
+  bool working_ = false;
+  bool again_ = false;           // something came up while working
   Phase phase_ = Phase::kHeaders;
   bool body_waiting_ = false;
   std::uint64_t phase_request_ = 0;
@@ -108,6 +111,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   base::Clock::SteadyTime body_since_{};
   base::Clock::SteadyTime write_since_{};
   class UpgradedStream* upgraded_ = nullptr;
+  // Requests whose handlers start once the session is at rest.
+  std::vector<std::pair<base::Ref<Exchange>, std::unique_ptr<Request>>> requests_;
 };
 
 }  // namespace keelson::http
