@@ -1,0 +1,144 @@
+#include <gtest/gtest.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include "auth/authenticator.h"
+#include "auth/authorizer.h"
+
+namespace keelson::auth {
+namespace {
+
+template <class T>
+T RunNow(Awaitable<T> task) {
+  asio::io_context context;
+  auto future = asio::co_spawn(context, std::move(task), asio::use_future);
+  context.run();
+  return future.get();
+}
+
+struct KeyPair {
+  EVP_PKEY* key = EVP_EC_gen("P-256");
+  ~KeyPair() { EVP_PKEY_free(key); }
+};
+
+// A certificate for `common_name`, signed by `issuer` (itself when null); `usage` is the extended key usage, "" for none.
+X509* Make(const KeyPair& key, const std::string& common_name, const std::string& organization, X509* issuer, const KeyPair& signer,
+           const char* usage, bool ca) {
+  X509* certificate = X509_new();
+  X509_set_version(certificate, 2);
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 7);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+  X509_set_pubkey(certificate, key.key);
+  X509_NAME* name = X509_get_subject_name(certificate);
+  X509_NAME_add_entry_by_txt(name, "O", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(organization.c_str()), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1, 0);
+  X509_set_issuer_name(certificate, issuer == nullptr ? name : X509_get_subject_name(issuer));
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer == nullptr ? certificate : issuer, certificate, nullptr, nullptr, 0);
+  const auto extend = [&](int nid, const char* value) {
+    X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, &context, nid, value);
+    X509_add_ext(certificate, extension, -1);
+    X509_EXTENSION_free(extension);
+  };
+  if (ca) extend(NID_basic_constraints, "critical,CA:TRUE");
+  if (*usage != 0) extend(NID_ext_key_usage, usage);
+  X509_sign(certificate, signer.key, EVP_sha256());
+  return certificate;
+}
+
+std::string DER(X509* certificate) {
+  unsigned char* data = nullptr;
+  const int size = i2d_X509(certificate, &data);
+  std::string out(reinterpret_cast<char*>(data), static_cast<std::size_t>(size));
+  OPENSSL_free(data);
+  return out;
+}
+
+std::string PEM(X509* certificate) {
+  BIO* bio = BIO_new(BIO_s_mem());
+  PEM_write_bio_X509(bio, certificate);
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  std::string out(data, static_cast<std::size_t>(size));
+  BIO_free(bio);
+  return out;
+}
+
+http::Request RequestWith(const std::string& der) {
+  http::Request request;
+  auto peer = std::make_shared<http::PeerCertificate>();
+  peer->chain_der.push_back(der);
+  request.peer = peer;
+  return request;
+}
+
+TEST(X509Authenticator, TakesNameAndGroupsFromAVerifiedCertificate) {
+  const KeyPair ca_key, other_key, leaf_key;
+  X509* ca = Make(ca_key, "ca", "x", nullptr, ca_key, "", true);
+  X509* other = Make(other_key, "other", "x", nullptr, other_key, "", true);
+  X509* good = Make(leaf_key, "alice", "dev", ca, ca_key, "clientAuth", false);
+  X509* server = Make(leaf_key, "alice", "dev", ca, ca_key, "serverAuth", false);
+  X509* none = Make(leaf_key, "alice", "dev", ca, ca_key, "", false);
+  X509* foreign = Make(leaf_key, "alice", "system:masters", other, other_key, "clientAuth", false);
+  X509Authenticator authenticator;
+  ASSERT_FALSE(authenticator.SetCA("nothing"));
+  ASSERT_TRUE(authenticator.SetCA(PEM(ca)));
+  for (int i = 0; i < 2; ++i) {
+    const auto request = RequestWith(DER(good));
+    const auto result = RunNow(authenticator.Authenticate(request));
+    ASSERT_TRUE(result.user) << result.error;
+    EXPECT_EQ(result.user->name, "alice");
+    EXPECT_EQ(result.user->groups, std::vector<std::string>{"dev"});
+  }
+  for (X509* bad : {server, none, foreign}) {
+    const auto request = RequestWith(DER(bad));
+    const auto result = RunNow(authenticator.Authenticate(request));
+    EXPECT_FALSE(result.user);
+    EXPECT_FALSE(result.error.empty());
+  }
+  const http::Request without;
+  EXPECT_TRUE(RunNow(authenticator.Authenticate(without)).error.empty());
+  for (X509* certificate : {ca, other, good, server, none, foreign}) X509_free(certificate);
+}
+
+TEST(StaticTokens, FileAndUnion) {
+  auto file = StaticTokenAuthenticator::FromCSV("f", "t1,bob,u1,\"g1,g2\"\n\nt2,eve,u2\n,skipped,u3\n");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(StaticTokenAuthenticator::FromCSV("f", "a,b\n").error(),
+            "token file 'f' must have at least 3 columns (token, user name, user uid), found 2");
+  std::vector<std::unique_ptr<Authenticator>> members;
+  members.push_back(*std::move(file));
+  UnionAuthenticator all(std::move(members), true);
+  http::Request request;
+  EXPECT_EQ(RunNow(all.Authenticate(request)).user->name, "system:anonymous");
+  request.headers.Set("Authorization", "Bearer t1");
+  auto bob = RunNow(all.Authenticate(request));
+  ASSERT_TRUE(bob.user);
+  EXPECT_EQ(bob.user->groups, (std::vector<std::string>{"g1", "g2", "system:authenticated"}));
+  request.headers.Set("Authorization", "Bearer wrong");
+  EXPECT_FALSE(RunNow(all.Authenticate(request)).user);
+}
+
+TEST(Authorizers, MastersMayAllAndOthersNothing) {
+  std::vector<std::unique_ptr<Authorizer>> members;
+  members.push_back(std::make_unique<PrivilegedGroupAuthorizer>("system:masters"));
+  UnionAuthorizer all(std::move(members));
+  EXPECT_EQ(RunNow(all.Authorize({.user = {.name = "a", .groups = {"system:masters"}}})).decision, Decision::kAllow);
+  EXPECT_EQ(RunNow(all.Authorize({.user = {.name = "a", .groups = {"x"}}})).decision, Decision::kNoOpinion);
+}
+
+TEST(Authorizers, ForbiddenText) {
+  EXPECT_EQ(ForbiddenMessage({.user = {.name = "bob"}, .verb = "get", .resource_request = true, .resource = "pods", .name_space = "default"}, ""),
+            R"(User "bob" cannot get resource "pods" in API group "" in the namespace "default")");
+  EXPECT_EQ(ForbiddenMessage({.user = {.name = "b<o"}, .verb = "get", .path = "/x"}, "why"), R"(User "b&lt;o" cannot get path "/x": why)");
+}
+
+}  // namespace
+}  // namespace keelson::auth

@@ -1,0 +1,69 @@
+// Finds out who sent a request. Thread safety: Authenticate() from any I/O thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/awaitable.h"
+#include "http/message.h"
+#include "request/user.h"
+
+namespace keelson::auth {
+
+// Three answers: a user; no opinion (no user, no error: the credential is not this authenticator's); an error (it is, and it is bad).
+struct AuthenticationResult {
+  std::optional<request::User> user;
+  std::string error;
+};
+
+class Authenticator {
+ public:
+  virtual ~Authenticator() = default;
+  virtual Awaitable<AuthenticationResult> Authenticate(const http::Request& request) = 0;
+};
+
+// Verifies the peer's certificate against the bundle; name from CN, groups from O. The bundle can be replaced while serving.
+class X509Authenticator final : public Authenticator {
+ public:
+  X509Authenticator();
+  ~X509Authenticator() override;
+  // PEM text of one or more CA certificates; false when it holds none.
+  bool SetCA(std::string_view pem);
+  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Bearer tokens that are known beforehand: the loopback token, a token file's.
+class StaticTokenAuthenticator final : public Authenticator {
+ public:
+  void Add(std::string token, request::User user);  // before serving; a token that is there already gets the new user
+  // CSV as kube-apiserver's --token-auth-file; the error is the start error's text.
+  static Outcome<std::unique_ptr<StaticTokenAuthenticator>, std::string> FromCSV(std::string_view file_name, std::string_view csv);
+  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
+
+ private:
+  std::vector<std::pair<std::string, request::User>> tokens_;
+};
+
+// The first user wins; errors are collected and the next is tried. Adds system:authenticated where it belongs; asks nobody and answers
+// system:anonymous when all had no opinion and `allow_anonymous`.
+class UnionAuthenticator final : public Authenticator {
+ public:
+  UnionAuthenticator(std::vector<std::unique_ptr<Authenticator>> members, bool allow_anonymous)
+      : members_(std::move(members)), allow_anonymous_(allow_anonymous) {}
+  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
+
+ private:
+  std::vector<std::unique_ptr<Authenticator>> members_;
+  bool allow_anonymous_;
+};
+
+// The bearer token of a request, "" when there is none.
+std::string_view BearerToken(const http::Request& request);
+
+}  // namespace keelson::auth

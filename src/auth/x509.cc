@@ -1,0 +1,172 @@
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+#include <openssl/x509v3.h>
+
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+#include "auth/authenticator.h"
+#include "base/strings.h"
+
+namespace keelson::auth {
+namespace {
+
+template <auto Free>
+struct Deleter {
+  template <class T>
+  void operator()(T* pointer) const {
+    Free(pointer);
+  }
+};
+using BIOPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
+using X509Ptr = std::unique_ptr<X509, Deleter<X509_free>>;
+using StorePtr = std::unique_ptr<X509_STORE, Deleter<X509_STORE_free>>;
+using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, Deleter<X509_STORE_CTX_free>>;
+
+struct StackDeleter {
+  void operator()(STACK_OF(X509) * stack) const { sk_X509_pop_free(stack, X509_free); }
+};
+using StackPtr = std::unique_ptr<STACK_OF(X509), StackDeleter>;
+
+// The subject attribute that carries a user's UID (gate AllowParsingUserUIDFromCertAuth).
+constexpr const char* kUIDAttribute = "1.3.6.1.4.1.57683.2";
+
+X509Ptr ParseDER(const std::string& der) {
+  const auto* data = reinterpret_cast<const unsigned char*>(der.data());
+  return X509Ptr(d2i_X509(nullptr, &data, static_cast<long>(der.size())));
+}
+
+std::string EntryText(const X509_NAME_ENTRY* entry) {
+  unsigned char* text = nullptr;
+  const int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(entry));
+  if (size < 0) return {};
+  std::string out(reinterpret_cast<char*>(text), static_cast<std::size_t>(size));
+  OPENSSL_free(text);
+  return out;
+}
+
+AuthenticationResult UserOf(X509* leaf, const std::string& der) {
+  AuthenticationResult result;
+  request::User user;
+  X509_NAME* subject = X509_get_subject_name(leaf);
+  std::vector<std::string> uids;
+  for (int i = 0; i < X509_NAME_entry_count(subject); ++i) {
+    const X509_NAME_ENTRY* entry = X509_NAME_get_entry(subject, i);
+    const ASN1_OBJECT* object = X509_NAME_ENTRY_get_object(entry);
+    if (OBJ_obj2nid(object) == NID_commonName) user.name = EntryText(entry);
+    if (OBJ_obj2nid(object) == NID_organizationName) user.groups.push_back(EntryText(entry));
+    char oid[64];
+    if (OBJ_obj2txt(oid, sizeof(oid), object, 1) > 0 && std::string_view(oid) == kUIDAttribute) uids.push_back(EntryText(entry));
+  }
+  if (user.name.empty()) return result;
+  if (uids.size() > 1) {
+    result.error = "expected 1 UID, but found multiple: " + base::Join(uids, " ");
+    return result;
+  }
+  if (uids.size() == 1) {
+    if (uids[0].empty()) {
+      result.error = "UID cannot be an empty string";
+      return result;
+    }
+    user.uid = uids[0];
+  }
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(der.data()), der.size(), digest);
+  user.extra.push_back({"authentication.kubernetes.io/credential-id",
+                        {"X509SHA256=" + base::HexEncode({reinterpret_cast<char*>(digest), sizeof(digest)})}});
+  result.user = std::move(user);
+  return result;
+}
+
+}  // namespace
+
+// A verified chain is remembered for a short while: verifying costs more than the rest of a small request. Entries are keyed by the
+// whole chain, so that a hit means the very same certificates, and forgotten when the bundle changes.
+struct X509Authenticator::Impl {
+  static constexpr std::size_t kRememberedMax = 1024;
+  static constexpr std::chrono::seconds kRememberFor{10};
+  struct Remembered {
+    std::weak_ptr<const http::PeerCertificate> peer;
+    AuthenticationResult result;
+    base::Clock::SteadyTime until;
+  };
+
+  std::mutex mutex;
+  std::shared_ptr<X509_STORE> store;
+  std::unordered_map<const http::PeerCertificate*, Remembered> remembered;
+
+  AuthenticationResult Verify(const http::PeerCertificate& peer, X509_STORE* trusted) const {
+    AuthenticationResult result;
+    const X509Ptr leaf = ParseDER(peer.chain_der[0]);
+    if (!leaf) {
+      result.error = "x509: malformed certificate";
+      return result;
+    }
+    StackPtr intermediates(sk_X509_new_null());
+    for (std::size_t i = 1; i < peer.chain_der.size(); ++i) {
+      if (X509Ptr certificate = ParseDER(peer.chain_der[i])) sk_X509_push(intermediates.get(), certificate.release());
+    }
+    StoreContextPtr context(X509_STORE_CTX_new());
+    X509_STORE_CTX_init(context.get(), trusted, leaf.get(), intermediates.get());
+    X509_STORE_CTX_set_purpose(context.get(), X509_PURPOSE_SSL_CLIENT);
+    const bool has_usage = X509_get_ext_by_NID(leaf.get(), NID_ext_key_usage, -1) >= 0;
+    if (X509_verify_cert(context.get()) != 1 || !has_usage) {
+      const int code = X509_STORE_CTX_get_error(context.get());
+      ERR_clear_error();
+      result.error = "verifying certificate failed: ";
+      result.error += code != X509_V_OK ? X509_verify_cert_error_string(code) : "certificate specifies no client authentication usage";
+      return result;
+    }
+    return UserOf(leaf.get(), peer.chain_der[0]);
+  }
+};
+
+X509Authenticator::X509Authenticator() : impl_(std::make_unique<Impl>()) {}
+X509Authenticator::~X509Authenticator() = default;
+
+bool X509Authenticator::SetCA(std::string_view pem) {
+  std::shared_ptr<X509_STORE> store(X509_STORE_new(), X509_STORE_free);
+  const BIOPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  int count = 0;
+  while (X509Ptr certificate{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+    X509_STORE_add_cert(store.get(), certificate.get());
+    ++count;
+  }
+  ERR_clear_error();
+  if (count == 0) return false;
+  // A bundle may hold an intermediate only, as Go accepts it.
+  X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN);
+  std::lock_guard lock(impl_->mutex);
+  impl_->store = std::move(store);
+  impl_->remembered.clear();
+  return true;
+}
+
+Awaitable<AuthenticationResult> X509Authenticator::Authenticate(const http::Request& request) {
+  if (!request.peer || request.peer->chain_der.empty()) co_return AuthenticationResult{};
+  const auto now = base::Clock::Real().Monotonic();
+  std::shared_ptr<X509_STORE> store;
+  {
+    std::lock_guard lock(impl_->mutex);
+    store = impl_->store;
+    const auto found = impl_->remembered.find(request.peer.get());
+    if (found != impl_->remembered.end() && found->second.until > now && found->second.peer.lock() == request.peer) {
+      co_return found->second.result;
+    }
+  }
+  if (!store) co_return AuthenticationResult{};
+  AuthenticationResult result = impl_->Verify(*request.peer, store.get());
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (impl_->remembered.size() >= Impl::kRememberedMax) {
+      std::erase_if(impl_->remembered, [&](const auto& entry) { return entry.second.until <= now || entry.second.peer.expired(); });
+      if (impl_->remembered.size() >= Impl::kRememberedMax) impl_->remembered.clear();
+    }
+    if (impl_->store == store) impl_->remembered[request.peer.get()] = {request.peer, result, now + Impl::kRememberFor};
+  }
+  co_return result;
+}
+
+}  // namespace keelson::auth
