@@ -110,6 +110,7 @@ struct Column {
   std::string_view type;    // string, integer, date, ...
   std::string_view format;  // "name" or ""
   std::int32_t priority;    // 1: wide
+  std::string_view description = {};
 };
 
 struct Subresource {
