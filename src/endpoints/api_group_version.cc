@@ -1,0 +1,157 @@
+#include "endpoints/api_group_version.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/strings.h"
+#include "endpoints/responses.h"
+
+namespace keelson::endpoints {
+namespace {
+
+constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"};
+constexpr std::array<std::string_view, 5> kProducesStreams = {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf",
+                                                              "application/json;stream=watch",
+                                                              "application/vnd.kubernetes.protobuf;stream=watch"};
+constexpr std::array<std::string_view, 4> kPatchTypes = {"application/json-patch+json", "application/merge-patch+json",
+                                                         "application/strategic-merge-patch+json", "application/apply-patch+yaml"};
+
+// What a path below the group version's prefix names.
+struct Target {
+  bool watch = false;
+  std::string_view name_space;
+  bool namespaced = false;
+  std::string_view resource;
+  std::string_view name;
+  std::string_view subresource;
+  bool has_rest = false;
+};
+
+std::optional<Target> ParseTarget(const std::vector<std::string_view>& segments) {
+  Target target;
+  std::size_t at = 0;
+  if (at < segments.size() && segments[at] == "watch") {
+    target.watch = true;
+    ++at;
+  }
+  // namespaces/{ns}/{resource}: but namespaces/{name}[/status|/finalize] is the resource namespaces itself.
+  if (segments.size() - at >= 3 && segments[at] == "namespaces" && segments[at + 2] != "status" && segments[at + 2] != "finalize") {
+    target.namespaced = true;
+    target.name_space = segments[at + 1];
+    at += 2;
+  }
+  if (at >= segments.size()) return std::nullopt;
+  target.resource = segments[at++];
+  if (at < segments.size()) target.name = segments[at++];
+  if (at < segments.size()) target.subresource = segments[at++];
+  target.has_rest = at < segments.size();
+  return target;
+}
+
+bool HasVerb(std::span<const std::string_view> verbs, std::string_view verb) { return std::ranges::find(verbs, verb) != verbs.end(); }
+
+Awaitable<http::Response> ListOrWatch(ScopePtr scope, ExchangePtr exchange) { return ListResource(std::move(scope), std::move(exchange), false); }
+
+}  // namespace
+
+http::Response NoRoute(const Exchange& exchange) {
+  return StatusResponse(exchange, meta::NewGenericServerResponse(404, exchange.http.method, {}, "", "", 0));
+}
+
+http::Response NoMethod(const Exchange& exchange) {
+  return StatusResponse(exchange, meta::NewGenericServerResponse(405, exchange.http.method, {}, "", "", 0));
+}
+
+std::optional<http::Response> CheckAccept(const Exchange& exchange, std::span<const std::string_view> produces) {
+  const std::string_view header = exchange.http.headers.Get("Accept");
+  if (header.empty()) return std::nullopt;
+  for (const std::string_view clause : base::Split(header, ',')) {
+    const std::string_view type = base::Trim(clause.substr(0, clause.find(';')));
+    if (type == "*/*") return std::nullopt;
+    for (const std::string_view produced : produces) {
+      if (type == produced.substr(0, produced.find(';'))) return std::nullopt;
+    }
+  }
+  std::vector<std::string> names(produces.begin(), produces.end());
+  return StatusResponse(exchange, meta::NewGenericServerResponse(
+                                      406, exchange.http.method, {}, "",
+                                      "406: Not Acceptable\n\nAvailable representations: " + base::Join(names, ", "), 0));
+}
+
+APIGroupVersion::APIGroupVersion(std::string group, std::string version) : group_(std::move(group)), version_(std::move(version)) {}
+
+void APIGroupVersion::Add(std::string_view plural, std::string_view subresource, Route route) {
+  routes_[std::string(plural)][std::string(subresource)] = std::move(route);
+}
+
+const Route* APIGroupVersion::Find(std::string_view plural, std::string_view subresource) const {
+  const auto resource = routes_.find(plural);
+  if (resource == routes_.end()) return nullptr;
+  const auto found = resource->second.find(subresource);
+  return found == resource->second.end() ? nullptr : &found->second;
+}
+
+Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
+  std::string_view rest = exchange->http.path;
+  rest.remove_prefix(std::min(rest.size(), prefix().size()));
+  if (rest.starts_with('/')) rest.remove_prefix(1);
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  const auto target = ParseTarget(base::Split(rest, '/'));
+  if (!target || target->resource.empty()) co_return NoRoute(*exchange);
+
+  const Route* route = Find(target->resource, target->subresource);
+  if (route == nullptr) co_return NoRoute(*exchange);
+  if (target->has_rest && !route->connects) co_return NoRoute(*exchange);
+  const bool is_item = !target->name.empty();
+  const bool namespaced_kind = route->scope->namespaced;
+  if (target->namespaced != namespaced_kind && !(namespaced_kind && !target->namespaced && !is_item)) co_return NoRoute(*exchange);
+  if (target->watch && (!route->watchable || !target->subresource.empty())) co_return NoRoute(*exchange);
+
+  const auto& handlers = is_item ? route->item : route->collection;
+  const std::string& method = exchange->http.method;
+  if (target->watch) {
+    if (method != "GET") co_return NoMethod(*exchange);
+    if (auto refused = CheckAccept(*exchange, kProducesStreams)) co_return std::move(*refused);
+    co_return co_await ListResource(route->scope, exchange, true);
+  }
+  // Across all namespaces only reading is possible.
+  const bool across = namespaced_kind && !target->namespaced;
+  const auto handler = handlers.find(method);
+  if (handler == handlers.end() || (across && method != "GET")) {
+    co_return handlers.empty() ? NoRoute(*exchange) : NoMethod(*exchange);
+  }
+  if (!route->connects) {
+    if (method == "PATCH") {
+      const std::string type = BareMediaType(exchange->http.headers.Get("Content-Type"));
+      if (std::ranges::find(kPatchTypes, type) == kPatchTypes.end()) {
+        co_return StatusResponse(*exchange, meta::NewGenericServerResponse(415, method, {}, "", "415: Unsupported Media Type", 0));
+      }
+    }
+    const bool streams = method == "GET" && !is_item;
+    if (auto refused = streams ? CheckAccept(*exchange, kProducesStreams) : CheckAccept(*exchange, kProduces)) co_return std::move(*refused);
+  }
+  co_return co_await handler->second(route->scope, exchange);
+}
+
+Route StoredResourceRoute(ScopePtr scope, std::span<const std::string_view> verbs) {
+  Route route{.scope = std::move(scope)};
+  if (HasVerb(verbs, "get")) route.item["GET"] = GetResource;
+  if (HasVerb(verbs, "update")) route.item["PUT"] = UpdateResource;
+  if (HasVerb(verbs, "patch")) route.item["PATCH"] = PatchResource;
+  if (HasVerb(verbs, "delete")) route.item["DELETE"] = DeleteResource;
+  if (HasVerb(verbs, "list")) route.collection["GET"] = ListOrWatch;
+  if (HasVerb(verbs, "create")) route.collection["POST"] = CreateResource;
+  if (HasVerb(verbs, "deletecollection")) route.collection["DELETE"] = DeleteCollection;
+  route.watchable = HasVerb(verbs, "watch");
+  return route;
+}
+
+Route StoredSubresourceRoute(ScopePtr scope, std::span<const std::string_view> verbs) {
+  Route route{.scope = std::move(scope)};
+  if (HasVerb(verbs, "get")) route.item["GET"] = GetResource;
+  if (HasVerb(verbs, "update")) route.item["PUT"] = UpdateResource;
+  if (HasVerb(verbs, "patch")) route.item["PATCH"] = PatchResource;
+  return route;
+}
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,153 @@
+// Bodies to objects: which kind they are, decoding by its table, and what is said when they are something else.
+#include "base/strings.h"
+#include "codec/json.h"
+#include "codec/protobuf.h"
+#include "endpoints/handlers.h"
+#include "validation/defaulting.h"
+
+namespace keelson::endpoints {
+namespace {
+
+constexpr std::size_t kSummaryBytes = 30;
+
+// How upstream shows a body it could not read.
+std::string Summary(std::string_view body) {
+  if (body.empty()) return "<empty>";
+  const std::string_view head = body.substr(0, kSummaryBytes);
+  std::string text = body[0] == '{' ? std::string(head) : base::HexEncode(head);
+  if (body.size() > kSummaryBytes) text += " ...";
+  return text;
+}
+
+struct TypedBody {
+  meta::GroupVersionKind kind;
+  codec::Decoded decoded;
+};
+
+meta::GroupVersion ParseAPIVersion(std::string_view text) {
+  const auto slash = text.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(text)};
+  return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
+}
+
+// The Go package of a group's hub types, which stands in conversion errors.
+std::string HubPackage(std::string_view group) {
+  if (group.empty()) return "core";
+  return std::string(group.substr(0, group.find('.')));
+}
+
+std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error) {
+  return kind.kind + " in version " + base::GoQuote(kind.version) + " cannot be handled as a " + std::string(wanted) + ": " +
+         std::string(error);
+}
+
+meta::Status Unrecognized(const Scope& scope, std::string_view error, std::string_view body) {
+  return meta::NewBadRequest("the object provided is unrecognized (must be of type " + scope.kind.kind + "): " + std::string(error) + " (" +
+                             Summary(body) + ")");
+}
+
+}  // namespace
+
+void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
+  validation::ApplyTableDefaults(arena, *scope.type, object);
+  if (scope.store && scope.store->strategy().defaults != nullptr && !scope.conversion) scope.store->strategy().defaults(arena, object);
+}
+
+meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format format, std::string_view body,
+                                 std::string_view field_validation) {
+  base::Arena& arena = exchange.context.arena;
+  std::vector<std::string> strict;
+  std::string_view text = body;
+  meta::GroupVersionKind kind;
+
+  const bool wants_strict = field_validation != "Ignore";
+  Outcome<codec::Decoded, codec::DecodeError> decoded = codec::DecodeError{};
+  const auto resolve = [&](std::string_view api_version, std::string_view name) -> meta::Result<const schema::Struct*> {
+    const meta::GroupVersion group_version = ParseAPIVersion(api_version);
+    kind = {group_version.group, group_version.version, std::string(name)};
+    if (kind.kind.empty()) kind.kind = scope.kind.kind;
+    if (kind.version.empty() && kind.group.empty()) {
+      kind.group = scope.kind.group;
+      kind.version = scope.kind.version;
+    } else if (kind.version.empty() && kind.group == scope.kind.group) {
+      kind.version = scope.kind.version;
+    }
+    const schema::Struct* type = schema::FindKind(kind.group, kind.version, kind.kind);
+    if (type == nullptr) {
+      const std::string version = kind.group_version().ToString();
+      return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
+                                               "no kind " + base::GoQuote(kind.kind) + " is registered for version " + base::GoQuote(version) +
+                                                   " in scheme \"pkg/api/legacyscheme/scheme.go:30\""));
+    }
+    return type;
+  };
+
+  if (format == Format::kProtobuf) {
+    auto envelope = codec::ParseEnvelope(body);
+    if (!envelope.ok()) return Unrecognized(scope, envelope.error().message, body);
+    KS_TRY(const schema::Struct* type, resolve(envelope->api_version, envelope->kind));
+    decoded = codec::DecodeProtoMessage(arena, envelope->raw, *type);
+  } else {
+    auto type_meta = codec::FindTypeMeta(arena, text);
+    if (!type_meta.ok()) {
+      return Unrecognized(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, text);
+    }
+    KS_TRY(const schema::Struct* type, resolve(type_meta->api_version, type_meta->kind));
+    decoded = codec::DecodeJSON(arena, text, *type, {.strict = wants_strict});
+  }
+  if (!decoded.ok()) return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, decoded.error().message));
+  if (kind.kind != scope.kind.kind || kind.group != scope.kind.group) {
+    return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
+                                             "converting (" + kind.version + "." + kind.kind + ") to (" + HubPackage(scope.kind.group) + "." +
+                                                 scope.kind.kind + "): unknown conversion"));
+  }
+  if (wants_strict) {
+    strict.insert(strict.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
+    KS_RETURN_IF_ERROR(ReportStrictErrors(exchange, strict, field_validation, [&](const std::string& error) {
+      return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, error));
+    }));
+  }
+  if (kind.version != scope.kind.version) {
+    return meta::NewBadRequest("the API version in the data (" + kind.group_version().ToString() + ") does not match the expected API version (" +
+                               scope.api_version() + ")");
+  }
+  Value object = decoded->value;
+  object.Set(arena, "kind", std::string_view(scope.kind.kind));
+  object.Set(arena, "apiVersion", Value::String(arena, scope.api_version()));
+  ApplyDefaults(arena, scope, object);
+  return object;
+}
+
+meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, Format format, std::string_view body) {
+  base::Arena& arena = exchange.context.arena;
+  static const schema::Struct* const kType = schema::FindType("meta/v1", "DeleteOptions");
+  Outcome<codec::Decoded, codec::DecodeError> decoded = codec::DecodeError{};
+  std::string_view api_version, kind;
+  std::string_view text = body;
+  if (format == Format::kProtobuf) {
+    auto envelope = codec::ParseEnvelope(body);
+    if (!envelope.ok()) return meta::NewBadRequest(envelope.error().message);
+    api_version = envelope->api_version;
+    kind = envelope->kind;
+    decoded = codec::DecodeProtoMessage(arena, envelope->raw, *kType);
+  } else {
+    auto type_meta = codec::FindTypeMeta(arena, text);
+    if (!type_meta.ok()) return meta::NewBadRequest("couldn't get version/kind; json parse error: " + type_meta.error().message);
+    api_version = type_meta->api_version;
+    kind = type_meta->kind;
+    decoded = codec::DecodeJSON(arena, text, *kType);
+  }
+  if (!kind.empty() && kind != "DeleteOptions") {
+    const meta::GroupVersion version = ParseAPIVersion(api_version);
+    if (schema::FindKind(version.group, version.version, kind) != nullptr) {
+      return meta::NewBadRequest("decoded object cannot be converted to DeleteOptions");
+    }
+    return meta::NewBadRequest("no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
+                               " in scheme \"pkg/api/legacyscheme/scheme.go:30\"");
+  }
+  (void)scope;
+  if (!decoded.ok()) return meta::NewBadRequest(decoded.error().message);
+  return decoded->value;
+}
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,48 @@
+#include "endpoints/documents.h"
+
+#include <array>
+
+#include "codec/json.h"
+#include "codec/protobuf.h"
+#include "endpoints/api_group_version.h"
+#include "endpoints/negotiation.h"
+#include "endpoints/responses.h"
+
+namespace keelson::endpoints {
+namespace {
+
+constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"};
+
+struct Encoded {
+  base::SharedBytes json, pretty, protobuf;
+};
+
+}  // namespace
+
+Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& type, std::string_view kind) {
+  auto encoded = std::make_shared<Encoded>();
+  std::string json, pretty, protobuf;
+  codec::EncodeJSON(document, type, json);
+  codec::IndentJSON(json, pretty);
+  std::string raw;
+  codec::EncodeProtoMessage(document, type, raw);
+  codec::EncodeEnvelope("v1", kind, raw, protobuf);
+  encoded->json = base::SharedBytes(json + "\n");
+  encoded->pretty = base::SharedBytes(pretty);
+  encoded->protobuf = base::SharedBytes(protobuf);
+  return [encoded](ExchangePtr exchange) -> Awaitable<http::Response> {
+    if (exchange->http.method != "GET") co_return NoMethod(*exchange);
+    if (auto refused = CheckAccept(*exchange, kProduces)) co_return std::move(*refused);
+    auto media = NegotiateOutput(exchange->http, exchange->query, {});
+    if (!media.ok()) co_return StatusResponse(*exchange, media.error());
+    http::Response response;
+    response.headers.Add("Content-Type", MediaType(media->format));
+    switch (media->format) {
+      case Format::kProtobuf: response.body = encoded->protobuf; break;
+      default: response.body = media->pretty ? encoded->pretty : encoded->json;
+    }
+    co_return response;
+  };
+}
+
+}  // namespace keelson::endpoints

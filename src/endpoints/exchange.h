@@ -1,0 +1,24 @@
+// One request on its way through the handler chain: the HTTP message and what has been found out about it.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "async/awaitable.h"
+#include "base/url.h"
+#include "http/message.h"
+#include "request/context.h"
+
+namespace keelson::endpoints {
+
+struct Exchange {
+  http::Request http;
+  request::Context context;
+  base::Query query;
+};
+
+// Shared: a handler that ran into its deadline goes on without anybody waiting for it.
+using ExchangePtr = std::shared_ptr<Exchange>;
+using Handler = std::function<Awaitable<http::Response>(ExchangePtr)>;
+
+}  // namespace keelson::endpoints

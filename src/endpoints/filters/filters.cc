@@ -1,0 +1,390 @@
+#include "endpoints/filters/filters.h"
+
+#include <re2/re2.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <exception>
+
+#include "base/strings.h"
+#include "endpoints/responses.h"
+#include "base/duration.h"
+#include "telemetry/log.h"
+
+namespace keelson::endpoints::filters {
+namespace {
+
+using Clock = base::Clock;
+
+constexpr std::string_view kShutdownExemptPrefixes[] = {"/readyz", "/livez", "/healthz", "/metrics"};
+constexpr std::size_t kAuditIDLogged = 64;
+
+bool IsExemptFromShutdown(const Exchange& exchange) {
+  for (const auto prefix : kShutdownExemptPrefixes) {
+    if (exchange.http.path.starts_with(prefix)) return true;
+  }
+  return exchange.context.user_agent.starts_with("kube-apiserver/");
+}
+
+http::Response PanicResponse() {
+  return PlainError(500, "This request caused apiserver to panic. Look in the logs for details.");
+}
+
+std::string_view WhatOf(std::exception_ptr exception, std::string& text) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    text = error.what();
+  } catch (...) {
+    text = "unknown exception";
+  }
+  return text;
+}
+
+// A bug in one request ends that request, not the server.
+Awaitable<http::Response> Guarded(const Handler& next, ExchangePtr exchange) {
+  std::exception_ptr failure;
+  try {
+    co_return co_await next(exchange);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  std::string text;
+  log::Error("Request panicked", "err", WhatOf(failure, text), "method", exchange->http.method, "URI", exchange->http.target, "audit-ID",
+             exchange->context.audit_id.substr(0, kAuditIDLogged));
+  co_return PanicResponse();
+}
+
+// Runs a function when its last copy is gone: with the response that holds one, or with the frame of a handler that threw or was
+// given up on.
+class Release {
+ public:
+  explicit Release(std::function<void()> function)
+      : guard_(new std::function<void()>(std::move(function)), [](std::function<void()>* run) {
+          (*run)();
+          delete run;
+        }) {}
+
+ private:
+  std::shared_ptr<std::function<void()>> guard_;
+};
+
+// A small holder of the metrics' labels: a response that streams for hours must not keep the whole exchange alive.
+struct Finished {
+  request::RequestInfo info;
+  std::string method;
+  int code;
+  Clock::SteadyTime received;
+  bool dry_run;
+  bool apply;
+};
+
+}  // namespace
+
+http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics) {
+  return [next = std::move(next), &random, &metrics](http::Request request) -> Awaitable<http::Response> {
+    auto exchange = std::make_shared<Exchange>();
+    exchange->http = std::move(request);
+    request::Context& context = exchange->context;
+    context.audit_id = exchange->http.headers.Get("Audit-ID");
+    if (context.audit_id.empty()) context.audit_id = random.UUID();
+    context.user_agent = exchange->http.headers.Get("User-Agent");
+    context.remote_address = exchange->http.remote_address;
+    context.received = exchange->http.received;
+    exchange->query = base::Query(exchange->http.raw_query);
+
+    http::Response response;
+    auto info = request::NewRequestInfo(exchange->http.method, exchange->http.path, exchange->http.raw_query);
+    if (info.ok()) {
+      context.info = *std::move(info);
+      response = co_await Guarded(next, exchange);
+    } else {
+      response = InternalErrorText(*exchange, "failed to create RequestInfo: " + info.error());
+    }
+    if (!response.headers.Has("Audit-Id")) response.headers.Add("Audit-Id", context.audit_id);
+
+    Finished finished{.info = context.info,
+                      .method = exchange->http.method,
+                      .code = response.status,
+                      .received = context.received,
+                      .dry_run = exchange->query.Has("dryRun"),
+                      .apply = exchange->http.method == "PATCH" &&
+                               exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch")};
+    const bool watch = finished.info.verb == "watch" && response.status == 200;
+    finished.info.parts.clear();
+    if (watch) metrics.WatchStarted(finished.info);
+    response.on_end.push_back([&metrics, watch, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
+      const std::chrono::duration<double> took = Clock::Real().Monotonic() - finished.received;
+      metrics.Record(finished.info, finished.method, finished.code, took.count(), bytes, finished.dry_run, finished.apply);
+      if (watch) metrics.WatchEnded(finished.info);
+      if (!complete && !watch) metrics.RequestAborted(finished.info, finished.method);
+    });
+    co_return response;
+  };
+}
+
+Handler WithHTTPLogging(Handler next) {
+  return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const auto verbose = log::V(3);
+    http::Response response = co_await next(exchange);
+    if (verbose.enabled()) {
+      const auto latency = Clock::Real().Monotonic() - exchange->context.received;
+      verbose.Info("HTTP", "verb", CanonicalVerb(exchange->context.info, exchange->http.method, false), "URI", exchange->http.target, "latency",
+                   latency, "userAgent", exchange->context.user_agent, "audit-ID", exchange->context.audit_id.substr(0, kAuditIDLogged),
+                   "srcIP", exchange->http.remote_address, "resp", response.status);
+    }
+    co_return response;
+  };
+}
+
+Handler WithHSTS(Handler next, std::vector<std::string> directives) {
+  if (directives.empty()) return next;
+  return [next = std::move(next), value = base::Join(directives, "; ")](ExchangePtr exchange) -> Awaitable<http::Response> {
+    http::Response response = co_await next(exchange);
+    if (!response.headers.Has("Strict-Transport-Security")) response.headers.Add("Strict-Transport-Security", value);
+    co_return response;
+  };
+}
+
+Handler WithCacheControl(Handler next) {
+  return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
+    http::Response response = co_await next(exchange);
+    if (!response.headers.Has("Cache-Control") && response.status != 101) response.headers.Add("Cache-Control", "no-cache, private");
+    co_return response;
+  };
+}
+
+Handler WithProbabilisticGoaway(Handler next, double chance, base::Random& random) {
+  if (chance <= 0) return next;
+  return [next = std::move(next), chance, &random](ExchangePtr exchange) -> Awaitable<http::Response> {
+    http::Response response = co_await next(exchange);
+    if (exchange->http.http_major == 2 && random.Unit() < chance) response.headers.Set("Connection", "close");
+    co_return response;
+  };
+}
+
+bool RequestGroup::Enter() {
+  ++count_;
+  if (!closing_) return true;
+  Leave();
+  return false;
+}
+
+void RequestGroup::Leave() {
+  if (--count_ == 0 && closing_) MaybeNotify();
+}
+
+void RequestGroup::Close() {
+  closing_ = true;
+  MaybeNotify();
+}
+
+void RequestGroup::OnEmpty(std::function<void()> callback) {
+  {
+    std::lock_guard lock(mutex_);
+    on_empty_ = std::move(callback);
+  }
+  MaybeNotify();
+}
+
+void RequestGroup::MaybeNotify() {
+  std::function<void()> callback;
+  {
+    std::lock_guard lock(mutex_);
+    if (!closing_ || count_ != 0) return;
+    callback = std::exchange(on_empty_, nullptr);
+  }
+  if (callback) callback();
+}
+
+Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group) {
+  return [next = std::move(next), group](ExchangePtr exchange) -> Awaitable<http::Response> {
+    if (exchange->context.info.IsLongRunning()) co_return co_await next(exchange);
+    if (!group->Enter()) {
+      if (IsExemptFromShutdown(*exchange)) co_return co_await next(exchange);
+      meta::Status::Fields fields = meta::NewServiceUnavailable("apiserver is shutting down").fields();
+      http::Response response = JSONDocument(503, base::SharedBytes(meta::Status(fields).ToJSON() + "\n\n"));
+      response.headers.Set("Retry-After", "1");
+      response.headers.Set("X-Content-Type-Options", "nosniff");
+      co_return response;
+    }
+    const Release release([group] { group->Leave(); });
+    http::Response response = co_await next(exchange);
+    response.on_end.push_back([release](std::uint64_t, bool) {});
+    co_return response;
+  };
+}
+
+Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> shutting_down) {
+  return [next = std::move(next), shutting_down](ExchangePtr exchange) -> Awaitable<http::Response> {
+    if (*shutting_down && !IsExemptFromShutdown(*exchange)) {
+      http::Response response = PlainError(429, "The apiserver is shutting down, please try again later.");
+      response.headers.Set("Retry-After", "5");
+      response.headers.Set("Connection", "close");
+      co_return response;
+    }
+    co_return co_await next(exchange);
+  };
+}
+
+Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout) {
+  return [next = std::move(next), timeout](ExchangePtr exchange) -> Awaitable<http::Response> {
+    request::Context& context = exchange->context;
+    if (context.info.IsLongRunning()) co_return co_await next(exchange);
+    auto effective = timeout;
+    if (const auto text = exchange->query.Get("timeout"); !text.empty()) {
+      const auto parsed = base::ParseDuration(text);
+      if (!parsed) {
+        co_return StatusResponse(*exchange, meta::NewBadRequest("invalid timeout specified in the request URL - time: invalid duration " +
+                                                                base::GoQuote(text)));
+      }
+      if (parsed->count() > 0) effective = std::min(effective, *parsed);
+    }
+    context.deadline = context.received + std::chrono::duration_cast<Clock::SteadyTime::duration>(effective);
+    co_return co_await next(exchange);
+  };
+}
+
+namespace {
+
+struct Race {
+  std::optional<http::Response> response;
+  std::unique_ptr<asio::steady_timer> timer;
+};
+
+Awaitable<void> RunInRace(Handler next, ExchangePtr exchange, std::shared_ptr<Race> race) {
+  race->response = co_await Guarded(next, exchange);
+  race->timer->cancel();
+}
+
+}  // namespace
+
+Handler WithTimeoutForNonLongRunningRequests(Handler next, RequestMetrics& metrics) {
+  return [next = std::move(next), &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
+    if (!exchange->context.deadline) co_return co_await next(exchange);
+    auto executor = co_await asio::this_coro::executor;
+    auto race = std::make_shared<Race>();
+    race->timer = std::make_unique<asio::steady_timer>(executor, *exchange->context.deadline);
+    auto running = RunInRace(next, exchange, race);
+    asio::co_spawn(executor, std::move(running), asio::detached);
+    if (!race->response) co_await race->timer->async_wait(kNoThrow);
+    if (race->response) co_return std::move(*race->response);
+    metrics.RequestTerminated(exchange->context.info, exchange->http.method, 504);
+    http::Response response;
+    response.status = 504;
+    response.headers.Set("Content-Type", "text/plain; charset=utf-8");
+    response.body = base::SharedBytes::Static(
+        R"({"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504})"
+        "\n");
+    co_return response;
+  };
+}
+
+Handler WithWarningRecorder(Handler next) {
+  return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
+    http::Response response = co_await next(exchange);
+    if (!exchange->context.warnings.empty()) {
+      for (const auto& value : exchange->context.warnings.HeaderValues()) response.headers.Add("Warning", value);
+    }
+    co_return response;
+  };
+}
+
+Handler WithCORS(Handler next, const CORSOptions& options) {
+  if (options.allowed_origins.empty()) return next;
+  auto patterns = std::make_shared<std::vector<std::unique_ptr<re2::RE2>>>();
+  for (const auto& text : options.allowed_origins) patterns->push_back(std::make_unique<re2::RE2>(text, re2::RE2::Quiet));
+  return [next = std::move(next), patterns](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const std::string origin(exchange->http.headers.Get("Origin"));
+    bool allowed = false;
+    if (!origin.empty()) {
+      for (const auto& pattern : *patterns) allowed = allowed || re2::RE2::PartialMatch(origin, *pattern);
+    }
+    if (!allowed) co_return co_await next(exchange);
+    http::Response response;
+    if (exchange->http.method == "OPTIONS") {
+      response.status = 204;
+    } else {
+      response = co_await next(exchange);
+    }
+    response.headers.Set("Access-Control-Allow-Origin", origin);
+    response.headers.Set("Access-Control-Allow-Methods", "POST, GET, OPTIONS, PUT, DELETE, PATCH");
+    response.headers.Set("Access-Control-Allow-Headers",
+                         "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since");
+    response.headers.Set("Access-Control-Expose-Headers", "Date");
+    response.headers.Set("Access-Control-Allow-Credentials", "true");
+    co_return response;
+  };
+}
+
+Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics) {
+  return [next = std::move(next), authenticator, &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
+    auth::AuthenticationResult result = co_await authenticator->Authenticate(exchange->http);
+    metrics.Authenticated(result.user.has_value(), 0);
+    const bool http2 = exchange->http.http_major == 2;
+    if (!result.user) {
+      if (!result.error.empty()) log::Error("Unable to authenticate the request", "err", result.error);
+      http::Response response = StatusResponse(*exchange, meta::NewUnauthorized("Unauthorized"));
+      if (http2) response.headers.Set("Connection", "close");
+      co_return response;
+    }
+    http::Headers& headers = exchange->http.headers;
+    headers.Remove("Authorization");
+    std::erase_if(headers.fields(), [](const auto& field) {
+      const std::string name = base::ToLower(field.first);
+      return name == "x-remote-user" || name == "x-remote-uid" || name == "x-remote-group" || name.starts_with("x-remote-extra-");
+    });
+    const bool unauthenticated = result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
+    exchange->context.user = std::move(result.user);
+    http::Response response = co_await next(exchange);
+    // A client that is nobody may not keep an HTTP/2 connection (gate UnauthenticatedHTTP2DOSMitigation).
+    if (http2 && unauthenticated) response.headers.Set("Connection", "close");
+    co_return response;
+  };
+}
+
+Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer) {
+  return [next = std::move(next), authorizer](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const request::RequestInfo& info = exchange->context.info;
+    auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, info);
+    auth::Authorization answer = co_await authorizer->Authorize(attributes);
+    if (answer.decision == auth::Decision::kAllow) co_return co_await next(exchange);
+    if (!answer.error.empty()) co_return InternalErrorText(*exchange, answer.error);
+    const std::string message = auth::ForbiddenMessage(attributes, answer.reason);
+    const meta::GroupResource resource{info.api_group, info.resource};
+    http::Response response = StatusResponse(*exchange, meta::NewForbidden(resource, info.name, message));
+    response.headers.Set("X-Content-Type-Options", "nosniff");
+    co_return response;
+  };
+}
+
+Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max) {
+  if (non_mutating_max <= 0 && mutating_max <= 0) return next;
+  struct Counters {
+    std::atomic<int> reading{0};
+    std::atomic<int> mutating{0};
+  };
+  auto counters = std::make_shared<Counters>();
+  return [next = std::move(next), non_mutating_max, mutating_max, counters](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const request::RequestInfo& info = exchange->context.info;
+    if (info.IsLongRunning()) co_return co_await next(exchange);
+    const bool reading = info.verb == "get" || info.verb == "list" || info.verb == "watch";
+    const int max = reading ? non_mutating_max : mutating_max;
+    std::atomic<int>& count = reading ? counters->reading : counters->mutating;
+    if (max <= 0) co_return co_await next(exchange);
+    const bool privileged = exchange->context.user && exchange->context.user->InGroup(request::kSystemMasters);
+    if (++count > max && !privileged) {
+      --count;
+      http::Response response = PlainError(429, "Too many requests, please try again later.");
+      response.headers.Set("Retry-After", "1");
+      co_return response;
+    }
+    const Release release([counters, &count] { --count; });
+    http::Response response = co_await next(exchange);
+    response.on_end.push_back([release](std::uint64_t, bool) {});
+    co_return response;
+  };
+}
+
+}  // namespace keelson::endpoints::filters

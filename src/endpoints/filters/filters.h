@@ -1,0 +1,70 @@
+// The filters of the handler chain, by upstream's names, each wrapping the next. Their order is the server's business
+// (server/handler_chain.cc). A filter that is not built is absent, never a pass-through.
+// A filter is a closure that is itself a coroutine: safe here, because the chain outlives every request that runs through it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "auth/authenticator.h"
+#include "auth/authorizer.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "endpoints/exchange.h"
+#include "endpoints/request_metrics.h"
+
+namespace keelson::endpoints::filters {
+
+// Outermost: the audit ID, RequestInfo and the context, and 500 for whatever an inner handler throws.
+http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics);
+
+Handler WithHTTPLogging(Handler next);
+Handler WithHSTS(Handler next, std::vector<std::string> directives);
+Handler WithCacheControl(Handler next);
+// On HTTP/2, with this chance, asks the client to connect anew, so that load spreads over servers.
+Handler WithProbabilisticGoaway(Handler next, double chance, base::Random& random);
+
+// Counts requests that are being served, so that shutdown can wait for them; refuses new ones once it is closing.
+class RequestGroup {
+ public:
+  bool Enter();  // false once closing
+  void Leave();
+  void Close();            // from now on Enter() fails
+  bool closing() const { return closing_; }
+  std::size_t count() const { return count_; }
+  void OnEmpty(std::function<void()> callback);  // when closing and nobody is inside; any thread
+
+ private:
+  void MaybeNotify();
+  std::mutex mutex_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<bool> closing_{false};
+  std::function<void()> on_empty_;
+};
+Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group);
+// --shutdown-send-retry-after: while `shutting_down`, everything new is told to come back later.
+Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> shutting_down);
+
+// Sets the deadline from ?timeout= and --request-timeout; 400 for a timeout that does not parse.
+Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout);
+// Answers 504 when the deadline passes first; the handler goes on without anybody waiting.
+Handler WithTimeoutForNonLongRunningRequests(Handler next, RequestMetrics& metrics);
+Handler WithWarningRecorder(Handler next);
+
+struct CORSOptions {
+  std::vector<std::string> allowed_origins;  // RE2 patterns
+};
+Handler WithCORS(Handler next, const CORSOptions& options);
+
+Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics);
+Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer);
+
+// Without priority and fairness: a limit on what runs at once, apart for reads and writes. 0: no limit.
+Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max);
+
+}  // namespace keelson::endpoints::filters

@@ -1,0 +1,66 @@
+// What the verbs' handlers share: reading bodies, naming targets, answering with objects. Internal to endpoints.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "endpoints/admission.h"
+#include "endpoints/exchange.h"
+#include "endpoints/negotiation.h"
+#include "endpoints/object_encoder.h"
+#include "endpoints/scope.h"
+#include "meta/options.h"
+#include "meta/status.h"
+
+namespace keelson::endpoints {
+
+inline constexpr std::size_t kBodyBytesMax = 3 * 1024 * 1024;
+
+template <class T>
+using Task = Awaitable<meta::Result<T>>;
+
+// All of the body; 413 above the limit.
+Task<base::SharedBytes> ReadBody(Exchange& exchange);
+
+struct DecodedObject {
+  Value object;                          // in the served version, defaulted, not yet in the hub version
+  std::vector<std::string> strict_errors;
+};
+// Decodes a body of the scope's kind and applies defaults; what fieldValidation says about strict errors is done here.
+meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format format, std::string_view body,
+                                 std::string_view field_validation);
+meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, Format format, std::string_view body);
+// Strict errors per fieldValidation: a Status for Strict, warnings for Warn.
+meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors, std::string_view field_validation,
+                                      const std::function<meta::Status(const std::string& text)>& refuse);
+
+// Table and schema defaults of the served version, then the kind's own.
+void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object);
+void ToHub(base::Arena& arena, const Scope& scope, Value object);
+void FromHub(base::Arena& arena, const Scope& scope, Value object);
+
+// 200 (or `code`) with the object in the representation asked for, gzipped where that pays.
+http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media, const storage::ObjectPtr& object,
+                              int code);
+http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body, bool may_compress);
+
+// The Table options of the request; kMetadata where no Table was asked for.
+meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const MediaTypeOptions& media);
+
+// ownerReferences that say the same twice are dropped, with a warning.
+void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission);
+// Fields that a client cannot set.
+void WipeSystemFields(Value object);
+
+registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
+registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
+Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, Operation operation, Value object, Value old, bool dry_run);
+
+// Field labels of the selector in the hub's words; 400 for a field the kind cannot be selected by.
+meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector);
+
+// metadata.managedFields after a write by `manager` (create, update, patches other than apply).
+meta::Result<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager);
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,166 @@
+#include <algorithm>
+
+#include "base/strings.h"
+#include "endpoints/handlers.h"
+#include "endpoints/responses.h"
+#include "endpoints/sources.h"
+
+namespace keelson::endpoints {
+
+Task<base::SharedBytes> ReadBody(Exchange& exchange) {
+  auto body = co_await exchange.http.body->ReadAll(kBodyBytesMax);
+  if (body.ok()) co_return *std::move(body);
+  if (body.error() == http::BodyError::kTooLarge) {
+    co_return meta::NewRequestEntityTooLarge("limit is " + std::to_string(kBodyBytesMax));
+  }
+  co_return meta::NewBadRequest("unexpected EOF");
+}
+
+meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors, std::string_view field_validation,
+                                      const std::function<meta::Status(const std::string& text)>& refuse) {
+  if (errors.empty() || field_validation == "Ignore") return {};
+  if (field_validation == "Strict") return refuse("strict decoding error: " + base::Join(errors, ", "));
+  for (const auto& error : errors) exchange.context.warnings.Add(error);
+  return {};
+}
+
+void ToHub(base::Arena& arena, const Scope& scope, Value object) {
+  if (scope.conversion) scope.conversion.to_hub(arena, object);
+}
+
+void FromHub(base::Arena& arena, const Scope& scope, Value object) {
+  if (scope.conversion) scope.conversion.from_hub(arena, object);
+}
+
+meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const MediaTypeOptions& media) {
+  if (media.transform != Transform::kTable) return IncludeObject::kMetadata;
+  const meta::TableOptions options = meta::TableOptions::FromQuery(exchange.query);
+  if (const auto errors = options.Validate(); !errors.empty()) {
+    return meta::NewBadRequest("Unable to convert to Table as requested: " + meta::AggregateMessage(errors));
+  }
+  if (options.include_object == "Object") return IncludeObject::kObject;
+  if (options.include_object == "None") return IncludeObject::kNone;
+  return IncludeObject::kMetadata;
+}
+
+http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body, bool may_compress) {
+  http::Response response;
+  response.status = code;
+  response.headers.Add("Content-Type", content_type);
+  if (may_compress && body.size() > kGzipThreshold && AcceptsGzip(exchange.http)) {
+    response.headers.Add("Content-Encoding", "gzip");
+    response.headers.Add("Vary", "Accept-Encoding");
+    response.body = NewGzipSource(NewBytesSource(std::move(body)));
+  } else {
+    response.body = std::move(body);
+  }
+  return response;
+}
+
+http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media, const storage::ObjectPtr& object,
+                              int code) {
+  if (media.transform == Transform::kPartialObjectMetadataList) {
+    return StatusResponse(exchange, meta::Status({.code = 406,
+                                                  .reason = meta::StatusReason::kNotAcceptable,
+                                                  .message = "you requested PartialObjectMetadataList, but the requested object is not a list (*" +
+                                                             scope->kind.version + "." + scope->kind.kind + ")"}));
+  }
+  auto include = IncludeObjectOf(exchange, media);
+  if (!include.ok()) return StatusResponse(exchange, include.error());
+  const ObjectEncoder encoder(scope, media, *include);
+  auto body = encoder.Whole(object);
+  if (!body.ok()) return StatusResponse(exchange, body.error());
+  return BytesResponse(exchange, code, encoder.content_type(), *std::move(body), true);
+}
+
+void WipeSystemFields(Value object) {
+  Value metadata = object["metadata"];
+  for (const std::string_view field : {"creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
+    metadata.Erase(field);
+  }
+}
+
+void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission) {
+  Value references = object.Get("metadata", "ownerReferences");
+  if (references.size() < 2) return;
+  std::vector<std::string> repeated;
+  for (std::size_t i = 0; i < references.size();) {
+    bool repeats = false;
+    for (std::size_t j = 0; j < i && !repeats; ++j) {
+      repeats = references[j]["uid"] == references[i]["uid"] && references[j] == references[i];
+    }
+    if (repeats) {
+      const std::string uid(references[i]["uid"].as_string());
+      if (std::ranges::find(repeated, uid) == repeated.end()) repeated.push_back(uid);
+      references.Remove(i);
+    } else {
+      ++i;
+    }
+  }
+  if (repeated.empty()) return;
+  exchange.context.warnings.Add(".metadata.ownerReferences contains duplicate entries" +
+                                std::string(after_admission ? " after mutating admission happens" : "") +
+                                "; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix "
+                                "your requests; duplicate UID(s) observed: " +
+                                base::Join(repeated, ", "));
+}
+
+namespace {
+
+AdmissionAttributes AttributesOf(const Scope& scope, const Exchange& exchange, Operation operation, Value object, Value old, bool dry_run) {
+  return {.operation = operation,
+          .kind = scope.kind,
+          .resource = scope.resource,
+          .subresource = scope.subresource,
+          .name_space = exchange.context.info.name_space,
+          .name = std::string(object.Get("metadata", "name").as_string()),
+          .object = object,
+          .old_object = old,
+          .dry_run = dry_run};
+}
+
+}  // namespace
+
+Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, Operation operation, Value object, Value old, bool dry_run) {
+  if (!scope->admission) co_return meta::Result<void>();
+  AdmissionAttributes attributes = AttributesOf(*scope, *exchange, operation, object, old, dry_run);
+  co_return co_await scope->admission->Admit(exchange->context, attributes);
+}
+
+registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
+  if (!scope->admission) return nullptr;
+  return [scope, exchange, dry_run](Value object) -> Task<void> {
+    const AdmissionAttributes attributes = AttributesOf(*scope, *exchange, Operation::kCreate, object, Value(), dry_run);
+    co_return co_await scope->admission->Validate(exchange->context, attributes);
+  };
+}
+
+registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
+  if (!scope->admission) return nullptr;
+  return [scope, exchange, dry_run](Value object, Value old) -> Task<void> {
+    const AdmissionAttributes attributes = AttributesOf(*scope, *exchange, Operation::kUpdate, object, old, dry_run);
+    co_return co_await scope->admission->Validate(exchange->context, attributes);
+  };
+}
+
+meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector) {
+  const registry::Strategy& strategy = scope.store->strategy();
+  for (auto& requirement : selector.requirements()) {
+    const std::string& field = requirement.field;
+    if (field == "metadata.name" || (field == "metadata.namespace" && strategy.selects_namespace)) continue;
+    const auto found = std::ranges::find(strategy.selectable_fields, field, &registry::SelectableField::name);
+    if (found != strategy.selectable_fields.end()) continue;
+    if (strategy.selectable_fields.empty() && strategy.selects_namespace) {
+      return meta::NewBadRequest(base::GoQuote(field) +
+                                 " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+    }
+    if (scope.kind.kind == "Job") return meta::NewBadRequest("field label " + base::GoQuote(field) + " not supported for Job");
+    if (scope.kind.kind == "ResourceSlice") {
+      return meta::NewBadRequest("field label not supported for " + scope.kind.ToString() + ": " + field);
+    }
+    return meta::NewBadRequest("field label not supported: " + field);
+  }
+  return {};
+}
+
+}  // namespace keelson::endpoints

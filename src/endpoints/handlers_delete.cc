@@ -1,0 +1,120 @@
+// DELETE of one object and of a collection.
+#include "base/strings.h"
+#include "codec/json.h"
+#include "endpoints/handlers.h"
+#include "endpoints/responses.h"
+
+namespace keelson::endpoints {
+namespace {
+
+// A body, if there is one, is all that counts; else the query.
+Task<meta::DeleteOptions> ReadDeleteOptions(const ScopePtr& scope, const ExchangePtr& exchange) {
+  KS_CO_TRY(const base::SharedBytes body, co_await ReadBody(*exchange));
+  meta::DeleteOptions options;
+  if (!body.empty()) {
+    KS_CO_TRY(const Format format, NegotiateInput(exchange->http, scope->restrictions));
+    KS_CO_TRY(const Value decoded, DecodeDeleteOptions(*exchange, *scope, format, body.view()));
+    options = meta::DeleteOptions::FromBody(decoded);
+  } else {
+    KS_CO_TRY(options, meta::DeleteOptions::FromQuery(exchange->query));
+  }
+  if (const auto errors = options.Validate(); !errors.empty()) co_return meta::NewInvalidOptions("DeleteOptions", errors);
+  co_return options;
+}
+
+registry::DeleteOptions ToRegistry(const meta::DeleteOptions& options) {
+  return {.grace_period_seconds = options.grace_period_seconds,
+          .propagation_policy = options.propagation_policy,
+          .orphan_dependents = options.orphan_dependents,
+          .uid = options.uid,
+          .resource_version = options.resource_version,
+          .dry_run = options.is_dry_run()};
+}
+
+registry::ValidateObject ValidateDeleteFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
+  if (!scope->admission) return nullptr;
+  return [scope, exchange, dry_run](Value old) -> Task<void> {
+    const request::RequestInfo& info = exchange->context.info;
+    AdmissionAttributes attributes{.operation = Operation::kDelete,
+                                   .kind = scope->kind,
+                                   .resource = scope->resource,
+                                   .subresource = scope->subresource,
+                                   .name_space = info.name_space,
+                                   .name = std::string(old.Get("metadata", "name").as_string()),
+                                   .old_object = old,
+                                   .dry_run = dry_run};
+    KS_CO_RETURN_IF_ERROR(co_await scope->admission->Admit(exchange->context, attributes));
+    co_return co_await scope->admission->Validate(exchange->context, attributes);
+  };
+}
+
+// What a kind that does not return its deleted objects answers.
+http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media, const storage::ObjectPtr& object) {
+  base::Arena arena;
+  Value status = Value::Map(arena);
+  status.Set(arena, "kind", "Status");
+  status.Set(arena, "apiVersion", "v1");
+  status.Set(arena, "metadata", Value::Map(arena));
+  status.Set(arena, "status", "Success");
+  Value details = Value::Map(arena);
+  details.Set(arena, "name", object->attributes().name);
+  if (!scope.resource.group.empty()) details.Set(arena, "group", std::string_view(scope.resource.group));
+  details.Set(arena, "kind", std::string_view(scope.resource.resource));
+  const std::string uid = scope.store->options().codec->UID(object->stored().view());
+  details.Set(arena, "uid", std::string_view(uid));
+  status.Set(arena, "details", details);
+  return StatusObjectResponse(exchange, status, media, 200);
+}
+
+}  // namespace
+
+Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
+  request::Context& context = exchange->context;
+  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
+  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
+  auto options = co_await ReadDeleteOptions(scope, exchange);
+  if (!options.ok()) co_return StatusResponse(*exchange, options.error());
+  auto deleted = co_await scope->store->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
+                                               ValidateDeleteFunc(scope, exchange, options->is_dry_run()));
+  if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
+  // 202 only for clients that said orphanDependents=false and then have to wait (upstream keeps this for old clients).
+  const int code = !deleted->deleted && options->orphan_dependents == false ? 202 : 200;
+  if (deleted->deleted && !scope->store->strategy().return_deleted_object) co_return DeletedStatus(*exchange, *scope, *media, deleted->object);
+  co_return ObjectResponse(*exchange, scope, *media, deleted->object, code);
+}
+
+Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange) {
+  request::Context& context = exchange->context;
+  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
+  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
+  auto list_options = meta::ListOptions::FromQuery(exchange->query);
+  if (!list_options.ok()) co_return StatusResponse(*exchange, list_options.error());
+  list_options->watch = false;
+  list_options->allow_watch_bookmarks = false;
+  if (const auto errors = list_options->Validate(true); !errors.empty()) {
+    co_return StatusResponse(*exchange, meta::NewInvalidOptions("ListOptions", errors));
+  }
+  if (auto converted = ConvertFieldSelector(*scope, list_options->field_selector); !converted.ok()) {
+    co_return StatusResponse(*exchange, converted.error());
+  }
+  auto options = co_await ReadDeleteOptions(scope, exchange);
+  if (!options.ok()) co_return StatusResponse(*exchange, options.error());
+
+  storage::ListOptions list;
+  list.resource_version = list_options->resource_version;
+  list.resource_version_match = list_options->resource_version_match;
+  list.predicate.label = std::make_shared<meta::LabelSelector>(list_options->label_selector);
+  list.predicate.field = std::make_shared<meta::FieldSelector>(list_options->field_selector);
+  list.predicate.limit = list_options->limit;
+  list.predicate.continue_token = list_options->continue_token;
+  auto deleted = co_await scope->store->DeleteCollection(context, context.info.name_space, ToRegistry(*options), std::move(list),
+                                                         ValidateDeleteFunc(scope, exchange, options->is_dry_run()),
+                                                         scope->delete_collection_workers);
+  if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
+  const ObjectEncoder encoder(scope, *media);
+  auto whole = encoder.WholeList(*deleted);
+  if (!whole.ok()) co_return StatusResponse(*exchange, whole.error());
+  co_return BytesResponse(*exchange, 200, encoder.content_type(), *std::move(whole), true);
+}
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,124 @@
+// GET of one object, LIST and WATCH.
+#include "base/random.h"
+#include "base/strings.h"
+#include "endpoints/handlers.h"
+#include "endpoints/responses.h"
+#include "endpoints/sources.h"
+
+namespace keelson::endpoints {
+namespace {
+
+storage::ListOptions ToStorage(meta::ListOptions&& options) {
+  storage::ListOptions list;
+  list.resource_version = std::move(options.resource_version);
+  list.resource_version_match = std::move(options.resource_version_match);
+  if (!options.label_selector.Empty()) list.predicate.label = std::make_shared<meta::LabelSelector>(std::move(options.label_selector));
+  if (!options.field_selector.Empty()) list.predicate.field = std::make_shared<meta::FieldSelector>(std::move(options.field_selector));
+  list.predicate.limit = options.limit;
+  list.predicate.continue_token = std::move(options.continue_token);
+  list.predicate.allow_watch_bookmarks = options.allow_watch_bookmarks;
+  list.send_initial_events = options.send_initial_events;
+  return list;
+}
+
+// .../watch/.../{name}: the name becomes a selector, and must not contradict one that is there.
+meta::Result<void> PinName(const std::string& name, meta::FieldSelector& selector) {
+  if (const auto pinned = selector.RequiresExactMatch("metadata.name"); pinned && *pinned != name) {
+    return meta::NewBadRequest("fieldSelector metadata.name doesn't match requested name");
+  }
+  selector.requirements().push_back({"metadata.name", true, name});
+  return {};
+}
+
+Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta::ListOptions options) {
+  auto media = NegotiateStream(exchange->http, exchange->query, scope->restrictions);
+  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
+  auto include = IncludeObjectOf(*exchange, *media);
+  if (!include.ok()) co_return StatusResponse(*exchange, include.error());
+
+  std::chrono::milliseconds timeout = std::chrono::seconds(options.timeout_seconds.value_or(0));
+  if (timeout.count() <= 0) {
+    // Spread over [T, 2T), so that watches opened together do not end together.
+    const std::chrono::milliseconds least = scope->watch_timeout_min;
+    timeout = least + std::chrono::milliseconds(static_cast<std::int64_t>(static_cast<double>(least.count()) * base::Random::Real().Unit()));
+  }
+  const auto deadline = exchange->context.received + timeout;
+  storage::ListOptions list = ToStorage(std::move(options));
+  list.deadline = deadline;
+  auto stream = co_await scope->store->Watch(exchange->context.info.name_space, std::move(list));
+  if (!stream.ok()) co_return StatusResponse(*exchange, stream.error());
+
+  auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
+  http::Response response;
+  response.headers.Add("Content-Type", encoder->stream_content_type());
+  response.body = NewWatchSource(std::move(encoder), *std::move(stream), deadline);
+  co_return response;
+}
+
+}  // namespace
+
+Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
+  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
+  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
+  if (exchange->query.Has("export") && request::ParseQueryBool(exchange->query.Get("export"))) {
+    co_return StatusResponse(*exchange,
+                             meta::NewBadRequest("the export parameter, deprecated since v1.14, is no longer supported"));
+  }
+  const meta::GetOptions options = meta::GetOptions::FromQuery(exchange->query);
+  const request::RequestInfo& info = exchange->context.info;
+  auto object = co_await scope->store->Get(info.name_space, info.name, options.resource_version);
+  if (!object.ok()) co_return StatusResponse(*exchange, object.error());
+  co_return ObjectResponse(*exchange, scope, *media, *object, 200);
+}
+
+Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, bool force_watch) {
+  const request::RequestInfo& info = exchange->context.info;
+  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
+  auto parsed = meta::ListOptions::FromQuery(exchange->query);
+  const bool watch = force_watch || (parsed.ok() && parsed->watch);
+  if (!media.ok() && !watch) co_return StatusResponse(*exchange, media.error());
+  if (!parsed.ok()) co_return StatusResponse(*exchange, parsed.error());
+  meta::ListOptions options = *std::move(parsed);
+  options.SetDefaults(true);
+  if (const auto errors = options.Validate(true); !errors.empty()) {
+    co_return StatusResponse(*exchange, meta::NewInvalidOptions("ListOptions", errors));
+  }
+  if (auto converted = ConvertFieldSelector(*scope, options.field_selector); !converted.ok()) {
+    co_return StatusResponse(*exchange, converted.error());
+  }
+  if (force_watch && info.parts.size() > 1) {
+    if (auto pinned = PinName(info.name, options.field_selector); !pinned.ok()) co_return StatusResponse(*exchange, pinned.error());
+  }
+  if (watch) co_return co_await ServeWatch(std::move(scope), std::move(exchange), std::move(options));
+
+  if (media->transform == Transform::kPartialObjectMetadata) {
+    co_return StatusResponse(*exchange, meta::NewNotAcceptable({}));
+  }
+  auto include = IncludeObjectOf(*exchange, *media);
+  if (!include.ok()) co_return StatusResponse(*exchange, include.error());
+  auto list = co_await scope->store->List(info.name_space, ToStorage(std::move(options)));
+  if (!list.ok()) co_return StatusResponse(*exchange, list.error());
+
+  auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
+  if (!encoder->streams_lists()) {
+    auto whole = encoder->WholeList(*list);
+    if (!whole.ok()) co_return StatusResponse(*exchange, whole.error());
+    co_return BytesResponse(*exchange, 200, encoder->content_type(), *std::move(whole), true);
+  }
+  std::size_t estimate = 0;
+  for (const auto& item : list->items) estimate += item->stored().size();
+  http::Response response;
+  response.headers.Add("Content-Type", encoder->content_type());
+  // The JSON form is never smaller than the stored one by much, so the stored sizes tell well enough what is worth compressing.
+  const bool compress = estimate > kGzipThreshold && AcceptsGzip(exchange->http);
+  auto source = NewListSource(std::move(encoder), *std::move(list));
+  if (compress) {
+    response.headers.Add("Content-Encoding", "gzip");
+    response.headers.Add("Vary", "Accept-Encoding");
+    source = NewGzipSource(std::move(source));
+  }
+  response.body = std::move(source);
+  co_return response;
+}
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,193 @@
+#include "endpoints/negotiation.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/strings.h"
+
+namespace keelson::endpoints {
+namespace {
+
+constexpr std::size_t kAcceptClausesMax = 256;
+
+struct Supported {
+  Format format;
+  std::string_view type;
+  std::string_view subtype;
+};
+
+std::vector<Supported> SupportedFormats(const EndpointRestrictions& restrictions, bool stream) {
+  std::vector<Supported> formats = {{Format::kJSON, "application", "json"}};
+  if (!stream && restrictions.allow_yaml) formats.push_back({Format::kYAML, "application", "yaml"});
+  if (restrictions.allow_protobuf || restrictions.allow_transforms) {
+    formats.push_back({Format::kProtobuf, "application", "vnd.kubernetes.protobuf"});
+  }
+  if (restrictions.allow_cbor) formats.push_back({Format::kCBOR, "application", stream ? "cbor-seq" : "cbor"});
+  return formats;
+}
+
+std::vector<std::string> AcceptedNames(const EndpointRestrictions& restrictions, bool stream) {
+  std::vector<std::string> names;
+  for (const auto& supported : SupportedFormats(restrictions, stream)) {
+    if (supported.format == Format::kProtobuf && !restrictions.allow_protobuf && !restrictions.allow_transforms) continue;
+    std::string name = std::string(supported.type) + "/" + std::string(supported.subtype);
+    if (stream && supported.format != Format::kCBOR) name += ";stream=watch";
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+bool ParseBoolStrict(std::string_view text) {
+  return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" || text == "True";
+}
+
+// Reads a clause's parameters; false when they ask for something that is not served with this format.
+bool ReadParameters(const AcceptClause& clause, const Supported& supported, const EndpointRestrictions& restrictions, bool stream,
+                    MediaTypeOptions& options) {
+  std::string as, group, version;
+  for (const auto& [key, value] : clause.parameters) {
+    if (key == "as") as = value;
+    if (key == "g") group = value;
+    if (key == "v") version = value;
+    if (key == "profile") options.profile = value;
+    if (key == "pretty") options.pretty = value == "1";
+    if (key == "stream") {
+      if (value != "watch" || !stream) return false;
+      options.stream = true;
+    }
+    if (key == "sv" && value != "v1") return false;
+  }
+  if (as.empty() && group.empty() && version.empty()) {
+    return supported.format != Format::kProtobuf || restrictions.allow_protobuf;
+  }
+  if (!restrictions.allow_transforms || group != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) return false;
+  options.transform_version = version;
+  if (as == "Table") {
+    options.transform = Transform::kTable;
+    return supported.format == Format::kJSON || supported.format == Format::kYAML;
+  }
+  if (as == "PartialObjectMetadata") {
+    options.transform = Transform::kPartialObjectMetadata;
+    return true;
+  }
+  if (as == "PartialObjectMetadataList" && !stream) {
+    options.transform = Transform::kPartialObjectMetadataList;
+    return true;
+  }
+  return false;
+}
+
+meta::Result<MediaTypeOptions> Negotiate(const http::Request& request, const base::Query& query,
+                                         const EndpointRestrictions& restrictions, bool stream) {
+  const std::vector<Supported> formats = SupportedFormats(restrictions, stream);
+  const std::string_view header = request.headers.Get("Accept");
+  MediaTypeOptions options;
+  options.stream = stream;
+  if (header.empty()) {
+    options.pretty = IsPretty(request, query);
+    return options;
+  }
+  for (const AcceptClause& clause : ParseAccept(header)) {
+    for (const Supported& supported : formats) {
+      const bool type_fits = clause.type == "*" || clause.type == supported.type;
+      const bool subtype_fits = clause.subtype == "*" || clause.subtype == supported.subtype;
+      if (!type_fits || !subtype_fits || (clause.type == "*" && clause.subtype != "*")) continue;
+      MediaTypeOptions candidate;
+      candidate.format = supported.format;
+      if (!ReadParameters(clause, supported, restrictions, stream, candidate)) continue;
+      if (!candidate.pretty) candidate.pretty = IsPretty(request, query);
+      return candidate;
+    }
+  }
+  return meta::NewNotAcceptable(AcceptedNames(restrictions, stream));
+}
+
+}  // namespace
+
+std::string_view MediaType(Format format) {
+  switch (format) {
+    case Format::kJSON: return "application/json";
+    case Format::kYAML: return "application/yaml";
+    case Format::kProtobuf: return "application/vnd.kubernetes.protobuf";
+    case Format::kCBOR: return "application/cbor";
+  }
+  return "application/json";
+}
+
+std::vector<AcceptClause> ParseAccept(std::string_view header) {
+  std::vector<AcceptClause> clauses;
+  for (std::string_view text : base::Split(header, ',')) {
+    if (clauses.size() >= kAcceptClausesMax) break;
+    const auto pieces = base::Split(text, ';');
+    AcceptClause clause;
+    const std::string_view range = base::Trim(pieces[0]);
+    const auto slash = range.find('/');
+    if (slash == std::string_view::npos) {
+      if (range != "*") continue;
+      clause.type = clause.subtype = "*";
+    } else {
+      if (range.find('/', slash + 1) != std::string_view::npos) continue;
+      clause.type = base::Trim(range.substr(0, slash));
+      clause.subtype = base::Trim(range.substr(slash + 1));
+    }
+    for (std::size_t i = 1; i < pieces.size(); ++i) {
+      const auto equals = pieces[i].find('=');
+      if (equals == std::string_view::npos || pieces[i].find('=', equals + 1) != std::string_view::npos) continue;
+      const std::string_view key = base::Trim(pieces[i].substr(0, equals));
+      const std::string_view value = base::Trim(pieces[i].substr(equals + 1));
+      if (key == "q") {
+        clause.quality = std::strtod(std::string(value).c_str(), nullptr);
+      } else {
+        clause.parameters.emplace_back(key, value);
+      }
+    }
+    clauses.push_back(std::move(clause));
+  }
+  const auto better = [](const AcceptClause& a, const AcceptClause& b) {
+    if (a.quality != b.quality) return a.quality > b.quality;
+    if ((a.type == "*") != (b.type == "*")) return b.type == "*";
+    if ((a.subtype == "*") != (b.subtype == "*")) return b.subtype == "*";
+    return false;
+  };
+  // Insertion keeps equals in their order; there are few of them.
+  for (std::size_t i = 1; i < clauses.size(); ++i) {
+    for (std::size_t j = i; j > 0 && better(clauses[j], clauses[j - 1]); --j) std::swap(clauses[j], clauses[j - 1]);
+  }
+  return clauses;
+}
+
+meta::Result<MediaTypeOptions> NegotiateOutput(const http::Request& request, const base::Query& query,
+                                               const EndpointRestrictions& restrictions) {
+  return Negotiate(request, query, restrictions, false);
+}
+
+meta::Result<MediaTypeOptions> NegotiateStream(const http::Request& request, const base::Query& query,
+                                               const EndpointRestrictions& restrictions) {
+  return Negotiate(request, query, restrictions, true);
+}
+
+std::string BareMediaType(std::string_view header) { return base::ToLower(base::Trim(header.substr(0, header.find(';')))); }
+
+meta::Result<Format> NegotiateInput(const http::Request& request, const EndpointRestrictions& restrictions) {
+  const std::string type = BareMediaType(request.headers.Get("Content-Type"));
+  if (type.empty()) return Format::kJSON;
+  for (const Supported& supported : SupportedFormats(restrictions, false)) {
+    if (type == MediaType(supported.format)) return supported.format;
+  }
+  return meta::NewUnsupportedMediaType(AcceptedNames(restrictions, false));
+}
+
+bool AcceptsGzip(const http::Request& request) {
+  for (const std::string_view token : base::Split(request.headers.Get("Accept-Encoding"), ',')) {
+    if (base::Trim(token) == "gzip") return true;
+  }
+  return false;
+}
+
+bool IsPretty(const http::Request& request, const base::Query& query) {
+  if (const auto value = query.Get("pretty"); !value.empty()) return ParseBoolStrict(value);
+  const std::string_view agent = request.headers.Get("User-Agent");
+  return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
+}
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,44 @@
+// The request metrics of upstream's apiserver: by verb, group, version, resource, subresource, scope and code.
+// Thread safety: all members from any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "request/request_info.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::endpoints {
+
+class RequestMetrics {
+ public:
+  explicit RequestMetrics(telemetry::MetricsRegistry& registry);  // must outlive this
+
+  // One finished request. `seconds` is not recorded for watches (they have a gauge).
+  void Record(const request::RequestInfo& info, std::string_view method, int code, double seconds, std::uint64_t response_bytes,
+              bool dry_run, bool apply);
+  void WatchStarted(const request::RequestInfo& info);
+  void WatchEnded(const request::RequestInfo& info);
+  void RequestTerminated(const request::RequestInfo& info, std::string_view method, int code);
+  void RequestAborted(const request::RequestInfo& info, std::string_view method);
+  void InFlight(bool mutating, int count);
+  void Authenticated(bool success, double seconds);
+
+ private:
+  telemetry::CounterVec& total_;
+  telemetry::HistogramVec& duration_;
+  telemetry::HistogramVec& response_sizes_;
+  telemetry::GaugeVec& long_running_;
+  telemetry::CounterVec& terminations_;
+  telemetry::CounterVec& aborts_;
+  telemetry::GaugeVec& inflight_;
+  telemetry::CounterVec& authentication_attempts_;
+};
+
+// GET LIST WATCH POST PUT PATCH APPLY DELETE CONNECT, as metrics and the access log name verbs.
+std::string_view CanonicalVerb(const request::RequestInfo& info, std::string_view method, bool apply);
+// cluster, namespace, resource, or "" for non-resource requests.
+std::string_view ScopeOf(const request::RequestInfo& info);
+
+}  // namespace keelson::endpoints

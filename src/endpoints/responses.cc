@@ -1,0 +1,135 @@
+#include "endpoints/responses.h"
+
+#include "base/strings.h"
+#include "codec/json.h"
+#include "codec/protobuf.h"
+#include "schema/schema.h"
+
+namespace keelson::endpoints {
+namespace {
+
+const schema::Struct& StatusType() {
+  static const schema::Struct* const type = schema::FindKind("", "v1", "Status");
+  return *type;
+}
+
+std::string EscapeHTML(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Value StatusValue(base::Arena& arena, const meta::Status& status) {
+  const meta::Status::Fields& fields = status.fields();
+  Value object = Value::Map(arena);
+  object.Set(arena, "kind", "Status");
+  object.Set(arena, "apiVersion", "v1");
+  Value metadata = Value::Map(arena);
+  if (!fields.continue_token.empty()) metadata.Set(arena, "continue", std::string_view(fields.continue_token));
+  object.Set(arena, "metadata", metadata);
+  object.Set(arena, "status", "Failure");
+  if (!fields.message.empty()) object.Set(arena, "message", std::string_view(fields.message));
+  if (fields.reason != meta::StatusReason::kUnknown) object.Set(arena, "reason", meta::ToString(fields.reason));
+  if (fields.details) {
+    Value details = Value::Map(arena);
+    const auto set = [&](std::string_view key, const std::string& text) {
+      if (!text.empty()) details.Set(arena, key, std::string_view(text));
+    };
+    set("name", fields.details->name);
+    set("group", fields.details->group);
+    set("kind", fields.details->kind);
+    set("uid", fields.details->uid);
+    if (!fields.details->causes.empty()) {
+      Value causes = Value::List(arena);
+      for (const auto& cause : fields.details->causes) {
+        Value entry = Value::Map(arena);
+        if (!cause.reason.empty()) entry.Set(arena, "reason", std::string_view(cause.reason));
+        if (!cause.message.empty()) entry.Set(arena, "message", std::string_view(cause.message));
+        if (!cause.field.empty()) entry.Set(arena, "field", std::string_view(cause.field));
+        causes.Append(arena, entry);
+      }
+      details.Set(arena, "causes", causes);
+    }
+    if (fields.details->retry_after_seconds != 0) details.Set(arena, "retryAfterSeconds", fields.details->retry_after_seconds);
+    object.Set(arena, "details", details);
+  }
+  object.Set(arena, "code", fields.code);
+  return object;
+}
+
+http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTypeOptions& media, int code) {
+  std::string body;
+  switch (media.format) {
+    case Format::kProtobuf: codec::EncodeProto(status, StatusType(), body); break;
+    default: {
+      codec::EncodeJSON(status, StatusType(), body);
+      if (media.pretty) {
+        std::string indented;
+        codec::IndentJSON(body, indented);
+        body = std::move(indented);
+      } else {
+        body += '\n';
+      }
+    }
+  }
+  http::Response response;
+  response.status = code;
+  response.headers.Add("Content-Type", MediaType(media.format));
+  response.body = base::SharedBytes::FromString(std::move(body));
+  return response;
+}
+
+http::Response StatusResponse(const Exchange& exchange, const meta::Status& status) {
+  base::Arena arena;
+  const Value object = StatusValue(arena, status);
+  // No transforms here: a client that accepts nothing but a Table gets indented JSON.
+  auto media = NegotiateOutput(exchange.http, exchange.query, {});
+  MediaTypeOptions options;
+  if (media.ok()) {
+    options = *media;
+  } else {
+    options.pretty = true;
+  }
+  http::Response response = StatusObjectResponse(exchange, object, options, status.code() == 0 ? 500 : status.code());
+  if (status.details() && status.details()->retry_after_seconds > 0) {
+    response.headers.Set("Retry-After", std::to_string(status.details()->retry_after_seconds));
+  }
+  return response;
+}
+
+http::Response Text(int code, std::string_view text) {
+  http::Response response;
+  response.status = code;
+  response.headers.Add("Content-Type", "text/plain; charset=utf-8");
+  response.body = base::SharedBytes(text);
+  return response;
+}
+
+http::Response PlainError(int code, std::string_view text) {
+  http::Response response = Text(code, std::string(text) + "\n");
+  response.headers.Add("X-Content-Type-Options", "nosniff");
+  return response;
+}
+
+http::Response InternalErrorText(const Exchange& exchange, std::string_view error) {
+  return PlainError(500, "Internal Server Error: " + base::GoQuote(EscapeHTML(exchange.http.target)) + ": " + EscapeHTML(error));
+}
+
+http::Response JSONDocument(int code, base::SharedBytes body) {
+  http::Response response;
+  response.status = code;
+  response.headers.Add("Content-Type", "application/json");
+  response.body = std::move(body);
+  return response;
+}
+
+}  // namespace keelson::endpoints

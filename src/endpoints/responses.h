@@ -1,0 +1,29 @@
+// Answers that are no objects of a resource: Statuses, plain errors, fixed documents.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "endpoints/exchange.h"
+#include "endpoints/negotiation.h"
+#include "http/message.h"
+#include "meta/status.h"
+#include "object/value.h"
+
+namespace keelson::endpoints {
+
+// A Status in the representation the client asked for; indented JSON when it asked for none we have.
+http::Response StatusResponse(const Exchange& exchange, const meta::Status& status);
+// Any Status object (a success, say) in that representation.
+http::Response StatusObjectResponse(const Exchange& exchange, Value status, const MediaTypeOptions& media, int code);
+// What Go's http.Error writes: text/plain, the text and a newline, nosniff.
+http::Response PlainError(int code, std::string_view text);
+// `Internal Server Error: "<URI>": <error>` with & < > escaped.
+http::Response InternalErrorText(const Exchange& exchange, std::string_view error);
+http::Response Text(int code, std::string_view text);
+http::Response JSONDocument(int code, base::SharedBytes body);
+
+// The Status as an object (kind, apiVersion, metadata, ...).
+Value StatusValue(base::Arena& arena, const meta::Status& status);
+
+}  // namespace keelson::endpoints

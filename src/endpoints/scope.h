@@ -1,0 +1,59 @@
+// One served resource in one version: everything the handlers need to know about it. Made once at start (or when a CRD is
+// established), immutable then, shared by all requests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "endpoints/exchange.h"
+#include "endpoints/negotiation.h"
+#include "meta/group_version.h"
+#include "meta/status.h"
+#include "object/value.h"
+#include "registry/store.h"
+#include "schema/schema.h"
+
+namespace keelson::endpoints {
+
+class Admission;  // endpoints/admission.h
+
+// Between the served version and the hub (the version strategies and storage work with). Null functions: they are the same.
+struct Conversion {
+  void (*to_hub)(base::Arena& arena, Value object) = nullptr;    // in place, apiVersion included
+  void (*from_hub)(base::Arena& arena, Value object) = nullptr;
+  explicit operator bool() const { return to_hub != nullptr; }
+};
+
+struct Scope {
+  meta::GroupVersionKind kind;
+  meta::GroupVersionKind list_kind;
+  meta::GroupVersionResource resource;
+  std::string subresource;                         // "" for the resource itself
+  bool namespaced = true;
+  const schema::Struct* type = nullptr;            // of the served version
+  std::vector<schema::Column> columns;             // of the Table form
+  std::shared_ptr<registry::Store> store;          // null for resources that are not stored
+  registry::Endpoint endpoint;                     // which part an update through this scope is for
+  Conversion conversion;
+  EndpointRestrictions restrictions;
+  std::shared_ptr<Admission> admission;            // may be null: nothing to admit
+
+  int delete_collection_workers = 1;
+  std::chrono::seconds watch_timeout_min{1800};
+  std::string api_version() const { return kind.group_version().ToString(); }
+};
+
+using ScopePtr = std::shared_ptr<const Scope>;
+
+Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange);
+Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, bool force_watch);
+Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange);
+Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange);
+Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange);
+Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange);
+Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange);
+
+}  // namespace keelson::endpoints

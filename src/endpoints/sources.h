@@ -1,0 +1,26 @@
+// Bodies made on demand: a LIST out of the cache's own bytes, a watch out of its cursor, and gzip around either.
+#pragma once
+
+#include <memory>
+
+#include "base/clock.h"
+#include "endpoints/object_encoder.h"
+#include "http/message.h"
+#include "storage/interface.h"
+
+namespace keelson::endpoints {
+
+// The list's head, items and tail. Holds references to the objects, never a copy of them.
+std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder, storage::ObjectList list);
+
+// The events of a watch until it ends or `deadline` passes; the end is a plain end of the body.
+std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder, std::unique_ptr<storage::WatchStream> stream,
+                                                 base::Clock::SteadyTime deadline);
+
+// Compresses what `inner` makes, as it is pulled.
+std::unique_ptr<http::BodySource> NewGzipSource(std::unique_ptr<http::BodySource> inner);
+std::unique_ptr<http::BodySource> NewBytesSource(SharedBytes bytes);
+
+inline constexpr std::size_t kGzipThreshold = 128 * 1024;  // bytes; strictly more is compressed
+
+}  // namespace keelson::endpoints
