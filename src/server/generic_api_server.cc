@@ -1,0 +1,71 @@
+#include "server/generic_api_server.h"
+
+#include <algorithm>
+
+#include "endpoints/responses.h"
+
+namespace keelson::server {
+
+GenericAPIServer::GenericAPIServer(std::string name, std::shared_ptr<GenericAPIServer> delegate)
+    : name_(std::move(name)), delegate_(std::move(delegate)) {}
+
+void GenericAPIServer::InstallAPIGroup(APIGroupInfo group) { groups_.push_back(std::move(group)); }
+
+void GenericAPIServer::AddPostStartHook(std::string name, std::function<Awaitable<void>()> run) {
+  hooks_.push_back({std::move(name), std::move(run)});
+}
+
+std::vector<PostStartHook> GenericAPIServer::AllPostStartHooks() const {
+  std::vector<PostStartHook> hooks = delegate_ ? delegate_->AllPostStartHooks() : std::vector<PostStartHook>();
+  hooks.insert(hooks.end(), hooks_.begin(), hooks_.end());
+  return hooks;
+}
+
+std::vector<std::string> GenericAPIServer::AllListedPaths() const {
+  std::vector<std::string> paths = delegate_ ? delegate_->AllListedPaths() : std::vector<std::string>();
+  for (auto& path : mux_.ListedPaths()) paths.push_back(std::move(path));
+  for (const auto& group : groups_) {
+    if (!group.group.empty()) paths.push_back("/apis/" + group.group);
+    for (const auto& version : group.versions) paths.push_back(version->prefix());
+  }
+  std::ranges::sort(paths);
+  const auto repeats = std::ranges::unique(paths);
+  paths.erase(repeats.begin(), repeats.end());
+  return paths;
+}
+
+std::vector<const APIGroupInfo*> GenericAPIServer::AllGroups() const {
+  std::vector<const APIGroupInfo*> groups;
+  for (const auto& group : groups_) groups.push_back(&group);
+  if (delegate_) {
+    const auto more = delegate_->AllGroups();
+    groups.insert(groups.end(), more.begin(), more.end());
+  }
+  return groups;
+}
+
+const endpoints::APIGroupVersion* GenericAPIServer::FindGroupVersion(std::string_view path, bool& known_group) const {
+  for (const auto& group : groups_) {
+    const std::string root = group.group.empty() ? "/api" : "/apis/" + group.group;
+    if (!path.starts_with(root) || (path.size() > root.size() && path[root.size()] != '/')) continue;
+    known_group = true;
+    for (const auto& version : group.versions) {
+      const std::string prefix = version->prefix();
+      if (path.starts_with(prefix) && path.size() > prefix.size() && path[prefix.size()] == '/') return version.get();
+    }
+  }
+  return nullptr;
+}
+
+Awaitable<http::Response> GenericAPIServer::Serve(endpoints::ExchangePtr exchange) const {
+  const std::string_view path = exchange->http.path;
+  bool known_group = false;
+  // Discovery documents of a group version stand at its very prefix (with or without a slash); below it are its resources.
+  if (const auto* handler = mux_.Find(path)) co_return co_await (*handler)(exchange);
+  if (const auto* version = FindGroupVersion(path, known_group)) co_return co_await version->Handle(exchange);
+  if (known_group) co_return endpoints::NoRoute(*exchange);
+  if (delegate_) co_return co_await delegate_->Serve(exchange);
+  co_return endpoints::PlainError(404, "404 page not found");
+}
+
+}  // namespace keelson::server

@@ -1,0 +1,38 @@
+// The handler chain around a server, outermost first, in upstream's order (DefaultBuildHandlerChain). Filters that are not built are
+// absent: audit, tracing, impersonation, priority and fairness.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "auth/authenticator.h"
+#include "auth/authorizer.h"
+#include "base/random.h"
+#include "endpoints/exchange.h"
+#include "endpoints/filters/filters.h"
+#include "endpoints/request_metrics.h"
+
+namespace keelson::server {
+
+struct ChainOptions {
+  std::shared_ptr<auth::Authenticator> authenticator;
+  std::shared_ptr<auth::Authorizer> authorizer;
+  std::chrono::nanoseconds request_timeout = std::chrono::minutes(1);
+  int max_requests_inflight = 400;
+  int max_mutating_requests_inflight = 200;
+  double goaway_chance = 0;
+  std::vector<std::string> hsts_directives;
+  std::vector<std::string> cors_allowed_origins;
+  bool shutdown_send_retry_after = false;
+  std::shared_ptr<std::atomic<bool>> shutting_down;                     // for shutdown_send_retry_after
+  std::shared_ptr<endpoints::filters::RequestGroup> requests;           // non-long-running ones
+  endpoints::RequestMetrics* metrics = nullptr;                         // must outlive the chain
+  base::Random* random = &base::Random::Real();
+};
+
+http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& options);
+
+}  // namespace keelson::server

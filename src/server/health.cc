@@ -1,0 +1,83 @@
+#include "server/health.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "endpoints/responses.h"
+#include "telemetry/log.h"
+
+namespace keelson::server {
+
+void HealthChecks::Add(std::string name, Check check, On on, std::string group) {
+  std::lock_guard lock(mutex_);
+  entries_.push_back({std::move(name), std::move(check), on, std::move(group)});
+}
+
+std::vector<HealthChecks::Entry> HealthChecks::ChecksOf(std::string_view endpoint) const {
+  std::lock_guard lock(mutex_);
+  std::vector<Entry> checks;
+  for (const Entry& entry : entries_) {
+    const bool here = endpoint == "healthz" ? entry.on.healthz : endpoint == "livez" ? entry.on.livez : entry.on.readyz;
+    if (here) checks.push_back(entry);
+  }
+  return checks;
+}
+
+bool HealthChecks::Ready() const {
+  return std::ranges::all_of(ChecksOf("readyz"), [](const Entry& entry) { return entry.check().empty(); });
+}
+
+http::Response HealthChecks::Respond(std::string_view endpoint, std::string_view check, const endpoints::Exchange& exchange) const {
+  const std::vector<Entry> checks = ChecksOf(endpoint);
+  if (!check.empty()) {
+    const auto found = std::ranges::find(checks, check, &Entry::name);
+    if (found == checks.end()) return endpoints::PlainError(404, "404 page not found");
+    const std::string wrong = found->check();
+    if (!wrong.empty()) return endpoints::PlainError(500, "internal server error: " + wrong);
+    http::Response response = endpoints::Text(200, "ok");
+    response.headers.Set("X-Content-Type-Options", "nosniff");
+    return response;
+  }
+
+  std::set<std::string, std::less<>> excluded;
+  for (const std::string_view name : exchange.query.Values("exclude")) excluded.emplace(name);
+  std::set<std::string, std::less<>> unused = excluded;
+  std::string lines;
+  std::vector<std::string> failed;
+  for (const Entry& entry : checks) {
+    if (excluded.contains(entry.name)) {
+      unused.erase(entry.name);
+      lines += "[+]" + entry.name + " excluded: ok\n";
+      continue;
+    }
+    if (!entry.group.empty() && excluded.contains(entry.group)) {
+      unused.erase(entry.group);
+      lines += "[+]" + entry.name + " excluded with " + entry.group + ": ok\n";
+      continue;
+    }
+    const std::string wrong = entry.check();
+    if (wrong.empty()) {
+      lines += "[+]" + entry.name + " ok\n";
+    } else {
+      // The reason is for the log: this endpoint is public.
+      lines += "[-]" + entry.name + " failed: reason withheld\n";
+      failed.push_back(entry.name + ": " + wrong);
+    }
+  }
+  if (!unused.empty()) {
+    std::vector<std::string> quoted;
+    for (const auto& name : unused) quoted.push_back(base::GoQuote(name));
+    lines += "warn: some health checks cannot be excluded: no matches for " + base::Join(quoted, ",") + "\n";
+  }
+  if (!failed.empty()) {
+    log::V(2).Info("Health check failed", "endpoint", endpoint, "checks", base::Join(failed, "; "));
+    return endpoints::PlainError(500, lines + std::string(endpoint) + " check failed");
+  }
+  const bool verbose = exchange.query.Has("verbose");
+  http::Response response = endpoints::Text(200, verbose ? lines + std::string(endpoint) + " check passed\n" : "ok");
+  response.headers.Set("X-Content-Type-Options", "nosniff");
+  return response;
+}
+
+}  // namespace keelson::server

@@ -1,0 +1,44 @@
+// Health checks and their endpoints: /healthz, /livez, /readyz, each with ?verbose, ?exclude= and a path per check.
+// Thread safety: all members from any thread; Add() also while serving.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "endpoints/exchange.h"
+
+namespace keelson::server {
+
+class HealthChecks {
+ public:
+  using Check = std::function<std::string()>;  // what is wrong; "" when healthy. Quick and non-blocking.
+  struct On {
+    bool healthz = true;
+    bool livez = true;
+    bool readyz = true;
+  };
+  // `group`: what ?exclude= may name besides the check itself ("etcd" covers etcd-override-N).
+  void Add(std::string name, Check check, On on, std::string group = {});
+
+  // The answer for one of the three endpoints (without its slash); `check` is "" or a check's name.
+  http::Response Respond(std::string_view endpoint, std::string_view check, const endpoints::Exchange& exchange) const;
+  bool Ready() const;  // all of readyz
+
+ private:
+  struct Entry {
+    std::string name;
+    Check check;
+    On on;
+    std::string group;
+  };
+  std::vector<Entry> ChecksOf(std::string_view endpoint) const;
+
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace keelson::server

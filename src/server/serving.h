@@ -1,0 +1,60 @@
+// From an assembled server chain to a process that serves and ends well: the listener, post-start hooks, health, and the graceful
+// shutdown in upstream's sequence (PrepareRun and Run).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "async/io_pool.h"
+#include "base/clock.h"
+#include "http/server.h"
+#include "net/listener.h"
+#include "net/tls_server.h"
+#include "server/generic_api_server.h"
+#include "server/handler_chain.h"
+#include "server/health.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::server {
+
+struct ServingOptions {
+  ChainOptions chain;
+  http::ServerOptions http;
+  std::chrono::nanoseconds shutdown_delay{0};
+  std::chrono::nanoseconds livez_grace_period{0};
+  std::string git_version = "v1.36.3";
+  bool profiling = true;
+};
+
+// Thread safety: the owner's thread, but for RequestShutdown(), which is any thread's (and a signal handler's through a pipe).
+class Serving {
+ public:
+  Serving(async::IOPool& io, std::shared_ptr<GenericAPIServer> chain, telemetry::MetricsRegistry& metrics, ServingOptions options);
+  ~Serving();
+
+  HealthChecks& health() { return health_; }
+  // Installs /version, /healthz, /livez, /readyz, /metrics and the index.
+  void PrepareRun();
+  // Serves on the listener and runs the post-start hooks.
+  void Start(net::Listener listener, std::shared_ptr<net::TLSServerContext> tls);
+  bool Ready() const { return health_.Ready(); }
+  // Drains and closes, as the flags say; returns when everything has ended or the request timeout is over.
+  void Shutdown();
+
+ private:
+  struct Hook;
+  async::IOPool& io_;
+  std::shared_ptr<GenericAPIServer> chain_;
+  telemetry::MetricsRegistry& metrics_;
+  ServingOptions options_;
+  HealthChecks health_;
+  endpoints::RequestMetrics request_metrics_;
+  std::shared_ptr<std::atomic<bool>> shutting_down_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<endpoints::filters::RequestGroup> requests_ = std::make_shared<endpoints::filters::RequestGroup>();
+  std::unique_ptr<http::Server> server_;
+};
+
+}  // namespace keelson::server
