@@ -1,0 +1,68 @@
+#include "controlplane/conversions.h"
+
+#include <algorithm>
+#include <array>
+
+namespace keelson::controlplane {
+namespace {
+
+// Upstream's API service priorities: of the group, then of its versions in the order they are preferred.
+struct GroupRow {
+  std::string_view group;
+  std::array<std::string_view, 4> versions;
+};
+
+constexpr GroupRow kGroups[] = {
+    {"", {"v1"}},
+    {"apiregistration.k8s.io", {"v1"}},
+    {"apps", {"v1"}},
+    {"events.k8s.io", {"v1"}},
+    {"authentication.k8s.io", {"v1", "v1beta1", "v1alpha1"}},
+    {"authorization.k8s.io", {"v1"}},
+    {"autoscaling", {"v2", "v1"}},
+    {"batch", {"v1"}},
+    {"certificates.k8s.io", {"v1", "v1beta1", "v1alpha1"}},
+    {"networking.k8s.io", {"v1", "v1beta1"}},
+    {"policy", {"v1"}},
+    {"rbac.authorization.k8s.io", {"v1"}},
+    {"storage.k8s.io", {"v1", "v1beta1", "v1alpha1"}},
+    {"admissionregistration.k8s.io", {"v1", "v1beta1", "v1alpha1"}},
+    {"apiextensions.k8s.io", {"v1"}},
+    {"scheduling.k8s.io", {"v1", "v1alpha2"}},
+    {"coordination.k8s.io", {"v1", "v1beta1", "v1alpha2"}},
+    {"node.k8s.io", {"v1"}},
+    {"discovery.k8s.io", {"v1"}},
+    {"resource.k8s.io", {"v1", "v1beta2", "v1beta1", "v1alpha3"}},
+    {"flowcontrol.apiserver.k8s.io", {"v1", "v1beta3", "v1beta2", "v1beta1"}},
+    {"internal.apiserver.k8s.io", {"v1alpha1"}},
+    {"storagemigration.k8s.io", {"v1beta1"}},
+};
+
+}  // namespace
+
+const schema::Resource* HubResource(const schema::Resource& resource) {
+  if (resource.group == "autoscaling") return resource.version == "v2" ? &resource : nullptr;
+  if (resource.group == "events.k8s.io") return nullptr;
+  return resource.version == "v1" ? &resource : nullptr;
+}
+
+endpoints::Conversion ConversionOf(std::string_view, std::string_view, std::string_view) { return {}; }
+
+std::vector<std::string_view> GroupsByPriority() {
+  std::vector<std::string_view> groups;
+  for (const GroupRow& row : kGroups) groups.push_back(row.group);
+  return groups;
+}
+
+std::vector<const schema::Package*> VersionsByPriority(std::string_view group) {
+  std::vector<const schema::Package*> packages;
+  const auto row = std::ranges::find(kGroups, group, &GroupRow::group);
+  if (row == std::end(kGroups)) return packages;
+  for (const std::string_view version : row->versions) {
+    if (version.empty()) continue;
+    if (const schema::Package* package = schema::FindPackage(group, version)) packages.push_back(package);
+  }
+  return packages;
+}
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,13 @@
+// The discovery documents of what is installed: /api, /api/v1, /apis, /apis/<group>, /apis/<group>/<version>.
+#pragma once
+
+#include <string>
+
+#include "server/generic_api_server.h"
+
+namespace keelson::controlplane {
+
+// Makes the documents once and registers their paths on `server`.
+void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address);
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,143 @@
+#include "controlplane/resource_storage.h"
+
+#include "cacher/cacher.h"
+#include "controlplane/table_codec.h"
+#include "storage/encoded_forms.h"
+#include "storage/lease_manager.h"
+#include "storage/store.h"
+
+namespace keelson::controlplane {
+
+struct ResourceStorage::Impl {
+  struct Entry {
+    const schema::Resource* resource;
+    std::shared_ptr<const storage::ResourceCodec> codec;
+    std::unique_ptr<storage::Store> store;
+    std::shared_ptr<cacher::Cacher> cacher;  // null where it is not cached
+    std::shared_ptr<registry::Store> registry;
+  };
+
+  explicit Impl(StorageConfig config_in)
+      : config(std::move(config_in)),
+        forms(config.encoded_cache_bytes),
+        history(config.history_bytes),
+        leases(*config.kv, *config.clock, {.reuse_duration_seconds = config.lease_reuse_seconds}) {}
+
+  StorageConfig config;
+  storage::EncodedForms forms;
+  cacher::HistoryBudget history;
+  storage::LeaseManager leases;
+  std::map<std::pair<std::string, std::string>, Entry> entries;
+
+  bool Cached(const schema::Resource& resource) const {
+    if (!config.watch_cache || resource.plural == "events") return false;
+    const std::string name = meta::GroupResource{std::string(resource.group), std::string(resource.plural)}.ToString();
+    return !config.uncached.contains(name);
+  }
+};
+
+namespace {
+
+// Where a resource lies in the store: its plural name, but for a few that kept older ones.
+std::string ResourcePrefix(const schema::Resource& resource) {
+  if (resource.group.empty()) {
+    if (resource.plural == "replicationcontrollers") return "/controllers";
+    if (resource.plural == "nodes") return "/minions";
+    if (resource.plural == "services") return "/services/specs";
+    if (resource.plural == "endpoints") return "/services/endpoints";
+  }
+  if (resource.group == "networking.k8s.io" && resource.plural == "ingresses") return "/ingress";
+  if (resource.group == "apiregistration.k8s.io" || resource.group == "apiextensions.k8s.io") {
+    return "/" + std::string(resource.group) + "/" + std::string(resource.plural);
+  }
+  return "/" + std::string(resource.plural);
+}
+
+}  // namespace
+
+ResourceStorage::ResourceStorage(StorageConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
+ResourceStorage::~ResourceStorage() = default;
+
+std::shared_ptr<registry::Store> ResourceStorage::Find(std::string_view group, std::string_view plural) const {
+  const auto found = impl_->entries.find({std::string(group), std::string(plural)});
+  return found == impl_->entries.end() ? nullptr : found->second.registry;
+}
+
+std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& resource) {
+  if (auto known = Find(resource.group, resource.plural)) return known;
+  const registry::Strategy* strategy = registry::FindStrategy(resource.group, resource.kind);
+  if (strategy == nullptr) return nullptr;
+
+  const StorageConfig& config = impl_->config;
+  Impl::Entry entry;
+  entry.resource = &resource;
+  const std::string prefix = ResourcePrefix(resource);
+  entry.codec = NewTableCodec(resource, *strategy);
+  entry.store = std::make_unique<storage::Store>(
+      storage::StoreParts{.kv = *config.kv, .codec = *entry.codec, .leases = impl_->leases, .forms = &impl_->forms},
+      storage::StoreOptions{.etcd_prefix = config.etcd_prefix, .resource_prefix = prefix});
+  std::shared_ptr<storage::Interface> reads;
+  if (impl_->Cached(resource)) {
+    const bool by_node = resource.plural == "pods" || resource.plural == "resourceslices";
+    entry.cacher = std::make_shared<cacher::Cacher>(*entry.store, config.io->Next(), *config.clock, impl_->history,
+                                                    cacher::CacherOptions{.trigger_field = by_node ? "spec.nodeName" : ""});
+    reads = entry.cacher;
+  } else {
+    reads = std::shared_ptr<storage::Interface>(entry.store.get(), [](storage::Interface*) {});  // owned by the entry
+  }
+  registry::Store::Options options;
+  options.resource = {std::string(resource.group), std::string(resource.plural)};
+  options.kind = {std::string(resource.group), std::string(resource.kind)};
+  options.namespaced = resource.namespaced;
+  options.strategy = strategy;
+  options.storage = std::move(reads);
+  options.codec = entry.codec;
+  options.key_root = prefix;
+  options.ttl_seconds = resource.plural == "events" ? config.event_ttl_seconds : 0;
+  options.garbage_collector = config.garbage_collector;
+  options.clock = config.clock;
+  options.feature_enabled = config.feature_enabled;
+  entry.registry = std::make_shared<registry::Store>(std::move(options));
+  auto made = entry.registry;
+  impl_->entries.emplace(std::pair(std::string(resource.group), std::string(resource.plural)), std::move(entry));
+  return made;
+}
+
+void ResourceStorage::Start() {
+  for (auto& [name, entry] : impl_->entries) {
+    if (entry.cacher) entry.cacher->Start();
+  }
+}
+
+void ResourceStorage::Stop() {
+  for (auto& [name, entry] : impl_->entries) {
+    if (entry.cacher) entry.cacher->Stop();
+  }
+}
+
+void ResourceStorage::Tick() {
+  for (auto& [name, entry] : impl_->entries) {
+    if (entry.cacher) entry.cacher->Tick();
+  }
+}
+
+std::vector<std::string> ResourceStorage::NotReady() const {
+  std::vector<std::string> waiting;
+  for (const auto& [name, entry] : impl_->entries) {
+    if (entry.cacher && !entry.cacher->Ready()) waiting.push_back(entry.registry->options().resource.ToString());
+  }
+  return waiting;
+}
+
+bool ResourceStorage::Ready() const { return NotReady().empty(); }
+
+std::vector<ResourceStorage::Count> ResourceStorage::Counts() const {
+  std::vector<Count> counts;
+  for (const auto& [name, entry] : impl_->entries) {
+    if (!entry.cacher) continue;
+    counts.push_back({name.first, name.second, static_cast<std::int64_t>(entry.cacher->figures().objects)});
+  }
+  return counts;
+}
+
+}  // namespace keelson::controlplane

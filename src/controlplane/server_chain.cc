@@ -1,0 +1,98 @@
+#include "controlplane/server_chain.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "controlplane/conversions.h"
+#include "controlplane/discovery.h"
+#include "endpoints/scope.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using endpoints::APIGroupVersion;
+using endpoints::Route;
+using endpoints::Scope;
+
+std::shared_ptr<Scope> ScopeOf(const ChainConfig& config, const schema::Resource& resource, std::shared_ptr<registry::Store> store) {
+  auto scope = std::make_shared<Scope>();
+  scope->kind = {std::string(resource.group), std::string(resource.version), std::string(resource.kind)};
+  scope->list_kind = {scope->kind.group, scope->kind.version, scope->kind.kind + "List"};
+  scope->resource = {scope->kind.group, scope->kind.version, std::string(resource.plural)};
+  scope->namespaced = resource.namespaced;
+  scope->type = resource.type;
+  scope->columns.assign(resource.columns.begin(), resource.columns.end());
+  scope->store = std::move(store);
+  scope->conversion = ConversionOf(resource.group, resource.version, resource.kind);
+  scope->restrictions.allow_transforms = true;
+  scope->admission = config.admission;
+  scope->delete_collection_workers = config.delete_collection_workers;
+  scope->watch_timeout_min = config.min_request_timeout;
+  return scope;
+}
+
+// The rules of a subresource that writes the same object; null when the kind has none of that name.
+const registry::UpdateRules* RulesOf(const registry::Strategy& strategy, std::string_view subresource) {
+  const auto found = std::ranges::find(strategy.subresources, subresource, &registry::Subresource::name);
+  return found == strategy.subresources.end() ? nullptr : &found->rules;
+}
+
+void InstallSubresources(const ChainConfig& config, const schema::Resource& resource, const std::shared_ptr<registry::Store>& store,
+                         APIGroupVersion& version) {
+  for (const schema::Subresource& sub : resource.subresources) {
+    auto scope = ScopeOf(config, resource, store);
+    scope->subresource = sub.name;
+    if (sub.name == "status") {
+      scope->endpoint.part = registry::Endpoint::Part::kStatus;
+    } else if (const auto* rules = RulesOf(store->strategy(), sub.name)) {
+      scope->endpoint = {registry::Endpoint::Part::kOther, rules};
+    } else {
+      continue;  // served by its own handlers, or not built
+    }
+    version.Add(resource.plural, sub.name, endpoints::StoredSubresourceRoute(scope, sub.verbs));
+  }
+}
+
+std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const schema::Package& package) {
+  auto version = std::make_shared<APIGroupVersion>(std::string(package.group), std::string(package.version));
+  for (const schema::Resource& resource : package.resources) {
+    if (!config.enablement.ResourceEnabled(package.group, package.version, resource.plural)) continue;
+    // What cannot be read is not stored (reviews, bindings): it has handlers of its own.
+    if (std::ranges::find(resource.verbs, "get") == resource.verbs.end()) continue;
+    const schema::Resource* hub = HubResource(resource);
+    if (hub == nullptr) continue;
+    auto store = config.storage->Get(*hub);
+    if (!store) continue;
+    version->Add(resource.plural, "", endpoints::StoredResourceRoute(ScopeOf(config, resource, store), resource.verbs));
+    InstallSubresources(config, resource, store, *version);
+  }
+  return version;
+}
+
+void InstallGroups(const ChainConfig& config, server::GenericAPIServer& server, const std::function<bool(std::string_view)>& belongs) {
+  for (const std::string_view group : GroupsByPriority()) {
+    if (!belongs(group)) continue;
+    server::APIGroupInfo info{.group = std::string(group)};
+    for (const schema::Package* package : VersionsByPriority(group)) {
+      if (!config.enablement.VersionEnabled(package->group, package->version)) continue;
+      auto version = InstallVersion(config, *package);
+      if (!version->empty()) info.versions.push_back(std::move(version));
+    }
+    if (!info.versions.empty()) server.InstallAPIGroup(std::move(info));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& config) {
+  auto apiextensions = std::make_shared<server::GenericAPIServer>("apiextensions-apiserver");
+  auto kube = std::make_shared<server::GenericAPIServer>("kube-apiserver", apiextensions);
+  auto aggregator = std::make_shared<server::GenericAPIServer>("kube-aggregator", kube);
+  InstallGroups(config, *apiextensions, [](std::string_view group) { return group == "apiextensions.k8s.io"; });
+  InstallGroups(config, *aggregator, [](std::string_view group) { return group == "apiregistration.k8s.io"; });
+  InstallGroups(config, *kube, [](std::string_view group) { return group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io"; });
+  InstallDiscovery(*aggregator, config.external_address);
+  return aggregator;
+}
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,28 @@
+// The three servers of the chain, aggregator → kube-apiserver → apiextensions, with their API groups installed (CreateServerChain).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "controlplane/api_enablement.h"
+#include "controlplane/resource_storage.h"
+#include "endpoints/admission.h"
+#include "server/generic_api_server.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::controlplane {
+
+struct ChainConfig {
+  ResourceStorage* storage = nullptr;  // must outlive the chain
+  APIEnablement enablement;
+  std::shared_ptr<endpoints::Admission> admission;
+  std::string external_address;        // host:port, told by discovery
+  std::chrono::seconds min_request_timeout{1800};
+  int delete_collection_workers = 1;
+};
+
+// The head of the chain. Discovery documents of all groups are installed on it.
+std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& config);
+
+}  // namespace keelson::controlplane
