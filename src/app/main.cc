@@ -1,0 +1,36 @@
+// keelson, also when it is called kube-apiserver.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "app/command.h"
+#include "app/run.h"
+#include "app/signals.h"
+#include "base/failpoint.h"
+#include "telemetry/log.h"
+
+int main(int argc, char** argv) {
+  using namespace keelson;
+  app::Signals signals;  // before any thread
+  base::Failpoints::ArmFromEnvironment();
+  winsize terminal{};
+  if (isatty(STDOUT_FILENO) != 0) ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal);
+  const app::CommandEnvironment environment{.program = std::filesystem::path(argv[0]).filename(),
+                                            .host = app::ReadHostFacts(),
+                                            .out = std::cout,
+                                            .err = std::cerr,
+                                            .columns = terminal.ws_col};
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  auto prepared = app::PrepareCommand(arguments, environment);
+  if (const int* code = std::get_if<int>(&prepared)) return *code;
+  const log::Writer writer;
+  auto ran = app::Run(std::get<app::CompletedOptions>(std::move(prepared)), signals);
+  if (ran.ok()) return 0;
+  log::Error("command failed", "err", ran.error());
+  return 1;
+}

@@ -1,0 +1,252 @@
+#include "app/run.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "app/data_dir.h"
+#include "app/files.h"
+#include "app/pki.h"
+#include "async/deadlines.h"
+#include "async/event.h"
+#include "async/io_pool.h"
+#include "auth/authenticator.h"
+#include "auth/authorizer.h"
+#include "base/random.h"
+#include "controlplane/bootstrap.h"
+#include "controlplane/resource_storage.h"
+#include "controlplane/server_chain.h"
+#include "kv/memory/memory.h"
+#include "kv/rocks/rocks.h"
+#include "net/listener.h"
+#include "net/tls_server.h"
+#include "server/serving.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::app {
+namespace {
+
+const FeatureGates* g_gates = nullptr;  // set once before anything runs; strategies ask through a plain function
+bool FeatureEnabled(std::string_view gate) { return g_gates->Enabled(gate); }
+
+// Calls a function about every 100 ms until it is destroyed.
+class Ticker {
+ public:
+  explicit Ticker(std::function<void()> tick) : tick_(std::move(tick)) {
+    thread_ = std::jthread([this](std::stop_token stop) {
+      while (!stop.stop_requested()) {
+        std::this_thread::sleep_for(async::Deadlines::kResolution);
+        tick_();
+      }
+    });
+  }
+
+ private:
+  std::function<void()> tick_;
+  std::jthread thread_;
+};
+
+Outcome<std::unique_ptr<kv::Store>, Error> OpenStore(const ServerRunOptions& options, const std::optional<DataDir>& folder) {
+  if (!options.etcd.servers.empty()) return Error("--etcd-servers: the etcd client is not built into this binary yet");
+  if (folder->in_memory()) return std::unique_ptr<kv::Store>(kv::memory::Open());
+  kv::rocks::Options store;
+  store.dir = folder->store_path();
+  store.progress = [](std::uint64_t done, std::uint64_t about) { log::Info("Opening the store", "records", done, "about", about); };
+  auto opened = kv::rocks::Open(std::move(store));
+  if (!opened.ok()) return Error(opened.error().message);
+  return std::unique_ptr<kv::Store>(*std::move(opened));
+}
+
+Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const AuthenticationOptions& options, const std::string& loopback_token) {
+  std::vector<std::unique_ptr<auth::Authenticator>> members;
+  auto loopback = std::make_unique<auth::StaticTokenAuthenticator>();
+  loopback->Add(loopback_token, {.name = "system:apiserver",
+                                 .uid = base::Random::Real().UUID(),
+                                 .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}});
+  members.push_back(std::move(loopback));
+  if (!options.client_ca_file.empty()) {
+    KS_TRY(const std::string pem, ReadSmallFile(options.client_ca_file));
+    auto x509 = std::make_unique<auth::X509Authenticator>();
+    if (!x509->SetCA(pem)) return Error("unable to load client CA file \"" + options.client_ca_file + "\": no certificates found");
+    members.push_back(std::move(x509));
+  }
+  if (!options.token_file.empty()) {
+    KS_TRY(const std::string csv, ReadSmallFile(options.token_file));
+    auto tokens = auth::StaticTokenAuthenticator::FromCSV(options.token_file, csv);
+    if (!tokens.ok()) return Error(tokens.error());
+    members.push_back(*std::move(tokens));
+  }
+  return std::shared_ptr<auth::Authenticator>(std::make_shared<auth::UnionAuthenticator>(std::move(members), options.anonymous_allow));
+}
+
+// Node and RBAC are accepted and allow nobody beyond the privileged group until they are built.
+std::shared_ptr<auth::Authorizer> MakeAuthorizer(const AuthorizationOptions& options) {
+  std::vector<std::unique_ptr<auth::Authorizer>> members;
+  members.push_back(std::make_unique<auth::PrivilegedGroupAuthorizer>(std::string(request::kSystemMasters)));
+  for (const auto& mode : options.modes) {
+    if (mode == "AlwaysAllow") members.push_back(std::make_unique<auth::AlwaysAllowAuthorizer>());
+    if (mode == "AlwaysDeny") members.push_back(std::make_unique<auth::AlwaysDenyAuthorizer>());
+  }
+  return std::make_shared<auth::UnionAuthorizer>(std::move(members));
+}
+
+Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOptions& options) {
+  const SecureServingOptions& serving = options.secure_serving;
+  net::TLSServerOptions tls;
+  tls.certificate.cert_file = serving.cert_file;
+  tls.certificate.key_file = serving.private_key_file;
+  for (const auto& pair : serving.sni_cert_keys) {
+    tls.sni.push_back({.cert_file = pair.cert_file, .key_file = pair.key_file, .names = pair.names});
+  }
+  tls.min_version = serving.min_tls_version;
+  tls.cipher_suites = serving.cipher_suites;
+  tls.curve_preferences = serving.curve_preferences;
+  if (!options.authentication.client_ca_file.empty()) tls.client_ca_files.push_back(options.authentication.client_ca_file);
+  tls.http2 = !serving.disable_http2_serving;
+  auto context = net::TLSServerContext::New(std::move(tls));
+  if (!context.ok()) return Error(context.error().message);
+  (*context)->Follow(std::chrono::minutes(1), [](const std::string& error) {
+    if (error.empty()) {
+      log::Info("Loaded the serving certificates again");
+    } else {
+      log::Error("Could not load the serving certificates again", "err", error);
+    }
+  });
+  return *std::move(context);
+}
+
+Awaitable<void> WaitForStorage(controlplane::ResourceStorage& storage, std::chrono::nanoseconds timeout) {
+  const auto give_up = base::Clock::Real().Monotonic() + timeout;
+  while (!storage.Ready() && base::Clock::Real().Monotonic() < give_up) {
+    async::Event tick;
+    const auto entry = async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + std::chrono::milliseconds(5), [&tick] { tick.Set(); });
+    co_await tick.Wait();
+  }
+  if (!storage.Ready()) log::Error("Watch caches are not ready in time; serving all the same", "timeout", timeout);
+}
+
+std::string ExternalAddress(const ServerRunOptions& options) {
+  const std::string& host = options.generic.external_host;
+  if (host.find(':') != std::string::npos) return host;
+  return host + ":" + std::to_string(options.secure_serving.bind_port);
+}
+
+// Tells the service manager, where there is one, how far we are.
+void NotifySystemd(const char* state) {
+  const char* path = std::getenv("NOTIFY_SOCKET");
+  if (path == nullptr || *path == 0) return;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::size_t size = std::min(std::strlen(path), sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path, path, size);
+  if (address.sun_path[0] == '@') address.sun_path[0] = 0;
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  sendto(fd, state, std::strlen(state), MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address),
+         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + size));
+  close(fd);
+}
+
+}  // namespace
+
+Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
+  const auto started = base::Clock::Real().Monotonic();
+  std::optional<DataDir> folder;
+  if (completed.embedded) {
+    auto opened = DataDir::Open(completed.options.keelson.data_dir);
+    if (!opened.ok()) return opened.error();
+    folder.emplace(*std::move(opened));
+  }
+  KS_TRY(const bool first_start, PrepareServing(completed, folder ? &*folder : nullptr, base::Clock::Real()));
+  const ServerRunOptions& options = completed.options;
+  g_gates = &completed.features;
+
+  // The port first: when it is taken, nothing else is worth doing.
+  auto listener = net::Listener::Listen({.address = options.secure_serving.bind_address,
+                                         .port = static_cast<std::uint16_t>(options.secure_serving.bind_port),
+                                         .permit_port_sharing = options.secure_serving.permit_port_sharing,
+                                         .permit_address_sharing = options.secure_serving.permit_address_sharing});
+  if (!listener.ok()) return Error("failed to create listener: " + listener.error().message);
+  KS_TRY(const std::shared_ptr<net::TLSServerContext> tls, MakeTLS(options));
+  KS_TRY(const std::unique_ptr<kv::Store> store, OpenStore(options, folder));
+
+  telemetry::MetricsRegistry metrics;
+  async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
+  controlplane::StorageConfig storage_config;
+  storage_config.kv = store.get();
+  storage_config.io = &io;
+  storage_config.etcd_prefix = options.etcd.prefix;
+  storage_config.watch_cache = options.etcd.enable_watch_cache;
+  for (const auto& [resource, size] : completed.watch_cache_sizes) {
+    if (size == 0) storage_config.uncached.insert(resource);
+  }
+  storage_config.encoded_cache_bytes = static_cast<std::size_t>(options.keelson.encoded_cache_mb) * 1024 * 1024;
+  storage_config.event_ttl_seconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(options.extra.event_ttl).count());
+  storage_config.lease_reuse_seconds = options.etcd.lease_reuse_duration_seconds;
+  storage_config.garbage_collector = options.etcd.enable_garbage_collection;
+  storage_config.feature_enabled = FeatureEnabled;
+  controlplane::ResourceStorage storage(std::move(storage_config));
+
+  auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
+  if (!enablement.ok()) return Error(enablement.error());
+  controlplane::ChainConfig chain_config;
+  chain_config.storage = &storage;
+  chain_config.enablement = *std::move(enablement);
+  chain_config.external_address = ExternalAddress(options);
+  chain_config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);
+  chain_config.delete_collection_workers = static_cast<int>(options.etcd.delete_collection_workers);
+  auto chain = controlplane::CreateServerChain(chain_config);
+  controlplane::InstallBootstrapHooks(*chain, storage);
+  chain->AddPostStartHook("storage-readiness", [&storage, timeout = options.generic.storage_initialization_timeout] {
+    return WaitForStorage(storage, timeout);
+  });
+
+  server::ServingOptions serving_options;
+  KS_TRY(serving_options.chain.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID()));
+  serving_options.chain.authorizer = MakeAuthorizer(options.authorization);
+  serving_options.chain.request_timeout = options.generic.request_timeout;
+  serving_options.chain.max_requests_inflight = static_cast<int>(options.generic.max_requests_inflight);
+  serving_options.chain.max_mutating_requests_inflight = static_cast<int>(options.generic.max_mutating_requests_inflight);
+  serving_options.chain.goaway_chance = options.generic.goaway_chance;
+  serving_options.chain.hsts_directives = options.generic.hsts_directives;
+  serving_options.chain.cors_allowed_origins = options.generic.cors_allowed_origins;
+  serving_options.chain.shutdown_send_retry_after = options.generic.shutdown_send_retry_after;
+  serving_options.shutdown_delay = options.generic.shutdown_delay_duration;
+  serving_options.livez_grace_period = options.generic.livez_grace_period;
+  serving_options.git_version = completed.reported_version;
+  if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
+    serving_options.http.limits.streams_max = static_cast<std::uint32_t>(streams);
+  }
+  server::Serving serving(io, chain, metrics, std::move(serving_options));
+  serving.health().Add("ping", [] { return std::string(); }, {});
+  serving.health().Add("log", [] { return std::string(); }, {});
+  serving.PrepareRun();
+  storage.Start();
+  const Ticker ticker([&storage] { storage.Tick(); });
+  serving.Start(*std::move(listener), tls);
+
+  while (!serving.Ready()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
+  log::Info("Serving securely", "address", completed.ServerURL(), "ready_after", took);
+  if (folder && first_start) std::fputs(UsageMessage(completed, *folder).c_str(), stderr);
+  NotifySystemd("READY=1");
+
+  signals.WaitForFirst();
+  signals.ExitOnNext();
+  log::Info("Shutting down");
+  NotifySystemd("STOPPING=1");
+  serving.Shutdown();
+  storage.Stop();
+  return {};
+}
+
+}  // namespace keelson::app

@@ -1,0 +1,61 @@
+#include "app/signals.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <thread>
+
+namespace keelson::app {
+namespace {
+
+sigset_t EndingSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+}  // namespace
+
+Signals::Signals() {
+  const sigset_t set = EndingSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC);
+  trigger_fd_ = eventfd(0, EFD_CLOEXEC);
+}
+
+Signals::~Signals() {
+  close(signal_fd_);
+  close(trigger_fd_);
+}
+
+void Signals::WaitForFirst() {
+  pollfd waited[] = {{signal_fd_, POLLIN, 0}, {trigger_fd_, POLLIN, 0}};
+  while (poll(waited, 2, -1) < 0 && errno == EINTR) {
+  }
+  if ((waited[0].revents & POLLIN) != 0) {
+    signalfd_siginfo info;
+    [[maybe_unused]] const auto got = read(signal_fd_, &info, sizeof(info));
+  }
+}
+
+void Signals::Trigger() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto wrote = write(trigger_fd_, &one, sizeof(one));
+}
+
+void Signals::ExitOnNext() {
+  std::thread([fd = dup(signal_fd_)] {
+    signalfd_siginfo info;
+    if (read(fd, &info, sizeof(info)) > 0) _exit(1);
+  }).detach();
+}
+
+}  // namespace keelson::app

@@ -1,0 +1,24 @@
+// SIGTERM and SIGINT as events: the first asks for a graceful end, the second ends the process at once with code 1.
+#pragma once
+
+namespace keelson::app {
+
+class Signals {
+ public:
+  Signals();  // REQUIRES: no other thread was started yet: they inherit the mask
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  void WaitForFirst();
+  // From any thread: WaitForFirst() returns as if a signal had come.
+  void Trigger();
+  // From now on a signal exits the process.
+  void ExitOnNext();
+
+ private:
+  int signal_fd_ = -1;
+  int trigger_fd_ = -1;
+};
+
+}  // namespace keelson::app
