@@ -1,20 +1,24 @@
-// FindStrategy over all groups: the one place where a group is registered.
+// FindStrategy and FindConversion over all groups: the one place where a group is registered.
 #include <span>
 
 #include "registry/apiregistration/strategies.h"
 #include "registry/authentication/strategies.h"
 #include "registry/authorization/strategies.h"
+#include "registry/autoscaling/conversion.h"
 #include "registry/autoscaling/strategies.h"
+#include "registry/catalog/conversion.h"
 #include "registry/certificates/strategies.h"
 #include "registry/coordination/strategies.h"
 #include "registry/core/strategies.h"
 #include "registry/discovery/strategies.h"
+#include "registry/events/conversion.h"
 #include "registry/events/strategies.h"
 #include "registry/flowcontrol/strategies.h"
 #include "registry/networking/strategies.h"
 #include "registry/node/strategies.h"
 #include "registry/policy/strategies.h"
 #include "registry/rbac/strategies.h"
+#include "registry/resource/strategies.h"
 #include "registry/scheduling/strategies.h"
 #include "registry/storage_k8s_io/strategies.h"
 #include "registry/strategy.h"
@@ -41,11 +45,24 @@ constexpr Group kGroups[] = {
     {"node.k8s.io", NodeStrategies},
     {"policy", PolicyStrategies},
     {"rbac.authorization.k8s.io", RBACStrategies},
+    {"resource.k8s.io", ResourceStrategies},
     {"scheduling.k8s.io", SchedulingStrategies},
     {"storage.k8s.io", StorageStrategies},
 };
 
+constexpr Conversion kConversions[] = {
+    {"autoscaling", "v1", "HorizontalPodAutoscaler", "autoscaling", "v2", HorizontalPodAutoscalerToHub, HorizontalPodAutoscalerFromHub},
+    {"events.k8s.io", "v1", "Event", "", "v1", EventToHub, EventFromHub},
+};
+
 }  // namespace
+
+const Conversion* FindConversion(std::string_view group, std::string_view version, std::string_view kind) {
+  for (const Conversion& conversion : kConversions) {
+    if (conversion.group == group && conversion.version == version && conversion.kind == kind) return &conversion;
+  }
+  return nullptr;
+}
 
 const Strategy* FindStrategy(std::string_view group, std::string_view kind) {
   for (const Group& registered : kGroups) {

@@ -55,7 +55,7 @@ bool HasListAttributes(const Value& device) {
   });
 }
 
-void Prepare(const Call& call, Value object, Value old) {
+void PrepareSlice(const Call& call, Value object, Value old) {
   const bool mappings = FeatureEnabled(call, "DRANodeAllocatableResources") ||
                         AnyDevice(old, [](const Value& device) { return !device["nodeAllocatableResourceMappings"].is_null(); });
   const bool lists = FeatureEnabled(call, "DRAListTypeAttributes") || AnyDevice(old, HasListAttributes);
@@ -472,10 +472,10 @@ constexpr Strategy kResourceSliceStrategy = {
     .kind = "ResourceSlice",
     .return_deleted_object = true,
     .generation = Generation::kSpec,
-    .prepare_for_create = Prepare,
+    .prepare_for_create = PrepareSlice,
     .validate = ValidateResourceSlice,
     .warnings_on_create = Warnings,
-    .update = {.prepare_for_update = Prepare, .validate_update = ValidateResourceSliceUpdate, .warnings_on_update = Warnings},
+    .update = {.prepare_for_update = PrepareSlice, .validate_update = ValidateResourceSliceUpdate, .warnings_on_update = Warnings},
     .selectable_fields = kSelectable,
     .selects_namespace = false,
     .table_row = Row,

@@ -1,6 +1,7 @@
 #include "registry/rules/go_struct.h"
 
-#include "validation/errors.h"
+#include "object/json_text.h"
+
 
 namespace keelson::registry::rules {
 namespace {
@@ -27,15 +28,8 @@ void AppendValue(std::string& out, const Value& value, const GoField& field) {
       out += RenderGoStruct(item, field.fields);
     }
     out += ']';
-  } else if (value.is_string()) {
-    // As a member of a JSON text, where RenderValue of the bare text would quote as Go does.
-    base::Arena arena;
-    Value list = Value::List(arena, 1);
-    list.Append(arena, value);
-    const std::string text = validation::RenderValue(list);
-    out.append(text, 1, text.size() - 2);
   } else {
-    out += validation::RenderValue(value);
+    out += object::ToJSON(value);
   }
 }
 
