@@ -59,7 +59,8 @@ struct Cacher::Impl {
   Freshness freshness;
   const std::shared_ptr<Dispatcher> dispatcher;  // streams hold it too
   Reflector reflector;
-  async::Gate gate;
+  // Outlives this by the moment between letting Stop() go and being done with it.
+  const std::shared_ptr<async::Gate> gate = std::make_shared<async::Gate>();
   bool started = false;
 
   // States that a continue token names, newest last, so that the next page need not be made again by undoing history.
@@ -176,24 +177,24 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
 }
 
 Cacher::Cacher(storage::Store& store, asio::any_io_executor executor, const base::Clock& clock, HistoryBudget& budget, CacherOptions options)
-    : impl_(std::make_shared<Impl>(store, std::move(executor), clock, budget, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(store, std::move(executor), clock, budget, std::move(options))) {}
 
 Cacher::~Cacher() { KS_CHECK(!impl_->started); }
 
 void Cacher::Start() {
   KS_CHECK(!impl_->started);
   impl_->started = true;
-  auto entry = impl_->gate.Enter();
+  auto entry = impl_->gate->Enter();
   KS_CHECK(entry);
   asio::co_spawn(impl_->executor, impl_->reflector.Run(),
-                 [impl = impl_, entry = std::make_shared<async::Gate::Entry>(*std::move(entry))](std::exception_ptr) mutable { entry.reset(); });
+                 [gate = impl_->gate, entry = std::make_shared<async::Gate::Entry>(*std::move(entry))](std::exception_ptr) {});
 }
 
 void Cacher::Stop() {
   if (!impl_->started) return;
   impl_->reflector.Stop();
   impl_->freshness.Stop();
-  impl_->gate.Close();
+  impl_->gate->Close();
   impl_->dispatcher->CloseAll();
   impl_->started = false;
 }

@@ -74,7 +74,7 @@ class Cacher final : public storage::Interface {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace keelson::cacher

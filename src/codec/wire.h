@@ -1,4 +1,4 @@
-// The protobuf wire: varints, tags, lengths. Inner part of the protobuf readers; not for other folders.
+// The protobuf wire: varints, tags, lengths. For those who read messages without decoding them.
 #pragma once
 
 #include <cstdint>

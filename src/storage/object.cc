@@ -115,7 +115,6 @@ void EncodedForms::Added(Object::Forms* forms, std::size_t form, SharedBytes byt
   forms->size += bytes.size() - forms->bytes[form].size();
   std::swap(forms->bytes[form], bytes);
   forms->Unlock();
-  forms->used.store(true, std::memory_order_relaxed);
   if (forms->next == nullptr) {  // Enters behind the hand: the last to be looked at.
     if (hand_ == nullptr) {
       forms->previous = forms->next = forms;

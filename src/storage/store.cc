@@ -102,6 +102,11 @@ Awaitable<Result<Store::State>> Store::Read(std::string full_key) {
   co_return co_await StateOf(std::move(full_key), *std::move(range));
 }
 
+std::optional<Error> Store::Refused(const Preconditions& preconditions, const ObjectPtr& object, std::string_view full_key) const {
+  const std::string uid = object && preconditions.uid ? parts_.codec.UID(object->stored().view()) : std::string();
+  return CheckPreconditions(preconditions, uid, object ? object->resource_version() : 0, full_key);
+}
+
 Awaitable<Result<ObjectPtr>> Store::Get(std::string key, GetOptions options) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
@@ -171,7 +176,7 @@ Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions precon
   }
   for (;;) {
     if (!state.object) co_return NotFound(full_key);
-    auto refused = CheckPreconditions(preconditions, parts_.codec.UID(state.object->stored().view()), state.revision(), full_key);
+    auto refused = Refused(preconditions, state.object, full_key);
     if (!refused && validate) {
       auto allowed = co_await validate(state.object);
       if (!allowed.ok()) refused = StatusError(std::move(allowed).error());
@@ -204,8 +209,7 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
   }
   for (;;) {
     if (!state.object && !ignore_not_found) co_return NotFound(full_key);
-    const std::string uid = state.object ? parts_.codec.UID(state.object->stored().view()) : std::string();
-    if (auto refused = CheckPreconditions(preconditions, uid, state.revision(), full_key)) {
+    if (auto refused = Refused(preconditions, state.object, full_key)) {
       if (state.current) co_return *std::move(refused);
       KS_CO_TRY(state, co_await Read(full_key));
       continue;

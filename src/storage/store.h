@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -67,6 +68,7 @@ class Store final : public Interface {
  private:
   struct State;
   Awaitable<Result<State>> Read(std::string full_key);
+  std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object, std::string_view full_key) const;
   Result<ObjectPtr> Written(std::string full_key, SharedBytes plain, kv::Revision revision) const;
   Awaitable<Result<State>> StateOf(std::string full_key, kv::RangeResponse range);
   Awaitable<Result<kv::TxnResponse>> PutIfUnchanged(std::string full_key, SharedBytes plain, std::uint64_t revision,

@@ -1,0 +1,76 @@
+#include "storage/encoded_forms.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace keelson::storage {
+namespace {
+
+ObjectPtr NewObject(EncodedForms& forms, int number) {
+  return ObjectPtr(new Object("/pods/" + std::to_string(number), 1, SharedBytes("stored"), {}, &forms));
+}
+
+TEST(EncodedForms, CountsAndForgets) {
+  EncodedForms forms(1000);
+  ObjectPtr object = NewObject(forms, 1);
+  EXPECT_TRUE(object->GetForm(0).empty());
+  object->SetForm(0, SharedBytes("json"));
+  object->SetForm(1, SharedBytes("table"));
+  EXPECT_EQ(object->GetForm(0).view(), "json");
+  EXPECT_EQ(forms.bytes(), 9u);
+  object->SetForm(0, SharedBytes("j"));
+  EXPECT_EQ(forms.bytes(), 6u);
+  EXPECT_EQ(forms.hits(), 1u);
+  EXPECT_EQ(forms.misses(), 1u);
+  EXPECT_EQ(object->DropForms(), 6u);
+  EXPECT_EQ(forms.bytes(), 0u);
+  object->SetForm(2, SharedBytes("again"));
+  object = nullptr;
+  EXPECT_EQ(forms.bytes(), 0u);
+}
+
+TEST(EncodedForms, DropsWhatWasNotAskedForFirst) {
+  EncodedForms forms(1000);
+  std::vector<ObjectPtr> objects;
+  for (int i = 0; i < 100; ++i) {
+    objects.push_back(NewObject(forms, i));
+    objects.back()->SetForm(0, SharedBytes(std::string(100, 'x')));
+    (void)objects[0]->GetForm(0);  // in use all the time
+    EXPECT_LE(forms.bytes(), 1000u);
+  }
+  EXPECT_FALSE(objects[0]->GetForm(0).empty());
+  EXPECT_GE(forms.dropped(), 90u);
+  // Larger than everything: not kept at all.
+  objects[1]->SetForm(1, SharedBytes(std::string(2000, 'x')));
+  EXPECT_TRUE(objects[1]->GetForm(1).empty());
+  forms.set_bytes_max(0);
+  EXPECT_EQ(forms.bytes(), 0u);
+  objects.clear();
+}
+
+TEST(EncodedForms, FromManyThreads) {
+  EncodedForms forms(5000);
+  std::vector<ObjectPtr> objects;
+  for (int i = 0; i < 50; ++i) objects.push_back(NewObject(forms, i));
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < 5000; ++i) {
+        const ObjectPtr object = objects[(i * 7 + t) % objects.size()];
+        const SharedBytes form = object->GetForm(t % 2);
+        if (form.empty()) object->SetForm(t % 2, SharedBytes(std::string(150 + t, 'x')));
+        if (i % 100 == 0) object->DropForms();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_LE(forms.bytes(), 5000u);
+  objects.clear();
+  EXPECT_EQ(forms.bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace keelson::storage

@@ -1,0 +1,33 @@
+// Whether the store answers, for /healthz, /livez and /readyz ("etcd"). However many ask, the store is asked now and then only.
+// Thread safety: all members from any thread.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "async/awaitable.h"
+#include "base/clock.h"
+#include "kv/kv.h"
+
+namespace keelson::storage {
+
+class HealthProbe {
+ public:
+  // `timeout`: --etcd-healthcheck-timeout or --etcd-readycheck-timeout. All must outlive this.
+  HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix, std::chrono::milliseconds timeout);
+  // nullopt when it answers; else the text for the health check.
+  Awaitable<std::optional<std::string>> Check();
+
+ private:
+  kv::Store& kv_;
+  const base::Clock& clock_;
+  const std::string key_;
+  const std::chrono::milliseconds period_;  // half the timeout: no probe is asked more often
+  std::mutex mutex_;
+  std::optional<base::Clock::SteadyTime> asked_;
+  std::optional<std::string> last_ = "etcd client connection not yet established";
+};
+
+}  // namespace keelson::storage

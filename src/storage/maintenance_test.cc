@@ -1,0 +1,113 @@
+// The parts that keep a store in order: compactor, health probe, layout.
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include "async/io_pool.h"
+#include "kv/memory/memory.h"
+#include "storage/compactor.h"
+#include "storage/health.h"
+#include "storage/storage_factory.h"
+#include "testing/failing_kv.h"
+#include "testing/fake_clock.h"
+
+namespace keelson::storage {
+namespace {
+
+class MaintenanceTest : public ::testing::Test {
+ protected:
+  template <class T>
+  T Await(Awaitable<T> task) {
+    return asio::co_spawn(io_.Next(), std::move(task), asio::use_future).get();
+  }
+  void Put(const std::string& key) {
+    kv::TxnRequest request;
+    request.success.push_back(kv::Op::Put({.key = key, .value = kv::SharedBytes("x")}));
+    ASSERT_TRUE(Await(kv_->Txn(std::move(request))).ok());
+  }
+  kv::Revision Oldest() { return Await(kv_->Status())->compact_revision; }
+
+  async::IOPool io_{1};
+  std::unique_ptr<kv::Store> kv_ = kv::memory::Open();
+  testing::FailingKV failing_{*kv_};
+  testing::FakeClock clock_;
+};
+
+TEST_F(MaintenanceTest, CompactsWhatWasSeenARoundBefore) {
+  Compactor compactor(*kv_);
+  Put("a");
+  ASSERT_TRUE(Await(compactor.Compact()).ok());
+  EXPECT_EQ(Oldest(), 0);
+  const kv::Revision first = *Await(kv_->CurrentRevision());
+  Put("a");
+  Put("a");
+  ASSERT_TRUE(Await(compactor.Compact()).ok());
+  EXPECT_EQ(Oldest(), first);
+  EXPECT_EQ(compactor.compact_revision(), first);
+}
+
+TEST_F(MaintenanceTest, OnlyOneOfTwoServersCompacts) {
+  Compactor one(*kv_);
+  Compactor two(*kv_);
+  Put("a");
+  ASSERT_TRUE(Await(one.Compact()).ok());  // writes the key
+  ASSERT_TRUE(Await(two.Compact()).ok());  // finds it written
+  Put("a");
+  const kv::Revision before = Oldest();
+  ASSERT_TRUE(Await(one.Compact()).ok());
+  EXPECT_GT(Oldest(), before);
+  const kv::Revision after = Oldest();
+  ASSERT_TRUE(Await(two.Compact()).ok());
+  EXPECT_EQ(Oldest(), after);
+  EXPECT_EQ(two.compact_revision(), after);
+}
+
+TEST_F(MaintenanceTest, HealthIsAskedNowAndThen) {
+  HealthProbe probe(failing_, clock_, "/registry", std::chrono::seconds(2));
+  EXPECT_EQ(Await(probe.Check()), std::nullopt);
+  failing_.Disconnect();
+  EXPECT_EQ(Await(probe.Check()), std::nullopt);  // too soon to ask again
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(Await(probe.Check()), "error getting data from etcd: the connection is lost");
+  failing_.Restore();
+  EXPECT_EQ(Await(probe.Check()), "error getting data from etcd: the connection is lost");
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(Await(probe.Check()), std::nullopt);
+}
+
+TEST(StorageFactory, Layout) {
+  struct Case {
+    meta::GroupResource resource;
+    const char* prefix;
+    const char* version;
+    bool json;
+  };
+  const Case cases[] = {
+      {{"", "pods"}, "/pods", "v1", false},
+      {{"", "nodes"}, "/minions", "v1", false},
+      {{"", "services"}, "/services/specs", "v1", false},
+      {{"apps", "deployments"}, "/deployments", "apps/v1", false},
+      {{"autoscaling", "horizontalpodautoscalers"}, "/horizontalpodautoscalers", "autoscaling/v2", false},
+      {{"events.k8s.io", "events"}, "/events", "v1", false},
+      {{"networking.k8s.io", "ingresses"}, "/ingress", "networking.k8s.io/v1", false},
+      {{"networking.k8s.io", "ingressclasses"}, "/ingressclasses", "networking.k8s.io/v1", false},
+      {{"admissionregistration.k8s.io", "mutatingadmissionpolicies"}, "/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1beta1", false},
+      {{"apiregistration.k8s.io", "apiservices"}, "/apiregistration.k8s.io/apiservices", "apiregistration.k8s.io/v1", true},
+      {{"apiextensions.k8s.io", "customresourcedefinitions"}, "/apiextensions.k8s.io/customresourcedefinitions", "apiextensions.k8s.io/v1beta1", true},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.resource.ToString());
+    const ResourceLayout layout = LayoutOf(c.resource);
+    EXPECT_EQ(layout.resource_prefix, c.prefix);
+    EXPECT_EQ(layout.storage_version.ToString(), c.version);
+    EXPECT_EQ(layout.json, c.json);
+  }
+  EXPECT_FALSE(LayoutOf({"", "events"}).watch_cache);
+  EXPECT_EQ(LayoutOf({"", "pods"}).trigger_field, "spec.nodeName");
+  EXPECT_EQ(CustomResourceLayout({"cr.bar.com", "foos"}, "v1").resource_prefix, "/cr.bar.com/foos");
+}
+
+}  // namespace
+}  // namespace keelson::storage
