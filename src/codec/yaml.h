@@ -1,0 +1,31 @@
+// YAML as sigs.k8s.io/yaml reads and writes it: YAML 1.1 turned to JSON, and JSON laid out as YAML with sorted keys.
+// What of YAML has no JSON meaning, and what is bounded, is in docs/yaml.md.
+// Thread safety: functions of their arguments. Decoded Values live as long as the arena.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/arena.h"
+#include "base/outcome.h"
+#include "codec/decode.h"
+#include "object/value.h"
+#include "schema/schema.h"
+
+namespace keelson::codec {
+
+// Collections inside collections; upstream's parser allows ten times as many.
+constexpr int kYAMLDepthMax = 1000;
+
+// Strict errors of the YAML text itself (keys set twice) come first, as one item, then those of the JSON it stands for.
+Outcome<Decoded, DecodeError> DecodeYAML(base::Arena& arena, std::string_view text, const schema::Struct& type, const DecodeOptions& options = {});
+Outcome<Decoded, DecodeError> DecodeYAML(base::Arena& arena, std::string_view text, const DecodeOptions& options = {});
+// The JSON that the text stands for, keys sorted. Duplicate keys are returned where `options` ask for them.
+Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(base::Arena& arena, std::string_view text, const DecodeOptions& options, std::string& out);
+
+// Appends the value as YAML. REQUIRES: what json.h's untyped decoder makes (Raw parts must be JSON).
+void EncodeYAML(const Value& value, std::string& out);
+// The same for JSON text, such as EncodeJSON writes.
+Outcome<void, DecodeError> JSONToYAML(base::Arena& arena, std::string_view json, std::string& out);
+
+}  // namespace keelson::codec
