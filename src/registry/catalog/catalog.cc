@@ -1,6 +1,7 @@
 // FindStrategy and FindConversion over all groups: the one place where a group is registered.
 #include <span>
 
+#include "registry/admissionregistration/strategies.h"
 #include "registry/apiregistration/strategies.h"
 #include "registry/authentication/strategies.h"
 #include "registry/authorization/strategies.h"
@@ -32,6 +33,7 @@ struct Group {
 };
 constexpr Group kGroups[] = {
     {"", core::CoreStrategies},
+    {"admissionregistration.k8s.io", AdmissionregistrationStrategies},
     {"apiregistration.k8s.io", ApiregistrationStrategies},
     {"authentication.k8s.io", AuthenticationStrategies},
     {"authorization.k8s.io", AuthorizationStrategies},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace keelson::registry::rules {
 namespace {
 
@@ -17,7 +19,12 @@ class Scanner {
   std::optional<std::string> Run() {
     while (at_ < text_.size() && !problem_.has_value()) Step();
     if (problem_.has_value()) return problem_;
-    if (!open_.empty()) return Fail(text_.size(), "mismatched input '<EOF>' expecting '" + std::string(1, Closing(open_.back())) + "'");
+    if (!open_.empty()) {
+      // After an opening brace the parser tells what may begin a field, else only the bracket it waits for.
+      const bool fields = open_.back() == '{' && last_ == Token::kOpen;
+      const std::string closing = "'" + std::string(1, Closing(open_.back())) + "'";
+      return Fail(text_.size(), "mismatched input '<EOF>' expecting " + (fields ? "{" + closing + ", ',', '?', IDENTIFIER, ESC_IDENTIFIER}" : closing));
+    }
     if (NeedsOperand(last_)) return Fail(text_.size(), "mismatched input '<EOF>' expecting an expression");
     return std::nullopt;
   }
@@ -163,5 +170,39 @@ class Scanner {
 }  // namespace
 
 std::optional<std::string> CELSyntaxProblem(std::string_view expression) { return Scanner(expression).Run(); }
+
+std::string_view CELLiteralType(std::string_view expression) {
+  expression = base::Trim(expression);
+  if (expression == "true" || expression == "false") return "bool";
+  if (expression == "null") return "null_type";
+  if (expression.empty()) return {};
+  const std::string_view digits = expression[0] == '-' ? expression.substr(1) : expression;
+  if (!digits.empty() && digits[0] >= '0' && digits[0] <= '9') {
+    const bool integer = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+    if (integer) return "int";
+    if (digits.ends_with('u') && std::ranges::all_of(digits.substr(0, digits.size() - 1), [](char c) { return c >= '0' && c <= '9'; })) return "uint";
+    const bool number = digits.find_first_not_of("0123456789.eE") == std::string_view::npos && std::ranges::count(digits, '.') <= 1;
+    return number ? "double" : std::string_view();
+  }
+  const bool bytes = (expression[0] | 0x20) == 'b' && expression.size() > 2;
+  const std::string_view quoted = bytes ? expression.substr(1) : expression;
+  const char quote = quoted[0];
+  if ((quote != '"' && quote != '\'') || quoted.size() < 2 || quoted.back() != quote) return {};
+  // One quoted text and nothing behind it: the quote does not stand inside, also not behind a backslash.
+  const std::string_view inner = quoted.substr(1, quoted.size() - 2);
+  if (inner.find(quote) != std::string_view::npos || inner.find('\\') != std::string_view::npos) return {};
+  return bytes ? "bytes" : "string";
+}
+
+void ValidateCELExpression(std::string_view expression, std::initializer_list<std::string_view> types, std::string_view wanted,
+                           const FieldPath& path, FieldErrors& errors) {
+  if (const auto problem = CELSyntaxProblem(expression)) {
+    errors.push_back(validation::Invalid(path, expression, *problem));
+    return;
+  }
+  const std::string_view type = CELLiteralType(expression);
+  if (type.empty() || types.size() == 0 || std::ranges::find(types, type) != types.end()) return;
+  errors.push_back(validation::Invalid(path, expression, "must evaluate to " + std::string(wanted) + " but got " + std::string(type)));
+}
 
 }  // namespace keelson::registry::rules
