@@ -102,6 +102,7 @@ struct Strategy {
   bool selects_namespace = true;        // metadata.namespace is a supported field
   // A row of kubectl get: the cells after nothing has been written yet; nullptr: Name and Created At.
   void (*table_row)(base::Arena& arena, const base::Clock& clock, Value object, Value cells) = nullptr;
+  Value (*row_conditions)(base::Arena& arena, Value object) = nullptr;  // the row's conditions, or null (finished pods)
 };
 
 // The strategy of a kind in its group; nullptr where there is none. Each group folder has its own table (registry/<group>/strategies.h).

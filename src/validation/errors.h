@@ -27,6 +27,9 @@ FieldError Invalid(const FieldPath& path, std::string_view text, std::string_vie
 inline FieldError Invalid(const FieldPath& path, const char* text, std::string_view detail) {
   return Invalid(path, std::string_view(text), detail);
 }
+inline FieldError Invalid(const FieldPath& path, const std::string& text, std::string_view detail) {
+  return Invalid(path, std::string_view(text), detail);
+}
 FieldError Forbidden(const FieldPath& path, std::string_view detail);
 FieldError Duplicate(const FieldPath& path, const Value& value);
 FieldError NotFound(const FieldPath& path, const Value& value);

@@ -1,6 +1,9 @@
 #include "registry/core/strategies.h"
 
 #include "registry/core/config.h"
+#include "registry/core/persistent_volume_claim.h"
+#include "registry/core/pod.h"
+#include "registry/core/pod_template.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -10,6 +13,31 @@ constexpr std::string_view kSpec[] = {"spec"};
 
 constexpr SelectableField kNamespaceFields[] = {{"status.phase", "status.phase"}};
 constexpr SelectableField kSecretFields[] = {{"type", "type"}};
+constexpr std::string_view kPodStatusReset[] = {"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"};
+constexpr std::string_view kEphemeralOnly[] = {"spec.ephemeralContainers"};
+constexpr std::string_view kResizeOnly[] = {"spec.containers.*.resources", "spec.containers.*.resizePolicy", "spec.initContainers.*.resources",
+                                            "spec.initContainers.*.resizePolicy"};
+
+std::string HostNetwork(Value pod) { return pod["spec"]["hostNetwork"].as_bool() ? "true" : "false"; }
+std::string FirstPodIP(Value pod) { return std::string(pod["status"]["podIPs"][std::size_t{0}]["ip"].as_string()); }
+std::string Nothing(Value) { return {}; }
+
+constexpr SelectableField kPodFields[] = {
+    {"spec.nodeName", "spec.nodeName"},
+    {"spec.restartPolicy", "spec.restartPolicy"},
+    {"spec.schedulerName", "spec.schedulerName"},
+    {"spec.serviceAccountName", "spec.serviceAccountName"},
+    {"spec.hostNetwork", "", HostNetwork},
+    {"status.phase", "status.phase"},
+    {"status.podIP", "", FirstPodIP},
+    {"status.podIPs", "", Nothing},  // accepted, but upstream never fills it
+    {"status.nominatedNodeName", "status.nominatedNodeName"},
+};
+constexpr Subresource kPodSubresources[] = {
+    {"ephemeralcontainers",
+     {.prepare_for_update = PreparePodForEphemeralContainers, .validate_update = ValidatePodEphemeralContainersUpdate, .only_fields = kEphemeralOnly}},
+    {"resize", {.prepare_for_update = PreparePodForResize, .validate_update = ValidatePodResize, .only_fields = kResizeOnly}},
+};
 constexpr Subresource kNamespaceSubresources[] = {
     {"finalize",
      {.prepare_for_update = PrepareNamespaceForFinalize, .validate_update = ValidateNamespaceFinalizeUpdate, .reset_fields = kStatus}}};
@@ -52,6 +80,50 @@ constexpr Strategy kStrategies[] = {
      .selectable_fields = kNamespaceFields,
      .selects_namespace = false,
      .table_row = NamespaceRow},
+    {.group = "",
+     .kind = "Pod",
+     .return_deleted_object = true,
+     .graceful_deletion = true,
+     .generation = Generation::kCustom,
+     .has_status = true,
+     .defaults = DefaultPod,
+     .prepare_for_create = PreparePodForCreate,
+     .validate = ValidatePod,
+     .warnings_on_create = WarnPodOnCreate,
+     .canonicalize = CanonicalizePod,
+     .update = {.prepare_for_update = PreparePodForUpdate, .validate_update = ValidatePodUpdate, .reset_fields = kStatus},
+     .status = {.prepare_for_update = PreparePodForStatusUpdate,
+                .validate_update = ValidatePodStatusUpdate,
+                .warnings_on_update = WarnPodOnStatusUpdate,
+                .reset_fields = kPodStatusReset},
+     .subresources = kPodSubresources,
+     .selectable_fields = kPodFields,
+     .table_row = PodRow,
+     .row_conditions = PodRowConditions},
+    {.group = "",
+     .kind = "PodTemplate",
+     .return_deleted_object = true,
+     .generation = Generation::kCustom,
+     .defaults = DefaultPodTemplateObject,
+     .prepare_for_create = PreparePodTemplate,
+     .validate = ValidatePodTemplate,
+     .warnings_on_create = WarnPodTemplate,
+     .update = {.prepare_for_update = PreparePodTemplate, .validate_update = ValidatePodTemplateUpdate, .warnings_on_update = WarnPodTemplate},
+     .table_row = PodTemplateRow},
+    {.group = "",
+     .kind = "PersistentVolumeClaim",
+     .return_deleted_object = true,
+     .has_status = true,
+     .defaults = DefaultClaim,
+     .prepare_for_create = PrepareClaimForCreate,
+     .validate = ValidateClaim,
+     .warnings_on_create = WarnClaim,
+     .update = {.prepare_for_update = PrepareClaimForUpdate,
+                .validate_update = ValidateClaimUpdate,
+                .warnings_on_update = WarnClaim,
+                .reset_fields = kStatus},
+     .status = {.validate_update = ValidateClaimStatusUpdate, .reset_fields = kSpec},
+     .table_row = ClaimRow},
 };
 
 }  // namespace
