@@ -1,0 +1,51 @@
+# The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
+#   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench ONLY=codec
+.DEFAULT_GOAL := build
+.PHONY: setup configure build run test bench lint format asan tsan fuzz soak conformance interop envtest clean
+
+ARGS ?=
+ONLY ?=
+SECONDS ?= 60
+
+setup:
+	@tools/setup.sh
+
+configure: setup
+	@mkdir -p build && cmake --preset release >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+
+build: configure
+	@cmake --build build/release --target keelson
+
+run: build
+	@exec build/release/keelson $(ARGS)
+
+test: configure
+	@cmake --build build/release
+	@tools/run-tests.sh build/release
+
+# The same tests under the address and undefined-behaviour sanitizers, and under the thread sanitizer.
+asan tsan: setup
+	@cmake --preset $@
+	@cmake --build build/$@
+	@tools/run-tests.sh build/$@
+
+bench: configure
+	@tools/bench.sh "$(ONLY)"
+
+fuzz: setup
+	@cmake --preset fuzz
+	@cmake --build build/fuzz
+	@tools/fuzz.sh $(SECONDS) "$(ONLY)"
+
+lint: configure
+	@tools/lint.sh
+
+format: setup
+	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i
+
+# What needs the real Kubernetes around it: one script each, which also fetches what it needs.
+soak conformance interop envtest: build
+	@if [ -x tools/$@.sh ]; then exec tools/$@.sh; else echo "make $@: not built yet" >&2; exit 1; fi
+
+clean:
+	rm -rf build

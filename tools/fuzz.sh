@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for a while, starting from its corpus. usage: tools/fuzz.sh [seconds per target] [name filter]
+set -uo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+filter=${2:-}
+found=0
+bad=0
+while read -r binary; do
+  name=$(basename "$binary")
+  [[ $name == *$filter* ]] || continue
+  found=$((found + 1))
+  folder=src/${binary#build/fuzz/src/}
+  folder=$(dirname "$folder")
+  corpora=()
+  for corpus in "$folder"/*corpus*/; do [ -d "$corpus" ] && corpora+=("$corpus"); done
+  work=build/fuzz/corpus/$name
+  mkdir -p "$work"
+  echo "fuzz: $name for ${seconds}s"
+  "$binary" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=0 -artifact_prefix="$work/crash-" "$work" "${corpora[@]}" \
+    >"$work.log" 2>&1 || { tail -30 "$work.log"; echo "fuzz: $name failed; the input is in $work/"; bad=$((bad + 1)); }
+done < <(find build/fuzz/src -type f -executable -name '*_fuzz' 2>/dev/null | sort)
+echo "$((found - bad)) passed, $bad failed"
+[ "$found" -gt 0 ] && [ "$bad" -eq 0 ]
