@@ -10,6 +10,10 @@
 
 namespace keelson::net {
 
+namespace {
+constexpr unsigned char kProtocols[] = "\x02h2\x08http/1.1";
+}
+
 struct TLSClientContext::Impl {
   SSLContextPtr context;
   bool verify = true;
@@ -44,13 +48,13 @@ Result<std::shared_ptr<TLSClientContext>> TLSClientContext::New(const TLSClientO
   if (!options.client_cert_pem.empty()) {
     KS_RETURN_IF_ERROR(UseCertificate(context, options.client_cert_pem, options.client_key_pem, "client certificate"));
   }
-  static constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
-  SSL_CTX_set_alpn_protos(context, options.http2 ? kBoth : kBoth + 3, options.http2 ? 12 : 9);
+  SSL_CTX_set_alpn_protos(context, options.http2 ? kProtocols : kProtocols + 3, options.http2 ? 12 : 9);
   return std::shared_ptr<TLSClientContext>(new TLSClientContext(std::move(impl)));
 }
 
-std::unique_ptr<Transport> TLSClientContext::Connect(int fd, const std::string& server_name) const {
+std::unique_ptr<Transport> TLSClientContext::Connect(int fd, const std::string& server_name, bool http1_only) const {
   SSLPtr ssl(SSL_new(impl_->context.get()));
+  if (http1_only) SSL_set_alpn_protos(ssl.get(), kProtocols + 3, 9);
   const bool address = IsIPAddress(server_name);
   if (!address && !server_name.empty()) SSL_set_tlsext_host_name(ssl.get(), server_name.c_str());
   if (impl_->verify) {

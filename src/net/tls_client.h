@@ -28,7 +28,8 @@ class TLSClientContext {
   ~TLSClientContext();
 
   // The client's end of a connection over `fd`; the certificate must be for `server_name` (a host name or an IP address).
-  std::unique_ptr<Transport> Connect(int fd, const std::string& server_name) const;
+  // With `http1_only`, h2 is not offered (an upgrade needs HTTP/1.1).
+  std::unique_ptr<Transport> Connect(int fd, const std::string& server_name, bool http1_only = false) const;
 
  private:
   struct Impl;

@@ -230,6 +230,7 @@ struct TLSServerContext::Impl {
   mutable std::mutex mutex;  // over the rest
   std::shared_ptr<const Snapshot> snapshot;
   std::string fingerprint;  // the texts the snapshot was made from
+  std::string stamp;        // of the files when they were last read without error
 
   std::mutex follow_mutex;
   std::condition_variable follow_changed;
@@ -261,6 +262,7 @@ struct TLSServerContext::Impl {
   // A new snapshot when a text differs from what the current one was made of.
   Result<bool> Load() {
     std::lock_guard lock(mutex);
+    std::string stamp_before = Stamp();  // before reading: a change in between is seen the next time
     std::vector<Pair> pairs;
     KS_TRY(Pair main, LoadPair(options.certificate));
     pairs.push_back(std::move(main));
@@ -277,7 +279,10 @@ struct TLSServerContext::Impl {
     }
     std::string now = ca_pem;
     for (const Pair& pair : pairs) now += '\0' + pair.cert_pem + '\0' + pair.key_pem;
-    if (now == fingerprint) return false;
+    if (now == fingerprint) {
+      stamp = std::move(stamp_before);
+      return false;
+    }
 
     auto made = std::make_shared<Snapshot>();
     made->tickets = &tickets;
@@ -297,7 +302,13 @@ struct TLSServerContext::Impl {
     }
     snapshot = std::move(made);
     fingerprint = std::move(now);
+    stamp = std::move(stamp_before);
     return true;
+  }
+
+  bool Changed() {
+    std::lock_guard lock(mutex);
+    return Stamp() != stamp;
   }
 
   // Size, time and inode of every file: cheap to look at.
@@ -366,22 +377,18 @@ void TLSServerContext::Follow(std::chrono::milliseconds interval, std::function<
   std::lock_guard lock(impl_->follow_mutex);
   if (impl_->follower.joinable()) return;
   impl_->follower = std::thread([impl = impl_.get(), interval, changed = std::move(changed)] {
-    std::string stamp = impl->Stamp();
     auto read = std::chrono::steady_clock::now();
+    std::string reported;
     std::unique_lock held(impl->follow_mutex);
     while (!impl->follow_changed.wait_for(held, interval, [&] { return impl->stopping; })) {
       held.unlock();
-      std::string now = impl->Stamp();
-      if (now != stamp || std::chrono::steady_clock::now() - read >= kReadAgain) {
-        stamp = std::move(now);
+      // A failed read keeps the old stamp, so it is tried again: certificate and key may be written one after the other.
+      if (impl->Changed() || std::chrono::steady_clock::now() - read >= kReadAgain) {
         read = std::chrono::steady_clock::now();
         auto result = impl->Load();
-        if (!result.ok()) {
-          stamp.clear();  // certificate and key may be written one after the other: look again soon
-          if (changed) changed(result.error().message);
-        } else if (*result && changed) {
-          changed({});
-        }
+        if (!result.ok() && changed && result.error().message != reported) changed(result.error().message);
+        if (result.ok() && *result && changed) changed({});
+        reported = result.ok() ? std::string() : result.error().message;
       }
       held.lock();
     }

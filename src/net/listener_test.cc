@@ -1,0 +1,37 @@
+#include "net/listener.h"
+
+#include <gtest/gtest.h>
+
+namespace keelson::net {
+namespace {
+
+TEST(Listener, PortZeroFindsAFreePort) {
+  auto listener = Listener::Listen({.address = "127.0.0.1"});
+  ASSERT_TRUE(listener.ok());
+  EXPECT_NE(listener->port(), 0);
+  EXPECT_EQ(listener->address(), "127.0.0.1:" + std::to_string(listener->port()));
+}
+
+TEST(Listener, SaysWhenThePortIsTaken) {
+  auto first = Listener::Listen({.address = "127.0.0.1"});
+  ASSERT_TRUE(first.ok());
+  auto second = Listener::Listen({.address = "127.0.0.1", .port = first->port()});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().message, "listen tcp " + first->address() + ": bind: address already in use");
+}
+
+TEST(Listener, SharesAPortOnRequest) {
+  auto first = Listener::Listen({.address = "127.0.0.1", .permit_port_sharing = true});
+  ASSERT_TRUE(first.ok());
+  auto second = Listener::Listen({.address = "127.0.0.1", .port = first->port(), .permit_port_sharing = true});
+  EXPECT_TRUE(second.ok());
+}
+
+TEST(Listener, RefusesWhatIsNoAddress) {
+  auto listener = Listener::Listen({.address = "localhost"});
+  ASSERT_FALSE(listener.ok());
+  EXPECT_EQ(listener.error().message, "listen tcp localhost:0: invalid IP address");
+}
+
+}  // namespace
+}  // namespace keelson::net
