@@ -152,6 +152,11 @@ void Value::Set(Arena& arena, std::string_view key, Value value) {
   map_->Add(arena, key, value);
 }
 
+void Value::AppendMember(Arena& arena, std::string_view key, Value value) {
+  KS_DCHECK(is_map() && !Has(key));
+  map_->Add(arena, key, value);
+}
+
 bool Value::Erase(std::string_view key) {
   if (!is_map()) return false;
   const std::int64_t index = map_->IndexOf(key);

@@ -85,6 +85,8 @@ class Value {
 
   // REQUIRES: is_map(). The key is not copied; see Arena::Copy.
   void Set(Arena& arena, std::string_view key, Value value);
+  // The same for a key that is known not to be there yet. REQUIRES: is_map(), !Has(key).
+  void AppendMember(Arena& arena, std::string_view key, Value value);
   bool Erase(std::string_view key);  // false when there was none; keeps the order of the rest
   // The map under `key`, made if it is absent or null. REQUIRES: is_map().
   Value EnsureMap(Arena& arena, std::string_view key);
