@@ -1,0 +1,55 @@
+// metadata.managedFields between its wire form and sets: who wrote which fields, by apply or by any other write.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/outcome.h"
+#include "object/value.h"
+#include "patch/field_set.h"
+
+namespace keelson::patch {
+
+// One manager. Its identity is all but the version of an applier, the time and the set.
+struct ManagedEntry {
+  std::string_view manager;
+  bool applied = false;
+  std::string_view api_version;
+  std::string_view subresource;
+  std::string_view time;  // RFC 3339 in UTC, to the second; "" for none
+  FieldSet set;
+
+  bool SameIdentity(const ManagedEntry& other) const {
+    return manager == other.manager && applied == other.applied && subresource == other.subresource &&
+           (applied || api_version == other.api_version);
+  }
+  // The identity as upstream writes it (JSON): what managers are sorted by.
+  std::string Identifier() const;
+  // "kubectl" with subresource "status" using apps/v1: who a conflict is with.
+  std::string Describe() const;
+};
+
+using ManagedFields = std::vector<ManagedEntry>;
+
+// The error says what is wrong, in upstream's words; one bad entry spoils the list.
+Outcome<ManagedFields, std::string> DecodeManagedFields(base::Arena& arena, const Value& entries);
+// A list in the stored order: operation, time, manager, version, subresource. Null for none.
+Value EncodeManagedFields(base::Arena& arena, ManagedFields entries);
+
+inline constexpr std::size_t kUpdateManagersMax = 10;
+// Folds the oldest updates into one entry per version until no more than kUpdateManagersMax are left.
+void CapUpdateManagers(base::Arena& arena, ManagedFields& entries);
+
+// The scale subresource sees only who owns the replicas, as autoscaling/v1 entries; and its entries come back into the parent's.
+// `replicas_paths`: the path of the replicas per apiVersion of the parent; an empty path for a version without scale.
+struct ReplicasPath {
+  std::string_view api_version;
+  std::string_view path;  // dotted
+};
+Outcome<Value, std::string> ToScaleManagedFields(base::Arena& arena, const Value& parent, std::span<const ReplicasPath> replicas_paths);
+Outcome<Value, std::string> FromScaleManagedFields(base::Arena& arena, const Value& parent, const Value& scale,
+                                                   std::string_view parent_api_version, std::span<const ReplicasPath> replicas_paths);
+
+}  // namespace keelson::patch

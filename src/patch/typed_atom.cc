@@ -1,0 +1,176 @@
+#include "patch/typed_atom.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "object/json_text.h"
+
+namespace keelson::patch {
+namespace {
+
+using base::Arena;
+using schema::Field;
+using schema::Kind;
+using schema::ListTopology;
+using schema::MapTopology;
+using schema::PatchStrategy;
+using schema::Type;
+
+TypeRef Plain(TypeRef::Mode mode) {
+  TypeRef type;
+  type.mode = mode;
+  return type;
+}
+
+Atom AnyScalarOrContainer(TypeRef::Mode map_element, bool map_atomic) {
+  Atom atom;
+  atom.scalar = atom.list = atom.map = true;
+  atom.list_element = Plain(TypeRef::Mode::kUntyped);
+  atom.map_atomic = map_atomic;
+  atom.map_element = Plain(map_element);
+  return atom;
+}
+
+Atom Scalar(ScalarKind kind) {
+  Atom atom;
+  atom.scalar = true;
+  atom.scalar_kind = kind;
+  return atom;
+}
+
+// Items and map values have no field of their own to say how they merge.
+TypeRef Inner(const Type* type) {
+  TypeRef inner;
+  inner.mode = TypeRef::Mode::kTyped;
+  inner.type = type;
+  return inner;
+}
+
+Atom ResolveTyped(const TypeRef& ref) {
+  const Type& type = *ref.type;
+  Atom atom;
+  switch (type.kind) {
+    case Kind::kString:
+    case Kind::kBytes:
+    case Kind::kDuration: return Scalar(ScalarKind::kString);
+    case Kind::kBool: return Scalar(ScalarKind::kBoolean);
+    case Kind::kInt32:
+    case Kind::kInt64:
+    case Kind::kDouble: return Scalar(ScalarKind::kNumeric);
+    case Kind::kTime:
+    case Kind::kMicroTime:
+    case Kind::kQuantity:
+    case Kind::kIntOrString: return Scalar(ScalarKind::kUntyped);
+    case Kind::kRaw: return AnyScalarOrContainer(TypeRef::Mode::kUntyped, true);
+    case Kind::kFieldsV1:
+      atom.map = true;
+      atom.map_element = Plain(TypeRef::Mode::kDeduced);
+      return atom;
+    case Kind::kJSON:
+    case Kind::kEither: return AnyScalarOrContainer(TypeRef::Mode::kDeduced, false);
+    case Kind::kStruct:
+      atom.map = true;
+      atom.fields = type.structure;
+      atom.map_atomic = ref.map_atomic || type.structure->map_topology == MapTopology::kAtomic;
+      // An object that declares nothing takes anything.
+      if (type.structure->json_fields.empty()) atom.map_element = Plain(TypeRef::Mode::kDeduced);
+      return atom;
+    case Kind::kMap:
+      atom.map = true;
+      atom.map_atomic = ref.map_atomic;
+      atom.map_element = Inner(type.element);
+      return atom;
+    case Kind::kList:
+      atom.list = true;
+      atom.list_atomic = ref.list == ListTopology::kAtomic;
+      atom.list_keys = ref.keys;
+      atom.list_element = Inner(type.element);
+      return atom;
+  }
+  return atom;
+}
+
+}  // namespace
+
+TypeRef RootType(const Type* root) {
+  if (root == nullptr) return Plain(TypeRef::Mode::kDeduced);
+  return Inner(root);
+}
+
+TypeRef FieldType(const Field& field) {
+  TypeRef type = Inner(field.type);
+  type.map_atomic = field.map_topology == MapTopology::kAtomic;
+  if (field.type->kind != Kind::kList) return type;
+  const bool merges = field.patch_strategy == PatchStrategy::kMerge || field.patch_strategy == PatchStrategy::kMergeRetainKeys;
+  if (field.has_list_topology) {
+    type.list = field.list_topology;
+    type.keys = field.list_keys;
+  } else if (merges) {
+    type.list = field.patch_merge_key.empty() ? ListTopology::kSet : ListTopology::kMap;
+    if (!field.patch_merge_key.empty()) type.keys = std::span(&field.patch_merge_key, 1);
+  }
+  return type;
+}
+
+Atom Resolve(const TypeRef& type) {
+  switch (type.mode) {
+    case TypeRef::Mode::kTyped: return ResolveTyped(type);
+    case TypeRef::Mode::kUntyped: return AnyScalarOrContainer(TypeRef::Mode::kUntyped, true);
+    default: return AnyScalarOrContainer(TypeRef::Mode::kDeduced, false);
+  }
+}
+
+Atom Deduce(Atom atom, const Value* value) {
+  if (value == nullptr) return atom;
+  const bool scalar = value->is_number() || value->is_string() || value->is_bool();
+  if (scalar && atom.scalar) {
+    atom.list = atom.map = false;
+  } else if (value->is_list() && atom.list) {
+    atom.scalar = atom.map = false;
+  } else if (value->is_map() && atom.map) {
+    atom.scalar = atom.list = false;
+  }
+  return atom;
+}
+
+TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared) {
+  const Field* field = atom.fields != nullptr ? atom.fields->FindField(name) : nullptr;
+  if (declared != nullptr) *declared = field != nullptr;
+  return field != nullptr ? FieldType(*field) : atom.map_element;
+}
+
+std::optional<PathElement> ItemElement(Arena& arena, const Atom& list, const Value& item, std::string* error) {
+  const auto fail = [&](std::string why) -> std::optional<PathElement> {
+    if (error != nullptr) *error = std::move(why);
+    return std::nullopt;
+  };
+  if (list.list_keys.empty()) {
+    if (item.is_map()) return fail("associative list without keys has an element that's a map type");
+    if (item.is_list()) return fail("not supported: associative list with lists as elements");
+    if (item.is_null()) return fail("associative list without keys has an element that's an explicit null");
+    return PathElement{PathElement::Kind::kValue, item};
+  }
+  if (item.is_null()) return fail("associative list with keys may not have a null element");
+  if (!item.is_map()) return fail("associative list with keys may not have non-map elements");
+  const schema::Struct* fields = list.list_element.type != nullptr ? list.list_element.type->structure : nullptr;
+  Value key = Value::Map(arena, list.list_keys.size());
+  for (const std::string_view name : list.list_keys) {
+    if (const Value* value = item.Find(name)) {
+      key.AppendMember(arena, name, *value);
+      continue;
+    }
+    const Field* field = fields != nullptr ? fields->FindField(name) : nullptr;
+    if (field == nullptr || field->default_text.empty()) continue;
+    if (const auto value = object::ParseJSON(arena, field->default_text)) key.AppendMember(arena, name, *value);
+  }
+  if (key.empty()) {
+    std::string names;
+    for (const std::string_view name : list.list_keys) names += (names.empty() ? "" : " ") + base::GoQuote(name);
+    return fail("associative list with keys has an element that omits all key fields [" + names +
+                "] (and doesn't have default values for any key fields)");
+  }
+  key.SortMembers();
+  return PathElement{PathElement::Kind::kKey, key};
+}
+
+}  // namespace keelson::patch

@@ -1,0 +1,34 @@
+// What may stand at a place, opened up from its TypeRef: the shared part of the walks. Not for other folders.
+#pragma once
+
+#include "patch/typed_value.h"
+
+namespace keelson::patch {
+
+enum class ScalarKind : std::uint8_t { kNumeric, kString, kBoolean, kUntyped };
+
+struct Atom {
+  bool scalar = false;
+  bool list = false;
+  bool map = false;
+  ScalarKind scalar_kind = ScalarKind::kUntyped;
+  bool list_atomic = true;
+  std::span<const std::string_view> list_keys;  // none: a set
+  TypeRef list_element;
+  bool map_atomic = false;
+  const schema::Struct* fields = nullptr;
+  TypeRef map_element;  // what fields that are not declared are; kNone: not allowed
+};
+
+Atom Resolve(const TypeRef& type);
+// The part of the atom that fits the value; all of it where that does not tell (null, absent, or a mismatch).
+Atom Deduce(Atom atom, const Value* value);
+inline bool SameParts(const Atom& a, const Atom& b) { return a.scalar == b.scalar && a.list == b.list && a.map == b.map; }
+TypeRef FieldType(const schema::Field& field);
+// The type of a member, declared or not.
+TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared = nullptr);
+
+// How an item of a set or keyed list is named. Nothing with `error` for one that cannot be.
+std::optional<PathElement> ItemElement(base::Arena& arena, const Atom& list, const Value& item, std::string* error = nullptr);
+
+}  // namespace keelson::patch

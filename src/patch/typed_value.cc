@@ -1,0 +1,255 @@
+#include "patch/typed_value.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "object/json_text.h"
+#include "patch/go_text.h"
+#include "patch/typed_atom.h"
+
+namespace keelson::patch {
+namespace {
+
+using base::Arena;
+using schema::Field;
+using schema::Kind;
+using schema::Type;
+
+bool WrittenAlways(const schema::Struct& type, std::size_t position) {
+  return (type.written_always[position / 64] >> (position % 64) & 1) != 0;
+}
+
+// Go's omitempty and omitzero for a member that is there.
+bool LeftOut(const Field& field, const Value& value) {
+  if (field.always) return false;
+  if (value.is_null()) {
+    return field.pointer || field.omit_zero || field.type->kind <= Kind::kBytes || field.type->kind == Kind::kList || field.type->kind == Kind::kMap;
+  }
+  if (field.pointer) return false;
+  switch (field.type->kind) {
+    case Kind::kString:
+    case Kind::kBytes: return value.as_string().empty();
+    case Kind::kBool: return !value.as_bool();
+    case Kind::kInt32:
+    case Kind::kInt64: return value.as_int() == 0;
+    case Kind::kDouble: return value.as_double() == 0;
+    case Kind::kList:
+    case Kind::kMap: return value.empty();
+    default: return field.omit_zero && value.is_map() && value.empty();
+  }
+}
+
+class Canonicalizer {
+ public:
+  explicit Canonicalizer(Arena& arena) : arena_(arena) {}
+
+  // As Go would write it.
+  Value Typed(const Value& value, const Type& type) {
+    switch (type.kind) {
+      case Kind::kString: return value.is_null() ? Value("") : value;
+      case Kind::kBool: return value.is_null() ? Value(false) : value;
+      case Kind::kInt32:
+      case Kind::kInt64:
+      case Kind::kIntOrString: return value.is_null() ? Value(0) : value;
+      case Kind::kDouble: return value.is_null() ? Value(0.0) : value;
+      case Kind::kDuration: return value.is_null() ? Value("0s") : value;
+      case Kind::kQuantity: return value.is_null() ? Value("0") : value;
+      case Kind::kStruct: return Struct(value, *type.structure);
+      case Kind::kList: {
+        if (!value.is_list()) return Untyped(value);
+        Value list = Value::List(arena_, value.size());
+        for (const Value& item : value.items()) list.Append(arena_, Typed(item, *type.element));
+        return list;
+      }
+      case Kind::kMap: {
+        if (!value.is_map()) return Untyped(value);
+        Value map = Value::Map(arena_, value.size());
+        for (const object::Member& member : value.members()) map.AppendMember(arena_, member.key, Typed(member.value, *type.element));
+        map.SortMembers();
+        return map;
+      }
+      default: return Untyped(value);
+    }
+  }
+
+  Value Untyped(const Value& value) {
+    if (value.is_raw()) {
+      const auto parsed = object::ParseJSON(arena_, value.as_raw());
+      return parsed ? Untyped(*parsed) : Value();
+    }
+    if (value.is_list()) {
+      Value list = Value::List(arena_, value.size());
+      for (const Value& item : value.items()) list.Append(arena_, Untyped(item));
+      return list;
+    }
+    if (!value.is_map()) return value;
+    Value map = Value::Map(arena_, value.size());
+    for (const object::Member& member : value.members()) map.AppendMember(arena_, member.key, Untyped(member.value));
+    map.SortMembers();
+    return map;
+  }
+
+ private:
+  Value Struct(const Value& value, const schema::Struct& type) {
+    if (!value.is_map() && !value.is_null()) return Untyped(value);
+    const std::size_t base = slots_.size();
+    const std::size_t count = type.json_fields.size();
+    slots_.resize(base + count, nullptr);
+    for (const object::Member& member : value.members()) {
+      const std::uint16_t position = type.FindPosition(member.key);
+      if (position != schema::Struct::kNoPosition) slots_[base + position] = &member.value;
+    }
+    Value map = Value::Map(arena_, value.size() + 2);
+    for (const std::uint16_t position : type.name_index) {
+      const Field& field = *type.json_fields[position];
+      const Value* present = slots_[base + position];
+      if (present == nullptr ? !WrittenAlways(type, position) : LeftOut(field, *present)) continue;
+      const Value member = present == nullptr ? Value() : *present;
+      map.AppendMember(arena_, field.name, member.is_null() && field.pointer ? Value() : Typed(member, *field.type));
+    }
+    slots_.resize(base);
+    return map;
+  }
+
+  Arena& arena_;
+  std::vector<const Value*> slots_;  // one stack of positions for all levels
+};
+
+// Go's %#v of an untyped value.
+std::string GoSyntax(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::kNull: return "interface {}(nil)";
+    case Value::Kind::kString: return base::GoQuote(value.as_string());
+    case Value::Kind::kList: {
+      std::string out;
+      for (const Value& item : value.items()) out += (out.empty() ? "" : ", ") + GoSyntax(item);
+      return "[]interface {}{" + out + "}";
+    }
+    case Value::Kind::kMap: {
+      std::string out;
+      for (const object::Member& member : value.members()) out += (out.empty() ? "" : ", ") + base::GoQuote(member.key) + ":" + GoSyntax(member.value);
+      return "map[string]interface {}{" + out + "}";
+    }
+    default: return GoSprint(value);
+  }
+}
+
+// Where the validator is: rendered only when something is wrong.
+struct Step {
+  const Step* parent;
+  std::string_view field;
+  const PathElement* element = nullptr;
+  std::size_t index = 0;
+
+  static std::string Render(const Step* step) {
+    if (step == nullptr) return {};
+    const std::string before = Render(step->parent);
+    if (!step->field.empty()) return before + "." + std::string(step->field);
+    return before + (step->element != nullptr ? step->element->ToString() : "[" + std::to_string(step->index) + "]");
+  }
+};
+
+class Validator {
+ public:
+  explicit Validator(bool allow_duplicates) : allow_duplicates_(allow_duplicates) {}
+
+  void Visit(const Value& value, const TypeRef& type, const Step* at) {
+    const Atom atom = Deduce(Resolve(type), &value);
+    if (atom.map) return Map(value, atom, at);
+    if (atom.scalar) return Scalar(value, atom.scalar_kind, at);
+    List(value, atom, at);
+  }
+
+  std::string Finish() const {
+    if (errors_.empty()) return {};
+    if (errors_.size() == 1) return errors_[0];
+    std::string out = "errors:";
+    for (const std::string& error : errors_) out += "\n  " + error;
+    return out;
+  }
+
+ private:
+  void Add(const Step* at, std::string_view message) {
+    const std::string path = Step::Render(at);
+    errors_.push_back(path.empty() ? std::string(message) : path + ": " + std::string(message));
+  }
+
+  void Scalar(const Value& value, ScalarKind kind, const Step* at) {
+    if (value.is_null()) return;
+    switch (kind) {
+      case ScalarKind::kNumeric:
+        if (!value.is_number()) Add(at, "expected numeric (int or float), got " + std::string(GoTypeName(value)));
+        break;
+      case ScalarKind::kString:
+        if (!value.is_string()) Add(at, "expected string, got &value.valueUnstructured{Value:" + GoSyntax(value) + "}");
+        break;
+      case ScalarKind::kBoolean:
+        if (!value.is_bool()) Add(at, "expected boolean, got &{" + GoSprint(value) + "}");
+        break;
+      case ScalarKind::kUntyped:
+        if (value.is_list() || value.is_map()) Add(at, "expected any scalar, got &{" + GoSprint(value) + "}");
+        break;
+    }
+  }
+
+  void Map(const Value& value, const Atom& atom, const Step* at) {
+    if (value.is_null()) return;
+    if (!value.is_map()) return Add(at, "expected map, got &{" + GoSprint(value) + "}");
+    for (const object::Member& member : value.members()) {
+      const TypeRef type = MemberType(atom, member.key);
+      const Step step{at, member.key};
+      if (type.mode == TypeRef::Mode::kNone) return Add(&step, "field not declared in schema");
+      Visit(member.value, type, &step);
+    }
+  }
+
+  void List(const Value& value, const Atom& atom, const Step* at) {
+    if (value.is_null()) return;
+    if (!value.is_list()) return Add(at, "expected list, got &{" + GoSprint(value) + "}");
+    std::vector<PathElement> seen;
+    std::size_t index = 0;
+    for (const Value& item : value.items()) {
+      Step step{at, {}, nullptr, index};
+      PathElement named;
+      if (!atom.list_atomic) {
+        std::string error;
+        const auto element = ItemElement(arena_, atom, item, &error);
+        if (!element) return Add(at, "element " + std::to_string(index) + ": " + error);
+        named = *element;
+        step.element = &named;
+        seen.push_back(named);
+      }
+      ++index;
+      Visit(item, atom.list_element, &step);
+    }
+    if (allow_duplicates_) return;
+    std::ranges::sort(seen, [](const PathElement& a, const PathElement& b) { return Compare(a, b) < 0; });
+    for (std::size_t i = 1; i < seen.size(); ++i) {
+      if (seen[i] == seen[i - 1]) Add(at, "duplicate entries for key " + seen[i].ToString());
+    }
+  }
+
+  bool allow_duplicates_;
+  Arena arena_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace
+
+Value Canonical(Arena& arena, const Value& value, const TypeRef& type, bool typed) {
+  Canonicalizer canonicalizer(arena);
+  return typed && type.mode == TypeRef::Mode::kTyped ? canonicalizer.Typed(value, *type.type) : canonicalizer.Untyped(value);
+}
+
+Value ZeroObject(Arena& arena, const TypeRef& type) {
+  if (type.mode != TypeRef::Mode::kTyped) return Value::Map(arena);
+  return Canonicalizer(arena).Typed(Value(), *type.type);
+}
+
+std::string Validate(const Value& value, const TypeRef& type, bool allow_duplicates) {
+  Validator validator(allow_duplicates);
+  validator.Visit(value, type, nullptr);
+  return validator.Finish();
+}
+
+}  // namespace keelson::patch

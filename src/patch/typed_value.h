@@ -1,0 +1,66 @@
+// Objects as server-side apply sees them: a value walked together with the topology of its type (structs and maps are granular or atomic,
+// lists are atomic, sets, or maps by key). Built on canonical values: members sorted by name, raw JSON opened.
+//
+// Pure functions; results live in the arena and may share parts with what was given.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "object/value.h"
+#include "patch/field_set.h"
+#include "schema/schema.h"
+
+namespace keelson::patch {
+
+// A type and how the field that holds it merges.
+struct TypeRef {
+  enum class Mode : std::uint8_t {
+    kNone,      // nothing may stand here
+    kTyped,
+    kDeduced,   // from the value: maps granular, lists atomic
+    kUntyped,   // all of it one value
+  };
+  Mode mode = Mode::kNone;
+  bool map_atomic = false;
+  schema::ListTopology list = schema::ListTopology::kAtomic;
+  const schema::Type* type = nullptr;
+  std::span<const std::string_view> keys;  // of a list by key
+};
+
+// The root of a kind; without a schema everything is deduced. `root` must outlive the reference.
+TypeRef RootType(const schema::Type* root);
+
+// The value with its members sorted, raw JSON opened. `typed`: it stands for a Go struct, so that what Go writes for absent fields
+// (empty structs, zero values without omitempty) is there, and what it leaves out is not.
+Value Canonical(base::Arena& arena, const Value& value, const TypeRef& type, bool typed);
+// The canonical form of a kind's zero value: what a created object is compared with.
+Value ZeroObject(base::Arena& arena, const TypeRef& type);
+
+// What is wrong with the value by its schema, in structured-merge-diff's words; "" when nothing is.
+std::string Validate(const Value& value, const TypeRef& type, bool allow_duplicates);
+
+// All below take canonical, validated values.
+FieldSet ToFieldSet(base::Arena& arena, const Value& value, const TypeRef& type);
+
+struct Comparison {
+  FieldSet removed;
+  FieldSet modified;
+  FieldSet added;
+};
+Comparison CompareTyped(base::Arena& arena, const Value& old, const Value& now, const TypeRef& type);
+
+// `config` over `live`.
+Value MergeTyped(base::Arena& arena, const Value& live, const Value& config, const TypeRef& type);
+// Without the items and fields in the set.
+Value RemoveItems(base::Arena& arena, const Value& value, const FieldSet& items, const TypeRef& type);
+// With every named field on the way of a member as a member too.
+FieldSet EnsureNamedFieldsAreMembers(base::Arena& arena, const FieldSet& set, const TypeRef& type);
+// Sets written when a list or struct was granular that now is atomic own the whole of it.
+FieldSet ReconcileWithSchema(base::Arena& arena, const FieldSet& set, const TypeRef& type);
+
+}  // namespace keelson::patch
