@@ -1,0 +1,91 @@
+#include "kv/etcd/client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "base/strings.h"
+
+namespace keelson::kv::etcd {
+namespace {
+
+constexpr int kReconnectMinMs = 100;
+constexpr int kReconnectMaxMs = 3000;
+
+Result<std::string> ReadPEM(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{.code = ErrorCode::kInvalidArgument, .message = "cannot read " + path};
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+grpc::ChannelArguments MakeArguments(const Options& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive_time.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.keepalive_timeout.count()));
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMinMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMinMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMaxMs);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());  // A range may be as large as the store.
+  arguments.SetMaxSendMessageSize(std::numeric_limits<int>::max());     // The server's limit counts.
+  return arguments;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Client>> Client::Connect(Options options) {
+  if (options.endpoints.empty()) return Error{.code = ErrorCode::kInvalidArgument, .message = "no etcd endpoints are given"};
+  std::shared_ptr<Client> client(new Client(std::move(options)));
+  const Options& given = client->options_;
+  const bool files = !given.ca_file.empty() || !given.cert_file.empty() || !given.key_file.empty();
+  grpc::SslCredentialsOptions tls;
+  KS_TRY(tls.pem_root_certs, ReadPEM(given.ca_file));
+  KS_TRY(tls.pem_cert_chain, ReadPEM(given.cert_file));
+  KS_TRY(tls.pem_private_key, ReadPEM(given.key_file));
+  for (std::string address : given.endpoints) {
+    bool secure = files;
+    if (address.starts_with("http://")) {
+      secure = false;
+      address = address.substr(7);
+    } else if (address.starts_with("https://")) {
+      secure = true;
+      address = address.substr(8);
+    }
+    while (address.ends_with('/')) address.pop_back();
+    auto credentials = secure ? grpc::SslCredentials(tls) : grpc::InsecureChannelCredentials();
+    Endpoint endpoint;
+    endpoint.channel = grpc::CreateCustomChannel(address, credentials, MakeArguments(given));
+    endpoint.kv = pb::KV::NewStub(endpoint.channel);
+    endpoint.watch = pb::Watch::NewStub(endpoint.channel);
+    endpoint.lease = pb::Lease::NewStub(endpoint.channel);
+    endpoint.maintenance = pb::Maintenance::NewStub(endpoint.channel);
+    client->endpoints_.push_back(std::move(endpoint));
+  }
+  // Any one will do; each is given a part of the time in turn until one answers.
+  const auto deadline = std::chrono::system_clock::now() + given.dial_timeout;
+  for (auto& endpoint : client->endpoints_) endpoint.channel->GetState(true);
+  while (std::chrono::system_clock::now() < deadline) {
+    for (auto& endpoint : client->endpoints_) {
+      if (endpoint.channel->WaitForConnected(std::min(deadline, std::chrono::system_clock::now() + std::chrono::milliseconds(100)))) return client;
+    }
+  }
+  return Error{.code = ErrorCode::kUnavailable, .message = "no etcd endpoint answers: " + base::Join(given.endpoints, ", ")};
+}
+
+const Endpoint& Client::Pick() {
+  const std::size_t start = next_++;
+  for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+    const Endpoint& endpoint = endpoints_[(start + i) % endpoints_.size()];
+    if (endpoint.channel->GetState(true) == GRPC_CHANNEL_READY) return endpoint;
+  }
+  return endpoints_[start % endpoints_.size()];
+}
+
+bool Client::NeverSent(const grpc::Status& status) { return status.error_message().starts_with("failed to connect to all addresses"); }
+
+}  // namespace keelson::kv::etcd

@@ -1,0 +1,91 @@
+// The connections to etcd's members and calls over them. Internal to kv/etcd.
+// Thread safety: all members from any thread. Ownership: the store and its watchers, never what runs on gRPC's threads: the last channel
+// joins those threads when it goes, so the destructor waits until every call is over and then lets the channels go where it runs.
+#pragma once
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/gate.h"
+#include "base/check.h"
+#include "kv/etcd/etcd.h"
+#include "kv/etcdpb/convert.h"
+#include "kv/etcdpb/rpc.grpc.pb.h"
+#include "kv/mvcc/suspend.h"
+
+namespace keelson::kv::etcd {
+
+namespace pb = ::etcdserverpb;
+
+struct Endpoint {
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<pb::KV::Stub> kv;
+  std::unique_ptr<pb::Watch::Stub> watch;
+  std::unique_ptr<pb::Lease::Stub> lease;
+  std::unique_ptr<pb::Maintenance::Stub> maintenance;
+};
+
+class Client {
+ public:
+  static Result<std::shared_ptr<Client>> Connect(Options options);
+  ~Client() { gate_.Close(); }
+
+  // What a call has to hold until its context is gone; empty when the client is closing.
+  std::optional<async::Gate::Entry> Enter() { return gate_.Enter(); }
+
+  const Options& options() const { return options_; }
+  // The next endpoint, one that is connected if there is any.
+  const Endpoint& Pick();
+
+  // One unary call. `repeatable`: it may be made again at another endpoint when it is not known whether it arrived.
+  template <class Request, class Response, class Start>
+  Awaitable<Result<Response>> Call(Request request, bool repeatable, Start start);
+
+ private:
+  explicit Client(Options options) : options_(std::move(options)) {}
+  static bool NeverSent(const grpc::Status& status);
+
+  const Options options_;
+  async::Gate gate_;
+  std::vector<Endpoint> endpoints_;
+  std::atomic<std::size_t> next_{0};
+};
+
+template <class Request, class Response>
+struct CallState {
+  explicit CallState(async::Gate::Entry in) : entry(std::move(in)) {}
+  const async::Gate::Entry entry;  // first, so that it is left last
+  grpc::ClientContext context;
+  Request request;
+  Response response;
+};
+
+template <class Request, class Response, class Start>
+Awaitable<Result<Response>> Client::Call(Request request, bool repeatable, Start start) {
+  const auto deadline = std::chrono::system_clock::now() + options_.request_timeout;
+  for (std::size_t attempt = 1;; ++attempt) {
+    auto entry = Enter();
+    if (!entry) co_return MakeError(ErrorCode::kClosed);
+    auto state = std::make_shared<CallState<Request, Response>>(*std::move(entry));
+    state->request = request;
+    state->context.set_deadline(deadline);
+    const Endpoint& endpoint = Pick();
+    const grpc::Status status = co_await mvcc::Suspend<grpc::Status>([state, &endpoint, start](mvcc::Callback<grpc::Status> done) {
+      // gRPC wants a callback that can be copied.
+      auto shared = std::make_shared<mvcc::Callback<grpc::Status>>(std::move(done));
+      start(endpoint, &state->context, &state->request, &state->response,
+            [state, shared](const grpc::Status& result) { (*shared)(result); });
+    });
+    if (status.ok()) co_return std::move(state->response);
+    const bool elsewhere = status.error_code() == grpc::StatusCode::UNAVAILABLE && (repeatable || NeverSent(status));
+    if (!elsewhere || attempt >= 2 * endpoints_.size() + 1) co_return etcdpb::FromStatus(status);
+  }
+}
+
+}  // namespace keelson::kv::etcd

@@ -1,0 +1,27 @@
+// A store in a real etcd, over gRPC. Several endpoints: requests go round those that answer; a watch moves to another when its own breaks.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kv/kv.h"
+
+namespace keelson::kv::etcd {
+
+struct Options {
+  std::vector<std::string> endpoints;  // "https://host:port", "http://host:port" or "host:port" (TLS when any file below is set)
+  std::string ca_file;                 // TLS: PEM files
+  std::string cert_file;
+  std::string key_file;
+  std::chrono::milliseconds dial_timeout{20'000};
+  std::chrono::milliseconds keepalive_time{30'000};
+  std::chrono::milliseconds keepalive_timeout{10'000};
+  std::chrono::milliseconds request_timeout{60'000};
+};
+
+// Connects; kUnavailable when no endpoint answers within the dial timeout. Blocks: not on an I/O thread.
+Result<std::unique_ptr<Store>> Open(Options options);
+
+}  // namespace keelson::kv::etcd
