@@ -1,0 +1,42 @@
+// RBAC's rules as plain data: what a rule allows, which rules cover which, and how they are told in messages. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/authorizer.h"
+#include "base/arena.h"
+#include "object/value.h"
+
+namespace keelson::auth::rbac {
+
+struct PolicyRule {
+  std::vector<std::string> verbs;
+  std::vector<std::string> api_groups;
+  std::vector<std::string> resources;
+  std::vector<std::string> resource_names;
+  std::vector<std::string> non_resource_urls;
+  bool operator==(const PolicyRule&) const = default;
+};
+using PolicyRules = std::vector<PolicyRule>;
+
+PolicyRule RuleOf(const Value& rule);        // rbac.authorization.k8s.io/v1 PolicyRule
+PolicyRules RulesOf(const Value& role);      // of a Role or ClusterRole
+Value ToValue(base::Arena& arena, const PolicyRule& rule);
+
+bool RuleAllows(const Attributes& attributes, const PolicyRule& rule);
+
+// Every (group, resource, verb[, name]) and (URL, verb) of a rule as a rule of its own.
+PolicyRules BreakdownRule(const PolicyRule& rule);
+// The atoms of `wanted` that no single rule of `held` covers; empty when all are covered.
+PolicyRules UncoveredRules(std::span<const PolicyRule> held, std::span<const PolicyRule> wanted);
+// Rules that differ only in verbs become one, verbs in order of appearance.
+PolicyRules CompactRules(std::span<const PolicyRule> rules);
+std::string CompactString(const PolicyRule& rule);  // {APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}
+
+// Everything there is: what aggregation rules ask of who writes them.
+const PolicyRules& FullAuthority();
+
+}  // namespace keelson::auth::rbac
