@@ -42,6 +42,8 @@ class FailingKV::BreakableWatcher final : public kv::Watcher {
   Awaitable<kv::Result<kv::WatchResponse>> Next() override {
     if (broken_) co_return Unavailable();
     auto response = co_await watcher_->Next();
+    if (broken_) co_return Unavailable();
+    if (!response.ok()) co_return response;
     if (const auto held = switch_->held()) co_await held->Wait();
     if (broken_) co_return Unavailable();
     co_return response;

@@ -1,0 +1,346 @@
+// What the cacher does beyond the storage contract: freshness, readiness, bookmarks, lost connections, selective waking.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "base/strings.h"
+#include "cacher/cacher_fixture.h"
+
+namespace keelson::cacher {
+namespace {
+
+using storage::ListOptions;
+
+TEST_F(CacherTest, AnyAgeIgnoresTheLimit) {
+  for (char c = 'a'; c <= 'e'; ++c) Create({.name = std::string(1, c)});
+  Sync();
+  const auto list = List("/pods", {.resource_version = "0", .predicate = {.limit = 2}});
+  EXPECT_EQ(list.items.size(), 5u);
+  EXPECT_EQ(list.continue_token, "");
+}
+
+TEST_F(CacherTest, TokensBeginWithASlashAndPagesNeedNoStore) {
+  for (char c = 'a'; c <= 'e'; ++c) Create({.name = std::string(1, c)});
+  const auto first = List("/pods/default", {.predicate = {.limit = 2}});
+  EXPECT_NE(base::Base64URLDecode(first.continue_token)->find(R"("start":"/b\u0000")"), std::string::npos);
+  Delete("d");
+  Sync();
+  const auto ranges = harness().failing().ranges();
+  const auto second = List("/pods/default", {.predicate = {.limit = 2, .continue_token = first.continue_token}});
+  EXPECT_EQ(Names(second), "c d");
+  EXPECT_EQ(second.resource_version, first.resource_version);
+  // The state is forgotten after a while; then history brings it back.
+  harness().Pass(std::chrono::seconds(100));
+  EXPECT_EQ(Names(List("/pods/default", {.predicate = {.limit = 2, .continue_token = second.continue_token}})), "e");
+  EXPECT_EQ(harness().failing().ranges(), ranges);
+}
+
+TEST_F(CacherTest, ReadsOfTheLatestShareTheCachedObject) {
+  Create({.name = "a"});
+  Sync();
+  const auto listed = List("/pods", {.resource_version = "0"});
+  auto got = Await(cacher().Get("/pods/default/a", {}));
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->get(), listed.items[0].get());
+}
+
+TEST_F(CacherTest, WaitsUntilFreshAndGivesUp) {
+  Create({.name = "a"});
+  Sync();
+  const auto now = cacher().resource_version();
+  auto pending = Spawn(cacher().GetList("/pods", {.resource_version = std::to_string(now + 1), .resource_version_match = "NotOlderThan"}));
+  Create({.name = "b"});
+  auto list = pending.get();
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(Names(*list), "a b");
+
+  auto late = Spawn(cacher().Get("/pods/default/a", {.resource_version = "1000000"}));
+  PassUntil(late);
+  auto got = late.get();
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().status->code(), 504);
+  EXPECT_EQ(got.error().status->message(), "Timeout: Too large resource version: 1000000, current: " + std::to_string(now + 1));
+  EXPECT_EQ(got.error().status->details()->retry_after_seconds, 1);
+}
+
+// A cache that hangs behind is not asked for the latest; the store is.
+TEST_F(CacherTest, ConsistentReadFallsBackToTheStore) {
+  Create({.name = "a"});
+  Sync();
+  harness().failing().Hold();
+  Create({.name = "b"});
+  auto pending = Spawn(cacher().GetList("/pods", {}));
+  PassUntil(pending);
+  auto list = pending.get();
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(Names(*list), "a b");
+  EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 1u);
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a");
+  harness().failing().Release();
+  Sync();
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
+}
+
+TEST_F(CacherTest, ConsistentReadNeedsNoWaitWhenOthersWrite) {
+  Create({.name = "a"});
+  Sync();
+  for (int i = 0; i < 20; ++i) PutElsewhere("/registry/secrets/x");
+  // No time passes here: the answer comes from a progress request.
+  EXPECT_GT(List("/pods", {}).resource_version, cacher().resource_version() - 1);
+  EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 0u);
+}
+
+TEST_F(CacherTest, BrokenWatchIsTakenUpAndWatchersStay) {
+  Create({.name = "a"});
+  auto watch = Watch("/pods", {.resource_version = "0"});
+  EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
+  harness().failing().Disconnect();
+  EXPECT_TRUE(watch->Pending());
+  harness().failing().Restore();
+  harness().failing().Disconnect();
+  PutPodElsewhere("b");  // another server writes meanwhile
+  harness().failing().Restore();
+  PassUntilEvent(*watch);
+  EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/b");
+  EXPECT_TRUE(cacher().Ready());
+  EXPECT_EQ(cacher().metrics().initializations, 1u);
+}
+
+TEST_F(CacherTest, CompactionWhileAwayMeansListingAgain) {
+  Create({.name = "a"});
+  auto watch = Watch("/pods", {.resource_version = "0"});
+  watch->NextText();
+  harness().failing().Disconnect();
+  EXPECT_TRUE(watch->Pending());
+  for (int i = 0; i < 5; ++i) PutPodElsewhere("b");
+  Compact();
+  harness().failing().Restore();
+  PassUntil([&] { return cacher().metrics().initializations >= 2 && cacher().Ready(); });
+  EXPECT_EQ(watch->NextText(), "END");
+  EXPECT_EQ(Names(List("/pods", {})), "a b");
+}
+
+TEST_F(CacherTest, NotReady) {
+  harness().failing().Disconnect();
+  for (int i = 0; i < 5; ++i) PutPodElsewhere("b");
+  Compact();
+  harness().failing().Restore();
+  harness().failing().Hold();  // it lists, and then never hears anything
+  PassUntil([&] { return !cacher().Ready(); });
+  auto list = Await(cacher().GetList("/pods", {.resource_version = "0"}));
+  ASSERT_FALSE(list.ok());
+  EXPECT_EQ(list.error().status->code(), 429);
+  EXPECT_EQ(list.error().status->message().substr(0, 27), "storage is (re)initializing");
+  EXPECT_GE(list.error().status->details()->retry_after_seconds, 1);
+  EXPECT_FALSE(Await(cacher().Watch("/pods", {.resource_version = "0"})).ok());
+  // What the store can page through by itself is asked of it.
+  EXPECT_EQ(Names(List("/pods", {.predicate = {.limit = 5}})), "b");
+  EXPECT_TRUE(Await(cacher().Get("/pods/default/b", {.resource_version = "0"})).ok());
+  harness().failing().Release();
+  PassUntil([&] { return cacher().Ready(); });
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "b");
+}
+
+TEST_F(CacherTest, Bookmarks) {
+  Create({.name = "a"});
+  Sync();
+  auto watch = Watch("/pods", {.resource_version = std::to_string(cacher().resource_version()), .predicate = {.allow_watch_bookmarks = true}});
+  auto plain = Watch("/pods", {.resource_version = std::to_string(cacher().resource_version())});
+  EXPECT_TRUE(watch->Pending());
+  EXPECT_TRUE(plain->Pending());
+  PutElsewhere("/registry/secrets/x");
+  Sync();  // progress moves the cache on although no pod changed
+  harness().Pass(std::chrono::seconds(61));
+  EXPECT_EQ(watch->NextText(), "BOOKMARK @" + std::to_string(cacher().resource_version()));
+  EXPECT_TRUE(watch->Pending());
+  EXPECT_TRUE(plain->Pending());
+  // Never before an event that is older.
+  harness().Pass(std::chrono::seconds(61));
+  const auto b = Create({.name = "b"});
+  Sync();
+  EXPECT_EQ(watch->NextText(), "ADDED default/b@" + std::to_string(b->resource_version()));
+  EXPECT_EQ(watch->NextText().substr(0, 8), "BOOKMARK");
+}
+
+TEST_F(CacherTest, BookmarkBeforeTheDeadline) {
+  const auto deadline = harness().clock().Monotonic() + std::chrono::seconds(30);
+  Sync();
+  auto watch = Watch("/pods", {.resource_version = std::to_string(cacher().resource_version()), .predicate = {.allow_watch_bookmarks = true}, .deadline = deadline});
+  harness().Pass(std::chrono::seconds(27));
+  EXPECT_TRUE(watch->Pending());
+  harness().Pass(std::chrono::seconds(2));
+  EXPECT_EQ(watch->NextText().substr(0, 8), "BOOKMARK");
+}
+
+TEST_F(CacherTest, SlowWatcherFallsOffTheRing) {
+  Start({.trigger_field = "spec.nodeName", .ring = {.capacity_min = 10, .capacity_max = 20}});
+  const auto a = Create({.name = "a"});
+  Sync();
+  auto slow = Watch("/pods", {.resource_version = std::to_string(a->resource_version())});
+  auto by_node = Watch("/pods", {.resource_version = std::to_string(a->resource_version()), .predicate = Select("", "spec.nodeName=n1")});
+  auto idle = Watch("/pods", {.resource_version = std::to_string(a->resource_version()), .predicate = Select("", "spec.nodeName=n2")});
+  auto elsewhere = Watch("/pods/other", {.resource_version = std::to_string(a->resource_version()), .scope_namespace = "other"});
+  EXPECT_TRUE(idle->Pending());
+  EXPECT_TRUE(elsewhere->Pending());
+  for (int i = 0; i < 50; ++i) Update({.name = "a", .node = "n1", .data = std::to_string(i)});
+  Sync();
+  EXPECT_EQ(slow->NextText().substr(0, 35), "ERROR 410 too old resource version:");
+  EXPECT_EQ(slow->NextText(), "END");
+  EXPECT_EQ(by_node->NextText().substr(0, 9), "ERROR 410");
+  // Nothing that concerns these was dropped, however old their place in the ring is.
+  EXPECT_TRUE(idle->Pending());
+  EXPECT_TRUE(elsewhere->Pending());
+  const auto b = Create({.name = "b", .node = "n2"});
+  EXPECT_EQ(idle->NextText(), "ADDED default/b@" + std::to_string(b->resource_version()));
+  EXPECT_EQ(cacher().figures().events, 20u);
+  // And a new watch from so far back is told so at once.
+  auto late = Watch("/pods", {.resource_version = std::to_string(a->resource_version())});
+  EXPECT_EQ(late->NextText().substr(0, 35), "ERROR 410 too old resource version:");
+  EXPECT_EQ(late->NextText(), "END");
+}
+
+TEST_F(CacherTest, HistoryIsBoundedByBytes) {
+  Start(CacherHarness::DefaultOptions(), 100'000);
+  Create({.name = "a"});
+  for (int i = 0; i < 500; ++i) Update({.name = "a", .data = std::string(1000, static_cast<char>('a' + i % 26))});
+  Sync();
+  EXPECT_LE(harness().budget().bytes, 100u * 2000u);
+  EXPECT_LT(cacher().figures().events, 200u);
+  EXPECT_GE(cacher().figures().events, 100u);
+}
+
+TEST_F(CacherTest, ListByTriggerReadsOnlyItsOwn) {
+  for (int i = 0; i < 200; ++i) Create({.name = "p" + std::to_string(i), .name_space = i % 2 == 0 ? "a" : "b", .node = "n" + std::to_string(i % 20)});
+  Sync();
+  const auto before = cacher().metrics().list_fetched_objects.load();
+  EXPECT_EQ(List("/pods", {.resource_version = "0", .predicate = Select("", "spec.nodeName=n4")}).items.size(), 10u);
+  EXPECT_EQ(cacher().metrics().list_fetched_objects - before, 10u);
+  EXPECT_EQ(List("/pods/a", {.resource_version = "0", .predicate = Select("", "spec.nodeName=n4")}).items.size(), 10u);
+  EXPECT_EQ(List("/pods/b", {.resource_version = "0", .predicate = Select("", "spec.nodeName=n4")}).items.size(), 0u);
+  Update({.name = "p4", .name_space = "a", .node = "n5"});
+  Sync();
+  EXPECT_EQ(List("/pods", {.resource_version = "0", .predicate = Select("", "spec.nodeName=n4")}).items.size(), 9u);
+}
+
+// 5,000 watchers by node and 1,000 changes: each sees exactly its own, and nobody else is woken.
+TEST_F(CacherTest, OnlyWatchersThatAreConcernedAreWoken) {
+  constexpr int kNodes = 5000;
+  constexpr int kChanges = 1000;
+  Sync();
+  const std::string now = std::to_string(cacher().resource_version());
+  std::vector<std::unique_ptr<storage::StreamReader>> watchers;
+  for (int i = 0; i < kNodes; ++i) {
+    watchers.push_back(Watch("/pods", {.resource_version = now, .predicate = Select("", "spec.nodeName=n" + std::to_string(i))}));
+    ASSERT_TRUE(watchers.back()->Pending());
+  }
+  const auto wakes = cacher().figures().wakes;
+  for (int i = 0; i < kChanges; ++i) Create({.name = "p" + std::to_string(i), .node = "n" + std::to_string(i * 3)});
+  Sync();
+  EXPECT_EQ(cacher().figures().wakes - wakes, static_cast<std::uint64_t>(kChanges));
+  for (int i = 0; i < kNodes; ++i) {
+    const bool concerned = i % 3 == 0 && i / 3 < kChanges;
+    ASSERT_EQ(watchers[static_cast<std::size_t>(i)]->woken(), concerned ? 1u : 0u) << i;
+    if (concerned) ASSERT_EQ(watchers[static_cast<std::size_t>(i)]->NextText().substr(0, 14), ("ADDED default/p" + std::to_string(i / 3)).substr(0, 14));
+    ASSERT_TRUE(watchers[static_cast<std::size_t>(i)]->Pending()) << i;
+  }
+}
+
+// A selector that no index knows is looked at where the change happens; who does not match sleeps on.
+TEST_F(CacherTest, LabelSelectorsAreMatchedBeforeWaking) {
+  Sync();
+  const std::string now = std::to_string(cacher().resource_version());
+  auto web = Watch("/pods", {.resource_version = now, .predicate = Select("app=web", "")});
+  auto db = Watch("/pods", {.resource_version = now, .predicate = Select("app=db", "")});
+  EXPECT_TRUE(web->Pending());
+  EXPECT_TRUE(db->Pending());
+  for (int i = 0; i < 10; ++i) Create({.name = "p" + std::to_string(i), .app = "web"});
+  Sync();
+  EXPECT_GE(web->woken(), 1u);
+  EXPECT_EQ(db->woken(), 0u);
+}
+
+TEST_F(CacherTest, ManyWatchersSeeTheSameOrder) {
+  constexpr int kWatchers = 100;
+  constexpr int kWriters = 4;
+  constexpr int kWrites = 100;
+  Sync();
+  const std::string now = std::to_string(cacher().resource_version());
+  std::vector<std::unique_ptr<storage::StreamReader>> watchers;
+  for (int i = 0; i < kWatchers; ++i) watchers.push_back(Watch("/pods", {.resource_version = now}));
+  std::vector<std::vector<std::string>> seen(kWatchers);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = t; i < kWatchers; i += 4) {
+        for (int n = 0; n < kWriters * kWrites; ++n) seen[static_cast<std::size_t>(i)].push_back(watchers[static_cast<std::size_t>(i)]->NextText());
+      }
+    });
+  }
+  for (int t = 0; t < kWriters; ++t) {
+    threads.emplace_back([&, t] {
+      for (int n = 0; n < kWrites; ++n) {
+        const std::string name = "w" + std::to_string(t) + "-" + std::to_string(n % 10);
+        const bool made = n / 10 % 2 == 0;
+        made ? static_cast<void>(Create({.name = name})) : Delete(name);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (int i = 1; i < kWatchers; ++i) ASSERT_EQ(seen[static_cast<std::size_t>(i)], seen[0]);
+}
+
+// A new process on the same store: watchers go on from where they were, without a list and without a gap.
+TEST_F(CacherTest, WatchersResumeAcrossARestart) {
+  constexpr int kWatchers = 1000;
+  for (int i = 0; i < 50; ++i) Create({.name = "p" + std::to_string(i), .node = "n1"});
+  const auto middle = Create({.name = "middle"});
+  for (int i = 0; i < 50; ++i) Update({.name = "p" + std::to_string(i), .node = i % 2 == 0 ? "n2" : "n1", .data = "x"});
+  for (int i = 0; i < 10; ++i) Delete("p" + std::to_string(i));
+  const auto last = Create({.name = "last"});
+  Sync();
+  const std::string from = std::to_string(middle->resource_version());
+  std::vector<std::string> want;
+  auto before = Watch("/pods", {.resource_version = from});
+  for (int i = 0; i < 61; ++i) want.push_back(before->NextText());
+  auto node_before = Watch("/pods", {.resource_version = from, .predicate = Select("", "spec.nodeName=n2")});
+  std::vector<std::string> want_node;
+  for (int i = 0; i < 30; ++i) want_node.push_back(node_before->NextText());
+  before.reset();
+  node_before.reset();
+
+  Restart();
+  const auto ranges = harness().failing().ranges();
+  std::vector<std::unique_ptr<storage::StreamReader>> watchers;
+  for (int i = 0; i < kWatchers; ++i) watchers.push_back(Watch("/pods", {.resource_version = from}));
+  for (auto& watch : watchers) {
+    for (const std::string& text : want) ASSERT_EQ(watch->NextText(), text);
+    ASSERT_TRUE(watch->Pending());
+  }
+  auto node = Watch("/pods", {.resource_version = from, .predicate = Select("", "spec.nodeName=n2")});
+  for (const std::string& text : want_node) ASSERT_EQ(node->NextText(), text);
+  EXPECT_EQ(harness().failing().ranges(), ranges);
+  EXPECT_EQ(cacher().metrics().initializations, 1u);
+  // Lists at old revisions are there too.
+  EXPECT_EQ(List("/pods", {.resource_version = from, .resource_version_match = "Exact"}).items.size(), 51u);
+  EXPECT_EQ(harness().failing().ranges(), ranges);
+  (void)last;
+}
+
+TEST_F(CacherTest, RestartAfterCompactionKnowsWhatIsLeft) {
+  const auto a = Create({.name = "a"});
+  const auto b = Create({.name = "b"});
+  Compact();
+  const auto c = Create({.name = "c"});
+  const auto changed = Update({.name = "a", .data = "2"});
+  Restart();
+  auto old = Watch("/pods", {.resource_version = std::to_string(a->resource_version())});
+  EXPECT_EQ(old->NextText().substr(0, 9), "ERROR 410");
+  auto fresh = Watch("/pods", {.resource_version = std::to_string(b->resource_version())});
+  EXPECT_EQ(fresh->NextText(), "ADDED default/c@" + std::to_string(c->resource_version()));
+  EXPECT_EQ(fresh->NextText(), "MODIFIED default/a@" + std::to_string(changed->resource_version()));
+}
+
+}  // namespace
+}  // namespace keelson::cacher
