@@ -1,0 +1,419 @@
+#include "http/server.h"
+
+#include <algorithm>
+
+#include <sys/socket.h>
+
+#include "base/strings.h"
+#include "http/test_server.h"
+
+namespace keelson::http {
+namespace {
+
+std::string Get(std::string_view path, std::string_view extra = {}) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n" + std::string(extra) + "\r\n";
+}
+
+Awaitable<std::string> Fetch(Client& client, ClientRequest request) {
+  auto response = co_await client.Do(std::move(request));
+  if (!response.ok()) co_return "error: " + response.error().message;
+  auto body = co_await response->body->ReadAll(256 * 1024 * 1024);
+  if (!body.ok()) co_return "body error " + std::to_string(static_cast<int>(body.error()));
+  co_return std::to_string(response->status) + " " + std::string(body->view());
+}
+
+ClientRequest To(std::string target, std::string body = {}) {
+  ClientRequest request;
+  request.target = std::move(target);
+  if (!body.empty()) request.method = "POST";
+  request.body = SharedBytes::FromString(std::move(body));
+  return request;
+}
+
+TEST(Http1Server, AnswersInGoForm) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send(Get("/hello"));
+  const std::string answer = client.ReadUntil("hello\n");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nAudit-Id: 1\r\nDate: ")) << answer;
+  EXPECT_NE(answer.find("\r\nContent-Length: 6\r\n\r\nhello\n"), std::string::npos);
+}
+
+TEST(Http1Server, KeepsAliveAndPipelines) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send(Get("/bytes/3") + Get("/stream/5") + Get("/hello", "Connection: close\r\n"));
+  const std::string all = client.ReadToEnd();
+  EXPECT_TRUE(client.closed());
+  const auto first = all.find("bbb");
+  const auto second = all.find("\r\n5\r\nxxxxx\r\n0\r\nX-Checksum: done\r\n\r\n");
+  const auto third = all.find("hello\n");
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, third);
+  EXPECT_NE(all.find("Connection: close"), std::string::npos);
+  EXPECT_EQ(test.server->stats().connections_total, 1U);
+  EXPECT_EQ(test.server->stats().requests_total, 3U);
+}
+
+TEST(Http1Server, BodiesBothWays) {
+  TestServer test;
+  struct Case {
+    const char* name;
+    std::string request;
+    const char* want;
+  };
+  const Case kCases[] = {
+      {"length", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", "\r\n\r\nbody"},
+      {"chunked", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n", "\r\n\r\nbody"},
+      {"unread body", "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", "hello\n"},
+      {"absolute form", "GET http://other/headers HTTP/1.1\r\nHost: x\r\n\r\n", "GET /headers other\n"},
+      {"HTTP/1.0", "GET /hello HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK\r\n"},
+      {"HEAD", "HEAD /bytes/7 HTTP/1.1\r\nHost: x\r\n\r\n", "Content-Length: 7\r\n\r\n"},
+      {"malformed chunks", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "400 Bad Request"},
+      {"handler throws", Get("/throw"), "500 Internal Server Error"},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    RawClient client(test.port);
+    client.Send(c.request);
+    EXPECT_NE(client.ReadUntil(c.want).find(c.want), std::string::npos);
+  }
+}
+
+TEST(Http1Server, ExpectContinue) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.Send("body");
+  EXPECT_NE(client.ReadUntil("body").find("200 OK"), std::string::npos);
+
+  RawClient refused(test.port);  // a handler that does not read never asks for the body
+  refused.Send("POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+  const std::string answer = refused.ReadToEnd();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK"));
+  EXPECT_NE(answer.find("Connection: close"), std::string::npos);
+}
+
+TEST(Http1Server, RefusesWhatIsNoRequest) {
+  ServerOptions options;
+  options.limits.header_bytes_max = 4096;
+  TestServer test(options);
+  struct Case {
+    const char* name;
+    std::string bytes;
+    const char* want;
+  };
+  const Case kCases[] = {
+      {"garbage", std::string("\x01\x02garbage\r\n\r\n", 13), "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"},
+      {"no host", "GET / HTTP/1.1\r\n\r\n", "400 Bad Request: missing required Host header"},
+      {"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400 Bad Request: too many Host headers"},
+      {"large head", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(5000, 'x') + "\r\n\r\n", "431 Request Header Fields Too Large"},
+      {"endless head", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(5000, 'x'), "431 Request Header Fields Too Large"},
+      {"expectation", "GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", "417 Expectation Failed"},
+      {"smuggling", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400 Bad Request"},
+      {"version", "GET / HTTP/3.0\r\nHost: a\r\n\r\n", "505 HTTP Version Not Supported"},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    RawClient client(test.port);
+    client.Send(c.bytes);
+    const std::string answer = client.ReadToEnd();
+    EXPECT_TRUE(client.closed());
+    EXPECT_NE(answer.find(c.want), std::string::npos) << answer;
+  }
+  RawClient other(test.port);
+  other.Send(Get("/hello"));
+  EXPECT_NE(other.ReadUntil("hello").find("200 OK"), std::string::npos);
+}
+
+TEST(Http1Server, UpgradeHandsOverTheStream) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send(Get("/upgrade", "Connection: Upgrade\r\nUpgrade: echo\r\n") + "early");
+  const std::string answer = client.ReadUntil("early");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")) << answer;
+  client.Send("late");
+  EXPECT_EQ(client.ReadUntil("late"), "late");
+  ::shutdown(client.fd(), SHUT_WR);
+  EXPECT_EQ(client.ReadToEnd(), "");
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(Server, SlowReaderCostsBoundedMemory) {
+  TestServer test;
+  constexpr std::uint64_t kTotal = 200'000'000;
+  RawClient client(test.port);
+  client.Send(Get("/stream/" + std::to_string(kTotal)));
+  RawClient other(test.port);  // the thread of the slow one still serves
+  for (int i = 0; i < 100; ++i) {
+    other.Send(Get("/hello"));
+    ASSERT_NE(other.ReadUntil("hello\n").find("200"), std::string::npos);
+  }
+  const std::uint64_t pulled = test.pulled;
+  EXPECT_LT(pulled, kTotal / 4);  // what the kernel's socket buffers take, and a little
+  std::uint64_t got = 0;
+  while (got < kTotal) {
+    const std::string some = client.ReadSome();
+    ASSERT_FALSE(some.empty());
+    got += some.size();
+  }
+  EXPECT_EQ(test.pulled, kTotal);
+}
+
+TEST(Server, TellsHandlersThatTheClientIsGone) {
+  TestServer test;
+  {
+    RawClient client(test.port);
+    client.Send(Get("/hold"));
+    client.ReadUntil("first\n");
+    EXPECT_EQ(test.gone, 0);
+  }
+  EXPECT_TRUE(Eventually([&] { return test.gone == 1 && test.ended == 1; }));
+  EXPECT_EQ(test.complete, 0);
+  EXPECT_TRUE(Eventually([&] { return test.server->stats().connections == 0; }));
+}
+
+TEST(Server, SlowHeadersAndIdleConnectionsEnd) {
+  ServerOptions options;
+  options.header_timeout = std::chrono::milliseconds(30);
+  options.idle_timeout = std::chrono::milliseconds(30);
+  options.body_timeout = std::chrono::milliseconds(30);
+  options.linger = std::chrono::milliseconds(10);
+  options.tick = std::chrono::milliseconds(5);
+  TestServer test(options);
+  RawClient silent(test.port);
+  EXPECT_EQ(silent.ReadToEnd(), "");
+  EXPECT_TRUE(silent.closed());
+  RawClient slow(test.port);
+  slow.Send("GET / HTTP/1.1\r\nHo");
+  EXPECT_EQ(slow.ReadToEnd(), "");
+  EXPECT_TRUE(slow.closed());
+  RawClient idle(test.port);
+  idle.Send(Get("/hello"));
+  EXPECT_NE(idle.ReadToEnd().find("hello"), std::string::npos);
+  EXPECT_TRUE(idle.closed());
+  RawClient body(test.port);
+  body.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+  EXPECT_NE(body.ReadUntil("\r\n\r\n").find("408 Request Timeout"), std::string::npos);
+  RawClient h2(test.port);
+  h2.Send(Preface() + Frame(1, 0, 1, "\x82"));  // a header block that never ends
+  h2.ReadToEnd();
+  EXPECT_TRUE(h2.closed());
+}
+
+TEST(Http2Server, MultiplexesOverTLS) {
+  TestServer test({}, true);
+  Client client(test.pool, test.client_options());
+  constexpr int kCalls = 60;
+  std::vector<std::future<std::string>> answers;
+  for (int i = 0; i < kCalls; ++i) {
+    auto fetch = Fetch(client, i % 3 == 0 ? To("/stream/300000") : i % 3 == 1 ? To("/gate") : To("/echo", std::string(300'000, 'u')));
+    answers.push_back(asio::co_spawn(test.pool.Next(), std::move(fetch), asio::use_future));
+  }
+  EXPECT_TRUE(Eventually([&] { return test.started == kCalls; }));
+  test.gate->Set();
+  for (int i = 0; i < kCalls; ++i) {
+    const std::string answer = answers[static_cast<std::size_t>(i)].get();
+    if (i % 3 == 0) EXPECT_EQ(answer.size(), 300'004U);
+    if (i % 3 == 1) EXPECT_EQ(answer, "200 through\n");
+    if (i % 3 == 2) EXPECT_EQ(answer, "200 " + std::string(300'000, 'u'));
+  }
+  EXPECT_TRUE(Eventually([&] { return test.complete == kCalls; }));
+  EXPECT_LE(test.server->stats().connections_total, 60U);
+}
+
+TEST(Http2Server, Trailers) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send(Preface() + Frame(1, 5, 1, RequestHeaders("/stream/3")));
+  std::string all;
+  const auto ended = [&] {
+    const auto frames = ParseFrames(all);
+    return std::any_of(frames.begin(), frames.end(), [](const ReceivedFrame& frame) { return frame.stream == 1 && (frame.flags & 1) != 0; });
+  };
+  while (!ended()) {
+    const std::string some = client.ReadSome();
+    ASSERT_FALSE(some.empty());
+    all += some;
+  }
+  std::string types;
+  for (const auto& frame : ParseFrames(all)) {
+    if (frame.stream == 1) types += std::to_string(frame.type);
+  }
+  EXPECT_EQ(types, "101");  // head, data, trailers with END_STREAM
+}
+
+Awaitable<Headers> FetchHeaders(Client& client, ClientRequest request) {
+  auto response = co_await client.Do(std::move(request));
+  co_return response.ok() ? response->headers : Headers();
+}
+
+TEST(Http2Server, LowerCaseHeadersWithoutConnection) {
+  TestServer test({}, true);
+  Client client(test.pool, test.client_options());
+  auto fetch = FetchHeaders(client, To("/close"));
+  const Headers headers = test.Run(std::move(fetch));
+  EXPECT_EQ(headers.Get("audit-id"), "1");
+  EXPECT_FALSE(headers.Has("connection"));
+  for (const auto& [name, value] : headers.fields()) EXPECT_EQ(name, base::ToLower(name));
+}
+
+TEST(Http2Server, RapidResetsEndTheConnection) {
+  ServerOptions options;
+  options.limits.reset_burst = 200;
+  TestServer test(options);
+  RawClient client(test.port);
+  client.Send(Preface());
+  std::string batch;
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    batch += Frame(1, 5, 2 * i + 1, RequestHeaders("/gate"));
+    batch += Frame(3, 0, 2 * i + 1, std::string("\0\0\0\x08", 4));
+  }
+  client.Send(batch);
+  const auto frames = ParseFrames(client.ReadToEnd());
+  EXPECT_TRUE(client.closed());
+  bool goaway = false;
+  for (const auto& frame : frames) goaway = goaway || frame.type == 7;
+  EXPECT_TRUE(goaway);
+  EXPECT_LE(test.started, 1000);
+  test.gate->Set();
+  RawClient other(test.port);
+  other.Send(Get("/hello"));
+  EXPECT_NE(other.ReadUntil("hello").find("200 OK"), std::string::npos);
+}
+
+TEST(Http2Server, FloodsEndTheConnection) {
+  struct Case {
+    const char* name;
+    std::string frame;
+    int count;
+  };
+  const std::string ping = Frame(6, 0, 0, "12345678");
+  const Case kCases[] = {
+      {"ping", ping, 20'000},
+      {"settings", Frame(4, 0, 0, {}), 20'000},
+      {"priority", Frame(2, 0, 1, std::string("\0\0\0\0\x10", 5)), 20'000},
+      {"unknown", Frame(0x42, 0, 0, {}), 20'000},
+      {"continuation", Frame(9, 0, 1, {}), 20'000},
+      {"empty data", Frame(0, 0, 1, {}), 20'000},
+      {"header bytes", Frame(9, 0, 1, std::string("\0\x01y\x7f\x80\x7e", 6) + std::string(16255, 'z')), 200},
+  };
+  TestServer test;
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    RawClient client(test.port);
+    const bool open_headers = c.frame[3] == 9;
+    client.Send(Preface() + Frame(1, open_headers ? 1 : 4, 1, RequestHeaders("/echo")));
+    std::string batch;
+    for (int i = 0; i < c.count; ++i) batch += c.frame;
+    client.Send(batch);
+    client.ReadToEnd();
+    EXPECT_TRUE(client.closed());
+  }
+  EXPECT_TRUE(Eventually([&] { return test.server->stats().connections == 0; }));
+}
+
+TEST(Http2Server, OversizedHeadersGet431) {
+  ServerOptions options;
+  options.limits.header_bytes_max = 8192;
+  TestServer test(options);
+  RawClient client(test.port);
+  std::string block = RequestHeaders("/hello");
+  for (int i = 0; i < 100; ++i) block += std::string("\0\x01y\x7f\x01", 5) + std::string(128, 'z');
+  client.Send(Preface() + Frame(1, 5, 1, block));
+  const std::string all = client.ReadUntil("431 Request");
+  EXPECT_NE(all.find("431 Request Header Fields Too Large"), std::string::npos);
+}
+
+TEST(Http2Server, GarbageEndsTheConnection) {
+  TestServer test;
+  for (const std::string& bytes : {std::string("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"), Preface() + std::string(100, '\xff'),
+                                   Preface() + Frame(0, 0, 0, "data on stream zero")}) {
+    RawClient client(test.port);
+    client.Send(bytes);
+    client.ReadToEnd();
+    EXPECT_TRUE(client.closed());
+  }
+}
+
+TEST(Http2Server, ConnectionCloseMeansGoAway) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send(Preface() + Frame(1, 5, 1, RequestHeaders("/close")));
+  std::string all;
+  for (;;) {
+    const std::string some = client.ReadSome();
+    if (some.empty()) break;
+    all += some;
+    for (const auto& frame : ParseFrames(some)) {
+      if (frame.type == 6 && frame.flags == 0) client.Send(Frame(6, 1, 0, frame.payload));  // answers the PING
+    }
+  }
+  EXPECT_TRUE(client.closed());
+  int goaways = 0;
+  bool answered = false;
+  for (const auto& frame : ParseFrames(all)) {
+    goaways += frame.type == 7 ? 1 : 0;
+    answered = answered || (frame.type == 0 && frame.payload == "hello\n");
+  }
+  EXPECT_TRUE(answered);
+  EXPECT_EQ(goaways, 2);  // first the notice, then the last stream
+}
+
+TEST(Http2Server, SlowReaderIsHeldByFlowControl) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send(Preface() + Frame(1, 5, 1, RequestHeaders("/stream/50000000")));
+  // The default window is 65,535 bytes and is never opened.
+  std::size_t data = 0;
+  while (data < 65'535) {
+    const std::string some = client.ReadSome();
+    ASSERT_FALSE(some.empty());
+    data += some.size();
+  }
+  client.Send(Frame(1, 5, 3, RequestHeaders("/hello")));  // no window for it either, but its head comes
+  EXPECT_LT(test.pulled, 200'000U);
+}
+
+TEST(Server, ShutdownDrains) {
+  TestServer test({}, true);
+  Client client(test.pool, test.client_options());
+  auto fetch = Fetch(client, To("/gate"));
+  auto answer = asio::co_spawn(test.pool.Next(), std::move(fetch), asio::use_future);
+  EXPECT_TRUE(Eventually([&] { return test.started == 1; }));
+  auto shutdown = test.server->Shutdown(std::chrono::seconds(10));
+  auto drained = asio::co_spawn(test.pool.Next(), std::move(shutdown), asio::use_future);
+  EXPECT_EQ(drained.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  test.gate->Set();
+  EXPECT_EQ(answer.get(), "200 through\n");
+  EXPECT_TRUE(drained.get());
+  auto late = Fetch(client, To("/hello"));
+  EXPECT_NE(test.Run(std::move(late)).find("connection refused"), std::string::npos);
+}
+
+TEST(Server, ShutdownCutsWhatDoesNotEnd) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send(Get("/hold"));
+  client.ReadUntil("first\n");
+  EXPECT_FALSE(test.Run(test.server->Shutdown(std::chrono::milliseconds(30))));
+  client.ReadToEnd();
+  EXPECT_TRUE(client.closed());
+  EXPECT_TRUE(Eventually([&] { return test.server->stats().connections == 0; }));
+}
+
+TEST(Server, PlainHttpOnATLSPort) {
+  TestServer test({}, true);
+  RawClient client(test.port);
+  client.Send(Get("/hello"));
+  EXPECT_EQ(client.ReadToEnd(), "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+  RawClient garbage(test.port);
+  garbage.Send(std::string(1000, '\x17'));
+  garbage.ReadToEnd();
+  EXPECT_TRUE(garbage.closed());
+  EXPECT_TRUE(Eventually([&] { return test.server->stats().tls_handshake_errors_total == 2; }));
+}
+
+}  // namespace
+}  // namespace keelson::http
