@@ -1,0 +1,22 @@
+// Whatever converts to JSON is JSON, and comes back from YAML as the same JSON.
+#include <cstdint>
+#include <string>
+
+#include "base/check.h"
+#include "codec/json.h"
+#include "codec/yaml.h"
+
+using namespace keelson;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  base::Arena arena;
+  std::string json;
+  const auto strict = codec::YAMLToJSON(arena, {reinterpret_cast<const char*>(data), size}, {.strict = true}, json);
+  if (!strict.ok()) return 0;
+  KS_CHECK(codec::JSONSyntaxError(json).empty());
+  const auto decoded = codec::DecodeJSON(arena, json);
+  if (!decoded.ok()) return 0;  // a number beyond float64
+  std::string yaml;
+  codec::EncodeYAML(decoded->value, yaml);
+  return 0;
+}
