@@ -33,7 +33,9 @@ std::vector<Sample> Load(bool pod) {
   if (pod) {
     add(*schema::FindKind("", "v1", "Pod"), ReadFile("interop/codecbench/testdata/pod.json"));
   } else {
-    for (const Fixture& fixture : Fixtures()) add(*fixture.type, fixture.json);
+    for (const Fixture& fixture : Fixtures()) {
+      if (!fixture.name.ends_with(".WatchEvent")) add(*fixture.type, fixture.json);  // Go's serializer does not take it
+    }
   }
   return samples;
 }
