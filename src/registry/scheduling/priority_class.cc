@@ -1,7 +1,10 @@
 #include <array>
+#include <string>
+#include <vector>
 
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
+#include "registry/scheduling/bootstrap.h"
 #include "registry/scheduling/strategies.h"
 
 namespace keelson::registry {
@@ -16,10 +19,12 @@ constexpr std::int64_t kHighestUserDefinablePriority = 1'000'000'000;
 struct SystemClass {
   std::string_view name;
   std::int64_t value;
+  std::string_view description;
 };
 constexpr std::array kSystemClasses = {
-    SystemClass{"system-node-critical", 2'000'001'000},
-    SystemClass{"system-cluster-critical", 2'000'000'000},
+    SystemClass{"system-node-critical", 2'000'001'000, "Used for system critical pods that must not be moved from their current node."},
+    SystemClass{"system-cluster-critical", 2'000'000'000,
+                "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."},
 };
 
 void SetDefaults(base::Arena& arena, Value object) { Default(arena, object, "preemptionPolicy", "PreemptLowerPriority"); }
@@ -83,5 +88,22 @@ constexpr Strategy kStrategies[] = {{
 }  // namespace
 
 std::span<const Strategy> SchedulingStrategies() { return kStrategies; }
+
+std::vector<Value> BootstrapPriorityClasses(base::Arena& arena) {
+  std::vector<Value> objects;
+  for (const SystemClass& system : kSystemClasses) {
+    Value metadata = Value::Map(arena, 1);
+    metadata.Set(arena, "name", system.name);
+    Value object = Value::Map(arena, 6);
+    object.Set(arena, "kind", "PriorityClass");
+    object.Set(arena, "apiVersion", "scheduling.k8s.io/v1");
+    object.Set(arena, "metadata", metadata);
+    object.Set(arena, "value", system.value);
+    object.Set(arena, "description", system.description);
+    object.Set(arena, "preemptionPolicy", "PreemptLowerPriority");
+    objects.push_back(object);
+  }
+  return objects;
+}
 
 }  // namespace keelson::registry
