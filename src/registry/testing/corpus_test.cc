@@ -5,13 +5,15 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "registry/apps/strategies.h"
+#include "registry/batch/strategies.h"
 #include "registry/core/strategies.h"
 
 namespace keelson::registry::testing {
 namespace {
 
 const Strategy* Find(std::string_view group, std::string_view kind) {
-  for (const std::span<const Strategy> strategies : {core::CoreStrategies()}) {
+  for (const std::span<const Strategy> strategies : {core::CoreStrategies(), apps::AppsStrategies(), batch::BatchStrategies()}) {
     for (const Strategy& strategy : strategies) {
       if (strategy.group == group && strategy.kind == kind) return &strategy;
     }
@@ -31,7 +33,8 @@ constexpr std::initializer_list<const char*> kNeedAdmission = {
 };
 
 TEST(Corpus, RecordedAnswers) {
-  constexpr std::string_view kFiles[] = {"configmap", "secret", "serviceaccount", "namespace", "pod", "podtemplate", "persistentvolumeclaim"};
+  constexpr std::string_view kFiles[] = {"configmap", "secret", "serviceaccount", "namespace", "pod", "podtemplate", "persistentvolumeclaim",
+                                        "deployment", "replicaset", "statefulset", "daemonset", "controllerrevision", "job", "cronjob"};
   int passed = 0, failed = 0;
   const char* only = std::getenv("KEELSON_CORPUS_FILE");
   for (const std::string_view file : kFiles) {
