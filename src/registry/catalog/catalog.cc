@@ -3,10 +3,12 @@
 
 #include "registry/admissionregistration/strategies.h"
 #include "registry/apiregistration/strategies.h"
+#include "registry/apps/strategies.h"
 #include "registry/authentication/strategies.h"
 #include "registry/authorization/strategies.h"
 #include "registry/autoscaling/conversion.h"
 #include "registry/autoscaling/strategies.h"
+#include "registry/batch/strategies.h"
 #include "registry/catalog/conversion.h"
 #include "registry/certificates/strategies.h"
 #include "registry/coordination/strategies.h"
@@ -35,9 +37,11 @@ constexpr Group kGroups[] = {
     {"", core::CoreStrategies},
     {"admissionregistration.k8s.io", AdmissionregistrationStrategies},
     {"apiregistration.k8s.io", ApiregistrationStrategies},
+    {"apps", apps::AppsStrategies},
     {"authentication.k8s.io", AuthenticationStrategies},
     {"authorization.k8s.io", AuthorizationStrategies},
     {"autoscaling", AutoscalingStrategies},
+    {"batch", batch::BatchStrategies},
     {"certificates.k8s.io", CertificatesStrategies},
     {"coordination.k8s.io", CoordinationStrategies},
     {"discovery.k8s.io", DiscoveryStrategies},
