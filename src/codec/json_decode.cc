@@ -47,6 +47,15 @@ class Reader {
     end_ = copy + text.size();
   }
 
+  // Reads where the text lies. REQUIRES: behind `text`, perhaps after other bytes, there is a NUL with kScanPadding bytes from it on.
+  Reader(Arena& arena, const char* text) : arena_(arena), strict_(false), at_(text), members_(arena), items_(arena) {}
+  // The end of the value that begins here, or nullptr.
+  const char* PassOver() {
+    if (!Skip()) return nullptr;
+    Space();
+    return at_;
+  }
+
   // False when the text is not well formed, or a type error was found that ends decoding at once.
   bool Document(const Struct* type, Value& out) {
     Space();
@@ -914,6 +923,8 @@ Outcome<Decoded, DecodeError> DecodeJSON(Arena& arena, std::string_view text, co
 Outcome<Decoded, DecodeError> DecodeJSON(Arena& arena, std::string_view text, const DecodeOptions& options) {
   return Decode(arena, text, nullptr, options);
 }
+
+bool IsJSONInPlace(Arena& arena, std::string_view text) { return Reader(arena, text.data()).PassOver() == text.data() + text.size(); }
 
 Outcome<TypeMeta, DecodeError> FindTypeMeta(Arena& arena, std::string_view text) {
   Reader reader(arena, text, {});

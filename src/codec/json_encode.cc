@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "codec/json.h"
+#include "codec/slots.h"
 #include "codec/writer.h"
 
 namespace keelson::codec {
@@ -42,46 +44,40 @@ class Encoder {
   }
 
   void StructOf(const Struct& type, const Value& value) {
-    // Members are looked up once each; the table's order then decides.
-    const std::size_t base = slots_.size();
-    const std::size_t count = type.json_fields.size();
-    slots_.resize(base + count, nullptr);
+    const std::size_t base = slots_.Take(type.json_fields.size());
+    std::uint64_t present[2] = {0, 0};
     std::size_t next = 0;
     for (const Member& member : value.members()) {
-      const std::size_t found = Position(type, member.key, next);
+      const std::size_t found = Slots::Position(type, member.key, next);
       if (found == Struct::kNoPosition) continue;
-      slots_[base + found] = &member.value;
+      slots_.at(base + found) = &member.value;
+      present[found / 64] |= std::uint64_t{1} << (found % 64);
       next = found + 1;
     }
     char before = '{';
-    for (std::size_t i = 0; i < count; ++i) {
-      const Value* present = slots_[base + i];
-      const Field& field = *type.json_fields[i];
-      if (present == nullptr ? !WrittenAlways(type, i) : LeftOut(field, *present)) continue;
-      writer_.Reserve(field.name.size() + 4);
-      writer_.PutUnchecked(before);
-      writer_.Append(field.quoted, field.name.size() + 3);
-      before = ',';
-      FieldValue(field, present == nullptr ? Value() : *present);
+    for (std::size_t word = 0; word < 2; ++word) {
+      for (std::uint64_t rest = present[word] | type.written_always[word]; rest != 0; rest &= rest - 1) {
+        const std::size_t i = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+        const bool there = (present[word] >> (i % 64) & 1) != 0;
+        const Field& field = *type.json_fields[i];
+        const Value member = there ? *slots_.at(base + i) : Value();
+        if (there && LeftOut(field, member)) continue;
+        const std::size_t size = field.name.size() + 3;
+        writer_.Reserve(size + 1);
+        writer_.PutUnchecked(before);
+        std::memcpy(writer_.at(), field.quoted, size);
+        writer_.Advance(size);
+        before = ',';
+        FieldValue(field, member);
+      }
     }
-    if (before == '{') writer_.Put('{');
-    writer_.Put('}');
-    slots_.resize(base);
+    writer_.Reserve(2);
+    if (before == '{') writer_.PutUnchecked('{');
+    writer_.PutUnchecked('}');
+    slots_.Release(base);
   }
 
  private:
-  static std::size_t Position(const Struct& type, std::string_view key, std::size_t next) {
-    // Decoded members have the table's own text as their key and come in its order.
-    for (std::size_t i = next; i < type.json_fields.size() && i < next + 8; ++i) {
-      if (type.json_fields[i]->name.data() == key.data()) return i;
-    }
-    return type.FindPosition(key);
-  }
-
-  static bool WrittenAlways(const Struct& type, std::size_t position) {
-    return (type.written_always[position / 64] >> (position % 64) & 1) != 0;
-  }
-
   // Go's omitempty and omitzero for what is there.
   static bool LeftOut(const Field& field, const Value& value) {
     if (value.is_null()) {
@@ -181,14 +177,14 @@ class Encoder {
     const auto members = value.members();
     const std::size_t base = order_.size();
     bool sorted = true;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (i > 0 && members[i].key < members[i - 1].key) sorted = false;
-      order_.push_back(&members[i]);
+    for (std::size_t i = 1; i < members.size() && sorted; ++i) sorted = members[i - 1].key < members[i].key;
+    if (!sorted) {
+      for (const Member& member : members) order_.push_back(&member);
+      std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(), [](auto* a, auto* b) { return a->key < b->key; });
     }
-    if (!sorted) std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(), [](auto* a, auto* b) { return a->key < b->key; });
     char before = '{';
     for (std::size_t i = 0; i < members.size(); ++i) {
-      const Member& member = *order_[base + i];
+      const Member& member = sorted ? members[i] : *order_[base + i];
       writer_.Put(before);
       writer_.AppendJSONString(member.key);
       writer_.Put(':');
@@ -203,7 +199,7 @@ class Encoder {
   void Bool(bool value) { value ? writer_.Append("true") : writer_.Append("false"); }
 
   Writer writer_;
-  std::vector<const Value*> slots_;
+  Slots slots_;
   std::vector<const Member*> order_;
 };
 

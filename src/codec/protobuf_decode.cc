@@ -5,6 +5,7 @@
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/scalars.h"
+#include "codec/scan.h"
 #include "codec/scratch.h"
 #include "codec/wire.h"
 #include "object/duration.h"
@@ -262,7 +263,7 @@ class Decoder {
         if (!Text(bytes, 1, raw)) return false;
         if (raw.empty()) return true;
         // It is sent on as JSON without another look, so it has to be JSON.
-        if (std::string error = JSONSyntaxError(raw); !error.empty()) return Fail(error);
+        if (!IsJSONInPlace(arena_, raw)) return Fail(NotJSON(raw));
         if (raw != "null") out = Value::Raw(raw);
         return true;
       }
@@ -286,6 +287,12 @@ class Decoder {
       case Kind::kEither: return Either(type, bytes, out);
       default: return Fail("proto: unexpected kind");
     }
+  }
+
+  // The bytes behind `raw` are other fields': JSON that only becomes whole with them is cut off here.
+  static std::string NotJSON(std::string_view raw) {
+    std::string error = JSONSyntaxError(raw);
+    return error.empty() ? "invalid raw JSON" : error;
   }
 
   // The last string or bytes field `wanted` of a small message.
@@ -390,6 +397,14 @@ class Decoder {
   std::string error_;
 };
 
+// A copy in the arena that IsJSONInPlace may read.
+std::string_view PaddedCopy(Arena& arena, std::string_view bytes) {
+  char* copy = arena.NewArray<char>(bytes.size() + kScanPadding);
+  if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
+  std::memset(copy + bytes.size(), 0, kScanPadding);
+  return {copy, bytes.size()};
+}
+
 DecodeError Syntax(std::string text) { return {DecodeError::Kind::kSyntax, std::move(text)}; }
 
 }  // namespace
@@ -435,7 +450,7 @@ Outcome<Envelope, DecodeError> ParseEnvelope(std::string_view bytes) {
 }
 
 Outcome<Decoded, DecodeError> DecodeProto(Arena& arena, std::string_view bytes, const Struct& type) {
-  KS_TRY(const Envelope envelope, ParseEnvelope(arena.Copy(bytes)));
+  KS_TRY(const Envelope envelope, ParseEnvelope(PaddedCopy(arena, bytes)));
   Decoder decoder(arena);
   Decoded decoded;
   if (decoder.Root(type, envelope.raw, envelope.api_version, envelope.kind, decoded.value)) return decoded;
@@ -445,7 +460,7 @@ Outcome<Decoded, DecodeError> DecodeProto(Arena& arena, std::string_view bytes, 
 Outcome<Decoded, DecodeError> DecodeProtoMessage(Arena& arena, std::string_view message, const Struct& type) {
   Decoder decoder(arena);
   Decoded decoded;
-  if (decoder.Message(type, arena.Copy(message), decoded.value)) return decoded;
+  if (decoder.Message(type, PaddedCopy(arena, message), decoded.value)) return decoded;
   return Syntax(decoder.error());
 }
 

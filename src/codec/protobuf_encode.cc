@@ -8,6 +8,7 @@
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/slots.h"
 #include "codec/wire.h"
 #include "object/duration.h"
 #include "object/time.h"
@@ -16,10 +17,10 @@ namespace keelson::codec {
 namespace {
 
 using object::Member;
-using schema::Field;
 using schema::Kind;
 using schema::Struct;
 using schema::Type;
+using schema::WireField;
 
 // A buffer that grows at its front.
 class BackWriter {
@@ -30,7 +31,7 @@ class BackWriter {
   std::string_view view() const { return {buffer_.get() + at_, size()}; }
 
   void Put(unsigned char byte) {
-    if (at_ == 0) Grow(1);
+    if (at_ == 0) [[unlikely]] Grow(1);
     buffer_[--at_] = static_cast<char>(byte);
   }
   void Append(std::string_view text) {
@@ -59,6 +60,14 @@ class BackWriter {
     Tag(number, WireType::kBytes);
   }
   void String(std::uint32_t number, std::string_view text) {
+    if (text.size() < 0x80 && number < 16 && at_ >= text.size() + 2) [[likely]] {  // nearly all: one byte each for tag and length
+      at_ -= text.size() + 2;
+      char* to = buffer_.get() + at_;
+      to[0] = static_cast<char>(number << 3 | static_cast<std::uint32_t>(WireType::kBytes));
+      to[1] = static_cast<char>(text.size());
+      if (!text.empty()) std::memcpy(to + 2, text.data(), text.size());
+      return;
+    }
     Append(text);
     Varint(text.size());
     Tag(number, WireType::kBytes);
@@ -89,41 +98,45 @@ class BackWriter {
 class Encoder {
  public:
   void Message(const Struct& type, const Value& value) {
-    const std::size_t base = slots_.size();
-    slots_.resize(base + type.json_fields.size(), nullptr);
+    const std::size_t base = slots_.Take(type.wire.size());
+    std::uint64_t present[2] = {0, 0};
     std::size_t next = 0;
     for (const Member& member : value.members()) {
-      const std::size_t found = Position(type, member.key, next);
+      const std::size_t found = Slots::Position(type, member.key, next);
       if (found == Struct::kNoPosition) continue;
-      slots_[base + found] = &member.value;
       next = found + 1;
+      const std::uint8_t at = type.wire_of_json[found];
+      if (at == 0xff) continue;
+      slots_.at(base + at) = &member.value;
+      present[at / 64] |= std::uint64_t{1} << (at % 64);
     }
-    for (std::size_t i = type.proto_fields.size(); i-- > 0;) {
-      const Field& field = *type.proto_fields[i];
-      if (field.inlined) {
-        const std::size_t before = writer_.size();
-        Message(*field.type->structure, value);
-        writer_.Close(field.number, before);
-        continue;
+    for (std::size_t word = 2; word-- > 0;) {
+      std::uint64_t rest = present[word] | type.wire_always[word];
+      while (rest != 0) {
+        const auto bit = static_cast<std::size_t>(63 - std::countl_zero(rest));
+        rest &= ~(std::uint64_t{1} << bit);
+        const WireField& field = type.wire[word * 64 + bit];
+        if (field.inlined) {
+          const std::size_t before = writer_.size();
+          Message(*field.type->structure, value);
+          writer_.Close(field.number, before);
+        } else {
+          FieldValue(field, (present[word] >> bit & 1) != 0 ? *slots_.at(base + word * 64 + bit) : Value());
+        }
       }
-      const Value* present = slots_[base + type.proto_positions[i]];
-      FieldValue(field, present == nullptr ? Value() : *present);
     }
-    slots_.resize(base);
+    slots_.Release(base);
   }
 
   BackWriter& writer() { return writer_; }
 
  private:
-  static std::size_t Position(const Struct& type, std::string_view key, std::size_t next) {
-    for (std::size_t i = next; i < type.json_fields.size() && i < next + 8; ++i) {
-      if (type.json_fields[i]->name.data() == key.data()) return i;
-    }
-    return type.FindPosition(key);
-  }
-
-  void FieldValue(const Field& field, const Value& value) {
+  void FieldValue(const WireField& field, const Value& value) {
     const Type& type = *field.type;
+    if (field.kind == Kind::kString) {
+      if (!value.is_null() || !field.pointer) writer_.String(field.number, value.as_string());
+      return;
+    }
     if (type.kind == Kind::kList) {
       if (type.wrapped) {
         if (value.is_list()) Single(type, field.number, value);
@@ -143,13 +156,13 @@ class Encoder {
     const auto members = value.members();
     const std::size_t base = order_.size();
     bool sorted = true;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (i > 0 && members[i].key < members[i - 1].key) sorted = false;
-      order_.push_back(&members[i]);
+    for (std::size_t i = 1; i < members.size() && sorted; ++i) sorted = members[i - 1].key < members[i].key;
+    if (!sorted) {
+      for (const Member& member : members) order_.push_back(&member);
+      std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(), [](auto* a, auto* b) { return a->key < b->key; });
     }
-    if (!sorted) std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(), [](auto* a, auto* b) { return a->key < b->key; });
     for (std::size_t i = members.size(); i-- > 0;) {
-      const Member& member = *order_[base + i];
+      const Member& member = sorted ? members[i] : *order_[base + i];
       const std::size_t before = writer_.size();
       Single(element, 2, member.value);
       writer_.String(1, member.key);
@@ -230,9 +243,9 @@ class Encoder {
   }
 
   void Either(const Struct& either, const Value& value) {
-    for (std::size_t i = either.proto_fields.size(); i-- > 0;) {
-      const Field& field = *either.proto_fields[i];
-      const Kind kind = field.type->kind;
+    for (std::size_t i = either.wire.size(); i-- > 0;) {
+      const WireField& field = either.wire[i];
+      const Kind kind = field.kind;
       if (kind == Kind::kBool) {
         writer_.Integer(field.number, value.is_map() || value.as_bool() ? 1 : 0);
       } else if ((kind == Kind::kStruct && value.is_map()) || (kind == Kind::kList && value.is_list())) {
@@ -242,7 +255,7 @@ class Encoder {
   }
 
   BackWriter writer_;
-  std::vector<const Value*> slots_;
+  Slots slots_;
   std::vector<const Member*> order_;
 };
 

@@ -5,11 +5,17 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string_view>
+
+#include "base/arena.h"
 
 namespace keelson::codec {
 
 // The reader's buffer has this many readable bytes behind its end, so that blocks may be read whole.
 constexpr std::size_t kScanPadding = 32;
+
+// Whether text is one JSON value. REQUIRES: it lies in a buffer that ends with kScanPadding NUL bytes, perhaps after other bytes.
+bool IsJSONInPlace(base::Arena& arena, std::string_view text);
 
 // The first quote, backslash, control character or non-ASCII byte at or after `at`. REQUIRES: one exists before the padding ends.
 inline const char* FindStringSpecial(const char* at) {

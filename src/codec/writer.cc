@@ -78,6 +78,19 @@ void Writer::AppendCompact(std::string_view json) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(at_), block);
     from += 16, at_ += 16, left -= 16;
   }
+  if (left < 16) {
+    // The last few bytes: nothing in them to change either, mostly.
+    bool plain = true;
+    for (std::size_t i = 0; i < left; ++i) {
+      const auto c = static_cast<unsigned char>(from[i]);
+      plain = plain && c > 0x20 && c != '<' && c != '>' && c != '&' && c != 0xE2;
+    }
+    if (plain) {
+      std::memcpy(at_, from, left);
+      at_ += left;
+      return;
+    }
+  }
   // What is before this point ended in the middle of anything; whether in a string is found by counting quotes.
   bool in_string = false;
   for (const char* at = json.data(); at < from; ++at) {

@@ -44,7 +44,7 @@ class Writer {
   void PutUnchecked(char c) { *at_++ = c; }
   void Append(std::string_view text) {
     Reserve(text.size());
-    std::memcpy(at_, text.data(), text.size());
+    if (!text.empty()) std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
   void Append(const char* text, std::size_t size) { Append(std::string_view(text, size)); }

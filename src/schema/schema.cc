@@ -48,9 +48,7 @@ const Field* Struct::FindField(std::string_view json_name) const {
   return position == kNoPosition ? nullptr : json_fields[position];
 }
 
-std::uint16_t Struct::FindProtoPosition(std::uint32_t number) const {
-  // Numbers are mostly dense from 1, so the first guess is usually right.
-  if (number - 1 < proto_fields.size() && proto_fields[number - 1]->number == number) return static_cast<std::uint16_t>(number - 1);
+std::uint16_t Struct::SearchProtoPosition(std::uint32_t number) const {
   const auto found = std::ranges::lower_bound(proto_fields, number, {}, [](const Field* field) { return field->number; });
   if (found == proto_fields.end() || (*found)->number != number) return kNoPosition;
   return static_cast<std::uint16_t>(found - proto_fields.begin());

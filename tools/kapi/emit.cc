@@ -205,6 +205,42 @@ class PackageEmitter {
       positions += found == json.end() ? "Struct::kNoPosition, " : std::to_string(found - json.begin()) + ", ";
     }
     body_ += "};\nstatic constinit const std::uint16_t " + id + "_positions[] = {" + positions + "};\n";
+    EmitWire(type, id, json, proto);
+  }
+
+  void EmitWire(const TypeDef& type, const std::string& id, const std::vector<JSONField>& json, const std::vector<std::size_t>& proto) {
+    std::uint64_t (&always)[2] = wire_always_[id].bits;
+    std::vector<std::size_t> of_json(json.size(), 0xff);
+    body_ += "static constinit const WireField " + id + "_wire[] = {\n";
+    for (std::size_t at = 0; at < proto.size(); ++at) {
+      const FieldDef& field = type.fields[proto[at]];
+      const auto found = std::ranges::find(json, &field, &JSONField::field);
+      const std::size_t position = found == json.end() ? 0xff : static_cast<std::size_t>(found - json.begin());
+      if (position != 0xff) of_json[position] = at;
+      const std::string shape = Identifier(package_.name) + "_shapes[" + std::to_string(Shape(field.type)) + "]";
+      body_ += "    {&" + shape + ", " + std::to_string(field.number) + ", " + std::to_string(position) + ", " + KindOf(field.type) + ", " +
+               (field.pointer ? "true" : "false") + ", " + (field.inlined ? "true" : "false") + "},\n";
+      // gogo writes everything but nil pointers, lists, maps and byte slices.
+      const bool nil = field.pointer || field.type.shape == TypeRef::Shape::kList || field.type.shape == TypeRef::Shape::kMap ||
+                       (field.type.shape == TypeRef::Shape::kScalar && field.type.name == "bytes");
+      if (!nil) always[at / 64] |= std::uint64_t{1} << (at % 64);
+    }
+    body_ += "};\n";
+    if (json.empty()) return;
+    body_ += "static constinit const std::uint8_t " + id + "_wire_of_json[] = {";
+    for (const std::size_t at : of_json) body_ += std::to_string(at) + ",";
+    body_ += "};\n";
+  }
+
+  std::string KindOf(const TypeRef& type) {
+    switch (type.shape) {
+      case TypeRef::Shape::kScalar: return std::string("Kind::") + KindName(type.name);
+      case TypeRef::Shape::kList: return "Kind::kList";
+      case TypeRef::Shape::kMap: return "Kind::kMap";
+      case TypeRef::Shape::kNamed: break;
+    }
+    const PackageDef* package = model_.Find(type.package);
+    return package->types[package->TypeIndex(type.name)].alternatives() ? "Kind::kEither" : "Kind::kStruct";
   }
 
   // Tries multipliers until no two names meet; a table twice as large as the names needs a few thousand tries at most.
@@ -265,6 +301,11 @@ class PackageEmitter {
         body_ += ", .proto_fields = " + name + "_proto, .proto_positions = " + name + "_positions";
       }
       if (HasJSON(type)) body_ += ", .name_index = " + name + "_names";
+      if (const auto wire = wire_always_.find(name); wire != wire_always_.end()) {
+        body_ += ", .wire = " + name + "_wire";
+        if (HasJSON(type)) body_ += ", .wire_of_json = " + name + "_wire_of_json";
+        body_ += ", .wire_always = {" + std::to_string(wire->second.bits[0]) + "u, " + std::to_string(wire->second.bits[1]) + "u}";
+      }
       if (const auto table = name_tables_.find(name); table != name_tables_.end()) {
         body_ += ", .name_table = " + name + "_table, .name_multiplier = " + std::to_string(table->second.multiplier) +
                  "u, .name_shift = " + std::to_string(table->second.shift) + ", .written_always = {" +
@@ -323,6 +364,10 @@ class PackageEmitter {
     std::uint64_t always[2] = {0, 0};
   };
   std::map<std::string, NameTable> name_tables_;
+  struct WireAlways {
+    std::uint64_t bits[2] = {0, 0};
+  };
+  std::map<std::string, WireAlways> wire_always_;
   std::set<std::string> declarations_;
   std::vector<std::string> shapes_;
   std::string body_;

@@ -1,0 +1,52 @@
+// The members of a Value by their place in a table, for the encoders: looked up once each, written in the table's order.
+// Space is taken in stack fashion and not cleared; bits tell what is there. Not for other folders.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "object/value.h"
+#include "schema/schema.h"
+
+namespace keelson::codec {
+
+class Slots {
+ public:
+  // Room for `count` more; slots are used as at(base + i). Release(base) gives them back.
+  std::size_t Take(std::size_t count) {
+    const std::size_t base = used_;
+    if (used_ + count > capacity_) Grow(count);
+    used_ += count;
+    return base;
+  }
+  void Release(std::size_t base) { used_ = base; }
+  const object::Value*& at(std::size_t index) { return data_[index]; }
+
+  // Where a member stands in json_fields. Decoded members have the table's own text as their key and mostly come in its order.
+  static std::size_t Position(const schema::Struct& type, std::string_view key, std::size_t next) {
+    for (std::size_t i = next; i < type.json_fields.size() && i < next + 4; ++i) {
+      if (type.json_fields[i]->name.data() == key.data()) return i;
+    }
+    return type.FindPosition(key);
+  }
+
+ private:
+  [[gnu::noinline]] void Grow(std::size_t count) {
+    const std::size_t next = std::max(capacity_ * 2, used_ + count);
+    auto grown = std::make_unique_for_overwrite<const object::Value*[]>(next);
+    std::copy_n(data_, used_, grown.get());
+    heap_ = std::move(grown);
+    data_ = heap_.get();
+    capacity_ = next;
+  }
+
+  static constexpr std::size_t kFirst = 384;
+  const object::Value* first_[kFirst];
+  const object::Value** data_ = first_;
+  std::size_t used_ = 0;
+  std::size_t capacity_ = kFirst;
+  std::unique_ptr<const object::Value*[]> heap_;
+};
+
+}  // namespace keelson::codec
