@@ -268,6 +268,13 @@ Outcome<bool, Error> PrepareServing(CompletedOptions& completed, const DataDir* 
   return pki.made_ca;
 }
 
+Outcome<void, Error> RenewCertificates(const CompletedOptions& completed, const DataDir& data,
+                                       const base::Clock& clock) {
+  CompletedOptions copy = completed;
+  KS_TRY([[maybe_unused]] const bool made, PrepareServing(copy, &data, clock));
+  return {};
+}
+
 std::string UsageMessage(const CompletedOptions& completed, const DataDir& data) {
   std::string text = "Keelson serves " + completed.ServerURL() + " from " + data.path() + ".\n";
   if (completed.own_serving_cert && completed.own_client_ca) {

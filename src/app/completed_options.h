@@ -58,6 +58,11 @@ std::string AggregateErrors(const Strings& errors);
 // without the embedded default. True when the authority was made now: the first start.
 Outcome<bool, Error> PrepareServing(CompletedOptions& completed, const DataDir* data, const base::Clock& clock);
 
+// The same again, for a server that runs on: writes what expires soon; whoever follows the files loads them. Call it
+// daily.
+Outcome<void, Error> RenewCertificates(const CompletedOptions& completed, const DataDir& data,
+                                       const base::Clock& clock);
+
 // What a user needs after the first start, in three lines.
 std::string UsageMessage(const CompletedOptions& completed, const DataDir& data);
 

@@ -23,28 +23,30 @@ constexpr std::string_view kAggregation = "API aggregation";
 constexpr std::string_view kApf = "priority and fairness";
 constexpr std::string_view kAudit = "audit";
 constexpr std::string_view kBootstrapToken = "bootstrap token authentication";
-constexpr std::string_view kCORS = "CORS";
+constexpr std::string_view kCompaction = "compaction by this server";
 constexpr std::string_view kEgress = "the egress selector";
 constexpr std::string_view kEmulation = "version emulation";
 constexpr std::string_view kEncryption = "encryption at rest";
 constexpr std::string_view kEtcdBackend = "the etcd backend";
-constexpr std::string_view kGoaway = "the GOAWAY filter";
-constexpr std::string_view kHSTS = "HSTS";
 constexpr std::string_view kKubeletProxy = "the connection to kubelets";
 constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
+constexpr std::string_view kMediaType = "storing in another encoding";
+constexpr std::string_view kMetricsChoice = "choosing among metrics";
 constexpr std::string_view kOIDC = "OIDC authentication";
 constexpr std::string_view kOtherAdmission = "this part of admission";
 constexpr std::string_view kOtherAuthz = "this authorizer";
 constexpr std::string_view kPeerProxy = "the peer proxy";
+constexpr std::string_view kPrivileged = "allowing privileged containers";
 constexpr std::string_view kProfiling = "profiling";
 constexpr std::string_view kReconciler = "the endpoint reconciler";
 constexpr std::string_view kRequestHeader = "request-header authentication";
-constexpr std::string_view kRuntimeConfig = "switching API versions on and off";
 constexpr std::string_view kServiceAccountTokens = "issuing service account tokens";
 constexpr std::string_view kServices = "the service allocators";
-constexpr std::string_view kSNI = "serving several certificates";
+constexpr std::string_view kStoreHealth = "a time limit on checks of the store";
+constexpr std::string_view kStoreMetrics = "polling the store for metrics";
 constexpr std::string_view kTracing = "tracing";
+constexpr std::string_view kWatchDrain = "waiting for watches to end";
 constexpr std::string_view kWebhookAuthn = "webhook token authentication";
 constexpr std::string_view kEtcdAPI = "serving the etcd API";
 
@@ -52,7 +54,7 @@ void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
   rows.push_back({kGeneric, "advertise-address", IP(o.advertise_address), kBuilt,
                   "Address under which the rest of the cluster reaches this server. Defaults to --bind-address, or to "
                   "the host's default interface when that is unspecified."});
-  rows.push_back({kGeneric, "cors-allowed-origins", StringSlice(o.cors_allowed_origins), kCORS,
+  rows.push_back({kGeneric, "cors-allowed-origins", StringSlice(o.cors_allowed_origins), kBuilt,
                   "Regular expressions of origins that may make cross-origin requests. Each must pin the start ('^' or "
                   "'//') and the end ('$' or the port's ':') of the host. Empty: CORS is off."});
   rows.push_back(
@@ -68,7 +70,7 @@ void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
       {kGeneric, "feature-gates", ColonSeparatedMultimap(o.feature_gates), kBuilt,
        "Comma-separated [component:]name=true|false pairs that switch features. May be repeated. Options are:\n" +
            FeatureGates::KnownFeaturesText()});
-  rows.push_back({kGeneric, "goaway-chance", Float64(o.goaway_chance), kGoaway,
+  rows.push_back({kGeneric, "goaway-chance", Float64(o.goaway_chance), kBuilt,
                   "Fraction of HTTP/2 requests that are answered with GOAWAY, so that clients spread over several "
                   "servers behind a load balancer. 0 is off, at most 0.02."});
   rows.push_back({kGeneric, "livez-grace-period", Duration(o.livez_grace_period), kBuilt,
@@ -97,11 +99,11 @@ void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
   rows.push_back({kGeneric, "shutdown-send-retry-after", Bool(o.shutdown_send_retry_after), kBuilt,
                   "Keep listening while requests drain, and answer new ones with 429 and Retry-After."});
   rows.push_back({kGeneric, "shutdown-watch-termination-grace-period",
-                  Duration(o.shutdown_watch_termination_grace_period), kBuilt,
+                  Duration(o.shutdown_watch_termination_grace_period), kWatchDrain,
                   "Longest time to wait for open watches to end during the drain."});
   rows.push_back({kGeneric, "storage-initialization-timeout", Duration(o.storage_initialization_timeout), kBuilt,
                   "Longest time to wait for storage before the server counts as ready."});
-  rows.push_back({kGeneric, "strict-transport-security-directives", StringSlice(o.hsts_directives), kHSTS,
+  rows.push_back({kGeneric, "strict-transport-security-directives", StringSlice(o.hsts_directives), kBuilt,
                   "Directives of the HSTS header: max-age=N, includeSubDomains, preload. Empty: no header."});
 }
 
@@ -126,18 +128,18 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
                   "Read the file of --encryption-provider-config again when it changes."});
   rows.push_back({kEtcd, "etcd-cafile", String(o.ca_file), kEtcdBackend, "CA file that verifies etcd."});
   rows.push_back({kEtcd, "etcd-certfile", String(o.cert_file), kEtcdBackend, "Client certificate shown to etcd."});
-  rows.push_back({kEtcd, "etcd-compaction-interval", Duration(o.compaction_interval), kBuilt,
+  rows.push_back({kEtcd, "etcd-compaction-interval", Duration(o.compaction_interval), kCompaction,
                   "Time between compactions of the store. 0: this server does not compact."});
-  rows.push_back({kEtcd, "etcd-count-metric-poll-period", Duration(o.count_metric_poll_period), kBuilt,
+  rows.push_back({kEtcd, "etcd-count-metric-poll-period", Duration(o.count_metric_poll_period), kStoreMetrics,
                   "Time between counts of stored objects per resource. 0: no counts."});
-  rows.push_back({kEtcd, "etcd-db-metric-poll-interval", Duration(o.db_metric_poll_interval), kBuilt,
+  rows.push_back({kEtcd, "etcd-db-metric-poll-interval", Duration(o.db_metric_poll_interval), kStoreMetrics,
                   "Time between looks at the size of the store. 0: none."});
-  rows.push_back({kEtcd, "etcd-healthcheck-timeout", Duration(o.healthcheck_timeout), kBuilt,
+  rows.push_back({kEtcd, "etcd-healthcheck-timeout", Duration(o.healthcheck_timeout), kStoreHealth,
                   "Time the store may take to answer a health check."});
   rows.push_back(
       {kEtcd, "etcd-keyfile", String(o.key_file), kEtcdBackend, "Key of the client certificate shown to etcd."});
   rows.push_back({kEtcd, "etcd-prefix", String(o.prefix), kBuilt, "Prefix of all keys in the store."});
-  rows.push_back({kEtcd, "etcd-readycheck-timeout", Duration(o.readycheck_timeout), kBuilt,
+  rows.push_back({kEtcd, "etcd-readycheck-timeout", Duration(o.readycheck_timeout), kStoreHealth,
                   "Time the store may take to answer a readiness check."});
   rows.push_back({kEtcd, "etcd-servers", StringSlice(o.servers), kEtcdBackend,
                   "URLs of etcd's servers. Empty: the embedded store in --data-dir."});
@@ -151,7 +153,7 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
        .value = String(o.storage_backend),
        .unbuilt = kBuilt,
        .usage = "Kind of the store. Options: 'etcd3' (default), which the embedded store also is in meaning."});
-  rows.push_back({kEtcd, "storage-media-type", String(o.default_storage_media_type), kBuilt,
+  rows.push_back({kEtcd, "storage-media-type", String(o.default_storage_media_type), kMediaType,
                   "Encoding of stored built-in objects: application/json, application/yaml or "
                   "application/vnd.kubernetes.protobuf."});
   rows.push_back({kEtcd, "watch-cache", Bool(o.enable_watch_cache), kBuilt, "Serve lists and watches from memory."});
@@ -188,7 +190,7 @@ void AddSecureServing(std::vector<Flag>& rows, SecureServingOptions& o) {
                   "Oldest TLS version: VersionTLS10, VersionTLS11, VersionTLS12 (default), VersionTLS13."});
   rows.push_back(
       {kSecureServing, "tls-private-key-file", String(o.private_key_file), kBuilt, "Key of --tls-cert-file."});
-  rows.push_back({kSecureServing, "tls-sni-cert-key", NamedCertKeys(o.sni_cert_keys), kSNI,
+  rows.push_back({kSecureServing, "tls-sni-cert-key", NamedCertKeys(o.sni_cert_keys), kBuilt,
                   "Further certificate and key, chosen by the name a client asks for: cert,key or "
                   "cert,key:pattern,pattern. May be repeated."});
 }
@@ -274,7 +276,7 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
   rows.push_back(
       {kAuthentication, "anonymous-auth", Bool(o.anonymous_allow), kBuilt,
        "Take requests that no authenticator rejected for user system:anonymous in group system:unauthenticated."});
-  rows.push_back({kAuthentication, "api-audiences", StringSlice(o.api_audiences), kBuilt,
+  rows.push_back({kAuthentication, "api-audiences", StringSlice(o.api_audiences), kServiceAccountTokens,
                   "Audiences of this API; tokens must be for one of them. Default: the service account issuers."});
   rows.push_back({kAuthentication, "authentication-config", String(o.authentication_config_file), kOIDC,
                   "File that configures JWT and anonymous authentication."});
@@ -325,12 +327,12 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
        kServiceAccountTokens,
        "Let tokens injected by admission live up to a year, whatever --service-account-max-token-expiration says."});
   rows.push_back(
-      {kAuthentication, "service-account-issuer", StringArray(o.service_accounts.issuers), kBuilt,
+      {kAuthentication, "service-account-issuer", StringArray(o.service_accounts.issuers), kServiceAccountTokens,
        "Issuer of service account tokens, best an https URL. May be repeated: the first signs, all are accepted."});
   rows.push_back({kAuthentication, "service-account-jwks-uri", String(o.service_accounts.jwks_uri),
                   kServiceAccountTokens, "URI of the key set told in the discovery document."});
-  rows.push_back({kAuthentication, "service-account-key-file", StringArray(o.service_accounts.key_files), kBuilt,
-                  "File with keys that verify service account tokens. May be repeated."});
+  rows.push_back({kAuthentication, "service-account-key-file", StringArray(o.service_accounts.key_files),
+                  kServiceAccountTokens, "File with keys that verify service account tokens. May be repeated."});
   rows.push_back({kAuthentication, "service-account-lookup", Bool(o.service_accounts.lookup), kServiceAccountTokens,
                   "Check that a token's secret or pod still exists."});
   rows.push_back({kAuthentication, "service-account-max-token-expiration", Duration(o.service_accounts.max_expiration),
@@ -387,14 +389,15 @@ void AddAdmission(std::vector<Flag>& rows, AdmissionOptions& o) {
 }
 
 void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOptions& l) {
-  rows.push_back({kMetrics, "allow-metric-labels", StringToString(m.allow_list_mapping), kBuilt,
+  rows.push_back({kMetrics, "allow-metric-labels", StringToString(m.allow_list_mapping), kMetricsChoice,
                   "Values a label may have, as metric,label='v1,v2'; any other is counted as \"unexpected\"."});
   rows.push_back({kMetrics, "allow-metric-labels-manifest", String(m.allow_list_mapping_manifest),
                   "reading label values from a file",
                   "File with the same as --allow-metric-labels, under allowListMapping."});
-  rows.push_back(
-      {kMetrics, "disabled-metrics", StringSlice(m.disabled_metrics), kBuilt, "Full names of metrics not to show."});
-  rows.push_back({kMetrics, "show-hidden-metrics-for-version", String(m.show_hidden_metrics_for_version), kBuilt,
+  rows.push_back({kMetrics, "disabled-metrics", StringSlice(m.disabled_metrics), kMetricsChoice,
+                  "Full names of metrics not to show."});
+  rows.push_back({kMetrics, "show-hidden-metrics-for-version", String(m.show_hidden_metrics_for_version),
+                  kMetricsChoice,
                   "Show metrics hidden since this version; only the previous minor version is allowed."});
 
   rows.push_back(
@@ -426,7 +429,7 @@ void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOption
 void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "aggregator-reject-forwarding-redirect", Bool(o.aggregator_reject_forwarding_redirect),
                   kAggregation, "Do not pass redirects of extension servers on to clients."});
-  rows.push_back({kMisc, "allow-privileged", Bool(o.allow_privileged), kBuilt, "Allow privileged containers."});
+  rows.push_back({kMisc, "allow-privileged", Bool(o.allow_privileged), kPrivileged, "Allow privileged containers."});
   rows.push_back({.group = kMisc,
                   .name = "apiserver-count",
                   .value = Int(o.master_count),
@@ -492,8 +495,8 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "proxy-client-key-file", String(o.proxy_client_key_file), kAggregation, "Its key."});
   rows.push_back({kMisc, "service-account-signing-endpoint", String(o.service_account_signing_endpoint),
                   kServiceAccountTokens, "Socket of an external signer. Excludes the signing key and key files."});
-  rows.push_back({kMisc, "service-account-signing-key-file", String(o.service_account_signing_key_file), kBuilt,
-                  "Private key that signs service account tokens."});
+  rows.push_back({kMisc, "service-account-signing-key-file", String(o.service_account_signing_key_file),
+                  kServiceAccountTokens, "Private key that signs service account tokens."});
   rows.push_back({kMisc, "service-cluster-ip-range", String(o.service_cluster_ip_ranges), kBuilt,
                   "One CIDR, or two of different families, of which services get their addresses."});
   rows.push_back({kMisc, "service-node-port-range", Ports(o.service_node_port_range), kServices,
@@ -522,7 +525,7 @@ FlagSet MakeFlags(ServerRunOptions& options) {
   AddFeatures(rows, options.features);
   AddAuthentication(rows, options.authentication);
   AddAuthorization(rows, options.authorization);
-  rows.push_back({kAPIEnablement, "runtime-config", ConfigurationMap(options.runtime_config), kRuntimeConfig,
+  rows.push_back({kAPIEnablement, "runtime-config", ConfigurationMap(options.runtime_config), kBuilt,
                   "API versions to switch on or off. Supported options are:\nv1=true|false for the core API "
                   "group\n<group>/<version>=true|false for one group and version (such as apps/v1=true)\n"
                   "api/all=true|false for all API versions\napi/ga=true|false for all of the form "

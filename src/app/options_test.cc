@@ -126,6 +126,10 @@ TEST(Validate, ErrorsAreUpstreams) {
       {{"--request-timeout=-1s"}, "--request-timeout can not be negative value"},
       {{"--shutdown-watch-termination-grace-period=-1s"},
        "shutdown-watch-termination-grace-period, if provided, can not be a negative value"},
+      {{"--cors-allowed-origins=//(a$"},
+       "--cors-allowed-origins has an invalid regular expression: error parsing regexp: missing ): //(a$, help: each "
+       "expression must match the whole "
+       "host: begin it with '^' or hold '//', and end it with '$' or the port's ':', as in '//example\\.com(:|$)'"},
       {{"--strict-transport-security-directives=a"},
        "--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, "
        "preload. see "

@@ -1,4 +1,6 @@
 // The checks of upstream's Validate functions, set by set, in the order in which their errors appear.
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <set>
 
@@ -54,6 +56,12 @@ void ValidateGeneric(const CompletedOptions& c, Strings& errors) {
   for (const std::string& origin : o.cors_allowed_origins) {
     if (origin.empty()) {
       errors.push_back("empty value in --cors-allowed-origins, " + std::string(kCORSHelp));
+      continue;
+    }
+    const re2::RE2 expression(origin, re2::RE2::Quiet);
+    if (!expression.ok()) {
+      errors.push_back("--cors-allowed-origins has an invalid regular expression: error parsing regexp: " +
+                       expression.error() + ", " + std::string(kCORSHelp));
       continue;
     }
     const bool pins_start = origin.find('^') != std::string::npos || origin.find("//") != std::string::npos;
