@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "async/gate.h"
@@ -30,6 +31,24 @@ using storage::StatusError;
 
 constexpr std::size_t kPagedSnapshotsMax = 16;              // states that lists in pages may come back to
 constexpr auto kPagedSnapshotAge = std::chrono::seconds(75);  // older ones are made again from history, or asked of the store
+
+// A selector reads an object, its list of labels and their texts, each behind the other and none of them in the processor's cache:
+// asked for one by one that is most of a list's time. Asked for a batch at a time they come in parallel.
+constexpr std::size_t kBatch = 32;
+
+void PrefetchAttributes(std::span<const ObjectPtr* const> batch) {
+  for (const ObjectPtr* object : batch) {
+    const storage::Attributes& attributes = (*object)->attributes();
+    __builtin_prefetch(attributes.labels.data());
+    __builtin_prefetch(attributes.fields.data());
+  }
+  for (const ObjectPtr* object : batch) {
+    const storage::Attributes& attributes = (*object)->attributes();
+    if (attributes.labels.empty()) continue;
+    __builtin_prefetch(attributes.labels.front().first.data());
+    __builtin_prefetch(attributes.labels.back().second.data());
+  }
+}
 
 Dispatcher::Options DispatcherOptions(const CacherOptions& options) {
   return {.trigger_field = options.trigger_field, .ring = options.ring};
@@ -147,23 +166,30 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
                          : std::nullopt;
   const bool everything = predicate.MatchesEverything();
   const std::string_view start = plan.start_key.empty() ? std::string_view(prefix) : std::string_view(plan.start_key);
-  std::int64_t count = 0;
-  if (everything) {
-    const std::size_t first = snapshot->objects.Rank(start);
-    const std::size_t last = snapshot->objects.Rank(kv::PrefixEnd(prefix));
-    count = static_cast<std::int64_t>(last > first ? last - first : 0);
-    list.items.reserve(static_cast<std::size_t>(limit > 0 ? std::min(limit, count) : count));
-  }
-  SnapshotCursor cursor = value ? SnapshotCursor::OfIndex(snapshot, prefix, std::string(*value)) : SnapshotCursor(snapshot, prefix, start);
+  SnapshotCursor cursor = value ? SnapshotCursor::OfIndex(snapshot, prefix, *value) : SnapshotCursor(snapshot, prefix, start);
+  const auto count = static_cast<std::int64_t>(cursor.remaining());
+  if (everything) list.items.reserve(static_cast<std::size_t>(limit > 0 ? std::min(limit, count) : count));
   std::uint64_t fetched = 0;
   bool has_more = false;
-  while (const ObjectPtr* object = cursor.Next()) {
-    if (limit > 0 && static_cast<std::int64_t>(list.items.size()) == limit) {
-      has_more = true;
-      break;
+  for (bool more = true; more && !has_more;) {
+    const ObjectPtr* batch[kBatch];
+    std::size_t size = 0;
+    while (size < kBatch) {
+      batch[size] = cursor.Next();
+      if (batch[size] == nullptr) break;
+      __builtin_prefetch(batch[size]->get(), 1);
+      ++size;
     }
-    ++fetched;
-    if (everything || predicate.Matches(**object)) list.items.push_back(*object);
+    more = size == kBatch;
+    if (!everything) PrefetchAttributes(std::span(batch, size));
+    for (std::size_t i = 0; i < size; ++i) {
+      if (limit > 0 && static_cast<std::int64_t>(list.items.size()) == limit) {
+        has_more = true;
+        break;
+      }
+      ++fetched;
+      if (everything || predicate.Matches(**batch[i])) list.items.push_back(*batch[i]);
+    }
   }
   metrics.list_fetched_objects.fetch_add(fetched, std::memory_order_relaxed);
   metrics.list_returned_objects.fetch_add(list.items.size(), std::memory_order_relaxed);

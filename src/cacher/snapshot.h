@@ -9,6 +9,7 @@
 
 #include "base/btree.h"
 #include "base/ref.h"
+#include "kv/kv.h"
 #include "storage/object.h"
 
 namespace keelson::cacher {
@@ -41,45 +42,45 @@ struct Snapshot : base::RefCounted {
 };
 using SnapshotPtr = base::Ref<const Snapshot>;
 
-// The objects under a key prefix (or, when `indexed`, those of one index value among them), in key order.
-// The snapshot is held, so the walk may pause for as long as its reader is slow.
+// The objects under a key prefix (or those of one index value among them), in key order. How many there are is known from the start,
+// so the walk looks at no key. The snapshot is held, so it may pause for as long as its reader is slow.
 class SnapshotCursor {
  public:
   SnapshotCursor() = default;
   // From `start` (not before the prefix) to the end of the prefix.
-  SnapshotCursor(SnapshotPtr snapshot, std::string prefix, std::string_view start)
-      : snapshot_(std::move(snapshot)), prefix_(std::move(prefix)) {
-    objects_ = snapshot_->objects.Seek(start > prefix_ ? start : std::string_view(prefix_));
+  SnapshotCursor(SnapshotPtr snapshot, const std::string& prefix, std::string_view start) : snapshot_(std::move(snapshot)) {
+    if (start < prefix) start = prefix;
+    objects_ = snapshot_->objects.Seek(start);
+    Expect(snapshot_->objects.Rank(start), snapshot_->objects.Rank(kv::PrefixEnd(prefix)));
   }
-  static SnapshotCursor OfIndex(SnapshotPtr snapshot, std::string prefix, std::string value) {
+  static SnapshotCursor OfIndex(SnapshotPtr snapshot, const std::string& prefix, std::string_view value) {
     SnapshotCursor cursor;
     cursor.snapshot_ = std::move(snapshot);
-    cursor.prefix_ = std::move(prefix);
-    cursor.value_ = std::move(value);
     cursor.indexed_ = true;
-    cursor.index_ = cursor.snapshot_->index.Seek({cursor.value_, cursor.prefix_});
+    const IndexTree& index = cursor.snapshot_->index;
+    cursor.index_ = index.Seek({value, prefix});
+    cursor.Expect(index.Rank({value, prefix}), index.Rank({value, kv::PrefixEnd(prefix)}));
     return cursor;
   }
 
+  std::size_t remaining() const { return remaining_; }
   // nullptr at the end.
   const ObjectPtr* Next() {
-    if (!snapshot_) return nullptr;
-    if (started_) indexed_ ? index_.Next() : objects_.Next();
-    started_ = true;
-    const bool here = indexed_ ? index_.valid() && index_->value == value_ && index_->object->key().starts_with(prefix_)
-                               : objects_.valid() && (*objects_)->key().starts_with(prefix_);
-    if (!here) {
-      *this = SnapshotCursor();  // lets go of the snapshot
+    if (remaining_ == 0) {
+      snapshot_ = nullptr;
       return nullptr;
     }
+    --remaining_;
+    if (started_) indexed_ ? index_.Next() : objects_.Next();
+    started_ = true;
     return indexed_ ? &index_->object : &*objects_;
   }
-  bool done() const { return !snapshot_; }
 
  private:
+  void Expect(std::size_t first, std::size_t last) { remaining_ = last > first ? last - first : 0; }
+
   SnapshotPtr snapshot_;
-  std::string prefix_;
-  std::string value_;
+  std::size_t remaining_ = 0;
   bool indexed_ = false;
   bool started_ = false;
   ObjectTree::Iterator objects_;
