@@ -105,6 +105,8 @@ TEST_P(Contract, PagesOfACompactedRevisionAreRefused) {
 }
 
 TEST_P(Contract, TxnReadOfACompactedRevisionIsRefused) {
+  // As with a future revision: one member refuses this transaction, the others apply its puts.
+  if (harness_->cluster()) GTEST_SKIP() << "makes the members of an etcd cluster inconsistent";
   const Revision one = Put("a", "1");
   const Revision two = Put("a", "2");
   ASSERT_TRUE(Await(store().Compact(two, false)).ok());

@@ -174,6 +174,8 @@ TEST_P(Contract, TxnReadsAtAnOldRevision) {
 }
 
 TEST_P(Contract, TxnReadAtFutureRevisionFailsWhole) {
+  // A member of an etcd 3.6 cluster that no client waits at leaves the reads of a transaction out, so it applies what the others refuse.
+  if (harness_->cluster()) GTEST_SKIP() << "makes the members of an etcd cluster inconsistent";
   const Revision before = Now();
   auto answer = Txn({.success = {PutOp("a", "1"), Op::Range({.key = Key("a"), .revision = before + 1000})}});
   ASSERT_FALSE(answer.ok());

@@ -27,6 +27,7 @@ class EtcdHarness final : public Harness {
   }
   Store& store() override { return *store_; }
   void Advance(int seconds) override { std::this_thread::sleep_for(std::chrono::seconds(seconds)); }
+  bool cluster() const override { return SharedServer()->endpoints().size() > 1; }
   bool connected() const { return store_ != nullptr; }
 
  private:

@@ -1,0 +1,39 @@
+// Serves a store through etcd's v3 gRPC API: KV, Watch, Lease, Maintenance, Cluster (one member), Auth (disabled).
+// Thread safety: Start and destruction by one thread, which may block. The store must outlive the server.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kv/kv.h"
+
+namespace keelson::kv::etcdserver {
+
+struct Options {
+  std::string address;    // "127.0.0.1:2379"; port 0 chooses one
+  std::string ca_file;    // with all three: mutual TLS. Without, only a loopback address is served.
+  std::string cert_file;
+  std::string key_file;
+  std::string name = "default";
+  std::vector<std::string> client_urls;  // told to who asks for members; the address when empty
+  std::vector<std::string> peer_urls;
+  std::int64_t quota_bytes = 0;          // told by Status; beyond it the NOSPACE alarm is told
+  std::function<Result<void>()> defragment;  // Maintenance.Defragment; without it there is nothing to do and it succeeds
+};
+
+class Server {
+ public:
+  static Result<std::unique_ptr<Server>> Start(Store& store, Options options);
+  ~Server();  // ends all streams
+
+  const std::string& address() const;  // with the port that was chosen
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::kv::etcdserver

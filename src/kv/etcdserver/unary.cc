@@ -1,0 +1,368 @@
+#include "kv/etcdserver/unary.h"
+
+#include <mutex>
+#include <utility>
+
+#include "kv/mvcc/suspend.h"
+#include "kv/snapshot/snapshot.h"
+
+namespace keelson::kv::etcdserver {
+namespace {
+
+// Runs `work`, which fills the answer and returns its status, and finishes the call with that. gRPC keeps request and answer until then;
+// `work` lives in this frame, so what a lambda coroutine captured lives as long as it runs.
+template <class Work>
+Awaitable<void> Answer(Context& context, grpc::ServerUnaryReactor* reactor, Work work) {
+  auto entry = context.gate.Enter();
+  if (!entry) {
+    reactor->Finish({grpc::StatusCode::UNAVAILABLE, "etcdserver: server stopped"});
+    co_return;
+  }
+  const grpc::Status status = co_await work();
+  reactor->Finish(status);
+}
+
+template <class Work>
+grpc::ServerUnaryReactor* Start(Context& context, grpc::CallbackServerContext* call, Work work) {
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  Spawn(context.io.Next(), Answer(context, reactor, std::move(work)));
+  return reactor;
+}
+
+Awaitable<grpc::Status> DoRange(Context& context, const pb::RangeRequest* in, pb::RangeResponse* out) {
+  auto answer = co_await context.store.Range(etcdpb::FromPB(*in));
+  if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
+  etcdpb::ToPB(*answer, out);
+  SetHeader(out->mutable_header(), answer->revision);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoTxn(Context& context, TxnRequest request, pb::TxnResponse* out) {
+  auto answer = co_await context.store.Txn(std::move(request));
+  if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
+  etcdpb::ToPB(*answer, out);
+  SetHeader(out->mutable_header(), answer->revision);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoPut(Context& context, pb::PutRequest in, pb::PutResponse* out) {
+  TxnRequest request{.success = {Op::Put(etcdpb::FromPB(in))}};
+  auto answer = co_await context.store.Txn(std::move(request));
+  if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
+  SetHeader(out->mutable_header(), answer->revision);
+  if (answer->responses[0].put_prev) etcdpb::ToPB(*answer->responses[0].put_prev, out->mutable_prev_kv());
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoDelete(Context& context, const pb::DeleteRangeRequest* in, pb::DeleteRangeResponse* out) {
+  TxnRequest request{.success = {Op::DeleteRange(etcdpb::FromPB(*in))}};
+  auto answer = co_await context.store.Txn(std::move(request));
+  if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
+  SetHeader(out->mutable_header(), answer->revision);
+  out->set_deleted(answer->responses[0].deleted);
+  for (const KeyValue& kv : answer->responses[0].delete_prev) etcdpb::ToPB(kv, out->add_prev_kvs());
+  co_return grpc::Status::OK;
+}
+
+Awaitable<Revision> HeaderRevision(Context& context) {
+  auto revision = co_await context.store.CurrentRevision();
+  co_return revision.ok() ? *revision : 0;
+}
+
+// FNV-1a over what a revision holds: two stores with the same contents have the same.
+struct ContentHash {
+  std::uint32_t value = 2166136261U;
+  void Add(std::string_view bytes) {
+    for (const char byte : bytes) value = (value ^ static_cast<std::uint8_t>(byte)) * 16777619U;
+  }
+};
+
+Awaitable<Result<std::uint32_t>> HashAt(Context& context, Revision revision) {
+  ContentHash hash;
+  const std::string first(1, '\0');
+  RangeRequest page{.key = first, .range_end = first, .limit = snapshot::kPageKeys, .revision = revision};
+  for (bool more = true; more;) {
+    RangeRequest request = page;
+    KS_CO_TRY(const RangeResponse answer, co_await context.store.Range(std::move(request)));
+    for (const KeyValue& kv : answer.kvs) {
+      hash.Add(kv.key);
+      hash.Add(kv.value.view());
+      hash.Add(std::to_string(kv.mod_revision));
+    }
+    more = answer.more;
+    if (more) page.key = answer.kvs.back().key + first;
+  }
+  co_return hash.value;
+}
+
+Awaitable<grpc::Status> DoStatus(Context& context, pb::StatusResponse* out) {
+  auto status = co_await context.store.Status();
+  if (!status.ok()) co_return etcdpb::ToStatus(status.error());
+  SetHeader(out->mutable_header(), status->revision);
+  out->set_version(status->version);
+  out->set_storageversion("3.6.0");
+  out->set_dbsize(status->db_size);
+  out->set_dbsizeinuse(status->db_size_in_use);
+  out->set_dbsizequota(context.options.quota_bytes);
+  out->set_leader(kMemberID);
+  out->set_raftindex(static_cast<std::uint64_t>(status->revision));
+  out->set_raftappliedindex(static_cast<std::uint64_t>(status->revision));
+  out->set_raftterm(kRaftTerm);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoAlarm(Context& context, const pb::AlarmRequest* in, pb::AlarmResponse* out) {
+  auto status = co_await context.store.Status();
+  if (!status.ok()) co_return etcdpb::ToStatus(status.error());
+  SetHeader(out->mutable_header(), status->revision);
+  // The alarm is on as long as there is no space, and off by itself when there is again.
+  const bool full = context.options.quota_bytes > 0 && status->db_size >= context.options.quota_bytes;
+  if (full && in->action() == pb::AlarmRequest::GET) {
+    auto* alarm = out->add_alarms();
+    alarm->set_memberid(kMemberID);
+    alarm->set_alarm(pb::NOSPACE);
+  }
+  co_return grpc::Status::OK;
+}
+
+// One stream of keep-alives: an answer for each question, in order.
+class KeepAliveStream final : public grpc::ServerBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse> {
+ public:
+  explicit KeepAliveStream(Context& context) : context_(context), executor_(context.io.Next()) { StartRead(&request_); }
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    Spawn(executor_, Renew());
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      StartRead(&request_);
+    } else {
+      Finish(grpc::Status::OK);
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  // Nothing else of the stream is under way meanwhile, so it cannot vanish.
+  Awaitable<void> Renew() {
+    auto entry = context_.gate.Enter();
+    if (!entry) {
+      Finish({grpc::StatusCode::UNAVAILABLE, "etcdserver: server stopped"});
+      co_return;
+    }
+    auto lease = co_await context_.store.LeaseKeepAlive(request_.id());
+    const Revision revision = co_await HeaderRevision(context_);
+    response_.Clear();
+    SetHeader(response_.mutable_header(), revision);
+    response_.set_id(request_.id());
+    if (lease.ok()) {
+      response_.set_ttl(lease->remaining_ttl);
+    } else if (lease.error().code != ErrorCode::kLeaseNotFound) {
+      Finish(etcdpb::ToStatus(lease.error()));
+      co_return;
+    }
+    StartWrite(&response_);
+  }
+  Context& context_;
+  const asio::any_io_executor executor_;
+  pb::LeaseKeepAliveRequest request_;
+  pb::LeaseKeepAliveResponse response_;
+};
+
+class SnapshotStream final : public grpc::ServerWriteReactor<pb::SnapshotResponse> {
+ public:
+  explicit SnapshotStream(Context& context) { Spawn(context.io.Next(), Run(context)); }
+  void OnWriteDone(bool ok) override {
+    auto written = std::exchange(written_, nullptr);
+    written(ok ? Result<void>() : Result<void>(MakeError(ErrorCode::kCanceled)));
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  Awaitable<void> Run(Context& context) {
+    auto entry = context.gate.Enter();
+    if (!entry) {
+      Finish({grpc::StatusCode::UNAVAILABLE, "etcdserver: server stopped"});
+      co_return;
+    }
+    auto status = co_await context.store.Status();
+    if (status.ok()) version_ = status->version;
+    auto info = co_await snapshot::Write(context.store, [this](std::string bytes) { return Send(std::move(bytes)); });
+    Finish(info.ok() ? grpc::Status::OK : etcdpb::ToStatus(info.error()));
+  }
+  Awaitable<Result<void>> Send(std::string bytes) {
+    return mvcc::Suspend<Result<void>>([this, bytes = std::move(bytes)](mvcc::Callback<Result<void>> written) mutable {
+      written_ = std::move(written);
+      response_.Clear();
+      response_.set_version(version_);
+      response_.set_blob(std::move(bytes));
+      StartWrite(&response_);
+    });
+  }
+  std::string version_;
+  pb::SnapshotResponse response_;
+  mvcc::Callback<Result<void>> written_;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* KVService::Range(grpc::CallbackServerContext* call, const pb::RangeRequest* in, pb::RangeResponse* out) {
+  return Start(context_, call, [this, in, out] { return DoRange(context_, in, out); });
+}
+
+grpc::ServerUnaryReactor* KVService::Put(grpc::CallbackServerContext* call, const pb::PutRequest* in, pb::PutResponse* out) {
+  return Start(context_, call, [this, in, out] { return DoPut(context_, *in, out); });
+}
+
+grpc::ServerUnaryReactor* KVService::DeleteRange(grpc::CallbackServerContext* call, const pb::DeleteRangeRequest* in,
+                                                 pb::DeleteRangeResponse* out) {
+  return Start(context_, call, [this, in, out] { return DoDelete(context_, in, out); });
+}
+
+grpc::ServerUnaryReactor* KVService::Txn(grpc::CallbackServerContext* call, const pb::TxnRequest* in, pb::TxnResponse* out) {
+  pb::TxnRequest copy = *in;
+  auto request = etcdpb::FromPB(copy);
+  if (!request.ok()) {
+    call->DefaultReactor()->Finish(etcdpb::ToStatus(request.error()));
+    return call->DefaultReactor();
+  }
+  return Start(context_, call, [this, request = *std::move(request), out]() mutable { return DoTxn(context_, std::move(request), out); });
+}
+
+grpc::ServerUnaryReactor* KVService::Compact(grpc::CallbackServerContext* call, const pb::CompactionRequest* in, pb::CompactionResponse* out) {
+  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
+    auto answer = co_await context_.store.Compact(in->revision(), in->physical());
+    if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
+    SetHeader(out->mutable_header(), *answer);
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* LeaseService::LeaseGrant(grpc::CallbackServerContext* call, const pb::LeaseGrantRequest* in,
+                                                   pb::LeaseGrantResponse* out) {
+  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
+    auto lease = co_await context_.store.LeaseGrant(in->ttl(), in->id());
+    if (!lease.ok()) co_return etcdpb::ToStatus(lease.error());
+    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
+    out->set_id(lease->id);
+    out->set_ttl(lease->granted_ttl);
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* LeaseService::LeaseRevoke(grpc::CallbackServerContext* call, const pb::LeaseRevokeRequest* in,
+                                                    pb::LeaseRevokeResponse* out) {
+  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
+    auto revision = co_await context_.store.LeaseRevoke(in->id());
+    if (!revision.ok()) co_return etcdpb::ToStatus(revision.error());
+    SetHeader(out->mutable_header(), *revision);
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse>* LeaseService::LeaseKeepAlive(grpc::CallbackServerContext*) {
+  return new KeepAliveStream(context_);
+}
+
+grpc::ServerUnaryReactor* LeaseService::LeaseTimeToLive(grpc::CallbackServerContext* call, const pb::LeaseTimeToLiveRequest* in,
+                                                        pb::LeaseTimeToLiveResponse* out) {
+  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
+    auto lease = co_await context_.store.LeaseTimeToLive(in->id(), in->keys());
+    if (!lease.ok()) co_return etcdpb::ToStatus(lease.error());
+    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
+    out->set_id(in->id());
+    out->set_ttl(lease->remaining_ttl);
+    out->set_grantedttl(lease->granted_ttl);
+    for (const std::string& key : lease->keys) out->add_keys(key);
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* LeaseService::LeaseLeases(grpc::CallbackServerContext* call, const pb::LeaseLeasesRequest*, pb::LeaseLeasesResponse* out) {
+  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
+    auto ids = co_await context_.store.Leases();
+    if (!ids.ok()) co_return etcdpb::ToStatus(ids.error());
+    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
+    for (const LeaseID id : *ids) out->add_leases()->set_id(id);
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* MaintenanceService::Alarm(grpc::CallbackServerContext* call, const pb::AlarmRequest* in, pb::AlarmResponse* out) {
+  return Start(context_, call, [this, in, out] { return DoAlarm(context_, in, out); });
+}
+
+grpc::ServerUnaryReactor* MaintenanceService::Status(grpc::CallbackServerContext* call, const pb::StatusRequest*, pb::StatusResponse* out) {
+  return Start(context_, call, [this, out] { return DoStatus(context_, out); });
+}
+
+grpc::ServerUnaryReactor* MaintenanceService::Defragment(grpc::CallbackServerContext* call, const pb::DefragmentRequest*,
+                                                         pb::DefragmentResponse* out) {
+  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
+    if (context_.options.defragment) {
+      auto done = context_.options.defragment();
+      if (!done.ok()) co_return etcdpb::ToStatus(done.error());
+    }
+    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* MaintenanceService::Hash(grpc::CallbackServerContext* call, const pb::HashRequest*, pb::HashResponse* out) {
+  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
+    auto hash = co_await HashAt(context_, 0);
+    if (!hash.ok()) co_return etcdpb::ToStatus(hash.error());
+    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
+    out->set_hash(*hash);
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* MaintenanceService::HashKV(grpc::CallbackServerContext* call, const pb::HashKVRequest* in, pb::HashKVResponse* out) {
+  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
+    auto status = co_await context_.store.Status();
+    if (!status.ok()) co_return etcdpb::ToStatus(status.error());
+    const Revision revision = in->revision() > 0 ? in->revision() : status->revision;
+    auto hash = co_await HashAt(context_, revision);
+    if (!hash.ok()) co_return etcdpb::ToStatus(hash.error());
+    SetHeader(out->mutable_header(), status->revision);
+    out->set_hash(*hash);
+    out->set_compact_revision(status->compact_revision);
+    out->set_hash_revision(revision);
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerWriteReactor<pb::SnapshotResponse>* MaintenanceService::Snapshot(grpc::CallbackServerContext*, const pb::SnapshotRequest*) {
+  return new SnapshotStream(context_);
+}
+
+grpc::ServerUnaryReactor* ClusterService::MemberList(grpc::CallbackServerContext* call, const pb::MemberListRequest*, pb::MemberListResponse* out) {
+  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
+    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
+    auto* member = out->add_members();
+    member->set_id(kMemberID);
+    member->set_name(context_.options.name);
+    for (const std::string& url : context_.options.client_urls) member->add_clienturls(url);
+    for (const std::string& url : context_.options.peer_urls) member->add_peerurls(url);
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* AuthService::AuthStatus(grpc::CallbackServerContext* call, const pb::AuthStatusRequest*, pb::AuthStatusResponse* out) {
+  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
+    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
+    co_return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* AuthService::Authenticate(grpc::CallbackServerContext* call, const pb::AuthenticateRequest*, pb::AuthenticateResponse*) {
+  auto* reactor = call->DefaultReactor();
+  reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION, "etcdserver: authentication is not enabled"});
+  return reactor;
+}
+
+}  // namespace keelson::kv::etcdserver

@@ -1,0 +1,283 @@
+#include "kv/etcdserver/watch_service.h"
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "kv/mvcc/suspend.h"
+
+namespace keelson::kv::etcdserver {
+namespace {
+
+constexpr std::int64_t kAllWatches = -1;                       // the watch id of what concerns the whole stream
+constexpr std::size_t kWatchesMax = 100'000;                   // of one stream
+constexpr std::size_t kFragmentBytes = std::size_t{1} << 20;
+
+// One stream. Each watch is a coroutine that takes the next response of its watcher when its last one was written, so a client that
+// reads slowly holds at most one response per watch here. gRPC owns it until OnDone; coroutines share it.
+class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::WatchResponse> {
+ public:
+  static WatchStream* Start(Context& context) {
+    std::shared_ptr<WatchStream> stream(new WatchStream(context));
+    stream->self_ = stream;
+    stream->StartRead(&stream->request_);
+    return stream.get();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      End();
+      return;
+    }
+    Handle();
+    std::lock_guard guard(mutex_);
+    if (!over_) StartRead(&request_);
+  }
+  void OnWriteDone(bool ok) override {
+    mvcc::Callback<bool> written;
+    {
+      std::lock_guard guard(mutex_);
+      written = std::move(outgoing_.front().written);
+      outgoing_.pop_front();
+      writing_ = false;
+      if (!ok) over_ = true;
+    }
+    if (written) written(ok);
+    WriteNext();
+  }
+  void OnCancel() override { End(); }
+  void OnDone() override { const auto last = std::move(self_); }
+
+ private:
+  struct Watch {
+    std::unique_ptr<Watcher> watcher;
+    bool progress_notify = false;
+    bool fragment = false;
+    bool cancel_asked = false;
+  };
+  struct Outgoing {
+    pb::WatchResponse response;
+    mvcc::Callback<bool> written;  // null: nobody waits
+  };
+  // A question of how far all watches are: answered when each has delivered everything up to `revision`.
+  struct Progress {
+    Revision revision = 0;
+    std::set<std::int64_t> waiting;
+  };
+
+  explicit WatchStream(Context& context) : context_(context), executor_(context.io.Next()) {}
+
+  void Handle() {
+    switch (request_.request_union_case()) {
+      case pb::WatchRequest::kCreateRequest: Spawn(executor_, Create(self_, request_.create_request())); break;
+      case pb::WatchRequest::kCancelRequest: CancelWatch(request_.cancel_request().watch_id()); break;
+      case pb::WatchRequest::kProgressRequest: Spawn(executor_, AskProgress(self_)); break;
+      case pb::WatchRequest::REQUEST_UNION_NOT_SET: break;
+    }
+  }
+
+  // On the stream's own executor, so that requests are taken up in the order they came.
+  static Awaitable<void> Create(std::shared_ptr<WatchStream> self, pb::WatchCreateRequest create) {
+    auto entry = self->context_.gate.Enter();
+    if (!entry) co_return;
+    WatchRequest request = etcdpb::FromPB(create);
+    auto revision = co_await self->context_.store.CurrentRevision();
+    const Revision now = revision.ok() ? *revision : 0;
+    if (request.start_revision <= 0) request.start_revision = now + 1;  // what `created` tells
+    std::int64_t id = create.watch_id();
+    std::shared_ptr<Watch> watch = std::make_shared<Watch>();
+    watch->progress_notify = create.progress_notify();
+    watch->fragment = create.fragment();
+    watch->watcher = self->context_.store.Watch(std::move(request));
+    bool refused = false;
+    {
+      std::lock_guard guard(self->mutex_);
+      if (id == 0) {
+        while (self->watches_.contains(self->next_id_)) ++self->next_id_;
+        id = self->next_id_++;
+      }
+      refused = self->over_ || self->watches_.contains(id) || self->watches_.size() >= kWatchesMax;
+      if (!refused) self->watches_[id] = watch;
+    }
+    pb::WatchResponse created;
+    SetHeader(created.mutable_header(), now);
+    created.set_watch_id(refused ? kAllWatches : id);
+    created.set_created(true);
+    created.set_canceled(refused);
+    if (refused) created.set_cancel_reason("etcdserver: watch ID already exists or stream is over");
+    co_await self->Write(self, std::move(created));
+    if (refused) co_return;
+    co_await self->RunWatch(self, id, watch);
+    std::lock_guard guard(self->mutex_);
+    self->watches_.erase(id);
+  }
+
+  Awaitable<void> RunWatch(std::shared_ptr<WatchStream> self, std::int64_t id, std::shared_ptr<Watch> watch) {
+    for (;;) {
+      auto next = co_await watch->watcher->Next();
+      if (!next.ok()) {
+        pb::WatchResponse ended;
+        auto revision = co_await context_.store.CurrentRevision();
+        SetHeader(ended.mutable_header(), revision.ok() ? *revision : 0);
+        ended.set_watch_id(id);
+        ended.set_canceled(true);
+        if (next.error().code == ErrorCode::kCompacted) {
+          ended.set_compact_revision(next.error().compact_revision);
+          ended.set_cancel_reason(next.error().message);
+        } else if (next.error().code != ErrorCode::kCanceled) {
+          ended.set_cancel_reason(next.error().message);
+        }
+        Reached(id, std::numeric_limits<Revision>::max());
+        co_await Write(self, std::move(ended));
+        co_return;
+      }
+      if (next->is_progress()) {
+        if (!Reached(id, next->revision) && watch->progress_notify) {
+          pb::WatchResponse progress;
+          SetHeader(progress.mutable_header(), next->revision);
+          progress.set_watch_id(id);
+          co_await Write(self, std::move(progress));
+        }
+        continue;
+      }
+      const Revision revision = next->revision;
+      if (!co_await WriteEvents(self, id, watch->fragment, *std::move(next))) co_return;
+      Reached(id, revision);
+    }
+  }
+
+  Awaitable<bool> WriteEvents(std::shared_ptr<WatchStream> self, std::int64_t id, bool fragment, WatchResponse events) {
+    pb::WatchResponse response;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < events.events.size(); ++i) {
+      etcdpb::ToPB(events.events[i], response.add_events());
+      bytes += events.events[i].kv.key.size() + events.events[i].kv.value.size();
+      if (events.events[i].prev_kv) bytes += events.events[i].prev_kv->value.size();
+      const bool last = i + 1 == events.events.size();
+      if (!last && !(fragment && bytes >= kFragmentBytes)) continue;
+      SetHeader(response.mutable_header(), events.revision);
+      response.set_watch_id(id);
+      response.set_fragment(!last);
+      if (!co_await Write(self, std::exchange(response, {}))) co_return false;
+      bytes = 0;
+    }
+    co_return true;
+  }
+
+  static Awaitable<void> AskProgress(std::shared_ptr<WatchStream> self) {
+    auto entry = self->context_.gate.Enter();
+    if (!entry) co_return;
+    auto revision = co_await self->context_.store.CurrentRevision();
+    if (!revision.ok()) co_return;
+    std::lock_guard guard(self->mutex_);
+    if (self->watches_.empty()) co_return;
+    Progress& progress = self->progress_.emplace_back();
+    progress.revision = *revision;
+    for (const auto& [id, watch] : self->watches_) {
+      progress.waiting.insert(id);
+      watch->watcher->RequestProgress();
+    }
+  }
+
+  // The watch has delivered everything up to `revision`. True when somebody asked for that; answers who waited for the last one.
+  bool Reached(std::int64_t id, Revision revision) {
+    bool asked = false;
+    Revision answer = 0;
+    {
+      std::lock_guard guard(mutex_);
+      for (Progress& progress : progress_) {
+        if (revision >= progress.revision && progress.waiting.erase(id) > 0) asked = true;
+      }
+      while (!progress_.empty() && progress_.front().waiting.empty()) {
+        answer = std::max(answer, progress_.front().revision);
+        progress_.pop_front();
+      }
+      if (answer > 0 && !over_) {
+        pb::WatchResponse all;
+        SetHeader(all.mutable_header(), answer);
+        all.set_watch_id(kAllWatches);
+        outgoing_.push_back({.response = std::move(all)});
+      }
+    }
+    if (answer > 0) WriteNext();
+    return asked;
+  }
+
+  void CancelWatch(std::int64_t id) {
+    std::lock_guard guard(mutex_);
+    const auto found = watches_.find(id);
+    if (found != watches_.end()) found->second->watcher->Cancel();
+  }
+
+  // Waits until the response is written; false when the stream is over.
+  static Awaitable<bool> Write(std::shared_ptr<WatchStream> self, pb::WatchResponse response) {
+    return mvcc::Suspend<bool>([self, response = std::move(response)](mvcc::Callback<bool> written) mutable {
+      {
+        std::lock_guard guard(self->mutex_);
+        if (!self->over_) {
+          self->outgoing_.push_back({.response = std::move(response), .written = std::move(written)});
+          written = nullptr;
+        }
+      }
+      if (written) {
+        written(false);
+      } else {
+        self->WriteNext();
+      }
+    });
+  }
+
+  void WriteNext() {
+    std::deque<Outgoing> dropped;
+    {
+      std::lock_guard guard(mutex_);
+      if (writing_) return;
+      if (!over_) {
+        if (outgoing_.empty()) return;
+        writing_ = true;
+        StartWrite(&outgoing_.front().response);
+        return;
+      }
+      dropped.swap(outgoing_);
+      if (!finished_) {
+        finished_ = true;
+        Finish(grpc::Status::OK);
+      }
+    }
+    for (Outgoing& one : dropped) {
+      if (one.written) one.written(false);
+    }
+  }
+
+  void End() {
+    {
+      std::lock_guard guard(mutex_);
+      over_ = true;
+      for (auto& [id, watch] : watches_) watch->watcher->Cancel();
+    }
+    WriteNext();
+  }
+
+  Context& context_;
+  const asio::any_io_executor executor_;
+  pb::WatchRequest request_;
+  std::shared_ptr<WatchStream> self_;
+  std::mutex mutex_;
+  std::map<std::int64_t, std::shared_ptr<Watch>> watches_;
+  std::int64_t next_id_ = 0;
+  std::deque<Outgoing> outgoing_;
+  std::deque<Progress> progress_;
+  bool writing_ = false;
+  bool over_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+grpc::ServerBidiReactor<pb::WatchRequest, pb::WatchResponse>* WatchService::Watch(grpc::CallbackServerContext*) {
+  return WatchStream::Start(context_);
+}
+
+}  // namespace keelson::kv::etcdserver

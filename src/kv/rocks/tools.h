@@ -1,0 +1,34 @@
+// Care of an embedded store: what `keelson` offers as subcommands. All block: not on an I/O thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "kv/kv.h"
+#include "kv/mvcc/store.h"
+
+namespace keelson::kv::rocks {
+
+struct CheckReport {
+  Revision revision = 0;
+  Revision compact_revision = 0;
+  std::int64_t keys = 0;     // that exist now
+  std::int64_t changes = 0;  // of history, those included
+  std::int64_t leases = 0;
+  std::int64_t value_bytes = 0;
+};
+
+// Reads everything in `dir` with its checksums: every file, every change, every value. Nothing is written.
+// kCorrupt names what is damaged; kInUse when a process has the store.
+Result<CheckReport> Check(const std::string& dir);
+
+// Makes a new store in `dir` (which must not hold one) from a snapshot file. Every key keeps its value, its revisions and its lease; the
+// store goes on at the snapshot's revision, and everything before is compacted.
+Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir);
+
+// Rewrites a store's files without what was compacted, so that its space goes back to the file system.
+Result<void> Defragment(mvcc::EmbeddedStore& store);  // an open one; nothing to do for one in memory
+Result<void> DefragmentDir(const std::string& dir);
+
+}  // namespace keelson::kv::rocks

@@ -1,0 +1,43 @@
+// The contents of a store at one revision as a stream of bytes, with a checksum at its end. Works on any kv::Store, while it is used.
+// Keys keep their values, leases and all revisions of their own; the history before is not part of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kv/kv.h"
+
+namespace keelson::kv::snapshot {
+
+constexpr std::int64_t kPageKeys = 500;
+
+struct Info {
+  Revision revision = 0;  // what the snapshot is of
+  std::int64_t keys = 0;
+  std::int64_t leases = 0;
+  std::int64_t bytes = 0;
+};
+
+// Takes the next bytes; an error stops the snapshot.
+using Sink = std::function<Awaitable<Result<void>>(std::string bytes)>;
+
+// kCompacted when the store was compacted beyond the revision before the end was reached; then it may be tried again.
+Awaitable<Result<Info>> Write(Store& store, Sink sink);
+// Into a file: under another name first, synced, then renamed. Blocks on the disk: on a thread that may.
+Awaitable<Result<Info>> WriteFile(Store& store, std::string path);
+
+// What a snapshot file holds, in order: leases, then keys by key.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+  virtual Result<void> OnLease(LeaseID id, std::int64_t ttl) = 0;
+  virtual Result<void> OnKey(KeyValue kv) = 0;
+};
+
+// kCorrupt when the checksum or anything else is wrong; the checksum is verified before the visitor is called.
+Result<Info> ReadFile(const std::string& path, Visitor* visitor);  // null: verifies only
+
+}  // namespace keelson::kv::snapshot
