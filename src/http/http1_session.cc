@@ -290,7 +290,8 @@ void Http1Session::Respond(Exchange& exchange, Response response) {
   on_end_ = std::move(response.on_end);
   if (response.status == 101 && response.upgrade) {
     pending_ += "HTTP/1.1 101 Switching Protocols\r\n";
-    for (const auto& [name, value] : response.headers.fields()) AppendHeader(pending_, name, value);
+    // Names as they are given: the handshake's words (Sec-WebSocket-Accept) are not in Go's canonical form.
+    for (const auto& [name, value] : response.headers.fields()) pending_ += name + ": " + value + "\r\n";
     pending_ += "\r\n";
     upgrade_ = std::move(response.upgrade);
     writing_ = true;
