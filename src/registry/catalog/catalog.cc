@@ -2,6 +2,7 @@
 #include <span>
 
 #include "registry/admissionregistration/strategies.h"
+#include "registry/apiextensions/strategies.h"
 #include "registry/apiregistration/strategies.h"
 #include "registry/apps/strategies.h"
 #include "registry/authentication/strategies.h"
@@ -36,6 +37,7 @@ struct Group {
 constexpr Group kGroups[] = {
     {"", core::CoreStrategies},
     {"admissionregistration.k8s.io", AdmissionregistrationStrategies},
+    {"apiextensions.k8s.io", ApiextensionsStrategies},
     {"apiregistration.k8s.io", ApiregistrationStrategies},
     {"apps", apps::AppsStrategies},
     {"authentication.k8s.io", AuthenticationStrategies},

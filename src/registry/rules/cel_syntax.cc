@@ -25,7 +25,12 @@ class Scanner {
       const std::string closing = "'" + std::string(1, Closing(open_.back())) + "'";
       return Fail(text_.size(), "mismatched input '<EOF>' expecting " + (fields ? "{" + closing + ", ',', '?', IDENTIFIER, ESC_IDENTIFIER}" : closing));
     }
-    if (NeedsOperand(last_)) return Fail(text_.size(), "mismatched input '<EOF>' expecting an expression");
+    if (last_ == Token::kDot) return Fail(text_.size(), "no viable alternative at input '.'");
+    if (NeedsOperand(last_)) {
+      return Fail(text_.size(),
+                  "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
+                  "STRING, BYTES, IDENTIFIER}");
+    }
     return std::nullopt;
   }
 
