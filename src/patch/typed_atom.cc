@@ -71,7 +71,7 @@ Atom ResolveTyped(const TypeRef& ref) {
     case Kind::kStruct:
       atom.map = true;
       atom.fields = type.structure;
-      atom.map_atomic = ref.map_atomic || type.structure->map_topology == MapTopology::kAtomic;
+      atom.map_atomic = !ref.map_granular && (ref.map_atomic || type.structure->map_topology == MapTopology::kAtomic);
       // An object that declares nothing takes anything.
       if (type.structure->json_fields.empty()) atom.map_element = Plain(TypeRef::Mode::kDeduced);
       return atom;
@@ -136,7 +136,11 @@ Atom Deduce(Atom atom, const Value* value) {
 TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared) {
   const Field* field = atom.fields != nullptr ? atom.fields->FindField(name) : nullptr;
   if (declared != nullptr) *declared = field != nullptr;
-  return field != nullptr ? FieldType(*field) : atom.map_element;
+  if (field == nullptr) return atom.map_element;
+  TypeRef type = FieldType(*field);
+  // The one reference that is granular where its type is atomic (map=granular in api/core/v1.kapi).
+  type.map_granular = name == "claimRef" && atom.fields->name == "PersistentVolumeSpec";
+  return type;
 }
 
 std::optional<PathElement> ItemElement(Arena& arena, const Atom& list, const Value& item, std::string* error) {

@@ -26,7 +26,8 @@ struct TypeRef {
     kUntyped,   // all of it one value
   };
   Mode mode = Mode::kNone;
-  bool map_atomic = false;
+  bool map_atomic = false;    // whatever the type says
+  bool map_granular = false;  // whatever the type says
   schema::ListTopology list = schema::ListTopology::kAtomic;
   const schema::Type* type = nullptr;
   std::span<const std::string_view> keys;  // of a list by key
