@@ -1,9 +1,15 @@
 #include "registry/core/strategies.h"
 
 #include "registry/core/config.h"
+#include "registry/core/endpoints.h"
+#include "registry/core/node.h"
+#include "registry/core/persistent_volume.h"
 #include "registry/core/persistent_volume_claim.h"
 #include "registry/core/pod.h"
 #include "registry/core/pod_template.h"
+#include "registry/core/quota.h"
+#include "registry/core/service.h"
+#include "registry/events/strategies.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -32,6 +38,29 @@ constexpr SelectableField kPodFields[] = {
     {"status.podIP", "", FirstPodIP},
     {"status.podIPs", "", Nothing},  // accepted, but upstream never fills it
     {"status.nominatedNodeName", "status.nominatedNodeName"},
+};
+std::string Unschedulable(Value node) { return node["spec"]["unschedulable"].as_bool() ? "true" : "false"; }
+std::string Replicas(Value object) { return std::to_string(object["status"]["replicas"].as_int()); }
+std::string EventSource(Value event) {
+  const std::string_view component = event["source"]["component"].as_string();
+  return std::string(component.empty() ? event["reportingComponent"].as_string() : component);
+}
+
+constexpr SelectableField kNodeFields[] = {{"spec.unschedulable", "", Unschedulable}};
+constexpr SelectableField kReplicaFields[] = {{"status.replicas", "", Replicas}};
+constexpr SelectableField kServiceFields[] = {{"spec.clusterIP", "spec.clusterIP"}, {"spec.type", "spec.type"}};
+constexpr SelectableField kEventFields[] = {
+    {"involvedObject.kind", "involvedObject.kind"},
+    {"involvedObject.namespace", "involvedObject.namespace"},
+    {"involvedObject.name", "involvedObject.name"},
+    {"involvedObject.uid", "involvedObject.uid"},
+    {"involvedObject.apiVersion", "involvedObject.apiVersion"},
+    {"involvedObject.resourceVersion", "involvedObject.resourceVersion"},
+    {"involvedObject.fieldPath", "involvedObject.fieldPath"},
+    {"reason", "reason"},
+    {"reportingComponent", "reportingComponent"},
+    {"source", "", EventSource},
+    {"type", "type"},
 };
 constexpr Subresource kPodSubresources[] = {
     {"ephemeralcontainers",
@@ -124,6 +153,100 @@ constexpr Strategy kStrategies[] = {
                 .reset_fields = kStatus},
      .status = {.validate_update = ValidateClaimStatusUpdate, .reset_fields = kSpec},
      .table_row = ClaimRow},
+    {.group = "",
+     .kind = "PersistentVolume",
+     .return_deleted_object = true,
+     .has_status = true,
+     .defaults = DefaultPersistentVolume,
+     .prepare_for_create = PreparePersistentVolumeForCreate,
+     .validate = ValidatePersistentVolume,
+     .warnings_on_create = WarnPersistentVolume,
+     .update = {.validate_update = ValidatePersistentVolumeUpdate, .warnings_on_update = WarnPersistentVolume, .reset_fields = kStatus},
+     .status = {.prepare_for_update = PreparePersistentVolumeForStatusUpdate,
+                .validate_update = ValidatePersistentVolumeStatusUpdate,
+                .reset_fields = kSpec},
+     .table_row = PersistentVolumeRow},
+    {.group = "",
+     .kind = "Node",
+     .has_status = true,
+     .keeps_status_on_create = true,
+     .defaults = DefaultNode,
+     .prepare_for_create = PrepareNode,
+     .validate = ValidateNode,
+     .warnings_on_create = WarnNode,
+     .update = {.prepare_for_update = PrepareNode, .validate_update = ValidateNodeUpdate, .warnings_on_update = WarnNode, .reset_fields = kStatus},
+     .status = {.prepare_for_update = PrepareNodeForStatusUpdate, .validate_update = ValidateNodeStatusUpdate, .reset_fields = kSpec},
+     .selectable_fields = kNodeFields,
+     .selects_namespace = false,
+     .table_row = NodeRow},
+    {.group = "",
+     .kind = "Service",
+     .name_rule = validation::NameIsDNSLabel,
+     .allow_create_on_update = true,
+     .return_deleted_object = true,
+     .has_status = true,
+     .defaults = DefaultService,
+     .validate = ValidateService,
+     .warnings_on_create = WarnService,
+     .update = {.prepare_for_update = PrepareServiceForUpdate,
+                .validate_update = ValidateServiceUpdate,
+                .warnings_on_update = WarnService,
+                .reset_fields = kStatus},
+     .status = {.validate_update = ValidateServiceStatusUpdate, .warnings_on_update = WarnServiceOnStatusUpdate, .reset_fields = kSpec},
+     .selectable_fields = kServiceFields,
+     .table_row = ServiceRow},
+    {.group = "",
+     .kind = "Endpoints",
+     .allow_create_on_update = true,
+     .defaults = DefaultEndpoints,
+     .validate = ValidateEndpoints,
+     .warnings_on_create = WarnEndpoints,
+     .update = {.validate_update = ValidateEndpointsUpdate, .warnings_on_update = WarnEndpoints},
+     .table_row = EndpointsRow},
+    {.group = "",
+     .kind = "ReplicationController",
+     .garbage_collection = GarbageCollection::kOrphan,
+     .generation = Generation::kCustom,
+     .has_status = true,
+     .defaults = DefaultReplicationController,
+     .prepare_for_create = PrepareReplicationController,
+     .validate = ValidateReplicationController,
+     .warnings_on_create = WarnReplicationController,
+     .update = {.prepare_for_update = PrepareReplicationController,
+                .validate_update = ValidateReplicationControllerUpdate,
+                .warnings_on_update = WarnReplicationController,
+                .reset_fields = kStatus},
+     .status = {.validate_update = ValidateReplicationControllerStatusUpdate, .reset_fields = kSpec},
+     .selectable_fields = kReplicaFields,
+     .table_row = ReplicationControllerRow},
+    {.group = "",
+     .kind = "ResourceQuota",
+     .return_deleted_object = true,
+     .has_status = true,
+     .defaults = DefaultResourceQuota,
+     .validate = ValidateResourceQuota,
+     .warnings_on_create = WarnResourceQuota,
+     .update = {.validate_update = ValidateResourceQuotaUpdate, .reset_fields = kStatus},
+     .status = {.validate_update = ValidateResourceQuotaStatusUpdate, .reset_fields = kSpec},
+     .table_row = ResourceQuotaRow},
+    {.group = "",
+     .kind = "LimitRange",
+     .allow_create_on_update = true,
+     .defaults = DefaultLimitRange,
+     .prepare_for_create = PrepareLimitRangeForCreate,
+     .validate = ValidateLimitRange,
+     .update = {.validate_update = ValidateLimitRangeUpdate}},
+    {.group = "",
+     .kind = "Event",
+     .allow_create_on_update = true,
+     .garbage_collection = GarbageCollection::kUnsupported,
+     .validate = ValidateEventCreate,
+     .validates_metadata = true,
+     .update = {.validate_update = ValidateEventUpdate},
+     .selectable_fields = kEventFields,
+     .table_row = EventRow},
+    {.group = "", .kind = "ComponentStatus", .selects_namespace = false, .table_row = ComponentStatusRow},  // nothing is stored
+    {.group = "", .kind = "Binding"},                                                                       // created, never stored
 };
 
 }  // namespace

@@ -160,7 +160,8 @@ class Runner {
     metadata.Set(arena_, "creationTimestamp", "2026-01-02T03:04:05Z");
     if (strategy.has_status && !strategy.keeps_status_on_create) object.Erase("status");
     if (strategy.generation == Generation::kSpec) metadata.Set(arena_, "generation", 1);
-    if (options_.before_validation) options_.before_validation(call, object, {});
+    if (options_.before_validation) errors = options_.before_validation(call, object, {});
+    if (!errors.empty()) return;
     if (strategy.prepare_for_create != nullptr) strategy.prepare_for_create(call, object, {});
     const FieldPath path("metadata");
     if (!strategy.validates_metadata) {
@@ -183,7 +184,8 @@ class Runner {
       object.Erase("status");
       if (!old["status"].is_null()) object.Set(arena_, "status", old["status"].Clone(arena_));
     }
-    if (options_.before_validation) options_.before_validation(call, object, old);
+    if (options_.before_validation) errors = options_.before_validation(call, object, old);
+    if (!errors.empty()) return;
     if (strategy.update.prepare_for_update != nullptr) strategy.update.prepare_for_update(call, object, old);
     const FieldPath path("metadata");
     validation::ValidateObjectMeta(metadata, target.resource->namespaced, validation::NameIsPathSegment, path, errors, false);

@@ -15,8 +15,8 @@ namespace keelson::registry::testing {
 
 struct CorpusOptions {
   std::string folder = "validation";
-  // What allocators and admission would have done before validation. `old` is null on create.
-  std::function<void(const Call& call, Value object, Value old)> before_validation = nullptr;
+  // What allocators and admission would have done before validation; errors end the request. `old` is null on create.
+  std::function<FieldErrors(const Call& call, Value object, Value old)> before_validation = nullptr;
   std::vector<std::string> skip;  // case names "pod/create-x" that need more than strategies
 };
 
