@@ -204,6 +204,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   chain_config.external_address = ExternalAddress(options);
   chain_config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);
   chain_config.delete_collection_workers = static_cast<int>(options.etcd.delete_collection_workers);
+  KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID()));
+  chain_config.authorizer = MakeAuthorizer(options.authorization);
   auto chain = controlplane::CreateServerChain(chain_config);
   controlplane::InstallBootstrapHooks(*chain, storage);
   chain->AddPostStartHook("storage-readiness", [&storage, timeout = options.generic.storage_initialization_timeout] {
@@ -211,8 +213,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   });
 
   server::ServingOptions serving_options;
-  KS_TRY(serving_options.chain.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID()));
-  serving_options.chain.authorizer = MakeAuthorizer(options.authorization);
+  serving_options.chain.authenticator = chain_config.authenticator;
+  serving_options.chain.authorizer = chain_config.authorizer;
   serving_options.chain.request_timeout = options.generic.request_timeout;
   serving_options.chain.max_requests_inflight = static_cast<int>(options.generic.max_requests_inflight);
   serving_options.chain.max_mutating_requests_inflight = static_cast<int>(options.generic.max_mutating_requests_inflight);

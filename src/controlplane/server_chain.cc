@@ -4,17 +4,15 @@
 
 #include "base/strings.h"
 #include "controlplane/conversions.h"
+#include "controlplane/custom_routes.h"
 #include "controlplane/discovery.h"
 #include "endpoints/scope.h"
 
 namespace keelson::controlplane {
-namespace {
-
 using endpoints::APIGroupVersion;
-using endpoints::Route;
 using endpoints::Scope;
 
-std::shared_ptr<Scope> ScopeOf(const ChainConfig& config, const schema::Resource& resource, std::shared_ptr<registry::Store> store) {
+std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resource& resource, std::shared_ptr<registry::Store> store) {
   auto scope = std::make_shared<Scope>();
   scope->kind = {std::string(resource.group), std::string(resource.version), std::string(resource.kind)};
   scope->list_kind = {scope->kind.group, scope->kind.version, scope->kind.kind + "List"};
@@ -31,6 +29,19 @@ std::shared_ptr<Scope> ScopeOf(const ChainConfig& config, const schema::Resource
   return scope;
 }
 
+std::shared_ptr<Scope> NewSubresourceScope(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                                           std::shared_ptr<registry::Store> store) {
+  auto scope = NewScope(config, resource, std::move(store));
+  scope->subresource = subresource.name;
+  scope->kind = {std::string(subresource.kind_group), std::string(subresource.kind_version), std::string(subresource.kind)};
+  scope->type = schema::FindKind(subresource.kind_group, subresource.kind_version, subresource.kind);
+  scope->conversion = {};
+  scope->own_kind = true;
+  return scope;
+}
+
+namespace {
+
 // The rules of a subresource that writes the same object; null when the kind has none of that name.
 const registry::UpdateRules* RulesOf(const registry::Strategy& strategy, std::string_view subresource) {
   const auto found = std::ranges::find(strategy.subresources, subresource, &registry::Subresource::name);
@@ -40,14 +51,16 @@ const registry::UpdateRules* RulesOf(const registry::Strategy& strategy, std::st
 void InstallSubresources(const ChainConfig& config, const schema::Resource& resource, const std::shared_ptr<registry::Store>& store,
                          APIGroupVersion& version) {
   for (const schema::Subresource& sub : resource.subresources) {
-    auto scope = ScopeOf(config, resource, store);
+    auto scope = NewScope(config, resource, store);
     scope->subresource = sub.name;
     if (sub.name == "status") {
       scope->endpoint.part = registry::Endpoint::Part::kStatus;
     } else if (const auto* rules = RulesOf(store->strategy(), sub.name)) {
       scope->endpoint = {registry::Endpoint::Part::kOther, rules};
     } else {
-      continue;  // served by its own handlers, or not built
+      // Served by handlers of its own, or not built.
+      if (!InstallScale(config, resource, sub, store, version)) InstallPodSubresource(config, resource, sub, store, version);
+      continue;
     }
     version.Add(resource.plural, sub.name, endpoints::StoredSubresourceRoute(scope, sub.verbs));
   }
@@ -57,13 +70,16 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
   auto version = std::make_shared<APIGroupVersion>(std::string(package.group), std::string(package.version));
   for (const schema::Resource& resource : package.resources) {
     if (!config.enablement.ResourceEnabled(package.group, package.version, resource.plural)) continue;
-    // What cannot be read is not stored (reviews, bindings): it has handlers of its own.
-    if (std::ranges::find(resource.verbs, "get") == resource.verbs.end()) continue;
+    // What cannot be read is not stored: it has handlers of its own.
+    if (std::ranges::find(resource.verbs, "get") == resource.verbs.end()) {
+      if (!InstallReview(config, resource, *version)) InstallBindings(config, resource, *version);
+      continue;
+    }
     const schema::Resource* hub = HubResource(resource);
     if (hub == nullptr) continue;
     auto store = config.storage->Get(*hub);
     if (!store) continue;
-    version->Add(resource.plural, "", endpoints::StoredResourceRoute(ScopeOf(config, resource, store), resource.verbs));
+    version->Add(resource.plural, "", endpoints::StoredResourceRoute(NewScope(config, resource, store), resource.verbs));
     InstallSubresources(config, resource, store, *version);
   }
   return version;

@@ -7,6 +7,8 @@
 
 #include "controlplane/api_enablement.h"
 #include "controlplane/resource_storage.h"
+#include "auth/authenticator.h"
+#include "auth/authorizer.h"
 #include "endpoints/admission.h"
 #include "server/generic_api_server.h"
 #include "telemetry/metrics.h"
@@ -17,6 +19,8 @@ struct ChainConfig {
   ResourceStorage* storage = nullptr;  // must outlive the chain
   APIEnablement enablement;
   std::shared_ptr<endpoints::Admission> admission;
+  std::shared_ptr<auth::Authenticator> authenticator;  // asked by token reviews
+  std::shared_ptr<auth::Authorizer> authorizer;        // asked by access reviews
   std::string external_address;        // host:port, told by discovery
   std::chrono::seconds min_request_timeout{1800};
   int delete_collection_workers = 1;

@@ -50,6 +50,7 @@ meta::Status Unrecognized(const Scope& scope, std::string_view error, std::strin
 
 void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
   validation::ApplyTableDefaults(arena, *scope.type, object);
+  if (scope.own_kind) return;
   if (scope.store && scope.store->strategy().defaults != nullptr && !scope.conversion) scope.store->strategy().defaults(arena, object);
 }
 

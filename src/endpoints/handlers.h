@@ -57,6 +57,31 @@ registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange
 registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
 Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, Operation operation, Value object, Value old, bool dry_run);
 
+// The object must be the one that the URL names; 400 otherwise.
+meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Value object);
+
+// A JSON, merge or strategic merge patch: read once, applied to whatever the object is when it is written.
+class Patcher {
+ public:
+  // `type` is the bare media type. All references must outlive this.
+  Patcher(const Scope& scope, Exchange& exchange, std::string type, const meta::WriteOptions& options)
+      : scope_(scope), exchange_(exchange), arena_(exchange.context.arena), type_(std::move(type)), options_(options) {}
+
+  // Reads the patch; what is wrong with it alone is told before the object is read.
+  meta::Result<void> Read(std::string_view body);
+  // The patched object, decoded and defaulted, in the served version; so is `current`.
+  meta::Result<Value> Apply(Value current);
+
+ private:
+  const Scope& scope_;
+  Exchange& exchange_;
+  base::Arena& arena_;
+  std::string type_;
+  const meta::WriteOptions& options_;
+  Value patch_;
+  std::vector<std::string> patch_errors_;
+};
+
 // Field labels of the selector in the hub's words; 400 for a field the kind cannot be selected by.
 meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector);
 

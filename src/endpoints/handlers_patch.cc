@@ -24,67 +24,52 @@ meta::Status InvalidPatchResult(std::string_view patched, std::string_view error
   return meta::Status(std::move(fields));
 }
 
-class Patcher {
- public:
-  Patcher(const Scope& scope, Exchange& exchange, std::string type, const meta::WriteOptions& options)
-      : scope_(scope), exchange_(exchange), arena_(exchange.context.arena), type_(std::move(type)), options_(options) {}
+}  // namespace
 
-  // Reads the patch once; what is wrong with it alone is told before the object is read.
-  meta::Result<void> Read(std::string_view body) {
-    const bool checked = options_.field_validation != "Ignore";
-    auto decoded = codec::DecodeJSON(arena_, body, codec::DecodeOptions{.strict = checked});
-    if (!decoded.ok()) {
-      const std::string prefix = type_ == kStrategicPatch || !checked ? "" : "error decoding patch: ";
-      return meta::NewBadRequest(prefix + decoded.error().message);
-    }
-    patch_ = decoded->value;
-    patch_errors_ = decoded->strict_errors;
-    if (type_ == kJSONPatch) {
-      KS_TRY(patch_, patch::CheckJSONPatch(patch_, checked));
-      if (checked) {
-        for (auto& error : patch::JSONPatchUnknownFields(patch_)) patch_errors_.push_back(std::move(error));
-      }
-    }
-    return {};
+meta::Result<void> Patcher::Read(std::string_view body) {
+  const bool checked = options_.field_validation != "Ignore";
+  auto decoded = codec::DecodeJSON(arena_, body, codec::DecodeOptions{.strict = checked});
+  if (!decoded.ok()) {
+    const std::string prefix = type_ == kStrategicPatch || !checked ? "" : "error decoding patch: ";
+    return meta::NewBadRequest(prefix + decoded.error().message);
   }
-
-  // The patched object, decoded and defaulted, in the served version. `current` is in the served version too.
-  meta::Result<Value> Apply(Value current) {
-    std::string text;
-    codec::EncodeJSON(current, *scope_.type, text);
-    auto generic = codec::DecodeJSON(arena_, text);
-    if (!generic.ok()) return meta::NewInternalError(generic.error().message);
-    const bool checked = options_.field_validation != "Ignore";
-    Value patched;
-    if (type_ == kJSONPatch) {
-      KS_TRY(patched, patch::ApplyJSONPatch(arena_, generic->value, patch_));
-    } else if (type_ == kMergePatch) {
-      KS_TRY(patched, patch::ApplyMergePatch(arena_, generic->value, patch_, checked));
-    } else {
-      KS_TRY(patched, patch::ApplyStrategicMergePatch(arena_, generic->value, patch_, *scope_.type));
+  patch_ = decoded->value;
+  patch_errors_ = decoded->strict_errors;
+  if (type_ == kJSONPatch) {
+    KS_TRY(patch_, patch::CheckJSONPatch(patch_, checked));
+    if (checked) {
+      for (auto& error : patch::JSONPatchUnknownFields(patch_)) patch_errors_.push_back(std::move(error));
     }
-    std::string result;
-    codec::EncodeJSON(patched, result);
-    auto decoded = codec::DecodeJSON(arena_, result, *scope_.type, {.strict = checked});
-    if (!decoded.ok()) return InvalidPatchResult(result, decoded.error().message);
-    std::vector<std::string> errors = patch_errors_;
-    errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
-    KS_RETURN_IF_ERROR(ReportStrictErrors(exchange_, errors, options_.field_validation,
-                                          [&](const std::string& error) { return InvalidPatchResult(result, error); }));
-    Value object = decoded->value;
-    ApplyDefaults(arena_, scope_, object);
-    return object;
   }
+  return {};
+}
 
- private:
-  const Scope& scope_;
-  Exchange& exchange_;
-  base::Arena& arena_;
-  std::string type_;
-  const meta::WriteOptions& options_;
-  Value patch_;
-  std::vector<std::string> patch_errors_;
-};
+meta::Result<Value> Patcher::Apply(Value current) {
+  std::string text;
+  codec::EncodeJSON(current, *scope_.type, text);
+  auto generic = codec::DecodeJSON(arena_, text);
+  if (!generic.ok()) return meta::NewInternalError(generic.error().message);
+  const bool checked = options_.field_validation != "Ignore";
+  Value patched;
+  if (type_ == kJSONPatch) {
+    KS_TRY(patched, patch::ApplyJSONPatch(arena_, generic->value, patch_));
+  } else if (type_ == kMergePatch) {
+    KS_TRY(patched, patch::ApplyMergePatch(arena_, generic->value, patch_, checked));
+  } else {
+    KS_TRY(patched, patch::ApplyStrategicMergePatch(arena_, generic->value, patch_, *scope_.type));
+  }
+  std::string result;
+  codec::EncodeJSON(patched, result);
+  auto decoded = codec::DecodeJSON(arena_, result, *scope_.type, {.strict = checked});
+  if (!decoded.ok()) return InvalidPatchResult(result, decoded.error().message);
+  std::vector<std::string> errors = patch_errors_;
+  errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
+  KS_RETURN_IF_ERROR(ReportStrictErrors(exchange_, errors, options_.field_validation,
+                                        [&](const std::string& error) { return InvalidPatchResult(result, error); }));
+  Value object = decoded->value;
+  ApplyDefaults(arena_, scope_, object);
+  return object;
+}
 
 // The patched object must still be the one of the URL.
 meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Value object) {
@@ -102,8 +87,6 @@ meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Val
   }
   return {};
 }
-
-}  // namespace
 
 Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
   request::Context& context = exchange->context;

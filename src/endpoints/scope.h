@@ -38,6 +38,7 @@ struct Scope {
   std::shared_ptr<registry::Store> store;          // null for resources that are not stored
   registry::Endpoint endpoint;                     // which part an update through this scope is for
   Conversion conversion;
+  bool own_kind = false;                           // a subresource whose kind is not the stored one: no defaults of the stored kind
   EndpointRestrictions restrictions;
   std::shared_ptr<Admission> admission;            // may be null: nothing to admit
 

@@ -1,0 +1,25 @@
+// The resources and subresources that are more than reading and writing a stored object: reviews, scale, bindings, evictions.
+#pragma once
+
+#include "controlplane/server_chain.h"
+#include "endpoints/api_group_version.h"
+#include "schema/schema.h"
+
+namespace keelson::controlplane {
+
+std::shared_ptr<endpoints::Scope> NewScope(const ChainConfig& config, const schema::Resource& resource, std::shared_ptr<registry::Store> store);
+// A scope whose kind is the subresource's own.
+std::shared_ptr<endpoints::Scope> NewSubresourceScope(const ChainConfig& config, const schema::Resource& resource,
+                                                      const schema::Subresource& subresource, std::shared_ptr<registry::Store> store);
+
+// Resources that are answered and not stored. False when `resource` is none of them.
+bool InstallReview(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version);
+// deployments/scale and its kin.
+bool InstallScale(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                  std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
+// pods/binding, bindings, pods/eviction.
+bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                           std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
+bool InstallBindings(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version);
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,133 @@
+// pods/binding and bindings: a scheduler's decision written into the pod.
+#include "base/strings.h"
+#include "controlplane/custom_routes.h"
+#include "endpoints/custom.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using endpoints::ExchangePtr;
+using endpoints::ScopePtr;
+using endpoints::Task;
+
+Value Success(base::Arena& arena, std::int32_t code) {
+  Value status = Value::Map(arena);
+  status.Set(arena, "kind", "Status");
+  status.Set(arena, "apiVersion", "v1");
+  status.Set(arena, "metadata", Value::Map(arena));
+  status.Set(arena, "status", "Success");
+  status.Set(arena, "code", code);
+  return status;
+}
+
+void SetPodScheduled(base::Arena& arena, Value pod, std::string_view now) {
+  Value conditions = pod.EnsureMap(arena, "status").EnsureList(arena, "conditions");
+  for (const Value condition : conditions.items()) {
+    if (condition["type"].as_string() != "PodScheduled") continue;
+    Value mutable_condition = condition;
+    if (condition["status"].as_string() != "True") mutable_condition.Set(arena, "lastTransitionTime", now);
+    mutable_condition.Set(arena, "status", "True");
+    for (const std::string_view key : {"reason", "message"}) mutable_condition.Erase(key);
+    return;
+  }
+  Value condition = Value::Map(arena);
+  condition.Set(arena, "type", "PodScheduled");
+  condition.Set(arena, "status", "True");
+  condition.Set(arena, "lastTransitionTime", now);
+  conditions.Append(arena, condition);
+}
+
+meta::Result<void> ValidateBinding(Value binding, const std::string& name) {
+  meta::FieldErrors errors;
+  const Value target = binding["target"];
+  const std::string_view kind = target["kind"].as_string();
+  if (!kind.empty() && kind != "Node") {
+    static constexpr std::string_view kKinds[] = {"Node", "<empty>"};
+    errors.push_back(validation::NotSupported(FieldPath("target.kind"), target["kind"], kKinds));
+  }
+  if (target["name"].as_string().empty()) errors.push_back(validation::Required(FieldPath("target.name"), ""));
+  if (!errors.empty()) return meta::NewInvalid({"", "Binding"}, name, errors);
+  return {};
+}
+
+Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, std::string name, Value binding, bool dry_run) {
+  request::Context& context = exchange->context;
+  base::Arena& arena = context.arena;
+  const meta::GroupResource resource{"", "pods/binding"};
+  const std::string_view sent = binding.Get("metadata", "name").as_string();
+  if (!sent.empty() && sent != name) {
+    co_return meta::NewBadRequest("name in URL does not match name in Binding object");
+  }
+  KS_CO_RETURN_IF_ERROR(ValidateBinding(binding, name));
+  const std::string node(binding.Get("target", "name").as_string());
+  const std::string_view uid = binding.Get("metadata", "uid").as_string();
+  const std::string_view version = binding.Get("metadata", "resourceVersion").as_string();
+  static const registry::UpdateRules kBinding{};  // what a binding changes needs no further check
+  registry::UpdatedObject assign = [&](Value existing) -> Task<Value> {
+    Value pod = existing.Clone(arena);
+    Value metadata = pod["metadata"];
+    if (metadata["deletionTimestamp"].is_string()) {
+      co_return meta::NewConflict(resource, name, "pod " + name + " is being deleted, cannot be assigned to a host");
+    }
+    if (const auto bound = pod.Get("spec", "nodeName").as_string(); !bound.empty()) {
+      co_return meta::NewConflict(resource, name, "pod " + name + " is already assigned to node " + base::GoQuote(bound));
+    }
+    if (!pod.Get("spec", "schedulingGates").empty()) {
+      co_return meta::NewConflict(resource, name, "pod " + name + " has non-empty .spec.schedulingGates");
+    }
+    if (!version.empty()) metadata.Set(arena, "resourceVersion", version);
+    pod["spec"].Set(arena, "nodeName", std::string_view(node));
+    Value annotations = binding.Get("metadata", "annotations");
+    for (const auto& annotation : annotations.members()) metadata.EnsureMap(arena, "annotations").Set(arena, annotation.key, annotation.value);
+    for (const auto& label : binding.Get("metadata", "labels").members()) {
+      metadata.EnsureMap(arena, "labels").Set(arena, label.key, label.value);
+    }
+    SetPodScheduled(arena, pod, arena.Copy(registry::FormatTime(base::Clock::Real().Now())));
+    pod["status"].Erase("nominatedNodeName");
+    co_return pod;
+  };
+  registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kOther, &kBinding}, .dry_run = dry_run};
+  if (!uid.empty()) parameters.uid = std::string(uid);
+  auto written = co_await pods->Update(context, name, assign, nullptr, nullptr, parameters);
+  if (!written.ok()) {
+    // A conflict of versions is the binding's conflict.
+    if (written.error().reason() == meta::StatusReason::kConflict && written.error().details()->kind == "pods") {
+      meta::Status::Fields fields = written.error().fields();
+      fields.details->kind = "pods/binding";
+      fields.message = base::ReplaceAll(fields.message, "on pods \"", "on pods/binding \"");
+      co_return meta::Status(std::move(fields));
+    }
+    co_return written.error();
+  }
+  co_return Success(arena, 201);
+}
+
+}  // namespace
+
+bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                           std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version) {
+  if (resource.plural != "pods" || !resource.group.empty() || subresource.name != "binding") return false;
+  endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
+  route.item["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {
+    std::string name = exchange->context.info.name;
+    return Bind(store, std::move(exchange), std::move(name), object, dry_run);
+  });
+  version.Add(resource.plural, subresource.name, std::move(route));
+  return true;
+}
+
+bool InstallBindings(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version) {
+  if (resource.plural != "bindings" || !resource.group.empty()) return false;
+  const schema::Resource* pods = schema::FindResource("", "v1", "pods");
+  auto store = config.storage->Get(*pods);
+  if (!store) return true;
+  endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
+  route.collection["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {
+    std::string name(object.Get("metadata", "name").as_string());
+    return Bind(store, std::move(exchange), std::move(name), object, dry_run);
+  });
+  version.Add(resource.plural, "", std::move(route));
+  return true;
+}
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,150 @@
+// TokenReview, SelfSubjectReview and the access reviews: asked, answered, never stored.
+#include "controlplane/custom_routes.h"
+#include "endpoints/custom.h"
+#include "registry/strategy.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using endpoints::ExchangePtr;
+using endpoints::ScopePtr;
+using endpoints::Task;
+
+Value Strings(base::Arena& arena, const std::vector<std::string>& texts) {
+  Value list = Value::List(arena, texts.size());
+  for (const auto& text : texts) list.Append(arena, Value::String(arena, text));
+  return list;
+}
+
+Value UserValue(base::Arena& arena, const request::User& user) {
+  Value value = Value::Map(arena);
+  value.Set(arena, "username", Value::String(arena, user.name));
+  if (!user.uid.empty()) value.Set(arena, "uid", Value::String(arena, user.uid));
+  if (!user.groups.empty()) value.Set(arena, "groups", Strings(arena, user.groups));
+  if (!user.extra.empty()) {
+    Value extra = Value::Map(arena);
+    for (const auto& [key, values] : user.extra) extra.Set(arena, arena.Copy(key), Strings(arena, values));
+    value.Set(arena, "extra", extra);
+  }
+  return value;
+}
+
+// The kind's own rules; the Store would run them for a kind that is stored.
+meta::Result<void> Check(const ScopePtr& scope, const ExchangePtr& exchange, Value object) {
+  const registry::Strategy* strategy = registry::FindStrategy(scope->kind.group, scope->kind.kind);
+  if (strategy == nullptr || strategy->validate == nullptr) return {};
+  std::vector<std::string> warnings;
+  const registry::Call call{.arena = exchange->context.arena,
+                            .clock = base::Clock::Real(),
+                            .random = base::Random::Real(),
+                            .warnings = warnings,
+                            .user_name = exchange->context.user->name,
+                            .user_uid = exchange->context.user->uid,
+                            .user_groups = exchange->context.user->groups,
+                            .name_space = exchange->context.info.name_space,
+                            .request_group = exchange->context.info.api_group,
+                            .request_version = exchange->context.info.api_version,
+                            .feature_enabled = nullptr};
+  meta::FieldErrors errors;
+  strategy->validate(call, object, Value(), errors);
+  if (!errors.empty()) return meta::NewInvalid(scope->kind.group_kind(), object.Get("metadata", "name").as_string(), errors);
+  return {};
+}
+
+// What a review asks about, for `user`.
+auth::Attributes AttributesOf(const request::User& user, Value spec) {
+  auth::Attributes attributes{.user = user};
+  if (const Value resource = spec["resourceAttributes"]; resource.is_map()) {
+    attributes.resource_request = true;
+    attributes.verb = resource["verb"].as_string();
+    attributes.api_group = resource["group"].as_string();
+    attributes.api_version = resource["version"].as_string();
+    if (attributes.api_version.empty()) attributes.api_version = "*";
+    attributes.resource = resource["resource"].as_string();
+    attributes.subresource = resource["subresource"].as_string();
+    attributes.name_space = resource["namespace"].as_string();
+    attributes.name = resource["name"].as_string();
+    attributes.field_selector = resource.Get("fieldSelector", "rawSelector").as_string();
+    attributes.label_selector = resource.Get("labelSelector", "rawSelector").as_string();
+  } else {
+    attributes.verb = spec.Get("nonResourceAttributes", "verb").as_string();
+    attributes.path = spec.Get("nonResourceAttributes", "path").as_string();
+  }
+  return attributes;
+}
+
+Task<Value> Decide(std::shared_ptr<auth::Authorizer> authorizer, base::Arena& arena, Value object, request::User user) {
+  const auth::Authorization answer = co_await authorizer->Authorize(AttributesOf(user, object["spec"]));
+  Value status = Value::Map(arena);
+  status.Set(arena, "allowed", answer.decision == auth::Decision::kAllow);
+  if (answer.decision == auth::Decision::kDeny) status.Set(arena, "denied", true);
+  if (!answer.reason.empty()) status.Set(arena, "reason", Value::String(arena, answer.reason));
+  if (!answer.error.empty()) status.Set(arena, "evaluationError", Value::String(arena, answer.error));
+  object.Set(arena, "status", status);
+  co_return object;
+}
+
+request::User UserOfSpec(Value spec) {
+  request::User user{.name = std::string(spec["user"].as_string()), .uid = std::string(spec["uid"].as_string())};
+  for (const Value group : spec["groups"].items()) user.groups.emplace_back(group.as_string());
+  for (const auto& member : spec["extra"].members()) {
+    std::vector<std::string> values;
+    for (const Value value : member.value.items()) values.emplace_back(value.as_string());
+    user.extra.emplace_back(member.key, std::move(values));
+  }
+  return user;
+}
+
+endpoints::CreateFunc AccessReview(std::shared_ptr<auth::Authorizer> authorizer, bool self) {
+  return [authorizer, self](ScopePtr scope, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+    KS_CO_RETURN_IF_ERROR(Check(scope, exchange, object));
+    request::User user = self ? *exchange->context.user : UserOfSpec(object["spec"]);
+    co_return co_await Decide(authorizer, exchange->context.arena, object, std::move(user));
+  };
+}
+
+endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authenticator) {
+  return [authenticator](ScopePtr scope, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+    base::Arena& arena = exchange->context.arena;
+    const std::string_view token = object.Get("spec", "token").as_string();
+    if (token.empty()) co_return meta::NewBadRequest("token is required for TokenReview in authentication");
+    KS_CO_RETURN_IF_ERROR(Check(scope, exchange, object));
+    http::Request asked;
+    asked.headers.Add("Authorization", "Bearer " + std::string(token));
+    const auth::AuthenticationResult result = co_await authenticator->Authenticate(asked);
+    Value status = Value::Map(arena);
+    status.Set(arena, "authenticated", result.user.has_value());
+    if (!result.error.empty()) status.Set(arena, "error", Value::String(arena, result.error));
+    if (result.user) status.Set(arena, "user", UserValue(arena, *result.user));
+    object.Set(arena, "status", status);
+    co_return object;
+  };
+}
+
+endpoints::CreateFunc SelfSubjectReview() {
+  return [](ScopePtr, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+    base::Arena& arena = exchange->context.arena;
+    Value status = Value::Map(arena);
+    status.Set(arena, "userInfo", UserValue(arena, *exchange->context.user));
+    object.EnsureMap(arena, "metadata").Set(arena, "creationTimestamp", Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
+    object.Set(arena, "status", status);
+    co_return object;
+  };
+}
+
+}  // namespace
+
+bool InstallReview(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version) {
+  endpoints::CreateFunc create;
+  if (resource.kind == "TokenReview") create = TokenReview(config.authenticator);
+  if (resource.kind == "SelfSubjectReview") create = SelfSubjectReview();
+  if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview") create = AccessReview(config.authorizer, false);
+  if (resource.kind == "SelfSubjectAccessReview") create = AccessReview(config.authorizer, true);
+  if (!create) return false;
+  endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
+  route.collection["POST"] = endpoints::NewCreater(std::move(create));
+  version.Add(resource.plural, "", std::move(route));
+  return true;
+}
+
+}  // namespace keelson::controlplane

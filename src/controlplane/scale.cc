@@ -1,0 +1,160 @@
+// The scale subresource: replicas of a workload as autoscaling/v1 Scale.
+#include "base/strings.h"
+#include "controlplane/custom_routes.h"
+#include "endpoints/custom.h"
+#include "endpoints/handlers.h"
+#include "endpoints/responses.h"
+#include "codec/json.h"
+#include "meta/selector.h"
+#include "patch/json_patch.h"
+#include "patch/merge_patch.h"
+#include "patch/strategic_merge.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using endpoints::ExchangePtr;
+using endpoints::ScopePtr;
+using endpoints::Task;
+
+// A metav1.LabelSelector as the text of a list's labelSelector; replication controllers have a plain map.
+std::string SelectorText(Value selector, bool plain_map) {
+  std::vector<meta::LabelSelector::Requirement> requirements;
+  using Operator = meta::LabelSelector::Operator;
+  const Value labels = plain_map ? selector : selector["matchLabels"];
+  for (const auto& label : labels.members()) {
+    requirements.push_back({std::string(label.key), Operator::kEquals, {std::string(label.value.as_string())}});
+  }
+  for (const Value expression : selector["matchExpressions"].items()) {
+    const std::string_view op = expression["operator"].as_string();
+    const Operator kind = op == "In" ? Operator::kIn : op == "NotIn" ? Operator::kNotIn : op == "Exists" ? Operator::kExists : Operator::kDoesNotExist;
+    std::vector<std::string> values;
+    for (const Value value : expression["values"].items()) values.emplace_back(value.as_string());
+    requirements.push_back({std::string(expression["key"].as_string()), kind, std::move(values)});
+  }
+  return meta::LabelSelector::Of(std::move(requirements)).ToString();
+}
+
+Value ScaleOf(base::Arena& arena, Value parent, bool plain_map) {
+  Value scale = Value::Map(arena);
+  scale.Set(arena, "kind", "Scale");
+  scale.Set(arena, "apiVersion", "autoscaling/v1");
+  Value metadata = Value::Map(arena);
+  for (const std::string_view key : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
+    if (const Value value = parent["metadata"][key]; !value.is_null()) metadata.Set(arena, key, value);
+  }
+  scale.Set(arena, "metadata", metadata);
+  Value spec = Value::Map(arena);
+  if (const auto replicas = parent.Get("spec", "replicas").as_int(); replicas != 0) spec.Set(arena, "replicas", replicas);
+  scale.Set(arena, "spec", spec);
+  Value status = Value::Map(arena);
+  if (const auto replicas = parent.Get("status", "replicas").as_int(); replicas != 0) status.Set(arena, "replicas", replicas);
+  const std::string selector = SelectorText(parent.Get("spec", "selector"), plain_map);
+  if (!selector.empty()) status.Set(arena, "selector", Value::String(arena, selector));
+  scale.Set(arena, "status", status);
+  return scale;
+}
+
+struct ScaleEndpoint {
+  std::shared_ptr<registry::Store> store;
+  bool plain_map;
+
+  Task<Value> Get(ExchangePtr exchange) const {
+    const auto& info = exchange->context.info;
+    KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(info.name_space, info.name, std::string(exchange->query.Get("resourceVersion"))));
+    KS_CO_TRY(const Value parent, store->Decode(exchange->context.arena, object));
+    co_return ScaleOf(exchange->context.arena, parent, plain_map);
+  }
+
+  // Writes the replicas of what `make` turns the present Scale into.
+  Task<Value> Update(ScopePtr scope, ExchangePtr exchange, std::function<meta::Result<Value>(Value scale)> make, bool dry_run) const {
+    request::Context& context = exchange->context;
+    base::Arena& arena = context.arena;
+    registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
+      Value parent = existing.Clone(arena);
+      KS_CO_TRY(const Value scale, make(ScaleOf(arena, parent, plain_map)));
+      const Value metadata = scale["metadata"];
+      if (const auto uid = metadata["uid"].as_string(); !uid.empty() && uid != parent.Get("metadata", "uid").as_string()) {
+        co_return meta::NewConflict({scope->resource.group, scope->resource.resource + "/scale"}, context.info.name,
+                                    "Precondition failed: UID in precondition: " + std::string(uid) +
+                                        ", UID in object meta: " + std::string(parent.Get("metadata", "uid").as_string()));
+      }
+      const std::int64_t replicas = scale.Get("spec", "replicas").as_int();
+      if (replicas < 0) {
+        const meta::FieldErrors errors = {
+            validation::Invalid(FieldPath("spec.replicas"), Value(replicas), "must be greater than or equal to 0")};
+        co_return meta::NewInvalid({"autoscaling", "Scale"}, context.info.name, errors);
+      }
+      parent["metadata"].Set(arena, "resourceVersion", metadata["resourceVersion"]);
+      if (metadata["resourceVersion"].is_null()) parent["metadata"].Erase("resourceVersion");
+      parent.EnsureMap(arena, "spec").Set(arena, "replicas", replicas);
+      co_return parent;
+    };
+    KS_CO_TRY(const registry::WriteResult written,
+              co_await store->Update(context, context.info.name, updated, nullptr, nullptr, {.dry_run = dry_run}));
+    KS_CO_TRY(const Value parent, store->Decode(arena, written.object));
+    co_return ScaleOf(arena, parent, plain_map);
+  }
+};
+
+Awaitable<http::Response> Put(ScaleEndpoint endpoint, ScopePtr scope, ExchangePtr exchange) {
+  auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
+  if (!media.ok()) co_return endpoints::StatusResponse(*exchange, media.error());
+  auto body = co_await endpoints::ReadBody(*exchange);
+  if (!body.ok()) co_return endpoints::StatusResponse(*exchange, body.error());
+  const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
+  if (const auto errors = options.Validate(); !errors.empty()) {
+    co_return endpoints::StatusResponse(*exchange, meta::NewInvalidOptions("UpdateOptions", errors));
+  }
+  auto format = endpoints::NegotiateInput(exchange->http, scope->restrictions);
+  if (!format.ok()) co_return endpoints::StatusResponse(*exchange, format.error());
+  auto sent = endpoints::DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
+  if (!sent.ok()) co_return endpoints::StatusResponse(*exchange, sent.error());
+  if (auto same = endpoints::CheckTarget(*scope, *exchange, *sent); !same.ok()) co_return endpoints::StatusResponse(*exchange, same.error());
+  auto written = co_await endpoint.Update(scope, exchange, [&](Value) -> meta::Result<Value> { return *sent; }, options.is_dry_run());
+  if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
+  co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
+}
+
+Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, ExchangePtr exchange) {
+  base::Arena& arena = exchange->context.arena;
+  const std::string type = endpoints::BareMediaType(exchange->http.headers.Get("Content-Type"));
+  auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
+  if (!media.ok()) co_return endpoints::StatusResponse(*exchange, media.error());
+  auto body = co_await endpoints::ReadBody(*exchange);
+  if (!body.ok()) co_return endpoints::StatusResponse(*exchange, body.error());
+  const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
+  if (const auto errors = options.ValidatePatch(false); !errors.empty()) {
+    co_return endpoints::StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
+  }
+  endpoints::Patcher patcher(*scope, *exchange, type, options);
+  if (auto read = patcher.Read(body->view()); !read.ok()) co_return endpoints::StatusResponse(*exchange, read.error());
+  auto written = co_await endpoint.Update(
+      scope, exchange,
+      [&](Value scale) -> meta::Result<Value> {
+        // A patch is relative to what is there, so it is no precondition by itself.
+        KS_TRY(Value patched, patcher.Apply(scale));
+        KS_RETURN_IF_ERROR(endpoints::CheckTarget(*scope, *exchange, patched));
+        (void)arena;
+        return patched;
+      },
+      options.is_dry_run());
+  if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
+  co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
+}
+
+}  // namespace
+
+bool InstallScale(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                  std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version) {
+  if (subresource.name != "scale") return false;
+  const ScaleEndpoint endpoint{store, resource.plural == "replicationcontrollers"};
+  endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
+  route.item["GET"] = endpoints::NewGetter([endpoint](ScopePtr, ExchangePtr exchange) { return endpoint.Get(std::move(exchange)); });
+  route.item["PUT"] = [endpoint](ScopePtr scope, ExchangePtr exchange) { return Put(endpoint, std::move(scope), std::move(exchange)); };
+  route.item["PATCH"] = [endpoint](ScopePtr scope, ExchangePtr exchange) { return Patch(endpoint, std::move(scope), std::move(exchange)); };
+  version.Add(resource.plural, subresource.name, std::move(route));
+  return true;
+}
+
+}  // namespace keelson::controlplane
