@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "registry/catalog/conversion.h"
+
 namespace keelson::controlplane {
 namespace {
 
@@ -41,12 +43,14 @@ constexpr GroupRow kGroups[] = {
 }  // namespace
 
 const schema::Resource* HubResource(const schema::Resource& resource) {
-  if (resource.group == "autoscaling") return resource.version == "v2" ? &resource : nullptr;
-  if (resource.group == "events.k8s.io") return nullptr;
-  return resource.version == "v1" ? &resource : nullptr;
+  if (const registry::Conversion* conversion = registry::FindConversion(resource.group, resource.version, resource.kind)) {
+    return schema::FindResource(conversion->hub_group, conversion->hub_version, resource.plural);
+  }
+  if (resource.version == "v1" || resource.group == "autoscaling") return &resource;
+  // Further versions have the shape of v1 where there is one.
+  if (const schema::Resource* hub = schema::FindResource(resource.group, "v1", resource.plural)) return hub;
+  return &resource;
 }
-
-endpoints::Conversion ConversionOf(std::string_view, std::string_view, std::string_view) { return {}; }
 
 std::vector<std::string_view> GroupsByPriority() {
   std::vector<std::string_view> groups;

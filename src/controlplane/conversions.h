@@ -11,8 +11,6 @@ namespace keelson::controlplane {
 
 // The table of the version that strategies and storage use for the resource (itself where there is one version).
 const schema::Resource* HubResource(const schema::Resource& resource);
-// Between a served version and the hub; empty functions where it is the hub.
-endpoints::Conversion ConversionOf(std::string_view group, std::string_view version, std::string_view kind);
 
 // Built-in groups, most important first ("" is core), and a group's versions, preferred first.
 std::vector<std::string_view> GroupsByPriority();

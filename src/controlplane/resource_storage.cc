@@ -1,9 +1,10 @@
 #include "controlplane/resource_storage.h"
 
 #include "cacher/cacher.h"
-#include "controlplane/table_codec.h"
 #include "storage/encoded_forms.h"
 #include "storage/lease_manager.h"
+#include "storage/schema_codec.h"
+#include "storage/storage_factory.h"
 #include "storage/store.h"
 
 namespace keelson::controlplane {
@@ -38,19 +39,33 @@ struct ResourceStorage::Impl {
 
 namespace {
 
-// Where a resource lies in the store: its plural name, but for a few that kept older ones.
-std::string ResourcePrefix(const schema::Resource& resource) {
-  if (resource.group.empty()) {
-    if (resource.plural == "replicationcontrollers") return "/controllers";
-    if (resource.plural == "nodes") return "/minions";
-    if (resource.plural == "services") return "/services/specs";
-    if (resource.plural == "endpoints") return "/services/endpoints";
+// Defaults run once more when an object is read, so that old objects have what newer servers would have written.
+std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource, const storage::ResourceLayout& layout,
+                                                const registry::Strategy& strategy) {
+  storage::SchemaCodecOptions options;
+  options.resource = {std::string(resource.group), std::string(resource.plural)};
+  options.storage = {layout.storage_version.group, layout.storage_version.version, std::string(resource.kind)};
+  options.json = layout.json;
+  options.type = schema::FindKind(options.storage.group, options.storage.version, options.storage.kind);
+  if (options.type == nullptr) {  // a storage version whose shape is the hub's
+    options.type = resource.type;
   }
-  if (resource.group == "networking.k8s.io" && resource.plural == "ingresses") return "/ingress";
-  if (resource.group == "apiregistration.k8s.io" || resource.group == "apiextensions.k8s.io") {
-    return "/" + std::string(resource.group) + "/" + std::string(resource.plural);
+  for (const auto& field : strategy.selectable_fields) {
+    storage::SelectedField selected{.name = std::string(field.name), .path = std::string(field.path)};
+    if (field.value != nullptr) selected.value = field.value;
+    options.fields.push_back(std::move(selected));
   }
-  return "/" + std::string(resource.plural);
+  options.selects_namespace = strategy.selects_namespace;
+  options.hub_version = meta::GroupVersion{std::string(resource.group), std::string(resource.version)}.ToString();
+  if (options.hub_version != layout.storage_version.ToString()) {
+    // Versions of one kind that differ in name only.
+    options.convert = [](base::Arena& arena, Value object, std::string_view, std::string_view to) -> Outcome<Value, std::string> {
+      object.Set(arena, "apiVersion", Value::String(arena, to));
+      return object;
+    };
+  }
+  if (strategy.defaults != nullptr) options.defaults = strategy.defaults;
+  return storage::NewSchemaCodec(std::move(options));
 }
 
 }  // namespace
@@ -71,16 +86,15 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   const StorageConfig& config = impl_->config;
   Impl::Entry entry;
   entry.resource = &resource;
-  const std::string prefix = ResourcePrefix(resource);
-  entry.codec = NewTableCodec(resource, *strategy);
+  const storage::ResourceLayout layout = storage::LayoutOf({std::string(resource.group), std::string(resource.plural)});
+  entry.codec = CodecOf(resource, layout, *strategy);
   entry.store = std::make_unique<storage::Store>(
       storage::StoreParts{.kv = *config.kv, .codec = *entry.codec, .leases = impl_->leases, .forms = &impl_->forms},
-      storage::StoreOptions{.etcd_prefix = config.etcd_prefix, .resource_prefix = prefix});
+      storage::StoreOptions{.etcd_prefix = config.etcd_prefix, .resource_prefix = layout.resource_prefix});
   std::shared_ptr<storage::Interface> reads;
   if (impl_->Cached(resource)) {
-    const bool by_node = resource.plural == "pods" || resource.plural == "resourceslices";
     entry.cacher = std::make_shared<cacher::Cacher>(*entry.store, config.io->Next(), *config.clock, impl_->history,
-                                                    cacher::CacherOptions{.trigger_field = by_node ? "spec.nodeName" : ""});
+                                                    cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field)});
     reads = entry.cacher;
   } else {
     reads = std::shared_ptr<storage::Interface>(entry.store.get(), [](storage::Interface*) {});  // owned by the entry
@@ -92,7 +106,7 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   options.strategy = strategy;
   options.storage = std::move(reads);
   options.codec = entry.codec;
-  options.key_root = prefix;
+  options.key_root = layout.resource_prefix;
   options.ttl_seconds = resource.plural == "events" ? config.event_ttl_seconds : 0;
   options.garbage_collector = config.garbage_collector;
   options.clock = config.clock;

@@ -21,7 +21,10 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
   scope->type = resource.type;
   scope->columns.assign(resource.columns.begin(), resource.columns.end());
   scope->store = std::move(store);
-  scope->conversion = ConversionOf(resource.group, resource.version, resource.kind);
+  scope->conversion = registry::FindConversion(resource.group, resource.version, resource.kind);
+  if (const schema::Resource* hub = HubResource(resource)) {
+    scope->hub_api_version = meta::GroupVersion{std::string(hub->group), std::string(hub->version)}.ToString();
+  }
   scope->restrictions.allow_transforms = true;
   scope->admission = config.admission;
   scope->delete_collection_workers = config.delete_collection_workers;

@@ -87,6 +87,7 @@ http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& m
   std::string body;
   switch (media.format) {
     case Format::kProtobuf: codec::EncodeProto(object, type, body); break;
+    case Format::kYAML: body = ToYAML(object, type); break;
     default: {
       codec::EncodeJSON(object, type, body);
       if (media.pretty) {

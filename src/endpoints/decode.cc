@@ -2,6 +2,7 @@
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/yaml.h"
 #include "endpoints/handlers.h"
 #include "validation/defaulting.h"
 
@@ -51,13 +52,16 @@ meta::Status Unrecognized(const Scope& scope, std::string_view error, std::strin
 void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
   validation::ApplyTableDefaults(arena, *scope.type, object);
   if (scope.own_kind) return;
-  if (scope.store && scope.store->strategy().defaults != nullptr && !scope.conversion) scope.store->strategy().defaults(arena, object);
+  if (scope.store && scope.store->strategy().defaults != nullptr && scope.conversion == nullptr) {
+    scope.store->strategy().defaults(arena, object);
+  }
 }
 
 meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format format, std::string_view body,
                                  std::string_view field_validation) {
   base::Arena& arena = exchange.context.arena;
   std::vector<std::string> strict;
+  std::string json_of_yaml;
   std::string_view text = body;
   meta::GroupVersionKind kind;
 
@@ -89,6 +93,12 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
     KS_TRY(const schema::Struct* type, resolve(envelope->api_version, envelope->kind));
     decoded = codec::DecodeProtoMessage(arena, envelope->raw, *type);
   } else {
+    if (format == Format::kYAML) {
+      auto converted = codec::YAMLToJSON(arena, body, {.strict = wants_strict}, json_of_yaml);
+      if (!converted.ok()) return Unrecognized(scope, "couldn't get version/kind; json parse error: " + converted.error().message, body);
+      strict = *std::move(converted);
+      text = json_of_yaml;
+    }
     auto type_meta = codec::FindTypeMeta(arena, text);
     if (!type_meta.ok()) {
       return Unrecognized(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, text);
@@ -124,6 +134,7 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
   static const schema::Struct* const kType = schema::FindType("meta/v1", "DeleteOptions");
   Outcome<codec::Decoded, codec::DecodeError> decoded = codec::DecodeError{};
   std::string_view api_version, kind;
+  std::string json_of_yaml;
   std::string_view text = body;
   if (format == Format::kProtobuf) {
     auto envelope = codec::ParseEnvelope(body);
@@ -132,6 +143,11 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
     kind = envelope->kind;
     decoded = codec::DecodeProtoMessage(arena, envelope->raw, *kType);
   } else {
+    if (format == Format::kYAML) {
+      auto converted = codec::YAMLToJSON(arena, body, {}, json_of_yaml);
+      if (!converted.ok()) return meta::NewBadRequest(converted.error().message);
+      text = json_of_yaml;
+    }
     auto type_meta = codec::FindTypeMeta(arena, text);
     if (!type_meta.ok()) return meta::NewBadRequest("couldn't get version/kind; json parse error: " + type_meta.error().message);
     api_version = type_meta->api_version;

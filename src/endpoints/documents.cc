@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"};
 
 struct Encoded {
-  base::SharedBytes json, pretty, protobuf;
+  base::SharedBytes json, pretty, yaml, protobuf;
 };
 
 }  // namespace
@@ -28,6 +28,7 @@ Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& t
   codec::EncodeProtoMessage(document, type, raw);
   codec::EncodeEnvelope("v1", kind, raw, protobuf);
   encoded->json = base::SharedBytes(json + "\n");
+  encoded->yaml = base::SharedBytes(ToYAML(document, type));
   encoded->pretty = base::SharedBytes(pretty);
   encoded->protobuf = base::SharedBytes(protobuf);
   return [encoded](ExchangePtr exchange) -> Awaitable<http::Response> {
@@ -38,6 +39,7 @@ Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& t
     http::Response response;
     response.headers.Add("Content-Type", MediaType(media->format));
     switch (media->format) {
+      case Format::kYAML: response.body = encoded->yaml; break;
       case Format::kProtobuf: response.body = encoded->protobuf; break;
       default: response.body = media->pretty ? encoded->pretty : encoded->json;
     }

@@ -37,8 +37,9 @@ meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std:
 
 // Table and schema defaults of the served version, then the kind's own.
 void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object);
-void ToHub(base::Arena& arena, const Scope& scope, Value object);
-void FromHub(base::Arena& arena, const Scope& scope, Value object);
+// The object in the other version; where the shapes are the same it is `object` itself with another apiVersion.
+Value ToHub(base::Arena& arena, const Scope& scope, Value object);
+Value FromHub(base::Arena& arena, const Scope& scope, Value object);
 
 // 200 (or `code`) with the object in the representation asked for, gzipped where that pays.
 http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media, const storage::ObjectPtr& object,

@@ -24,12 +24,17 @@ meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std:
   return {};
 }
 
-void ToHub(base::Arena& arena, const Scope& scope, Value object) {
-  if (scope.conversion) scope.conversion.to_hub(arena, object);
+Value ToHub(base::Arena& arena, const Scope& scope, Value object) {
+  if (scope.conversion != nullptr) return scope.conversion->to_hub(arena, object);
+  object.Set(arena, "apiVersion", std::string_view(scope.hub_api_version));
+  return object;
 }
 
-void FromHub(base::Arena& arena, const Scope& scope, Value object) {
-  if (scope.conversion) scope.conversion.from_hub(arena, object);
+Value FromHub(base::Arena& arena, const Scope& scope, Value object) {
+  Value served = scope.conversion != nullptr ? scope.conversion->from_hub(arena, object) : object;
+  served.Set(arena, "kind", std::string_view(scope.kind.kind));
+  served.Set(arena, "apiVersion", Value::String(arena, scope.api_version()));
+  return served;
 }
 
 meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const MediaTypeOptions& media) {

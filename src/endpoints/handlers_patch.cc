@@ -112,14 +112,11 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
     if (existing.is_null()) {
       co_return meta::NewNotFound({scope->resource.group, scope->resource.resource}, context.info.name);
     }
-    Value live = existing.Clone(context.arena);
-    FromHub(context.arena, *scope, live);
-    live.Set(context.arena, "kind", std::string_view(scope->kind.kind));
-    live.Set(context.arena, "apiVersion", Value::String(context.arena, scope->api_version()));
+    const Value live = FromHub(context.arena, *scope, existing.Clone(context.arena));
     KS_CO_TRY(Value object, patcher.Apply(live));
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     KS_CO_RETURN_IF_ERROR(TrackUpdate(*exchange, *scope, live, object, manager));
-    ToHub(context.arena, *scope, object);
+    object = ToHub(context.arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
     KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, Operation::kUpdate, object, existing, dry_run));
     DedupOwnerReferences(*exchange, object, true);

@@ -34,7 +34,7 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   if (auto tracked = TrackUpdate(*exchange, *scope, Value(), object, manager); !tracked.ok()) {
     co_return StatusResponse(*exchange, tracked.error());
   }
-  ToHub(context.arena, *scope, object);
+  object = ToHub(context.arena, *scope, object);
   DedupOwnerReferences(*exchange, object, false);
   if (auto admitted = co_await Admit(scope, exchange, Operation::kCreate, object, Value(), dry_run); !admitted.ok()) {
     co_return StatusResponse(*exchange, admitted.error());
@@ -83,12 +83,11 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
     Value object = sent.Clone(context.arena);
     Value live;
     if (!existing.is_null()) {
-      live = existing.Clone(context.arena);
-      FromHub(context.arena, *scope, live);
+      live = FromHub(context.arena, *scope, existing.Clone(context.arena));
     }
     if (scope->namespaced) object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
     KS_CO_RETURN_IF_ERROR(TrackUpdate(*exchange, *scope, live, object, manager));
-    ToHub(context.arena, *scope, object);
+    object = ToHub(context.arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
     const Operation operation = existing.is_null() ? Operation::kCreate : Operation::kUpdate;
     KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));

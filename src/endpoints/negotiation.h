@@ -31,7 +31,7 @@ struct MediaTypeOptions {
 struct EndpointRestrictions {
   bool allow_transforms = false;   // Table and PartialObjectMetadata
   bool allow_protobuf = true;      // custom resources have none without a transform
-  bool allow_yaml = false;         // not built
+  bool allow_yaml = true;
   bool allow_cbor = false;         // gate CBORServingAndStorage
 };
 

@@ -4,6 +4,7 @@
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/transcode.h"
+#include "codec/yaml.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 
@@ -65,7 +66,7 @@ const schema::Struct& MetaType(std::string_view name) {
 }  // namespace
 
 ObjectEncoder::ObjectEncoder(ScopePtr scope, MediaTypeOptions media, IncludeObject include, const base::Clock& clock)
-    : scope_(std::move(scope)), media_(std::move(media)), include_(include), clock_(clock), content_type_(MediaType(media_.format)) {
+    : scope_(std::move(scope)), media_(std::move(media)), include_(include), clock_(clock), content_type_(MediaType(media_.format)), api_version_(scope_->api_version()) {
   json_prefix_ = "{\"kind\":" + JSONText(scope_->kind.kind) + ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
 }
 
@@ -79,19 +80,16 @@ std::string_view ObjectEncoder::stream_content_type() const {
 
 meta::Result<Value> ObjectEncoder::Decode(base::Arena& arena, const storage::ObjectPtr& object) const {
   KS_TRY(Value value, scope_->store->Decode(arena, object));
-  FromHub(arena, *scope_, value);
-  value.Set(arena, "kind", std::string_view(scope_->kind.kind));
-  value.Set(arena, "apiVersion", Value::String(arena, scope_->api_version()));
-  return value;
+  return FromHub(arena, *scope_, value);
 }
 
 meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& object) const {
-  if (!scope_->conversion) {
+  if (scope_->conversion == nullptr) {
     if (SharedBytes form = object->GetForm(kJSONForm); !form.empty()) return form;
   }
   std::string json;
   auto envelope = codec::ParseEnvelope(object->stored().view());
-  if (envelope.ok() && !scope_->conversion) {
+  if (envelope.ok() && scope_->conversion == nullptr) {
     auto transcoded = codec::TranscodeMessage(envelope->raw, *scope_->type, "", "", json);
     if (!transcoded.ok()) return meta::NewPlainError(transcoded.error().message);
   } else {
@@ -102,22 +100,24 @@ meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& obje
     codec::EncodeJSON(value, *scope_->type, json);
   }
   SharedBytes form(json);
-  if (!scope_->conversion) object->SetForm(kJSONForm, form);
+  if (scope_->conversion == nullptr) object->SetForm(kJSONForm, form);
   return form;
 }
 
-meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena&, Value object, const schema::Struct* type) const {
+meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value object, const schema::Struct* type) const {
   std::string out;
   switch (media_.format) {
     case Format::kProtobuf:
       codec::EncodeProto(object, *type, out);
       break;
+    case Format::kYAML: {
+      std::string json;
+      codec::EncodeJSON(object, *type, json);
+      if (auto laid_out = codec::JSONToYAML(arena, json, out); !laid_out.ok()) return meta::NewInternalError(laid_out.error().message);
+      break;
+    }
     default:
-      if (type != nullptr) {
-        codec::EncodeJSON(object, *type, out);
-      } else {
-        codec::EncodeJSON(object, out);
-      }
+      codec::EncodeJSON(object, *type, out);
       if (media_.pretty && !media_.stream) {
         std::string indented;
         codec::IndentJSON(out, indented);
@@ -159,8 +159,14 @@ meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object)
       KS_TRY(const SharedBytes item, JSONItem(object));
       return Concatenated(json_prefix_, item.view().substr(1), "\n");
     }
-    if (media_.format == Format::kProtobuf && !scope_->conversion && codec::ParseEnvelope(object->stored().view()).ok()) {
-      return object->stored();
+    if (media_.format == Format::kProtobuf && scope_->conversion == nullptr) {
+      auto envelope = codec::ParseEnvelope(object->stored().view());
+      if (envelope.ok() && envelope->api_version == api_version_) return object->stored();
+      if (envelope.ok()) {
+        std::string out;
+        codec::EncodeEnvelope(api_version_, scope_->kind.kind, envelope->raw, out);
+        return SharedBytes::FromString(std::move(out));
+      }
     }
     base::Arena arena;
     KS_TRY(Value value, Decode(arena, object));
@@ -225,6 +231,17 @@ meta::Result<SharedBytes> ObjectEncoder::WholeList(const storage::ObjectList& li
     }
     return SharedBytes::FromString(std::move(out));
   }
+  if (media_.format == Format::kYAML) {
+    MediaTypeOptions json_media = media_;
+    json_media.format = Format::kJSON;
+    json_media.pretty = false;
+    const ObjectEncoder as_json(scope_, json_media, include_, clock_);
+    KS_TRY(const SharedBytes json, as_json.WholeList(list));
+    base::Arena arena;
+    std::string out;
+    if (auto laid_out = codec::JSONToYAML(arena, json.view(), out); !laid_out.ok()) return meta::NewInternalError(laid_out.error().message);
+    return SharedBytes::FromString(std::move(out));
+  }
   return ProtoList(list, list_meta);
 }
 
@@ -242,7 +259,7 @@ meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& li
   for (const storage::ObjectPtr& object : list.items) {
     std::string_view item;
     auto envelope = codec::ParseEnvelope(object->stored().view());
-    if (envelope.ok() && !scope_->conversion && !partial) {
+    if (envelope.ok() && scope_->conversion == nullptr && !partial) {
       item = envelope->raw;
     } else {
       base::Arena item_arena;

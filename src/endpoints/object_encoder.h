@@ -75,6 +75,7 @@ class ObjectEncoder {
   IncludeObject include_;
   const base::Clock& clock_;
   std::string content_type_;
+  std::string api_version_;
   std::string json_prefix_;  // {"kind":"Pod","apiVersion":"v1",
 };
 

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/yaml.h"
 #include "schema/schema.h"
 
 namespace keelson::endpoints {
@@ -27,6 +28,14 @@ std::string EscapeHTML(std::string_view text) {
 }
 
 }  // namespace
+
+std::string ToYAML(Value object, const schema::Struct& type) {
+  base::Arena arena;
+  std::string json, yaml;
+  codec::EncodeJSON(object, type, json);
+  IgnoreError(codec::JSONToYAML(arena, json, yaml), "our own JSON is JSON");
+  return yaml;
+}
 
 Value StatusValue(base::Arena& arena, const meta::Status& status) {
   const meta::Status::Fields& fields = status.fields();
@@ -70,6 +79,7 @@ http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTy
   std::string body;
   switch (media.format) {
     case Format::kProtobuf: codec::EncodeProto(status, StatusType(), body); break;
+    case Format::kYAML: body = ToYAML(status, StatusType()); break;
     default: {
       codec::EncodeJSON(status, StatusType(), body);
       if (media.pretty) {

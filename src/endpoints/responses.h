@@ -9,6 +9,7 @@
 #include "http/message.h"
 #include "meta/status.h"
 #include "object/value.h"
+#include "schema/schema.h"
 
 namespace keelson::endpoints {
 
@@ -22,6 +23,9 @@ http::Response PlainError(int code, std::string_view text);
 http::Response InternalErrorText(const Exchange& exchange, std::string_view error);
 http::Response Text(int code, std::string_view text);
 http::Response JSONDocument(int code, base::SharedBytes body);
+
+// Any object as YAML.
+std::string ToYAML(Value object, const schema::Struct& type);
 
 // The Status as an object (kind, apiVersion, metadata, ...).
 Value StatusValue(base::Arena& arena, const meta::Status& status);

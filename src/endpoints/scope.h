@@ -13,19 +13,13 @@
 #include "meta/group_version.h"
 #include "meta/status.h"
 #include "object/value.h"
+#include "registry/catalog/conversion.h"
 #include "registry/store.h"
 #include "schema/schema.h"
 
 namespace keelson::endpoints {
 
 class Admission;  // endpoints/admission.h
-
-// Between the served version and the hub (the version strategies and storage work with). Null functions: they are the same.
-struct Conversion {
-  void (*to_hub)(base::Arena& arena, Value object) = nullptr;    // in place, apiVersion included
-  void (*from_hub)(base::Arena& arena, Value object) = nullptr;
-  explicit operator bool() const { return to_hub != nullptr; }
-};
 
 struct Scope {
   meta::GroupVersionKind kind;
@@ -37,7 +31,8 @@ struct Scope {
   std::vector<schema::Column> columns;             // of the Table form
   std::shared_ptr<registry::Store> store;          // null for resources that are not stored
   registry::Endpoint endpoint;                     // which part an update through this scope is for
-  Conversion conversion;
+  const registry::Conversion* conversion = nullptr;  // between the served version and the hub; null: they have the same shape
+  std::string hub_api_version;                       // of the objects that strategies and storage see
   bool own_kind = false;                           // a subresource whose kind is not the stored one: no defaults of the stored kind
   EndpointRestrictions restrictions;
   std::shared_ptr<Admission> admission;            // may be null: nothing to admit
