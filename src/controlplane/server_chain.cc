@@ -7,6 +7,7 @@
 #include "controlplane/custom_routes.h"
 #include "controlplane/discovery.h"
 #include "endpoints/scope.h"
+#include "patch/field_manager.h"
 
 namespace keelson::controlplane {
 using endpoints::APIGroupVersion;
@@ -45,6 +46,21 @@ std::shared_ptr<Scope> NewSubresourceScope(const ChainConfig& config, const sche
 
 namespace {
 
+// How writes through this scope are tracked. Called once its endpoint is known.
+void SetFieldManager(Scope& scope) {
+  patch::FieldManager::Options options;
+  options.type = scope.type;
+  options.kind = scope.kind;
+  options.subresource = scope.subresource;
+  const registry::Strategy& strategy = scope.store->strategy();
+  const registry::UpdateRules* rules = scope.endpoint.rules;
+  if (scope.endpoint.part == registry::Endpoint::Part::kMain) rules = &strategy.update;
+  if (scope.endpoint.part == registry::Endpoint::Part::kStatus) rules = &strategy.status;
+  options.reset_fields.assign(rules->reset_fields.begin(), rules->reset_fields.end());
+  options.only_fields.assign(rules->only_fields.begin(), rules->only_fields.end());
+  scope.field_manager = std::make_shared<patch::FieldManager>(std::move(options));
+}
+
 // The rules of a subresource that writes the same object; null when the kind has none of that name.
 const registry::UpdateRules* RulesOf(const registry::Strategy& strategy, std::string_view subresource) {
   const auto found = std::ranges::find(strategy.subresources, subresource, &registry::Subresource::name);
@@ -65,6 +81,7 @@ void InstallSubresources(const ChainConfig& config, const schema::Resource& reso
       if (!InstallScale(config, resource, sub, store, version)) InstallPodSubresource(config, resource, sub, store, version);
       continue;
     }
+    SetFieldManager(*scope);
     version.Add(resource.plural, sub.name, endpoints::StoredSubresourceRoute(scope, sub.verbs));
   }
 }
@@ -82,7 +99,9 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
     if (hub == nullptr) continue;
     auto store = config.storage->Get(*hub);
     if (!store) continue;
-    version->Add(resource.plural, "", endpoints::StoredResourceRoute(NewScope(config, resource, store), resource.verbs));
+    auto scope = NewScope(config, resource, store);
+    SetFieldManager(*scope);
+    version->Add(resource.plural, "", endpoints::StoredResourceRoute(scope, resource.verbs));
     InstallSubresources(config, resource, store, *version);
   }
   return version;

@@ -86,7 +86,10 @@ class Patcher {
 // Field labels of the selector in the hub's words; 400 for a field the kind cannot be selected by.
 meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector);
 
-// metadata.managedFields after a write by `manager` (create, update, patches other than apply).
-meta::Result<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager);
+// Sets metadata.managedFields after a write by `manager` (create, update, patches other than apply). Both objects in the served version.
+void TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager);
+// Restores `before` where admission left managedFields that cannot be read.
+void KeepManagedFieldsAfterAdmission(Exchange& exchange, const Scope& scope, Value object, Value before);
+std::string_view NowText(base::Arena& arena);
 
 }  // namespace keelson::endpoints

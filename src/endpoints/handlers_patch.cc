@@ -2,7 +2,9 @@
 #include "base/strings.h"
 #include "codec/json.h"
 #include "endpoints/handlers.h"
+#include "codec/yaml.h"
 #include "endpoints/responses.h"
+#include "patch/field_manager.h"
 #include "patch/json_patch.h"
 #include "patch/merge_patch.h"
 #include "patch/strategic_merge.h"
@@ -88,6 +90,49 @@ meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Val
   return {};
 }
 
+// Server-side apply: what the configuration says, merged with what is there, by whom it is owned.
+static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange, MediaTypeOptions media, base::SharedBytes body,
+                                            meta::WriteOptions options) {
+  request::Context& context = exchange->context;
+  base::Arena& arena = context.arena;
+  if (!scope->field_manager) co_return StatusResponse(*exchange, meta::NewBadRequest("apply is not supported for this resource"));
+  const bool checked = options.field_validation != "Ignore";
+  auto config = codec::DecodeYAML(arena, body.view(), codec::DecodeOptions{.strict = checked});
+  if (!config.ok()) co_return StatusResponse(*exchange, meta::NewBadRequest("error decoding YAML: " + config.error().message));
+  const bool dry_run = options.is_dry_run();
+  registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
+    const Value live = existing.is_null() ? Value() : FromHub(arena, *scope, existing.Clone(arena));
+    KS_CO_TRY(const Value merged, scope->field_manager->Apply(arena, live, config->value, options.field_manager,
+                                                              options.force.value_or(false), NowText(arena)));
+    KS_CO_RETURN_IF_ERROR(ReportStrictErrors(*exchange, config->strict_errors, options.field_validation, [](const std::string& error) {
+      return meta::NewBadRequest("error strict decoding YAML: " + error.substr(std::string_view("strict decoding error: ").size()));
+    }));
+    std::string text;
+    codec::EncodeJSON(merged, text);
+    auto decoded = codec::DecodeJSON(arena, text, *scope->type);
+    if (!decoded.ok()) co_return InvalidPatchResult(text, decoded.error().message);
+    Value object = decoded->value;
+    ApplyDefaults(arena, *scope, object);
+    KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
+    if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
+    object = ToHub(arena, *scope, object);
+    DedupOwnerReferences(*exchange, object, false);
+    const Operation operation = existing.is_null() ? Operation::kCreate : Operation::kUpdate;
+    const Value managed = object.Get("metadata", "managedFields");
+    KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
+    KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
+    if (!existing.is_null()) patch::RevertUnchangedTimes(arena, object, existing);
+    DedupOwnerReferences(*exchange, object, true);
+    co_return object;
+  };
+  const bool main = scope->endpoint.part == registry::Endpoint::Part::kMain;
+  auto written = co_await scope->store->Update(context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
+                                               ValidateUpdateFunc(scope, exchange, dry_run),
+                                               {.endpoint = scope->endpoint, .force_allow_create = main, .dry_run = dry_run});
+  if (!written.ok()) co_return StatusResponse(*exchange, written.error());
+  co_return ObjectResponse(*exchange, scope, media, written->object, written->created ? 201 : 200);
+}
+
 Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
   request::Context& context = exchange->context;
   const std::string type = BareMediaType(exchange->http.headers.Get("Content-Type"));
@@ -100,9 +145,7 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
   if (const auto errors = options.ValidatePatch(is_apply); !errors.empty()) {
     co_return StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
   }
-  if (is_apply) {
-    co_return StatusResponse(*exchange, meta::NewUnsupportedMediaType({std::string(kJSONPatch), std::string(kMergePatch), std::string(kStrategicPatch)}));
-  }
+  if (is_apply) co_return co_await ApplyPatch(std::move(scope), std::move(exchange), *media, *body, options);
   Patcher patcher(*scope, *exchange, type, options);
   if (auto read = patcher.Read(body->view()); !read.ok()) co_return StatusResponse(*exchange, read.error());
 
@@ -115,10 +158,13 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
     const Value live = FromHub(context.arena, *scope, existing.Clone(context.arena));
     KS_CO_TRY(Value object, patcher.Apply(live));
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
-    KS_CO_RETURN_IF_ERROR(TrackUpdate(*exchange, *scope, live, object, manager));
+    TrackUpdate(*exchange, *scope, live, object, manager);
     object = ToHub(context.arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
+    const Value managed = object.Get("metadata", "managedFields");
     KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, Operation::kUpdate, object, existing, dry_run));
+    KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
+    patch::RevertUnchangedTimes(context.arena, object, existing);
     DedupOwnerReferences(*exchange, object, true);
     co_return object;
   };

@@ -2,6 +2,7 @@
 #include "base/strings.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
+#include "patch/field_manager.h"
 
 namespace keelson::endpoints {
 
@@ -31,9 +32,7 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
 
   const std::string manager = meta::ManagerOrUserAgent(options.field_manager, context.user_agent);
   const bool dry_run = options.is_dry_run();
-  if (auto tracked = TrackUpdate(*exchange, *scope, Value(), object, manager); !tracked.ok()) {
-    co_return StatusResponse(*exchange, tracked.error());
-  }
+  TrackUpdate(*exchange, *scope, Value(), object, manager);
   object = ToHub(context.arena, *scope, object);
   DedupOwnerReferences(*exchange, object, false);
   if (auto admitted = co_await Admit(scope, exchange, Operation::kCreate, object, Value(), dry_run); !admitted.ok()) {
@@ -86,11 +85,14 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
       live = FromHub(context.arena, *scope, existing.Clone(context.arena));
     }
     if (scope->namespaced) object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
-    KS_CO_RETURN_IF_ERROR(TrackUpdate(*exchange, *scope, live, object, manager));
+    TrackUpdate(*exchange, *scope, live, object, manager);
     object = ToHub(context.arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
     const Operation operation = existing.is_null() ? Operation::kCreate : Operation::kUpdate;
+    const Value managed = object.Get("metadata", "managedFields");
     KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
+    KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
+    if (!existing.is_null()) patch::RevertUnchangedTimes(context.arena, object, existing);
     DedupOwnerReferences(*exchange, object, true);
     co_return object;
   };

@@ -20,6 +20,11 @@
 namespace keelson::endpoints {
 
 class Admission;  // endpoints/admission.h
+}
+namespace keelson::patch {
+class FieldManager;  // patch/field_manager.h
+}
+namespace keelson::endpoints {
 
 struct Scope {
   meta::GroupVersionKind kind;
@@ -36,6 +41,7 @@ struct Scope {
   bool own_kind = false;                           // a subresource whose kind is not the stored one: no defaults of the stored kind
   EndpointRestrictions restrictions;
   std::shared_ptr<Admission> admission;            // may be null: nothing to admit
+  std::shared_ptr<const patch::FieldManager> field_manager;  // null: writes are not tracked (kinds without ObjectMeta)
 
   int delete_collection_workers = 1;
   std::chrono::seconds watch_timeout_min{1800};

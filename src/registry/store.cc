@@ -20,25 +20,6 @@ void AddWarnings(request::Context& context, const std::vector<std::string>& warn
   for (const auto& warning : warnings) context.warnings.Add(warning);
 }
 
-// What differs between two objects' managedFields is only the times: the old list is kept, so that the write becomes a no-op.
-void KeepManagedFieldsTimes(base::Arena& arena, Value object, Value old) {
-  const Value now = object.Get("metadata", "managedFields");
-  const Value before = old.Get("metadata", "managedFields");
-  if (now.is_null() || before.is_null() || now.size() != before.size()) return;
-  bool times_differ = false;
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    for (const std::string_view key : {"manager", "operation", "apiVersion", "fieldsType", "fieldsV1", "subresource"}) {
-      if (!(now[i][key] == before[i][key])) return;
-    }
-    times_differ = times_differ || !(now[i]["time"] == before[i]["time"]);
-  }
-  if (!times_differ) return;
-  Value trial = object.Clone(arena);
-  trial["metadata"].Set(arena, "managedFields", before);
-  trial["metadata"].Set(arena, "resourceVersion", old.Get("metadata", "resourceVersion"));
-  if (trial == old) object["metadata"].Set(arena, "managedFields", before);
-}
-
 bool DeletionCompletes(Value object, Value old, const Strategy& strategy) {
   const Value old_meta = old["metadata"];
   if (old_meta["deletionTimestamp"].is_null() || !object.Get("metadata", "finalizers").empty()) return false;
@@ -398,7 +379,6 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
       KS_CO_TRY(finish, co_await options_.begin_write(context, object, old, dry_run));
     }
     KS_CO_RETURN_IF_ERROR(BeforeUpdate(context, object, old, endpoint));
-    KeepManagedFieldsTimes(arena, object, old);
     if (validate_update) KS_CO_RETURN_IF_ERROR(co_await validate_update(object, old));
     last = object;
     last_existing = existing;
