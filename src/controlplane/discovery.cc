@@ -1,135 +1,130 @@
 #include "controlplane/discovery.h"
 
-#include <openssl/sha.h>
-
-#include <algorithm>
-
-#include "base/strings.h"
+#include "codec/json.h"
+#include "codec/protobuf.h"
+#include "endpoints/api_group_version.h"
+#include "endpoints/discovery_documents.h"
 #include "endpoints/documents.h"
+#include "endpoints/negotiation.h"
+#include "endpoints/responses.h"
 #include "schema/schema.h"
 
 namespace keelson::controlplane {
 namespace {
 
-using endpoints::APIGroupVersion;
+using endpoints::DiscoveryGroup;
+using endpoints::ExchangePtr;
 
-std::string StorageVersionHash(const schema::Resource& resource) {
-  const std::string text = std::string(resource.group) + "/" + std::string(resource.version) + "/" + std::string(resource.kind);
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
-  return base::Base64Encode({reinterpret_cast<char*>(digest), 8});
+// The aggregated form of /api or /apis, and the plain one for clients that do not ask for it.
+struct AggregatedDocument {
+  base::SharedBytes json, yaml, protobuf;
+  std::string etag;
+};
+
+constexpr std::string_view kAggregatedParameters = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+std::shared_ptr<const AggregatedDocument> EncodeAggregated(base::Arena& arena, std::span<const DiscoveryGroup> groups,
+                                                           const endpoints::IsServed& served) {
+  const Value document = endpoints::AggregatedDiscoveryDocument(arena, groups, served);
+  const schema::Struct& type = *schema::FindType("apidiscovery/v2", "APIGroupDiscoveryList");
+  auto encoded = std::make_shared<AggregatedDocument>();
+  std::string json, protobuf;
+  codec::EncodeJSON(document, type, json);
+  codec::EncodeProto(document, type, protobuf);
+  encoded->etag = endpoints::AggregatedDiscoveryETag(document);
+  encoded->yaml = base::SharedBytes(endpoints::ToYAML(document, type));
+  encoded->json = base::SharedBytes(json + "\n");
+  encoded->protobuf = base::SharedBytes::FromString(std::move(protobuf));
+  return encoded;
 }
 
-Value Texts(base::Arena& arena, std::span<const std::string_view> texts) {
-  Value list = Value::List(arena, texts.size());
-  for (const auto text : texts) list.Append(arena, text);
-  return list;
-}
-
-Value ResourceList(base::Arena& arena, const APIGroupVersion& version) {
-  Value document = Value::Map(arena);
-  document.Set(arena, "kind", "APIResourceList");
-  if (!version.group().empty()) document.Set(arena, "apiVersion", "v1");
-  document.Set(arena, "groupVersion", Value::String(arena, version.group().empty() ? version.version() : version.group() + "/" + version.version()));
-  Value resources = Value::List(arena);
-  const schema::Package* package = schema::FindPackage(version.group(), version.version());
-  std::vector<std::pair<std::string, Value>> entries;
-  for (const schema::Resource& resource : package->resources) {
-    if (version.Find(resource.plural, "") == nullptr) continue;
-    Value entry = Value::Map(arena);
-    entry.Set(arena, "name", resource.plural);
-    entry.Set(arena, "singularName", resource.singular);
-    entry.Set(arena, "namespaced", resource.namespaced);
-    entry.Set(arena, "kind", resource.kind);
-    entry.Set(arena, "verbs", Texts(arena, resource.verbs));
-    if (!resource.short_names.empty()) entry.Set(arena, "shortNames", Texts(arena, resource.short_names));
-    if (!resource.categories.empty()) entry.Set(arena, "categories", Texts(arena, resource.categories));
-    if (std::ranges::find(resource.verbs, "list") != resource.verbs.end()) {
-      entry.Set(arena, "storageVersionHash", Value::String(arena, StorageVersionHash(resource)));
+// Whether the best clause that can be served asks for the aggregated form, and as what.
+std::optional<endpoints::Format> WantsAggregated(const http::Request& request) {
+  for (const endpoints::AcceptClause& clause : endpoints::ParseAccept(request.headers.Get("Accept"))) {
+    std::string as, group, version;
+    for (const auto& [key, value] : clause.parameters) {
+      if (key == "as") as = value;
+      if (key == "g") group = value;
+      if (key == "v") version = value;
     }
-    entries.emplace_back(resource.plural, entry);
-    for (const schema::Subresource& sub : resource.subresources) {
-      if (version.Find(resource.plural, sub.name) == nullptr) continue;
-      Value child = Value::Map(arena);
-      const std::string name = std::string(resource.plural) + "/" + std::string(sub.name);
-      child.Set(arena, "name", Value::String(arena, name));
-      child.Set(arena, "singularName", "");
-      child.Set(arena, "namespaced", resource.namespaced);
-      if (sub.kind_group != resource.group || sub.kind_version != resource.version) {
-        if (!sub.kind_group.empty()) child.Set(arena, "group", sub.kind_group);
-        child.Set(arena, "version", sub.kind_version);
-      }
-      child.Set(arena, "kind", sub.kind);
-      child.Set(arena, "verbs", Texts(arena, sub.verbs));
-      entries.emplace_back(name, child);
+    const std::string type = clause.type + "/" + clause.subtype;
+    const bool json = type == "application/json" || type == "*/*" || type == "application/*";
+    const bool yaml = type == "application/yaml";
+    const bool protobuf = type == "application/vnd.kubernetes.protobuf";
+    if (!json && !yaml && !protobuf) continue;
+    if (as.empty()) return std::nullopt;  // a plain clause comes first
+    if (as != "APIGroupDiscoveryList" || group != "apidiscovery.k8s.io" || version != "v2") continue;
+    return json ? endpoints::Format::kJSON : yaml ? endpoints::Format::kYAML : endpoints::Format::kProtobuf;
+  }
+  return std::nullopt;
+}
+
+endpoints::Handler WithAggregated(endpoints::Handler plain, std::shared_ptr<const AggregatedDocument> aggregated) {
+  return [plain = std::move(plain), aggregated](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const auto format = exchange->http.method == "GET" ? WantsAggregated(exchange->http) : std::nullopt;
+    if (!format) co_return co_await plain(exchange);
+    http::Response response;
+    response.headers.Add("Content-Type", std::string(endpoints::MediaType(*format)) + std::string(kAggregatedParameters));
+    response.headers.Add("ETag", aggregated->etag);
+    response.headers.Add("Vary", "Accept");
+    response.headers.Add("Cache-Control", "public");
+    if (exchange->http.headers.Get("If-None-Match") == aggregated->etag) {
+      response.status = 304;
+      response.headers.Remove("Content-Type");
+      co_return response;
     }
-  }
-  std::ranges::sort(entries, {}, &std::pair<std::string, Value>::first);
-  for (const auto& entry : entries) resources.Append(arena, entry.second);
-  document.Set(arena, "resources", resources);
-  return document;
-}
-
-Value GroupValue(base::Arena& arena, const server::APIGroupInfo& group, bool whole) {
-  Value value = Value::Map(arena);
-  if (whole) {
-    value.Set(arena, "kind", "APIGroup");
-    value.Set(arena, "apiVersion", "v1");
-  }
-  value.Set(arena, "name", std::string_view(group.group));
-  Value versions = Value::List(arena);
-  for (const auto& version : group.versions) {
-    Value entry = Value::Map(arena);
-    entry.Set(arena, "groupVersion", Value::String(arena, group.group + "/" + version->version()));
-    entry.Set(arena, "version", std::string_view(version->version()));
-    versions.Append(arena, entry);
-  }
-  value.Set(arena, "versions", versions);
-  value.Set(arena, "preferredVersion", versions[std::size_t{0}]);
-  return value;
-}
-
-void Register(server::GenericAPIServer& server, const std::string& path, bool listed, base::Arena& arena, Value document, std::string_view kind) {
-  const endpoints::Handler handler = endpoints::NegotiatedDocument(arena, document, *schema::FindType("meta/v1", kind), kind);
-  if (listed) {
-    server.mux().Handle(path, handler);
-  } else {
-    server.mux().Unlisted(path, handler);
-  }
-  server.mux().Unlisted(path + "/", handler);
+    switch (*format) {
+      case endpoints::Format::kYAML: response.body = aggregated->yaml; break;
+      case endpoints::Format::kProtobuf: response.body = aggregated->protobuf; break;
+      default: response.body = aggregated->json;
+    }
+    co_return response;
+  };
 }
 
 }  // namespace
 
 void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address) {
   base::Arena arena;
-  Value core = Value::Map(arena);
-  core.Set(arena, "kind", "APIVersions");
-  Value versions = Value::List(arena);
-  Value groups = Value::List(arena);
-  std::vector<const server::APIGroupInfo*> all = server.AllGroups();
-  for (const server::APIGroupInfo* group : all) {
-    for (const auto& version : group->versions) {
-      if (group->group.empty()) versions.Append(arena, std::string_view(version->version()));
-      Register(server, version->prefix(), false, arena, ResourceList(arena, *version), "APIResourceList");
+  const std::vector<const server::APIGroupInfo*> installed = server.AllGroups();
+  const auto find = [&](std::string_view group, std::string_view version) -> const endpoints::APIGroupVersion* {
+    for (const server::APIGroupInfo* info : installed) {
+      if (info->group != group) continue;
+      for (const auto& candidate : info->versions) {
+        if (candidate->version() == version) return candidate.get();
+      }
     }
-    if (group->group.empty()) continue;
-    Register(server, "/apis/" + group->group, false, arena, GroupValue(arena, *group, true), "APIGroup");
-    groups.Append(arena, GroupValue(arena, *group, false));
+    return nullptr;
+  };
+  const endpoints::IsServed served = [&](const schema::Resource& resource, std::string_view subresource) {
+    const auto* version = find(resource.group, resource.version);
+    return version != nullptr && version->Find(resource.plural, subresource) != nullptr;
+  };
+  const std::vector<DiscoveryGroup> groups = endpoints::DiscoveryGroups(
+      [&](const schema::Package& package) { return find(package.group, package.version) != nullptr; });
+  const auto handler = [&](Value document, std::string_view kind) {
+    return endpoints::NegotiatedDocument(arena, document, *schema::FindType("meta/v1", kind), kind);
+  };
+  server::PathMux& mux = server.mux();
+  const auto both = [&](const std::string& path, const endpoints::Handler& serve) {
+    mux.Unlisted(path, serve);
+    mux.Unlisted(path + "/", serve);
+  };
+  std::vector<DiscoveryGroup> core, others;
+  for (const DiscoveryGroup& group : groups) {
+    (group.group.empty() ? core : others).push_back(group);
+    for (const schema::Package* package : group.versions) {
+      both(find(package->group, package->version)->prefix(),
+           handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList"));
+    }
+    if (!group.group.empty()) both("/apis/" + std::string(group.group), handler(endpoints::APIGroupDocument(arena, group), "APIGroup"));
   }
-  core.Set(arena, "versions", versions);
-  Value address = Value::Map(arena);
-  address.Set(arena, "clientCIDR", "0.0.0.0/0");
-  address.Set(arena, "serverAddress", std::string_view(external_address));
-  Value addresses = Value::List(arena);
-  addresses.Append(arena, address);
-  core.Set(arena, "serverAddressByClientCIDRs", addresses);
-  Register(server, "/api", true, arena, core, "APIVersions");
-  Value group_list = Value::Map(arena);
-  group_list.Set(arena, "kind", "APIGroupList");
-  group_list.Set(arena, "apiVersion", "v1");
-  group_list.Set(arena, "groups", groups);
-  Register(server, "/apis", true, arena, group_list, "APIGroupList");
+  const auto api = handler(endpoints::APIVersionsDocument(arena, groups, external_address), "APIVersions");
+  const auto apis = handler(endpoints::APIGroupListDocument(arena, groups), "APIGroupList");
+  mux.Handle("/api", WithAggregated(api, EncodeAggregated(arena, core, served)));
+  mux.Unlisted("/api/", WithAggregated(api, EncodeAggregated(arena, core, served)));
+  mux.Handle("/apis", WithAggregated(apis, EncodeAggregated(arena, others, served)));
+  mux.Unlisted("/apis/", apis);
 }
 
 }  // namespace keelson::controlplane
