@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <cstddef>
@@ -20,8 +21,10 @@
 #include "async/io_pool.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
+#include "auth/rbac/index.h"
 #include "base/random.h"
 #include "controlplane/bootstrap.h"
+#include "controlplane/rbac.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/server_chain.h"
 #include "kv/memory/memory.h"
@@ -88,13 +91,14 @@ Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const Aut
   return std::shared_ptr<auth::Authenticator>(std::make_shared<auth::UnionAuthenticator>(std::move(members), options.anonymous_allow));
 }
 
-// Node and RBAC are accepted and allow nobody beyond the privileged group until they are built.
-std::shared_ptr<auth::Authorizer> MakeAuthorizer(const AuthorizationOptions& options) {
+// Node is accepted and has no opinion until it is built: a node may do what RBAC allows it.
+std::shared_ptr<auth::Authorizer> MakeAuthorizer(const AuthorizationOptions& options, const std::shared_ptr<auth::rbac::RBACAuthorizer>& rbac) {
   std::vector<std::unique_ptr<auth::Authorizer>> members;
   members.push_back(std::make_unique<auth::PrivilegedGroupAuthorizer>(std::string(request::kSystemMasters)));
   for (const auto& mode : options.modes) {
     if (mode == "AlwaysAllow") members.push_back(std::make_unique<auth::AlwaysAllowAuthorizer>());
     if (mode == "AlwaysDeny") members.push_back(std::make_unique<auth::AlwaysDenyAuthorizer>());
+    if (mode == "RBAC") members.push_back(std::make_unique<auth::SharedAuthorizer>(rbac));
   }
   return std::make_shared<auth::UnionAuthorizer>(std::move(members));
 }
@@ -205,9 +209,13 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   chain_config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);
   chain_config.delete_collection_workers = static_cast<int>(options.etcd.delete_collection_workers);
   KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID()));
-  chain_config.authorizer = MakeAuthorizer(options.authorization);
+  auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
+  chain_config.authorizer = MakeAuthorizer(options.authorization, rbac);
   auto chain = controlplane::CreateServerChain(chain_config);
   controlplane::InstallBootstrapHooks(*chain, storage);
+  const bool uses_rbac = std::ranges::find(options.authorization.modes, "RBAC") != options.authorization.modes.end();
+  if (uses_rbac) controlplane::InstallRBACBootstrap(*chain, storage);
+  controlplane::RBACController roles(storage, rbac);
   chain->AddPostStartHook("storage-readiness", [&storage, timeout = options.generic.storage_initialization_timeout] {
     return WaitForStorage(storage, timeout);
   });
@@ -231,8 +239,11 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   server::Serving serving(io, chain, metrics, std::move(serving_options));
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});
+  serving.health().Add("informer-sync", [&roles] { return roles.HasSynced() ? std::string() : std::string("informers have not synced"); },
+                       {.healthz = false, .livez = false, .readyz = true});
   serving.PrepareRun();
   storage.Start();
+  roles.Start(io);
   const Ticker ticker([&storage] { storage.Tick(); });
   serving.Start(*std::move(listener), tls);
 
@@ -247,6 +258,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   log::Info("Shutting down");
   NotifySystemd("STOPPING=1");
   serving.Shutdown();
+  roles.Stop();
   storage.Stop();
   return {};
 }

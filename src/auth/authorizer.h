@@ -62,6 +62,16 @@ class AlwaysDenyAuthorizer final : public Authorizer {
   Awaitable<Authorization> Authorize(Attributes attributes) override;
 };
 
+// One authorizer in several places.
+class SharedAuthorizer final : public Authorizer {
+ public:
+  explicit SharedAuthorizer(std::shared_ptr<Authorizer> shared) : shared_(std::move(shared)) {}
+  Awaitable<Authorization> Authorize(Attributes attributes) override { return shared_->Authorize(std::move(attributes)); }
+
+ private:
+  std::shared_ptr<Authorizer> shared_;
+};
+
 // Asks in order; the first allow or deny wins; reasons of those without opinion are collected.
 class UnionAuthorizer final : public Authorizer {
  public:

@@ -2,6 +2,9 @@
 
 #include <array>
 
+#include "registry/apiregistration/bootstrap.h"
+#include "registry/flowcontrol/bootstrap.h"
+#include "registry/scheduling/bootstrap.h"
 #include "telemetry/log.h"
 
 namespace keelson::controlplane {
@@ -9,30 +12,102 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kSystemNamespaces = {"kube-system", "kube-public", "kube-node-lease", "default"};
 
+request::User LoopbackUser() {
+  return {.name = "system:apiserver", .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}};
+}
+
 Awaitable<void> CreateSystemNamespaces(std::shared_ptr<registry::Store> namespaces) {
+  base::Arena arena;
   for (const std::string_view name : kSystemNamespaces) {
-    auto existing = co_await namespaces->Get("", std::string(name), "");
-    if (existing.ok()) continue;
-    request::Context context;
-    context.info.verb = "create";
-    Value object = Value::Map(context.arena);
-    object.Set(context.arena, "kind", "Namespace");
-    object.Set(context.arena, "apiVersion", "v1");
-    object.EnsureMap(context.arena, "metadata").Set(context.arena, "name", name);
-    if (const auto defaults = namespaces->strategy().defaults) defaults(context.arena, object);
-    auto created = co_await namespaces->Create(context, object, nullptr, false);
-    if (!created.ok() && created.error().reason() != meta::StatusReason::kAlreadyExists) {
-      log::Error("Could not create a system namespace", "namespace", name, "err", created.error());
-    }
+    Value object = Value::Map(arena);
+    object.Set(arena, "kind", "Namespace");
+    object.Set(arena, "apiVersion", "v1");
+    object.EnsureMap(arena, "metadata").Set(arena, "name", name);
+    co_await EnsureObject(namespaces, object, nullptr);
   }
+}
+
+Awaitable<void> CreatePriorityClasses(std::shared_ptr<registry::Store> store) {
+  base::Arena arena;
+  for (const Value object : registry::BootstrapPriorityClasses(arena)) co_await EnsureObject(store, object, nullptr);
+}
+
+Awaitable<void> CreateFlowControl(std::shared_ptr<registry::Store> levels, std::shared_ptr<registry::Store> schemas) {
+  base::Arena arena;
+  for (const auto& object : registry::BootstrapPriorityLevelConfigurations()) {
+    co_await EnsureObject(levels, object.build(arena, object.name), nullptr);
+  }
+  for (const auto& object : registry::BootstrapFlowSchemas()) co_await EnsureObject(schemas, object.build(arena, object.name), nullptr);
+}
+
+Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store, std::vector<registry::APIServicePriority> served) {
+  base::Arena arena;
+  for (const auto& priority : served) co_await EnsureObject(store, registry::LocalAPIService(arena, priority, "onstart"), nullptr);
 }
 
 }  // namespace
 
+Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile) {
+  request::Context context;
+  const Value metadata = wanted["metadata"];
+  context.info.name_space = metadata["namespace"].as_string();
+  context.info.name = metadata["name"].as_string();
+  context.info.api_group = store->options().resource.group;
+  context.user = LoopbackUser();
+  auto existing = co_await store->Get(context.info.name_space, context.info.name, "");
+  meta::Result<registry::WriteResult> written = meta::NewInternalError("");
+  if (existing.ok()) {
+    if (reconcile == nullptr) co_return;
+    auto decoded = store->Decode(context.arena, *existing);
+    if (!decoded.ok()) co_return;
+    const registry::Reconciled change = reconcile(context.arena, *decoded, wanted);
+    if (change.action == registry::Reconciled::Action::kNone) co_return;
+    if (change.action == registry::Reconciled::Action::kUpdate) {
+      context.info.verb = "update";
+      registry::UpdatedObject update = [&](Value) -> registry::Task<Value> { co_return change.object.Clone(context.arena); };
+      written = co_await store->Update(context, context.info.name, update, nullptr, nullptr, {});
+    } else {
+      registry::DeleteOptions same{.uid = std::string(decoded->Get("metadata", "uid").as_string())};
+      auto deleted = co_await store->Delete(context, context.info.name_space, context.info.name, std::move(same), nullptr);
+      if (deleted.ok()) written = co_await store->Create(context, change.object.Clone(context.arena), nullptr, false);
+    }
+  } else if (existing.error().reason() == meta::StatusReason::kNotFound) {
+    context.info.verb = "create";
+    Value object = wanted.Clone(context.arena);
+    if (const auto defaults = store->strategy().defaults) defaults(context.arena, object);
+    written = co_await store->Create(context, object, nullptr, false);
+  } else {
+    written = existing.error();
+  }
+  if (!written.ok() && written.error().reason() != meta::StatusReason::kAlreadyExists) {
+    log::Error("Could not create or update a bootstrap object", "resource", store->options().resource.ToString(), "name", context.info.name,
+               "err", written.error());
+  }
+}
+
 void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& storage) {
-  auto namespaces = storage.Find("", "namespaces");
-  if (namespaces) {
+  if (auto namespaces = storage.Find("", "namespaces")) {
     server.AddPostStartHook("start-system-namespaces-controller", [namespaces] { return CreateSystemNamespaces(namespaces); });
+  }
+  if (auto classes = storage.Find("scheduling.k8s.io", "priorityclasses")) {
+    server.AddPostStartHook("scheduling/bootstrap-system-priority-classes", [classes] { return CreatePriorityClasses(classes); });
+  }
+  auto levels = storage.Find("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations");
+  auto schemas = storage.Find("flowcontrol.apiserver.k8s.io", "flowschemas");
+  if (levels && schemas) {
+    server.AddPostStartHook("priority-and-fairness-config-producer", [levels, schemas] { return CreateFlowControl(levels, schemas); });
+  }
+  if (auto services = storage.Find("apiregistration.k8s.io", "apiservices")) {
+    std::vector<registry::APIServicePriority> served;
+    for (const auto& priority : registry::APIServicePriorities()) {
+      for (const server::APIGroupInfo* group : server.AllGroups()) {
+        if (group->group != priority.group || priority.group == "apiregistration.k8s.io") continue;
+        for (const auto& version : group->versions) {
+          if (version->version() == priority.version) served.push_back(priority);
+        }
+      }
+    }
+    server.AddPostStartHook("apiservice-registration-controller", [services, served] { return RegisterAPIServices(services, served); });
   }
 }
 

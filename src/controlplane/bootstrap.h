@@ -1,13 +1,20 @@
-// What a fresh server creates for itself: the system namespaces. Run as post-start hooks; every step may be repeated.
+// What a fresh server creates for itself, as post-start hooks: system namespaces, priority classes, flow schemas and priority levels.
+// Every step may be repeated and leaves alone what is there.
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "controlplane/resource_storage.h"
+#include "registry/rbac/bootstrap_policy.h"
 #include "server/generic_api_server.h"
 
 namespace keelson::controlplane {
 
 void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& storage);
+
+using Reconcile = registry::Reconciled (*)(base::Arena& arena, const Value& existing, const Value& wanted);
+// Creates the object where it is missing; brings an existing one up to date where `reconcile` says so. Logs what goes wrong.
+Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile);
 
 }  // namespace keelson::controlplane

@@ -1,0 +1,81 @@
+#include "controlplane/rbac.h"
+
+#include <mutex>
+
+#include "controlplane/bootstrap.h"
+#include "registry/rbac/bootstrap_policy.h"
+#include "telemetry/log.h"
+
+namespace keelson::controlplane {
+
+using auth::rbac::Index;
+
+struct RBACController::Impl {
+  std::shared_ptr<auth::rbac::RBACAuthorizer> authorizer;
+  std::mutex mutex;
+  std::shared_ptr<const Index> index = std::make_shared<Index>();
+};
+
+RBACController::RBACController(ResourceStorage& storage, std::shared_ptr<auth::rbac::RBACAuthorizer> authorizer)
+    : impl_(std::make_shared<Impl>()) {
+  impl_->authorizer = std::move(authorizer);
+  const std::pair<std::string_view, auth::rbac::Kind> kinds[] = {{"roles", auth::rbac::Kind::kRole},
+                                                                 {"clusterroles", auth::rbac::Kind::kClusterRole},
+                                                                 {"rolebindings", auth::rbac::Kind::kRoleBinding},
+                                                                 {"clusterrolebindings", auth::rbac::Kind::kClusterRoleBinding}};
+  for (const auto& [plural, kind] : kinds) {
+    auto store = storage.Find("rbac.authorization.k8s.io", plural);
+    if (!store) continue;
+    informers_.push_back(std::make_unique<Informer>(store, [impl = impl_, kind](std::vector<Informer::Change>& changes) {
+      std::vector<Index::Change> batch;
+      for (const auto& change : changes) {
+        const auto& attributes = change.object->attributes();
+        batch.push_back({kind, std::string(attributes.name_space), std::string(attributes.name), change.deleted ? Value() : change.value});
+      }
+      std::lock_guard lock(impl->mutex);
+      impl->index = impl->index->With(batch);
+      impl->authorizer->Publish(impl->index);
+    }));
+  }
+}
+
+RBACController::~RBACController() { Stop(); }
+
+void RBACController::Start(async::IOPool& io) {
+  for (auto& informer : informers_) informer->Start(io.Next());
+}
+
+void RBACController::Stop() {
+  for (auto& informer : informers_) informer->Stop();
+}
+
+bool RBACController::HasSynced() const {
+  for (const auto& informer : informers_) {
+    if (!informer->HasSynced()) return false;
+  }
+  return true;
+}
+
+namespace {
+
+Awaitable<void> ReconcileRBAC(ResourceStorage& storage) {
+  const auto ensure = [&](std::string_view plural, std::vector<Value> (*objects)(base::Arena&),
+                          Reconcile reconcile) -> Awaitable<void> {
+    auto store = storage.Find("rbac.authorization.k8s.io", plural);
+    if (!store) co_return;
+    base::Arena arena;
+    for (const Value wanted : objects(arena)) co_await EnsureObject(store, wanted, reconcile);
+  };
+  co_await ensure("clusterroles", registry::BootstrapClusterRoles, registry::ReconcileRole);
+  co_await ensure("clusterrolebindings", registry::BootstrapClusterRoleBindings, registry::ReconcileBinding);
+  co_await ensure("roles", registry::BootstrapRoles, registry::ReconcileRole);
+  co_await ensure("rolebindings", registry::BootstrapRoleBindings, registry::ReconcileBinding);
+}
+
+}  // namespace
+
+void InstallRBACBootstrap(server::GenericAPIServer& server, ResourceStorage& storage) {
+  server.AddPostStartHook("rbac/bootstrap-roles", [&storage] { return ReconcileRBAC(storage); });
+}
+
+}  // namespace keelson::controlplane
