@@ -1,10 +1,13 @@
 // A small server for measuring and for conformance suites: http_example PORT CERT KEY [THREADS].
 // Paths: / and anything else "hello\n"; /bytes/N: N bytes; /stream/N: N bytes made on demand; /echo: the request's body; /read: "hello\n" after the body;
-// /watch: a line for each request to /event; /close: Connection: close.
+// /watch: a line for each request to /event; /watchers, /delivered: how many; /close: Connection: close.
+// SIGTERM ends it gracefully.
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +26,7 @@ namespace {
 
 constexpr std::size_t kEchoMax = 16 * 1024 * 1024;
 constexpr std::size_t kSliceBytes = 7400;
+constexpr std::chrono::seconds kShutdownPatience{10};
 
 const SharedBytes& Pattern() {
   static const SharedBytes pattern = [] {
@@ -63,7 +67,10 @@ class Events {
     void Start(std::function<void()> wake) override { events_.Add(this, std::move(wake)); }
     State Pull(std::size_t, std::vector<SharedBytes>& out) override {
       const std::uint64_t now = events_.count();
-      for (; cursor_ < now; ++cursor_) out.push_back(Pattern());
+      for (; cursor_ < now; ++cursor_) {
+        out.push_back(Pattern());
+        ++events_.delivered_;
+      }
       return State::kPending;
     }
 
@@ -73,6 +80,11 @@ class Events {
   };
 
   std::uint64_t count() const { return count_; }
+  std::uint64_t delivered() const { return delivered_; }
+  std::size_t watchers() {
+    std::lock_guard lock(mutex_);
+    return wakers_.size();
+  }
   void Happen() {
     std::lock_guard lock(mutex_);
     ++count_;
@@ -90,6 +102,7 @@ class Events {
   }
   std::mutex mutex_;
   std::atomic<std::uint64_t> count_{0};
+  std::atomic<std::uint64_t> delivered_{0};
   std::map<Watcher*, std::function<void()>> wakers_;
 };
 
@@ -114,6 +127,10 @@ Awaitable<Response> Serve(Events& events, Request request) {
     response.body = std::make_unique<Events::Watcher>(events);
   } else if (path == "/event") {
     events.Happen();
+  } else if (path == "/watchers") {
+    response.body = SharedBytes::FromString(std::to_string(events.watchers()));
+  } else if (path == "/delivered") {
+    response.body = SharedBytes::FromString(std::to_string(events.delivered()));
   } else {
     if (path == "/read") IgnoreError(co_await request.body->ReadAll(kEchoMax), "only its end is waited for");
     if (path == "/close") response.headers.Add("Connection", "close");
@@ -156,7 +173,8 @@ int Main(int argc, char** argv) {
   server.Start(*std::move(listener), tls);
   int signal = 0;
   sigwait(&signals, &signal);
-  return 0;
+  auto shutdown = server.Shutdown(kShutdownPatience);
+  return asio::co_spawn(pool.executor(0), std::move(shutdown), asio::use_future).get() ? 0 : 1;
 }
 
 }  // namespace
