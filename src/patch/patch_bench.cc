@@ -1,0 +1,98 @@
+// A typical pod through the work that a write means here. `KEELSON_POD` names its JSON.
+// interop/applybench runs this beside Kubernetes' own Go code.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "base/check.h"
+#include "codec/json.h"
+#include "patch/field_manager.h"
+#include "patch/strategic_merge.h"
+
+namespace keelson::patch {
+namespace {
+
+using base::Arena;
+
+constexpr std::string_view kNow = "2026-01-01T00:00:00Z";
+
+const std::string& PodText() {
+  static const std::string text = [] {
+    const char* name = std::getenv("KEELSON_POD");
+    std::ifstream file(name != nullptr ? name : "interop/codecbench/testdata/pod.json", std::ios::binary);
+    KS_CHECK(file.good());
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  return text;
+}
+
+const schema::Struct& PodType() { return *schema::FindKind("", "v1", "Pod"); }
+
+Value Pod(Arena& arena) {
+  auto decoded = codec::DecodeJSON(arena, PodText(), PodType());
+  KS_CHECK(decoded.ok());
+  return decoded->value;
+}
+
+FieldManager Manager() { return FieldManager({.type = &PodType(), .kind = {"", "v1", "Pod"}, .reset_fields = {"status"}}); }
+
+// What somebody would apply: the pod without what the server put in.
+Value Config(Arena& arena) {
+  auto decoded = codec::DecodeJSON(arena, PodText());
+  KS_CHECK(decoded.ok());
+  Value config = decoded->value;
+  for (const char* key : {"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation"}) config["metadata"].Erase(key);
+  config.Erase("status");
+  config["metadata"].EnsureMap(arena, "labels").Set(arena, "applied", "yes");
+  return config;
+}
+
+void BM_UpdatePod(benchmark::State& state) {
+  Arena given;
+  const FieldManager manager = Manager();
+  const Value live = Pod(given);
+  for (auto _ : state) {
+    Arena arena;
+    Value now = live.Clone(arena);
+    now["metadata"].EnsureMap(arena, "labels").Set(arena, "changed", "yes");
+    manager.Update(arena, live, now, "bench", kNow);
+    benchmark::DoNotOptimize(now);
+  }
+}
+BENCHMARK(BM_UpdatePod);
+
+void BM_ApplyPod(benchmark::State& state) {
+  Arena given;
+  const FieldManager manager = Manager();
+  const Value live = Pod(given);
+  const Value config = Config(given);
+  for (auto _ : state) {
+    Arena arena;
+    auto result = manager.Apply(arena, live, config, "bench", true, kNow);
+    KS_CHECK(result.ok());
+    benchmark::DoNotOptimize(*result);
+  }
+}
+BENCHMARK(BM_ApplyPod);
+
+void BM_StrategicPatchPod(benchmark::State& state) {
+  Arena given;
+  auto decoded = codec::DecodeJSON(given, PodText());
+  const Value live = decoded->value;
+  const std::string name(live.Get("spec", "containers")[std::size_t{0}]["name"].as_string());
+  const std::string text = R"({"metadata":{"labels":{"changed":"yes"}},"spec":{"containers":[{"name":")" + name +
+                           R"(","image":"new","env":[{"name":"ADDED","value":"1"}]}]}})";
+  const Value patch = codec::DecodeJSON(given, text)->value;
+  for (auto _ : state) {
+    Arena arena;
+    auto result = ApplyStrategicMergePatch(arena, live, patch, PodType());
+    KS_CHECK(result.ok());
+    benchmark::DoNotOptimize(*result);
+  }
+}
+BENCHMARK(BM_StrategicPatchPod);
+
+}  // namespace
+}  // namespace keelson::patch
