@@ -1,0 +1,63 @@
+#include "storage/transform/prefix_transformers.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace keelson::storage {
+namespace {
+
+using base::SharedBytes;
+
+SharedBytes Behind(const SharedBytes& data, const std::string& prefix) { return data.Slice(prefix.size(), data.size() - prefix.size()); }
+
+}  // namespace
+
+PrefixTransformers::PrefixTransformers(std::vector<Entry> entries) : entries_(std::move(entries)) { KS_CHECK(!entries_.empty()); }
+
+Outcome<Transformer::Plain, std::string> PrefixTransformers::TransformFromStorage(const SharedBytes& data, std::string_view key) const {
+  std::string first_error;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (!data.view().starts_with(entry.prefix)) continue;
+    auto plain = entry.transformer->TransformFromStorage(entry.prefix.empty() ? data : Behind(data, entry.prefix), key);
+    if (plain.ok()) {
+      plain->stale = plain->stale || i != 0;
+      return plain;
+    }
+    // Keys of the same name may follow (two providers that overlap). That identity cannot read encrypted data says nothing.
+    if (!entry.prefix.empty() && first_error.empty()) first_error = std::move(plain).error();
+  }
+  return first_error.empty() ? std::string("no matching prefix found") : first_error;
+}
+
+Outcome<SharedBytes, std::string> PrefixTransformers::TransformToStorage(const SharedBytes& data, std::string_view key) const {
+  const Entry& writer = entries_[0];
+  KS_TRY(SharedBytes sealed, writer.transformer->TransformToStorage(data, key));
+  if (writer.prefix.empty()) return sealed;
+  char* out = nullptr;
+  SharedBytes prefixed = SharedBytes::Uninitialized(writer.prefix.size() + sealed.size(), &out);
+  std::memcpy(out, writer.prefix.data(), writer.prefix.size());
+  std::memcpy(out + writer.prefix.size(), sealed.data(), sealed.size());
+  return prefixed;
+}
+
+bool PrefixTransformers::NeedsPrepare(const SharedBytes& data) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return !entry.prefix.empty() && data.view().starts_with(entry.prefix) && entry.transformer->NeedsPrepare(Behind(data, entry.prefix));
+  });
+}
+
+Awaitable<Outcome<void, std::string>> PrefixTransformers::Prepare(SharedBytes data) const {
+  for (const Entry& entry : entries_) {
+    if (entry.prefix.empty() || !data.view().starts_with(entry.prefix)) continue;
+    SharedBytes inner = Behind(data, entry.prefix);
+    if (!entry.transformer->NeedsPrepare(inner)) continue;
+    auto prepared = co_await entry.transformer->Prepare(std::move(inner));
+    if (prepared.ok()) co_return prepared;
+  }
+  co_return Outcome<void, std::string>();  // reading tells what is wrong
+}
+
+}  // namespace keelson::storage
