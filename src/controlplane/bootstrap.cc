@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "patch/field_manager.h"
 #include "registry/apiregistration/bootstrap.h"
 #include "registry/flowcontrol/bootstrap.h"
 #include "registry/scheduling/bootstrap.h"
@@ -11,6 +12,8 @@ namespace keelson::controlplane {
 namespace {
 
 constexpr std::array<std::string_view, 4> kSystemNamespaces = {"kube-system", "kube-public", "kube-node-lease", "default"};
+
+constexpr std::string_view kFlowControlProducer = "api-priority-and-fairness-config-producer-v1";
 
 request::User LoopbackUser() {
   return {.name = "system:apiserver", .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}};
@@ -35,9 +38,11 @@ Awaitable<void> CreatePriorityClasses(std::shared_ptr<registry::Store> store) {
 Awaitable<void> CreateFlowControl(std::shared_ptr<registry::Store> levels, std::shared_ptr<registry::Store> schemas) {
   base::Arena arena;
   for (const auto& object : registry::BootstrapPriorityLevelConfigurations()) {
-    co_await EnsureObject(levels, object.build(arena, object.name), nullptr);
+    co_await EnsureObject(levels, object.build(arena, object.name), nullptr, kFlowControlProducer);
   }
-  for (const auto& object : registry::BootstrapFlowSchemas()) co_await EnsureObject(schemas, object.build(arena, object.name), nullptr);
+  for (const auto& object : registry::BootstrapFlowSchemas()) {
+    co_await EnsureObject(schemas, object.build(arena, object.name), nullptr, kFlowControlProducer);
+  }
 }
 
 Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store, std::vector<registry::APIServicePriority> served) {
@@ -47,7 +52,21 @@ Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store, std:
 
 }  // namespace
 
-Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile) {
+// managedFields as if the object had come over the network from ourselves.
+static void Track(request::Context& context, const registry::Store& store, Value object, std::string_view manager) {
+  patch::FieldManager::Options options;
+  const std::string_view api_version = object["apiVersion"].as_string();
+  const auto slash = api_version.find('/');
+  options.kind = {store.options().kind.group, std::string(slash == std::string_view::npos ? api_version : api_version.substr(slash + 1)),
+                  store.options().kind.kind};
+  options.type = schema::FindKind(options.kind.group, options.kind.version, options.kind.kind);
+  const auto& reset = store.strategy().update.reset_fields;
+  options.reset_fields.assign(reset.begin(), reset.end());
+  const std::string now = registry::FormatTime(base::Clock::Real().Now());
+  patch::FieldManager(std::move(options)).Update(context.arena, Value(), object, manager, context.arena.Copy(now));
+}
+
+Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile, std::string_view manager) {
   request::Context context;
   const Value metadata = wanted["metadata"];
   context.info.name_space = metadata["namespace"].as_string();
@@ -74,7 +93,9 @@ Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wante
   } else if (existing.error().reason() == meta::StatusReason::kNotFound) {
     context.info.verb = "create";
     Value object = wanted.Clone(context.arena);
+    object.EnsureMap(context.arena, "metadata");
     if (const auto defaults = store->strategy().defaults) defaults(context.arena, object);
+    Track(context, *store, object, manager);
     written = co_await store->Create(context, object, nullptr, false);
   } else {
     written = existing.error();

@@ -15,6 +15,7 @@ void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& st
 
 using Reconcile = registry::Reconciled (*)(base::Arena& arena, const Value& existing, const Value& wanted);
 // Creates the object where it is missing; brings an existing one up to date where `reconcile` says so. Logs what goes wrong.
-Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile);
+Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile,
+                             std::string_view manager = "kube-apiserver");
 
 }  // namespace keelson::controlplane

@@ -6,6 +6,7 @@
 #include "controlplane/conversions.h"
 #include "controlplane/custom_routes.h"
 #include "controlplane/discovery.h"
+#include "endpoints/column_descriptions.h"
 #include "endpoints/scope.h"
 #include "patch/field_manager.h"
 
@@ -21,12 +22,21 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
   scope->namespaced = resource.namespaced;
   scope->type = resource.type;
   scope->columns.assign(resource.columns.begin(), resource.columns.end());
+  for (schema::Column& column : scope->columns) {
+    column.description = endpoints::ColumnDescription(resource.group, resource.plural, column.name);
+  }
   scope->store = std::move(store);
   scope->conversion = registry::FindConversion(resource.group, resource.version, resource.kind);
   if (const schema::Resource* hub = HubResource(resource)) {
     scope->hub_api_version = meta::GroupVersion{std::string(hub->group), std::string(hub->version)}.ToString();
   }
   scope->restrictions.allow_transforms = true;
+  if (resource.group.empty() && resource.plural == "endpoints") {
+    scope->deprecation_warning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+  }
+  if (resource.group.empty() && resource.plural == "componentstatuses") {
+    scope->deprecation_warning = "v1 ComponentStatus is deprecated in v1.19+";
+  }
   scope->admission = config.admission;
   scope->delete_collection_workers = config.delete_collection_workers;
   scope->watch_timeout_min = config.min_request_timeout;

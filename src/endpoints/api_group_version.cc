@@ -130,6 +130,7 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
     const bool streams = method == "GET" && !is_item;
     if (auto refused = streams ? CheckAccept(*exchange, kProducesStreams) : CheckAccept(*exchange, kProduces)) co_return std::move(*refused);
   }
+  if (!route->scope->deprecation_warning.empty()) exchange->context.warnings.Add(route->scope->deprecation_warning);
   co_return co_await handler->second(route->scope, exchange);
 }
 

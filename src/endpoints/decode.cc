@@ -50,6 +50,11 @@ meta::Status Unrecognized(const Scope& scope, std::string_view error, std::strin
 }  // namespace
 
 void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
+  // A struct that is no pointer is always there, also when it is empty and the decoder left it out.
+  for (const std::string_view part : {"metadata", "spec"}) {
+    const schema::Field* field = scope.type->FindField(part);
+    if (field != nullptr && !field->pointer && field->type->kind == schema::Kind::kStruct) object.EnsureMap(arena, part);
+  }
   validation::ApplyTableDefaults(arena, *scope.type, object);
   if (scope.own_kind) return;
   if (scope.store && scope.store->strategy().defaults != nullptr && scope.conversion == nullptr) {

@@ -25,7 +25,11 @@ meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std:
 }
 
 Value ToHub(base::Arena& arena, const Scope& scope, Value object) {
-  if (scope.conversion != nullptr) return scope.conversion->to_hub(arena, object);
+  if (scope.conversion != nullptr) {
+    const Value hub = scope.conversion->to_hub(arena, object);
+    if (scope.store && scope.store->strategy().defaults != nullptr) scope.store->strategy().defaults(arena, hub);
+    return hub;
+  }
   object.Set(arena, "apiVersion", std::string_view(scope.hub_api_version));
   return object;
 }

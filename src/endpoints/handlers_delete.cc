@@ -66,6 +66,15 @@ http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const
   return StatusObjectResponse(exchange, status, media, 200);
 }
 
+// A kind whose dependents are kept by default, deleted without saying what is to become of them.
+void WarnAboutOrphans(Exchange& exchange, const Scope& scope, const meta::DeleteOptions& options) {
+  if (options.propagation_policy || options.orphan_dependents) return;
+  if (scope.kind.group != "batch" || scope.kind.kind != "Job") return;
+  exchange.context.warnings.Add(
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+      "propagationPolicy=Orphan to suppress this warning");
+}
+
 }  // namespace
 
 Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
@@ -74,6 +83,7 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   auto options = co_await ReadDeleteOptions(scope, exchange);
   if (!options.ok()) co_return StatusResponse(*exchange, options.error());
+  WarnAboutOrphans(*exchange, *scope, *options);
   auto deleted = co_await scope->store->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
                                                ValidateDeleteFunc(scope, exchange, options->is_dry_run()));
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());

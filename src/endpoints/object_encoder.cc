@@ -178,7 +178,7 @@ meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object)
   return EncodeValue(arena, value, type);
 }
 
-ObjectEncoder::ListFrame ObjectEncoder::Frame(const ListMeta& list) const {
+ObjectEncoder::ListFrame ObjectEncoder::Frame(const ListMeta& list, bool empty) const {
   base::Arena arena;
   std::string metadata;
   codec::EncodeJSON(ListMetaValue(arena, list), MetaType("ListMeta"), metadata);
@@ -194,6 +194,10 @@ ObjectEncoder::ListFrame ObjectEncoder::Frame(const ListMeta& list) const {
            ",\"columnDefinitions\":" + columns_json() + ",\"rows\":[";
   } else {
     head += "\"items\":[";
+  }
+  if (empty && media_.transform == Transform::kPartialObjectMetadataList) {
+    head.pop_back();
+    return {SharedBytes(head), SharedBytes::Static(","), SharedBytes::Static("null}\n")};  // a nil slice upstream
   }
   return {SharedBytes(head), SharedBytes::Static(","), SharedBytes::Static("]}\n")};
 }
@@ -215,7 +219,7 @@ meta::Result<SharedBytes> ObjectEncoder::Item(const storage::ObjectPtr& object) 
 meta::Result<SharedBytes> ObjectEncoder::WholeList(const storage::ObjectList& list) const {
   const ListMeta list_meta{list.resource_version, list.continue_token, list.remaining_item_count};
   if (media_.format == Format::kJSON) {
-    const ListFrame frame = Frame(list_meta);
+    const ListFrame frame = Frame(list_meta, list.items.empty());
     std::string out(frame.head.view());
     for (std::size_t i = 0; i < list.items.size(); ++i) {
       if (i > 0) out += ',';

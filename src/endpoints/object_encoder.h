@@ -47,7 +47,7 @@ class ObjectEncoder {
   };
   bool streams_lists() const { return media_.format == Format::kJSON && !media_.pretty; }
   meta::Result<SharedBytes> WholeList(const storage::ObjectList& list) const;  // for formats that are not streamed
-  ListFrame Frame(const ListMeta& list) const;
+  ListFrame Frame(const ListMeta& list, bool empty) const;
   meta::Result<SharedBytes> Item(const storage::ObjectPtr& object) const;     // JSON, as it stands in a list
 
   // One event of a watch, as the slices of its frame; `first` is the stream's first event (a Table then has its columns).

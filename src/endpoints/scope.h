@@ -43,6 +43,7 @@ struct Scope {
   std::shared_ptr<Admission> admission;            // may be null: nothing to admit
   std::shared_ptr<const patch::FieldManager> field_manager;  // null: writes are not tracked (kinds without ObjectMeta)
 
+  std::string deprecation_warning;                 // said with every answer; "" for versions that are not deprecated
   int delete_collection_workers = 1;
   std::chrono::seconds watch_timeout_min{1800};
   std::string api_version() const { return kind.group_version().ToString(); }

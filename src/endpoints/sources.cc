@@ -14,7 +14,7 @@ namespace {
 class ListSource final : public http::BodySource {
  public:
   ListSource(std::shared_ptr<const ObjectEncoder> encoder, storage::ObjectList list) : encoder_(std::move(encoder)), list_(std::move(list)) {
-    frame_ = encoder_->Frame({list_.resource_version, list_.continue_token, list_.remaining_item_count});
+    frame_ = encoder_->Frame({list_.resource_version, list_.continue_token, list_.remaining_item_count}, list_.items.empty());
   }
 
   void Start(std::function<void()>) override {}

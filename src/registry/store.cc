@@ -191,6 +191,8 @@ meta::Result<void> Store::BeforeCreate(request::Context& context, Value object) 
   if (strategy.warnings_on_create != nullptr) strategy.warnings_on_create(call, object, Value());
   AddWarnings(context, warnings);
   if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, Value());
+  // Upstream decodes what it has just written, and defaults run again then: a Job gets its labels of the template that Prepare filled in.
+  if (strategy.defaults != nullptr) strategy.defaults(context.arena, object);
   return {};
 }
 
@@ -238,6 +240,7 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
   if (rules->warnings_on_update != nullptr) rules->warnings_on_update(call, object, old);
   AddWarnings(context, warnings);
   if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, old);
+  if (strategy.defaults != nullptr) strategy.defaults(arena, object);
   return {};
 }
 
@@ -256,7 +259,9 @@ Task<ObjectPtr> Store::DryRunCreate(request::Context& context, std::string key, 
   if (existing.ok()) {
     co_return InterpretError({.code = storage::ErrorCode::kKeyExists, .key = key}, "create", object.Get("metadata", "name").as_string());
   }
-  co_return Wrap(context, std::move(key), object, 0);
+  // Nothing is stored, so a resourceVersion that was sent is neither refused nor replaced.
+  const auto sent = base::ParseUint64(object.Get("metadata", "resourceVersion").as_string());
+  co_return Wrap(context, std::move(key), object, sent.value_or(0));
 }
 
 Task<WriteResult> Store::CreateOnce(request::Context& context, Value object, ValidateObject validate, bool dry_run) const {

@@ -182,9 +182,12 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
         const auto moment = options_.clock->Now();
         const auto marked = ParseTime(metadata["deletionTimestamp"].as_string());
         if (!marked || *marked > moment) metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(moment)));
-        metadata.Set(arena, "deletionGracePeriodSeconds", 0);
-        if (!was_deleting) BumpGeneration(arena, metadata);
-        if (namespace_pending) object.EnsureMap(arena, "status").Set(arena, "phase", "Terminating");
+        if (namespace_pending) {
+          object.EnsureMap(arena, "status").Set(arena, "phase", "Terminating");
+        } else {
+          metadata.Set(arena, "deletionGracePeriodSeconds", 0);
+          if (!was_deleting) BumpGeneration(arena, metadata);
+        }
       } else if (metadata["deletionGracePeriodSeconds"].as_int() == 0 && !stays_for_finalizers) {
         zeroed_grace = true;
       }

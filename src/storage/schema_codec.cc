@@ -179,6 +179,8 @@ Outcome<Value, std::string> SchemaCodec::DecodeAny(base::Arena& arena, std::stri
     api_version = found->api_version;
     const meta::GroupVersion version = ParseGroupVersion(api_version);
     const schema::Struct* type = schema::FindKind(version.group, version.version, found->kind);
+    // A storage version that is only a name for the shape of another (CRDs are kept as v1beta1).
+    if (type == nullptr && found->kind == options_.storage.kind && version == options_.storage.group_version()) type = options_.type;
     if (type == nullptr) return "no kind \"" + std::string(found->kind) + "\" is registered for version \"" + api_version + "\" in scheme";
     auto decoded = codec::DecodeJSON(arena, stored, *type);
     if (!decoded.ok()) return std::move(decoded).error().message;
