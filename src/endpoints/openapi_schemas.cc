@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "endpoints/openapi_descriptions.h"
 #include "endpoints/openapi_model.h"
 #include "object/json_text.h"
 
@@ -160,7 +161,7 @@ Value DefinitionWriter::Define(const std::string& name) {
 
 Value DefinitionWriter::DefineStruct(const schema::Struct& type) {
   Value value = Map();
-  if (!type.description.empty()) value.Set(arena_, "description", type.description);
+  if (const std::string_view text = FindDescription(type.package, type.name, ""); !text.empty()) value.Set(arena_, "description", text);
   Value properties = Map();
   Value required = Value::List(arena_);
   for (const Field* field : type.json_fields) {
@@ -290,7 +291,7 @@ Value DefinitionWriter::Property(const schema::Struct& type, const Field& field)
     Value limited = field.type->kind == Kind::kList ? value["items"] : field.type->kind == Kind::kMap ? value["additionalProperties"] : value;
     limited.Set(arena_, "enum", values);
   }
-  if (!field.description.empty()) value.Set(arena_, "description", field.description);
+  if (const std::string_view text = FindDescription(type.package, type.name, field.name); !text.empty()) value.Set(arena_, "description", text);
   if (field.has_list_topology) {
     static constexpr std::string_view kNames[] = {"atomic", "set", "map"};
     value.Set(arena_, "x-kubernetes-list-type", kNames[static_cast<std::size_t>(field.list_topology)]);
