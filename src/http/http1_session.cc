@@ -11,6 +11,8 @@ namespace keelson::http {
 namespace {
 
 constexpr std::size_t kPullBytes = 32 * 1024;
+constexpr std::size_t kFieldOverhead = 32;             // of a header field in memory, counted as HTTP/2 does
+constexpr std::size_t kFieldAllowance = 100 * kFieldOverhead;
 constexpr std::size_t kKeepBuffer = 2 * 1024;  // of input between requests
 
 // One request at a time; what a client pipelines waits in the buffer, and beyond a bound in the socket.
@@ -30,7 +32,9 @@ class Http1Session final : public Session, private ExchangeOwner {
   void Tick(base::Clock::SteadyTime /*now*/) override {}
   Phase phase() const override;
   void FailStalledBodies() override {
-    if (exchange_ && exchange_->body_waiting()) exchange_->FailBody(BodyError::kTimeout);
+    if (!exchange_ || !exchange_->body_waiting()) return;
+    closing_ = true;  // where the next request would start is unknown
+    exchange_->FailBody(BodyError::kTimeout);
   }
   bool body_waiting() const override { return exchange_ && exchange_->body_waiting(); }
   UpgradeHandler TakeUpgrade() override { return pending_.empty() ? std::exchange(upgrade_, nullptr) : nullptr; }
@@ -91,7 +95,8 @@ class Http1Session final : public Session, private ExchangeOwner {
 
 Phase Http1Session::phase() const {
   if (exchange_ || writing_ || running_ != 0) return Phase::kActive;
-  return buffer_.empty() && requests_ != 0 ? Phase::kIdle : Phase::kHeaders;
+  // The rest of a body that nobody read is waited for no longer than a head.
+  return buffer_.empty() && requests_ != 0 && input_ == Input::kHead ? Phase::kIdle : Phase::kHeaders;
 }
 
 bool Http1Session::wants_input() const {
@@ -146,6 +151,10 @@ bool Http1Session::ParseHead() {
   scanned_ = 0;
   if (!parsed.ok()) {
     Fail(parsed.error().status, parsed.error().message);
+    return false;
+  }
+  if (end + kFieldOverhead * parsed->headers.fields().size() > limits_.header_bytes_max + kFieldAllowance) {
+    Fail(431, {});
     return false;
   }
   auto request = std::make_unique<Request>();
@@ -377,6 +386,10 @@ void Http1Session::Produce(Output& out, std::size_t budget) {
     if (state == BodySource::State::kAbort || gone) {
       keep_alive_ = false;
       EndResponse(false);
+      return;
+    }
+    if (state == BodySource::State::kMore && total == 0) {  // it works but has nothing yet: others have their turn meanwhile
+      exchange_->Wake();
       return;
     }
     if (state == BodySource::State::kPending && total == 0) {

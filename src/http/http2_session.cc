@@ -121,6 +121,13 @@ class Http2Session final : public Session {
 void H2Stream::OnBodyConsumed(std::size_t bytes) { session->Consumed(*this, bytes); }
 void H2Stream::OnWake() { session->Woken(*this); }
 
+bool IsFieldValue(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == '\t' || (byte >= 0x20 && byte != 0x7f);
+  });
+}
+
 std::string_view View(nghttp2_rcbuf* buffer) {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
   return {reinterpret_cast<const char*>(bytes.base), bytes.len};
@@ -317,8 +324,11 @@ int Http2Session::OnHeader(H2Stream& stream, std::string_view name, std::string_
   Request& request = *stream.request;
   if (name.empty() || name.front() != ':') {
     if (name == "host" && request.host.empty()) request.host = std::string(value);
-    // A client may send cookies one by one for better compression; handlers see one field.
-    request.headers.Add(name, value);
+    if (name == "cookie" && request.headers.Has(name)) {  // sent one by one for better compression (RFC 9113 8.2.3)
+      request.headers.Set(name, std::string(request.headers.Get(name)) + "; " + std::string(value));
+    } else {
+      request.headers.Add(name, value);
+    }
   } else if (name == ":method") {
     request.method = std::string(value);
   } else if (name == ":path") {
@@ -435,6 +445,7 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
       close = close || HasToken(value, "close");
       continue;
     }
+    if (!IsFieldValue(value)) continue;  // as Go's HTTP/2: what a client would refuse is not sent
     if (lower == "transfer-encoding" || lower == "upgrade" || lower == "keep-alive" || lower == "proxy-connection") continue;
     if (lower == "date") has_date = true;
     if (lower == "content-length") has_length = true;
@@ -470,6 +481,11 @@ ssize_t Http2Session::ReadData(H2Stream& stream, std::size_t length, std::uint32
     while (stream.slices.empty() && !stream.source_done) {
       switch (stream.source->Pull(kPullBytes, stream.slices)) {
         case BodySource::State::kMore:
+          if (stream.slices.empty()) {  // it works but has nothing yet: others have their turn meanwhile
+            stream.deferred = true;
+            stream.exchange->Wake();
+            return NGHTTP2_ERR_DEFERRED;
+          }
           break;
         case BodySource::State::kPending:
           if (stream.slices.empty()) {

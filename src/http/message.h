@@ -76,7 +76,7 @@ struct Request {
 class BodySource {
  public:
   enum class State : std::uint8_t {
-    kMore,     // something was appended; there is more
+    kMore,     // there is more (nothing appended: pull again after others had their turn)
     kPending,  // nothing (more) now: pull again after the wake call
     kDone,
     kAbort,    // give up: reset the stream or close the connection without a proper end

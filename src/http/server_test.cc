@@ -195,7 +195,12 @@ TEST(Server, SlowHeadersAndIdleConnectionsEnd) {
   EXPECT_TRUE(idle.closed());
   RawClient body(test.port);
   body.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
-  EXPECT_NE(body.ReadUntil("\r\n\r\n").find("408 Request Timeout"), std::string::npos);
+  EXPECT_NE(body.ReadToEnd().find("408 Request Timeout"), std::string::npos);
+  EXPECT_TRUE(body.closed());
+  RawClient unread(test.port);
+  unread.Send("POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+  EXPECT_NE(unread.ReadToEnd().find("hello"), std::string::npos);
+  EXPECT_TRUE(unread.closed());
   RawClient h2(test.port);
   h2.Send(Preface() + Frame(1, 0, 1, "\x82"));  // a header block that never ends
   h2.ReadToEnd();
