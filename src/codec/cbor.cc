@@ -105,7 +105,7 @@ class Reader {
 
   template <class F>
   bool Nested(F read) {
-    if (++depth_ > kDepthMax) return Fail("cbor: exceeded max nested level " + std::to_string(kDepthMax));
+    if (++depth_ > kCBORDepthMax) return Fail("cbor: exceeded max nested level " + std::to_string(kCBORDepthMax));
     if (!read()) return false;
     --depth_;
     return true;

@@ -14,6 +14,9 @@
 
 namespace keelson::codec {
 
+// Items inside items; upstream allows ten times as many, which would not fit a sanitized stack.
+constexpr int kCBORDepthMax = 1000;
+
 constexpr std::string_view kCBORMagic("\xd9\xd9\xf7", 3);
 
 // The magic is not required on the way in. Duplicate keys are errors, strict or not.
