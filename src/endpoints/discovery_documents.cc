@@ -138,7 +138,8 @@ bool IsStored(const Resource& resource) {
 
 std::string HashOfStored(const Resource& resource) {
   for (const StoredElsewhere& row : kStoredElsewhere) {
-    if (row.group == resource.group && row.version == resource.version && (row.kind == resource.kind || row.kind == "*")) {
+    if (row.group == resource.group && row.version == resource.version &&
+        (row.kind == resource.kind || row.kind == "*")) {
       return StorageVersionHash(row.storage_group, row.storage_version, resource.kind);
     }
   }
@@ -210,7 +211,8 @@ Value AggregatedResource(Arena& arena, const Resource& resource, const IsServed&
     Value entry = Value::Map(arena, 3);
     entry.AppendMember(arena, "subresource", sub->name);
     entry.AppendMember(arena, "responseKind",
-                       ResponseKind(arena, foreign ? sub->kind_group : "", foreign ? sub->kind_version : "", sub->kind.empty() ? resource.kind : sub->kind));
+                       ResponseKind(arena, foreign ? sub->kind_group : "", foreign ? sub->kind_version : "",
+                                    sub->kind.empty() ? resource.kind : sub->kind));
     entry.AppendMember(arena, "verbs", Texts(arena, sub->verbs));
     subresources.Append(arena, entry);
   }
@@ -251,7 +253,8 @@ std::vector<DiscoveryGroup> DiscoveryGroups(const std::function<bool(const Packa
   }
   const auto priority = [](const DiscoveryGroup& group) {
     std::int32_t highest = 0;
-    for (const Package* package : group.versions) highest = std::max(highest, PriorityOf(package->group, package->version).group);
+    for (const Package* package : group.versions)
+      highest = std::max(highest, PriorityOf(package->group, package->version).group);
     return highest;
   };
   std::ranges::sort(groups, [&](const DiscoveryGroup& a, const DiscoveryGroup& b) {
@@ -327,7 +330,8 @@ Value APIResourceListDocument(Arena& arena, const Package& package, const IsServ
       entry.AppendMember(arena, "verbs", Texts(arena, resource->verbs));
       if (!resource->short_names.empty()) entry.AppendMember(arena, "shortNames", Texts(arena, resource->short_names));
       if (!resource->categories.empty()) entry.AppendMember(arena, "categories", Texts(arena, resource->categories));
-      if (IsStored(*resource)) entry.AppendMember(arena, "storageVersionHash", Value::String(arena, HashOfStored(*resource)));
+      if (IsStored(*resource))
+        entry.AppendMember(arena, "storageVersionHash", Value::String(arena, HashOfStored(*resource)));
       resources.Append(arena, entry);
     }
     for (const Subresource* sub : SortedSubresources(*resource, served)) {

@@ -22,8 +22,8 @@ struct DiscoveryGroup {
 // What is installed of a version: asked with a resource and "" or a subresource.
 using IsServed = std::function<bool(const schema::Resource& resource, std::string_view subresource)>;
 
-// The groups of the tables in the order of /apis: by priority, with the core group first; versions by priority. `enabled` says
-// whether a group version is served at all.
+// The groups of the tables in the order of /apis: by priority, with the core group first; versions by priority.
+// `enabled` says whether a group version is served at all.
 std::vector<DiscoveryGroup> DiscoveryGroups(const std::function<bool(const schema::Package&)>& enabled);
 // What APIService objects say of a built-in group version; 0 where it has none.
 struct APIPriority {
@@ -37,13 +37,16 @@ bool ComesBeforeAsVersion(std::string_view a, std::string_view b);
 // base64 of the first eight bytes of SHA-256("<group>/<version>/<Kind>") of the version that is stored.
 std::string StorageVersionHash(std::string_view group, std::string_view version, std::string_view kind);
 
-Value APIVersionsDocument(base::Arena& arena, std::span<const DiscoveryGroup> groups, std::string_view server_address);   // /api
-Value APIGroupDocument(base::Arena& arena, const DiscoveryGroup& group);                                                   // /apis/<g>
-Value APIGroupListDocument(base::Arena& arena, std::span<const DiscoveryGroup> groups);                                    // /apis
-Value APIResourceListDocument(base::Arena& arena, const schema::Package& package, const IsServed& served = {});            // /apis/<g>/<v>
+Value APIVersionsDocument(base::Arena& arena, std::span<const DiscoveryGroup> groups,
+                          std::string_view server_address);                              // /api
+Value APIGroupDocument(base::Arena& arena, const DiscoveryGroup& group);                 // /apis/<g>
+Value APIGroupListDocument(base::Arena& arena, std::span<const DiscoveryGroup> groups);  // /apis
+Value APIResourceListDocument(base::Arena& arena, const schema::Package& package,
+                              const IsServed& served = {});  // /apis/<g>/<v>
 
 // apidiscovery.k8s.io/v2 APIGroupDiscoveryList: of the core group for /api, of the others for /apis.
-Value AggregatedDiscoveryDocument(base::Arena& arena, std::span<const DiscoveryGroup> groups, const IsServed& served = {});
+Value AggregatedDiscoveryDocument(base::Arena& arena, std::span<const DiscoveryGroup> groups,
+                                  const IsServed& served = {});
 // `"<upper hex SHA-512>"` of the list's JSON without kind and apiVersion: the ETag of all its encodings.
 std::string AggregatedDiscoveryETag(const Value& document);
 // The same of any text: OpenAPI's documents.

@@ -14,17 +14,25 @@ using base::Arena;
 
 std::string_view ResponseDescription(int code) {
   switch (code) {
-    case 200: return "OK";
-    case 201: return "Created";
-    case 202: return "Accepted";
-    default: return "Unauthorized";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    default:
+      return "Unauthorized";
   }
 }
 
 class Writer {
  public:
   Writer(Arena& arena, OpenAPIFormat format, std::span<const DiscoveryGroup> groups, const schema::Package* only)
-      : arena_(arena), v3_(format == OpenAPIFormat::kV3), definitions_(arena, format, groups, only), paths_(Value::Map(arena)), shared_(Value::Map(arena)) {}
+      : arena_(arena),
+        v3_(format == OpenAPIFormat::kV3),
+        definitions_(arena, format, groups, only),
+        paths_(Value::Map(arena)),
+        shared_(Value::Map(arena)) {}
 
   void AddPaths(OpenAPIPaths paths) {
     for (auto& [path, operations] : paths) paths_.Set(arena_, arena_.Copy(path), PathItem(operations));
@@ -86,7 +94,8 @@ class Writer {
   Value PathItem(std::vector<OpenAPIOperation>& operations) {
     const std::vector<OpenAPIParameter> common = TakeCommonParameters(operations);
     Value item = Map();
-    for (const OpenAPIOperation& operation : operations) item.Set(arena_, Text(operation.method).as_string(), Operation(operation));
+    for (const OpenAPIOperation& operation : operations)
+      item.Set(arena_, Text(operation.method).as_string(), Operation(operation));
     if (!common.empty()) item.Set(arena_, "parameters", Parameters(common, nullptr));
     return item;
   }
@@ -106,10 +115,12 @@ class Writer {
     out.Set(arena_, "tags", tags);
     out.Set(arena_, "operationId", Text(operation.id));
     const bool body_here = !v3_ && operation.body;
-    if (!operation.parameters.empty() || body_here) out.Set(arena_, "parameters", Parameters(operation.parameters, body_here ? &operation : nullptr));
+    if (!operation.parameters.empty() || body_here)
+      out.Set(arena_, "parameters", Parameters(operation.parameters, body_here ? &operation : nullptr));
     if (v3_ && operation.body) out.Set(arena_, "requestBody", RequestBody(operation));
     Value responses = Map();
-    for (const auto& [code, schema] : operation.responses) responses.Set(arena_, Text(std::to_string(code)).as_string(), Response(code, &schema, operation));
+    for (const auto& [code, schema] : operation.responses)
+      responses.Set(arena_, Text(std::to_string(code)).as_string(), Response(code, &schema, operation));
     responses.Set(arena_, "401", Response(401, nullptr, operation));
     out.Set(arena_, "responses", responses);
     if (!operation.action.empty()) {
@@ -191,7 +202,8 @@ class Writer {
       type.Set(arena_, "uniqueItems", true);
       if (v3_) value.Set(arena_, "schema", type);
       // kubectl looks for these in the operation itself.
-      const bool stays = v3_ || parameter.name == "name" || parameter.name == "dryRun" || parameter.name == "fieldValidation";
+      const bool stays =
+          v3_ || parameter.name == "name" || parameter.name == "dryRun" || parameter.name == "fieldValidation";
       list.Append(arena_, stays ? value : Shared(parameter.name, value));
     }
     return list;

@@ -1,5 +1,5 @@
-// The OpenAPI documents, v2 and v3, as compact JSON. Pure functions of the tables; making one takes milliseconds, so the caller keeps
-// what it made. The ETag of a document is ETagOf(its text).
+// The OpenAPI documents, v2 and v3, as compact JSON. Pure functions of the tables; making one takes milliseconds, so
+// the caller keeps what it made. The ETag of a document is ETagOf(its text).
 #pragma once
 
 #include <map>
@@ -16,7 +16,8 @@ inline constexpr std::string_view kOpenAPIVersion = "1.36";
 // The keys of /openapi/v3, as they stand in paths: "api", "api/v1", "apis/apps/v1", "version".
 std::vector<std::string> OpenAPIv3Keys(std::span<const DiscoveryGroup> groups);
 // One of them; "" for a key that is not there.
-std::string OpenAPIv3Document(std::string_view key, std::span<const DiscoveryGroup> groups, const IsServed& served = {});
+std::string OpenAPIv3Document(std::string_view key, std::span<const DiscoveryGroup> groups,
+                              const IsServed& served = {});
 // /openapi/v3 itself, from the ETags (with their quotes) of the documents.
 std::string OpenAPIv3Root(const std::map<std::string, std::string>& etags);
 std::string OpenAPIv2Document(std::span<const DiscoveryGroup> groups, const IsServed& served = {});

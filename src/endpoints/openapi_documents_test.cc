@@ -19,7 +19,8 @@ constexpr int kDifferencesShown = 40;
 
 std::optional<Value> Reference(Arena& arena, const std::string& name) {
   const char* root = std::getenv("KEELSON_REFERENCE");
-  std::ifstream file((root != nullptr ? std::string(root) : std::string("../shared/reference")) + "/openapi/" + name, std::ios::binary);
+  std::ifstream file((root != nullptr ? std::string(root) : std::string("../shared/reference")) + "/openapi/" + name,
+                     std::ios::binary);
   if (!file) return std::nullopt;
   return object::ParseJSON(arena, std::string(std::istreambuf_iterator<char>(file), {}));
 }
@@ -62,7 +63,9 @@ class Comparison {
   }
 
  private:
-  static bool IsDescription(const object::Member& member) { return member.key == "description" && member.value.is_string(); }
+  static bool IsDescription(const object::Member& member) {
+    return member.key == "description" && member.value.is_string();
+  }
   static Value Resolved(const Value& value, const Value& shared) {
     const std::string_view reference = value["$ref"].as_string();
     return reference.starts_with("#/parameters/") ? shared[reference.substr(13)] : value;
@@ -87,7 +90,8 @@ TEST_F(OpenAPI, V3IsTheReference) {
   for (const std::string& key : OpenAPIv3Keys(groups_)) {
     SCOPED_TRACE(key);
     Arena arena;
-    const std::string file = key == ".well-known/openid-configuration" ? "well-known_openid-configuration" : base::ReplaceAll(key, "/", "_");
+    const std::string file =
+        key == ".well-known/openid-configuration" ? "well-known_openid-configuration" : base::ReplaceAll(key, "/", "_");
     const auto want = Reference(arena, file + ".json");
     if (!want) {
       if (!Reference(arena, "api.json")) GTEST_SKIP() << "no reference here";
@@ -117,8 +121,9 @@ TEST_F(OpenAPI, V2IsTheReference) {
 }
 
 TEST_F(OpenAPI, Root) {
-  EXPECT_EQ(OpenAPIv3Root({{"api/v1", "\"AB\""}, {"api", "\"CD\""}}),
-            R"({"paths":{"api":{"serverRelativeURL":"/openapi/v3/api?hash=CD"},"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=AB"}}})");
+  EXPECT_EQ(
+      OpenAPIv3Root({{"api/v1", "\"AB\""}, {"api", "\"CD\""}}),
+      R"({"paths":{"api":{"serverRelativeURL":"/openapi/v3/api?hash=CD"},"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=AB"}}})");
   EXPECT_EQ(OpenAPIv3Document("nope", groups_), "");
 }
 
@@ -130,15 +135,14 @@ TEST_F(OpenAPI, SaysWhatFieldsAre) {
   const Value container = schemas["io.k8s.api.core.v1.Container"];
   EXPECT_EQ(container["description"].as_string(), "One program with its image, environment and limits.");
   std::size_t described = 0;
-  for (const object::Member& property : container["properties"].members()) described += property.value["description"].as_string().empty() ? 0 : 1;
+  for (const object::Member& property : container["properties"].members())
+    described += property.value["description"].as_string().empty() ? 0 : 1;
   EXPECT_GE(described, container["properties"].size() - 1);
   EXPECT_FALSE(schemas.Get("io.k8s.api.core.v1.Pod", "properties", "kind", "description").as_string().empty());
   EXPECT_FALSE(schemas.Get("io.k8s.api.core.v1.Volume", "properties", "emptyDir", "description").as_string().empty());
 }
 
-TEST_F(OpenAPI, TheSameEachTime) {
-  EXPECT_EQ(ETagOf(OpenAPIv2Document(groups_)), ETagOf(OpenAPIv2Document(groups_)));
-}
+TEST_F(OpenAPI, TheSameEachTime) { EXPECT_EQ(ETagOf(OpenAPIv2Document(groups_)), ETagOf(OpenAPIv2Document(groups_))); }
 
 }  // namespace
 }  // namespace keelson::endpoints

@@ -23,7 +23,8 @@ const std::vector<std::string_view> kObjects = {kJSON, kYAML, kProtobuf};
 const std::vector<std::string_view> kStreams = {kJSON, kYAML, kProtobuf, "application/json;stream=watch",
                                                 "application/vnd.kubernetes.protobuf;stream=watch"};
 const std::vector<std::string_view> kPatches = {"application/json-patch+json", "application/merge-patch+json",
-                                                "application/strategic-merge-patch+json", "application/apply-patch+yaml"};
+                                                "application/strategic-merge-patch+json",
+                                                "application/apply-patch+yaml"};
 
 struct QueryRow {
   std::string_view name;
@@ -65,7 +66,8 @@ constexpr QueryRow kPatchQuery[] = {
 constexpr QueryRow kPretty = {"pretty", "string", "true: the answer is indented."};
 
 void AddQuery(std::vector<OpenAPIParameter>& out, std::span<const QueryRow> rows) {
-  for (const QueryRow& row : rows) out.push_back({std::string(row.name), "query", row.type, std::string(row.description)});
+  for (const QueryRow& row : rows)
+    out.push_back({std::string(row.name), "query", row.type, std::string(row.description)});
 }
 
 std::string Title(std::string_view text) {
@@ -90,8 +92,18 @@ std::string LowerFirst(std::string text) {
 
 // The kinds whose deletion answers with the object.
 bool ReturnsDeleted(std::string_view group, std::string_view kind) {
-  static constexpr std::string_view kKinds[] = {"Pod", "Service", "ServiceAccount", "PersistentVolume", "PersistentVolumeClaim", "PodTemplate",
-                                                "ResourceQuota", "CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"};
+  static constexpr std::string_view kKinds[] = {"Pod",
+                                                "Service",
+                                                "ServiceAccount",
+                                                "PersistentVolume",
+                                                "PersistentVolumeClaim",
+                                                "PodTemplate",
+                                                "ResourceQuota",
+                                                "CSIDriver",
+                                                "CSINode",
+                                                "StorageClass",
+                                                "VolumeAttachment",
+                                                "VolumeAttributesClass"};
   return group == "resource.k8s.io" || std::ranges::find(kKinds, kind) != std::end(kKinds);
 }
 
@@ -101,11 +113,13 @@ class Builder {
     group_ = GroupName(package.group);
     version_ = Title(package.version);
     tag_ = LowerFirst(group_) + "_" + std::string(package.version);
-    root_ = package.group.empty() ? "/api/" + std::string(package.version) : "/apis/" + std::string(package.group) + "/" + std::string(package.version);
+    root_ = package.group.empty() ? "/api/" + std::string(package.version)
+                                  : "/apis/" + std::string(package.group) + "/" + std::string(package.version);
   }
 
   OpenAPIPaths Build() {
-    OpenAPIOperation list = Document("get" + group_ + version_ + "APIResources", tag_, std::string(kMeta) + "APIResourceList");
+    OpenAPIOperation list =
+        Document("get" + group_ + version_ + "APIResources", tag_, std::string(kMeta) + "APIResourceList");
     list.description = "get available resources";
     paths_[root_ + "/"].push_back(std::move(list));
     for (const Resource& resource : package_.resources) {
@@ -130,8 +144,8 @@ class Builder {
 
  private:
   // With what all operations on a resource have: the path's parameters and `pretty`.
-  OpenAPIOperation On(const std::string& path, std::string_view method, std::string id, std::string_view action, std::string_view kind,
-                      std::string_view kind_group, std::string_view kind_version) {
+  OpenAPIOperation On(const std::string& path, std::string_view method, std::string id, std::string_view action,
+                      std::string_view kind, std::string_view kind_group, std::string_view kind_version) {
     OpenAPIOperation operation;
     operation.method = method;
     operation.id = std::move(id);
@@ -142,19 +156,25 @@ class Builder {
     operation.kind = kind;
     operation.consumes = kAnything;
     operation.produces = kObjects;
-    if (path.find("{name}") != std::string::npos) operation.parameters.push_back({"name", "path", "string", "name of the " + std::string(kind)});
+    if (path.find("{name}") != std::string::npos)
+      operation.parameters.push_back({"name", "path", "string", "name of the " + std::string(kind)});
     if (path.find("{namespace}") != std::string::npos) {
       operation.parameters.push_back({"namespace", "path", "string", "the namespace that the object is in"});
     }
     if (action != "connect") AddQuery(operation.parameters, std::span(&kPretty, 1));
     return operation;
   }
-  OpenAPIOperation On(const std::string& path, std::string_view method, std::string id, std::string_view action, const Resource& resource) {
+  OpenAPIOperation On(const std::string& path, std::string_view method, std::string id, std::string_view action,
+                      const Resource& resource) {
     return On(path, method, std::move(id), action, resource.kind, resource.group, resource.version);
   }
 
-  static bool Has(std::span<const std::string_view> verbs, std::string_view verb) { return std::ranges::find(verbs, verb) != verbs.end(); }
-  std::string Id(std::string_view verb, std::string_view rest) const { return std::string(verb) + group_ + version_ + std::string(rest); }
+  static bool Has(std::span<const std::string_view> verbs, std::string_view verb) {
+    return std::ranges::find(verbs, verb) != verbs.end();
+  }
+  std::string Id(std::string_view verb, std::string_view rest) const {
+    return std::string(verb) + group_ + version_ + std::string(rest);
+  }
 
   void AddResource(const Resource& resource) {
     const std::string kind(resource.kind);
@@ -170,17 +190,23 @@ class Builder {
       AddList(collection, Id("list", scoped), resource, list);
       if (resource.namespaced) AddList(root_ + "/" + plural, Id("list", kind + "ForAllNamespaces"), resource, list);
     }
-    if (Has(resource.verbs, "create")) AddCreate(collection, Id("create", scoped), resource.kind, resource.group, resource.version, object);
-    if (Has(resource.verbs, "deletecollection")) AddDeleteCollection(collection, Id("delete", "Collection" + scoped), resource);
-    if (Has(resource.verbs, "get")) AddRead(item, Id("read", scoped), resource.kind, resource.group, resource.version, object);
-    if (Has(resource.verbs, "update")) AddReplace(item, Id("replace", scoped), resource.kind, resource.group, resource.version, object);
-    if (Has(resource.verbs, "patch")) AddPatch(item, Id("patch", scoped), resource.kind, resource.group, resource.version, object);
+    if (Has(resource.verbs, "create"))
+      AddCreate(collection, Id("create", scoped), resource.kind, resource.group, resource.version, object);
+    if (Has(resource.verbs, "deletecollection"))
+      AddDeleteCollection(collection, Id("delete", "Collection" + scoped), resource);
+    if (Has(resource.verbs, "get"))
+      AddRead(item, Id("read", scoped), resource.kind, resource.group, resource.version, object);
+    if (Has(resource.verbs, "update"))
+      AddReplace(item, Id("replace", scoped), resource.kind, resource.group, resource.version, object);
+    if (Has(resource.verbs, "patch"))
+      AddPatch(item, Id("patch", scoped), resource.kind, resource.group, resource.version, object);
     if (Has(resource.verbs, "delete")) AddDelete(item, Id("delete", scoped), resource, object);
     if (Has(resource.verbs, "watch")) {
       const std::string watched = root_ + "/watch" + collection.substr(root_.size());
       AddWatch(watched, Id("watch", scoped + "List"), "watchlist", resource);
       AddWatch(watched + "/{name}", Id("watch", scoped), "watch", resource);
-      if (resource.namespaced) AddWatch(root_ + "/watch/" + plural, Id("watch", kind + "ListForAllNamespaces"), "watchlist", resource);
+      if (resource.namespaced)
+        AddWatch(root_ + "/watch/" + plural, Id("watch", kind + "ListForAllNamespaces"), "watchlist", resource);
     }
   }
 
@@ -195,14 +221,16 @@ class Builder {
 
   void AddWatch(const std::string& path, std::string id, std::string_view action, const Resource& resource) {
     OpenAPIOperation operation = On(path, "get", std::move(id), action, resource);
-    operation.description = "watch changes to objects of kind " + std::string(resource.kind) + "; deprecated: use the watch parameter with a list";
+    operation.description = "watch changes to objects of kind " + std::string(resource.kind) +
+                            "; deprecated: use the watch parameter with a list";
     AddQuery(operation.parameters, kListQuery);
     operation.produces = kStreams;
     operation.responses = {{200, std::string(kMeta) + "WatchEvent"}};
     paths_[path].push_back(std::move(operation));
   }
 
-  void AddCreate(const std::string& path, std::string id, std::string_view kind, std::string_view group, std::string_view version, const OpenAPISchema& object) {
+  void AddCreate(const std::string& path, std::string id, std::string_view kind, std::string_view group,
+                 std::string_view version, const OpenAPISchema& object) {
     OpenAPIOperation operation = On(path, "post", std::move(id), "post", kind, group, version);
     operation.description = "create an object of kind " + std::string(kind);
     AddQuery(operation.parameters, kWriteQuery);
@@ -224,14 +252,16 @@ class Builder {
     paths_[path].push_back(std::move(operation));
   }
 
-  void AddRead(const std::string& path, std::string id, std::string_view kind, std::string_view group, std::string_view version, const OpenAPISchema& object) {
+  void AddRead(const std::string& path, std::string id, std::string_view kind, std::string_view group,
+               std::string_view version, const OpenAPISchema& object) {
     OpenAPIOperation operation = On(path, "get", std::move(id), "get", kind, group, version);
     operation.description = "read the " + std::string(kind);
     operation.responses = {{200, object}};
     paths_[path].push_back(std::move(operation));
   }
 
-  void AddReplace(const std::string& path, std::string id, std::string_view kind, std::string_view group, std::string_view version, const OpenAPISchema& object) {
+  void AddReplace(const std::string& path, std::string id, std::string_view kind, std::string_view group,
+                  std::string_view version, const OpenAPISchema& object) {
     OpenAPIOperation operation = On(path, "put", std::move(id), "put", kind, group, version);
     operation.description = "replace the " + std::string(kind);
     AddQuery(operation.parameters, kWriteQuery);
@@ -241,7 +271,8 @@ class Builder {
     paths_[path].push_back(std::move(operation));
   }
 
-  void AddPatch(const std::string& path, std::string id, std::string_view kind, std::string_view group, std::string_view version, const OpenAPISchema& object) {
+  void AddPatch(const std::string& path, std::string id, std::string_view kind, std::string_view group,
+                std::string_view version, const OpenAPISchema& object) {
     OpenAPIOperation operation = On(path, "patch", std::move(id), "patch", kind, group, version);
     operation.description = "change parts of the " + std::string(kind);
     AddQuery(operation.parameters, kPatchQuery);
@@ -263,8 +294,8 @@ class Builder {
   }
 
   void AddSubresource(const Resource& resource, const Subresource& sub) {
-    const std::string path =
-        root_ + (resource.namespaced ? "/namespaces/{namespace}/" : "/") + std::string(resource.plural) + "/{name}/" + std::string(sub.name);
+    const std::string path = root_ + (resource.namespaced ? "/namespaces/{namespace}/" : "/") +
+                             std::string(resource.plural) + "/{name}/" + std::string(sub.name);
     const std::string scoped = (resource.namespaced ? "Namespaced" : "") + std::string(resource.kind) + Title(sub.name);
     const std::string_view kind = sub.kind.empty() ? resource.kind : sub.kind;
     const std::string_view group = sub.kind.empty() ? resource.group : sub.kind_group;
@@ -279,7 +310,8 @@ class Builder {
       OpenAPIOperation operation = On(path, "get", Id("read", scoped), "get", kind, group, version);
       operation.description = "read what a container wrote";
       AddOptions(operation, *schema::FindKind("", "v1", "PodLogOptions"));
-      std::erase_if(operation.parameters, [](const OpenAPIParameter& parameter) { return parameter.name == "sinceTime"; });
+      std::erase_if(operation.parameters,
+                    [](const OpenAPIParameter& parameter) { return parameter.name == "sinceTime"; });
       operation.produces.insert(operation.produces.begin(), "text/plain");
       operation.responses = {{200, ""}};
       paths_[path].push_back(std::move(operation));
@@ -303,11 +335,13 @@ class Builder {
     }
   }
 
-  void AddConnect(const std::string& path, const std::string& scoped, const Subresource& sub, std::string_view kind, const schema::Struct* options) {
+  void AddConnect(const std::string& path, const std::string& scoped, const Subresource& sub, std::string_view kind,
+                  const schema::Struct* options) {
     static constexpr std::string_view kAll[] = {"delete", "get", "head", "options", "patch", "post", "put"};
     static constexpr std::string_view kBoth[] = {"get", "post"};
     const bool proxy = sub.name == "proxy";
-    for (const std::string_view method : proxy ? std::span<const std::string_view>(kAll) : std::span<const std::string_view>(kBoth)) {
+    for (const std::string_view method :
+         proxy ? std::span<const std::string_view>(kAll) : std::span<const std::string_view>(kBoth)) {
       const std::string verb = "connect" + group_ + version_ + Title(method);
       OpenAPIOperation operation = On(path, method, verb + scoped, "connect", kind, sub.kind_group, sub.kind_version);
       operation.description = "connect " + std::string(method) + " requests to " + std::string(sub.name);
@@ -340,7 +374,9 @@ std::string DefinitionName(const schema::Struct& type) {
   return prefix + package + "." + std::string(type.name);
 }
 
-OpenAPIPaths GroupVersionPaths(const Package& package, const IsServed& served) { return Builder(package, served).Build(); }
+OpenAPIPaths GroupVersionPaths(const Package& package, const IsServed& served) {
+  return Builder(package, served).Build();
+}
 
 std::map<std::string, OpenAPIPaths> DocumentPaths(std::span<const DiscoveryGroup> groups) {
   std::map<std::string, OpenAPIPaths> out;
@@ -372,10 +408,14 @@ std::vector<OpenAPIParameter> TakeCommonParameters(std::vector<OpenAPIOperation>
   if (operations.empty()) return {};
   std::vector<OpenAPIParameter> common = operations[0].parameters;
   for (const OpenAPIOperation& operation : operations) {
-    std::erase_if(common, [&](const OpenAPIParameter& parameter) { return std::ranges::find(operation.parameters, parameter) == operation.parameters.end(); });
+    std::erase_if(common, [&](const OpenAPIParameter& parameter) {
+      return std::ranges::find(operation.parameters, parameter) == operation.parameters.end();
+    });
   }
   for (OpenAPIOperation& operation : operations) {
-    std::erase_if(operation.parameters, [&](const OpenAPIParameter& parameter) { return std::ranges::find(common, parameter) != common.end(); });
+    std::erase_if(operation.parameters, [&](const OpenAPIParameter& parameter) {
+      return std::ranges::find(common, parameter) != common.end();
+    });
   }
   return common;
 }

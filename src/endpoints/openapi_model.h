@@ -1,5 +1,5 @@
-// What the API offers, as OpenAPI describes it, before it is written in a version of that format: operations by path, and which
-// definitions they speak of. Made from the tables.
+// What the API offers, as OpenAPI describes it, before it is written in a version of that format: operations by path,
+// and which definitions they speak of. Made from the tables.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@ namespace keelson::endpoints {
 
 struct OpenAPIParameter {
   std::string name;
-  std::string in;           // query, path
-  std::string_view type;    // string, boolean, integer
+  std::string in;         // query, path
+  std::string_view type;  // string, boolean, integer
   std::string description;
   bool required() const { return in == "path"; }
   auto operator<=>(const OpenAPIParameter&) const = default;
@@ -26,12 +26,12 @@ struct OpenAPIParameter {
 using OpenAPISchema = std::string;
 
 struct OpenAPIOperation {
-  std::string method;       // get, put, ...
+  std::string method;  // get, put, ...
   std::string id;
   std::string tag;
   std::string description;
-  std::string action;       // x-kubernetes-action; "" for documents
-  std::string_view group, version, kind;   // of x-kubernetes-group-version-kind, where there is an action
+  std::string action;                     // x-kubernetes-action; "" for documents
+  std::string_view group, version, kind;  // of x-kubernetes-group-version-kind, where there is an action
   std::vector<OpenAPIParameter> parameters;
   std::vector<std::string_view> consumes;
   std::vector<std::string_view> produces;

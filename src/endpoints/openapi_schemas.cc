@@ -19,17 +19,28 @@ constexpr std::string_view kMetaPrefix = "io.k8s.apimachinery.pkg.apis.meta.v1."
 // Types that are no structs in the tables and have a definition of their own.
 std::string WellKnown(const Type& type) {
   switch (type.kind) {
-    case Kind::kTime: return std::string(kMetaPrefix) + "Time";
-    case Kind::kMicroTime: return std::string(kMetaPrefix) + "MicroTime";
-    case Kind::kDuration: return std::string(kMetaPrefix) + "Duration";
-    case Kind::kFieldsV1: return std::string(kMetaPrefix) + "FieldsV1";
-    case Kind::kQuantity: return "io.k8s.apimachinery.pkg.api.resource.Quantity";
-    case Kind::kIntOrString: return "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
-    case Kind::kRaw: return "io.k8s.apimachinery.pkg.runtime.RawExtension";
-    case Kind::kJSON: return "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON";
-    case Kind::kEither: return DefinitionName(*type.structure);
-    case Kind::kStruct: return DefinitionName(*type.structure);
-    default: return {};
+    case Kind::kTime:
+      return std::string(kMetaPrefix) + "Time";
+    case Kind::kMicroTime:
+      return std::string(kMetaPrefix) + "MicroTime";
+    case Kind::kDuration:
+      return std::string(kMetaPrefix) + "Duration";
+    case Kind::kFieldsV1:
+      return std::string(kMetaPrefix) + "FieldsV1";
+    case Kind::kQuantity:
+      return "io.k8s.apimachinery.pkg.api.resource.Quantity";
+    case Kind::kIntOrString:
+      return "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+    case Kind::kRaw:
+      return "io.k8s.apimachinery.pkg.runtime.RawExtension";
+    case Kind::kJSON:
+      return "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON";
+    case Kind::kEither:
+      return DefinitionName(*type.structure);
+    case Kind::kStruct:
+      return DefinitionName(*type.structure);
+    default:
+      return {};
   }
 }
 
@@ -41,17 +52,23 @@ struct FieldOf {
 };
 // The default is the zero value, and said.
 constexpr FieldOf kZeroIsSaid[] = {
-    {"autoscaling/v1", "ScaleSpec", "replicas"},     {"core/v1", "AzureDiskVolumeSource", "readOnly"}, {"core/v1", "ConfigMapEnvSource", "name"},
-    {"core/v1", "ConfigMapKeySelector", "name"},     {"core/v1", "ConfigMapProjection", "name"},       {"core/v1", "ConfigMapVolumeSource", "name"},
-    {"core/v1", "FileKeySelector", "optional"},      {"core/v1", "GRPCAction", "service"},             {"core/v1", "LocalObjectReference", "name"},
-    {"core/v1", "ReplicationControllerSpec", "minReadySeconds"}, {"core/v1", "SecretEnvSource", "name"}, {"core/v1", "SecretKeySelector", "name"},
+    {"autoscaling/v1", "ScaleSpec", "replicas"}, {"core/v1", "AzureDiskVolumeSource", "readOnly"},
+    {"core/v1", "ConfigMapEnvSource", "name"},   {"core/v1", "ConfigMapKeySelector", "name"},
+    {"core/v1", "ConfigMapProjection", "name"},  {"core/v1", "ConfigMapVolumeSource", "name"},
+    {"core/v1", "FileKeySelector", "optional"},  {"core/v1", "GRPCAction", "service"},
+    {"core/v1", "LocalObjectReference", "name"}, {"core/v1", "ReplicationControllerSpec", "minReadySeconds"},
+    {"core/v1", "SecretEnvSource", "name"},      {"core/v1", "SecretKeySelector", "name"},
     {"core/v1", "SecretProjection", "name"},
 };
 // The values that a claim's resource may have while it is resized; the table says them of no field.
-constexpr std::string_view kClaimResourceStatuses[] = {"ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"};
+constexpr std::string_view kClaimResourceStatuses[] = {"ControllerResizeInProgress", "ControllerResizeInfeasible",
+                                                       "NodeResizeInProgress", "NodeResizeInfeasible",
+                                                       "NodeResizePending"};
 // Without a description upstream, so their references stand bare.
-constexpr FieldOf kBareReferences[] = {{"apiextensions/v1", "JSONSchemaProps", "*"}, {"networking/v1", "IngressRule", "http"}};
-constexpr FieldOf kGranularIsSaid[] = {{"core/v1", "PersistentVolumeSpec", "claimRef"}, {"core/v1", "PersistentVolumeClaimStatus", "allocatedResourceStatuses"}};
+constexpr FieldOf kBareReferences[] = {{"apiextensions/v1", "JSONSchemaProps", "*"},
+                                       {"networking/v1", "IngressRule", "http"}};
+constexpr FieldOf kGranularIsSaid[] = {{"core/v1", "PersistentVolumeSpec", "claimRef"},
+                                       {"core/v1", "PersistentVolumeClaimStatus", "allocatedResourceStatuses"}};
 
 bool Holds(std::span<const FieldOf> rows, const schema::Struct& type, const Field& field) {
   return std::ranges::any_of(rows, [&](const FieldOf& row) {
@@ -61,17 +78,23 @@ bool Holds(std::span<const FieldOf> rows, const schema::Struct& type, const Fiel
 
 std::string_view PatchStrategyText(schema::PatchStrategy strategy) {
   switch (strategy) {
-    case schema::PatchStrategy::kMerge: return "merge";
-    case schema::PatchStrategy::kReplace: return "replace";
-    case schema::PatchStrategy::kRetainKeys: return "retainKeys";
-    case schema::PatchStrategy::kMergeRetainKeys: return "merge,retainKeys";
-    default: return {};
+    case schema::PatchStrategy::kMerge:
+      return "merge";
+    case schema::PatchStrategy::kReplace:
+      return "replace";
+    case schema::PatchStrategy::kRetainKeys:
+      return "retainKeys";
+    case schema::PatchStrategy::kMergeRetainKeys:
+      return "merge,retainKeys";
+    default:
+      return {};
   }
 }
 
 }  // namespace
 
-DefinitionWriter::DefinitionWriter(Arena& arena, OpenAPIFormat format, std::span<const DiscoveryGroup> groups, const schema::Package* only)
+DefinitionWriter::DefinitionWriter(Arena& arena, OpenAPIFormat format, std::span<const DiscoveryGroup> groups,
+                                   const schema::Package* only)
     : arena_(arena), format_(format), groups_(groups), only_(only) {
   for (const schema::Package* package : schema::Packages()) {
     for (const schema::Struct& type : package->types) types_.emplace(DefinitionName(type), &type);
@@ -87,7 +110,9 @@ void DefinitionWriter::Need(const std::string& name) {
 Value DefinitionWriter::Reference(const std::string& name) {
   Need(name);
   Value reference = Map();
-  reference.Set(arena_, "$ref", Value::String(arena_, (format_ == OpenAPIFormat::kV3 ? "#/components/schemas/" : "#/definitions/") + name));
+  reference.Set(
+      arena_, "$ref",
+      Value::String(arena_, (format_ == OpenAPIFormat::kV3 ? "#/components/schemas/" : "#/definitions/") + name));
   return reference;
 }
 
@@ -140,9 +165,11 @@ Value DefinitionWriter::Define(const std::string& name) {
   if (name == "io.k8s.apimachinery.pkg.version.Info") {
     Value properties = Map();
     Value required = Value::List(arena_);
-    for (const char* field : {"major", "minor", "emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor", "gitVersion",
-                              "gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"}) {
-      const bool optional = std::string_view(field).starts_with("emulation") || std::string_view(field).starts_with("minCompatibility");
+    for (const char* field :
+         {"major", "minor", "emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor",
+          "gitVersion", "gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"}) {
+      const bool optional =
+          std::string_view(field).starts_with("emulation") || std::string_view(field).starts_with("minCompatibility");
       Value property = simple("string");
       if (v3 && !optional) property.Set(arena_, "default", "");
       properties.Set(arena_, field, property);
@@ -161,7 +188,8 @@ Value DefinitionWriter::Define(const std::string& name) {
 
 Value DefinitionWriter::DefineStruct(const schema::Struct& type) {
   Value value = Map();
-  if (const std::string_view text = FindDescription(type.package, type.name, ""); !text.empty()) value.Set(arena_, "description", text);
+  if (const std::string_view text = FindDescription(type.package, type.name, ""); !text.empty())
+    value.Set(arena_, "description", text);
   Value properties = Map();
   Value required = Value::List(arena_);
   for (const Field* field : type.json_fields) {
@@ -212,15 +240,18 @@ Value DefinitionWriter::KindsOf(const schema::Struct& type) {
       versions.emplace_back("apiregistration.k8s.io", "v1beta1");
     }
   } else if (type.package == "meta/v1") {
-    static constexpr std::string_view kKinds[] = {"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"};
+    static constexpr std::string_view kKinds[] = {"Status", "APIVersions", "APIGroup", "APIGroupList",
+                                                  "APIResourceList"};
     if (std::ranges::find(kKinds, type.name) != std::end(kKinds)) versions.emplace_back("", "v1");
   } else {
     for (const schema::Package* package : schema::Packages()) {
-      if (package->serves && package->name == type.package && schema::FindKind(package->group, package->version, type.name) == &type) {
+      if (package->serves && package->name == type.package &&
+          schema::FindKind(package->group, package->version, type.name) == &type) {
         versions.emplace_back(package->group, package->version);
       }
     }
-    const bool is_kind = type.FindField("kind") != nullptr && type.FindField("apiVersion") != nullptr && type.FindField("metadata") != nullptr;
+    const bool is_kind = type.FindField("kind") != nullptr && type.FindField("apiVersion") != nullptr &&
+                         type.FindField("metadata") != nullptr;
     if (!is_kind) versions.clear();
   }
   std::ranges::sort(versions);
@@ -234,7 +265,8 @@ Value DefinitionWriter::KindsOf(const schema::Struct& type) {
   return kinds;
 }
 
-// `described`: a description stands beside it, so a reference needs its wrapper in v3. `zero_default`: the zero value is said.
+// `described`: a description stands beside it, so a reference needs its wrapper in v3. `zero_default`: the zero value
+// is said.
 Value DefinitionWriter::TypeValue(const Type& type, bool described, bool zero_default) {
   const bool v3 = format_ == OpenAPIFormat::kV3;
   Value value = Map();
@@ -245,12 +277,18 @@ Value DefinitionWriter::TypeValue(const Type& type, bool described, bool zero_de
     return value;
   };
   switch (type.kind) {
-    case Kind::kString: return scalar("string", "", "");
-    case Kind::kBool: return scalar("boolean", "", false);
-    case Kind::kInt32: return scalar("integer", "int32", 0);
-    case Kind::kInt64: return scalar("integer", "int64", 0);
-    case Kind::kDouble: return scalar("number", "double", 0);
-    case Kind::kBytes: return scalar("string", "byte", {});
+    case Kind::kString:
+      return scalar("string", "", "");
+    case Kind::kBool:
+      return scalar("boolean", "", false);
+    case Kind::kInt32:
+      return scalar("integer", "int32", 0);
+    case Kind::kInt64:
+      return scalar("integer", "int64", 0);
+    case Kind::kDouble:
+      return scalar("number", "double", 0);
+    case Kind::kBytes:
+      return scalar("string", "byte", {});
     case Kind::kList:
       value.Set(arena_, "items", Element(*type.element));
       value.Set(arena_, "type", "array");
@@ -259,7 +297,8 @@ Value DefinitionWriter::TypeValue(const Type& type, bool described, bool zero_de
       value.Set(arena_, "additionalProperties", Element(*type.element));
       value.Set(arena_, "type", "object");
       return value;
-    default: break;
+    default:
+      break;
   }
   const std::string name = WellKnown(type);
   const bool default_too = v3 && zero_default && type.kind == Kind::kStruct;
@@ -283,15 +322,19 @@ Value DefinitionWriter::Property(const schema::Struct& type, const Field& field)
     if (const auto value_of = object::ParseJSON(arena_, field.default_text)) value.Set(arena_, "default", *value_of);
   }
   std::span<const std::string_view> allowed = field.enum_values;
-  if (type.name == "PersistentVolumeClaimStatus" && field.name == "allocatedResourceStatuses") allowed = kClaimResourceStatuses;
+  if (type.name == "PersistentVolumeClaimStatus" && field.name == "allocatedResourceStatuses")
+    allowed = kClaimResourceStatuses;
   if (!allowed.empty()) {
     Value values = Value::List(arena_);
     for (const std::string_view one : allowed) values.Append(arena_, one);
     // Of a list or map it is the items that are limited.
-    Value limited = field.type->kind == Kind::kList ? value["items"] : field.type->kind == Kind::kMap ? value["additionalProperties"] : value;
+    Value limited = field.type->kind == Kind::kList  ? value["items"]
+                    : field.type->kind == Kind::kMap ? value["additionalProperties"]
+                                                     : value;
     limited.Set(arena_, "enum", values);
   }
-  if (const std::string_view text = FindDescription(type.package, type.name, field.name); !text.empty()) value.Set(arena_, "description", text);
+  if (const std::string_view text = FindDescription(type.package, type.name, field.name); !text.empty())
+    value.Set(arena_, "description", text);
   if (field.has_list_topology) {
     static constexpr std::string_view kNames[] = {"atomic", "set", "map"};
     value.Set(arena_, "x-kubernetes-list-type", kNames[static_cast<std::size_t>(field.list_topology)]);

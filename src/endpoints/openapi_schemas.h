@@ -16,8 +16,10 @@ enum class OpenAPIFormat : std::uint8_t { kV2, kV3 };
 
 class DefinitionWriter {
  public:
-  // `only`: the group version whose document it is; kinds that belong to many are shown with this one and the core group's only.
-  DefinitionWriter(base::Arena& arena, OpenAPIFormat format, std::span<const DiscoveryGroup> groups, const schema::Package* only);
+  // `only`: the group version whose document it is; kinds that belong to many are shown with this one and the core
+  // group's only.
+  DefinitionWriter(base::Arena& arena, OpenAPIFormat format, std::span<const DiscoveryGroup> groups,
+                   const schema::Package* only);
 
   // Makes sure that the definition, and all that it refers to, will be there.
   void Need(const std::string& name);

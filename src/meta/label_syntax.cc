@@ -12,18 +12,22 @@ constexpr std::string_view kLabelNameMessage =
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 constexpr std::string_view kLabelValueFormat = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 constexpr std::string_view kLabelValueMessage =
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an "
     "alphanumeric character";
 
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool IsAlphanumeric(char c) { return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z'); }
 
 std::string TooManyBytes(std::size_t max) { return "must be no more than " + std::to_string(max) + " bytes"; }
-std::string LabelNameError() { return RegexError(kLabelNameMessage, kLabelNameFormat, {"MyName", "my.name", "123-abc"}); }
+std::string LabelNameError() {
+  return RegexError(kLabelNameMessage, kLabelNameFormat, {"MyName", "my.name", "123-abc"});
+}
 
 }  // namespace
 
-std::string RegexError(std::string_view message, std::string_view format, std::initializer_list<std::string_view> examples) {
+std::string RegexError(std::string_view message, std::string_view format,
+                       std::initializer_list<std::string_view> examples) {
   std::string out(message);
   out += " (";
   if (examples.size() > 0) out += "e.g. ";
@@ -67,14 +71,16 @@ std::vector<std::string> IsLabelKey(std::string_view text) {
     const std::string_view prefix = text.substr(0, slash);
     name = text.substr(slash + 1);
     if (name.find('/') != std::string_view::npos) {
-      return {"a valid label key " + LabelNameError() + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"};
+      return {"a valid label key " + LabelNameError() +
+              " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"};
     }
     if (prefix.empty()) {
       errors.push_back("prefix part must be non-empty");
     } else {
       if (prefix.size() > kSubdomainLengthMax) errors.push_back("prefix part " + TooManyBytes(kSubdomainLengthMax));
       if (!MatchesDNS1123Subdomain(prefix)) {
-        errors.push_back("prefix part " + RegexError(kDNS1123SubdomainMessage, kDNS1123SubdomainFormat, {"example.com"}));
+        errors.push_back("prefix part " +
+                         RegexError(kDNS1123SubdomainMessage, kDNS1123SubdomainFormat, {"example.com"}));
       }
     }
   }

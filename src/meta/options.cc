@@ -17,7 +17,8 @@ constexpr std::string_view kExact = "Exact";
 std::string CodePoint(char32_t rune) {
   static constexpr char kHex[] = "0123456789ABCDEF";
   std::string digits;
-  for (auto rest = static_cast<std::uint32_t>(rune); rest != 0 || digits.size() < 4; rest >>= 4) digits.insert(0, 1, kHex[rest & 15]);
+  for (auto rest = static_cast<std::uint32_t>(rune); rest != 0 || digits.size() < 4; rest >>= 4)
+    digits.insert(0, 1, kHex[rest & 15]);
   return "U+" + digits;
 }
 
@@ -34,7 +35,8 @@ Result<std::optional<std::int64_t>> IntOf(const base::Query& query, std::string_
   if (const auto value = base::ParseInt64(text)) return value;
   const std::string_view digits = text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
   const bool number = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
-  return NewBadRequest("strconv.ParseInt: parsing " + base::GoQuote(text) + (number ? ": value out of range" : ": invalid syntax"));
+  return NewBadRequest("strconv.ParseInt: parsing " + base::GoQuote(text) +
+                       (number ? ": value out of range" : ": invalid syntax"));
 }
 
 std::string TextOf(const base::Query& query, std::string_view key) { return std::string(query.Get(key)); }
@@ -63,8 +65,8 @@ void ValidateDryRun(const std::vector<std::string>& dry_run, FieldErrors& errors
 
 void ValidateFieldValidation(std::string_view value, FieldErrors& errors) {
   if (value.empty() || value == "Ignore" || value == "Strict" || value == "Warn") return;
-  errors.push_back(
-      {Type::kNotSupported, "fieldValidation", base::GoQuote(value), "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""});
+  errors.push_back({Type::kNotSupported, "fieldValidation", base::GoQuote(value),
+                    "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""});
 }
 
 FieldErrors ValidateWatch(const ListOptions& options, bool watch_list_enabled) {
@@ -72,9 +74,11 @@ FieldErrors ValidateWatch(const ListOptions& options, bool watch_list_enabled) {
   FieldErrors errors;
   const std::string_view match = options.resource_version_match;
   if (options.send_initial_events) {
-    if (match != kNotOlderThan) Forbid(kField, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", errors);
+    if (match != kNotOlderThan)
+      Forbid(kField, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", errors);
     if (!watch_list_enabled) {
-      Forbid("sendInitialEvents", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled", errors);
+      Forbid("sendInitialEvents",
+             "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled", errors);
     }
   }
   if (match.empty()) return errors;
@@ -84,7 +88,8 @@ FieldErrors ValidateWatch(const ListOptions& options, bool watch_list_enabled) {
   if (match != kNotOlderThan) {
     errors.push_back({Type::kNotSupported, kField, JSONString(match), "supported values: \"NotOlderThan\""});
   }
-  if (!options.continue_token.empty()) Forbid(kField, "resourceVersionMatch is forbidden when continue is provided", errors);
+  if (!options.continue_token.empty())
+    Forbid(kField, "resourceVersionMatch is forbidden when continue is provided", errors);
   return errors;
 }
 
@@ -125,10 +130,12 @@ FieldErrors ListOptions::Validate(bool watch_list_enabled) const {
   constexpr const char* kField = "resourceVersionMatch";
   FieldErrors errors;
   if (const std::string_view match = resource_version_match; !match.empty()) {
-    if (resource_version.empty()) Forbid(kField, "resourceVersionMatch is forbidden unless resourceVersion is provided", errors);
+    if (resource_version.empty())
+      Forbid(kField, "resourceVersionMatch is forbidden unless resourceVersion is provided", errors);
     if (!continue_token.empty()) Forbid(kField, "resourceVersionMatch is forbidden when continue is provided", errors);
     if (match != kExact && match != kNotOlderThan) {
-      errors.push_back({Type::kNotSupported, kField, JSONString(match), "supported values: \"Exact\", \"NotOlderThan\", \"\""});
+      errors.push_back(
+          {Type::kNotSupported, kField, JSONString(match), "supported values: \"Exact\", \"NotOlderThan\", \"\""});
     }
     if (match == kExact && resource_version == "0") {
       Forbid(kField, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"", errors);
@@ -139,7 +146,8 @@ FieldErrors ListOptions::Validate(bool watch_list_enabled) const {
 }
 
 WriteOptions WriteOptions::FromQuery(const base::Query& query) {
-  return {TextsOf(query, "dryRun"), TextOf(query, "fieldManager"), TextOf(query, "fieldValidation"), BoolOf(query, "force")};
+  return {TextsOf(query, "dryRun"), TextOf(query, "fieldManager"), TextOf(query, "fieldValidation"),
+          BoolOf(query, "force")};
 }
 
 FieldErrors WriteOptions::Validate() const {
@@ -152,7 +160,8 @@ FieldErrors WriteOptions::Validate() const {
 
 FieldErrors WriteOptions::ValidatePatch(bool is_apply) const {
   FieldErrors errors;
-  if (is_apply && field_manager.empty()) errors.push_back({Type::kRequired, "fieldManager", "", "is required for apply patch"});
+  if (is_apply && field_manager.empty())
+    errors.push_back({Type::kRequired, "fieldManager", "", "is required for apply patch"});
   if (!is_apply && force) Forbid("force", "may not be specified for non-apply patch", errors);
   FieldErrors common = Validate();
   std::ranges::move(common, std::back_inserter(errors));
@@ -173,8 +182,12 @@ Result<DeleteOptions> DeleteOptions::FromQuery(const base::Query& query) {
 }
 
 DeleteOptions DeleteOptions::FromBody(const Value& body) {
-  const auto text = [](const Value& value) { return value.is_string() ? std::optional<std::string>(value.as_string()) : std::nullopt; };
-  const auto flag = [](const Value& value) { return value.is_bool() ? std::optional<bool>(value.as_bool()) : std::nullopt; };
+  const auto text = [](const Value& value) {
+    return value.is_string() ? std::optional<std::string>(value.as_string()) : std::nullopt;
+  };
+  const auto flag = [](const Value& value) {
+    return value.is_bool() ? std::optional<bool>(value.as_bool()) : std::nullopt;
+  };
   DeleteOptions options;
   if (body["gracePeriodSeconds"].is_int()) options.grace_period_seconds = body["gracePeriodSeconds"].as_int();
   options.orphan_dependents = flag(body["orphanDependents"]);
@@ -191,11 +204,13 @@ FieldErrors DeleteOptions::Validate() const {
   FieldErrors errors;
   const std::string policy = propagation_policy ? JSONString(*propagation_policy) : std::string();
   if (orphan_dependents && propagation_policy) {
-    errors.push_back({Type::kInvalid, "propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"});
-  }
-  if (propagation_policy && *propagation_policy != "Foreground" && *propagation_policy != "Background" && *propagation_policy != "Orphan") {
     errors.push_back(
-        {Type::kNotSupported, "propagationPolicy", policy, "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""});
+        {Type::kInvalid, "propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"});
+  }
+  if (propagation_policy && *propagation_policy != "Foreground" && *propagation_policy != "Background" &&
+      *propagation_policy != "Orphan") {
+    errors.push_back({Type::kNotSupported, "propagationPolicy", policy,
+                      "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""});
   }
   ValidateDryRun(dry_run, errors);
   if (!ignore_store_read_error.value_or(false)) return errors;
@@ -215,8 +230,10 @@ FieldErrors DeleteOptions::Validate() const {
 TableOptions TableOptions::FromQuery(const base::Query& query) { return {TextOf(query, "includeObject")}; }
 
 FieldErrors TableOptions::Validate() const {
-  if (include_object.empty() || include_object == "Metadata" || include_object == "Object" || include_object == "None") return {};
-  return {{Type::kInvalid, "includeObject", JSONString(include_object), "must be 'Metadata', 'Object', 'None', or empty"}};
+  if (include_object.empty() || include_object == "Metadata" || include_object == "Object" || include_object == "None")
+    return {};
+  return {
+      {Type::kInvalid, "includeObject", JSONString(include_object), "must be 'Metadata', 'Object', 'None', or empty"}};
 }
 
 Status NewInvalidOptions(std::string_view options, const FieldErrors& errors) {
@@ -225,7 +242,8 @@ Status NewInvalidOptions(std::string_view options, const FieldErrors& errors) {
 
 void ValidateFieldManager(std::string_view manager, std::string_view field, FieldErrors& errors) {
   if (manager.size() > kFieldManagerBytesMax) {
-    errors.push_back({Type::kTooLong, std::string(field), "", "may not be more than " + std::to_string(kFieldManagerBytesMax) + " bytes"});
+    errors.push_back({Type::kTooLong, std::string(field), "",
+                      "may not be more than " + std::to_string(kFieldManagerBytesMax) + " bytes"});
   }
   for (std::size_t at = 0; at < manager.size();) {
     const auto rune = base::DecodeRune(manager.substr(at));

@@ -1,5 +1,6 @@
 // The options of requests (metav1.ListOptions and its kin): read from a query string or a body, then checked.
-// FromQuery answers what upstream's parameter codec does: 400 with Go's parse error. Validate() collects what is then a 422.
+// FromQuery answers what upstream's parameter codec does: 400 with Go's parse error. Validate() collects what is then a
+// 422.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ struct WriteOptions {
 
   static WriteOptions FromQuery(const base::Query& query);
   bool is_dry_run() const { return !dry_run.empty(); }
-  FieldErrors Validate() const;                   // CreateOptions, UpdateOptions
+  FieldErrors Validate() const;                    // CreateOptions, UpdateOptions
   FieldErrors ValidatePatch(bool is_apply) const;  // PatchOptions
 };
 
@@ -58,7 +59,7 @@ struct DeleteOptions {
   std::optional<bool> orphan_dependents;
   std::optional<std::string> propagation_policy;
   std::vector<std::string> dry_run;
-  std::optional<std::string> uid;               // preconditions
+  std::optional<std::string> uid;  // preconditions
   std::optional<std::string> resource_version;
   bool has_preconditions = false;
   std::optional<bool> ignore_store_read_error;  // ignoreStoreReadErrorWithClusterBreakingPotential

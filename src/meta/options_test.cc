@@ -24,7 +24,8 @@ TEST(ListOptions, Errors) {
       {"limit=5&continue=x&resourceVersion=0", ""},
       {"limit=x", "400 strconv.ParseInt: parsing \"x\": invalid syntax"},
       {"limit=", "400 strconv.ParseInt: parsing \"\": invalid syntax"},
-      {"timeoutSeconds=99999999999999999999", "400 strconv.ParseInt: parsing \"99999999999999999999\": value out of range"},
+      {"timeoutSeconds=99999999999999999999",
+       "400 strconv.ParseInt: parsing \"99999999999999999999\": value out of range"},
       {"limit=y&timeoutSeconds=x&labelSelector==", "400 strconv.ParseInt: parsing \"x\": invalid syntax"},
       {"labelSelector==a", "400 found '=', expected: !, identifier, or 'end of string'"},
       {"fieldSelector=a", "400 invalid selector: 'a'; can't understand 'a'"},
@@ -41,9 +42,11 @@ TEST(ListOptions, Errors) {
       {"watch=1&sendInitialEvents=true",
        "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"},
       {"watch=1&resourceVersionMatch=NotOlderThan",
-       "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"},
+       "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is "
+       "provided"},
       {"watch=1&resourceVersionMatch=Exact&sendInitialEvents=0",
-       "[resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, resourceVersionMatch: "
+       "[resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, "
+       "resourceVersionMatch: "
        "Unsupported value: \"Exact\": supported values: \"NotOlderThan\"]"},
   };
   for (const Case& c : kCases) {
@@ -57,8 +60,9 @@ TEST(ListOptions, WatchStartsWithTheState) {
     const char* query;
     bool want;
   };
-  constexpr Case kCases[] = {{"watch=true", true},   {"watch=1&resourceVersion=0", true},       {"watch=1&resourceVersion=7", false},
-                             {"watch=false", false}, {"watch=1&sendInitialEvents=0", false}, {"", false}};
+  constexpr Case kCases[] = {
+      {"watch=true", true},   {"watch=1&resourceVersion=0", true},    {"watch=1&resourceVersion=7", false},
+      {"watch=false", false}, {"watch=1&sendInitialEvents=0", false}, {"", false}};
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.query);
     auto options = ListOptions::FromQuery(Query(c.query));
@@ -69,11 +73,15 @@ TEST(ListOptions, WatchStartsWithTheState) {
 }
 
 TEST(WriteOptions, Errors) {
-  const auto create = [](std::string_view query) { return AggregateMessage(WriteOptions::FromQuery(Query(query)).Validate()); };
+  const auto create = [](std::string_view query) {
+    return AggregateMessage(WriteOptions::FromQuery(Query(query)).Validate());
+  };
   EXPECT_EQ(create("dryRun=All&fieldManager=me&fieldValidation=Strict"), "");
   EXPECT_EQ(create("dryRun=x"), "dryRun: Unsupported value: [\"x\"]: supported values: \"All\"");
-  EXPECT_EQ(create("fieldValidation=Bad"), "fieldValidation: Unsupported value: \"Bad\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
-  EXPECT_EQ(create("fieldManager=a%07"), "fieldManager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)");
+  EXPECT_EQ(create("fieldValidation=Bad"),
+            "fieldValidation: Unsupported value: \"Bad\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
+  EXPECT_EQ(create("fieldManager=a%07"),
+            "fieldManager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)");
   EXPECT_EQ(create("fieldManager=" + std::string(129, 'a')), "fieldManager: Too long: may not be more than 128 bytes");
   const auto patch = [](std::string_view query, bool apply) {
     return AggregateMessage(WriteOptions::FromQuery(Query(query)).ValidatePatch(apply));
@@ -85,16 +93,23 @@ TEST(WriteOptions, Errors) {
 }
 
 TEST(DeleteOptions, Errors) {
-  const auto check = [](std::string_view query) { return AggregateMessage(DeleteOptions::FromQuery(Query(query))->Validate()); };
+  const auto check = [](std::string_view query) {
+    return AggregateMessage(DeleteOptions::FromQuery(Query(query))->Validate());
+  };
   EXPECT_EQ(check("gracePeriodSeconds=5&propagationPolicy=Foreground&uid=u"), "");
-  EXPECT_EQ(check("orphanDependents=true&propagationPolicy=Orphan"),
-            "propagationPolicy: Invalid value: \"Orphan\": orphanDependents and deletionPropagation cannot be both set");
+  EXPECT_EQ(
+      check("orphanDependents=true&propagationPolicy=Orphan"),
+      "propagationPolicy: Invalid value: \"Orphan\": orphanDependents and deletionPropagation cannot be both set");
   EXPECT_EQ(check("propagationPolicy="),
-            "propagationPolicy: Unsupported value: \"\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
-  EXPECT_EQ(check("ignoreStoreReadErrorWithClusterBreakingPotential=true&uid=u&dryRun=All"),
-            "[ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .dryRun, "
-            "ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .preconditions]");
-  EXPECT_EQ(DeleteOptions::FromQuery(Query("gracePeriodSeconds=x")).error().message(), "strconv.ParseInt: parsing \"x\": invalid syntax");
+            "propagationPolicy: Unsupported value: \"\": supported values: \"Foreground\", \"Background\", \"Orphan\", "
+            "\"nil\"");
+  EXPECT_EQ(
+      check("ignoreStoreReadErrorWithClusterBreakingPotential=true&uid=u&dryRun=All"),
+      "[ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .dryRun, "
+      "ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with "
+      ".preconditions]");
+  EXPECT_EQ(DeleteOptions::FromQuery(Query("gracePeriodSeconds=x")).error().message(),
+            "strconv.ParseInt: parsing \"x\": invalid syntax");
 }
 
 TEST(TableOptions, Errors) {
@@ -106,7 +121,10 @@ TEST(TableOptions, Errors) {
 TEST(FieldManager, FromUserAgent) {
   EXPECT_EQ(ManagerOrUserAgent("me", "kubectl/v1"), "me");
   EXPECT_EQ(ManagerOrUserAgent("", "kubectl/v1 (linux)"), "kubectl");
-  EXPECT_EQ(ManagerOrUserAgent("", "a\x07" "b/1"), "ab");
+  EXPECT_EQ(ManagerOrUserAgent("",
+                               "a\x07"
+                               "b/1"),
+            "ab");
   EXPECT_EQ(ManagerOrUserAgent("", ""), "unknown");
   EXPECT_EQ(ManagerOrUserAgent("", std::string(127, 'a') + "\xc3\xa9"), std::string(127, 'a'));
 }

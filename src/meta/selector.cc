@@ -15,7 +15,19 @@ using Operator = LabelSelector::Operator;
 using Requirement = LabelSelector::Requirement;
 
 enum class Token : std::uint8_t {
-  kEnd, kClosedPar, kComma, kNot, kDoubleEquals, kEquals, kGreaterThan, kIdentifier, kIn, kLessThan, kNotEquals, kNotIn, kOpenPar,
+  kEnd,
+  kClosedPar,
+  kComma,
+  kNot,
+  kDoubleEquals,
+  kEquals,
+  kGreaterThan,
+  kIdentifier,
+  kIn,
+  kLessThan,
+  kNotEquals,
+  kNotIn,
+  kOpenPar,
 };
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -26,7 +38,8 @@ struct Item {
   std::string_view literal;
 };
 
-// One token at a time, as the grammar needs no more than one ahead. A NUL ends what stands before it, as upstream's reader does.
+// One token at a time, as the grammar needs no more than one ahead. A NUL ends what stands before it, as upstream's
+// reader does.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : rest_(text) {}
@@ -44,13 +57,20 @@ class Lexer {
     const char first = rest_[0];
     const bool equals_follows = rest_.size() > 1 && rest_[1] == '=';
     switch (first) {
-      case '=': return equals_follows ? Take(2, Token::kDoubleEquals) : Take(1, Token::kEquals);
-      case '!': return equals_follows ? Take(2, Token::kNotEquals) : Take(1, Token::kNot);
-      case '(': return Take(1, Token::kOpenPar);
-      case ')': return Take(1, Token::kClosedPar);
-      case ',': return Take(1, Token::kComma);
-      case '>': return Take(1, Token::kGreaterThan);
-      default: return Take(1, Token::kLessThan);
+      case '=':
+        return equals_follows ? Take(2, Token::kDoubleEquals) : Take(1, Token::kEquals);
+      case '!':
+        return equals_follows ? Take(2, Token::kNotEquals) : Take(1, Token::kNot);
+      case '(':
+        return Take(1, Token::kOpenPar);
+      case ')':
+        return Take(1, Token::kClosedPar);
+      case ',':
+        return Take(1, Token::kComma);
+      case '>':
+        return Take(1, Token::kGreaterThan);
+      default:
+        return Take(1, Token::kLessThan);
     }
   }
 
@@ -99,7 +119,8 @@ class Parser {
       if (after.token == Token::kEnd) return requirements;
       if (after.token != Token::kComma) return Found(after.literal, "',' or 'end of string'");
       const Item next = Peek();
-      if (next.token != Token::kIdentifier && next.token != Token::kNot) return Found(next.literal, "identifier after ','");
+      if (next.token != Token::kIdentifier && next.token != Token::kNot)
+        return Found(next.literal, "identifier after ','");
     }
   }
 
@@ -123,7 +144,8 @@ class Parser {
     if (negated) item = Consume();
     if (item.token != Token::kIdentifier) return Found(item.literal, "identifier");
     if (const auto wrong = IsLabelKey(item.literal); !wrong.empty()) {
-      return FieldError{FieldError::Type::kInvalid, "", base::GoQuote(item.literal), base::Join(wrong, "; ")}.ToString();
+      return FieldError{FieldError::Type::kInvalid, "", base::GoQuote(item.literal), base::Join(wrong, "; ")}
+          .ToString();
     }
     Requirement requirement{std::string(item.literal), Operator::kExists, {}};
     if (negated) {  // takes no operator: what follows must be a comma or the end, says the caller
@@ -133,14 +155,29 @@ class Parser {
     if (const Token next = Peek().token; next == Token::kEnd || next == Token::kComma) return requirement;
     const Item op = ConsumeOperator();
     switch (op.token) {
-      case Token::kIn: requirement.op = Operator::kIn; break;
-      case Token::kNotIn: requirement.op = Operator::kNotIn; break;
-      case Token::kEquals: requirement.op = Operator::kEquals; break;
-      case Token::kDoubleEquals: requirement.op = Operator::kDoubleEquals; break;
-      case Token::kNotEquals: requirement.op = Operator::kNotEquals; break;
-      case Token::kGreaterThan: requirement.op = Operator::kGreaterThan; break;
-      case Token::kLessThan: requirement.op = Operator::kLessThan; break;
-      default: return Found(op.literal, "in, notin, =, ==, !=, gt, lt");
+      case Token::kIn:
+        requirement.op = Operator::kIn;
+        break;
+      case Token::kNotIn:
+        requirement.op = Operator::kNotIn;
+        break;
+      case Token::kEquals:
+        requirement.op = Operator::kEquals;
+        break;
+      case Token::kDoubleEquals:
+        requirement.op = Operator::kDoubleEquals;
+        break;
+      case Token::kNotEquals:
+        requirement.op = Operator::kNotEquals;
+        break;
+      case Token::kGreaterThan:
+        requirement.op = Operator::kGreaterThan;
+        break;
+      case Token::kLessThan:
+        requirement.op = Operator::kLessThan;
+        break;
+      default:
+        return Found(op.literal, "in, notin, =, ==, !=, gt, lt");
     }
     const bool set = requirement.op == Operator::kIn || requirement.op == Operator::kNotIn;
     auto values = set ? ParseValues() : ParseExactValue();
@@ -154,7 +191,8 @@ class Parser {
     const bool ordered = requirement.op == Operator::kGreaterThan || requirement.op == Operator::kLessThan;
     for (std::size_t i = 0; ordered && i < requirement.values.size(); ++i) {
       if (base::ParseInt64(requirement.values[i])) continue;
-      errors.push_back({FieldError::Type::kInvalid, "values[" + std::to_string(i) + "]", base::GoQuote(requirement.values[i]),
+      errors.push_back({FieldError::Type::kInvalid, "values[" + std::to_string(i) + "]",
+                        base::GoQuote(requirement.values[i]),
                         "for 'Gt', 'Lt' operators, the value must be an integer"});
     }
     for (std::size_t i = 0; i < requirement.values.size(); ++i) {
@@ -182,7 +220,8 @@ class Parser {
       Consume();
       return std::set<std::string>{""};
     }
-    if (first.token != Token::kIdentifier && first.token != Token::kComma) return Found(first.literal, "',', ')' or identifier");
+    if (first.token != Token::kIdentifier && first.token != Token::kComma)
+      return Found(first.literal, "',', ')' or identifier");
     auto values = ParseIdentifiers();
     if (values.ok()) Consume();  // the closing parenthesis: ParseIdentifiers stops nowhere else
     return values;
@@ -216,14 +255,29 @@ void AppendRequirement(std::string& out, const Requirement& requirement) {
   out += requirement.key;
   switch (requirement.op) {
     case Operator::kExists:
-    case Operator::kDoesNotExist: return;
-    case Operator::kEquals: out += '='; break;
-    case Operator::kDoubleEquals: out += "=="; break;
-    case Operator::kNotEquals: out += "!="; break;
-    case Operator::kGreaterThan: out += '>'; break;
-    case Operator::kLessThan: out += '<'; break;
-    case Operator::kIn: out += " in ("; break;
-    case Operator::kNotIn: out += " notin ("; break;
+    case Operator::kDoesNotExist:
+      return;
+    case Operator::kEquals:
+      out += '=';
+      break;
+    case Operator::kDoubleEquals:
+      out += "==";
+      break;
+    case Operator::kNotEquals:
+      out += "!=";
+      break;
+    case Operator::kGreaterThan:
+      out += '>';
+      break;
+    case Operator::kLessThan:
+      out += '<';
+      break;
+    case Operator::kIn:
+      out += " in (";
+      break;
+    case Operator::kNotIn:
+      out += " notin (";
+      break;
   }
   out += base::Join(requirement.values, ",");
   if (requirement.op == Operator::kIn || requirement.op == Operator::kNotIn) out += ')';
@@ -240,11 +294,15 @@ bool MatchesOne(const Requirement& requirement, LabelsView labels) {
   switch (requirement.op) {
     case Operator::kIn:
     case Operator::kEquals:
-    case Operator::kDoubleEquals: return value != nullptr && listed();
+    case Operator::kDoubleEquals:
+      return value != nullptr && listed();
     case Operator::kNotIn:
-    case Operator::kNotEquals: return value == nullptr || !listed();
-    case Operator::kExists: return value != nullptr;
-    case Operator::kDoesNotExist: return value == nullptr;
+    case Operator::kNotEquals:
+      return value == nullptr || !listed();
+    case Operator::kExists:
+      return value != nullptr;
+    case Operator::kDoesNotExist:
+      return value == nullptr;
     case Operator::kGreaterThan:
     case Operator::kLessThan: {
       if (value == nullptr || requirement.values.size() != 1) return false;
@@ -297,7 +355,8 @@ std::optional<std::string> Unescape(std::string_view text, std::string& out) {
       continue;
     }
     if (!escaped && special) {
-      return "invalid field selector: unescaped character in value: " + std::to_string(static_cast<std::uint32_t>(rune.value));
+      return "invalid field selector: unescaped character in value: " +
+             std::to_string(static_cast<std::uint32_t>(rune.value));
     }
     base::AppendUTF8(out, rune.value);
     escaped = false;
@@ -337,7 +396,8 @@ LabelSelector LabelSelector::Of(std::vector<Requirement> requirements) {
 }
 
 bool LabelSelector::Matches(LabelsView labels) const {
-  return std::ranges::all_of(requirements_, [&](const Requirement& requirement) { return MatchesOne(requirement, labels); });
+  return std::ranges::all_of(requirements_,
+                             [&](const Requirement& requirement) { return MatchesOne(requirement, labels); });
 }
 
 std::string LabelSelector::ToString() const {
@@ -374,7 +434,8 @@ Outcome<FieldSelector, std::string> FieldSelector::Parse(std::string_view text) 
 
 bool FieldSelector::Matches(FieldsView fields) const {
   return std::ranges::all_of(requirements_, [&](const Requirement& requirement) {
-    const auto found = std::ranges::find(fields, std::string_view(requirement.field), [](const auto& field) { return field.first; });
+    const auto found =
+        std::ranges::find(fields, std::string_view(requirement.field), [](const auto& field) { return field.first; });
     const std::string_view value = found == fields.end() ? std::string_view() : found->second;
     return (value == requirement.value) == requirement.equal;
   });

@@ -47,16 +47,20 @@ TEST(LabelSelector, ParsesAndPrints) {
 
 TEST(LabelSelector, Errors) {
   constexpr std::string_view kNameError =
-      "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
-      "'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+      "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+      "character (e.g. "
+      "'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
   struct Case {
     std::string text;
     std::string error;
   };
   const Case kCases[] = {
       {"x=a||y=b",
-       "unable to parse requirement: values[0][x]: Invalid value: \"a||y\": a valid label must be an empty string or consist of "
-       "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value', "
+       "unable to parse requirement: values[0][x]: Invalid value: \"a||y\": a valid label must be an empty string or "
+       "consist of "
+       "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
+       "'MyValue',  or 'my_value', "
        " or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"},
       {"=a", "found '=', expected: !, identifier, or 'end of string'"},
       {"x==a==b", "found '==', expected: ',' or 'end of string'"},
@@ -73,13 +77,18 @@ TEST(LabelSelector, Errors) {
       {"x in (a", "unable to parse requirement: found '', expected: ',' or ')'"},
       {"x in (,", "unable to parse requirement: found '', expected: ',', or identifier"},
       {"x=(", "unable to parse requirement: found '(', expected: identifier"},
-      {"x>a", "unable to parse requirement: values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be an integer"},
+      {"x>a",
+       "unable to parse requirement: values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be an "
+       "integer"},
       {"/a", "unable to parse requirement: <nil>: Invalid value: \"/a\": prefix part must be non-empty"},
-      {"a/", "unable to parse requirement: <nil>: Invalid value: \"a/\": name part must be non-empty; " + std::string(kNameError)},
+      {"a/", "unable to parse requirement: <nil>: Invalid value: \"a/\": name part must be non-empty; " +
+                 std::string(kNameError)},
       {"a$=b", "unable to parse requirement: <nil>: Invalid value: \"a$\": " + std::string(kNameError)},
       {"a/b/c=d",
-       "unable to parse requirement: <nil>: Invalid value: \"a/b/c\": a valid label key must consist of alphanumeric characters, '-', '_' "
-       "or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+       "unable to parse requirement: <nil>: Invalid value: \"a/b/c\": a valid label key must consist of alphanumeric "
+       "characters, '-', '_' "
+       "or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', "
+       "regex used for "
        "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. "
        "'example.com/MyName')"},
   };
@@ -98,10 +107,25 @@ TEST(LabelSelector, Matches) {
     bool want;
   };
   constexpr Case kCases[] = {
-      {"", true},          {"app=web", true},        {"app==db", false},    {"app!=db", true},         {"zone!=a", true},
-      {"env", true},       {"env=", true},           {"!env", false},       {"!zone", true},           {"app in (db,web)", true},
-      {"app notin (db)", true}, {"zone notin (a)", true}, {"zone in (a)", false}, {"size>9", true},    {"size>10", false},
-      {"size<11", true},   {"app>1", false},         {"zone>1", false},     {"app=web,size=11", false},
+      {"", true},
+      {"app=web", true},
+      {"app==db", false},
+      {"app!=db", true},
+      {"zone!=a", true},
+      {"env", true},
+      {"env=", true},
+      {"!env", false},
+      {"!zone", true},
+      {"app in (db,web)", true},
+      {"app notin (db)", true},
+      {"zone notin (a)", true},
+      {"zone in (a)", false},
+      {"size>9", true},
+      {"size>10", false},
+      {"size<11", true},
+      {"app>1", false},
+      {"zone>1", false},
+      {"app=web,size=11", false},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.text);

@@ -15,7 +15,8 @@ using object::ToJSON;
 
 constexpr std::string_view kNow = "2026-01-01T00:00:00Z";
 
-// Random deployments that touch every topology: granular structs and maps, keyed lists (also with defaulted keys), sets, atomics.
+// Random deployments that touch every topology: granular structs and maps, keyed lists (also with defaulted keys),
+// sets, atomics.
 class Generator {
  public:
   Generator(Arena& arena, std::uint32_t seed) : arena_(arena), random_(seed) {}
@@ -155,7 +156,8 @@ TEST_F(ApplyProperty, WhatIsLetGoOfIsRestored) {
     const Value config = generator.Deployment("x");
     const Value before = Apply(arena, {}, config, "m1");
     const Value other = Apply(arena, before, generator.Deployment("x"), "m2");
-    const Value gone = Apply(arena, other, J(arena, R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"}})"), "m2");
+    const Value gone =
+        Apply(arena, other, J(arena, R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"}})"), "m2");
     // The first one applies again, which also takes back what the second one had forced.
     const Value back = Apply(arena, gone, config, "m1");
     EXPECT_EQ(Content(arena, back), Content(arena, before));
@@ -182,10 +184,12 @@ TEST_F(ApplyProperty, OwnersAgreeOnWhatTheyShare) {
       EXPECT_TRUE(FieldSet::Difference(arena, *set, FieldSet::Union(arena, there, applied)).empty());
     }
     // A field of the first that the second set to another value is the second's alone.
-    const auto compared = CompareTyped(arena, Canonical(arena, config_1, type, false), Canonical(arena, config_2, type, false), type);
+    const auto compared =
+        CompareTyped(arena, Canonical(arena, config_1, type, false), Canonical(arena, config_2, type, false), type);
     for (const Value& entry : both.Get("metadata", "managedFields").items()) {
       if (entry["manager"].as_string() != "m1") continue;
-      EXPECT_TRUE(FieldSet::Intersection(arena, *FieldSet::Parse(arena, entry["fieldsV1"].as_raw()), compared.modified).empty());
+      EXPECT_TRUE(FieldSet::Intersection(arena, *FieldSet::Parse(arena, entry["fieldsV1"].as_raw()), compared.modified)
+                      .empty());
     }
   }
 }
@@ -226,7 +230,8 @@ TEST_F(ApplyProperty, UpdatesOwnWhatTheyChange) {
     before["metadata"].Erase("managedFields");
     Value after = now.Clone(arena);
     after["metadata"].Erase("managedFields");
-    const auto compared = CompareTyped(arena, Canonical(arena, before, type, true), Canonical(arena, after, type, true), type);
+    const auto compared =
+        CompareTyped(arena, Canonical(arena, before, type, true), Canonical(arena, after, type, true), type);
     const FieldSet changed = FieldSet::Union(arena, compared.modified, compared.added);
     EXPECT_TRUE(FieldSet::Difference(arena, changed, owned).empty());
     EXPECT_TRUE(FieldSet::Intersection(arena, compared.removed, owned).empty());

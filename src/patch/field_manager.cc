@@ -19,9 +19,9 @@ constexpr std::size_t kAnnotationsBytesMax = 256 * 1024;
 // What no manager ever owns.
 FieldSet NeverOwned(Arena& arena) {
   FieldSet set;
-  for (const char* path : {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.creationTimestamp",
-                           "metadata.selfLink", "metadata.uid", "metadata.clusterName", "metadata.generation", "metadata.managedFields",
-                           "metadata.resourceVersion"}) {
+  for (const char* path : {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace",
+                           "metadata.creationTimestamp", "metadata.selfLink", "metadata.uid", "metadata.clusterName",
+                           "metadata.generation", "metadata.managedFields", "metadata.resourceVersion"}) {
     set = FieldSet::Union(arena, set, FieldSet::OfDotted(arena, path));
   }
   return set;
@@ -61,8 +61,8 @@ bool IsReset(const Value& metadata) {
 }
 
 std::string Where(const Value& object, const meta::GroupVersionKind& kind) {
-  return std::string(object.Get("metadata", "namespace").as_string()) + "/" + std::string(object.Get("metadata", "name").as_string()) +
-         "; " + kind.ToString();
+  return std::string(object.Get("metadata", "namespace").as_string()) + "/" +
+         std::string(object.Get("metadata", "name").as_string()) + "; " + kind.ToString();
 }
 
 meta::GroupVersionKind KindOf(const Value& object) {
@@ -109,7 +109,8 @@ struct FieldManager::Applied {
   ManagedFields managed;
 };
 
-FieldManager::FieldManager(Options options) : options_(std::move(options)), api_version_(options_.kind.group_version().ToString()) {
+FieldManager::FieldManager(Options options)
+    : options_(std::move(options)), api_version_(options_.kind.group_version().ToString()) {
   root_ = {.kind = schema::Kind::kStruct, .structure = options_.type};
   for (const std::string& pattern : options_.only_fields) only_.push_back(base::Split(pattern, '.'));
   if (options_.custom_resource) return;
@@ -117,7 +118,8 @@ FieldManager::FieldManager(Options options) : options_(std::move(options)), api_
     if (!package->serves) continue;
     const schema::Struct* type = schema::FindKind(package->group, package->version, options_.kind.kind);
     const meta::GroupVersion version{std::string(package->group), std::string(package->version)};
-    if (type != nullptr) versions_.emplace(version.ToString(), schema::Type{.kind = schema::Kind::kStruct, .structure = type});
+    if (type != nullptr)
+      versions_.emplace(version.ToString(), schema::Type{.kind = schema::Kind::kStruct, .structure = type});
   }
 }
 
@@ -159,7 +161,8 @@ bool FieldManager::View(Arena& arena, const Value& object, std::string_view api_
 FieldSet FieldManager::Filtered(Arena& arena, const FieldSet& set) const {
   if (!only_.empty()) return FieldSet::Matching(arena, set, only_);
   FieldSet reset;
-  for (const std::string& path : options_.reset_fields) reset = FieldSet::Union(arena, reset, FieldSet::OfDotted(arena, path));
+  for (const std::string& path : options_.reset_fields)
+    reset = FieldSet::Union(arena, reset, FieldSet::OfDotted(arena, path));
   return FieldSet::RecursiveDifference(arena, set, reset);
 }
 
@@ -171,13 +174,14 @@ void FieldManager::Reconcile(Arena& arena, ManagedFields& managed) const {
   });
 }
 
-// Works out what changed, and takes it from the managers other than `self` (all of them without one). Conflicts are what others own of
-// what was set; they stop everything unless forced.
-Comparison FieldManager::TakeOver(Arena& arena, const Value& old, const Value& now, ManagedFields& managed, const ManagedEntry* self,
-                                  bool force, Conflicts& conflicts) const {
+// Works out what changed, and takes it from the managers other than `self` (all of them without one). Conflicts are
+// what others own of what was set; they stop everything unless forced.
+Comparison FieldManager::TakeOver(Arena& arena, const Value& old, const Value& now, ManagedFields& managed,
+                                  const ManagedEntry* self, bool force, Conflicts& conflicts) const {
   const Comparison own = CompareTyped(arena, old, now, type());
   std::map<std::string_view, std::optional<Comparison>> versions;
-  versions[api_version_] = Comparison{Filtered(arena, own.removed), Filtered(arena, own.modified), Filtered(arena, own.added)};
+  versions[api_version_] =
+      Comparison{Filtered(arena, own.removed), Filtered(arena, own.modified), Filtered(arena, own.added)};
   struct Loss {
     ManagedEntry entry;
     FieldSet fields;
@@ -192,7 +196,8 @@ Comparison FieldManager::TakeOver(Arena& arena, const Value& old, const Value& n
       Version after;
       if (View(arena, old, entry.api_version, before) && View(arena, now, entry.api_version, after)) {
         const Comparison changed = CompareTyped(arena, before.object, after.object, before.type);
-        found->second = Comparison{Filtered(arena, changed.removed), Filtered(arena, changed.modified), Filtered(arena, changed.added)};
+        found->second = Comparison{Filtered(arena, changed.removed), Filtered(arena, changed.modified),
+                                   Filtered(arena, changed.added)};
       }
     }
     if (!found->second) {
@@ -219,13 +224,14 @@ Comparison FieldManager::TakeOver(Arena& arena, const Value& old, const Value& n
 }
 
 ManagedEntry FieldManager::Self(Arena& arena, std::string_view manager) const {
-  return {.manager = manager.empty() ? "unknown" : arena.Copy(manager), .api_version = arena.Copy(api_version_),
+  return {.manager = manager.empty() ? "unknown" : arena.Copy(manager),
+          .api_version = arena.Copy(api_version_),
           .subresource = arena.Copy(options_.subresource)};
 }
 
 // Both objects are canonical views of this endpoint's version.
-void FieldManager::TrackUpdate(Arena& arena, const Value& live, const Value& now, ManagedFields& managed, std::string_view manager,
-                               std::string_view time) const {
+void FieldManager::TrackUpdate(Arena& arena, const Value& live, const Value& now, ManagedFields& managed,
+                               std::string_view manager, std::string_view time) const {
   Reconcile(arena, managed);
   Conflicts taken;
   const Comparison changed = TakeOver(arena, live, now, managed, nullptr, true, taken);
@@ -235,7 +241,8 @@ void FieldManager::TrackUpdate(Arena& arena, const Value& live, const Value& now
     ManagedEntry self = Self(arena, manager);
     self.time = time;
     self.set = touched;
-    const auto before = std::ranges::find_if(managed, [&](const ManagedEntry& entry) { return entry.SameIdentity(self); });
+    const auto before =
+        std::ranges::find_if(managed, [&](const ManagedEntry& entry) { return entry.SameIdentity(self); });
     if (before == managed.end()) {
       managed.push_back(self);
     } else {
@@ -246,7 +253,8 @@ void FieldManager::TrackUpdate(Arena& arena, const Value& live, const Value& now
   CapUpdateManagers(arena, managed);
 }
 
-void FieldManager::Update(Arena& arena, const Value& live, Value now, std::string_view manager, std::string_view time) const {
+void FieldManager::Update(Arena& arena, const Value& live, Value now, std::string_view manager,
+                          std::string_view time) const {
   ManagedFields managed;
   const auto decode = [&](const Value& entries) {
     auto decoded = DecodeManagedFields(arena, entries);
@@ -260,28 +268,36 @@ void FieldManager::Update(Arena& arena, const Value& live, Value now, std::strin
     if (managed.empty()) managed = decode(live.Get("metadata", "managedFields"));
   }
   SetManagedFields(arena, now, {});
-  if (managed.empty() && !live.Get("metadata", "uid").as_string().empty()) return;  // not tracked until somebody applies
+  if (managed.empty() && !live.Get("metadata", "uid").as_string().empty())
+    return;  // not tracked until somebody applies
 
   const Value before = live.is_null() ? BaseObject(arena) : Canonicalized(arena, live);
   const Value after = Canonicalized(arena, now);
   // Built-in objects were decoded by their schema.
-  if (options_.custom_resource && (!Validate(after, type(), true).empty() || !Validate(before, type(), true).empty())) return;
+  if (options_.custom_resource && (!Validate(after, type(), true).empty() || !Validate(before, type(), true).empty()))
+    return;
   TrackUpdate(arena, before, after, managed, manager, time);
   SetManagedFields(arena, now, EncodeManagedFields(arena, std::move(managed)));
 }
 
 // What the applier set last time and does not any more goes, unless somebody else owns it.
-Value FieldManager::Prune(Arena& arena, const Value& merged, const ManagedFields& managed, const ManagedEntry& last) const {
+Value FieldManager::Prune(Arena& arena, const Value& merged, const ManagedFields& managed,
+                          const ManagedEntry& last) const {
   Version whole;
   if (last.set.empty() || !View(arena, merged, last.api_version, whole)) return merged;
-  const auto members = [&](const FieldSet& set, const TypeRef& type) { return EnsureNamedFieldsAreMembers(arena, set, type); };
-  const auto fields = [&](const Version& view) { return members(ToFieldSet(arena, view.object, view.type), view.type); };
+  const auto members = [&](const FieldSet& set, const TypeRef& type) {
+    return EnsureNamedFieldsAreMembers(arena, set, type);
+  };
+  const auto fields = [&](const Version& view) {
+    return members(ToFieldSet(arena, view.object, view.type), view.type);
+  };
   Version pruned = whole;
   pruned.object = RemoveItems(arena, whole.object, members(last.set, whole.type), whole.type);
 
   // What anybody owns comes back, version by version, the applier's own first.
   std::map<std::string_view, FieldSet> owned;
-  for (const ManagedEntry& entry : managed) owned[entry.api_version] = FieldSet::Union(arena, owned[entry.api_version], entry.set);
+  for (const ManagedEntry& entry : managed)
+    owned[entry.api_version] = FieldSet::Union(arena, owned[entry.api_version], entry.set);
   std::vector<std::string_view> order;
   if (owned.contains(last.api_version)) order.push_back(last.api_version);
   for (const auto& [api_version, set] : owned) {
@@ -297,7 +313,8 @@ Value FieldManager::Prune(Arena& arena, const Value& merged, const ManagedFields
     pruned = left;
   }
   // Only what the applier owned may go.
-  if (!View(arena, merged, last.api_version, whole) || !View(arena, pruned.object, last.api_version, pruned)) return merged;
+  if (!View(arena, merged, last.api_version, whole) || !View(arena, pruned.object, last.api_version, pruned))
+    return merged;
   const FieldSet gone = FieldSet::Difference(arena, fields(whole), fields(pruned));
   const FieldSet ours = FieldSet::Intersection(arena, gone, members(last.set, whole.type));
   Version result;
@@ -306,14 +323,15 @@ Value FieldManager::Prune(Arena& arena, const Value& merged, const ManagedFields
 }
 
 // `live` is a canonical view. Nothing comes back where conflicts stand in the way.
-std::optional<FieldManager::Applied> FieldManager::Merge(Arena& arena, const Value& live, const Value& config, ManagedFields managed,
-                                                         const ManagedEntry& self, bool force, std::string_view time,
-                                                         Conflicts& conflicts) const {
+std::optional<FieldManager::Applied> FieldManager::Merge(Arena& arena, const Value& live, const Value& config,
+                                                         ManagedFields managed, const ManagedEntry& self, bool force,
+                                                         std::string_view time, Conflicts& conflicts) const {
   Reconcile(arena, managed);
   Value merged = MergeTyped(arena, live, config, type());
   const FieldSet set = Filtered(arena, ToFieldSet(arena, config, type()));
   ManagedEntry last;
-  const auto before = std::ranges::find_if(managed, [&](const ManagedEntry& entry) { return entry.SameIdentity(self); });
+  const auto before =
+      std::ranges::find_if(managed, [&](const ManagedEntry& entry) { return entry.SameIdentity(self); });
   if (before == managed.end()) {
     managed.push_back(self);
     managed.back().set = set;
@@ -344,7 +362,8 @@ FieldSet FieldManager::AllowedByLastApplied(Arena& arena, const Value& live, con
   if (!Validate(view, type(), false).empty()) return {};
   const Comparison changed = CompareTyped(arena, view, live_view, type());
   FieldSet set = ToFieldSet(arena, view, type());
-  for (const FieldSet* part : {&changed.modified, &changed.added, &changed.removed}) set = FieldSet::Difference(arena, set, *part);
+  for (const FieldSet* part : {&changed.modified, &changed.added, &changed.removed})
+    set = FieldSet::Difference(arena, set, *part);
   return set;
 }
 
@@ -359,20 +378,22 @@ void UpdateLastApplied(Arena& arena, Value object, const Value& config) {
   const Value sorted = Canonical(arena, copy, RootType(nullptr), false);
   annotations.Set(arena, kLastApplied, Value::String(arena, object::ToJSON(sorted) + "\n"));
   std::size_t bytes = 0;
-  for (const object::Member& member : annotations.members()) bytes += member.key.size() + member.value.as_string().size();
+  for (const object::Member& member : annotations.members())
+    bytes += member.key.size() + member.value.as_string().size();
   if (bytes > kAnnotationsBytesMax) annotations.Erase(kLastApplied);
 }
 
 }  // namespace
 
-Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& config, std::string_view manager, bool force,
-                                  std::string_view time) const {
+Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& config, std::string_view manager,
+                                  bool force, std::string_view time) const {
   const meta::GroupVersionKind kind = KindOf(config);
   auto decoded = DecodeManagedFields(arena, live.Get("metadata", "managedFields"));
   if (!decoded.ok()) return meta::NewPlainError("failed to decode managed fields: " + decoded.error());
   ManagedFields managed = *std::move(decoded);
   if (kind != options_.kind) return meta::NewBadRequest("invalid object type: " + kind.ToString());
-  if (config.Get("metadata", "managedFields").is_list()) return meta::NewBadRequest("metadata.managedFields must be nil");
+  if (config.Get("metadata", "managedFields").is_list())
+    return meta::NewBadRequest("metadata.managedFields must be nil");
 
   const Value live_view = live.is_null() ? BaseObject(arena) : Canonicalized(arena, live);
   if (managed.empty()) TrackUpdate(arena, BaseObject(arena), live_view, managed, kBeforeFirstApply, time);
@@ -390,7 +411,8 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
   auto applied = Merge(arena, live_view, config_view, managed, self, force, time, conflicts);
   if (!applied && manager == kKubectl) {
     const FieldSet allowed = AllowedByLastApplied(arena, live, live_view);
-    for (auto& [identifier, conflict] : conflicts.by_manager) conflict.second = FieldSet::Difference(arena, conflict.second, allowed);
+    for (auto& [identifier, conflict] : conflicts.by_manager)
+      conflict.second = FieldSet::Difference(arena, conflict.second, allowed);
     std::erase_if(conflicts.by_manager, [](const auto& entry) { return entry.second.second.empty(); });
     Conflicts forced;
     if (conflicts.empty()) applied = Merge(arena, live_view, config_view, managed, self, true, time, forced);

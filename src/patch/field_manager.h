@@ -1,6 +1,6 @@
 // Server-side apply, and the bookkeeping of every other write: metadata.managedFields.
-// One FieldManager per endpoint (a kind in a version, or a subresource of it). Immutable; thread safe. Time comes in as text
-// (RFC 3339, UTC, to the second) and stands in the result, so it must live as long as the arena.
+// One FieldManager per endpoint (a kind in a version, or a subresource of it). Immutable; thread safe. Time comes in as
+// text (RFC 3339, UTC, to the second) and stands in the result, so it must live as long as the arena.
 #pragma once
 
 #include <functional>
@@ -27,24 +27,28 @@ class FieldManager {
     const schema::Struct* type = nullptr;  // nullptr: a custom resource without a schema
     meta::GroupVersionKind kind;
     std::string subresource;
-    bool custom_resource = false;          // objects are maps, not Go structs: nothing is there that was not written
-    // Paths that this endpoint never owns (dotted), or, where only_fields is not empty, the only ones it can (dotted, * for any step).
+    bool custom_resource = false;  // objects are maps, not Go structs: nothing is there that was not written
+    // Paths that this endpoint never owns (dotted), or, where only_fields is not empty, the only ones it can (dotted, *
+    // for any step).
     std::vector<std::string> reset_fields;
     std::vector<std::string> only_fields;
-    // The object in another version of its kind, which its apiVersion then says; nothing where that version is not served. Without it
-    // a built-in kind's other versions are taken to have the same fields, and all others count as not served.
+    // The object in another version of its kind, which its apiVersion then says; nothing where that version is not
+    // served. Without it a built-in kind's other versions are taken to have the same fields, and all others count as
+    // not served.
     std::function<std::optional<Value>(base::Arena&, const Value& object, std::string_view api_version)> convert;
   };
 
   explicit FieldManager(Options options);
 
-  // After create, update, and patches other than apply. `live` is null on create. The new object with its managedFields set; where they
-  // cannot be worked out they are removed (upstream's UpdateNoErrors). Changes `now` only in metadata.managedFields.
+  // After create, update, and patches other than apply. `live` is null on create. The new object with its managedFields
+  // set; where they cannot be worked out they are removed (upstream's UpdateNoErrors). Changes `now` only in
+  // metadata.managedFields.
   void Update(base::Arena& arena, const Value& live, Value now, std::string_view manager, std::string_view time) const;
 
-  // The live object with the applied configuration merged in and managedFields set; to be decoded by the schema and defaulted
-  // afterwards. `live` is null where there is none yet; `config` is untyped. 409 with causes for conflicts; 400 for a wrong kind or
-  // managedFields in the configuration; a plain 500 for a configuration that does not fit the schema.
+  // The live object with the applied configuration merged in and managedFields set; to be decoded by the schema and
+  // defaulted afterwards. `live` is null where there is none yet; `config` is untyped. 409 with causes for conflicts;
+  // 400 for a wrong kind or managedFields in the configuration; a plain 500 for a configuration that does not fit the
+  // schema.
   Result<Value> Apply(base::Arena& arena, const Value& live, const Value& config, std::string_view manager, bool force,
                       std::string_view time) const;
 
@@ -61,10 +65,10 @@ class FieldManager {
   ManagedEntry Self(base::Arena& arena, std::string_view manager) const;
   FieldSet Filtered(base::Arena& arena, const FieldSet& set) const;
   void Reconcile(base::Arena& arena, ManagedFields& managed) const;
-  Comparison TakeOver(base::Arena& arena, const Value& old, const Value& now, ManagedFields& managed, const ManagedEntry* self,
-                      bool force, Conflicts& conflicts) const;
-  void TrackUpdate(base::Arena& arena, const Value& live, const Value& now, ManagedFields& managed, std::string_view manager,
-                   std::string_view time) const;
+  Comparison TakeOver(base::Arena& arena, const Value& old, const Value& now, ManagedFields& managed,
+                      const ManagedEntry* self, bool force, Conflicts& conflicts) const;
+  void TrackUpdate(base::Arena& arena, const Value& live, const Value& now, ManagedFields& managed,
+                   std::string_view manager, std::string_view time) const;
   std::optional<Applied> Merge(base::Arena& arena, const Value& live, const Value& config, ManagedFields managed,
                                const ManagedEntry& self, bool force, std::string_view time, Conflicts& conflicts) const;
   Value Prune(base::Arena& arena, const Value& merged, const ManagedFields& managed, const ManagedEntry& last) const;
@@ -79,7 +83,8 @@ class FieldManager {
 
 // What admission plugins made of managedFields: the reason why it is not decodable, or "".
 std::string ValidateManagedFields(const Value& entries);
-// Takes back the new times of managedFields where nothing but them changed, so that a write that changes nothing writes nothing.
+// Takes back the new times of managedFields where nothing but them changed, so that a write that changes nothing writes
+// nothing.
 void RevertUnchangedTimes(base::Arena& arena, Value now, const Value& old);
 
 }  // namespace keelson::patch

@@ -16,11 +16,16 @@ constexpr std::string_view kNow = "2026-01-01T00:00:00Z";
 
 class FieldManagerTest : public testing::Test {
  protected:
-  static FieldManager For(std::string_view api_version, std::string_view kind, std::string_view subresource = "", std::vector<std::string> reset = {}) {
+  static FieldManager For(std::string_view api_version, std::string_view kind, std::string_view subresource = "",
+                          std::vector<std::string> reset = {}) {
     const std::size_t slash = api_version.find('/');
-    meta::GroupVersionKind gvk{slash == std::string_view::npos ? "" : std::string(api_version.substr(0, slash)),
-                               std::string(slash == std::string_view::npos ? api_version : api_version.substr(slash + 1)), std::string(kind)};
-    return FieldManager({.type = schema::FindKind(gvk.group, gvk.version, gvk.kind), .kind = gvk, .subresource = std::string(subresource), .reset_fields = std::move(reset)});
+    meta::GroupVersionKind gvk{
+        slash == std::string_view::npos ? "" : std::string(api_version.substr(0, slash)),
+        std::string(slash == std::string_view::npos ? api_version : api_version.substr(slash + 1)), std::string(kind)};
+    return FieldManager({.type = schema::FindKind(gvk.group, gvk.version, gvk.kind),
+                         .kind = gvk,
+                         .subresource = std::string(subresource),
+                         .reset_fields = std::move(reset)});
   }
 
   Value Json(std::string_view text) { return J(arena_, text); }
@@ -29,7 +34,8 @@ class FieldManagerTest : public testing::Test {
   static std::string Owners(const Value& object) {
     std::string out;
     for (const Value& entry : object.Get("metadata", "managedFields").items()) {
-      out += (out.empty() ? "" : " ") + std::string(entry["manager"].as_string()) + "/" + std::string(entry["operation"].as_string());
+      out += (out.empty() ? "" : " ") + std::string(entry["manager"].as_string()) + "/" +
+             std::string(entry["operation"].as_string());
       if (entry.Has("subresource")) out += "/" + std::string(entry["subresource"].as_string());
       out += entry.Has("time") ? ":" : "(no time):";
       out += entry["fieldsV1"].as_raw();
@@ -49,23 +55,30 @@ class FieldManagerTest : public testing::Test {
 
 TEST_F(FieldManagerTest, CreateOwnsWhatIsNotZero) {
   const FieldManager config_map = For("v1", "ConfigMap");
-  EXPECT_EQ(Owners(Create(config_map, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1"}})")),
-            R"(up/Update:{"f:data":{".":{},"f:a":{}}})");
+  EXPECT_EQ(
+      Owners(Create(config_map, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1"}})")),
+      R"(up/Update:{"f:data":{".":{},"f:a":{}}})");
   const FieldManager deployment = For("apps/v1", "Deployment");
-  EXPECT_EQ(Owners(Create(deployment, R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","labels":{"x":"y"}},
+  EXPECT_EQ(
+      Owners(
+          Create(deployment, R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","labels":{"x":"y"}},
       "spec":{"replicas":1,"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},
       "spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":80,"protocol":"TCP"}]}]}}}})")),
-            R"(up/Update:{"f:metadata":{"f:labels":{".":{},"f:x":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":)"
-            R"({"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{},)"
-            R"("f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}})");
+      R"(up/Update:{"f:metadata":{"f:labels":{".":{},"f:x":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":)"
+      R"({"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{},)"
+      R"("f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}})");
 }
 
 TEST_F(FieldManagerTest, ApplyTwoManagers) {
   const FieldManager manager = For("v1", "ConfigMap");
-  auto first = manager.Apply(arena_, {}, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1","b":"1"}})"), "m1", false, kNow);
+  auto first = manager.Apply(
+      arena_, {}, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1","b":"1"}})"),
+      "m1", false, kNow);
   ASSERT_TRUE(first.ok()) << first.error().message();
   EXPECT_EQ(Owners(*first), R"(m1/Apply:{"f:data":{"f:a":{},"f:b":{}}})");
-  auto second = manager.Apply(arena_, *first, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"2"}})"), "m2", false, kNow);
+  auto second = manager.Apply(
+      arena_, *first, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"2"}})"), "m2",
+      false, kNow);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code(), 409);
   EXPECT_EQ(second.error().message(), "Apply failed with 1 conflict: conflict with \"m1\": .data.a");
@@ -74,18 +87,24 @@ TEST_F(FieldManagerTest, ApplyTwoManagers) {
   EXPECT_EQ(second.error().details()->causes[0].message, "conflict with \"m1\"");
   EXPECT_EQ(second.error().details()->causes[0].field, ".data.a");
 
-  second = manager.Apply(arena_, *first, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"2"}})"), "m2", true, kNow);
+  second = manager.Apply(arena_, *first,
+                         Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"2"}})"),
+                         "m2", true, kNow);
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(Owners(*second), R"(m1/Apply:{"f:data":{"f:b":{}}} m2/Apply:{"f:data":{"f:a":{}}})");
   EXPECT_EQ(ToJSON((*second)["data"]), R"({"a":"2","b":"1"})");
 
   // Sharing what is already so takes no time stamp.
-  second = manager.Apply(arena_, *first, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1"}})"), "m2", false, kNow);
+  second = manager.Apply(arena_, *first,
+                         Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1"}})"),
+                         "m2", false, kNow);
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(Owners(*second), R"(m2/Apply(no time):{"f:data":{"f:a":{}}} m1/Apply:{"f:data":{"f:a":{},"f:b":{}}})");
 
   // Leaving a field out: gone if nobody else owns it.
-  auto third = manager.Apply(arena_, *second, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{}})"), "m1", false, kNow);
+  auto third = manager.Apply(arena_, *second,
+                             Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{}})"), "m1",
+                             false, kNow);
   ASSERT_TRUE(third.ok());
   EXPECT_EQ(ToJSON((*third)["data"]), R"({"a":"1"})");
   EXPECT_EQ(Owners(*third), R"(m2/Apply(no time):{"f:data":{"f:a":{}}} m1/Apply:{"f:data":{}})");
@@ -93,7 +112,9 @@ TEST_F(FieldManagerTest, ApplyTwoManagers) {
 
 TEST_F(FieldManagerTest, UpdatesTakeFromAppliers) {
   const FieldManager manager = For("v1", "ConfigMap");
-  Value live = *manager.Apply(arena_, {}, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1","b":"1"}})"), "m1", false, kNow);
+  Value live = *manager.Apply(
+      arena_, {}, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1","b":"1"}})"),
+      "m1", false, kNow);
   live["metadata"].Set(arena_, "uid", "u");
   Value now = live.Clone(arena_);
   now["data"].Set(arena_, "a", "3");
@@ -111,9 +132,13 @@ TEST_F(FieldManagerTest, UpdatesTakeFromAppliers) {
   manager.Update(arena_, reset, untracked, "up", kNow);
   EXPECT_EQ(Owners(untracked), "");
   // The first apply accounts for what was there.
-  const auto applied = manager.Apply(arena_, untracked, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"y":"1"}})"), "m", false, kNow);
+  const auto applied = manager.Apply(
+      arena_, untracked, Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"y":"1"}})"),
+      "m", false, kNow);
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(Owners(*applied), R"(m/Apply:{"f:data":{"f:y":{}}} before-first-apply/Update:{"f:data":{".":{},"f:a":{},"f:b":{},"f:z":{}}})");
+  EXPECT_EQ(
+      Owners(*applied),
+      R"(m/Apply:{"f:data":{"f:y":{}}} before-first-apply/Update:{"f:data":{".":{},"f:a":{},"f:b":{},"f:z":{}}})");
 }
 
 TEST_F(FieldManagerTest, ApplyErrors) {
@@ -125,18 +150,25 @@ TEST_F(FieldManagerTest, ApplyErrors) {
   };
   constexpr Case kCases[] = {
       {R"({"apiVersion":"v1","kind":"ConfigMap"})", 400, "invalid object type: /v1, Kind=ConfigMap"},
-      {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","managedFields":[]}})", 400, "metadata.managedFields must be nil"},
+      {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","managedFields":[]}})", 400,
+       "metadata.managedFields must be nil"},
       {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","namespace":"n"},"bogus":1})", 500,
        "failed to create typed patch object (n/a; apps/v1, Kind=Deployment): .bogus: field not declared in schema"},
       {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":"x"}})", 500,
-       "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or float), got string"},
+       "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or "
+       "float), got string"},
       {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":5},"spec":[1]})", 500,
-       "failed to create typed patch object (/; apps/v1, Kind=Deployment): errors:\n  .metadata.name: expected string, got "
+       "failed to create typed patch object (/; apps/v1, Kind=Deployment): errors:\n  .metadata.name: expected string, "
+       "got "
        "&value.valueUnstructured{Value:5}\n  .spec: expected map, got &{[1]}"},
-      {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"spec":{"containers":[{"name":"c"},{"name":"c"}]}}}})", 500,
-       "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.template.spec.containers: duplicate entries for key [name=\"c\"]"},
-      {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"spec":{"containers":[{"image":"c"}]}}}})", 500,
-       "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.template.spec.containers: element 0: associative list with keys has an element "
+      {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"spec":{"containers":[{"name":"c"},{"name":"c"}]}}}})",
+       500,
+       "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.template.spec.containers: duplicate "
+       "entries for key [name=\"c\"]"},
+      {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"spec":{"containers":[{"image":"c"}]}}}})",
+       500,
+       "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.template.spec.containers: element 0: "
+       "associative list with keys has an element "
        "that omits all key fields [\"name\"] (and doesn't have default values for any key fields)"},
   };
   for (const Case& c : kCases) {
@@ -151,7 +183,8 @@ TEST_F(FieldManagerTest, ApplyErrors) {
 TEST_F(FieldManagerTest, KeyedListsMergeAndKeepOrder) {
   const FieldManager manager = For("v1", "Pod");
   const auto pod = [](std::string_view containers) {
-    return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[)" + std::string(containers) + "]}}";
+    return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[)" +
+           std::string(containers) + "]}}";
   };
   const auto names = [](const Value& object) {
     std::string out;
@@ -165,14 +198,16 @@ TEST_F(FieldManagerTest, KeyedListsMergeAndKeepOrder) {
   };
   // Live is owned by another applier, so nothing of it goes.
   constexpr Case kCases[] = {
-      {"ab", "ab", "ab"}, {"ab", "ba", "ba"}, {"abc", "d", "abcd"}, {"abc", "ca", "bca"}, {"abc", "da", "dabc"}, {"abc", "dc", "abdc"},
-      {"abcd", "dxa", "bcdxa"}, {"", "ab", "ab"}, {"axb", "ba", "xba"},
+      {"ab", "ab", "ab"},       {"ab", "ba", "ba"},    {"abc", "d", "abcd"},
+      {"abc", "ca", "bca"},     {"abc", "da", "dabc"}, {"abc", "dc", "abdc"},
+      {"abcd", "dxa", "bcdxa"}, {"", "ab", "ab"},      {"axb", "ba", "xba"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(std::string(c.live) + "+" + c.config);
     const auto list = [&](std::string_view letters) {
       std::string out;
-      for (const char letter : letters) out += (out.empty() ? "" : ",") + std::string(R"({"name":")") + letter + R"(","image":"i"})";
+      for (const char letter : letters)
+        out += (out.empty() ? "" : ",") + std::string(R"({"name":")") + letter + R"(","image":"i"})";
       return out;
     };
     const auto live = manager.Apply(arena_, {}, Json(pod(list(c.live))), "m1", false, kNow);
@@ -193,31 +228,45 @@ TEST_F(FieldManagerTest, KeyedListsMergeAndKeepOrder) {
 
 TEST_F(FieldManagerTest, SetsAtomicsAndDefaultsOfKeys) {
   const FieldManager manager = For("v1", "Service");
-  auto live = manager.Apply(arena_, {}, Json(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"a","finalizers":["a.b/c"]},
-      "spec":{"ports":[{"port":80}],"selector":{"x":"y"}}})"), "m1", false, kNow);
+  auto live = manager.Apply(arena_, {},
+                            Json(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"a","finalizers":["a.b/c"]},
+      "spec":{"ports":[{"port":80}],"selector":{"x":"y"}}})"),
+                            "m1", false, kNow);
   ASSERT_TRUE(live.ok());
-  EXPECT_EQ(Owners(*live),
-            R"(m1/Apply:{"f:metadata":{"f:finalizers":{"v:\"a.b/c\"":{}}},"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}},"f:selector":{}}})");
-  const auto both = manager.Apply(arena_, *live, Json(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"a","finalizers":["a.b/d"]},
-      "spec":{"selector":{"x":"z"}}})"), "m2", false, kNow);
+  EXPECT_EQ(
+      Owners(*live),
+      R"(m1/Apply:{"f:metadata":{"f:finalizers":{"v:\"a.b/c\"":{}}},"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}},"f:selector":{}}})");
+  const auto both = manager.Apply(
+      arena_, *live, Json(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"a","finalizers":["a.b/d"]},
+      "spec":{"selector":{"x":"z"}}})"),
+      "m2", false, kNow);
   ASSERT_FALSE(both.ok());
   EXPECT_EQ(both.error().message(), "Apply failed with 1 conflict: conflict with \"m1\": .spec.selector");
 }
 
 TEST_F(FieldManagerTest, ResetFieldsAreNotOwned) {
   const FieldManager main = For("apps/v1", "Deployment", "", {"status"});
-  const auto live = main.Apply(arena_, {}, Json(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":1},"status":{"replicas":8}})"), "m", false, kNow);
+  const auto live = main.Apply(
+      arena_, {},
+      Json(
+          R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":1},"status":{"replicas":8}})"),
+      "m", false, kNow);
   ASSERT_TRUE(live.ok());
   EXPECT_EQ(Owners(*live), R"(m/Apply:{"f:spec":{"f:replicas":{}}})");
   const FieldManager status = For("apps/v1", "Deployment", "status", {"spec", "metadata.labels"});
-  const auto both = status.Apply(arena_, *live, Json(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":9},"status":{"replicas":4}})"), "ctl", false, kNow);
+  const auto both = status.Apply(
+      arena_, *live,
+      Json(
+          R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":9},"status":{"replicas":4}})"),
+      "ctl", false, kNow);
   ASSERT_TRUE(both.ok()) << both.error().message();
   EXPECT_EQ(Owners(*both), R"(ctl/Apply/status:{"f:status":{"f:replicas":{}}} m/Apply:{"f:spec":{"f:replicas":{}}})");
 }
 
 TEST_F(FieldManagerTest, UpdateManagersAreCapped) {
   const FieldManager manager = For("v1", "ConfigMap");
-  Value live = Create(manager, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"0"}})", "m0");
+  Value live =
+      Create(manager, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"0"}})", "m0");
   std::vector<std::string> times;
   for (int i = 1; i <= 12; ++i) times.push_back("2026-01-01T00:00:" + std::to_string(10 + i) + "Z");
   for (int i = 1; i <= 12; ++i) {
@@ -229,15 +278,19 @@ TEST_F(FieldManagerTest, UpdateManagersAreCapped) {
   const Value entries = live.Get("metadata", "managedFields");
   ASSERT_EQ(entries.size(), kUpdateManagersMax);
   EXPECT_EQ(entries[std::size_t{0}]["manager"].as_string(), "ancient-changes");
-  EXPECT_EQ(entries[std::size_t{0}]["fieldsV1"].as_raw(), R"({"f:data":{".":{},"f:k":{},"f:k1":{},"f:k2":{},"f:k3":{}}})");
+  EXPECT_EQ(entries[std::size_t{0}]["fieldsV1"].as_raw(),
+            R"({"f:data":{".":{},"f:k":{},"f:k1":{},"f:k2":{},"f:k3":{}}})");
   EXPECT_EQ(entries[std::size_t{0}]["time"].as_string(), times[2]);
   EXPECT_EQ(entries[std::size_t{1}]["manager"].as_string(), "m4");
 }
 
 TEST_F(FieldManagerTest, KubectlTakesOverFromClientSideApply) {
   const FieldManager manager = For("v1", "ConfigMap");
-  Value live = Create(manager, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":
-      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"annotations\":{}},\"data\":{\"a\":\"1\"}}\n"}},"data":{"a":"1","b":"1"}})", "kubectl-client-side-apply");
+  Value live = Create(
+      manager,
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":
+      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"annotations\":{}},\"data\":{\"a\":\"1\"}}\n"}},"data":{"a":"1","b":"1"}})",
+      "kubectl-client-side-apply");
   const char* config = R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"a":"2"}})";
   const auto other = manager.Apply(arena_, live, Json(config), "other", false, kNow);
   EXPECT_FALSE(other.ok());
@@ -246,9 +299,12 @@ TEST_F(FieldManagerTest, KubectlTakesOverFromClientSideApply) {
   EXPECT_EQ(ToJSON((*result)["data"]), R"({"a":"2","b":"1"})");
   EXPECT_EQ(result->Get("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration").as_string(),
             "{\"apiVersion\":\"v1\",\"data\":{\"a\":\"2\"},\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"}}\n");
-  const auto conflict = manager.Apply(arena_, live, Json(R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"a":"2","b":"2"}})"), "kubectl", false, kNow);
+  const auto conflict = manager.Apply(
+      arena_, live, Json(R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"a":"2","b":"2"}})"),
+      "kubectl", false, kNow);
   ASSERT_FALSE(conflict.ok());
-  EXPECT_EQ(conflict.error().message(), "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: .data.b");
+  EXPECT_EQ(conflict.error().message(),
+            "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: .data.b");
 }
 
 TEST_F(FieldManagerTest, CustomResources) {
@@ -261,26 +317,38 @@ TEST_F(FieldManagerTest, CustomResources) {
 TEST_F(FieldManagerTest, ScaleSeesOnlyReplicas) {
   constexpr ReplicasPath kPaths[] = {{"apps/v1", "spec.replicas"}};
   const FieldManager manager = For("apps/v1", "Deployment");
-  const auto live = manager.Apply(arena_, {}, Json(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":1,"paused":true}})"), "m", false, kNow);
+  const auto live = manager.Apply(
+      arena_, {},
+      Json(
+          R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":1,"paused":true}})"),
+      "m", false, kNow);
   const Value entries = live->Get("metadata", "managedFields");
   const auto scale = ToScaleManagedFields(arena_, entries, kPaths);
   ASSERT_TRUE(scale.ok());
-  EXPECT_EQ(ToJSON(*scale), R"([{"manager":"m","operation":"Apply","apiVersion":"autoscaling/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}])");
-  const Value taken = Json(R"([{"manager":"s","operation":"Update","apiVersion":"autoscaling/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}])");
+  EXPECT_EQ(
+      ToJSON(*scale),
+      R"([{"manager":"m","operation":"Apply","apiVersion":"autoscaling/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}])");
+  const Value taken = Json(
+      R"([{"manager":"s","operation":"Update","apiVersion":"autoscaling/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}])");
   const auto back = FromScaleManagedFields(arena_, entries, taken, "apps/v1", kPaths);
   ASSERT_TRUE(back.ok());
-  EXPECT_EQ(ToJSON(*back), R"([{"manager":"m","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:paused":{}}}},)"
-                           R"({"manager":"s","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}])");
+  EXPECT_EQ(
+      ToJSON(*back),
+      R"([{"manager":"m","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:paused":{}}}},)"
+      R"({"manager":"s","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}])");
   const auto kept = FromScaleManagedFields(arena_, entries, *scale, "apps/v1", kPaths);
   EXPECT_EQ(ToJSON(*kept), ToJSON(entries));
 }
 
 TEST_F(FieldManagerTest, TimesAloneAreNoChange) {
-  Value old = Json(R"({"metadata":{"resourceVersion":"5","managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"t1","fieldsType":"FieldsV1"}]},"data":{"a":"1"}})");
-  Value now = Json(R"({"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"t2","fieldsType":"FieldsV1"}]},"data":{"a":"1"}})");
+  Value old = Json(
+      R"({"metadata":{"resourceVersion":"5","managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"t1","fieldsType":"FieldsV1"}]},"data":{"a":"1"}})");
+  Value now = Json(
+      R"({"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"t2","fieldsType":"FieldsV1"}]},"data":{"a":"1"}})");
   RevertUnchangedTimes(arena_, now, old);
   EXPECT_EQ(now.Get("metadata", "managedFields")[std::size_t{0}]["time"].as_string(), "t1");
-  Value changed = Json(R"({"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"t2","fieldsType":"FieldsV1"}]},"data":{"a":"2"}})");
+  Value changed = Json(
+      R"({"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"t2","fieldsType":"FieldsV1"}]},"data":{"a":"2"}})");
   RevertUnchangedTimes(arena_, changed, old);
   EXPECT_EQ(changed.Get("metadata", "managedFields")[std::size_t{0}]["time"].as_string(), "t2");
 }
@@ -288,9 +356,13 @@ TEST_F(FieldManagerTest, TimesAloneAreNoChange) {
 TEST_F(FieldManagerTest, ManagedFieldsErrors) {
   EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"X"}])")), "operation must be `Apply` or `Update`");
   EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"Apply"}])")), "apiVersion must not be empty");
-  EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"Apply","apiVersion":"v1"}])")), "missing fieldsType in managed fields entry 0");
-  EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"Apply","apiVersion":"v1","fieldsType":"x"}])")), "invalid fieldsType \"x\" in managed fields entry 0");
-  EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{}}}])")), "");
+  EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"Apply","apiVersion":"v1"}])")),
+            "missing fieldsType in managed fields entry 0");
+  EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"Apply","apiVersion":"v1","fieldsType":"x"}])")),
+            "invalid fieldsType \"x\" in managed fields entry 0");
+  EXPECT_EQ(ValidateManagedFields(
+                Json(R"([{"operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{}}}])")),
+            "");
 }
 
 }  // namespace

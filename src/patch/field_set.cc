@@ -19,13 +19,19 @@ int Sign(auto a, auto b) { return a < b ? -1 : b < a ? 1 : 0; }
 int Rank(const Value& value) {
   switch (value.kind()) {
     case Value::Kind::kInt:
-    case Value::Kind::kDouble: return 0;
-    case Value::Kind::kString: return 1;
-    case Value::Kind::kBool: return 2;
-    case Value::Kind::kList: return 3;
+    case Value::Kind::kDouble:
+      return 0;
+    case Value::Kind::kString:
+      return 1;
+    case Value::Kind::kBool:
+      return 2;
+    case Value::Kind::kList:
+      return 3;
     case Value::Kind::kMap:
-    case Value::Kind::kRaw: return 4;
-    default: return 5;
+    case Value::Kind::kRaw:
+      return 4;
+    default:
+      return 5;
   }
 }
 
@@ -49,10 +55,14 @@ int CompareMaps(const Value& a, const Value& b) {
 
 std::string ValueText(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kString: return base::GoQuote(value.as_string());
-    case Value::Kind::kDouble: return object::GoDouble(value.as_double());
-    case Value::Kind::kNull: return "null";
-    default: return object::ToJSON(value);
+    case Value::Kind::kString:
+      return base::GoQuote(value.as_string());
+    case Value::Kind::kDouble:
+      return object::GoDouble(value.as_double());
+    case Value::Kind::kNull:
+      return "null";
+    default:
+      return object::ToJSON(value);
   }
 }
 
@@ -85,10 +95,18 @@ void AppendName(std::string& out, std::string_view prefix, std::string_view text
 
 void AppendElement(std::string& out, const PathElement& element) {
   switch (element.kind) {
-    case PathElement::Kind::kField: AppendName(out, "f:", element.value.as_string()); break;
-    case PathElement::Kind::kKey: AppendName(out, "k:", object::ToJSON(element.value)); break;
-    case PathElement::Kind::kValue: AppendName(out, "v:", object::ToJSON(element.value)); break;
-    case PathElement::Kind::kIndex: AppendName(out, "i:", object::ToJSON(element.value)); break;
+    case PathElement::Kind::kField:
+      AppendName(out, "f:", element.value.as_string());
+      break;
+    case PathElement::Kind::kKey:
+      AppendName(out, "k:", object::ToJSON(element.value));
+      break;
+    case PathElement::Kind::kValue:
+      AppendName(out, "v:", object::ToJSON(element.value));
+      break;
+    case PathElement::Kind::kIndex:
+      AppendName(out, "i:", object::ToJSON(element.value));
+      break;
   }
 }
 
@@ -107,7 +125,8 @@ class Reader {
 
  private:
   void Skip() {
-    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\n' || rest_[0] == '\r')) rest_.remove_prefix(1);
+    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\n' || rest_[0] == '\r'))
+      rest_.remove_prefix(1);
   }
   bool Take(char c) {
     Skip();
@@ -160,7 +179,9 @@ class Reader {
     const std::string_view rest = name.substr(2);
     Arena& arena = builder_.arena();
     switch (name[0]) {
-      case 'f': element = PathElement::Field(rest); return true;
+      case 'f':
+        element = PathElement::Field(rest);
+        return true;
       case 'v': {
         const auto value = object::ParseJSON(arena, rest);
         if (value) element = {PathElement::Kind::kValue, *value};
@@ -178,7 +199,9 @@ class Reader {
         if (index) element = {PathElement::Kind::kIndex, Value(*index)};
         return index.has_value();
       }
-      default: known = false; return true;
+      default:
+        known = false;
+        return true;
     }
   }
 
@@ -308,7 +331,8 @@ FieldSet IntersectionOf(FieldSetBuilder& builder, const FieldSet& a, const Field
 FieldSet DifferenceOf(FieldSetBuilder& builder, const FieldSet& a, const FieldSet& b, bool recursive) {
   if (a.empty() || b.empty()) return a;
   const std::size_t begin = builder.Begin();
-  Zip(a.nodes(), b.nodes(), [&](const Node& node) { builder.Add(node); }, [](const Node&) {},
+  Zip(
+      a.nodes(), b.nodes(), [&](const Node& node) { builder.Add(node); }, [](const Node&) {},
       [&](const Node& x, const Node& y) {
         if (recursive && y.member) return;
         builder.Add({x.element, x.member && !y.member, DifferenceOf(builder, x.children, y.children, recursive)});
@@ -316,13 +340,15 @@ FieldSet DifferenceOf(FieldSetBuilder& builder, const FieldSet& a, const FieldSe
   return builder.Finish(begin);
 }
 
-FieldSet MatchingOf(FieldSetBuilder& builder, const FieldSet& set, std::span<const std::vector<std::string_view>> patterns, std::size_t depth) {
+FieldSet MatchingOf(FieldSetBuilder& builder, const FieldSet& set,
+                    std::span<const std::vector<std::string_view>> patterns, std::size_t depth) {
   if (std::ranges::any_of(patterns, [&](const auto& pattern) { return pattern.size() == depth; })) return set;
   const std::size_t begin = builder.Begin();
   for (const Node& node : set.nodes()) {
     std::vector<std::vector<std::string_view>> matching;
     for (const auto& pattern : patterns) {
-      const bool named = node.element.kind == PathElement::Kind::kField && node.element.value.as_string() == pattern[depth];
+      const bool named =
+          node.element.kind == PathElement::Kind::kField && node.element.value.as_string() == pattern[depth];
       if (pattern[depth] == "*" || named) matching.push_back(pattern);
     }
     if (matching.empty()) continue;
@@ -342,11 +368,16 @@ int CompareValues(const Value& a, const Value& b) {
   }
   if (left != right) return Sign(left, right);
   switch (left) {
-    case 1: return Sign(a.as_string().compare(b.as_string()), 0);
-    case 2: return Sign(a.as_bool(), b.as_bool());
-    case 3: return CompareLists(a, b);
-    case 4: return a.is_raw() && b.is_raw() ? Sign(a.as_raw().compare(b.as_raw()), 0) : CompareMaps(a, b);
-    default: return 0;
+    case 1:
+      return Sign(a.as_string().compare(b.as_string()), 0);
+    case 2:
+      return Sign(a.as_bool(), b.as_bool());
+    case 3:
+      return CompareLists(a, b);
+    case 4:
+      return a.is_raw() && b.is_raw() ? Sign(a.as_raw().compare(b.as_raw()), 0) : CompareMaps(a, b);
+    default:
+      return 0;
   }
 }
 
@@ -361,7 +392,8 @@ int Compare(const PathElement& a, const PathElement& b) {
 
 std::string PathElement::ToString() const {
   switch (kind) {
-    case Kind::kField: return "." + std::string(value.as_string());
+    case Kind::kField:
+      return "." + std::string(value.as_string());
     case Kind::kKey: {
       std::string out;
       for (const object::Member& member : value.members()) {
@@ -369,8 +401,10 @@ std::string PathElement::ToString() const {
       }
       return out.empty() ? "[]" : out + "]";
     }
-    case Kind::kValue: return "[=" + ValueText(value) + "]";
-    case Kind::kIndex: return "[" + ValueText(value) + "]";
+    case Kind::kValue:
+      return "[=" + ValueText(value) + "]";
+    case Kind::kIndex:
+      return "[" + ValueText(value) + "]";
   }
   return {};
 }
@@ -389,7 +423,8 @@ FieldSet FieldSetBuilder::Finish(std::size_t begin) {
   auto* nodes = arena_.NewArray<Node>(level.size());
   std::size_t size = 0;
   for (const Node& node : level) {
-    if (size > 0 && nodes[size - 1].element == node.element) {  // the same step twice in a document: the later one counts
+    if (size > 0 &&
+        nodes[size - 1].element == node.element) {  // the same step twice in a document: the later one counts
       nodes[size - 1] = node;
     } else {
       nodes[size++] = node;
@@ -416,7 +451,8 @@ FieldSet FieldSet::OfDotted(Arena& arena, std::string_view dotted) {
 }
 
 const FieldSet::Node* FieldSet::Find(const PathElement& element) const {
-  const auto found = std::ranges::lower_bound(nodes(), 0, {}, [&](const Node& node) { return Compare(node.element, element); });
+  const auto found =
+      std::ranges::lower_bound(nodes(), 0, {}, [&](const Node& node) { return Compare(node.element, element); });
   return found != nodes().end() && found->element == element ? &*found : nullptr;
 }
 
@@ -462,7 +498,8 @@ FieldSet FieldSet::RecursiveDifference(Arena& arena, const FieldSet& a, const Fi
   return DifferenceOf(builder, a, b, true);
 }
 
-FieldSet FieldSet::Matching(Arena& arena, const FieldSet& set, std::span<const std::vector<std::string_view>> patterns) {
+FieldSet FieldSet::Matching(Arena& arena, const FieldSet& set,
+                            std::span<const std::vector<std::string_view>> patterns) {
   FieldSetBuilder builder(arena);
   return MatchingOf(builder, set, patterns, 0);
 }

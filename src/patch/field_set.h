@@ -1,5 +1,5 @@
-// A set of field paths, as managedFields keep it: a tree whose nodes may be members, sorted at every level. Values in an arena that
-// share what they can; nothing changes a set once it is made.
+// A set of field paths, as managedFields keep it: a tree whose nodes may be members, sorted at every level. Values in
+// an arena that share what they can; nothing changes a set once it is made.
 //
 //   {"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{}}}}}
 //    node        node           node, itself a member  child: a member
@@ -35,7 +35,8 @@ struct PathElement {
   std::string ToString() const;  // .name  [k="v"]  [="x"]  [3]
 };
 int Compare(const PathElement& a, const PathElement& b);
-int CompareValues(const Value& a, const Value& b);  // a total order over all values: numbers, strings, booleans, lists, maps, null
+int CompareValues(const Value& a,
+                  const Value& b);  // a total order over all values: numbers, strings, booleans, lists, maps, null
 inline bool operator==(const PathElement& a, const PathElement& b) { return Compare(a, b) == 0; }
 
 using Path = std::vector<PathElement>;
@@ -64,7 +65,8 @@ class FieldSet {
   // Takes away a member of `b` with everything below it.
   static FieldSet RecursiveDifference(base::Arena& arena, const FieldSet& a, const FieldSet& b);
   // Keeps the paths that begin with the pattern: field names, "*" for any step.
-  static FieldSet Matching(base::Arena& arena, const FieldSet& set, std::span<const std::vector<std::string_view>> patterns);
+  static FieldSet Matching(base::Arena& arena, const FieldSet& set,
+                           std::span<const std::vector<std::string_view>> patterns);
 
   // FieldsV1. Unknown kinds of steps are left out, as upstream does. Nothing for what is not a FieldsV1.
   static std::optional<FieldSet> Parse(base::Arena& arena, std::string_view json);
@@ -82,7 +84,8 @@ struct FieldSet::Node {
   FieldSet children;
 };
 
-inline FieldSet::FieldSet(std::span<const Node> nodes) : nodes_(nodes.data()), size_(static_cast<std::uint32_t>(nodes.size())) {}
+inline FieldSet::FieldSet(std::span<const Node> nodes)
+    : nodes_(nodes.data()), size_(static_cast<std::uint32_t>(nodes.size())) {}
 inline std::span<const FieldSet::Node> FieldSet::nodes() const { return {nodes_, size_}; }
 
 // Collects the nodes of one level after another without an allocation per level: Begin, Add..., Finish.

@@ -27,11 +27,13 @@ TEST(FieldSet, ReadsAndWrites) {
        }) {
     EXPECT_EQ(Set(arena, json).ToJSON(), json);
   }
-  EXPECT_EQ(Set(arena, R"( { "f:b" : {} , "f:a" : { "f:x" : {} , "." : {} } , "x:future" : {"f:y":[1,"a",null]} } )").ToJSON(),
+  EXPECT_EQ(Set(arena, R"( { "f:b" : {} , "f:a" : { "f:x" : {} , "." : {} } , "x:future" : {"f:y":[1,"a",null]} } )")
+                .ToJSON(),
             R"({"f:a":{".":{},"f:x":{}},"f:b":{}})");
   EXPECT_EQ(Set(arena, R"({"k:{\"b\":1,\"a\":2}":{}})").ToJSON(), R"({"k:{\"a\":2,\"b\":1}":{}})");
   EXPECT_EQ(Set(arena, "null").ToJSON(), "{}");
-  for (const char* json : {"", "[]", "{", R"({"f:a"})", R"({"fa":{}})", R"({"k:x":{}})", R"({"i:x":{}})", R"({"f:a":5})", "{} {}"}) {
+  for (const char* json :
+       {"", "[]", "{", R"({"f:a"})", R"({"fa":{}})", R"({"k:x":{}})", R"({"i:x":{}})", R"({"f:a":5})", "{} {}"}) {
     EXPECT_FALSE(FieldSet::Parse(arena, json).has_value()) << json;
   }
 }
@@ -40,7 +42,8 @@ TEST(FieldSet, Algebra) {
   Arena arena;
   const FieldSet a = Set(arena, R"({"f:a":{".":{},"f:x":{}},"f:b":{},"f:c":{"f:y":{}}})");
   const FieldSet b = Set(arena, R"({"f:a":{},"f:c":{"f:y":{},"f:z":{}},"f:d":{}})");
-  EXPECT_EQ(FieldSet::Union(arena, a, b).ToJSON(), R"({"f:a":{".":{},"f:x":{}},"f:b":{},"f:c":{"f:y":{},"f:z":{}},"f:d":{}})");
+  EXPECT_EQ(FieldSet::Union(arena, a, b).ToJSON(),
+            R"({"f:a":{".":{},"f:x":{}},"f:b":{},"f:c":{"f:y":{},"f:z":{}},"f:d":{}})");
   EXPECT_EQ(FieldSet::Intersection(arena, a, b).ToJSON(), R"({"f:a":{},"f:c":{"f:y":{}}})");
   EXPECT_EQ(FieldSet::Difference(arena, a, b).ToJSON(), R"({"f:a":{"f:x":{}},"f:b":{}})");
   EXPECT_EQ(FieldSet::RecursiveDifference(arena, a, b).ToJSON(), R"({"f:b":{}})");
@@ -50,18 +53,21 @@ TEST(FieldSet, Algebra) {
 
 TEST(FieldSet, Matching) {
   Arena arena;
-  const FieldSet set = Set(arena, R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:resources":{"f:limits":{}}}},"f:x":{}}})");
+  const FieldSet set = Set(
+      arena,
+      R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:resources":{"f:limits":{}}}},"f:x":{}}})");
   const std::vector<std::vector<std::string_view>> patterns = {{"spec", "containers", "*", "resources"}};
-  EXPECT_EQ(FieldSet::Matching(arena, set, patterns).ToJSON(), R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:resources":{"f:limits":{}}}}}})");
+  EXPECT_EQ(FieldSet::Matching(arena, set, patterns).ToJSON(),
+            R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:resources":{"f:limits":{}}}}}})");
 }
 
 TEST(FieldSet, PathsAsText) {
   Arena arena;
   std::vector<std::string> paths;
-  Set(arena, R"({"f:a":{"k:{\"name\":\"x\",\"port\":80}":{".":{},"f:v":{}},"v:\"s\"":{},"i:3":{}},"f:b":{}})").ForEach([&](const Path& path) {
-    paths.push_back(ToString(path));
-  });
-  EXPECT_EQ(paths, (std::vector<std::string>{".b", ".a[name=\"x\",port=80]", ".a[=\"s\"]", ".a[3]", ".a[name=\"x\",port=80].v"}));
+  Set(arena, R"({"f:a":{"k:{\"name\":\"x\",\"port\":80}":{".":{},"f:v":{}},"v:\"s\"":{},"i:3":{}},"f:b":{}})")
+      .ForEach([&](const Path& path) { paths.push_back(ToString(path)); });
+  EXPECT_EQ(paths, (std::vector<std::string>{".b", ".a[name=\"x\",port=80]", ".a[=\"s\"]", ".a[3]",
+                                             ".a[name=\"x\",port=80].v"}));
 }
 
 }  // namespace

@@ -10,12 +10,24 @@ namespace {
 
 void Append(std::string& out, const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kNull: out += "<nil>"; break;
-    case Value::Kind::kBool: out += value.as_bool() ? "true" : "false"; break;
-    case Value::Kind::kInt: out += std::to_string(value.as_int()); break;
-    case Value::Kind::kDouble: out += object::GoDouble(value.as_double()); break;
-    case Value::Kind::kString: out += value.as_string(); break;
-    case Value::Kind::kRaw: out += value.as_raw(); break;
+    case Value::Kind::kNull:
+      out += "<nil>";
+      break;
+    case Value::Kind::kBool:
+      out += value.as_bool() ? "true" : "false";
+      break;
+    case Value::Kind::kInt:
+      out += std::to_string(value.as_int());
+      break;
+    case Value::Kind::kDouble:
+      out += object::GoDouble(value.as_double());
+      break;
+    case Value::Kind::kString:
+      out += value.as_string();
+      break;
+    case Value::Kind::kRaw:
+      out += value.as_raw();
+      break;
     case Value::Kind::kList: {
       out += '[';
       bool first = true;
@@ -56,25 +68,38 @@ std::string GoSprint(const Value& value) {
 
 std::string_view GoTypeName(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kNull: return "%!s(<nil>)";
-    case Value::Kind::kBool: return "bool";
-    case Value::Kind::kInt: return "int64";
-    case Value::Kind::kDouble: return "float64";
-    case Value::Kind::kString: return "string";
-    case Value::Kind::kList: return "[]interface {}";
-    default: return "map[string]interface {}";
+    case Value::Kind::kNull:
+      return "%!s(<nil>)";
+    case Value::Kind::kBool:
+      return "bool";
+    case Value::Kind::kInt:
+      return "int64";
+    case Value::Kind::kDouble:
+      return "float64";
+    case Value::Kind::kString:
+      return "string";
+    case Value::Kind::kList:
+      return "[]interface {}";
+    default:
+      return "map[string]interface {}";
   }
 }
 
 std::string_view JSONTypeName(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kNull: return "null";
-    case Value::Kind::kBool: return "bool";
+    case Value::Kind::kNull:
+      return "null";
+    case Value::Kind::kBool:
+      return "bool";
     case Value::Kind::kInt:
-    case Value::Kind::kDouble: return "number";
-    case Value::Kind::kString: return "string";
-    case Value::Kind::kList: return "array";
-    default: return "object";
+    case Value::Kind::kDouble:
+      return "number";
+    case Value::Kind::kString:
+      return "string";
+    case Value::Kind::kList:
+      return "array";
+    default:
+      return "object";
   }
 }
 

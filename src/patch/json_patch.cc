@@ -94,8 +94,8 @@ class Patcher {
   }
 
  private:
-  // Upstream parses lazily: a map on the way of an operation becomes a Go map, whose members are then written sorted. It shows in the
-  // text of a 422.
+  // Upstream parses lazily: a map on the way of an operation becomes a Go map, whose members are then written sorted.
+  // It shows in the text of a 422.
   void Opened(const Value& value) {
     if (value.is_map() && seen_.insert(value.identity()).second) opened_.push_back(value);
   }
@@ -267,7 +267,8 @@ Result<Value> CheckJSONPatch(const Value& patch, bool checked) {
   const auto bad = [&](const Value& value, std::string_view into) {
     return meta::NewBadRequest(std::string(prefix) + CannotUnmarshal(value, into));
   };
-  if (!patch.is_null() && !patch.is_list()) return bad(patch, checked ? "value of type []handlers.jsonPatchOp" : "value of type jsonpatch.Patch");
+  if (!patch.is_null() && !patch.is_list())
+    return bad(patch, checked ? "value of type []handlers.jsonPatchOp" : "value of type jsonpatch.Patch");
   for (const Value& operation : patch.items()) {
     if (operation.is_null()) continue;
     if (!operation.is_map()) {
@@ -281,8 +282,9 @@ Result<Value> CheckJSONPatch(const Value& patch, bool checked) {
     }
   }
   if (patch.size() > kJSONPatchOperationsMax) {
-    return meta::NewRequestEntityTooLarge("The allowed maximum operations in a JSON patch is " + std::to_string(kJSONPatchOperationsMax) +
-                                          ", got " + std::to_string(patch.size()));
+    return meta::NewRequestEntityTooLarge("The allowed maximum operations in a JSON patch is " +
+                                          std::to_string(kJSONPatchOperationsMax) + ", got " +
+                                          std::to_string(patch.size()));
   }
   return patch;
 }

@@ -1,5 +1,6 @@
-// JSON patch (RFC 6902) as kube-apiserver applies it, which is as evanphx/json-patch v4 does: replacing a member that is not there adds
-// it, negative indices count from the end, a missing value is null, the first segment of a path is not looked at.
+// JSON patch (RFC 6902) as kube-apiserver applies it, which is as evanphx/json-patch v4 does: replacing a member that
+// is not there adds it, negative indices count from the end, a missing value is null, the first segment of a path is
+// not looked at.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ inline constexpr std::size_t kJSONPatchOperationsMax = 10000;
 inline constexpr std::int64_t kJSONPatchCopyBytesMax = 3 * 1024 * 1024;  // of all copy operations together, as JSON
 inline constexpr int kPatchedDepthMax = 10000;                           // nesting of the result
 
-// Checks the document's shape. `checked`: the request's fieldValidation is Warn or Strict, where upstream reads the operations into a
-// struct first. 400 for what is no list of operations, 413 for too many.
+// Checks the document's shape. `checked`: the request's fieldValidation is Warn or Strict, where upstream reads the
+// operations into a struct first. 400 for what is no list of operations, 413 for too many.
 Result<Value> CheckJSONPatch(const Value& patch, bool checked);
 // Members that no operation has, in the words of the strict decoder: json patch unknown field "[0].foo".
 std::vector<std::string> JSONPatchUnknownFields(const Value& patch);
 
-// The patched document; `document` itself is left as it is. A failing operation gives 422 without saying why (upstream hides it).
-// REQUIRES: `patch` passed CheckJSONPatch.
+// The patched document; `document` itself is left as it is. A failing operation gives 422 without saying why (upstream
+// hides it). REQUIRES: `patch` passed CheckJSONPatch.
 Result<Value> ApplyJSONPatch(base::Arena& arena, const Value& document, const Value& patch);
 
 }  // namespace keelson::patch

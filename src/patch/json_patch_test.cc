@@ -24,7 +24,8 @@ std::string Apply(std::string_view document, std::string_view patch) {
   return "error";
 }
 
-// Where kube-apiserver (evanphx v4) does something else than the RFC, we do as it does: document and patch -> its result.
+// Where kube-apiserver (evanphx v4) does something else than the RFC, we do as it does: document and patch -> its
+// result.
 const std::map<std::string_view, std::string_view> kUpstreamInstead = {
     {R"({}[{"op":"add","path":"","value":[]}])", "error"},
     {R"([][{"op":"add","path":"","value":{}}])", "error"},
@@ -116,7 +117,8 @@ TEST(JSONPatch, ShapeErrors) {
       {"{}", false, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"},
       {"[5]", true, "error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp"},
       {"[5]", false, "json: cannot unmarshal number into Go value of type jsonpatch.Operation"},
-      {"[{\"op\":1}]", true, "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"},
+      {"[{\"op\":1}]", true,
+       "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.patch);
@@ -136,7 +138,8 @@ TEST(JSONPatch, Limits) {
   const auto too_many = CheckJSONPatch(many, true);
   ASSERT_FALSE(too_many.ok());
   EXPECT_EQ(too_many.error().code(), 413);
-  EXPECT_EQ(too_many.error().message(), "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
+  EXPECT_EQ(too_many.error().message(),
+            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
 
   // Copies double the document each time: the sum of what was copied is bounded.
   std::string patch = "[";

@@ -72,13 +72,15 @@ Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Valu
     if (entry.api_version.empty()) return std::string("apiVersion must not be empty");
     const std::string_view type = value["fieldsType"].as_string();
     if (type.empty()) return "missing fieldsType in managed fields entry " + std::to_string(index);
-    if (type != "FieldsV1") return "invalid fieldsType " + base::GoQuote(type) + " in managed fields entry " + std::to_string(index);
+    if (type != "FieldsV1")
+      return "invalid fieldsType " + base::GoQuote(type) + " in managed fields entry " + std::to_string(index);
     ++index;
     const Value fields = value["fieldsV1"];
     if (!fields.is_null()) {
       const std::string_view json = fields.is_raw() ? fields.as_raw() : arena.Copy(object::ToJSON(fields));
       const auto set = FieldSet::Parse(arena, json);
-      if (!set) return "error decoding versioned set from " + entry.Identifier() + ": error decoding set: not a FieldsV1";
+      if (!set)
+        return "error decoding versioned set from " + entry.Identifier() + ": error decoding set: not a FieldsV1";
       entry.set = *set;
     }
     if (ManagedEntry* same = FindIdentity(entries, entry)) {
@@ -128,7 +130,9 @@ void CapUpdateManagers(Arena& arena, ManagedFields& entries) {
     if (!entry.applied) updaters.push_back({entry.time, entry.Identifier(), entry});
   }
   if (updaters.size() <= kUpdateManagersMax) return;
-  std::ranges::sort(updaters, [](const Updater& a, const Updater& b) { return a.time != b.time ? a.time < b.time : a.identifier < b.identifier; });
+  std::ranges::sort(updaters, [](const Updater& a, const Updater& b) {
+    return a.time != b.time ? a.time < b.time : a.identifier < b.identifier;
+  });
 
   const auto drop = [&](const ManagedEntry& like) {
     std::erase_if(entries, [&](const ManagedEntry& entry) { return entry.SameIdentity(like); });
@@ -153,7 +157,8 @@ void CapUpdateManagers(Arena& arena, ManagedFields& entries) {
   }
 }
 
-Outcome<Value, std::string> ToScaleManagedFields(Arena& arena, const Value& parent, std::span<const ReplicasPath> replicas_paths) {
+Outcome<Value, std::string> ToScaleManagedFields(Arena& arena, const Value& parent,
+                                                 std::span<const ReplicasPath> replicas_paths) {
   KS_TRY(const ManagedFields entries, DecodeManagedFields(arena, parent));
   ManagedFields scale;
   for (ManagedEntry entry : entries) {
@@ -166,7 +171,8 @@ Outcome<Value, std::string> ToScaleManagedFields(Arena& arena, const Value& pare
   return EncodeManagedFields(arena, std::move(scale));
 }
 
-Outcome<Value, std::string> FromScaleManagedFields(Arena& arena, const Value& parent, const Value& scale, std::string_view parent_api_version,
+Outcome<Value, std::string> FromScaleManagedFields(Arena& arena, const Value& parent, const Value& scale,
+                                                   std::string_view parent_api_version,
                                                    std::span<const ReplicasPath> replicas_paths) {
   KS_TRY(const ManagedFields parent_entries, DecodeManagedFields(arena, parent));
   KS_TRY(ManagedFields scale_entries, DecodeManagedFields(arena, scale));
@@ -178,8 +184,10 @@ Outcome<Value, std::string> FromScaleManagedFields(Arena& arena, const Value& pa
       out.push_back(entry);
       continue;
     }
-    // An updater's identity holds its version, which differs here: upstream takes the replicas from it and gives them back below.
-    const auto kept = std::ranges::find_if(scale_entries, [&](const ManagedEntry& one) { return entry.SameIdentity(one); });
+    // An updater's identity holds its version, which differs here: upstream takes the replicas from it and gives them
+    // back below.
+    const auto kept =
+        std::ranges::find_if(scale_entries, [&](const ManagedEntry& one) { return entry.SameIdentity(one); });
     if (kept != scale_entries.end()) {
       scale_entries.erase(kept);
     } else {

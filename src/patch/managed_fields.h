@@ -42,14 +42,17 @@ inline constexpr std::size_t kUpdateManagersMax = 10;
 // Folds the oldest updates into one entry per version until no more than kUpdateManagersMax are left.
 void CapUpdateManagers(base::Arena& arena, ManagedFields& entries);
 
-// The scale subresource sees only who owns the replicas, as autoscaling/v1 entries; and its entries come back into the parent's.
-// `replicas_paths`: the path of the replicas per apiVersion of the parent; an empty path for a version without scale.
+// The scale subresource sees only who owns the replicas, as autoscaling/v1 entries; and its entries come back into the
+// parent's. `replicas_paths`: the path of the replicas per apiVersion of the parent; an empty path for a version
+// without scale.
 struct ReplicasPath {
   std::string_view api_version;
   std::string_view path;  // dotted
 };
-Outcome<Value, std::string> ToScaleManagedFields(base::Arena& arena, const Value& parent, std::span<const ReplicasPath> replicas_paths);
+Outcome<Value, std::string> ToScaleManagedFields(base::Arena& arena, const Value& parent,
+                                                 std::span<const ReplicasPath> replicas_paths);
 Outcome<Value, std::string> FromScaleManagedFields(base::Arena& arena, const Value& parent, const Value& scale,
-                                                   std::string_view parent_api_version, std::span<const ReplicasPath> replicas_paths);
+                                                   std::string_view parent_api_version,
+                                                   std::span<const ReplicasPath> replicas_paths);
 
 }  // namespace keelson::patch

@@ -7,8 +7,8 @@ namespace {
 
 using base::Arena;
 
-// A copy without null members, also inside lists (the RFC leaves lists alone; upstream does not). Opened maps come out sorted, as a Go
-// map is written.
+// A copy without null members, also inside lists (the RFC leaves lists alone; upstream does not). Opened maps come out
+// sorted, as a Go map is written.
 Value Pruned(Arena& arena, const Value& value) {
   if (value.is_list()) {
     Value list = Value::List(arena, value.size());

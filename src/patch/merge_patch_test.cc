@@ -45,8 +45,10 @@ TEST(MergePatch, Errors) {
     const auto result = ApplyMergePatch(arena, document, J(arena, patch), checked);
     return result.ok() ? object::ToJSON(*result) : std::string(result.error().message());
   };
-  EXPECT_EQ(message("[]", true), "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}");
-  EXPECT_EQ(message("\"x\"", true), "error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}");
+  EXPECT_EQ(message("[]", true),
+            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}");
+  EXPECT_EQ(message("\"x\"", true),
+            "error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}");
   EXPECT_EQ(message("[1]", false), "[1]");
   EXPECT_EQ(message("5", false), "Invalid JSON Patch");
   EXPECT_EQ(message("null", true), "Invalid JSON Patch");

@@ -1,4 +1,5 @@
-// A JSON list [document, patch]: every kind of patch leaves the document as it was, and answers or refuses without harm.
+// A JSON list [document, patch]: every kind of patch leaves the document as it was, and answers or refuses without
+// harm.
 #include "base/check.h"
 #include "object/json_text.h"
 #include "patch/json_patch.h"
@@ -13,10 +14,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Value document = (*input)[std::size_t{0}];
   const Value change = (*input)[std::size_t{1}];
   const std::string before = object::ToJSON(document);
-  if (patch::CheckJSONPatch(change, true).ok()) IgnoreError(patch::ApplyJSONPatch(arena, document, change), "any answer will do");
+  if (patch::CheckJSONPatch(change, true).ok())
+    IgnoreError(patch::ApplyJSONPatch(arena, document, change), "any answer will do");
   IgnoreError(patch::ApplyMergePatch(arena, document, change, true), "any answer will do");
   static const schema::Struct* const pod = schema::FindKind("", "v1", "Pod");
-  if (document.is_map()) IgnoreError(patch::ApplyStrategicMergePatch(arena, document, change, *pod), "any answer will do");
+  if (document.is_map())
+    IgnoreError(patch::ApplyStrategicMergePatch(arena, document, change, *pod), "any answer will do");
   KS_CHECK(object::ToJSON(document) == before);
   return 0;
 }

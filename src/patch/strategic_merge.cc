@@ -39,11 +39,16 @@ Value ListOf(Arena& arena, const Items& items) {
 // A scalar as Go compares interface values: type and value.
 std::string Key(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kString: return "s" + std::string(value.as_string());
-    case Value::Kind::kInt: return "i" + std::to_string(value.as_int());
-    case Value::Kind::kDouble: return "d" + object::GoDouble(value.as_double());
-    case Value::Kind::kBool: return value.as_bool() ? "t" : "f";
-    default: return "n";
+    case Value::Kind::kString:
+      return "s" + std::string(value.as_string());
+    case Value::Kind::kInt:
+      return "i" + std::to_string(value.as_int());
+    case Value::Kind::kDouble:
+      return "d" + object::GoDouble(value.as_double());
+    case Value::Kind::kBool:
+      return value.as_bool() ? "t" : "f";
+    default:
+      return "n";
   }
 }
 
@@ -68,7 +73,8 @@ class Ranks {
 };
 
 Status BadArgType(std::string_view expected, const Value& got) {
-  return meta::NewPlainError("expected a " + std::string(expected) + ", but received a " + std::string(GoTypeName(got)));
+  return meta::NewPlainError("expected a " + std::string(expected) + ", but received a " +
+                             std::string(GoTypeName(got)));
 }
 
 Status NoMergeKey(const Value& map, std::string_view key) {
@@ -77,26 +83,37 @@ Status NoMergeKey(const Value& map, std::string_view key) {
 
 Status BadPatchType(const Value& directive, const Value& map) {
   std::string type(directive.as_string());
-  if (!directive.is_string()) type = "%!s(" + (directive.is_null() ? "<nil>" : std::string(GoTypeName(directive)) + "=" + GoSprint(directive)) + ")";
+  if (!directive.is_string())
+    type =
+        "%!s(" + (directive.is_null() ? "<nil>" : std::string(GoTypeName(directive)) + "=" + GoSprint(directive)) + ")";
   return meta::NewPlainError("unknown patch type: " + type + " in map: " + GoSprint(map));
 }
 
 std::string_view GoKind(const Type& type, bool pointer) {
   if (pointer) return "ptr";
   switch (type.kind) {
-    case Kind::kString: return "string";
-    case Kind::kBool: return "bool";
-    case Kind::kInt32: return "int32";
-    case Kind::kInt64: return "int64";
-    case Kind::kDouble: return "float64";
+    case Kind::kString:
+      return "string";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt32:
+      return "int32";
+    case Kind::kInt64:
+      return "int64";
+    case Kind::kDouble:
+      return "float64";
     case Kind::kList:
-    case Kind::kBytes: return "slice";
-    case Kind::kMap: return "map";
-    default: return "struct";
+    case Kind::kBytes:
+      return "slice";
+    case Kind::kMap:
+      return "map";
+    default:
+      return "struct";
   }
 }
 
-// What the schema says under one name: the type there and how to merge it. `type` is nullptr below what the tables describe.
+// What the schema says under one name: the type there and how to merge it. `type` is nullptr below what the tables
+// describe.
 struct Lookup {
   const Type* type = nullptr;
   bool pointer = false;
@@ -107,26 +124,36 @@ struct Lookup {
 
 std::string_view StructName(const Type& type) {
   switch (type.kind) {
-    case Kind::kStruct: return type.structure->name;
-    case Kind::kRaw: return "RawExtension";
-    case Kind::kFieldsV1: return "FieldsV1";
-    case Kind::kJSON: return "JSON";
-    case Kind::kTime: return "Time";
-    case Kind::kMicroTime: return "MicroTime";
-    case Kind::kDuration: return "Duration";
-    case Kind::kQuantity: return "Quantity";
-    default: return "IntOrString";
+    case Kind::kStruct:
+      return type.structure->name;
+    case Kind::kRaw:
+      return "RawExtension";
+    case Kind::kFieldsV1:
+      return "FieldsV1";
+    case Kind::kJSON:
+      return "JSON";
+    case Kind::kTime:
+      return "Time";
+    case Kind::kMicroTime:
+      return "MicroTime";
+    case Kind::kDuration:
+      return "Duration";
+    case Kind::kQuantity:
+      return "Quantity";
+    default:
+      return "IntOrString";
   }
 }
 
 Result<Lookup> LookupStruct(const Type& parent, std::string_view key) {
   if (GoKind(parent, false) != "struct") {
-    return meta::NewPlainError("merging an object in json but data type is not struct, instead is: " + std::string(GoKind(parent, false)));
+    return meta::NewPlainError("merging an object in json but data type is not struct, instead is: " +
+                               std::string(GoKind(parent, false)));
   }
   const Field* field = parent.kind == Kind::kStruct ? parent.structure->FindField(key) : nullptr;
   if (field == nullptr) {
-    return meta::NewPlainError("unable to find api field in struct " + std::string(StructName(parent)) + " for the json field " +
-                               base::GoQuote(key));
+    return meta::NewPlainError("unable to find api field in struct " + std::string(StructName(parent)) +
+                               " for the json field " + base::GoQuote(key));
   }
   return Lookup{field->type, field->pointer, field->patch_strategy, field->patch_merge_key};
 }
@@ -173,7 +200,8 @@ Outcome<void, Status> CheckElements(const Items& a, const Items& b) {
       if (first == nullptr) {
         // Upstream's handler panics on a null here.
         if (item.is_null()) return meta::NewInternalError("a list to be merged holds null");
-        if (item.is_list()) return meta::NewGenericServerResponse(422, "", {}, "", "lists of lists are not supported", 0);
+        if (item.is_list())
+          return meta::NewGenericServerResponse(422, "", {}, "", "lists of lists are not supported", 0);
         first = &item;
       } else if (GoTypeName(*first) != GoTypeName(item)) {
         std::string shown;
@@ -224,10 +252,13 @@ class Merger {
     patch.Erase(kRetainKeys);
     if (!retain.is_list()) return meta::NewBadRequest(kBadRetainKeys);
     const auto listed = [&](std::string_view key) {
-      return std::ranges::any_of(retain.items(), [&](const Value& item) { return item.is_string() && item.as_string() == key; });
+      return std::ranges::any_of(retain.items(),
+                                 [&](const Value& item) { return item.is_string() && item.as_string() == key; });
     };
     for (const object::Member& member : patch.members()) {
-      if (member.value.is_null() || member.key.starts_with(kDeleteFromPrimitiveList) || member.key.starts_with(kSetElementOrder)) continue;
+      if (member.value.is_null() || member.key.starts_with(kDeleteFromPrimitiveList) ||
+          member.key.starts_with(kSetElementOrder))
+        continue;
       if (!listed(member.key)) return meta::NewBadRequest(kBadRetainKeys);
     }
     std::vector<std::string_view> gone;
@@ -258,7 +289,8 @@ class Merger {
     return {};
   }
 
-  Outcome<void, Status> ApplyElementOrder(Value original, Value patch, std::string_view key, const Value& order_list, const Type& type) {
+  Outcome<void, Status> ApplyElementOrder(Value original, Value patch, std::string_view key, const Value& order_list,
+                                          const Type& type) {
     if (!order_list.is_list()) return BadArgType("[]interface {}", order_list);
     const auto name = ListName(key, kSetElementOrder);
     if (!name) return meta::NewBadRequest(kBadElementOrder);
@@ -381,7 +413,8 @@ class Merger {
     if (server.empty() && changes.empty()) return original;
     KS_RETURN_IF_ERROR(CheckElements(server, changes));
     if (!AreMaps(server, changes)) {
-      if (!deletes && !field.merge_key.empty()) return BadArgType("map[string]interface {}", server.empty() ? changes[0] : server[0]);
+      if (!deletes && !field.merge_key.empty())
+        return BadArgType("map[string]interface {}", server.empty() ? changes[0] : server[0]);
       return MergeScalars(server, changes, deletes);
     }
     if (field.merge_key.empty()) {
@@ -417,7 +450,8 @@ class Merger {
     return ListOf(arena_, ordered);
   }
 
-  // Elements that carry $patch: deletions are done, a replacement empties the server's list; none of them stays in `changes`.
+  // Elements that carry $patch: deletions are done, a replacement empties the server's list; none of them stays in
+  // `changes`.
   Outcome<void, Status> TakeSpecialElements(Items& server, Items& changes, std::string_view merge_key) {
     Items plain;
     bool replace = false;
@@ -464,9 +498,10 @@ class Merger {
     return {};
   }
 
-  // Those that `patch_order` names in its order, the others in `server_order`'s, woven together by the places they had on the server;
-  // where that does not decide, the patch's item comes first.
-  Result<Items> Order(const Items& merged, const Items& patch_order, const Items& server_order, std::string_view merge_key, bool maps) {
+  // Those that `patch_order` names in its order, the others in `server_order`'s, woven together by the places they had
+  // on the server; where that does not decide, the patch's item comes first.
+  Result<Items> Order(const Items& merged, const Items& patch_order, const Items& server_order,
+                      std::string_view merge_key, bool maps) {
     if (maps) {
       for (const Items* items : {&patch_order, &server_order}) {
         for (const Value& item : *items) {
@@ -499,7 +534,8 @@ class Merger {
 
   static void SortBy(Items& items, const Ranks& ranks) {
     std::vector<std::pair<std::size_t, std::size_t>> places;  // rank, position: a stable sort
-    for (std::size_t i = 0; i < items.size(); ++i) places.emplace_back(ranks.Find(items[i]).value_or(items.size() + i), i);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      places.emplace_back(ranks.Find(items[i]).value_or(items.size() + i), i);
     std::ranges::sort(places);
     Items sorted;
     for (const auto& [rank, position] : places) sorted.push_back(items[position]);
@@ -511,7 +547,8 @@ class Merger {
 
 }  // namespace
 
-Result<Value> ApplyStrategicMergePatch(Arena& arena, const Value& original, const Value& patch, const schema::Struct& type) {
+Result<Value> ApplyStrategicMergePatch(Arena& arena, const Value& original, const Value& patch,
+                                       const schema::Struct& type) {
   if (patch.is_null()) return original.Clone(arena);
   if (!patch.is_map()) {
     return meta::NewBadRequest("json: cannot unmarshal " + std::string(JSONTypeName(patch)) +

@@ -21,7 +21,8 @@ inline Value J(base::Arena& arena, std::string_view text) {
 // A file of the public suites; nothing where they are not there.
 inline std::optional<std::string> SuiteFile(const std::string& name) {
   const char* root = std::getenv("KEELSON_SUITES");
-  std::ifstream file((root != nullptr ? std::string(root) : std::string("../shared/testdata")) + "/" + name, std::ios::binary);
+  std::ifstream file((root != nullptr ? std::string(root) : std::string("../shared/testdata")) + "/" + name,
+                     std::ios::binary);
   if (!file) return std::nullopt;
   return std::string(std::istreambuf_iterator<char>(file), {});
 }

@@ -52,22 +52,28 @@ Atom ResolveTyped(const TypeRef& ref) {
   switch (type.kind) {
     case Kind::kString:
     case Kind::kBytes:
-    case Kind::kDuration: return Scalar(ScalarKind::kString);
-    case Kind::kBool: return Scalar(ScalarKind::kBoolean);
+    case Kind::kDuration:
+      return Scalar(ScalarKind::kString);
+    case Kind::kBool:
+      return Scalar(ScalarKind::kBoolean);
     case Kind::kInt32:
     case Kind::kInt64:
-    case Kind::kDouble: return Scalar(ScalarKind::kNumeric);
+    case Kind::kDouble:
+      return Scalar(ScalarKind::kNumeric);
     case Kind::kTime:
     case Kind::kMicroTime:
     case Kind::kQuantity:
-    case Kind::kIntOrString: return Scalar(ScalarKind::kUntyped);
-    case Kind::kRaw: return AnyScalarOrContainer(TypeRef::Mode::kUntyped, true);
+    case Kind::kIntOrString:
+      return Scalar(ScalarKind::kUntyped);
+    case Kind::kRaw:
+      return AnyScalarOrContainer(TypeRef::Mode::kUntyped, true);
     case Kind::kFieldsV1:
       atom.map = true;
       atom.map_element = Plain(TypeRef::Mode::kDeduced);
       return atom;
     case Kind::kJSON:
-    case Kind::kEither: return AnyScalarOrContainer(TypeRef::Mode::kDeduced, false);
+    case Kind::kEither:
+      return AnyScalarOrContainer(TypeRef::Mode::kDeduced, false);
     case Kind::kStruct:
       atom.map = true;
       atom.fields = type.structure;
@@ -101,7 +107,8 @@ TypeRef FieldType(const Field& field) {
   TypeRef type = Inner(field.type);
   type.map_atomic = field.map_topology == MapTopology::kAtomic;
   if (field.type->kind != Kind::kList) return type;
-  const bool merges = field.patch_strategy == PatchStrategy::kMerge || field.patch_strategy == PatchStrategy::kMergeRetainKeys;
+  const bool merges =
+      field.patch_strategy == PatchStrategy::kMerge || field.patch_strategy == PatchStrategy::kMergeRetainKeys;
   if (field.has_list_topology) {
     type.list = field.list_topology;
     type.keys = field.list_keys;
@@ -114,9 +121,12 @@ TypeRef FieldType(const Field& field) {
 
 Atom Resolve(const TypeRef& type) {
   switch (type.mode) {
-    case TypeRef::Mode::kTyped: return ResolveTyped(type);
-    case TypeRef::Mode::kUntyped: return AnyScalarOrContainer(TypeRef::Mode::kUntyped, true);
-    default: return AnyScalarOrContainer(TypeRef::Mode::kDeduced, false);
+    case TypeRef::Mode::kTyped:
+      return ResolveTyped(type);
+    case TypeRef::Mode::kUntyped:
+      return AnyScalarOrContainer(TypeRef::Mode::kUntyped, true);
+    default:
+      return AnyScalarOrContainer(TypeRef::Mode::kDeduced, false);
   }
 }
 

@@ -23,12 +23,15 @@ struct Atom {
 Atom Resolve(const TypeRef& type);
 // The part of the atom that fits the value; all of it where that does not tell (null, absent, or a mismatch).
 Atom Deduce(Atom atom, const Value* value);
-inline bool SameParts(const Atom& a, const Atom& b) { return a.scalar == b.scalar && a.list == b.list && a.map == b.map; }
+inline bool SameParts(const Atom& a, const Atom& b) {
+  return a.scalar == b.scalar && a.list == b.list && a.map == b.map;
+}
 TypeRef FieldType(const schema::Field& field);
 // The type of a member, declared or not.
 TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared = nullptr);
 
 // How an item of a set or keyed list is named. Nothing with `error` for one that cannot be.
-std::optional<PathElement> ItemElement(base::Arena& arena, const Atom& list, const Value& item, std::string* error = nullptr);
+std::optional<PathElement> ItemElement(base::Arena& arena, const Atom& list, const Value& item,
+                                       std::string* error = nullptr);
 
 }  // namespace keelson::patch

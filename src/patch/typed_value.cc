@@ -23,19 +23,26 @@ bool WrittenAlways(const schema::Struct& type, std::size_t position) {
 bool LeftOut(const Field& field, const Value& value) {
   if (field.always) return false;
   if (value.is_null()) {
-    return field.pointer || field.omit_zero || field.type->kind <= Kind::kBytes || field.type->kind == Kind::kList || field.type->kind == Kind::kMap;
+    return field.pointer || field.omit_zero || field.type->kind <= Kind::kBytes || field.type->kind == Kind::kList ||
+           field.type->kind == Kind::kMap;
   }
   if (field.pointer) return false;
   switch (field.type->kind) {
     case Kind::kString:
-    case Kind::kBytes: return value.as_string().empty();
-    case Kind::kBool: return !value.as_bool();
+    case Kind::kBytes:
+      return value.as_string().empty();
+    case Kind::kBool:
+      return !value.as_bool();
     case Kind::kInt32:
-    case Kind::kInt64: return value.as_int() == 0;
-    case Kind::kDouble: return value.as_double() == 0;
+    case Kind::kInt64:
+      return value.as_int() == 0;
+    case Kind::kDouble:
+      return value.as_double() == 0;
     case Kind::kList:
-    case Kind::kMap: return value.empty();
-    default: return field.omit_zero && value.is_map() && value.empty();
+    case Kind::kMap:
+      return value.empty();
+    default:
+      return field.omit_zero && value.is_map() && value.empty();
   }
 }
 
@@ -46,15 +53,22 @@ class Canonicalizer {
   // As Go would write it.
   Value Typed(const Value& value, const Type& type) {
     switch (type.kind) {
-      case Kind::kString: return value.is_null() ? Value("") : value;
-      case Kind::kBool: return value.is_null() ? Value(false) : value;
+      case Kind::kString:
+        return value.is_null() ? Value("") : value;
+      case Kind::kBool:
+        return value.is_null() ? Value(false) : value;
       case Kind::kInt32:
       case Kind::kInt64:
-      case Kind::kIntOrString: return value.is_null() ? Value(0) : value;
-      case Kind::kDouble: return value.is_null() ? Value(0.0) : value;
-      case Kind::kDuration: return value.is_null() ? Value("0s") : value;
-      case Kind::kQuantity: return value.is_null() ? Value("0") : value;
-      case Kind::kStruct: return Struct(value, *type.structure);
+      case Kind::kIntOrString:
+        return value.is_null() ? Value(0) : value;
+      case Kind::kDouble:
+        return value.is_null() ? Value(0.0) : value;
+      case Kind::kDuration:
+        return value.is_null() ? Value("0s") : value;
+      case Kind::kQuantity:
+        return value.is_null() ? Value("0") : value;
+      case Kind::kStruct:
+        return Struct(value, *type.structure);
       case Kind::kList: {
         if (!value.is_list()) return Untyped(value);
         Value list = Value::List(arena_, value.size());
@@ -64,11 +78,13 @@ class Canonicalizer {
       case Kind::kMap: {
         if (!value.is_map()) return Untyped(value);
         Value map = Value::Map(arena_, value.size());
-        for (const object::Member& member : value.members()) map.AppendMember(arena_, member.key, Typed(member.value, *type.element));
+        for (const object::Member& member : value.members())
+          map.AppendMember(arena_, member.key, Typed(member.value, *type.element));
         map.SortMembers();
         return map;
       }
-      default: return Untyped(value);
+      default:
+        return Untyped(value);
     }
   }
 
@@ -118,8 +134,10 @@ class Canonicalizer {
 // Go's %#v of an untyped value.
 std::string GoSyntax(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kNull: return "interface {}(nil)";
-    case Value::Kind::kString: return base::GoQuote(value.as_string());
+    case Value::Kind::kNull:
+      return "interface {}(nil)";
+    case Value::Kind::kString:
+      return base::GoQuote(value.as_string());
     case Value::Kind::kList: {
       std::string out;
       for (const Value& item : value.items()) out += (out.empty() ? "" : ", ") + GoSyntax(item);
@@ -127,10 +145,12 @@ std::string GoSyntax(const Value& value) {
     }
     case Value::Kind::kMap: {
       std::string out;
-      for (const object::Member& member : value.members()) out += (out.empty() ? "" : ", ") + base::GoQuote(member.key) + ":" + GoSyntax(member.value);
+      for (const object::Member& member : value.members())
+        out += (out.empty() ? "" : ", ") + base::GoQuote(member.key) + ":" + GoSyntax(member.value);
       return "map[string]interface {}{" + out + "}";
     }
-    default: return GoSprint(value);
+    default:
+      return GoSprint(value);
   }
 }
 
@@ -238,7 +258,8 @@ class Validator {
 
 Value Canonical(Arena& arena, const Value& value, const TypeRef& type, bool typed) {
   Canonicalizer canonicalizer(arena);
-  return typed && type.mode == TypeRef::Mode::kTyped ? canonicalizer.Typed(value, *type.type) : canonicalizer.Untyped(value);
+  return typed && type.mode == TypeRef::Mode::kTyped ? canonicalizer.Typed(value, *type.type)
+                                                     : canonicalizer.Untyped(value);
 }
 
 Value ZeroObject(Arena& arena, const TypeRef& type) {

@@ -1,5 +1,6 @@
-// Objects as server-side apply sees them: a value walked together with the topology of its type (structs and maps are granular or atomic,
-// lists are atomic, sets, or maps by key). Built on canonical values: members sorted by name, raw JSON opened.
+// Objects as server-side apply sees them: a value walked together with the topology of its type (structs and maps are
+// granular or atomic, lists are atomic, sets, or maps by key). Built on canonical values: members sorted by name, raw
+// JSON opened.
 //
 // Pure functions; results live in the arena and may share parts with what was given.
 #pragma once
@@ -20,10 +21,10 @@ namespace keelson::patch {
 // A type and how the field that holds it merges.
 struct TypeRef {
   enum class Mode : std::uint8_t {
-    kNone,      // nothing may stand here
+    kNone,  // nothing may stand here
     kTyped,
-    kDeduced,   // from the value: maps granular, lists atomic
-    kUntyped,   // all of it one value
+    kDeduced,  // from the value: maps granular, lists atomic
+    kUntyped,  // all of it one value
   };
   Mode mode = Mode::kNone;
   bool map_atomic = false;    // whatever the type says
@@ -36,8 +37,8 @@ struct TypeRef {
 // The root of a kind; without a schema everything is deduced. `root` must outlive the reference.
 TypeRef RootType(const schema::Type* root);
 
-// The value with its members sorted, raw JSON opened. `typed`: it stands for a Go struct, so that what Go writes for absent fields
-// (empty structs, zero values without omitempty) is there, and what it leaves out is not.
+// The value with its members sorted, raw JSON opened. `typed`: it stands for a Go struct, so that what Go writes for
+// absent fields (empty structs, zero values without omitempty) is there, and what it leaves out is not.
 Value Canonical(base::Arena& arena, const Value& value, const TypeRef& type, bool typed);
 // The canonical form of a kind's zero value: what a created object is compared with.
 Value ZeroObject(base::Arena& arena, const TypeRef& type);

@@ -145,7 +145,9 @@ class CompareWalker {
     }
   }
 
-  Comparison Finish(const Place& root) const { return {root.removed.children, root.modified.children, root.added.children}; }
+  Comparison Finish(const Place& root) const {
+    return {root.removed.children, root.modified.children, root.added.children};
+  }
 
  private:
   void Add(Node& to, const Node& from) {
@@ -242,7 +244,8 @@ class CompareWalker {
     if (left.size() <= 1 && right.size() <= 1) {
       Visit(left.empty() ? nullptr : left[0].value, right.empty() ? nullptr : right[0].value, atom.list_element, place);
     } else if (left.size() >= 2 && right.size() >= 2) {
-      place.modified.member = !std::ranges::equal(left, right, [](const Item& x, const Item& y) { return *x.value == *y.value; });
+      place.modified.member =
+          !std::ranges::equal(left, right, [](const Item& x, const Item& y) { return *x.value == *y.value; });
     } else if (left.size() >= 2) {
       if (!right.empty()) Visit(nullptr, right[0].value, atom.list_element, place);
       place.removed.member = true;
@@ -303,7 +306,8 @@ class MergeWalker {
 
   // An item by name, or nullptr; of several by one name on the left none is merged with.
   static const Value* Find(const std::vector<Item>& items, const PathElement& element, bool* found) {
-    const auto at = std::ranges::lower_bound(items, 0, {}, [&](const Item& item) { return Compare(item.element, element); });
+    const auto at =
+        std::ranges::lower_bound(items, 0, {}, [&](const Item& item) { return Compare(item.element, element); });
     *found = at != items.end() && at->element == element;
     if (!*found) return nullptr;
     static constexpr Value kNull{};
@@ -337,7 +341,8 @@ class MergeWalker {
     std::size_t next_shared = 0;
     std::vector<bool> merged(by_right.size(), false);  // by place in by_right
     const auto mark = [&](const PathElement& element) -> std::vector<bool>::reference {
-      const auto at = std::ranges::lower_bound(by_right, 0, {}, [&](const Item& item) { return Compare(item.element, element); });
+      const auto at =
+          std::ranges::lower_bound(by_right, 0, {}, [&](const Item& item) { return Compare(item.element, element); });
       return merged[static_cast<std::size_t>(at - by_right.begin())];
     };
 
@@ -398,7 +403,9 @@ Value Remove(Arena& arena, const Value& value, const FieldSet& items, const Type
       const Node* node = items.Find(PathElement::Field(member.key));
       if (node != nullptr && node->member) continue;
       const bool below = node != nullptr && !node->children.empty();
-      out.AppendMember(arena, member.key, below ? Remove(arena, member.value, node->children, MemberType(atom, member.key)) : member.value);
+      out.AppendMember(
+          arena, member.key,
+          below ? Remove(arena, member.value, node->children, MemberType(atom, member.key)) : member.value);
     }
     return out.empty() ? Value() : out;
   }
@@ -427,7 +434,8 @@ FieldSet EnsureNamed(FieldSetBuilder& builder, const FieldSet& set, const TypeRe
       inner = atom.list_element;
     }
     const bool named = declared && !node.children.empty();
-    builder.Add({node.element, node.member || named, node.children.empty() ? FieldSet() : EnsureNamed(builder, node.children, inner)});
+    builder.Add({node.element, node.member || named,
+                 node.children.empty() ? FieldSet() : EnsureNamed(builder, node.children, inner)});
   }
   return builder.Finish(begin);
 }
@@ -441,7 +449,8 @@ FieldSet ReconcileLevel(FieldSetBuilder& builder, const FieldSet& set, const Ato
     TypeRef inner;
     if (atom.map) {
       // Steps that are no field names fall to what undeclared members are, as upstream's lookup does.
-      inner = node.element.kind == PathElement::Kind::kField ? MemberType(atom, node.element.value.as_string()) : atom.map_element;
+      inner = node.element.kind == PathElement::Kind::kField ? MemberType(atom, node.element.value.as_string())
+                                                             : atom.map_element;
     } else {
       inner = atom.list_element;
     }
@@ -455,7 +464,9 @@ void Reconcile(FieldSetBuilder& builder, Node& node, const TypeRef& type, bool w
   if (type.mode != TypeRef::Mode::kTyped) return;
   const Atom atom = Resolve(type);
   if (atom.map) {
-    if (atom.map_element.mode == TypeRef::Mode::kDeduced && (atom.fields == nullptr || atom.fields->json_fields.empty())) return;
+    if (atom.map_element.mode == TypeRef::Mode::kDeduced &&
+        (atom.fields == nullptr || atom.fields->json_fields.empty()))
+      return;
     if (!whole && atom.map_atomic) {
       if (!node.children.empty()) {
         node.member = true;

@@ -26,13 +26,18 @@ std::string Counted(std::string_view before, std::int64_t count, std::string_vie
 
 std::string RenderValue(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kString: return base::GoQuote(value.as_string());
-    case Value::Kind::kDouble: return object::GoDouble(value.as_double());
-    default: return object::ToJSON(value);
+    case Value::Kind::kString:
+      return base::GoQuote(value.as_string());
+    case Value::Kind::kDouble:
+      return object::GoDouble(value.as_double());
+    default:
+      return object::ToJSON(value);
   }
 }
 
-FieldError Required(const FieldPath& path, std::string_view detail) { return Make(Type::kRequired, path, {}, std::string(detail)); }
+FieldError Required(const FieldPath& path, std::string_view detail) {
+  return Make(Type::kRequired, path, {}, std::string(detail));
+}
 
 FieldError Invalid(const FieldPath& path, const Value& value, std::string_view detail) {
   return Make(Type::kInvalid, path, RenderValue(value), std::string(detail));
@@ -42,9 +47,15 @@ FieldError Invalid(const FieldPath& path, std::string_view text, std::string_vie
   return Make(Type::kInvalid, path, base::GoQuote(text), std::string(detail));
 }
 
-FieldError Forbidden(const FieldPath& path, std::string_view detail) { return Make(Type::kForbidden, path, {}, std::string(detail)); }
-FieldError Duplicate(const FieldPath& path, const Value& value) { return Make(Type::kDuplicate, path, RenderValue(value), {}); }
-FieldError NotFound(const FieldPath& path, const Value& value) { return Make(Type::kNotFound, path, RenderValue(value), {}); }
+FieldError Forbidden(const FieldPath& path, std::string_view detail) {
+  return Make(Type::kForbidden, path, {}, std::string(detail));
+}
+FieldError Duplicate(const FieldPath& path, const Value& value) {
+  return Make(Type::kDuplicate, path, RenderValue(value), {});
+}
+FieldError NotFound(const FieldPath& path, const Value& value) {
+  return Make(Type::kNotFound, path, RenderValue(value), {});
+}
 
 FieldError NotSupported(const FieldPath& path, const Value& value, std::span<const std::string_view> supported) {
   std::string detail;
@@ -56,7 +67,8 @@ FieldError NotSupported(const FieldPath& path, const Value& value, std::span<con
 }
 
 FieldError TooLong(const FieldPath& path, std::int64_t bytes_max) {
-  return Make(Type::kTooLong, path, {}, bytes_max < 0 ? "value is too long" : Counted("may not be more than ", bytes_max, "byte"));
+  return Make(Type::kTooLong, path, {},
+              bytes_max < 0 ? "value is too long" : Counted("may not be more than ", bytes_max, "byte"));
 }
 
 FieldError TooLongCharacters(const FieldPath& path, std::int64_t characters_max) {
@@ -75,7 +87,8 @@ FieldError TooMany(const FieldPath& path, std::int64_t actual, std::int64_t max)
 }
 
 FieldError TooFew(const FieldPath& path, std::int64_t actual, std::int64_t min) {
-  return Make(Type::kTooFew, path, std::to_string(actual), min < 0 ? "has too few items" : Counted("must have at least ", min, "item"));
+  return Make(Type::kTooFew, path, std::to_string(actual),
+              min < 0 ? "has too few items" : Counted("must have at least ", min, "item"));
 }
 
 FieldError InternalError(const FieldPath& path, std::string_view detail) {

@@ -4,8 +4,8 @@
 
 #include "base/strings.h"
 #include "meta/label_syntax.h"
-#include "object/json_text.h"
 #include "meta/options.h"
+#include "object/json_text.h"
 #include "validation/primitives.h"
 
 namespace keelson::validation {
@@ -54,16 +54,21 @@ FieldError InvalidRendered(const FieldPath& path, std::string rendered, std::str
 void ValidateOwnerReference(const Value& reference, const FieldPath& path, FieldErrors& errors) {
   const std::string_view api_version = reference["apiVersion"].as_string();
   const std::size_t slash = api_version.find('/');
-  const bool two_slashes = slash != std::string_view::npos && api_version.find('/', slash + 1) != std::string_view::npos;
+  const bool two_slashes =
+      slash != std::string_view::npos && api_version.find('/', slash + 1) != std::string_view::npos;
   // schema.FromAPIVersionAndKind: what does not parse has neither group nor version.
-  const std::string_view version = two_slashes ? std::string_view() : slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
-  const std::string_view group = two_slashes || slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+  const std::string_view version = two_slashes                       ? std::string_view()
+                                   : slash == std::string_view::npos ? api_version
+                                                                     : api_version.substr(slash + 1);
+  const std::string_view group =
+      two_slashes || slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
   if (version.empty()) errors.push_back(Invalid(path.Child("apiVersion"), api_version, "version must not be empty"));
   for (const char* name : {"kind", "name", "uid"}) {
     if (reference[name].as_string().empty()) errors.push_back(Invalid(path.Child(name), "", "must not be empty"));
   }
   if (group.empty() && version == "v1" && reference["kind"].as_string() == "Event") {
-    errors.push_back(InvalidRendered(path, OwnerReferenceJSON(reference), "/v1, Kind=Event is disallowed from being an owner"));
+    errors.push_back(
+        InvalidRendered(path, OwnerReferenceJSON(reference), "/v1, Kind=Event is disallowed from being an owner"));
   }
 }
 
@@ -79,9 +84,10 @@ void ValidateOwnerReferences(const Value& references, const FieldPath& path, Fie
     }
     std::string all = "[";
     for (const Value& one : references.items()) all += (all.size() > 1 ? "," : "") + OwnerReferenceJSON(one);
-    errors.push_back(InvalidRendered(path, all + "]",
-                                     "Only one reference can have Controller set to true. Found \"true\" in references for " + controller +
-                                         " and " + name));
+    errors.push_back(
+        InvalidRendered(path, all + "]",
+                        "Only one reference can have Controller set to true. Found \"true\" in references for " +
+                            controller + " and " + name));
   }
 }
 
@@ -104,7 +110,8 @@ void ValidateCoreFinalizers(const Value& finalizers, const FieldPath& path, Fiel
     const std::string_view name = finalizer.as_string();
     const bool standard = name == "kubernetes" || name == kOrphan || name == kForegroundDeletion;
     if (name.find('/') == std::string_view::npos && !standard) {
-      errors.push_back(Invalid(path.Index(index), name, "name is neither a standard finalizer name nor is it fully qualified"));
+      errors.push_back(
+          Invalid(path.Index(index), name, "name is neither a standard finalizer name nor is it fully qualified"));
     }
     ++index;
   }
@@ -119,7 +126,8 @@ void ValidateManagedFields(const Value& entries, const FieldPath& path, FieldErr
       errors.push_back(Invalid(at.Child("operation"), operation, "must be `Apply` or `Update`"));
     }
     const std::string_view type = entry["fieldsType"].as_string();
-    if (!type.empty() && type != "FieldsV1") errors.push_back(Invalid(at.Child("fieldsType"), type, "must be `FieldsV1`"));
+    if (!type.empty() && type != "FieldsV1")
+      errors.push_back(Invalid(at.Child("fieldsType"), type, "must be `FieldsV1`"));
     meta::ValidateFieldManager(entry["manager"].as_string(), at.Child("manager").ToString(), errors);
     if (entry["subresource"].as_string().size() > kSubresourceNameMax) {
       errors.push_back(TooLong(at.Child("subresource"), kSubresourceNameMax));
@@ -147,7 +155,8 @@ void ValidateCondition(const Value& condition, const FieldPath& path, FieldError
     errors.push_back(NotSupported(path.Child("status"), status, kStatuses));
   }
   if (condition["observedGeneration"].as_int() < 0) {
-    errors.push_back(Invalid(path.Child("observedGeneration"), condition["observedGeneration"], "must be greater than or equal to zero"));
+    errors.push_back(Invalid(path.Child("observedGeneration"), condition["observedGeneration"],
+                             "must be greater than or equal to zero"));
   }
   if (condition["lastTransitionTime"].is_null()) errors.push_back(Required(path.Child("lastTransitionTime")));
   const std::string_view reason = condition["reason"].as_string();
@@ -155,15 +164,17 @@ void ValidateCondition(const Value& condition, const FieldPath& path, FieldError
     errors.push_back(Required(path.Child("reason")));
   } else {
     if (!IsConditionReason(reason)) {
-      errors.push_back(Invalid(path.Child("reason"), reason,
-                               meta::RegexError("a condition reason must start with alphabetic character, optionally followed by a string "
-                                                "of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
-                                                "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
-                                                {"my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"})));
+      errors.push_back(Invalid(
+          path.Child("reason"), reason,
+          meta::RegexError("a condition reason must start with alphabetic character, optionally followed by a string "
+                           "of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
+                           "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
+                           {"my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"})));
     }
     if (reason.size() > kReasonBytesMax) errors.push_back(TooLong(path.Child("reason"), kReasonBytesMax));
   }
-  if (condition["message"].as_string().size() > kMessageBytesMax) errors.push_back(TooLong(path.Child("message"), kMessageBytesMax));
+  if (condition["message"].as_string().size() > kMessageBytesMax)
+    errors.push_back(TooLong(path.Child("message"), kMessageBytesMax));
 }
 
 }  // namespace
@@ -190,7 +201,8 @@ void ValidateAnnotations(const Value& annotations, const FieldPath& path, FieldE
   if (bytes > kAnnotationsBytesMax) errors.push_back(TooLong(path, kAnnotationsBytesMax));
 }
 
-void ValidateLabelSelector(const Value& selector, const FieldPath& path, FieldErrors& errors, bool allow_invalid_values) {
+void ValidateLabelSelector(const Value& selector, const FieldPath& path, FieldErrors& errors,
+                           bool allow_invalid_values) {
   ValidateLabels(selector["matchLabels"], path.Child("matchLabels"), errors);
   const FieldPath expressions = path.Child("matchExpressions");
   std::int64_t index = 0;
@@ -199,7 +211,8 @@ void ValidateLabelSelector(const Value& selector, const FieldPath& path, FieldEr
     const FieldPath values = at.Child("values");
     const std::string_view op = expression["operator"].as_string();
     if (op == "In" || op == "NotIn") {
-      if (expression["values"].empty()) errors.push_back(Required(values, "must be specified when `operator` is 'In' or 'NotIn'"));
+      if (expression["values"].empty())
+        errors.push_back(Required(values, "must be specified when `operator` is 'In' or 'NotIn'"));
     } else if (op == "Exists" || op == "DoesNotExist") {
       if (!expression["values"].empty()) {
         errors.push_back(Forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
@@ -227,8 +240,8 @@ void ValidateConditions(const Value& conditions, const FieldPath& path, FieldErr
   }
 }
 
-void ValidateObjectMeta(const Value& metadata, bool namespaced, NameRule rule, const FieldPath& path, FieldErrors& errors,
-                        bool core_finalizers) {
+void ValidateObjectMeta(const Value& metadata, bool namespaced, NameRule rule, const FieldPath& path,
+                        FieldErrors& errors, bool core_finalizers) {
   const std::string_view generate_name = metadata["generateName"].as_string();
   if (!generate_name.empty()) AddAll(rule(generate_name, true), generate_name, path.Child("generateName"), errors);
   const std::string_view name = metadata["name"].as_string();
@@ -254,7 +267,8 @@ void ValidateObjectMeta(const Value& metadata, bool namespaced, NameRule rule, c
   if (core_finalizers) ValidateCoreFinalizers(metadata["finalizers"], path.Child("finalizers"), errors);
 }
 
-void ValidateObjectMetaUpdate(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors, bool core_finalizers) {
+void ValidateObjectMetaUpdate(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors,
+                              bool core_finalizers) {
   if (!old["deletionTimestamp"].is_null()) {
     std::set<std::string_view> added;
     for (const Value& finalizer : now["finalizers"].items()) added.insert(finalizer.as_string());
@@ -262,8 +276,10 @@ void ValidateObjectMetaUpdate(const Value& now, const Value& old, const FieldPat
     if (!added.empty()) {
       std::string list;
       for (const std::string_view name : added) list += (list.empty() ? "" : ", ") + base::GoQuote(name);
-      errors.push_back(Forbidden(path.Child("finalizers"),
-                                 "no new finalizers can be added if the object is being deleted, found new finalizers []string{" + list + "}"));
+      errors.push_back(
+          Forbidden(path.Child("finalizers"),
+                    "no new finalizers can be added if the object is being deleted, found new finalizers []string{" +
+                        list + "}"));
     }
   }
   if (now["resourceVersion"].as_string().empty()) {

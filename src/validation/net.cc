@@ -151,7 +151,8 @@ void CheckStrictCIDR(std::string_view text, const CIDR& cidr, const FieldPath& p
 }  // namespace
 
 bool IPAddress::Is4() const {
-  return std::all_of(bytes.begin(), bytes.begin() + 10, [](std::uint8_t byte) { return byte == 0; }) && bytes[10] == 0xFF && bytes[11] == 0xFF;
+  return std::all_of(bytes.begin(), bytes.begin() + 10, [](std::uint8_t byte) { return byte == 0; }) &&
+         bytes[10] == 0xFF && bytes[11] == 0xFF;
 }
 
 bool IPAddress::IsUnspecified() const {
@@ -176,7 +177,8 @@ bool IPAddress::IsLinkLocalMulticast() const {
 
 std::string IPAddress::ToString() const {
   if (!Is4()) return IPv6Text(bytes);
-  return std::to_string(bytes[12]) + '.' + std::to_string(bytes[13]) + '.' + std::to_string(bytes[14]) + '.' + std::to_string(bytes[15]);
+  return std::to_string(bytes[12]) + '.' + std::to_string(bytes[13]) + '.' + std::to_string(bytes[14]) + '.' +
+         std::to_string(bytes[15]);
 }
 
 IPAddress CIDR::Network() const {
@@ -257,8 +259,8 @@ bool IsIPv6(std::string_view text) {
   return ip && !ip->Is4();
 }
 
-void ValidateIPForLegacyField(std::string_view text, const FieldPath& path, const std::vector<std::string_view>& old_values,
-                              FieldErrors& errors) {
+void ValidateIPForLegacyField(std::string_view text, const FieldPath& path,
+                              const std::vector<std::string_view>& old_values, FieldErrors& errors) {
   if (std::ranges::find(old_values, text) != old_values.end()) return;
   const auto ip = ParseIPSloppy(text);
   if (!ip) {
@@ -273,11 +275,12 @@ void ValidateIP(std::string_view text, const FieldPath& path, FieldErrors& error
   ValidateIPForLegacyField(text, path, {}, errors);
   if (errors.size() != before) return;
   const std::string canonical = ParseIPSloppy(text)->ToString();
-  if (canonical != text) errors.push_back(Invalid(path, text, "must be in canonical form (" + base::GoQuote(canonical) + ")"));
+  if (canonical != text)
+    errors.push_back(Invalid(path, text, "must be in canonical form (" + base::GoQuote(canonical) + ")"));
 }
 
-void ValidateCIDRForLegacyField(std::string_view text, const FieldPath& path, const std::vector<std::string_view>& old_values,
-                                FieldErrors& errors) {
+void ValidateCIDRForLegacyField(std::string_view text, const FieldPath& path,
+                                const std::vector<std::string_view>& old_values, FieldErrors& errors) {
   if (std::ranges::find(old_values, text) != old_values.end()) return;
   const auto cidr = ParseCIDRSloppy(text);
   if (!cidr) {
@@ -292,7 +295,8 @@ void ValidateCIDR(std::string_view text, const FieldPath& path, FieldErrors& err
   ValidateCIDRForLegacyField(text, path, {}, errors);
   if (errors.size() != before) return;
   const std::string canonical = ParseCIDRSloppy(text)->ToString();
-  if (canonical != text) errors.push_back(Invalid(path, text, "must be in canonical form (" + base::GoQuote(canonical) + ")"));
+  if (canonical != text)
+    errors.push_back(Invalid(path, text, "must be in canonical form (" + base::GoQuote(canonical) + ")"));
 }
 
 Messages IsValidIP(std::string_view text) {
@@ -310,7 +314,8 @@ void ValidateEndpointIP(std::string_view text, const FieldPath& path, FieldError
     return;
   }
   if (ip->IsUnspecified()) errors.push_back(Invalid(path, text, "may not be unspecified (" + std::string(text) + ")"));
-  if (ip->IsLoopback()) errors.push_back(Invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)"));
+  if (ip->IsLoopback())
+    errors.push_back(Invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)"));
   if (ip->IsLinkLocalUnicast()) {
     errors.push_back(Invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"));
   }

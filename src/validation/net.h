@@ -1,4 +1,5 @@
-// IP addresses and CIDRs as Kubernetes reads them: lenient (leading zeros allowed, as Go before 1.17) and strict (as netip).
+// IP addresses and CIDRs as Kubernetes reads them: lenient (leading zeros allowed, as Go before 1.17) and strict (as
+// netip).
 #pragma once
 
 #include <array>
@@ -13,20 +14,20 @@ struct IPAddress {
   std::array<std::uint8_t, 16> bytes{};  // IPv4 in the last four, behind ::ffff:
   bool mapped = false;                   // written as an IPv6 text that holds an IPv4 address (::ffff:1.2.3.4)
 
-  bool Is4() const;                      // also when mapped
+  bool Is4() const;  // also when mapped
   bool IsUnspecified() const;
   bool IsLoopback() const;
   bool IsLinkLocalUnicast() const;
   bool IsLinkLocalMulticast() const;
-  std::string ToString() const;          // canonical: dotted for IPv4, RFC 5952 for IPv6
+  std::string ToString() const;  // canonical: dotted for IPv4, RFC 5952 for IPv6
   bool operator==(const IPAddress& other) const { return bytes == other.bytes; }
 };
 
 struct CIDR {
-  IPAddress address;         // as written
-  int prefix = 0;            // of 32 or 128
-  bool v6 = false;           // written in IPv6 form
-  IPAddress Network() const; // bits beyond the prefix cleared
+  IPAddress address;          // as written
+  int prefix = 0;             // of 32 or 128
+  bool v6 = false;            // written in IPv6 form
+  IPAddress Network() const;  // bits beyond the prefix cleared
   bool Contains(const IPAddress& other) const;
   std::string ToString() const;  // of the network
 };
@@ -34,7 +35,7 @@ struct CIDR {
 std::optional<IPAddress> ParseIPSloppy(std::string_view text);
 std::optional<CIDR> ParseCIDRSloppy(std::string_view text);
 // What the strict reader refuses of what the lenient one takes.
-bool HasLeadingZeros(std::string_view ip);      // also groups of more than four digits in IPv6
+bool HasLeadingZeros(std::string_view ip);  // also groups of more than four digits in IPv6
 bool CIDRHasLeadingZeros(std::string_view cidr);
 
 }  // namespace keelson::validation

@@ -47,10 +47,11 @@ Messages IsDNS1123Label(std::string_view text) {
   if (MatchesDNS1123Subdomain(text)) {
     errors.push_back("must not contain dots");
   } else {
-    errors.push_back(RegexError(
-        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-        "alphanumeric character",
-        meta::kDNS1123LabelFormat, {"my-name", "123-abc"}));
+    errors.push_back(
+        RegexError("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+                   "start and end with an "
+                   "alphanumeric character",
+                   meta::kDNS1123LabelFormat, {"my-name", "123-abc"}));
   }
   return errors;
 }
@@ -68,10 +69,11 @@ Messages IsDNS1123SubdomainWithUnderscore(std::string_view text) {
   Messages errors;
   if (text.size() > kSubdomainLengthMax) errors.push_back(TooManyCharacters(kSubdomainLengthMax));
   if (!std::ranges::all_of(base::Split(text, '.'), MatchesLabelWithUnderscore)) {
-    errors.push_back(RegexError(
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with "
-        "an alphanumeric character",
-        "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*", {"example.com"}));
+    errors.push_back(
+        RegexError("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or "
+                   "'.', and must start and end with "
+                   "an alphanumeric character",
+                   "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*", {"example.com"}));
   }
   return errors;
 }
@@ -80,10 +82,11 @@ Messages IsDNS1035Label(std::string_view text) {
   Messages errors;
   if (text.size() > kLabelLengthMax) errors.push_back(TooManyCharacters(kLabelLengthMax));
   if (!MatchesDNS1123Label(text) || !IsLower(text.front())) {
-    errors.push_back(RegexError(
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an "
-        "alphanumeric character",
-        "[a-z]([-a-z0-9]*[a-z0-9])?", {"my-name", "abc-123"}));
+    errors.push_back(
+        RegexError("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+                   "alphabetic character, and end with an "
+                   "alphanumeric character",
+                   "[a-z]([-a-z0-9]*[a-z0-9])?", {"my-name", "abc-123"}));
   }
   return errors;
 }
@@ -92,10 +95,11 @@ Messages IsWildcardDNS1123Subdomain(std::string_view text) {
   Messages errors;
   if (text.size() > kSubdomainLengthMax) errors.push_back(TooManyCharacters(kSubdomainLengthMax));
   if (!text.starts_with("*.") || !MatchesDNS1123Subdomain(text.substr(2))) {
-    errors.push_back(RegexError(
-        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case "
-        "alphanumeric characters, '-' or '.' and end with an alphanumeric character",
-        "\\*\\." + std::string(meta::kDNS1123SubdomainFormat), {"*.example.com"}));
+    errors.push_back(
+        RegexError("a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+                   "consist of lower case "
+                   "alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+                   "\\*\\." + std::string(meta::kDNS1123SubdomainFormat), {"*.example.com"}));
   }
   return errors;
 }
@@ -126,12 +130,14 @@ Messages IsValidPortName(std::string_view text) {
 
 Messages IsValidPercent(std::string_view text) {
   if (text.size() > 1 && text.back() == '%' && std::ranges::all_of(text.substr(0, text.size() - 1), IsDigit)) return {};
-  return {RegexError("a valid percent string must be a numeric string followed by an ending '%'", "[0-9]+%", {"1%", "93%"})};
+  return {RegexError("a valid percent string must be a numeric string followed by an ending '%'", "[0-9]+%",
+                     {"1%", "93%"})};
 }
 
 Messages IsHTTPHeaderName(std::string_view text) {
   if (!text.empty() && std::ranges::all_of(text, [](char c) { return IsAlphanumeric(c) || c == '-'; })) return {};
-  return {RegexError("a valid HTTP header must consist of alphanumeric characters or '-'", "[-A-Za-z0-9]+", {"X-Header-Name"})};
+  return {RegexError("a valid HTTP header must consist of alphanumeric characters or '-'", "[-A-Za-z0-9]+",
+                     {"X-Header-Name"})};
 }
 
 Messages IsEnvVarName(std::string_view text) {
@@ -143,9 +149,10 @@ Messages IsEnvVarName(std::string_view text) {
 Messages IsConfigMapKey(std::string_view text) {
   Messages errors;
   if (text.size() > kSubdomainLengthMax) errors.push_back(TooManyCharacters(kSubdomainLengthMax));
-  if (text.empty() || !std::ranges::all_of(text, [](char c) { return IsAlphanumeric(c) || c == '-' || c == '.' || c == '_'; })) {
-    errors.push_back(RegexError("a valid config key must consist of alphanumeric characters, '-', '_' or '.'", "[-._a-zA-Z0-9]+",
-                                {"key.name", "KEY_NAME", "key-name"}));
+  if (text.empty() ||
+      !std::ranges::all_of(text, [](char c) { return IsAlphanumeric(c) || c == '-' || c == '.' || c == '_'; })) {
+    errors.push_back(RegexError("a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+                                "[-._a-zA-Z0-9]+", {"key.name", "KEY_NAME", "key-name"}));
   }
   if (text == ".") {
     errors.push_back("must not be '.'");
@@ -163,10 +170,14 @@ Messages IsValidPathSegmentName(std::string_view text) {
 }
 
 Messages IsCIdentifier(std::string_view text) {
-  if (!text.empty() && !IsDigit(text[0]) && std::ranges::all_of(text, [](char c) { return IsAlphanumeric(c) || c == '_'; })) return {};
-  return {RegexError("a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
-                     "or '_'",
-                     "[A-Za-z_][A-Za-z0-9_]*", {"my_name", "MY_NAME", "MyName"})};
+  if (!text.empty() && !IsDigit(text[0]) &&
+      std::ranges::all_of(text, [](char c) { return IsAlphanumeric(c) || c == '_'; }))
+    return {};
+  return {
+      RegexError("a valid C identifier must start with alphabetic character or '_', followed by a string of "
+                 "alphanumeric characters "
+                 "or '_'",
+                 "[A-Za-z_][A-Za-z0-9_]*", {"my_name", "MY_NAME", "MyName"})};
 }
 
 void ValidateFullyQualifiedDomainName(std::string_view text, const FieldPath& path, FieldErrors& errors) {
@@ -216,7 +227,8 @@ void ValidateDomainPrefixedPath(std::string_view text, const FieldPath& path, Fi
   for (const std::string& wrong : IsDNS1123Subdomain(host)) errors.push_back(Invalid(path, host, wrong));
   const std::string_view rest = text.substr(slash + 1);
   static constexpr std::string_view kPunctuation = "/-._~%!$&'()*+,;=:";
-  if (!std::ranges::all_of(rest, [](char c) { return IsAlphanumeric(c) || kPunctuation.find(c) != std::string_view::npos; })) {
+  if (!std::ranges::all_of(
+          rest, [](char c) { return IsAlphanumeric(c) || kPunctuation.find(c) != std::string_view::npos; })) {
     errors.push_back(Invalid(path, rest, RegexError("Invalid path", "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+", {})));
   }
 }
@@ -245,7 +257,8 @@ namespace {
 
 // Null, an empty list, or a map of nothing but such: what Go's zero values come from and go to.
 bool IsNothing(const Value& value) {
-  if (value.is_map()) return std::ranges::all_of(value.members(), [](const object::Member& member) { return IsNothing(member.value); });
+  if (value.is_map())
+    return std::ranges::all_of(value.members(), [](const object::Member& member) { return IsNothing(member.value); });
   return value.is_null() || (value.is_list() && value.empty());
 }
 
@@ -257,8 +270,8 @@ bool SemanticEqual(const Value& a, const Value& b) {
   if (a.is_list()) return std::ranges::equal(a.items(), b.items(), SemanticEqual);
   if (!a.is_map()) return a == b;
   const auto covers = [](const Value& left, const Value& right) {
-    return std::ranges::all_of(left.members(),
-                               [&](const object::Member& member) { return SemanticEqual(member.value, right[member.key]); });
+    return std::ranges::all_of(
+        left.members(), [&](const object::Member& member) { return SemanticEqual(member.value, right[member.key]); });
   };
   return covers(a, b) && covers(b, a);
 }
@@ -267,9 +280,15 @@ void ValidateImmutableField(const Value& now, const Value& old, const FieldPath&
   if (!SemanticEqual(now, old)) errors.push_back(Invalid(path, now, "field is immutable"));
 }
 
-Messages NameIsDNSSubdomain(std::string_view name, bool prefix) { return prefix ? IsDNS1123Subdomain(Mask(name)) : IsDNS1123Subdomain(name); }
-Messages NameIsDNSLabel(std::string_view name, bool prefix) { return prefix ? IsDNS1123Label(Mask(name)) : IsDNS1123Label(name); }
-Messages NameIsDNS1035Label(std::string_view name, bool prefix) { return prefix ? IsDNS1035Label(Mask(name)) : IsDNS1035Label(name); }
+Messages NameIsDNSSubdomain(std::string_view name, bool prefix) {
+  return prefix ? IsDNS1123Subdomain(Mask(name)) : IsDNS1123Subdomain(name);
+}
+Messages NameIsDNSLabel(std::string_view name, bool prefix) {
+  return prefix ? IsDNS1123Label(Mask(name)) : IsDNS1123Label(name);
+}
+Messages NameIsDNS1035Label(std::string_view name, bool prefix) {
+  return prefix ? IsDNS1035Label(Mask(name)) : IsDNS1035Label(name);
+}
 
 Messages NameIsPathSegment(std::string_view name, bool prefix) {
   if (!prefix) return IsValidPathSegmentName(name);

@@ -9,10 +9,12 @@ namespace keelson::validation {
 namespace {
 
 constexpr const char* kLabelMessage =
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric "
     "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 constexpr const char* kSubdomainMessage =
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an "
     "alphanumeric character (e.g. 'example.com', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
@@ -35,33 +37,42 @@ TEST(Primitives, Messages) {
       {IsDNS1123SubdomainWithUnderscore, "_a.b_c", ""},
       {IsDNS1035Label, "a1", ""},
       {IsDNS1035Label, "1a",
-       "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an "
-       "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"},
+       "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+       "character, and end with an "
+       "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+       "'[a-z]([-a-z0-9]*[a-z0-9])?')"},
       {IsWildcardDNS1123Subdomain, "*.a.b", ""},
       {IsWildcardDNS1123Subdomain, "a.b",
-       "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case "
-       "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is "
+       "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+       "lower case "
+       "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used "
+       "for validation is "
        "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
       {IsQualifiedName, "a.b/C_d", ""},
       {IsQualifiedName, long_text + "/b", "prefix part must be no more than 253 bytes"},
       {IsQualifiedName, std::string(64, 'a'), "name part must be no more than 63 bytes"},
       {IsValidLabelValue, "", ""},
       {IsValidPortName, "http-1", ""},
-      {IsValidPortName, "-80--", "must contain at least one letter (a-z)|must not contain consecutive hyphens|must not begin or end with a hyphen"},
+      {IsValidPortName, "-80--",
+       "must contain at least one letter (a-z)|must not contain consecutive hyphens|must not begin or end with a "
+       "hyphen"},
       {IsValidPortName, "Aaaaaaaaaaaaaaaa",
        "must be no more than 15 characters|must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"},
       {IsValidPercent, "10%", ""},
       {IsValidPercent, "%",
-       "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is "
+       "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used "
+       "for validation is "
        "'[0-9]+%')"},
       {IsHTTPHeaderName, "X-A", ""},
       {IsEnvVarName, "a b!", ""},
       {IsEnvVarName, "", "environment variable name must be non-empty"},
-      {IsEnvVarName, "a=b", "a valid environment variable name must consist only of printable ASCII characters other than '='"},
+      {IsEnvVarName, "a=b",
+       "a valid environment variable name must consist only of printable ASCII characters other than '='"},
       {IsConfigMapKey, "..a", "must not start with '..'"},
       {IsConfigMapKey, ".", "must not be '.'"},
       {IsConfigMapKey, "a/b",
-       "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex "
+       "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+       "or 'key-name', regex "
        "used for validation is '[-._a-zA-Z0-9]+')"},
       {IsValidPathSegmentName, "..", "may not be '..'"},
       {IsValidPathSegmentName, "a/%", "may not contain '/'|may not contain '%'"},
@@ -102,10 +113,14 @@ TEST(Net, CIDRs) {
   };
   constexpr Case kCases[] = {
       {"10.0.0.0/8", "", ""},
-      {"10.0.0.1/8", "must not have bits set beyond the prefix length", "must not have bits set beyond the prefix length"},
-      {"10.0.0.0/08", "must not have leading 0s in IP or prefix length", "must not have leading 0s in IP or prefix length"},
-      {"10.0.0.0/33", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
-      {"10.0.0.0", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
+      {"10.0.0.1/8", "must not have bits set beyond the prefix length",
+       "must not have bits set beyond the prefix length"},
+      {"10.0.0.0/08", "must not have leading 0s in IP or prefix length",
+       "must not have leading 0s in IP or prefix length"},
+      {"10.0.0.0/33", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
+       "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
+      {"10.0.0.0", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
+       "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
       {"2001:DB8::/64", "", "must be in canonical form (\"2001:db8::/64\")"},
       {"::ffff:10.0.0.0/104", "must not have an IPv4-mapped IPv6 address", "must not have an IPv4-mapped IPv6 address"},
   };
@@ -132,10 +147,26 @@ TEST(Net, Addresses) {
     const char* canonical;  // nullptr: not an address
   };
   constexpr Case kCases[] = {
-      {"1.2.3.4", "1.2.3.4"}, {"001.2.3.4", "1.2.3.4"}, {"1.2.3", nullptr}, {"1.2.3.256", nullptr}, {"1.2.3.4.5", nullptr},
-      {"::", "::"}, {"::1", "::1"}, {"1::", "1::"}, {"1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8"}, {"1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"},
-      {"1:2:3:4:5:6:7:8::", nullptr}, {"::1::", nullptr}, {":1", nullptr}, {"1:", nullptr}, {"fe80::1%eth0", nullptr},
-      {"::ffff:1.2.3.4", "1.2.3.4"}, {"64:ff9b::1.2.3.4", "64:ff9b::102:304"}, {"12345::", nullptr}, {"00012::", "12::"}, {"", nullptr},
+      {"1.2.3.4", "1.2.3.4"},
+      {"001.2.3.4", "1.2.3.4"},
+      {"1.2.3", nullptr},
+      {"1.2.3.256", nullptr},
+      {"1.2.3.4.5", nullptr},
+      {"::", "::"},
+      {"::1", "::1"},
+      {"1::", "1::"},
+      {"1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8"},
+      {"1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"},
+      {"1:2:3:4:5:6:7:8::", nullptr},
+      {"::1::", nullptr},
+      {":1", nullptr},
+      {"1:", nullptr},
+      {"fe80::1%eth0", nullptr},
+      {"::ffff:1.2.3.4", "1.2.3.4"},
+      {"64:ff9b::1.2.3.4", "64:ff9b::102:304"},
+      {"12345::", nullptr},
+      {"00012::", "12::"},
+      {"", nullptr},
       {"1:0:0:2:0:0:0:3", "1:0:0:2::3"},
   };
   for (const Case& c : kCases) {
