@@ -13,6 +13,7 @@
 #include <cstring>
 #include <thread>
 
+#include "admission/plugin_table.h"
 #include "app/data_dir.h"
 #include "app/files.h"
 #include "app/pki.h"
@@ -27,6 +28,7 @@
 #include "controlplane/rbac.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/server_chain.h"
+#include "controlplane/storage_reader.h"
 #include "kv/memory/memory.h"
 #include "kv/rocks/rocks.h"
 #include "net/listener.h"
@@ -138,6 +140,31 @@ Awaitable<void> WaitForStorage(controlplane::ResourceStorage& storage, std::chro
   if (!storage.Ready()) log::Error("Watch caches are not ready in time; serving all the same", "timeout", timeout);
 }
 
+Outcome<std::shared_ptr<const admission::Chain>, Error> MakeAdmission(const AdmissionOptions& options, admission::ObjectReader& reader) {
+  std::set<std::string> enable(options.enable_plugins.begin(), options.enable_plugins.end());
+  std::set<std::string> disable(options.disable_plugins.begin(), options.disable_plugins.end());
+  if (!options.plugin_names.empty()) {  // --admission-control: exactly these
+    enable = {options.plugin_names.begin(), options.plugin_names.end()};
+    for (const auto& row : admission::PluginTable()) {
+      if (!enable.contains(std::string(row.name))) disable.insert(std::string(row.name));
+    }
+  }
+  for (const auto& row : admission::PluginTable()) {
+    if (row.make == nullptr && !row.on_by_default && enable.contains(std::string(row.name))) {
+      return Error("--enable-admission-plugins: " + std::string(row.name) + " is not built yet");
+    }
+  }
+  admission::PluginOptions plugins;
+  plugins.reader = &reader;
+  plugins.default_not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
+  plugins.default_unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
+  auto chain = admission::NewChain(plugins, enable, disable);
+  std::string names;
+  for (const auto& name : chain->Names()) names += (names.empty() ? "" : ",") + name;
+  log::V(1).Info("Loaded admission plugins in this order", "plugins", names);
+  return chain;
+}
+
 std::string ExternalAddress(const ServerRunOptions& options) {
   const std::string& host = options.generic.external_host;
   if (host.find(':') != std::string::npos) return host;
@@ -211,6 +238,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID()));
   auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
   chain_config.authorizer = MakeAuthorizer(options.authorization, rbac);
+  const auto reader = controlplane::NewStorageReader(storage, chain_config.authorizer);
+  KS_TRY(chain_config.admission, MakeAdmission(options.admission, *reader));
   auto chain = controlplane::CreateServerChain(chain_config);
   controlplane::InstallBootstrapHooks(*chain, storage);
   const bool uses_rbac = std::ranges::find(options.authorization.modes, "RBAC") != options.authorization.modes.end();

@@ -9,7 +9,7 @@
 #include "controlplane/resource_storage.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
-#include "endpoints/admission.h"
+#include "admission/admission.h"
 #include "server/generic_api_server.h"
 #include "telemetry/metrics.h"
 
@@ -18,7 +18,7 @@ namespace keelson::controlplane {
 struct ChainConfig {
   ResourceStorage* storage = nullptr;  // must outlive the chain
   APIEnablement enablement;
-  std::shared_ptr<endpoints::Admission> admission;
+  std::shared_ptr<const admission::Chain> admission;
   std::shared_ptr<auth::Authenticator> authenticator;  // asked by token reviews
   std::shared_ptr<auth::Authorizer> authorizer;        // asked by access reviews
   std::string external_address;        // host:port, told by discovery

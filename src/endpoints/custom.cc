@@ -39,7 +39,7 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
     }
     metadata.Set(context.arena, "namespace", std::string_view(context.info.name_space));
   }
-  if (auto admitted = co_await Admit(scope, exchange, Operation::kCreate, object, Value(), options.is_dry_run()); !admitted.ok()) {
+  if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), options.is_dry_run()); !admitted.ok()) {
     co_return StatusResponse(*exchange, admitted.error());
   }
   auto answer = co_await create(scope, exchange, object, options.is_dry_run());

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "endpoints/admission.h"
+#include "admission/admission.h"
 #include "endpoints/exchange.h"
 #include "endpoints/negotiation.h"
 #include "endpoints/object_encoder.h"
@@ -56,7 +56,7 @@ void WipeSystemFields(Value object);
 
 registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
 registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
-Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, Operation operation, Value object, Value old, bool dry_run);
+Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object, Value old, bool dry_run);
 
 // The object must be the one that the URL names; 400 otherwise.
 meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Value object);

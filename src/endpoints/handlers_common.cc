@@ -116,7 +116,7 @@ void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission
 
 namespace {
 
-AdmissionAttributes AttributesOf(const Scope& scope, const Exchange& exchange, Operation operation, Value object, Value old, bool dry_run) {
+admission::Attributes AttributesOf(const Scope& scope, const Exchange& exchange, admission::Operation operation, Value object, Value old, bool dry_run) {
   return {.operation = operation,
           .kind = scope.kind,
           .resource = scope.resource,
@@ -130,16 +130,16 @@ AdmissionAttributes AttributesOf(const Scope& scope, const Exchange& exchange, O
 
 }  // namespace
 
-Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, Operation operation, Value object, Value old, bool dry_run) {
+Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object, Value old, bool dry_run) {
   if (!scope->admission) co_return meta::Result<void>();
-  AdmissionAttributes attributes = AttributesOf(*scope, *exchange, operation, object, old, dry_run);
+  admission::Attributes attributes = AttributesOf(*scope, *exchange, operation, object, old, dry_run);
   co_return co_await scope->admission->Admit(exchange->context, attributes);
 }
 
 registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
   if (!scope->admission) return nullptr;
   return [scope, exchange, dry_run](Value object) -> Task<void> {
-    const AdmissionAttributes attributes = AttributesOf(*scope, *exchange, Operation::kCreate, object, Value(), dry_run);
+    const admission::Attributes attributes = AttributesOf(*scope, *exchange, admission::Operation::kCreate, object, Value(), dry_run);
     co_return co_await scope->admission->Validate(exchange->context, attributes);
   };
 }
@@ -147,7 +147,7 @@ registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange
 registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
   if (!scope->admission) return nullptr;
   return [scope, exchange, dry_run](Value object, Value old) -> Task<void> {
-    const AdmissionAttributes attributes = AttributesOf(*scope, *exchange, Operation::kUpdate, object, old, dry_run);
+    const admission::Attributes attributes = AttributesOf(*scope, *exchange, admission::Operation::kUpdate, object, old, dry_run);
     co_return co_await scope->admission->Validate(exchange->context, attributes);
   };
 }

@@ -35,7 +35,7 @@ registry::ValidateObject ValidateDeleteFunc(ScopePtr scope, ExchangePtr exchange
   if (!scope->admission) return nullptr;
   return [scope, exchange, dry_run](Value old) -> Task<void> {
     const request::RequestInfo& info = exchange->context.info;
-    AdmissionAttributes attributes{.operation = Operation::kDelete,
+    admission::Attributes attributes{.operation = admission::Operation::kDelete,
                                    .kind = scope->kind,
                                    .resource = scope->resource,
                                    .subresource = scope->subresource,

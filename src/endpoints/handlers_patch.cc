@@ -117,7 +117,7 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
     object = ToHub(arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
-    const Operation operation = existing.is_null() ? Operation::kCreate : Operation::kUpdate;
+    const admission::Operation operation = existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
     const Value managed = object.Get("metadata", "managedFields");
     KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
     KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
@@ -162,7 +162,7 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
     object = ToHub(context.arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
     const Value managed = object.Get("metadata", "managedFields");
-    KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, Operation::kUpdate, object, existing, dry_run));
+    KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, admission::Operation::kUpdate, object, existing, dry_run));
     KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
     patch::RevertUnchangedTimes(context.arena, object, existing);
     DedupOwnerReferences(*exchange, object, true);

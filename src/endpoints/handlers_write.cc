@@ -35,7 +35,7 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   TrackUpdate(*exchange, *scope, Value(), object, manager);
   object = ToHub(context.arena, *scope, object);
   DedupOwnerReferences(*exchange, object, false);
-  if (auto admitted = co_await Admit(scope, exchange, Operation::kCreate, object, Value(), dry_run); !admitted.ok()) {
+  if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), dry_run); !admitted.ok()) {
     co_return StatusResponse(*exchange, admitted.error());
   }
   DedupOwnerReferences(*exchange, object, true);
@@ -88,7 +88,7 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
     TrackUpdate(*exchange, *scope, live, object, manager);
     object = ToHub(context.arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
-    const Operation operation = existing.is_null() ? Operation::kCreate : Operation::kUpdate;
+    const admission::Operation operation = existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
     const Value managed = object.Get("metadata", "managedFields");
     KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
     KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "admission/admission.h"
 #include "endpoints/exchange.h"
 #include "endpoints/negotiation.h"
 #include "meta/group_version.h"
@@ -17,10 +18,6 @@
 #include "registry/store.h"
 #include "schema/schema.h"
 
-namespace keelson::endpoints {
-
-class Admission;  // endpoints/admission.h
-}
 namespace keelson::patch {
 class FieldManager;  // patch/field_manager.h
 }
@@ -40,7 +37,7 @@ struct Scope {
   std::string hub_api_version;                       // of the objects that strategies and storage see
   bool own_kind = false;                           // a subresource whose kind is not the stored one: no defaults of the stored kind
   EndpointRestrictions restrictions;
-  std::shared_ptr<Admission> admission;            // may be null: nothing to admit
+  std::shared_ptr<const admission::Chain> admission;            // may be null: nothing to admit
   std::shared_ptr<const patch::FieldManager> field_manager;  // null: writes are not tracked (kinds without ObjectMeta)
 
   std::string deprecation_warning;                 // said with every answer; "" for versions that are not deprecated

@@ -1,0 +1,49 @@
+// Who may approve and sign certificate requests of a signer.
+#include "admission/plugins/plugins.h"
+#include "admission/plugins/simple.h"
+#include "base/strings.h"
+
+namespace keelson::admission {
+namespace {
+
+// `verb` on signers/<name>, or on <domain>/*.
+Awaitable<bool> AllowedForSigner(ObjectReader& reader, const request::User& user, std::string verb, std::string signer) {
+  if (co_await reader.Allowed(user, verb, "certificates.k8s.io", "signers", "", signer)) co_return true;
+  const std::string domain = signer.substr(0, signer.find('/'));
+  co_return co_await reader.Allowed(user, verb, "certificates.k8s.io", "signers", "", domain + "/*");
+}
+
+Task<void> Check(ObjectReader& reader, request::Context& context, const Attributes& attributes, std::string_view verb) {
+  const std::string signer(attributes.old_object.Get("spec", "signerName").as_string());
+  if (co_await AllowedForSigner(reader, *context.user, std::string(verb), signer)) co_return meta::Result<void>();
+  co_return NewForbidden(attributes, "user not permitted to " + std::string(verb) + " requests with signerName " + base::GoQuote(signer));
+}
+
+}  // namespace
+
+std::unique_ptr<Plugin> NewCertificateApproval(const PluginOptions& options) {
+  return std::make_unique<SimplePlugin>(
+      "CertificateApproval", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
+      [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
+        if (!attributes.Is("certificates.k8s.io", "certificatesigningrequests") || attributes.subresource != "approval") {
+          co_return meta::Result<void>();
+        }
+        co_return co_await Check(*reader, context, attributes, "approve");
+      });
+}
+
+std::unique_ptr<Plugin> NewCertificateSigning(const PluginOptions& options) {
+  return std::make_unique<SimplePlugin>(
+      "CertificateSigning", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
+      [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
+        if (!attributes.Is("certificates.k8s.io", "certificatesigningrequests") || attributes.subresource != "status") {
+          co_return meta::Result<void>();
+        }
+        const Value now = attributes.object["status"];
+        const Value old = attributes.old_object["status"];
+        if (now["certificate"] == old["certificate"] && now["conditions"] == old["conditions"]) co_return meta::Result<void>();
+        co_return co_await Check(*reader, context, attributes, "sign");
+      });
+}
+
+}  // namespace keelson::admission
