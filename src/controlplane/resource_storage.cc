@@ -6,6 +6,7 @@
 #include "storage/schema_codec.h"
 #include "storage/storage_factory.h"
 #include "storage/store.h"
+#include "storage/stored_versions.h"
 
 namespace keelson::controlplane {
 
@@ -46,7 +47,7 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource
   options.resource = {std::string(resource.group), std::string(resource.plural)};
   options.storage = {layout.storage_version.group, layout.storage_version.version, std::string(resource.kind)};
   options.json = layout.json;
-  options.type = schema::FindKind(options.storage.group, options.storage.version, options.storage.kind);
+  options.type = storage::StoredType(options.storage);
   if (options.type == nullptr) {  // a storage version whose shape is the hub's
     options.type = resource.type;
   }
@@ -57,7 +58,8 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource
   }
   options.selects_namespace = strategy.selects_namespace;
   options.hub_version = meta::GroupVersion{std::string(resource.group), std::string(resource.version)}.ToString();
-  if (options.hub_version != layout.storage_version.ToString()) {
+  options.convert = storage::StoredConversion(options.resource);
+  if (!options.convert && options.hub_version != layout.storage_version.ToString()) {
     // Versions of one kind that differ in name only.
     options.convert = [](base::Arena& arena, Value object, std::string_view, std::string_view to) -> Outcome<Value, std::string> {
       object.Set(arena, "apiVersion", Value::String(arena, to));

@@ -10,6 +10,7 @@
 #include "codec/protobuf.h"
 #include "storage/json_splice.h"
 #include "storage/proto_scan.h"
+#include "storage/stored_versions.h"
 
 namespace keelson::storage {
 namespace {
@@ -178,9 +179,7 @@ Outcome<Value, std::string> SchemaCodec::DecodeAny(base::Arena& arena, std::stri
     if (!found.ok()) return std::move(found).error().message;
     api_version = found->api_version;
     const meta::GroupVersion version = ParseGroupVersion(api_version);
-    const schema::Struct* type = schema::FindKind(version.group, version.version, found->kind);
-    // A storage version that is only a name for the shape of another (CRDs are kept as v1beta1).
-    if (type == nullptr && found->kind == options_.storage.kind && version == options_.storage.group_version()) type = options_.type;
+    const schema::Struct* type = StoredType({version.group, version.version, std::string(found->kind)});
     if (type == nullptr) return "no kind \"" + std::string(found->kind) + "\" is registered for version \"" + api_version + "\" in scheme";
     auto decoded = codec::DecodeJSON(arena, stored, *type);
     if (!decoded.ok()) return std::move(decoded).error().message;

@@ -9,6 +9,7 @@
 
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "storage/stored_versions.h"
 
 namespace keelson::storage {
 namespace {
@@ -108,6 +109,60 @@ TEST(SchemaCodec, CustomResource) {
   EXPECT_EQ(attributes->labels[0].second, "A");
   EXPECT_EQ(attributes->Field("spec.color"), "red<");
   EXPECT_EQ(attributes->Field("spec.size"), "3");
+}
+
+// As kube-apiserver v1.36 stored it, managedFields and annotations left out.
+constexpr std::string_view kStoredDefinition =
+    R"({"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1","metadata":{"name":"foos.cr.bar.com","uid":"32ebbc4)"
+    R"(1-1225-4da5-953f-a492c7bbfdcd","generation":1,"creationTimestamp":"2026-11-16T05:22:30Z"},"spec":{"group":"cr.bar.com","version":")"
+    R"(v1","names":{"plural":"foos","singular":"foo","kind":"Foo","listKind":"FooList"},"scope":"Namespaced","validation":{"openAPIV3Sche)"
+    R"(ma":{"type":"object","properties":{"spec":{"type":"object","properties":{"color":{"type":"string","pattern":"^[a-z\u003c\u003e\u00)"
+    R"(26]*$"},"size":{"type":"integer"}}}},"x-kubernetes-preserve-unknown-fields":true}},"subresources":{"status":{}},"versions":[{"name)"
+    R"(":"v1","served":true,"storage":true}],"additionalPrinterColumns":[{"name":"Color","type":"string","JSONPath":".spec.color"}],"conv)"
+    R"(ersion":{"strategy":"None"},"preserveUnknownFields":false},"status":{"conditions":[{"type":"NamesAccepted","status":"True","lastTr)"
+    R"(ansitionTime":"2026-11-16T05:22:30Z","reason":"NoConflicts","message":"no conflicts found"},{"type":"Established","status":"True",)"
+    R"("lastTransitionTime":"2026-11-16T05:22:30Z","reason":"InitialNamesAccepted","message":"the initial names have been accepted"}],"ac)"
+    R"(ceptedNames":{"plural":"foos","singular":"foo","kind":"Foo","listKind":"FooList"},"storedVersions":["v1"]}})"
+    "\n";
+
+TEST(SchemaCodec, CustomResourceDefinitionIsStoredAsV1beta1) {
+  const auto codec = NewSchemaCodec({.resource = {"apiextensions.k8s.io", "customresourcedefinitions"},
+                                     .storage = {"apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"},
+                                     .hub_version = "apiextensions.k8s.io/v1",
+                                     .json = true,
+                                     .type = StoredType({"apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"}),
+                                     .convert = StoredConversion({"apiextensions.k8s.io", "customresourcedefinitions"})});
+  EXPECT_TRUE(codec->Normalize(kStoredDefinition)->empty());
+  base::Arena arena;
+  const auto object = codec->Decode(arena, kStoredDefinition);
+  ASSERT_TRUE(object.ok()) << object.error();
+  EXPECT_EQ((*object)["apiVersion"].as_string(), "apiextensions.k8s.io/v1");
+  const Value version = (*object)["spec"]["versions"][std::size_t{0}];
+  EXPECT_EQ(version["additionalPrinterColumns"][std::size_t{0}]["jsonPath"].as_string(), ".spec.color");
+  EXPECT_EQ(version["schema"]["openAPIV3Schema"]["type"].as_string(), "object");
+  EXPECT_TRUE(version["subresources"]["status"].is_map());
+  EXPECT_FALSE((*object)["spec"].Has("validation"));
+  EXPECT_FALSE((*object)["spec"].Has("preserveUnknownFields"));
+  const auto again = codec->Encode(arena, *object);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->view(), kStoredDefinition);
+  EXPECT_EQ((*object)["apiVersion"].as_string(), "apiextensions.k8s.io/v1");  // encoding leaves the object as it was
+
+  // Versions that differ keep what is their own; a webhook has another shape.
+  const auto two = codec::DecodeJSON(arena, R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a"},"spec":{
+    "group":"g","names":{"plural":"as","kind":"A"},"scope":"Cluster","conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://x"},
+    "conversionReviewVersions":["v1"]}},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}},
+    {"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","description":"x"}},
+     "additionalPrinterColumns":[{"name":"n","type":"string","jsonPath":".x"}]}]}})",
+                                     *schema::FindKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"));
+  ASSERT_TRUE(two.ok());
+  const auto stored = codec->Encode(arena, two->value);
+  EXPECT_NE(stored->view().find(R"("conversion":{"strategy":"Webhook","webhookClientConfig":{"url":"https://x"},"conversionReviewVersions":["v1"]})"),
+            std::string_view::npos);
+  EXPECT_NE(stored->view().find(R"("JSONPath":".x")"), std::string_view::npos);
+  EXPECT_EQ(stored->view().find("validation"), std::string_view::npos);
+  const auto back = codec->Decode(arena, stored->view());
+  EXPECT_EQ((*back)["spec"], two->value["spec"]);
 }
 
 // Every built-in kind with every field filled: the bytes are left alone but for the resourceVersion, and come out as they went in.
