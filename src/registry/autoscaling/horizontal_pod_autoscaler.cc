@@ -388,19 +388,36 @@ void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells
   cells.Append(arena, Age(arena, clock, object));
 }
 
+// ---- Scale: never stored, what the scale subresources take and give.
+
+void ValidateScale(const Call&, Value object, Value, FieldErrors& errors) {
+  const FieldPath path("spec");
+  validation::ValidateNonnegative(object["spec"]["replicas"].as_int(), path.Child("replicas"), errors);
+}
+
+void ScaleRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells) {
+  cells.Append(arena, NameCell(object));
+  cells.Append(arena, object["spec"]["replicas"].as_int());
+  cells.Append(arena, object["status"]["replicas"].as_int());
+  cells.Append(arena, Age(arena, clock, object));
+}
+
 constexpr std::string_view kMainReset[] = {"status"};
 constexpr std::string_view kStatusReset[] = {"spec"};
 
-constexpr Strategy kStrategies[] = {{
-    .group = "autoscaling",
-    .kind = "HorizontalPodAutoscaler",
-    .has_status = true,
-    .defaults = SetDefaults,
-    .validate = ValidateHPA,
-    .update = {.validate_update = ValidateHPAUpdate, .reset_fields = kMainReset},
-    .status = {.validate_update = ValidateHPAStatusUpdate, .reset_fields = kStatusReset},
-    .table_row = Row,
-}};
+constexpr Strategy kStrategies[] = {
+    {.group = "autoscaling", .kind = "Scale", .validate = ValidateScale, .table_row = ScaleRow},
+    {
+        .group = "autoscaling",
+        .kind = "HorizontalPodAutoscaler",
+        .has_status = true,
+        .defaults = SetDefaults,
+        .validate = ValidateHPA,
+        .update = {.validate_update = ValidateHPAUpdate, .reset_fields = kMainReset},
+        .status = {.validate_update = ValidateHPAStatusUpdate, .reset_fields = kStatusReset},
+        .table_row = Row,
+    },
+};
 
 }  // namespace
 

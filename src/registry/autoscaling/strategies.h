@@ -1,4 +1,4 @@
-// autoscaling: HorizontalPodAutoscaler (hub v2).
+// autoscaling: HorizontalPodAutoscaler (hub v2), and Scale as the scale subresources check it.
 #pragma once
 
 #include <span>

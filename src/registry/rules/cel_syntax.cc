@@ -159,7 +159,9 @@ class Scanner {
       case ',': Push(Token::kComma, start, one); break;
       case '!': Push(Token::kPrefix, start, one); break;
       case '-': Push(after_operand ? Token::kBinary : Token::kPrefix, start, one); break;
-      case '?': Push(last_ == Token::kDot || last_ == Token::kOpen || last_ == Token::kComma ? last_ : Token::kBinary, start, one); break;
+      case '?':  // Optional members and items (a.?b, [?a]) have it where a ternary cannot stand.
+        if (last_ != Token::kDot && last_ != Token::kOpen && last_ != Token::kComma) Push(Token::kBinary, start, one);
+        break;
       case '+': case '*': case '/': case '%': case '<': case '>': case ':': Push(Token::kBinary, start, one); break;
       default: Fail(start, "token recognition error at: '" + std::string(one) + "'");
     }
