@@ -280,34 +280,42 @@ void OpenTimes(Bench& bench, bool quick) {
 
 int Main(int argc, char** argv) {
   bool quick = false;
-  bool space = true;
+  std::string only;     // puts, range, fanout, space or open
+  std::string subject_name;  // embedded, served or etcd
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--quick") quick = true;
-    if (std::string_view(argv[i]) == "--no-space") space = false;
+    const std::string_view word = argv[i];
+    if (word == "--quick") quick = true;
+    if (word.starts_with("--only=")) only = word.substr(7);
+    if (word.starts_with("--subject=")) subject_name = word.substr(10);
   }
+  const auto wanted = [&](std::string_view what) { return only.empty() || only == what; };
   Bench bench(quick);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
   const std::string served = self + "/../etcdmain/kv_etcd";
   const std::string etcd = etcd::TestServer::FindBinary();
-  std::vector<std::function<Subject(const std::string&)>> subjects = {
-      [](const std::string& dir) { return OpenEmbedded(dir); },
-      [&](const std::string& dir) { return StartServer("served", served, dir, 24790); }};
-  if (!etcd.empty()) subjects.push_back([&](const std::string& dir) { return StartServer("etcd", etcd, dir, 24792); });
-  for (auto& make : subjects) {
+  std::vector<std::pair<std::string, std::function<Subject(const std::string&)>>> subjects = {
+      {"embedded", [](const std::string& dir) { return OpenEmbedded(dir); }},
+      {"served", [&](const std::string& dir) { return StartServer("served", served, dir, 24790); }},
+      {"etcd", [&](const std::string& dir) { return StartServer("etcd", etcd, dir, 24792); }}};
+  for (auto& [name, make] : subjects) {
+    if (!subject_name.empty() && subject_name != name) continue;
+    if (name == "etcd" && etcd.empty()) continue;
     rocks::TempDir temp;
     Subject subject = make(temp.path() + "/store");
-    for (const int clients : {1, 16, 256}) bench.Puts(subject, clients);
-    bench.Range(subject);
-    bench.FanOut(subject);
+    for (const int clients : {1, 16, 256}) {
+      if (wanted("puts")) bench.Puts(subject, clients);
+    }
+    if (wanted("range")) bench.Range(subject);
+    if (wanted("fanout")) bench.FanOut(subject);
     if (subject.pid != 0) bench.Note("resident MB after that", subject, static_cast<double>(ResidentKB(subject.pid)) / 1024, false);
     subject.Stop();
-    if (!space) continue;
+    if (!wanted("space")) continue;
     rocks::TempDir other;
     Subject fresh = make(other.path() + "/store");
     bench.Space(fresh);
     fresh.Stop();
   }
-  OpenTimes(bench, quick);
+  if (wanted("open")) OpenTimes(bench, quick);
   bench.Print();
   return 0;
 }

@@ -176,7 +176,8 @@ RocksBackend::~RocksBackend() {
   rocksdb::CancelAllBackgroundWork(db_.get(), false);
   db_->DisableManualCompaction();
   if (reclaim_.joinable()) reclaim_.join();
-  if (options_.sync && last_ > 0) folder_->WriteDurable(last_, true);
+  // A store that was found damaged must not be told afterwards to be as long as what is left of it.
+  if (options_.sync && loaded_ && last_ > 0) folder_->WriteDurable(last_, true);
   for (auto* family : {families_.settings, families_.changes, families_.values}) {
     if (family != nullptr) db_->DestroyColumnFamilyHandle(family);
   }
@@ -226,7 +227,7 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
     return Error{.code = ErrorCode::kCorrupt,
                  .message = fmt::format("store damaged: {} ends at revision {}, but revision {} was acknowledged", folder_->db_path(), last_, *durable)};
   }
-  marked_ = last_;
+  loaded_ = true;
   MeasureSpace();
   return {};
 }
@@ -257,11 +258,10 @@ Result<void> RocksBackend::Commit(const mvcc::CommitBatch& batch) {
 
 void RocksBackend::MarkDurable(Revision revision) {
   last_ = revision;
-  if (!options_.sync) return;
+  if (!options_.sync || !loaded_) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - marked_at_ < kMarkEvery) return;
   marked_at_ = now;
-  marked_ = revision;
   folder_->WriteDurable(revision, false);
 }
 

@@ -56,7 +56,7 @@ class RocksBackend final : public mvcc::Backend {
   std::string encoded_;  // reused
 
   Revision last_ = 0;  // the last committed revision
-  Revision marked_ = 0;
+  bool loaded_ = false;  // found whole
   std::chrono::steady_clock::time_point marked_at_;
 
   std::int64_t used_ = 0;            // measured

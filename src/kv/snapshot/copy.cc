@@ -71,6 +71,8 @@ Awaitable<Result<CopyInfo>> Copy(Store& from, Store& to, std::int64_t revision_s
       KS_CO_TRY(info.to_revision, co_await PutAll(to, std::move(ops)));
     }
   }
+  // What the target went through on the way is no history that anyone may watch.
+  KS_CO_RETURN_IF_ERROR(co_await to.Compact(info.to_revision, false));
   co_return info;
 }
 
