@@ -1,0 +1,183 @@
+#include "endpoints/openapi_service.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <mutex>
+#include <optional>
+
+#include "base/strings.h"
+#include "endpoints/openapi_documents.h"
+
+namespace keelson::endpoints {
+namespace {
+
+constexpr std::string_view kV3Prefix = "/openapi/v3/";
+constexpr std::chrono::hours kImmutableFor{365 * 24};
+
+// JSON is the one form there is: asked for by name, by a wildcard, or by saying nothing.
+bool TakesJSON(std::string_view accept) {
+  if (base::Trim(accept).empty()) return true;
+  for (const std::string_view clause : base::Split(accept, ',')) {
+    const auto parts = base::Split(clause, ';');
+    const std::string type = base::ToLower(base::Trim(parts[0]));
+    if (type == "application/json" || type == "application/*" || type == "*/*") return true;
+  }
+  return false;
+}
+
+// If-None-Match: a list of tags, or *. Weak tags compare by their text.
+bool Matches(std::string_view header, std::string_view etag) {
+  for (const std::string_view one : base::Split(header, ',')) {
+    std::string_view tag = base::Trim(one);
+    if (tag.starts_with("W/")) tag.remove_prefix(2);
+    if (tag == "*" || tag == etag) return true;
+  }
+  return false;
+}
+
+struct ByteRange {
+  std::size_t begin;
+  std::size_t size;
+};
+
+// One range of bytes. Nothing for several, or for what is none: the whole is sent then, as a server may.
+std::optional<ByteRange> ParseRange(std::string_view text, std::size_t size, bool* unsatisfiable) {
+  *unsatisfiable = false;
+  if (!text.starts_with("bytes=") || text.find(',') != std::string_view::npos) return std::nullopt;
+  text.remove_prefix(6);
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto first = base::ParseUint64(base::Trim(text.substr(0, dash)));
+  const auto last = base::ParseUint64(base::Trim(text.substr(dash + 1)));
+  if (!first && !last) return std::nullopt;
+  if (!first) {
+    const std::size_t tail = std::min<std::size_t>(*last, size);
+    *unsatisfiable = tail == 0;
+    return tail == 0 ? std::nullopt : std::optional(ByteRange{size - tail, tail});
+  }
+  if (last && *last < *first) return std::nullopt;
+  *unsatisfiable = *first >= size;
+  if (*unsatisfiable) return std::nullopt;
+  const std::size_t end = last ? std::min<std::size_t>(*last + 1, size) : size;
+  return ByteRange{*first, end - *first};
+}
+
+}  // namespace
+
+struct OpenAPIService::Document {
+  std::string key;  // "" for v2
+  std::once_flag made;
+  base::SharedBytes json;
+  std::string etag;
+  std::string last_modified;
+};
+
+std::string HTTPDate(std::chrono::system_clock::time_point time, std::string_view zone) {
+  static constexpr std::array<std::string_view, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                               "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  const auto two = [](int number) { return (number < 10 ? "0" : "") + std::to_string(number); };
+  std::string out(kDays[static_cast<std::size_t>(parts.tm_wday)]);
+  out += ", " + two(parts.tm_mday) + " ";
+  out += kMonths[static_cast<std::size_t>(parts.tm_mon)];
+  out += " " + std::to_string(parts.tm_year + 1900) + " " + two(parts.tm_hour) + ":" + two(parts.tm_min) + ":" +
+         two(parts.tm_sec) + " ";
+  out += zone;
+  return out;
+}
+
+OpenAPIService::OpenAPIService(std::vector<DiscoveryGroup> groups, IsServed served)
+    : groups_(std::move(groups)), served_(std::move(served)), v2_(std::make_unique<Document>()) {
+  for (const std::string& key : OpenAPIv3Keys(groups_)) {
+    auto document = std::make_unique<Document>();
+    document->key = key;
+    v3_.emplace(key, std::move(document));
+  }
+}
+
+OpenAPIService::~OpenAPIService() = default;
+
+const OpenAPIService::Document& OpenAPIService::Make(Document& document, Time now) const {
+  std::call_once(document.made, [&] {
+    std::string json =
+        document.key.empty() ? OpenAPIv2Document(groups_, served_) : OpenAPIv3Document(document.key, groups_, served_);
+    document.etag = ETagOf(json);
+    document.json = base::SharedBytes::FromString(std::move(json));
+    document.last_modified = HTTPDate(now);
+  });
+  return document;
+}
+
+OpenAPIService::Response OpenAPIService::Serve(const Request& request) const {
+  if (request.path == "/openapi/v3" || request.path == kV3Prefix) return Root(request);
+  if (request.path == "/openapi/v2") {
+    if (!TakesJSON(request.accept)) return {.status = 406};
+    Response response;
+    response.headers = {{"Vary", "Accept-Encoding"}, {"Vary", "Accept"}};
+    return Content(Make(*v2_, request.now), request, std::move(response));
+  }
+  if (!request.path.starts_with(kV3Prefix)) return {.status = 404};
+  const auto found = v3_.find(request.path.substr(kV3Prefix.size()));
+  if (found == v3_.end()) return {.status = 404};
+  if (!TakesJSON(request.accept)) return {.status = 406};
+  const Document& document = Make(*found->second, request.now);
+  const std::string current = base::ReplaceAll(document.etag, "\"", "");
+  Response response;
+  response.headers = {{"Vary", "Accept"}};
+  if (!request.hash.empty() && request.hash != current) {
+    response.status = 301;
+    response.headers.emplace_back("Content-Type", "application/json");
+    response.headers.emplace_back("Location", std::string(request.path) + "?hash=" + current);
+    return response;
+  }
+  if (!request.hash.empty()) {
+    response.headers.emplace_back("Cache-Control", "public, immutable");
+    response.headers.emplace_back("Expires", HTTPDate(request.now + kImmutableFor, "UTC"));
+  }
+  return Content(document, request, std::move(response));
+}
+
+// The list of keys, each with the hash of its document. The aggregator answers it without an ETag, as plain text.
+OpenAPIService::Response OpenAPIService::Root(const Request& request) const {
+  std::map<std::string, std::string> etags;
+  for (const auto& [key, document] : v3_) etags.emplace(key, Make(*document, request.now).etag);
+  Response response;
+  response.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Last-Modified", HTTPDate(request.now)}};
+  response.body = base::SharedBytes::FromString(OpenAPIv3Root(etags));
+  return response;
+}
+
+// As Go's ServeContent: conditional requests and ranges.
+OpenAPIService::Response OpenAPIService::Content(const Document& document, const Request& request,
+                                                 Response response) const {
+  response.headers.emplace_back("Etag", document.etag);
+  response.headers.emplace_back("Last-Modified", document.last_modified);
+  const bool unchanged = request.if_none_match.empty() ? request.if_modified_since == document.last_modified
+                                                       : Matches(request.if_none_match, document.etag);
+  if (unchanged) {
+    response.status = 304;
+    return response;
+  }
+  response.headers.emplace_back("Content-Type", "application/json");
+  response.headers.emplace_back("Accept-Ranges", "bytes");
+  response.body = document.json;
+  bool unsatisfiable = false;
+  const std::string total = std::to_string(document.json.size());
+  if (const auto range = ParseRange(request.range, document.json.size(), &unsatisfiable)) {
+    response.status = 206;
+    response.headers.emplace_back("Content-Range", "bytes " + std::to_string(range->begin) + "-" +
+                                                       std::to_string(range->begin + range->size - 1) + "/" + total);
+    response.body = document.json.Slice(range->begin, range->size);
+  } else if (unsatisfiable) {
+    response.status = 416;
+    response.headers.emplace_back("Content-Range", "bytes */" + total);
+    response.body = {};
+  }
+  return response;
+}
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,104 @@
+#include "endpoints/openapi_service.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace keelson::endpoints {
+namespace {
+
+constexpr OpenAPIService::Time kNow{std::chrono::seconds(1794791831)};  // 2026-11-16 01:17:11 UTC
+
+class OpenAPIServiceTest : public testing::Test {
+ protected:
+  static bool Enabled(const schema::Package& package) { return package.version == "v1" || package.version == "v2"; }
+
+  OpenAPIService::Response Get(std::string_view path, OpenAPIService::Request more = {}) {
+    more.path = path;
+    more.now = kNow;
+    return service_.Serve(more);
+  }
+  static std::string Header(const OpenAPIService::Response& response, std::string_view name) {
+    for (const auto& [key, value] : response.headers) {
+      if (key == name) return value;
+    }
+    return {};
+  }
+
+  OpenAPIService service_{DiscoveryGroups(Enabled), {}};
+};
+
+TEST_F(OpenAPIServiceTest, Dates) {
+  EXPECT_EQ(HTTPDate(kNow), "Mon, 16 Nov 2026 01:17:11 GMT");
+  EXPECT_EQ(HTTPDate(OpenAPIService::Time{}), "Thu, 01 Jan 1970 00:00:00 GMT");
+}
+
+TEST_F(OpenAPIServiceTest, Root) {
+  const auto root = Get("/openapi/v3");
+  EXPECT_EQ(root.status, 200);
+  EXPECT_EQ(Header(root, "Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(Header(root, "Etag"), "");
+  const std::string etag = Header(Get("/openapi/v3/apis/apps/v1"), "Etag");
+  ASSERT_EQ(etag.size(), 130U);
+  const std::string link =
+      "\"apis/apps/v1\":{\"serverRelativeURL\":\"/openapi/v3/apis/apps/v1?hash=" + etag.substr(1, 128) + "\"}";
+  EXPECT_NE(std::string(root.body.view()).find(link), std::string::npos);
+}
+
+TEST_F(OpenAPIServiceTest, Hashes) {
+  const auto plain = Get("/openapi/v3/api/v1");
+  EXPECT_EQ(plain.status, 200);
+  EXPECT_EQ(Header(plain, "Vary"), "Accept");
+  EXPECT_EQ(Header(plain, "Cache-Control"), "");
+  const std::string hash = Header(plain, "Etag").substr(1, 128);
+  const auto current = Get("/openapi/v3/api/v1", {.hash = hash});
+  EXPECT_EQ(current.status, 200);
+  EXPECT_EQ(Header(current, "Cache-Control"), "public, immutable");
+  EXPECT_EQ(Header(current, "Expires"), "Tue, 16 Nov 2027 01:17:11 UTC");
+  const auto stale = Get("/openapi/v3/api/v1", {.hash = "OLD"});
+  EXPECT_EQ(stale.status, 301);
+  EXPECT_EQ(Header(stale, "Location"), "/openapi/v3/api/v1?hash=" + hash);
+  EXPECT_TRUE(stale.body.empty());
+}
+
+TEST_F(OpenAPIServiceTest, Refusals) {
+  EXPECT_EQ(Get("/openapi/v3/apis/nope/v1").status, 404);
+  EXPECT_EQ(Get("/openapi").status, 404);
+  EXPECT_EQ(Get("/openapi/v2", {.accept = "text/html"}).status, 406);
+  EXPECT_EQ(Get("/openapi/v3/version", {.accept = "text/html"}).status, 406);
+  EXPECT_EQ(Get("/openapi/v3/version", {.accept = "text/html, */*;q=0.1"}).status, 200);
+}
+
+TEST_F(OpenAPIServiceTest, ConditionsAndRanges) {
+  const auto whole = Get("/openapi/v2");
+  EXPECT_EQ(whole.status, 200);
+  EXPECT_EQ(Header(whole, "Accept-Ranges"), "bytes");
+  EXPECT_EQ(std::ranges::count(whole.headers, "Vary", [](const auto& header) { return header.first; }), 2);
+  const std::string etag = Header(whole, "Etag");
+  EXPECT_EQ(Get("/openapi/v2", {.if_none_match = etag}).status, 304);
+  EXPECT_EQ(Get("/openapi/v2", {.if_none_match = "\"x\", W/" + etag}).status, 304);
+  EXPECT_EQ(Get("/openapi/v2", {.if_none_match = "\"x\""}).status, 200);
+  EXPECT_EQ(Get("/openapi/v2", {.if_modified_since = Header(whole, "Last-Modified")}).status, 304);
+  const auto part = Get("/openapi/v2", {.range = "bytes=0-9"});
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body.view(), whole.body.view().substr(0, 10));
+  EXPECT_EQ(Header(part, "Content-Range"), "bytes 0-9/" + std::to_string(whole.body.size()));
+  EXPECT_EQ(Get("/openapi/v2", {.range = "bytes=-5"}).body.view(), whole.body.view().substr(whole.body.size() - 5));
+  EXPECT_EQ(Get("/openapi/v2", {.range = "bytes=99999999-"}).status, 416);
+  EXPECT_EQ(Get("/openapi/v2", {.range = "bytes=0-1,3-4"}).status, 200);
+}
+
+TEST_F(OpenAPIServiceTest, ManyAtOnceGetTheSame) {
+  std::vector<std::string> etags(4);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& etag : etags) {
+      threads.emplace_back([this, &etag] { etag = Header(Get("/openapi/v3/api/v1"), "Etag"); });
+    }
+  }
+  for (const std::string& etag : etags) EXPECT_EQ(etag, etags[0]);
+}
+
+}  // namespace
+}  // namespace keelson::endpoints
