@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kPullBytes = 32 * 1024;
 constexpr std::size_t kFieldOverhead = 32;             // of a header field in memory, counted as HTTP/2 does
 constexpr std::size_t kFieldAllowance = 100 * kFieldOverhead;
+constexpr std::chrono::seconds kFirstRequestGrace{1};  // for a connection accepted just before a shutdown
 constexpr std::size_t kKeepBuffer = 2 * 1024;  // of input between requests
 
 // One request at a time; what a client pipelines waits in the buffer, and beyond a bound in the socket.
@@ -29,7 +30,7 @@ class Http1Session final : public Session, private ExchangeOwner {
   bool finished() const override { return finished_ && pending_.empty() && !writing_; }
   void ShutdownGracefully() override;
   void Abort() override;
-  void Tick(base::Clock::SteadyTime /*now*/) override {}
+  void Tick(base::Clock::SteadyTime now) override;
   Phase phase() const override;
   void FailStalledBodies() override {
     if (!exchange_ || !exchange_->body_waiting()) return;
@@ -75,6 +76,7 @@ class Http1Session final : public Session, private ExchangeOwner {
   bool expect_continue_ = false;
   bool answered_ = false;         // Respond was called
   bool closing_ = false;          // no further request
+  base::Clock::SteadyTime closing_since_{};
   bool finished_ = false;
   bool peer_ended_ = false;
   std::uint32_t running_ = 0;     // handlers, also those whose client is gone
@@ -466,8 +468,16 @@ void Http1Session::NextRequest() {
 }
 
 void Http1Session::ShutdownGracefully() {
+  if (!closing_) closing_since_ = host_.Now();
   closing_ = true;
-  if (exchange_ == nullptr && !writing_ && (buffer_.empty() || input_ != Input::kHead)) finished_ = true;
+  // A connection that has not asked yet may have its first request under way: it gets a moment.
+  if (requests_ != 0 && phase() == Phase::kIdle) finished_ = true;
+  host_.WantWrite();
+}
+
+void Http1Session::Tick(base::Clock::SteadyTime now) {
+  if (!closing_ || finished_ || phase() == Phase::kActive || now - closing_since_ < kFirstRequestGrace) return;
+  finished_ = true;
   host_.WantWrite();
 }
 

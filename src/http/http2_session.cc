@@ -21,6 +21,7 @@ constexpr std::size_t kUnstartedPerStream = 4;            // requests waiting fo
 constexpr std::size_t kOutboundFramesMax = 10'000;        // frames waiting while the peer does not read
 constexpr std::uint32_t kHeaderOverhead = 32;             // of each field, RFC 9113 6.5.2
 constexpr std::chrono::seconds kGoAwayGrace{1};           // for the peer to learn of a shutdown before streams are refused
+constexpr std::chrono::seconds kStallCheck{30};
 constexpr std::chrono::minutes kStreamStall{5};           // a reader that takes nothing of what is ready for it
 
 class Http2Session;
@@ -43,6 +44,7 @@ struct H2Stream final : ExchangeOwner {
   bool reset_by_us = false;
   bool started = false;  // its handler runs
   bool head = false;     // answered without a body
+  bool body_open = false;  // more of the request's body may come
   std::uint32_t header_bytes = 0;
   H2Stream* next = nullptr;  // all streams of the session
   H2Stream* previous = nullptr;
@@ -95,6 +97,7 @@ class Http2Session final : public Session {
   void Close(H2Stream* stream);
   int OnHeader(H2Stream& stream, std::string_view name, std::string_view value);
   void OnHeadersComplete(H2Stream& stream, bool end_stream);
+  void EndBody(H2Stream& stream);
   void Start(H2Stream& stream);
   void StartWaiting();
   void ReplyTooLarge(H2Stream& stream);
@@ -109,12 +112,14 @@ class Http2Session final : public Session {
   std::size_t budget_ = 0;
   H2Stream* first_ = nullptr;
   std::uint32_t running_ = 0;
+  std::uint32_t bodies_open_ = 0;  // requests whose body has not ended
   bool settings_seen_ = false;
   Http2Guard guard_;
   bool ended_ = false;
   bool closing_ = false;      // a shutdown notice was sent
   bool goaway_final_ = false;
   base::Clock::SteadyTime closing_since_{};
+  base::Clock::SteadyTime stall_check_{};
   std::deque<std::int32_t> waiting_;  // streams whose handler may not start yet
 };
 
@@ -162,14 +167,14 @@ struct Callbacks {
         const bool end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
         if (stream->request != nullptr && !stream->started && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
           self.OnHeadersComplete(*stream, end);
-        } else if (end && stream->exchange) {  // trailers end the body; their fields are of no use to any handler
-          stream->exchange->EndBody();
+        } else if (end) {  // trailers end the body; their fields are of no use to any handler
+          self.EndBody(*stream);
         }
         break;
       }
       case NGHTTP2_DATA:
         if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
-          if (H2Stream* stream = self.Find(frame->hd.stream_id); stream != nullptr && stream->exchange) stream->exchange->EndBody();
+          if (H2Stream* stream = self.Find(frame->hd.stream_id); stream != nullptr) self.EndBody(*stream);
         }
         break;
       case NGHTTP2_PING:
@@ -304,6 +309,7 @@ void Http2Session::Close(H2Stream* stream) {
   if (stream->next != nullptr) stream->next->previous = stream->previous;
   if (first_ == stream) first_ = stream->next;
   std::unique_ptr<H2Stream> gone(stream);
+  if (gone->body_open) --bodies_open_;
   if (gone->exchange) {
     // What the handler had not read no longer counts against the connection.
     if (const std::size_t unread = gone->exchange->body_buffered(); unread != 0) nghttp2_session_consume_connection(session_, unread);
@@ -343,7 +349,11 @@ void Http2Session::OnHeadersComplete(H2Stream& stream, bool end_stream) {
   ++requests_;
   Request& request = *stream.request;
   stream.exchange = base::MakeRef<Exchange>(host_.wake_queue(), &stream);
-  if (!end_stream) stream.exchange->ExpectBody();
+  if (!end_stream) {
+    stream.exchange->ExpectBody();
+    stream.body_open = true;
+    ++bodies_open_;
+  }
   if (stream.too_large) return ReplyTooLarge(stream);
   request.http_major = 2;
   request.http_minor = 0;
@@ -358,6 +368,11 @@ void Http2Session::OnHeadersComplete(H2Stream& stream, bool end_stream) {
     return;
   }
   waiting_.push_back(stream.id);
+}
+
+void Http2Session::EndBody(H2Stream& stream) {
+  if (std::exchange(stream.body_open, false)) --bodies_open_;
+  if (stream.exchange) stream.exchange->EndBody();
 }
 
 void Http2Session::Start(H2Stream& stream) {
@@ -607,6 +622,8 @@ void Http2Session::Tick(base::Clock::SteadyTime now) {
     nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR, nullptr, 0);
     host_.WantWrite();
   }
+  if (now < stall_check_) return;
+  stall_check_ = now + kStallCheck;
   for (H2Stream* stream = first_; stream != nullptr; stream = stream->next) {
     if (stream->has_data_provider && !stream->deferred && !stream->ended && now - stream->progress >= kStreamStall) {
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_CANCEL);
@@ -616,6 +633,7 @@ void Http2Session::Tick(base::Clock::SteadyTime now) {
 }
 
 bool Http2Session::body_waiting() const {
+  if (bodies_open_ == 0) return false;  // as nearly always: no need to look at thousands of watches
   for (H2Stream* stream = first_; stream != nullptr; stream = stream->next) {
     if (stream->exchange && stream->exchange->body_waiting()) return true;
   }
