@@ -1,7 +1,7 @@
 // A small server for measuring and for conformance suites: http_example PORT CERT KEY [THREADS].
 // Paths: / and anything else "hello\n"; /bytes/N: N bytes; /stream/N: N bytes made on demand; /echo: the request's body; /read: "hello\n" after the body;
 // /watch: a line for each request to /event; /watchers, /delivered: how many; /close: Connection: close.
-// SIGTERM ends it gracefully.
+// SIGTERM ends it gracefully; it then prints how many requests it took and how many of them it answered completely.
 #include <signal.h>
 #include <unistd.h>
 
@@ -110,8 +110,9 @@ std::uint64_t NumberAfter(std::string_view path, std::string_view prefix) {
   return base::ParseUint64(path.substr(prefix.size())).value_or(0);
 }
 
-Awaitable<Response> Serve(Events& events, Request request) {
+Awaitable<Response> Serve(Events& events, std::atomic<std::uint64_t>& complete, Request request) {
   Response response;
+  response.on_end.push_back([&complete](std::uint64_t, bool whole) { complete += whole ? 1 : 0; });
   response.headers.Add("Content-Type", "text/plain");
   const std::string_view path = request.path;
   if (path == "/echo") {
@@ -163,7 +164,8 @@ int Main(int argc, char** argv) {
     return 1;
   }
   Events events;
-  Server server(pool, [&events](Request request) { return Serve(events, std::move(request)); });
+  std::atomic<std::uint64_t> complete{0};
+  Server server(pool, [&](Request request) { return Serve(events, complete, std::move(request)); });
   std::printf("%s\n", listener->address().c_str());
   std::fflush(stdout);
   sigset_t signals;
@@ -174,7 +176,10 @@ int Main(int argc, char** argv) {
   int signal = 0;
   sigwait(&signals, &signal);
   auto shutdown = server.Shutdown(kShutdownPatience);
-  return asio::co_spawn(pool.executor(0), std::move(shutdown), asio::use_future).get() ? 0 : 1;
+  const bool drained = asio::co_spawn(pool.executor(0), std::move(shutdown), asio::use_future).get();
+  std::printf("%llu requests, %llu answered\n", static_cast<unsigned long long>(server.stats().requests_total),
+              static_cast<unsigned long long>(complete.load()));
+  return drained ? 0 : 1;
 }
 
 }  // namespace

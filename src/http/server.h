@@ -24,7 +24,7 @@ struct ServerOptions {
   std::chrono::milliseconds idle_timeout{90'000};     // a connection without a request
   std::chrono::milliseconds body_timeout{60'000};     // a handler waits for a body and nothing comes: it gets kTimeout
   std::chrono::milliseconds write_timeout{300'000};   // the socket takes nothing
-  std::chrono::milliseconds linger{1'000};            // for the peer to read the last answer before the socket is closed
+  std::chrono::milliseconds linger{5'000};            // for the peer to read the last answer and close; a reset would destroy it
   std::chrono::milliseconds tick{1'000};              // how often timeouts are looked at
   std::size_t connections_max = 100'000;              // further ones are closed at once
   // On any I/O thread. `remote` is 127.0.0.1:41234.
