@@ -101,7 +101,8 @@ Call Store::MakeCall(request::Context& context, std::vector<std::string>& warnin
               .name_space = context.info.name_space,
               .request_group = context.info.api_group,
               .request_version = context.info.api_version,
-              .feature_enabled = options_.feature_enabled};
+              .feature_enabled = options_.feature_enabled,
+              .is_patch = context.info.verb == "patch"};
 }
 
 Task<ObjectPtr> Store::Get(std::string name_space, std::string name, std::string resource_version) const {

@@ -1,5 +1,8 @@
 #include "registry/core/pod.h"
 
+#include <chrono>
+
+#include "object/time.h"
 #include "registry/core/hub.h"
 #include "registry/core/pod_options.h"
 #include "registry/core/pod_security.h"
@@ -119,6 +122,8 @@ void PreparePodForCreate(const Call& call, Value pod, Value) {
     Value condition = Value::Map(arena);
     condition.Set(arena, "type", "PodScheduled");
     condition.Set(arena, "status", "False");
+    const auto now = std::chrono::floor<std::chrono::seconds>(call.clock.Now()).time_since_epoch().count();
+    condition.Set(arena, "lastTransitionTime", Value::String(arena, object::FormatTime(now)));
     condition.Set(arena, "reason", "SchedulingGated");
     condition.Set(arena, "message", "Scheduling is blocked due to non-empty scheduling gates");
     Value conditions = Value::List(arena, 1);
@@ -249,7 +254,10 @@ void DropDisabledPodFields(const Call& call, Value spec, Value old_spec) {
     bool used = false;
     VisitContainers(old_spec, FieldPath("spec"), [&](Value container, const FieldPath&) { used |= IsSet(container["lifecycle"], "stopSignal"); });
     if (!used) {
-      VisitContainers(spec, FieldPath("spec"), [](Value container, const FieldPath&) { container["lifecycle"].Erase("stopSignal"); });
+      VisitContainers(spec, FieldPath("spec"), [](Value container, const FieldPath&) {
+        Value lifecycle = container["lifecycle"];
+        if (lifecycle.Erase("stopSignal") && lifecycle.empty()) container.Erase("lifecycle");
+      });
     }
   }
   if (!FeatureEnabled(call, "GenericWorkload") && !IsSet(old_spec, "schedulingGroup")) spec.Erase("schedulingGroup");

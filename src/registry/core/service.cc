@@ -303,6 +303,10 @@ void DefaultService(base::Arena& arena, Value service) {
   }
 }
 
+void CanonicalizeService(const Call&, Value service, Value) {
+  if (Type(service) == "ExternalName") service["spec"].Erase("internalTrafficPolicy");  // upstream does so on every read
+}
+
 void PrepareServiceForUpdate(const Call& call, Value service, Value old) {
   // What the new type does not need and the client did not touch goes away with the old type.
   base::Arena& arena = call.arena;

@@ -10,6 +10,7 @@
 namespace keelson::registry::core {
 
 void DefaultService(base::Arena& arena, Value service);
+void CanonicalizeService(const Call& call, Value service, Value old);
 void PrepareServiceForUpdate(const Call& call, Value service, Value old);
 void ValidateService(const Call& call, Value service, Value old, FieldErrors& errors);
 void ValidateServiceUpdate(const Call& call, Value service, Value old, FieldErrors& errors);

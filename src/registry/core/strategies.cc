@@ -46,6 +46,11 @@ std::string EventSource(Value event) {
   return std::string(component.empty() ? event["reportingComponent"].as_string() : component);
 }
 
+// Only the name that came of generateName is looked at.
+validation::Messages ReplicationControllerName(std::string_view name, bool prefix) {
+  return prefix ? validation::Messages() : validation::NameIsDNSSubdomain(name, false);
+}
+
 constexpr SelectableField kNodeFields[] = {{"spec.unschedulable", "", Unschedulable}};
 constexpr SelectableField kReplicaFields[] = {{"status.replicas", "", Replicas}};
 constexpr SelectableField kServiceFields[] = {{"spec.clusterIP", "spec.clusterIP"}, {"spec.type", "spec.type"}};
@@ -188,6 +193,7 @@ constexpr Strategy kStrategies[] = {
      .defaults = DefaultService,
      .validate = ValidateService,
      .warnings_on_create = WarnService,
+     .canonicalize = CanonicalizeService,
      .update = {.prepare_for_update = PrepareServiceForUpdate,
                 .validate_update = ValidateServiceUpdate,
                 .warnings_on_update = WarnService,
@@ -205,6 +211,7 @@ constexpr Strategy kStrategies[] = {
      .table_row = EndpointsRow},
     {.group = "",
      .kind = "ReplicationController",
+     .name_rule = ReplicationControllerName,
      .garbage_collection = GarbageCollection::kOrphan,
      .generation = Generation::kCustom,
      .has_status = true,

@@ -18,6 +18,9 @@ struct CorpusOptions {
   // What allocators and admission would have done before validation; errors end the request. `old` is null on create.
   std::function<FieldErrors(const Call& call, Value object, Value old)> before_validation = nullptr;
   std::vector<std::string> skip;  // case names "pod/create-x" that need more than strategies
+  // Also compare what is stored, rows and warnings with the recorded answers. The function takes away what others make (allocated values,
+  // what admission adds); metadata that the Store makes is left out anyway.
+  std::function<void(base::Arena& arena, Value object)> compare_without = nullptr;
 };
 
 struct CorpusResult {
@@ -28,8 +31,8 @@ struct CorpusResult {
   std::vector<std::string> failures;  // name, what was expected, what came
 };
 
-// Runs every create that was answered 422, every create that was accepted (no errors may come), and every create followed by an update.
-// Only kinds that `find` knows are looked at.
+// Runs every create, update and merge patch, of objects and of their subresources, that was accepted or answered 422, each against the
+// object that the recording had then. Only kinds that `find` knows are looked at.
 using FindStrategyFunction = const Strategy* (*)(std::string_view group, std::string_view kind);
 CorpusResult RunCorpus(std::string_view file, FindStrategyFunction find, const CorpusOptions& options = {});
 
