@@ -1,0 +1,32 @@
+#include "endpoints/openapi_handler.h"
+
+#include <string>
+#include <utility>
+
+namespace keelson::endpoints {
+
+Handler OpenAPIHandler(std::shared_ptr<const OpenAPIService> service, const base::Clock& clock) {
+  return [service = std::move(service), &clock](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const http::Request& request = exchange->http;
+    http::Response response;
+    if (request.method != "GET" && request.method != "HEAD") {
+      response.status = 405;
+      response.headers.Add("Allow", "GET, HEAD");
+      co_return response;
+    }
+    const std::string hash(exchange->query.Get("hash"));
+    OpenAPIService::Response answer = service->Serve({.path = request.path,
+                                                      .hash = hash,
+                                                      .accept = request.headers.Get("Accept"),
+                                                      .if_none_match = request.headers.Get("If-None-Match"),
+                                                      .if_modified_since = request.headers.Get("If-Modified-Since"),
+                                                      .range = request.headers.Get("Range"),
+                                                      .now = clock.Now()});
+    response.status = answer.status;
+    for (const auto& [name, value] : answer.headers) response.headers.Add(name, value);
+    response.body = std::move(answer.body);
+    co_return response;
+  };
+}
+
+}  // namespace keelson::endpoints
