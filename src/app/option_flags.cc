@@ -23,7 +23,6 @@ constexpr std::string_view kAggregation = "API aggregation";
 constexpr std::string_view kApf = "priority and fairness";
 constexpr std::string_view kAudit = "audit";
 constexpr std::string_view kBootstrapToken = "bootstrap token authentication";
-constexpr std::string_view kCompaction = "compaction by this server";
 constexpr std::string_view kEgress = "the egress selector";
 constexpr std::string_view kEmulation = "version emulation";
 constexpr std::string_view kEncryption = "encryption at rest";
@@ -48,7 +47,6 @@ constexpr std::string_view kStoreMetrics = "polling the store for metrics";
 constexpr std::string_view kTracing = "tracing";
 constexpr std::string_view kWatchDrain = "waiting for watches to end";
 constexpr std::string_view kWebhookAuthn = "webhook token authentication";
-constexpr std::string_view kEtcdAPI = "serving the etcd API";
 
 void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
   rows.push_back({kGeneric, "advertise-address", IP(o.advertise_address), kBuilt,
@@ -126,9 +124,9 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
   rows.push_back({kEtcd, "encryption-provider-config-automatic-reload",
                   Bool(o.encryption_provider_config_automatic_reload), kEncryption,
                   "Read the file of --encryption-provider-config again when it changes."});
-  rows.push_back({kEtcd, "etcd-cafile", String(o.ca_file), kEtcdBackend, "CA file that verifies etcd."});
-  rows.push_back({kEtcd, "etcd-certfile", String(o.cert_file), kEtcdBackend, "Client certificate shown to etcd."});
-  rows.push_back({kEtcd, "etcd-compaction-interval", Duration(o.compaction_interval), kCompaction,
+  rows.push_back({kEtcd, "etcd-cafile", String(o.ca_file), kBuilt, "CA file that verifies etcd."});
+  rows.push_back({kEtcd, "etcd-certfile", String(o.cert_file), kBuilt, "Client certificate shown to etcd."});
+  rows.push_back({kEtcd, "etcd-compaction-interval", Duration(o.compaction_interval), kBuilt,
                   "Time between compactions of the store. 0: this server does not compact."});
   rows.push_back({kEtcd, "etcd-count-metric-poll-period", Duration(o.count_metric_poll_period), kStoreMetrics,
                   "Time between counts of stored objects per resource. 0: no counts."});
@@ -137,11 +135,11 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
   rows.push_back({kEtcd, "etcd-healthcheck-timeout", Duration(o.healthcheck_timeout), kStoreHealth,
                   "Time the store may take to answer a health check."});
   rows.push_back(
-      {kEtcd, "etcd-keyfile", String(o.key_file), kEtcdBackend, "Key of the client certificate shown to etcd."});
+      {kEtcd, "etcd-keyfile", String(o.key_file), kBuilt, "Key of the client certificate shown to etcd."});
   rows.push_back({kEtcd, "etcd-prefix", String(o.prefix), kBuilt, "Prefix of all keys in the store."});
   rows.push_back({kEtcd, "etcd-readycheck-timeout", Duration(o.readycheck_timeout), kStoreHealth,
                   "Time the store may take to answer a readiness check."});
-  rows.push_back({kEtcd, "etcd-servers", StringSlice(o.servers), kEtcdBackend,
+  rows.push_back({kEtcd, "etcd-servers", StringSlice(o.servers), kBuilt,
                   "URLs of etcd's servers. Empty: the embedded store in --data-dir."});
   rows.push_back({kEtcd, "etcd-servers-overrides", StringSlice(o.servers_overrides), kEtcdBackend,
                   "etcd servers of single resources, as group/resource#url;url, comma separated."});
@@ -368,23 +366,23 @@ void AddAdmission(std::vector<Flag>& rows, AdmissionOptions& o) {
       {.group = kAdmission,
        .name = "admission-control",
        .value = StringSlice(o.plugin_names),
-       .unbuilt = kOtherAdmission,
+       .unbuilt = kBuilt,
        .usage = "The exact set of admission plugins to run, in any order. Comma-delimited list of: " + names + ".",
        .deprecated = "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a "
                      "future version."});
   rows.push_back({kAdmission, "admission-control-config-file", String(o.config_file), kOtherAdmission,
                   "File with the configuration of admission plugins."});
   rows.push_back({kAdmission, "default-not-ready-toleration-seconds", Int64(o.default_not_ready_toleration_seconds),
-                  kOtherAdmission,
+                  kBuilt,
                   "tolerationSeconds of the notReady:NoExecute toleration that pods without one get."});
   rows.push_back({kAdmission, "default-unreachable-toleration-seconds", Int64(o.default_unreachable_toleration_seconds),
-                  kOtherAdmission,
+                  kBuilt,
                   "tolerationSeconds of the unreachable:NoExecute toleration that pods without one get."});
   rows.push_back(
-      {kAdmission, "disable-admission-plugins", StringSlice(o.disable_plugins), kOtherAdmission,
+      {kAdmission, "disable-admission-plugins", StringSlice(o.disable_plugins), kBuilt,
        "Plugins to leave out of the default ones (" + defaults + "). Comma-delimited list of: " + names + "."});
   rows.push_back(
-      {kAdmission, "enable-admission-plugins", StringSlice(o.enable_plugins), kOtherAdmission,
+      {kAdmission, "enable-admission-plugins", StringSlice(o.enable_plugins), kBuilt,
        "Plugins to run beside the default ones (" + defaults + "). Comma-delimited list of: " + names + "."});
 }
 
@@ -510,7 +508,7 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
                   "Megabytes for encoded forms of objects that were made on demand."});
   rows.push_back(
-      {kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kEtcdAPI,
+      {kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kBuilt,
        "Address on which the embedded store also answers etcd clients, such as 127.0.0.1:2379. Empty: off."});
 }
 

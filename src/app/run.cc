@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/use_future.hpp>
+#include <future>
+#include <set>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -29,11 +32,14 @@
 #include "controlplane/resource_storage.h"
 #include "controlplane/server_chain.h"
 #include "controlplane/storage_reader.h"
+#include "kv/etcd/etcd.h"
+#include "kv/etcdserver/server.h"
 #include "kv/memory/memory.h"
 #include "kv/rocks/rocks.h"
 #include "net/listener.h"
 #include "net/tls_server.h"
 #include "server/serving.h"
+#include "storage/compactor.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -60,8 +66,51 @@ class Ticker {
   std::jthread thread_;
 };
 
+// Awaits a function every `period` until it is destroyed; 0 never.
+class Repeated {
+ public:
+  Repeated(asio::any_io_executor executor, std::chrono::nanoseconds period, std::function<Awaitable<void>()> work)
+      : state_(std::make_shared<State>()) {
+    if (period.count() == 0) return;
+    auto loop = Loop(state_, period, std::move(work));
+    done_ = asio::co_spawn(executor, std::move(loop), asio::use_future);
+  }
+  ~Repeated() {
+    state_->stopping = true;
+    state_->wake.Set();
+    if (done_.valid()) done_.wait();
+  }
+
+ private:
+  struct State {
+    std::atomic<bool> stopping{false};
+    async::Event wake;
+  };
+  static Awaitable<void> Loop(std::shared_ptr<State> state, std::chrono::nanoseconds period, std::function<Awaitable<void>()> work) {
+    while (!state->stopping) {
+      state->wake.Reset();
+      if (state->stopping) co_return;
+      const auto at = base::Clock::Real().Monotonic() + std::chrono::duration_cast<base::Clock::SteadyTime::duration>(period);
+      const auto entry = async::Deadlines::Global().Add(at, [state] { state->wake.Set(); });
+      co_await state->wake.Wait();
+      if (!state->stopping) co_await work();
+    }
+  }
+  std::shared_ptr<State> state_;
+  std::future<void> done_;
+};
+
 Outcome<std::unique_ptr<kv::Store>, Error> OpenStore(const ServerRunOptions& options, const std::optional<DataDir>& folder) {
-  if (!options.etcd.servers.empty()) return Error("--etcd-servers: the etcd client is not built into this binary yet");
+  if (!options.etcd.servers.empty()) {
+    kv::etcd::Options etcd;
+    etcd.endpoints = options.etcd.servers;
+    etcd.ca_file = options.etcd.ca_file;
+    etcd.cert_file = options.etcd.cert_file;
+    etcd.key_file = options.etcd.key_file;
+    auto opened = kv::etcd::Open(std::move(etcd));
+    if (!opened.ok()) return Error("cannot reach etcd: " + opened.error().message);
+    return *std::move(opened);
+  }
   if (folder->in_memory()) return std::unique_ptr<kv::Store>(kv::memory::Open());
   kv::rocks::Options store;
   store.dir = folder->store_path();
@@ -210,6 +259,14 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(const std::shared_ptr<net::TLSServerContext> tls, MakeTLS(options));
   KS_TRY(const std::unique_ptr<kv::Store> store, OpenStore(options, folder));
 
+  std::unique_ptr<kv::etcdserver::Server> etcd_api;
+  if (!options.keelson.serve_etcd_api.empty()) {
+    auto served = kv::etcdserver::Server::Start(*store, {.address = options.keelson.serve_etcd_api});
+    if (!served.ok()) return Error("--serve-etcd-api: " + served.error().message);
+    etcd_api = *std::move(served);
+    log::Info("Serving the store through the etcd API", "address", etcd_api->address());
+  }
+
   telemetry::MetricsRegistry metrics;
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config;
@@ -274,6 +331,11 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   storage.Start();
   roles.Start(io);
   const Ticker ticker([&storage] { storage.Tick(); });
+  storage::Compactor compactor(*store);
+  Repeated compaction(io.Next(), options.etcd.compaction_interval, [&compactor]() -> Awaitable<void> {
+    auto done = co_await compactor.Compact();
+    if (!done.ok()) log::Error("Could not compact the store", "err", done.error().message);
+  });
   serving.Start(*std::move(listener), tls);
 
   while (!serving.Ready()) std::this_thread::sleep_for(std::chrono::milliseconds(1));

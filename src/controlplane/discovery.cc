@@ -1,5 +1,7 @@
 #include "controlplane/discovery.h"
 
+#include "controlplane/served_groups.h"
+
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "endpoints/api_group_version.h"
@@ -84,24 +86,31 @@ endpoints::Handler WithAggregated(endpoints::Handler plain, std::shared_ptr<cons
 
 }  // namespace
 
-void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address) {
-  base::Arena arena;
-  const std::vector<const server::APIGroupInfo*> installed = server.AllGroups();
-  const auto find = [&](std::string_view group, std::string_view version) -> const endpoints::APIGroupVersion* {
-    for (const server::APIGroupInfo* info : installed) {
-      if (info->group != group) continue;
-      for (const auto& candidate : info->versions) {
-        if (candidate->version() == version) return candidate.get();
+const endpoints::APIGroupVersion* ServedGroups::Find(std::string_view group, std::string_view version) const {
+  for (const auto& candidate : versions_) {
+    if (candidate->group() == group && candidate->version() == version) return candidate.get();
+  }
+  return nullptr;
+}
+
+ServedGroups::ServedGroups(const server::GenericAPIServer& server) {
+  for (const server::APIGroupInfo* info : server.AllGroups()) versions_.insert(versions_.end(), info->versions.begin(), info->versions.end());
+  groups_ = endpoints::DiscoveryGroups([this](const schema::Package& package) { return Find(package.group, package.version) != nullptr; });
+  is_served_ = [versions = versions_](const schema::Resource& resource, std::string_view subresource) {
+    for (const auto& version : versions) {
+      if (version->group() == resource.group && version->version() == resource.version) {
+        return version->Find(resource.plural, subresource) != nullptr;
       }
     }
-    return nullptr;
+    return false;
   };
-  const endpoints::IsServed served = [&](const schema::Resource& resource, std::string_view subresource) {
-    const auto* version = find(resource.group, resource.version);
-    return version != nullptr && version->Find(resource.plural, subresource) != nullptr;
-  };
-  const std::vector<DiscoveryGroup> groups = endpoints::DiscoveryGroups(
-      [&](const schema::Package& package) { return find(package.group, package.version) != nullptr; });
+}
+
+void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address) {
+  base::Arena arena;
+  const ServedGroups all(server);
+  const std::vector<DiscoveryGroup>& groups = all.groups();
+  const endpoints::IsServed& served = all.is_served();
   const auto handler = [&](Value document, std::string_view kind) {
     return endpoints::NegotiatedDocument(arena, document, *schema::FindType("meta/v1", kind), kind);
   };
@@ -114,7 +123,7 @@ void InstallDiscovery(server::GenericAPIServer& server, const std::string& exter
   for (const DiscoveryGroup& group : groups) {
     (group.group.empty() ? core : others).push_back(group);
     for (const schema::Package* package : group.versions) {
-      both(find(package->group, package->version)->prefix(),
+      both(all.Find(package->group, package->version)->prefix(),
            handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList"));
     }
     if (!group.group.empty()) both("/apis/" + std::string(group.group), handler(endpoints::APIGroupDocument(arena, group), "APIGroup"));

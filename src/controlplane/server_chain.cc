@@ -6,6 +6,7 @@
 #include "controlplane/conversions.h"
 #include "controlplane/custom_routes.h"
 #include "controlplane/discovery.h"
+#include "controlplane/openapi.h"
 #include "endpoints/column_descriptions.h"
 #include "endpoints/scope.h"
 #include "patch/field_manager.h"
@@ -140,6 +141,7 @@ std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& c
   InstallGroups(config, *aggregator, [](std::string_view group) { return group == "apiregistration.k8s.io"; });
   InstallGroups(config, *kube, [](std::string_view group) { return group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io"; });
   InstallDiscovery(*aggregator, config.external_address);
+  InstallOpenAPI(*aggregator);
   return aggregator;
 }
 

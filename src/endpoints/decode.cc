@@ -31,12 +31,6 @@ meta::GroupVersion ParseAPIVersion(std::string_view text) {
   return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
 }
 
-// The Go package of a group's hub types, which stands in conversion errors.
-std::string HubPackage(std::string_view group) {
-  if (group.empty()) return "core";
-  return std::string(group.substr(0, group.find('.')));
-}
-
 std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error) {
   return kind.kind + " in version " + base::GoQuote(kind.version) + " cannot be handled as a " + std::string(wanted) + ": " +
          std::string(error);
@@ -48,6 +42,11 @@ meta::Status Unrecognized(const Scope& scope, std::string_view error, std::strin
 }
 
 }  // namespace
+
+std::string HubPackage(std::string_view group) {
+  if (group.empty()) return "core";
+  return std::string(group.substr(0, group.find('.')));
+}
 
 void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
   // A struct that is no pointer is always there, also when it is empty and the decoder left it out.

@@ -20,6 +20,9 @@ inline constexpr std::size_t kBodyBytesMax = 3 * 1024 * 1024;
 template <class T>
 using Task = Awaitable<meta::Result<T>>;
 
+// The Go package of a group's hub types, which stands in some of upstream's messages.
+std::string HubPackage(std::string_view group);
+
 // All of the body; 413 above the limit.
 Task<base::SharedBytes> ReadBody(Exchange& exchange);
 

@@ -72,7 +72,7 @@ http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, c
     return StatusResponse(exchange, meta::Status({.code = 406,
                                                   .reason = meta::StatusReason::kNotAcceptable,
                                                   .message = "you requested PartialObjectMetadataList, but the requested object is not a list (*" +
-                                                             scope->kind.version + "." + scope->kind.kind + ")"}));
+                                                             HubPackage(scope->kind.group) + "." + scope->kind.kind + ")"}));
   }
   auto include = IncludeObjectOf(exchange, media);
   if (!include.ok()) return StatusResponse(exchange, include.error());
@@ -152,10 +152,28 @@ registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr ex
   };
 }
 
+namespace {
+
+// events.k8s.io selects by its own names; the stored event has core's.
+std::optional<std::string> EventFieldLabel(std::string_view field) {
+  if (field.starts_with("regarding.")) return "involvedObject." + std::string(field.substr(std::string_view("regarding.").size()));
+  if (field == "reportingController") return "reportingComponent";
+  if (field == "reason" || field == "type") return std::string(field);
+  return std::nullopt;
+}
+
+}  // namespace
+
 meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector) {
   const registry::Strategy& strategy = scope.store->strategy();
   for (auto& requirement : selector.requirements()) {
-    const std::string& field = requirement.field;
+    std::string& field = requirement.field;
+    if (scope.kind.group == "events.k8s.io" && !field.starts_with("metadata.")) {
+      const auto hub = EventFieldLabel(field);
+      if (!hub) return meta::NewBadRequest("field label not supported: " + field);
+      field = *hub;
+    }
+    if (scope.kind.kind == "Pod" && scope.kind.group.empty() && field == "spec.host") field = "spec.nodeName";
     if (field == "metadata.name" || (field == "metadata.namespace" && strategy.selects_namespace)) continue;
     const auto found = std::ranges::find(strategy.selectable_fields, field, &registry::SelectableField::name);
     if (found != strategy.selectable_fields.end()) continue;

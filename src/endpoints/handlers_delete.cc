@@ -110,6 +110,7 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   auto options = co_await ReadDeleteOptions(scope, exchange);
   if (!options.ok()) co_return StatusResponse(*exchange, options.error());
 
+  WarnAboutOrphans(*exchange, *scope, *options);
   storage::ListOptions list;
   list.resource_version = list_options->resource_version;
   list.resource_version_match = list_options->resource_version_match;

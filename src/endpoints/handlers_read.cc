@@ -92,7 +92,10 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   if (watch) co_return co_await ServeWatch(std::move(scope), std::move(exchange), std::move(options));
 
   if (media->transform == Transform::kPartialObjectMetadata) {
-    co_return StatusResponse(*exchange, meta::NewNotAcceptable({}));
+    co_return StatusResponse(*exchange, meta::Status({.code = 406,
+                                                      .reason = meta::StatusReason::kNotAcceptable,
+                                                      .message = "you requested PartialObjectMetadata, but the requested object is a list (*" +
+                                                                 HubPackage(scope->kind.group) + "." + scope->list_kind.kind + ")"}));
   }
   auto include = IncludeObjectOf(*exchange, *media);
   if (!include.ok()) co_return StatusResponse(*exchange, include.error());

@@ -8,6 +8,7 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
   endpoints::Handler handler = std::move(api);
   handler = WithAuthorization(std::move(handler), options.authorizer);
   handler = WithMaxInFlightLimit(std::move(handler), options.max_requests_inflight, options.max_mutating_requests_inflight);
+  handler = WithImpersonation(std::move(handler), options.authorizer);
   handler = WithAuthentication(std::move(handler), options.authenticator, *options.metrics);
   handler = WithCORS(std::move(handler), {.allowed_origins = options.cors_allowed_origins});
   handler = WithWarningRecorder(std::move(handler));

@@ -1,5 +1,5 @@
 // The handler chain around a server, outermost first, in upstream's order (DefaultBuildHandlerChain). Filters that are not built are
-// absent: audit, tracing, impersonation, priority and fairness.
+// absent: audit, tracing, priority and fairness.
 #pragma once
 
 #include <atomic>

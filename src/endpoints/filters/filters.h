@@ -62,6 +62,7 @@ struct CORSOptions {
 Handler WithCORS(Handler next, const CORSOptions& options);
 
 Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics);
+Handler WithImpersonation(Handler next, std::shared_ptr<auth::Authorizer> authorizer);
 Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer);
 
 // Without priority and fairness: a limit on what runs at once, apart for reads and writes. 0: no limit.
