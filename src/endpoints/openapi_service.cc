@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "endpoints/openapi_documents.h"
+#include "endpoints/openapi_protobuf.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -15,15 +16,21 @@ namespace {
 constexpr std::string_view kV3Prefix = "/openapi/v3/";
 constexpr std::chrono::hours kImmutableFor{365 * 24};
 
-// JSON is the one form there is: asked for by name, by a wildcard, or by saying nothing.
-bool TakesJSON(std::string_view accept) {
-  if (base::Trim(accept).empty()) return true;
+enum class Form : std::uint8_t { kNone, kJSON, kProtobuf };
+
+constexpr std::string_view kProtobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+constexpr std::string_view kProtobufV2Old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+// JSON is asked for by name, by a wildcard, or by saying nothing. Protobuf is there of v2 only.
+Form FormOf(std::string_view accept, bool v2) {
+  if (base::Trim(accept).empty()) return Form::kJSON;
   for (const std::string_view clause : base::Split(accept, ',')) {
     const auto parts = base::Split(clause, ';');
     const std::string type = base::ToLower(base::Trim(parts[0]));
-    if (type == "application/json" || type == "application/*" || type == "*/*") return true;
+    if (type == "application/json" || type == "application/*" || type == "*/*") return Form::kJSON;
+    if (v2 && (type == kProtobufV2 || type == kProtobufV2Old)) return Form::kProtobuf;
   }
-  return false;
+  return Form::kNone;
 }
 
 // If-None-Match: a list of tags, or *. Weak tags compare by their text.
@@ -69,7 +76,9 @@ struct OpenAPIService::Document {
   std::string key;  // "" for v2
   std::once_flag made;
   base::SharedBytes json;
-  std::string etag;
+  std::once_flag protobuf_made;
+  base::SharedBytes protobuf;  // of v2
+  std::string etag;            // of both forms
   std::string last_modified;
 };
 
@@ -101,7 +110,7 @@ OpenAPIService::OpenAPIService(std::vector<DiscoveryGroup> groups, IsServed serv
 
 OpenAPIService::~OpenAPIService() = default;
 
-const OpenAPIService::Document& OpenAPIService::Make(Document& document, Time now) const {
+OpenAPIService::Document& OpenAPIService::Make(Document& document, Time now) const {
   std::call_once(document.made, [&] {
     std::string json =
         document.key.empty() ? OpenAPIv2Document(groups_, served_) : OpenAPIv3Document(document.key, groups_, served_);
@@ -115,16 +124,17 @@ const OpenAPIService::Document& OpenAPIService::Make(Document& document, Time no
 OpenAPIService::Response OpenAPIService::Serve(const Request& request) const {
   if (request.path == "/openapi/v3" || request.path == kV3Prefix) return Root(request);
   if (request.path == "/openapi/v2") {
-    if (!TakesJSON(request.accept)) return {.status = 406};
+    const Form form = FormOf(request.accept, true);
+    if (form == Form::kNone) return {.status = 406};
     Response response;
     response.headers = {{"Vary", "Accept-Encoding"}, {"Vary", "Accept"}};
-    return Content(Make(*v2_, request.now), request, std::move(response));
+    return Content(Make(*v2_, request.now), request, std::move(response), form == Form::kProtobuf);
   }
   if (!request.path.starts_with(kV3Prefix)) return {.status = 404};
   const auto found = v3_.find(request.path.substr(kV3Prefix.size()));
   if (found == v3_.end()) return {.status = 404};
-  if (!TakesJSON(request.accept)) return {.status = 406};
-  const Document& document = Make(*found->second, request.now);
+  if (FormOf(request.accept, false) == Form::kNone) return {.status = 406};
+  Document& document = Make(*found->second, request.now);
   const std::string current = base::ReplaceAll(document.etag, "\"", "");
   Response response;
   response.headers = {{"Vary", "Accept"}};
@@ -138,7 +148,7 @@ OpenAPIService::Response OpenAPIService::Serve(const Request& request) const {
     response.headers.emplace_back("Cache-Control", "public, immutable");
     response.headers.emplace_back("Expires", HTTPDate(request.now + kImmutableFor, "UTC"));
   }
-  return Content(document, request, std::move(response));
+  return Content(document, request, std::move(response), false);
 }
 
 // The list of keys, each with the hash of its document. The aggregator answers it without an ETag, as plain text.
@@ -152,8 +162,8 @@ OpenAPIService::Response OpenAPIService::Root(const Request& request) const {
 }
 
 // As Go's ServeContent: conditional requests and ranges.
-OpenAPIService::Response OpenAPIService::Content(const Document& document, const Request& request,
-                                                 Response response) const {
+OpenAPIService::Response OpenAPIService::Content(Document& document, const Request& request, Response response,
+                                                 bool protobuf) const {
   response.headers.emplace_back("Etag", document.etag);
   response.headers.emplace_back("Last-Modified", document.last_modified);
   const bool unchanged = request.if_none_match.empty() ? request.if_modified_since == document.last_modified
@@ -162,16 +172,21 @@ OpenAPIService::Response OpenAPIService::Content(const Document& document, const
     response.status = 304;
     return response;
   }
-  response.headers.emplace_back("Content-Type", "application/json");
+  if (protobuf) {
+    std::call_once(document.protobuf_made,
+                   [&] { document.protobuf = base::SharedBytes::FromString(OpenAPIv2Protobuf(document.json.view())); });
+  }
+  const base::SharedBytes whole = protobuf ? document.protobuf : document.json;
+  response.headers.emplace_back("Content-Type", protobuf ? kProtobufV2 : "application/json");
   response.headers.emplace_back("Accept-Ranges", "bytes");
-  response.body = document.json;
+  response.body = whole;
   bool unsatisfiable = false;
-  const std::string total = std::to_string(document.json.size());
-  if (const auto range = ParseRange(request.range, document.json.size(), &unsatisfiable)) {
+  const std::string total = std::to_string(whole.size());
+  if (const auto range = ParseRange(request.range, whole.size(), &unsatisfiable)) {
     response.status = 206;
     response.headers.emplace_back("Content-Range", "bytes " + std::to_string(range->begin) + "-" +
                                                        std::to_string(range->begin + range->size - 1) + "/" + total);
-    response.body = document.json.Slice(range->begin, range->size);
+    response.body = whole.Slice(range->begin, range->size);
   } else if (unsatisfiable) {
     response.status = 416;
     response.headers.emplace_back("Content-Range", "bytes */" + total);

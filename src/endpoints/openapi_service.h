@@ -42,9 +42,9 @@ class OpenAPIService {
  private:
   struct Document;
 
-  const Document& Make(Document& document, Time now) const;
+  Document& Make(Document& document, Time now) const;
   Response Root(const Request& request) const;
-  Response Content(const Document& document, const Request& request, Response response) const;
+  Response Content(Document& document, const Request& request, Response response, bool protobuf) const;
 
   std::vector<DiscoveryGroup> groups_;
   IsServed served_;

@@ -89,6 +89,27 @@ TEST_F(OpenAPIServiceTest, ConditionsAndRanges) {
   EXPECT_EQ(Get("/openapi/v2", {.range = "bytes=0-1,3-4"}).status, 200);
 }
 
+TEST_F(OpenAPIServiceTest, ProtobufOfV2) {
+  const auto json = Get("/openapi/v2");
+  for (const char* type : {"application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+                           "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}) {
+    const auto protobuf = Get("/openapi/v2", {.accept = type});
+    EXPECT_EQ(protobuf.status, 200);
+    EXPECT_EQ(Header(protobuf, "Content-Type"), "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+    EXPECT_EQ(Header(protobuf, "Etag"), Header(json, "Etag"));
+    // Document.swagger, then Document.info{title, version}.
+    EXPECT_TRUE(
+        protobuf.body.view().starts_with(std::string_view("\x0a\x03"
+                                                          "2.0"
+                                                          "\x12\x12\x0a\x0a"
+                                                          "Kubernetes"
+                                                          "\x12\x04"
+                                                          "1.36")));
+  }
+  EXPECT_EQ(Get("/openapi/v3/version", {.accept = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"}).status,
+            406);
+}
+
 TEST_F(OpenAPIServiceTest, ManyAtOnceGetTheSame) {
   std::vector<std::string> etags(4);
   {

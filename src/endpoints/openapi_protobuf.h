@@ -1,0 +1,12 @@
+// OpenAPI v2 in the protobuf form that client-go asks for: gnostic's openapi.v2.Document.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace keelson::endpoints {
+
+// The same document as `json`, which is one of ours (OpenAPIv2Document); "" for what is no JSON.
+std::string OpenAPIv2Protobuf(std::string_view json);
+
+}  // namespace keelson::endpoints
