@@ -109,6 +109,15 @@ void DefaultPodLevelResources(Arena& arena, Value spec) {
   }
 }
 
+// Annotations of the time before init containers were fields; conversion drops them upstream.
+void DropInitContainerAnnotations(Value metadata) {
+  Value annotations = metadata["annotations"];
+  for (const std::string_view key : {"pod.beta.kubernetes.io/init-containers", "pod.alpha.kubernetes.io/init-containers",
+                                     "pod.beta.kubernetes.io/init-container-statuses", "pod.alpha.kubernetes.io/init-container-statuses"}) {
+    annotations.Erase(key);
+  }
+}
+
 }  // namespace
 
 void DefaultStorageSources(Arena& arena, Value holder) {
@@ -164,12 +173,16 @@ void DefaultPodSpec(Arena& arena, Value spec) {
 
 void DefaultPodTemplate(Arena& arena, Value holder, std::string_view key) {
   Value pod_template = holder.EnsureMap(arena, key);
+  DropInitContainerAnnotations(pod_template["metadata"]);
   DefaultPodSpec(arena, pod_template.EnsureMap(arena, "spec"));
 }
 
 void DefaultPod(Arena& arena, Value pod) {
   Value spec = pod.EnsureMap(arena, "spec");
+  DropInitContainerAnnotations(pod["metadata"]);
   DefaultPodSpec(arena, spec);
+  // Pods only, not templates: conversion makes a negative period one second.
+  if (Int(spec, "terminationGracePeriodSeconds") < 0) spec.Set(arena, "terminationGracePeriodSeconds", Value(1));
   for (const std::string_view list : {"containers", "initContainers"}) {
     for (const Value container : spec[list].items()) {
       DefaultRequestsFromLimits(arena, container);

@@ -30,6 +30,7 @@ std::string Nothing(Value) { return {}; }
 
 constexpr SelectableField kPodFields[] = {
     {"spec.nodeName", "spec.nodeName"},
+    {"spec.host", "spec.nodeName"},  // old v1 clients
     {"spec.restartPolicy", "spec.restartPolicy"},
     {"spec.schedulerName", "spec.schedulerName"},
     {"spec.serviceAccountName", "spec.serviceAccountName"},

@@ -31,6 +31,9 @@ FieldErrors Admit(const Call& call, Value object, Value old) {
     if (!old.is_null()) core::PatchAllocatedValues(call.arena, object, old);
     core::NormalizeClusterIPs(call.arena, object, old);
     core::InitIPFamilyFields(call.arena, object, old, kIPv4, errors);
+    if (core::NeedsHealthCheckNodePort(object) && object["spec"]["healthCheckNodePort"].is_null()) {
+      object["spec"].Set(call.arena, "healthCheckNodePort", 30999);
+    }
     return errors;
   }
   if (object["kind"].as_string() != "Pod" || !old.is_null() || !object["spec"]["serviceAccountName"].is_null()) return {};
@@ -41,7 +44,14 @@ FieldErrors Admit(const Call& call, Value object, Value old) {
 // The answer is made by a part that strategies do not have.
 constexpr std::initializer_list<const char*> kNeedAdmission = {
     "pod/update-tolerations-remove",          // DefaultTolerationSeconds puts them back
-    "service/create-clusterip-out-of-range",  // told by the allocator
+    "service/create-clusterip-out-of-range",  // told by allocators, as the next ones
+    "service/clusterip-allocated",
+    "service/clusterip-bad-network",
+    "service/clusterip-bad-broadcast",
+    "service/clusterip-bad-outside",
+    "service/nodeport",
+    "service/nodeport-allocated",
+    "service/nodeport-shared-protocols",
 };
 
 // Takes away what allocators and admission plugins make.
@@ -115,6 +125,11 @@ TEST(Corpus, CRUDOfApps) {
 TEST(Corpus, CRUDOfBatch) {
   constexpr std::string_view kFiles[] = {"cronjobs", "jobs"};
   RunAll("crud/batch", kFiles);
+}
+
+TEST(Corpus, WholeAreas) {
+  constexpr std::string_view kFiles[] = {"service", "namespaces", "events", "admission/warnings"};
+  RunAll(".", kFiles);
 }
 
 TEST(Corpus, Subresources) {
