@@ -31,6 +31,7 @@
 #include "controlplane/rbac.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/server_chain.h"
+#include "controlplane/status_controllers.h"
 #include "controlplane/storage_reader.h"
 #include "kv/etcd/etcd.h"
 #include "kv/etcdserver/server.h"
@@ -302,6 +303,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   const bool uses_rbac = std::ranges::find(options.authorization.modes, "RBAC") != options.authorization.modes.end();
   if (uses_rbac) controlplane::InstallRBACBootstrap(*chain, storage);
   controlplane::RBACController roles(storage, rbac);
+  controlplane::StatusControllers conditions(storage);
   chain->AddPostStartHook("storage-readiness", [&storage, timeout = options.generic.storage_initialization_timeout] {
     return WaitForStorage(storage, timeout);
   });
@@ -330,6 +332,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   serving.PrepareRun();
   storage.Start();
   roles.Start(io);
+  conditions.Start(io);
   const Ticker ticker([&storage] { storage.Tick(); });
   storage::Compactor compactor(*store);
   Repeated compaction(io.Next(), options.etcd.compaction_interval, [&compactor]() -> Awaitable<void> {
@@ -349,6 +352,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   log::Info("Shutting down");
   NotifySystemd("STOPPING=1");
   serving.Shutdown();
+  conditions.Stop();
   roles.Stop();
   storage.Stop();
   return {};

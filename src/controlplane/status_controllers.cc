@@ -1,0 +1,241 @@
+#include "controlplane/status_controllers.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "async/gate.h"
+#include "base/strings.h"
+#include "codec/json.h"
+#include "patch/field_manager.h"
+#include "telemetry/log.h"
+
+namespace keelson::controlplane {
+namespace {
+
+constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
+constexpr std::string_view kRegistration = "apiregistration.k8s.io";
+constexpr std::string_view kFlowControlConsumer = "api-priority-and-fairness-config-consumer-v1";
+
+struct Condition {
+  std::string type, status, reason, message;
+  bool operator==(const Condition&) const = default;
+};
+
+Condition ConditionOf(Value object, std::string_view type) {
+  for (const Value condition : object.Get("status", "conditions").items()) {
+    if (condition["type"].as_string() != type) continue;
+    return {std::string(type), std::string(condition["status"].as_string()), std::string(condition["reason"].as_string()),
+            std::string(condition["message"].as_string())};
+  }
+  return {};
+}
+
+Condition DanglingCondition(std::string_view level, bool exists) {
+  const std::string about = "This FlowSchema references the PriorityLevelConfiguration object named " + base::GoQuote(level);
+  if (exists) return {"Dangling", "False", "Found", about + " and it exists"};
+  return {"Dangling", "True", "NotFound", about + " but there is no such object"};
+}
+
+Value ConditionValue(base::Arena& arena, const Condition& condition, Value previous) {
+  Value value = Value::Map(arena);
+  value.Set(arena, "type", Value::String(arena, condition.type));
+  value.Set(arena, "status", Value::String(arena, condition.status));
+  const bool same = previous["status"].as_string() == condition.status && previous["lastTransitionTime"].is_string();
+  value.Set(arena, "lastTransitionTime",
+            same ? previous["lastTransitionTime"] : Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
+  value.Set(arena, "reason", Value::String(arena, condition.reason));
+  value.Set(arena, "message", Value::String(arena, condition.message));
+  return value;
+}
+
+Value FindCondition(Value object, std::string_view type) {
+  for (const Value condition : object.Get("status", "conditions").items()) {
+    if (condition["type"].as_string() == type) return condition;
+  }
+  return {};
+}
+
+// Writes one condition into the status of an object: applied as its own manager, or updated as the server's.
+struct ConditionWrite {
+  std::shared_ptr<registry::Store> store;
+  std::string version;
+  std::string name;
+  Condition condition;
+  std::string_view manager;
+  bool apply;
+};
+
+Awaitable<void> Write(ConditionWrite write) {
+  request::Context context;
+  base::Arena& arena = context.arena;
+  context.info.name = write.name;
+  context.info.verb = "update";
+  context.info.subresource = "status";
+  context.info.api_group = write.store->options().resource.group;
+  context.user = request::User{.name = "system:apiserver", .groups = {std::string(request::kSystemMasters)}};
+  patch::FieldManager::Options options;
+  options.kind = {write.store->options().kind.group, write.version, write.store->options().kind.kind};
+  options.type = schema::FindKind(options.kind.group, options.kind.version, options.kind.kind);
+  options.subresource = "status";
+  const auto& reset = write.store->strategy().status.reset_fields;
+  options.reset_fields.assign(reset.begin(), reset.end());
+  const schema::Struct* type = options.type;
+  const std::string api_version = options.kind.group_version().ToString();
+  const patch::FieldManager fields(std::move(options));
+  registry::UpdatedObject updated = [&](Value current) -> registry::Task<Value> {
+    const std::string_view now = arena.Copy(registry::FormatTime(base::Clock::Real().Now()));
+    const Value condition = ConditionValue(arena, write.condition, FindCondition(current, write.condition.type));
+    if (write.apply) {
+      Value config = Value::Map(arena);
+      config.Set(arena, "kind", std::string_view(write.store->options().kind.kind));
+      config.Set(arena, "apiVersion", std::string_view(api_version));
+      config.EnsureMap(arena, "metadata").Set(arena, "name", std::string_view(write.name));
+      config.EnsureMap(arena, "status").EnsureList(arena, "conditions").Append(arena, condition);
+      KS_CO_TRY(const Value merged, fields.Apply(arena, current.Clone(arena), config, write.manager, true, now));
+      std::string text;
+      codec::EncodeJSON(merged, text);
+      auto decoded = codec::DecodeJSON(arena, text, *type);
+      if (!decoded.ok()) co_return meta::NewInternalError(decoded.error().message);
+      co_return decoded->value;
+    }
+    Value next = current.Clone(arena);
+    Value conditions = next.EnsureMap(arena, "status").EnsureList(arena, "conditions");
+    for (std::size_t i = 0; i < conditions.size(); ++i) {
+      if (conditions[i]["type"] == condition["type"]) conditions.Remove(i--);
+    }
+    conditions.Append(arena, condition);
+    fields.Update(arena, current, next, write.manager, now);
+    co_return next;
+  };
+  auto written = co_await write.store->Update(context, write.name, updated, nullptr, nullptr, {.endpoint = {registry::Endpoint::Part::kStatus}});
+  if (!written.ok() && written.error().reason() != meta::StatusReason::kNotFound) {
+    log::Error("Could not write a condition", "resource", write.store->options().resource.ToString(), "name", write.name, "err",
+               written.error());
+  }
+}
+
+}  // namespace
+
+struct StatusControllers::Impl {
+  struct FlowSchema {
+    std::string level;
+    Condition condition;
+  };
+  struct APIService {
+    std::string name_space, service;
+    std::int64_t port = 443;
+    Condition condition;
+  };
+
+  std::mutex mutex;
+  asio::any_io_executor executor;
+  async::Gate gate;
+  std::shared_ptr<registry::Store> schemas, services;
+  std::set<std::string> levels;
+  std::map<std::string, FlowSchema> flow_schemas;
+  std::map<std::string, APIService> api_services;
+  std::map<std::pair<std::string, std::string>, std::set<std::int64_t>> ports;  // of services
+
+  void Spawn(ConditionWrite write) {
+    auto entry = gate.Enter();
+    if (!entry) return;
+    auto task = [](ConditionWrite inner, async::Gate::Entry held) -> Awaitable<void> {
+      co_await Write(std::move(inner));
+      (void)held;
+    }(std::move(write), *std::move(entry));
+    asio::co_spawn(executor, std::move(task), asio::detached);
+  }
+
+  void CheckFlowSchemas() {
+    for (auto& [name, schema] : flow_schemas) {
+      const Condition wanted = DanglingCondition(schema.level, levels.contains(schema.level));
+      if (wanted == schema.condition) continue;
+      schema.condition = wanted;
+      Spawn({schemas, "v1", name, wanted, kFlowControlConsumer, true});
+    }
+  }
+
+  Condition Availability(const APIService& service) const {
+    const std::string where = "service/" + service.service + " in " + base::GoQuote(service.name_space);
+    const auto found = ports.find({service.name_space, service.service});
+    if (found == ports.end()) return {"Available", "False", "ServiceNotFound", where + " is not present"};
+    if (!found->second.contains(service.port)) {
+      return {"Available", "False", "ServicePortError", where + " is not listening on port " + std::to_string(service.port)};
+    }
+    return {"Available", "False", "FailedDiscoveryCheck", "requests are not forwarded: API aggregation is not built into this server"};
+  }
+
+  void CheckAPIServices() {
+    for (auto& [name, service] : api_services) {
+      if (service.service.empty()) continue;
+      const Condition wanted = Availability(service);
+      if (wanted == service.condition) continue;
+      service.condition = wanted;
+      Spawn({services, "v1", name, wanted, "kube-apiserver", false});
+    }
+  }
+};
+
+StatusControllers::StatusControllers(ResourceStorage& storage) : impl_(std::make_shared<Impl>()) {
+  impl_->schemas = storage.Find(kFlowControl, "flowschemas");
+  impl_->services = storage.Find(kRegistration, "apiservices");
+  const auto levels = storage.Find(kFlowControl, "prioritylevelconfigurations");
+  const auto services = storage.Find("", "services");
+  const auto watch = [this](const std::shared_ptr<registry::Store>& store, auto on_change, void (Impl::*check)()) {
+    if (!store) return;
+    informers_.push_back(std::make_unique<Informer>(store, [impl = impl_, on_change, check](std::vector<Informer::Change>& changes) {
+      std::lock_guard lock(impl->mutex);
+      for (const auto& change : changes) on_change(*impl, change, std::string(change.object->attributes().name));
+      (*impl.*check)();
+    }));
+  };
+  watch(levels, [](Impl& impl, const Informer::Change& change, const std::string& name) {
+    if (change.deleted) {
+      impl.levels.erase(name);
+    } else {
+      impl.levels.insert(name);
+    }
+  }, &Impl::CheckFlowSchemas);
+  watch(impl_->schemas, [](Impl& impl, const Informer::Change& change, const std::string& name) {
+    if (change.deleted) {
+      impl.flow_schemas.erase(name);
+      return;
+    }
+    impl.flow_schemas[name] = {std::string(change.value.Get("spec", "priorityLevelConfiguration", "name").as_string()),
+                               ConditionOf(change.value, "Dangling")};
+  }, &Impl::CheckFlowSchemas);
+  watch(impl_->services, [](Impl& impl, const Informer::Change& change, const std::string& name) {
+    if (change.deleted) {
+      impl.api_services.erase(name);
+      return;
+    }
+    const Value service = change.value.Get("spec", "service");
+    impl.api_services[name] = {std::string(service["namespace"].as_string()), std::string(service["name"].as_string()),
+                               service["port"].as_int(443), ConditionOf(change.value, "Available")};
+  }, &Impl::CheckAPIServices);
+  watch(services, [](Impl& impl, const Informer::Change& change, const std::string& name) {
+    const std::pair key(std::string(change.object->attributes().name_space), name);
+    impl.ports.erase(key);
+    if (change.deleted) return;
+    for (const Value port : change.value.Get("spec", "ports").items()) impl.ports[key].insert(port["port"].as_int());
+    impl.ports[key];
+  }, &Impl::CheckAPIServices);
+}
+
+StatusControllers::~StatusControllers() { Stop(); }
+
+void StatusControllers::Start(async::IOPool& io) {
+  impl_->executor = io.Next();
+  for (auto& informer : informers_) informer->Start(io.Next());
+}
+
+void StatusControllers::Stop() {
+  for (auto& informer : informers_) informer->Stop();
+  impl_->gate.Close();
+}
+
+}  // namespace keelson::controlplane
