@@ -31,12 +31,10 @@ constexpr std::string_view kKubeletProxy = "the connection to kubelets";
 constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
 constexpr std::string_view kMediaType = "storing in another encoding";
-constexpr std::string_view kMetricsChoice = "choosing among metrics";
 constexpr std::string_view kOIDC = "OIDC authentication";
 constexpr std::string_view kOtherAdmission = "this part of admission";
 constexpr std::string_view kOtherAuthz = "this authorizer";
 constexpr std::string_view kPeerProxy = "the peer proxy";
-constexpr std::string_view kPrivileged = "allowing privileged containers";
 constexpr std::string_view kProfiling = "profiling";
 constexpr std::string_view kReconciler = "the endpoint reconciler";
 constexpr std::string_view kRequestHeader = "request-header authentication";
@@ -387,15 +385,15 @@ void AddAdmission(std::vector<Flag>& rows, AdmissionOptions& o) {
 }
 
 void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOptions& l) {
-  rows.push_back({kMetrics, "allow-metric-labels", StringToString(m.allow_list_mapping), kMetricsChoice,
+  rows.push_back({kMetrics, "allow-metric-labels", StringToString(m.allow_list_mapping), kBuilt,
                   "Values a label may have, as metric,label='v1,v2'; any other is counted as \"unexpected\"."});
   rows.push_back({kMetrics, "allow-metric-labels-manifest", String(m.allow_list_mapping_manifest),
                   "reading label values from a file",
                   "File with the same as --allow-metric-labels, under allowListMapping."});
-  rows.push_back({kMetrics, "disabled-metrics", StringSlice(m.disabled_metrics), kMetricsChoice,
+  rows.push_back({kMetrics, "disabled-metrics", StringSlice(m.disabled_metrics), kBuilt,
                   "Full names of metrics not to show."});
   rows.push_back({kMetrics, "show-hidden-metrics-for-version", String(m.show_hidden_metrics_for_version),
-                  kMetricsChoice,
+                  kBuilt,
                   "Show metrics hidden since this version; only the previous minor version is allowed."});
 
   rows.push_back(
@@ -427,7 +425,7 @@ void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOption
 void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "aggregator-reject-forwarding-redirect", Bool(o.aggregator_reject_forwarding_redirect),
                   kAggregation, "Do not pass redirects of extension servers on to clients."});
-  rows.push_back({kMisc, "allow-privileged", Bool(o.allow_privileged), kPrivileged, "Allow privileged containers."});
+  rows.push_back({kMisc, "allow-privileged", Bool(o.allow_privileged), kBuilt, "Allow privileged containers."});
   rows.push_back({.group = kMisc,
                   .name = "apiserver-count",
                   .value = Int(o.master_count),

@@ -20,6 +20,8 @@
 #include "app/data_dir.h"
 #include "app/files.h"
 #include "app/pki.h"
+#include "app/start_metrics.h"
+#include "async/blocking_pool.h"
 #include "async/deadlines.h"
 #include "async/event.h"
 #include "async/io_pool.h"
@@ -269,6 +271,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   }
 
   telemetry::MetricsRegistry metrics;
+  RegisterStartMetrics(metrics, completed);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config;
   storage_config.kv = store.get();
@@ -283,6 +286,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   storage_config.lease_reuse_seconds = options.etcd.lease_reuse_duration_seconds;
   storage_config.garbage_collector = options.etcd.enable_garbage_collection;
   storage_config.feature_enabled = FeatureEnabled;
+  storage_config.allow_privileged = options.extra.allow_privileged;
   controlplane::ResourceStorage storage(std::move(storage_config));
 
   auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
@@ -334,6 +338,12 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   roles.Start(io);
   conditions.Start(io);
   const Ticker ticker([&storage] { storage.Tick(); });
+  constexpr std::chrono::hours kRenewalPeriod{24};
+  async::BlockingPool files("files", 1);
+  Repeated renewal(io.Next(), folder ? std::chrono::nanoseconds(kRenewalPeriod) : std::chrono::nanoseconds(0), [&]() -> Awaitable<void> {
+    const auto renewed = co_await files.Run([&] { return RenewCertificates(completed, *folder, base::Clock::Real()); });
+    if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
+  });
   storage::Compactor compactor(*store);
   Repeated compaction(io.Next(), options.etcd.compaction_interval, [&compactor]() -> Awaitable<void> {
     auto done = co_await compactor.Compact();

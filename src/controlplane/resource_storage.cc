@@ -113,6 +113,7 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   options.garbage_collector = config.garbage_collector;
   options.clock = config.clock;
   options.feature_enabled = config.feature_enabled;
+  options.allow_privileged = config.allow_privileged;
   entry.registry = std::make_shared<registry::Store>(std::move(options));
   auto made = entry.registry;
   impl_->entries.emplace(std::pair(std::string(resource.group), std::string(resource.plural)), std::move(entry));

@@ -31,6 +31,7 @@ struct StorageConfig {
   std::uint64_t event_ttl_seconds = 3600;
   std::int64_t lease_reuse_seconds = 60;
   bool garbage_collector = true;
+  bool allow_privileged = false;
   bool (*feature_enabled)(std::string_view gate) = nullptr;
 };
 

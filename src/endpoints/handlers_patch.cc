@@ -1,10 +1,13 @@
 // PATCH in its forms.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "codec/json.h"
 #include "endpoints/handlers.h"
 #include "codec/yaml.h"
 #include "endpoints/responses.h"
 #include "patch/field_manager.h"
+#include "patch/go_text.h"
 #include "patch/json_patch.h"
 #include "patch/merge_patch.h"
 #include "patch/strategic_merge.h"
@@ -24,6 +27,67 @@ meta::Status InvalidPatchResult(std::string_view patched, std::string_view error
   meta::Status::Fields fields = meta::NewInvalid({}, "", errors).fields();
   fields.details->name.clear();
   return meta::Status(std::move(fields));
+}
+
+// JSON as the patch library leaves it: objects that a patch reached into have sorted members, the rest stand as they were.
+void EncodePatched(const Value& value, const Value& before, std::string& out) {
+  if (!value.is_map() || !before.is_map()) {
+    if (value == before && value.is_list()) {
+      out += '[';
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        if (i > 0) out += ',';
+        EncodePatched(value[i], before[i], out);
+      }
+      out += ']';
+      return;
+    }
+    codec::EncodeJSON(value, out);
+    return;
+  }
+  std::vector<object::Member> members(value.members().begin(), value.members().end());
+  if (!(value == before)) std::ranges::sort(members, {}, &object::Member::key);
+  out += '{';
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (i > 0) out += ',';
+    codec::EncodeJSON(Value(members[i].key), out);
+    out += ':';
+    EncodePatched(members[i].value, before[members[i].key], out);
+  }
+  out += '}';
+}
+
+std::string_view GoKindOf(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::kBool: return "bool";
+    case Value::Kind::kInt: return "int64";
+    case Value::Kind::kDouble: return "float64";
+    case Value::Kind::kString: return "string";
+    case Value::Kind::kList: return "slice";
+    default: return "map";
+  }
+}
+
+// What upstream's converter from untyped objects says of a value that cannot be what the field is; `otherwise` where it says the same as
+// the decoder.
+std::string RestoreError(const Value& value, const schema::Struct& type, const std::string& otherwise) {
+  for (const auto& member : value.members()) {
+    const schema::Field* field = type.FindField(member.key);
+    if (field == nullptr || member.value.is_null()) continue;
+    const schema::Type* at = field->type;
+    if (at->kind == schema::Kind::kMap && !member.value.is_map()) return "cannot restore map from " + std::string(GoKindOf(member.value));
+    if (at->kind == schema::Kind::kList && !member.value.is_list()) return "cannot restore slice from " + std::string(GoKindOf(member.value));
+    if (at->kind == schema::Kind::kStruct && !member.value.is_map()) return "cannot restore struct from: " + std::string(GoKindOf(member.value));
+    if (at->kind == schema::Kind::kStruct) {
+      if (std::string error = RestoreError(member.value, *at->structure, ""); !error.empty()) return error;
+    }
+    if (at->kind == schema::Kind::kList && at->element->kind == schema::Kind::kStruct) {
+      for (const Value item : member.value.items()) {
+        if (!item.is_map()) return "cannot restore struct from: " + std::string(GoKindOf(item));
+        if (std::string error = RestoreError(item, *at->element->structure, ""); !error.empty()) return error;
+      }
+    }
+  }
+  return otherwise;
 }
 
 }  // namespace
@@ -63,11 +127,21 @@ meta::Result<Value> Patcher::Apply(Value current) {
   std::string result;
   codec::EncodeJSON(patched, result);
   auto decoded = codec::DecodeJSON(arena_, result, *scope_.type, {.strict = checked});
-  if (!decoded.ok()) return InvalidPatchResult(result, decoded.error().message);
+  // How upstream shows what came out: the patch itself for a strategic one, else the document with what was not touched left as it was.
+  const auto shown = [&] {
+    if (type_ == kStrategicPatch) return patch::GoSprint(patch_);
+    std::string text_of_result;
+    EncodePatched(patched, generic->value, text_of_result);
+    return text_of_result;
+  };
+  if (!decoded.ok()) {
+    return InvalidPatchResult(shown(), type_ == kStrategicPatch ? RestoreError(patched, *scope_.type, decoded.error().message)
+                                                                : decoded.error().message);
+  }
   std::vector<std::string> errors = patch_errors_;
   errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
   KS_RETURN_IF_ERROR(ReportStrictErrors(exchange_, errors, options_.field_validation,
-                                        [&](const std::string& error) { return InvalidPatchResult(result, error); }));
+                                        [&](const std::string& error) { return InvalidPatchResult(shown(), error); }));
   Value object = decoded->value;
   ApplyDefaults(arena_, scope_, object);
   return object;

@@ -80,6 +80,7 @@ class Store {
     std::string key_root;                          // "/pods"
     std::uint64_t ttl_seconds = 0;                 // events
     bool garbage_collector = true;
+    bool allow_privileged = false;
     const base::Clock* clock = &base::Clock::Real();
     base::Random* random = &base::Random::Real();
     bool (*feature_enabled)(std::string_view gate) = nullptr;
