@@ -105,6 +105,7 @@ Subject StartServer(const std::string& name, const std::string& binary, const st
 Subject OpenEmbedded(const std::string& dir) {
   rocks::Options options;
   options.dir = dir;
+  options.resident_bytes_max = std::size_t{256} * 1024 * 1024;  // as `keelson etcd` has it
   auto store = rocks::Open(std::move(options));
   KS_CHECK(store.ok());
   return {.name = "embedded", .store = *std::move(store), .dir = dir};

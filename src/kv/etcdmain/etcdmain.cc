@@ -19,6 +19,8 @@
 namespace keelson::kv::etcdmain {
 namespace {
 
+// Nobody above keeps values in memory here, as the watch cache of an API server does; so the store does.
+constexpr std::size_t kResidentBytes = std::size_t{256} * 1024 * 1024;
 constexpr std::int64_t kQuotaDefault = std::int64_t{2} * 1024 * 1024 * 1024;
 
 // Flags of etcd that stand alone; all others take a value, after = or as the next word.
@@ -108,6 +110,7 @@ Result<std::unique_ptr<mvcc::EmbeddedStore>> OpenStore(const Flags& flags) {
   if (flags.data_dir == ":memory:") return memory::Open(common);
   rocks::Options options;
   static_cast<mvcc::Options&>(options) = common;
+  options.resident_bytes_max = kResidentBytes;
   options.dir = flags.data_dir;
   options.quota_bytes = flags.quota_bytes > 0 ? flags.quota_bytes : kQuotaDefault;
   options.sync = flags.sync;

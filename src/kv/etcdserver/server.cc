@@ -1,12 +1,14 @@
 #include "kv/etcdserver/server.h"
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
 
 #include <fstream>
 #include <iterator>
 #include <limits>
 
 #include "base/strings.h"
+#include "kv/etcdserver/acceptor.h"
 #include "kv/etcdserver/context.h"
 #include "kv/etcdserver/unary.h"
 #include "kv/etcdserver/watch_service.h"
@@ -21,7 +23,7 @@ Result<std::string> ReadPEM(const std::string& path) {
 }
 
 bool IsLoopback(std::string_view address) {
-  return address.starts_with("127.") || address.starts_with("[::1]:") || address.starts_with("localhost:") || address.starts_with("unix:");
+  return address.starts_with("127.") || address.starts_with("[::1]:") || address.starts_with("localhost:");
 }
 
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Options& options) {
@@ -58,6 +60,7 @@ struct Server::Impl {
   AuthService auth;
   std::string address;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<Acceptor> acceptor;  // without TLS
 };
 
 Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
@@ -66,7 +69,7 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
   auto impl = std::make_unique<Impl>(store, std::move(options));
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(impl->context.options.address, credentials, &port);
+  if (tls) builder.AddListeningPort(impl->context.options.address, credentials, &port);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{&impl->kv, &impl->watch, &impl->lease, &impl->maintenance, &impl->cluster, &impl->auth}) {
     builder.RegisterService(service);
   }
@@ -77,12 +80,18 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // Somebody else's port is an error, not shared.
   impl->server = builder.BuildAndStart();
+  if (impl->server && !tls) {
+    KS_TRY(impl->acceptor, Acceptor::Listen(impl->context, impl->context.options.address, [server = impl->server.get()](int descriptor) {
+             grpc::AddInsecureChannelFromFd(server, descriptor);
+           }));
+    port = impl->acceptor->port();
+  }
   if (!impl->server || port == 0) {
     return Error{.code = ErrorCode::kUnavailable, .message = "cannot serve the etcd API on " + impl->context.options.address};
   }
   const std::string& asked = impl->context.options.address;
   const auto colon = asked.rfind(':');
-  impl->address = asked.starts_with("unix:") || colon == std::string::npos ? asked : asked.substr(0, colon + 1) + std::to_string(port);
+  impl->address = colon == std::string::npos ? asked : asked.substr(0, colon + 1) + std::to_string(port);
   if (impl->context.options.client_urls.empty()) impl->context.options.client_urls = {(tls ? "https://" : "http://") + impl->address};
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
@@ -90,6 +99,7 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() {
+  impl_->acceptor.reset();
   impl_->server->Shutdown(std::chrono::system_clock::now());
   impl_->context.gate.Close();
 }

@@ -1,8 +1,11 @@
 #include "kv/etcdserver/unary.h"
 
+#include <grpcpp/support/proto_buffer_reader.h>
+
 #include <mutex>
 #include <utility>
 
+#include "kv/etcdserver/range_encoder.h"
 #include "kv/mvcc/suspend.h"
 #include "kv/snapshot/snapshot.h"
 
@@ -29,11 +32,10 @@ grpc::ServerUnaryReactor* Start(Context& context, grpc::CallbackServerContext* c
   return reactor;
 }
 
-Awaitable<grpc::Status> DoRange(Context& context, const pb::RangeRequest* in, pb::RangeResponse* out) {
-  auto answer = co_await context.store.Range(etcdpb::FromPB(*in));
+Awaitable<grpc::Status> DoRange(Context& context, RangeRequest request, grpc::ByteBuffer* out) {
+  auto answer = co_await context.store.Range(std::move(request));
   if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
-  etcdpb::ToPB(*answer, out);
-  SetHeader(out->mutable_header(), answer->revision);
+  *out = EncodeRangeResponse(*answer);
   co_return grpc::Status::OK;
 }
 
@@ -209,8 +211,15 @@ class SnapshotStream final : public grpc::ServerWriteReactor<pb::SnapshotRespons
 
 }  // namespace
 
-grpc::ServerUnaryReactor* KVService::Range(grpc::CallbackServerContext* call, const pb::RangeRequest* in, pb::RangeResponse* out) {
-  return Start(context_, call, [this, in, out] { return DoRange(context_, in, out); });
+grpc::ServerUnaryReactor* KVService::Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in, grpc::ByteBuffer* out) {
+  pb::RangeRequest message;
+  grpc::ByteBuffer bytes = *in;
+  grpc::ProtoBufferReader reader(&bytes);
+  if (!message.ParseFromZeroCopyStream(&reader)) {
+    call->DefaultReactor()->Finish({grpc::StatusCode::INTERNAL, "the request cannot be parsed"});
+    return call->DefaultReactor();
+  }
+  return Start(context_, call, [this, request = etcdpb::FromPB(message), out]() mutable { return DoRange(context_, std::move(request), out); });
 }
 
 grpc::ServerUnaryReactor* KVService::Put(grpc::CallbackServerContext* call, const pb::PutRequest* in, pb::PutResponse* out) {

@@ -6,10 +6,13 @@
 
 namespace keelson::kv::etcdserver {
 
-class KVService final : public pb::KV::CallbackService {
+// Range is answered in bytes (range_encoder.h), the rest in messages.
+class KVService final
+    : public pb::KV::WithRawCallbackMethod_Range<pb::KV::WithCallbackMethod_Put<
+          pb::KV::WithCallbackMethod_DeleteRange<pb::KV::WithCallbackMethod_Txn<pb::KV::WithCallbackMethod_Compact<pb::KV::Service>>>>> {
  public:
   explicit KVService(Context& context) : context_(context) {}
-  grpc::ServerUnaryReactor* Range(grpc::CallbackServerContext* call, const pb::RangeRequest* in, pb::RangeResponse* out) override;
+  grpc::ServerUnaryReactor* Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in, grpc::ByteBuffer* out) override;
   grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* call, const pb::PutRequest* in, pb::PutResponse* out) override;
   grpc::ServerUnaryReactor* DeleteRange(grpc::CallbackServerContext* call, const pb::DeleteRangeRequest* in, pb::DeleteRangeResponse* out) override;
   grpc::ServerUnaryReactor* Txn(grpc::CallbackServerContext* call, const pb::TxnRequest* in, pb::TxnResponse* out) override;

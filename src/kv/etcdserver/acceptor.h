@@ -1,0 +1,29 @@
+// One port for gRPC and for the few plain HTTP questions that tools ask an etcd: /health, /readyz, /livez, /version.
+// The first bytes of a connection tell which it is: HTTP/2 goes to gRPC, anything else is answered here. Without TLS only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kv/kv.h"
+
+namespace keelson::kv::etcdserver {
+
+struct Context;
+
+class Acceptor {
+ public:
+  // `take` gets the descriptor of each connection that speaks HTTP/2, and owns it.
+  static Result<std::unique_ptr<Acceptor>> Listen(Context& context, const std::string& address, std::function<void(int)> take);
+  ~Acceptor();
+  int port() const;
+
+  struct Impl;  // of acceptor.cc
+
+ private:
+  explicit Acceptor(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::kv::etcdserver
