@@ -39,7 +39,6 @@ constexpr std::string_view kProfiling = "profiling";
 constexpr std::string_view kReconciler = "the endpoint reconciler";
 constexpr std::string_view kRequestHeader = "request-header authentication";
 constexpr std::string_view kServiceAccountTokens = "issuing service account tokens";
-constexpr std::string_view kServices = "the service allocators";
 constexpr std::string_view kStoreHealth = "a time limit on checks of the store";
 constexpr std::string_view kStoreMetrics = "polling the store for metrics";
 constexpr std::string_view kTracing = "tracing";
@@ -476,7 +475,7 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
                   .deprecated = "kubelet-read-only-port is deprecated and will be removed.",
                   .hidden = true});
   rows.push_back({kMisc, "kubelet-timeout", Duration(o.kubelet_timeout), kKubeletProxy, "Time a kubelet may take."});
-  rows.push_back({kMisc, "kubernetes-service-node-port", Int(o.kubernetes_service_node_port), kServices,
+  rows.push_back({kMisc, "kubernetes-service-node-port", Int(o.kubernetes_service_node_port), kBuilt,
                   "Node port of the service kubernetes. 0: it has none."});
   rows.push_back({kMisc, "max-connection-bytes-per-sec", Int64(o.max_connection_bytes_per_sec), kKubeletProxy,
                   "Bytes per second of one exec, attach, port-forward or log connection. 0: no limit."});
@@ -495,7 +494,7 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
                   kServiceAccountTokens, "Private key that signs service account tokens."});
   rows.push_back({kMisc, "service-cluster-ip-range", String(o.service_cluster_ip_ranges), kBuilt,
                   "One CIDR, or two of different families, of which services get their addresses."});
-  rows.push_back({kMisc, "service-node-port-range", Ports(o.service_node_port_range), kServices,
+  rows.push_back({kMisc, "service-node-port-range", Ports(o.service_node_port_range), kBuilt,
                   "Ports for services of type NodePort: low-high, inclusive."});
 }
 

@@ -33,6 +33,7 @@
 #include "controlplane/rbac.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/server_chain.h"
+#include "controlplane/service_controller.h"
 #include "controlplane/status_controllers.h"
 #include "controlplane/storage_reader.h"
 #include "kv/etcd/etcd.h"
@@ -217,6 +218,19 @@ Outcome<std::shared_ptr<const admission::Chain>, Error> MakeAdmission(const Admi
   return chain;
 }
 
+controlplane::ServiceOptions MakeServiceOptions(const CompletedOptions& completed) {
+  const ServerRunOptions& options = completed.options;
+  controlplane::ServiceOptions services;
+  services.cidrs.push_back(completed.primary_service_range.String());
+  if (completed.secondary_service_range) services.cidrs.push_back(completed.secondary_service_range->String());
+  services.node_ports = {static_cast<int>(options.extra.service_node_port_range.base), static_cast<int>(options.extra.service_node_port_range.size)};
+  services.kubernetes_ip = completed.api_server_service_ip;
+  services.secure_port = options.secure_serving.bind_port;
+  services.kubernetes_node_port = options.extra.kubernetes_service_node_port;
+  services.etcd_prefix = options.etcd.prefix;
+  return services;
+}
+
 std::string ExternalAddress(const ServerRunOptions& options) {
   const std::string& host = options.generic.external_host;
   if (host.find(':') != std::string::npos) return host;
@@ -287,7 +301,13 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   storage_config.garbage_collector = options.etcd.enable_garbage_collection;
   storage_config.feature_enabled = FeatureEnabled;
   storage_config.allow_privileged = options.extra.allow_privileged;
+  controlplane::ServiceController* service_hooks = nullptr;  // set before the first store is made
+  storage_config.customize = [&service_hooks](const schema::Resource& resource, registry::Store::Options& hooks) {
+    service_hooks->Customize(resource, hooks);
+  };
   controlplane::ResourceStorage storage(std::move(storage_config));
+  controlplane::ServiceController services(*store, MakeServiceOptions(completed));
+  service_hooks = &services;
 
   auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
   if (!enablement.ok()) return Error(enablement.error());
@@ -304,6 +324,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(chain_config.admission, MakeAdmission(options.admission, *reader));
   auto chain = controlplane::CreateServerChain(chain_config);
   controlplane::InstallBootstrapHooks(*chain, storage);
+  services.Install(*chain, storage);
   const bool uses_rbac = std::ranges::find(options.authorization.modes, "RBAC") != options.authorization.modes.end();
   if (uses_rbac) controlplane::InstallRBACBootstrap(*chain, storage);
   controlplane::RBACController roles(storage, rbac);
@@ -337,6 +358,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   storage.Start();
   roles.Start(io);
   conditions.Start(io);
+  services.Start(io);
   const Ticker ticker([&storage] { storage.Tick(); });
   constexpr std::chrono::hours kRenewalPeriod{24};
   async::BlockingPool files("files", 1);
@@ -363,6 +385,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   NotifySystemd("STOPPING=1");
   serving.Shutdown();
   conditions.Stop();
+  services.Stop();
   roles.Stop();
   storage.Stop();
   return {};

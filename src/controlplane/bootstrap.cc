@@ -15,10 +15,6 @@ constexpr std::array<std::string_view, 4> kSystemNamespaces = {"kube-system", "k
 
 constexpr std::string_view kFlowControlProducer = "api-priority-and-fairness-config-producer-v1";
 
-request::User LoopbackUser() {
-  return {.name = "system:apiserver", .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}};
-}
-
 Awaitable<void> CreateSystemNamespaces(std::shared_ptr<registry::Store> namespaces) {
   base::Arena arena;
   for (const std::string_view name : kSystemNamespaces) {
@@ -52,8 +48,11 @@ Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store, std:
 
 }  // namespace
 
-// managedFields as if the object had come over the network from ourselves.
-static void Track(request::Context& context, const registry::Store& store, Value object, std::string_view manager) {
+request::User LoopbackUser() {
+  return {.name = "system:apiserver", .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}};
+}
+
+void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager) {
   patch::FieldManager::Options options;
   const std::string_view api_version = object["apiVersion"].as_string();
   const auto slash = api_version.find('/');
@@ -95,7 +94,7 @@ Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wante
     Value object = wanted.Clone(context.arena);
     object.EnsureMap(context.arena, "metadata");
     if (const auto defaults = store->strategy().defaults) defaults(context.arena, object);
-    Track(context, *store, object, manager);
+    TrackFields(context, *store, object, manager);
     written = co_await store->Create(context, object, nullptr, false);
   } else {
     written = existing.error();

@@ -13,6 +13,11 @@ namespace keelson::controlplane {
 
 void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& storage);
 
+// Who the server is when it writes objects itself.
+request::User LoopbackUser();
+// managedFields as if the object had come over the network from ourselves. For objects that are created.
+void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager);
+
 using Reconcile = registry::Reconciled (*)(base::Arena& arena, const Value& existing, const Value& wanted);
 // Creates the object where it is missing; brings an existing one up to date where `reconcile` says so. Logs what goes wrong.
 Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile,

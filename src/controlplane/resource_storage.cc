@@ -114,6 +114,7 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   options.clock = config.clock;
   options.feature_enabled = config.feature_enabled;
   options.allow_privileged = config.allow_privileged;
+  if (config.customize) config.customize(resource, options);
   entry.registry = std::make_shared<registry::Store>(std::move(options));
   auto made = entry.registry;
   impl_->entries.emplace(std::pair(std::string(resource.group), std::string(resource.plural)), std::move(entry));

@@ -33,6 +33,8 @@ struct StorageConfig {
   bool garbage_collector = true;
   bool allow_privileged = false;
   bool (*feature_enabled)(std::string_view gate) = nullptr;
+  // Last words on a resource's Store before it is made: hooks around its writes.
+  std::function<void(const schema::Resource& resource, registry::Store::Options& options)> customize;
 };
 
 class ResourceStorage {
