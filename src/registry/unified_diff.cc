@@ -9,6 +9,7 @@ namespace keelson::registry {
 namespace {
 
 constexpr std::size_t kContext = 3;
+constexpr std::size_t kStepsMax = 20'000'000;  // of matching; what is left then counts as changed
 constexpr std::size_t kPopularFrom = 200;  // lines in `to` from which lines that repeat a lot are not used as anchors
 
 using Lines = std::vector<std::string_view>;
@@ -71,11 +72,14 @@ class Matcher {
  private:
   Match Longest(std::size_t a_low, std::size_t a_high, std::size_t b_low, std::size_t b_high) const {
     Match best{a_low, b_low, 0};
+    if (steps_ > kStepsMax) return best;
     std::unordered_map<std::size_t, std::size_t> run;  // length of the match that ends with (i - 1, j)
     for (std::size_t i = a_low; i < a_high; ++i) {
+      ++steps_;
       std::unordered_map<std::size_t, std::size_t> next;
       if (const auto at = positions_.find(a_[i]); at != positions_.end()) {
         for (const std::size_t j : at->second) {
+          ++steps_;
           if (j < b_low) continue;
           if (j >= b_high) break;
           std::size_t length = 1;
@@ -96,6 +100,7 @@ class Matcher {
   const Lines& a_;
   const Lines& b_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> positions_;
+  mutable std::size_t steps_ = 0;
 };
 
 struct Op {

@@ -15,13 +15,6 @@ struct Summary {
   std::size_t total = 0;
 };
 
-Value FindContainer(Value list, std::string_view name) {
-  for (const Value container : list.items()) {
-    if (Text(container, "name") == name) return container;
-  }
-  return {};
-}
-
 bool ConditionTrue(Value status, std::string_view type) {
   for (const Value condition : status["conditions"].items()) {
     if (Text(condition, "type") == type) return Text(condition, "status") == "True";
@@ -45,10 +38,14 @@ void KeepLatest(std::string_view& latest, Value status) {
 // True while the pod still initializes.
 bool SummarizeInit(Value pod, Summary& summary, Summary& sidecars) {
   const Value spec = pod["spec"];
+  NameSet sidecar_names;
+  for (const Value container : spec["initContainers"].items()) {
+    if (Text(container, "restartPolicy") == "Always") sidecar_names.emplace(Text(container, "name"));
+  }
   std::size_t index = 0;
   for (const Value status : pod["status"]["initContainerStatuses"].items()) {
     const std::size_t i = index++;
-    const bool sidecar = Text(FindContainer(spec["initContainers"], Text(status, "name")), "restartPolicy") == "Always";
+    const bool sidecar = sidecar_names.contains(Text(status, "name"));
     const Value state = status["state"];
     summary.restarts += Int(status, "restartCount");
     KeepLatest(summary.last_restart, status);

@@ -315,12 +315,12 @@ void ValidateProfileAnnotations(Value annotations, Value spec, const FieldPath& 
       CheckSeccompAnnotation(annotation.value.as_string(), path.Child(annotation.key), errors);
     }
   }
+  NameSet containers;
+  if (!sorted.empty()) VisitContainers(spec, path, [&](Value container, const FieldPath&) { containers.emplace(Text(container, "name")); });
   for (const object::Member& annotation : sorted) {
     if (!annotation.key.starts_with(kAppArmorAnnotationPrefix)) continue;
     const std::string_view name = annotation.key.substr(kAppArmorAnnotationPrefix.size());
-    bool found = false;
-    VisitContainers(spec, path, [&](Value container, const FieldPath&) { found |= Text(container, "name") == name; });
-    if (!found) errors.push_back(Invalid(path.Key(annotation.key), name, "container not found"));
+    if (!containers.contains(name)) errors.push_back(Invalid(path.Key(annotation.key), name, "container not found"));
     const std::string_view profile = annotation.value.as_string();
     if (!profile.empty() && profile != "runtime/default" && profile != "unconfined" && !profile.starts_with(kLocalhostPrefix)) {
       errors.push_back(Invalid(path.Key(annotation.key), profile, "invalid AppArmor profile name: " + base::GoQuote(profile)));

@@ -1,4 +1,5 @@
 // What may be written into a pod's status.
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -30,11 +31,16 @@ void CheckConditions(Value conditions, const FieldPath& path, FieldErrors& error
   }
 }
 
-Value FindNamed(Value list, std::string_view name) {
-  for (const Value item : list.items()) {
-    if (Text(item, "name") == name) return item;
-  }
-  return {};
+// Items by their name; the first of a name counts.
+using Index = std::map<std::string_view, Value>;
+Index ByName(Value list) {
+  Index index;
+  for (const Value item : list.items()) index.emplace(Text(item, "name"), item);
+  return index;
+}
+Value Find(const Index& index, std::string_view name) {
+  const auto found = index.find(name);
+  return found == index.end() ? Value() : found->second;
 }
 
 // The exit code against a container's restart rules.
@@ -70,25 +76,27 @@ bool AnyRestartsAll(Value spec) {
 
 // `containers`: where to look up the container; null for ephemeral ones, which never restart.
 void CheckTransitions(Value now, Value old, Value containers, Value spec, const FieldPath& path, FieldErrors& errors) {
+  const Index now_by_name = ByName(now), containers_by_name = ByName(containers);
   std::int64_t index = 0;
   for (const Value before : old.items()) {
     const FieldPath at = path.Index(index++);
     if (!IsSet(before["state"], "terminated")) continue;
-    const Value after = FindNamed(now, Text(before, "name"));
+    const Value after = Find(now_by_name, Text(before, "name"));
     if (after.is_null() || IsSet(after["state"], "terminated")) continue;
-    const Value container = FindNamed(containers, Text(before, "name"));
+    const Value container = Find(containers_by_name, Text(before, "name"));
     if (!container.is_null() && MayRestart(container, spec, Int(before["state"]["terminated"], "exitCode"))) continue;
     errors.push_back(Forbidden(at.Child("state"), kNoRestart));
   }
 }
 
 void CheckClaimStatuses(Value statuses, Value claims, const FieldPath& path, FieldErrors& errors) {
+  const Index claims_by_name = ByName(claims);
   NameSet seen;
   std::int64_t index = 0;
   for (const Value status : statuses.items()) {
     const FieldPath at = path.Index(index++);
     const std::string_view name = Text(status, "name");
-    if (FindNamed(claims, name).is_null()) {
+    if (!claims_by_name.contains(name)) {
       errors.push_back(Invalid(at.Child("name"), name, "must match the name of an entry in `spec.resourceClaims`"));
     }
     if (!seen.emplace(name).second) errors.push_back(Duplicate(at.Child("name"), Value(name)));
@@ -100,13 +108,14 @@ void CheckExtendedClaim(Value status, Value spec, const FieldPath& path, FieldEr
   if (status.is_null()) return;
   const FieldPath mappings = path.Child("requestMappings");
   if (status["requestMappings"].empty()) errors.push_back(Required(mappings, "at least one request mapping is required"));
+  const Index containers = ByName(spec["containers"]), init_containers = ByName(spec["initContainers"]);
   std::set<std::tuple<std::string_view, std::string_view, std::string_view>> seen;
   std::int64_t index = 0;
   for (const Value mapping : status["requestMappings"].items()) {
     const FieldPath at = mappings.Index(index++);
     const std::string_view name = Text(mapping, "containerName"), resource = Text(mapping, "resourceName"), request = Text(mapping, "requestName");
-    Value container = FindNamed(spec["containers"], name);
-    if (container.is_null()) container = FindNamed(spec["initContainers"], name);
+    Value container = Find(containers, name);
+    if (container.is_null()) container = Find(init_containers, name);
     if (container.is_null()) {
       errors.push_back(Invalid(at.Child("containerName"), name, "must match the name of an entry in spec.initContainers.name or spec.containers.name"));
     } else if (!container["resources"]["requests"].Has(resource)) {
@@ -165,11 +174,12 @@ void CheckUsers(Value statuses, std::string_view os, const FieldPath& path, Fiel
 }
 
 void CheckAllocated(Value statuses, Value containers, const FieldPath& path, FieldErrors& errors) {
+  const Index containers_by_name = ByName(containers);
   std::int64_t i = 0;
   for (const Value status : statuses.items()) {
     const FieldPath one = path.Index(i++);
     const FieldPath list = one.Child("allocatedResourcesStatus");
-    const Value container = FindNamed(containers, Text(status, "name"));
+    const Value container = Find(containers_by_name, Text(status, "name"));
     std::int64_t j = 0;
     for (const Value allocated : status["allocatedResourcesStatus"].items()) {
       const FieldPath at = list.Index(j++);

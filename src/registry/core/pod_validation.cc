@@ -1,6 +1,8 @@
 // What may be written into pods, on create and on update.
 #include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "base/strings.h"
 #include "registry/core/containers.h"
@@ -93,14 +95,13 @@ bool CheckDeadlineUpdate(Value now, Value old, const FieldPath& path, FieldError
 }
 
 void CheckTolerationUpdate(Value now, Value old, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
-  for (const Value before : old.items()) {
-    bool found = false;
-    for (const Value after : now.items()) {
-      found = true;
-      for (const std::string_view key : {"key", "operator", "value", "effect"}) found &= Text(before, key) == Text(after, key);
-      if (found) break;
-    }
-    if (!found) return errors.push_back(Forbidden(path, "existing toleration can not be modified except its tolerationSeconds"));
+  const auto without_seconds = [](Value toleration) {
+    return std::tuple(Text(toleration, "key"), Text(toleration, "operator"), Text(toleration, "value"), Text(toleration, "effect"));
+  };
+  std::set<std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>> kept;
+  for (const Value toleration : now.items()) kept.insert(without_seconds(toleration));
+  for (const Value toleration : old.items()) {
+    if (!kept.contains(without_seconds(toleration))) return errors.push_back(Forbidden(path, "existing toleration can not be modified except its tolerationSeconds"));
   }
   ValidateTolerations(now, options.allow_comparison_tolerations, path, errors);
 }

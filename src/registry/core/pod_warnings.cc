@@ -1,4 +1,5 @@
 // What the server remarks about pods and templates: accepted, but not what it seems.
+#include <algorithm>
 #include <map>
 
 #include "base/strings.h"
@@ -14,6 +15,8 @@
 namespace keelson::registry::core {
 namespace {
 
+// Answers carry a few kilobytes of warnings at most; a pod of the largest size must not make millions of them.
+constexpr std::size_t kRemarksMax = 1000;
 constexpr std::string_view kNullSelector = "a null labelSelector results in matching no pod";
 
 void WarnPlacement(const Call& call, Value spec, const FieldPath& path) {
@@ -92,24 +95,30 @@ void WarnVolumes(const Call& call, Value spec, const FieldPath& path) {
   }
 }
 
-struct PathAndSource {
-  std::string path, source;
-  bool operator==(const PathAndSource&) const = default;
-  std::string ToString() const { return base::GoQuote(path) + (source.empty() ? "" : " (" + source + ")"); }
-};
-
-// Paths that are inside each other, told as pairs.
+// Paths that are inside each other, told as pairs in the order they came.
 class Overlaps {
  public:
   void Add(std::string_view path, std::string source) {
     while (path.ends_with('/')) path.remove_suffix(1);
-    const PathAndSource added{std::string(path), std::move(source)};
-    for (const PathAndSource& other : taken_) {
-      if (added.path.empty() || other.path.empty()) continue;
-      const std::string a = added.path + "/", b = other.path + "/";
-      if (other == added || b.starts_with(a) || a.starts_with(b)) found_.push_back(added.ToString() + " with " + other.ToString());
+    const std::size_t number = shown_.size();
+    shown_.push_back(base::GoQuote(path) + (source.empty() ? "" : " (" + source + ")"));
+    if (path.empty()) return;
+    std::vector<std::size_t> others;
+    const auto take = [&](std::string_view other) {
+      const auto [begin, end] = taken_.equal_range(other);
+      for (auto at = begin; at != end && others.size() < kRemarksMax; ++at) others.push_back(at->second);
+    };
+    for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/', slash + 1)) take(path.substr(0, slash));
+    take(path);
+    const std::string inside = std::string(path) + "/";
+    for (auto at = taken_.lower_bound(inside); at != taken_.end() && at->first.starts_with(inside) && others.size() < kRemarksMax; ++at) {
+      others.push_back(at->second);
     }
-    taken_.push_back(added);
+    std::ranges::sort(others);
+    for (const std::size_t other : others) {
+      if (found_.size() < kRemarksMax) found_.push_back(shown_[number] + " with " + shown_[other]);
+    }
+    taken_.emplace(path, number);
   }
   void AddAll(Value items, const std::string& source) {
     for (const Value item : items.items()) Add(Text(item, "path"), source);
@@ -117,8 +126,8 @@ class Overlaps {
   const std::vector<std::string>& found() const { return found_; }
 
  private:
-  std::vector<PathAndSource> taken_;
-  std::vector<std::string> found_;
+  std::multimap<std::string, std::size_t, std::less<>> taken_;
+  std::vector<std::string> shown_, found_;
 };
 
 void WarnOverlappingPaths(const Call& call, Value spec) {
@@ -234,6 +243,7 @@ void WarnPorts(const Call& call, Value spec, const FieldPath& path) {
                                 std::to_string(number) + " Protocol:" + std::string(Text(port, "protocol")) + " HostIP:" + std::string(host_ip) + "}");
       }
       auto& others = by_port[std::to_string(number) + "/" + std::string(Text(port, "protocol"))];
+      if (call.warnings.size() >= kRemarksMax) return;
       for (const Block& other : others) {
         const std::string_view other_ip = Text(other.port, "hostIP");
         const std::int64_t other_port = Int(other.port, "hostPort");
@@ -245,7 +255,7 @@ void WarnPorts(const Call& call, Value spec, const FieldPath& path) {
           call.warnings.push_back(at + ": dangerously ambiguous port definition with " + other.at);
         }
       }
-      others.push_back({at, port});
+      if (others.size() < kRemarksMax) others.push_back({at, port});
       if (const std::string_view name = Text(port, "name"); !name.empty()) {
         const auto [first, fresh] = by_name.emplace(name, at);
         if (!fresh) {

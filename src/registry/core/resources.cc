@@ -49,8 +49,9 @@ void CheckClaims(Value claims, const NameSet& pod_claims, const FieldPath& path,
       if (seen.contains(key)) {
         errors.push_back(Duplicate(at, Value(key.c_str())));
       } else if (key == name) {
-        for (const std::string& other : seen) {
-          if (other.starts_with(name + "/")) errors.push_back(Duplicate(at, Value(name.c_str())));
+        const std::string parts = name + "/";
+        for (auto other = seen.lower_bound(parts); other != seen.end() && other->starts_with(parts); ++other) {
+          errors.push_back(Duplicate(at, Value(name.c_str())));
         }
       }
       seen.insert(std::move(key));

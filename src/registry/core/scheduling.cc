@@ -82,12 +82,11 @@ void CheckMatchLabelKeys(Value term, const FieldPath& path, FieldErrors& errors)
       seen.emplace(key);
     }
   }
+  NameSet mismatched;
+  for (const Value key : mismatch.items()) mismatched.emplace(key.as_string());
   for (std::size_t i = 0; i < match.size(); ++i) {
-    for (const Value other : mismatch.items()) {
-      if (other.as_string() != match[i].as_string()) continue;
-      errors.push_back(Invalid(match_path.Index(static_cast<std::int64_t>(i)), match[i], "exists in both matchLabelKeys and mismatchLabelKeys"));
-      break;
-    }
+    if (!mismatched.contains(match[i].as_string())) continue;
+    errors.push_back(Invalid(match_path.Index(static_cast<std::int64_t>(i)), match[i], "exists in both matchLabelKeys and mismatchLabelKeys"));
   }
 }
 
@@ -218,6 +217,8 @@ void ValidateTolerations(Value tolerations, bool allow_comparison, const FieldPa
 void ValidateTopologySpread(Value constraints, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kActions[] = {"DoNotSchedule", "ScheduleAnyway"};
   constexpr std::string_view kPolicies[] = {"Honor", "Ignore"};
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> later;  // how often a pair is still to come
+  for (const Value constraint : constraints.items()) ++later[{Text(constraint, "topologyKey"), Text(constraint, "whenUnsatisfiable")}];
   for (std::size_t i = 0; i < constraints.size(); ++i) {
     const Value constraint = constraints[i];
     const FieldPath at = path.Index(static_cast<std::int64_t>(i));
@@ -225,11 +226,9 @@ void ValidateTopologySpread(Value constraints, const PodOptions& options, const 
     validation::ValidatePositive(Int(constraint, "maxSkew"), at.Child("maxSkew"), errors);
     if (key.empty()) errors.push_back(Required(at.Child("topologyKey"), "can not be empty"));
     CheckOneOf(constraint["whenUnsatisfiable"], kActions, at.Child("whenUnsatisfiable"), errors);
-    for (std::size_t j = i + 1; j < constraints.size(); ++j) {
-      if (Text(constraints[j], "topologyKey") != key || Text(constraints[j], "whenUnsatisfiable") != action) continue;
+    if (--later[{key, action}] > 0) {
       const std::string pair = "{" + std::string(key) + ", " + std::string(action) + "}";
       errors.push_back(Duplicate(at.Child("{topologyKey, whenUnsatisfiable}"), Value(pair.c_str())));
-      break;
     }
     if (const Value least = constraint["minDomains"]; !least.is_null()) {
       const FieldPath least_path = at.Child("minDomains");
