@@ -65,19 +65,25 @@ Awaitable<Result<StreamSocket>> Dial(DialTarget target, std::chrono::steady_cloc
     endpoints.emplace_back(asio::local::stream_protocol::endpoint(target.unix_path));
     names.push_back("unix " + target.unix_path);
   } else {
-    auto resolved = co_await attempt->resolver.async_resolve(target.host, std::to_string(target.port), kNoThrow);
-    auto& [error, results] = resolved;
-    if (error || results.empty()) {
+    std::vector<tcp::endpoint> resolved;
+    boost::system::error_code no_address;
+    if (const auto address = asio::ip::make_address(target.host, no_address); !no_address) {
+      resolved.emplace_back(address, target.port);
+    } else {
+      auto answer = co_await attempt->resolver.async_resolve(target.host, std::to_string(target.port), kNoThrow);
+      for (const auto& result : std::get<1>(answer)) resolved.push_back(result.endpoint());
+    }
+    if (resolved.empty()) {
       attempt->timer.cancel();
       co_return Error{"dial tcp: lookup " + target.host + ": " + (attempt->expired ? "i/o timeout" : "no such host")};
     }
-    for (const auto& result : results) {
-      if (target.allow && !target.allow(result.endpoint().address().to_string())) {
+    for (const tcp::endpoint& endpoint : resolved) {
+      if (target.allow && !target.allow(endpoint.address().to_string())) {
         attempt->timer.cancel();
-        co_return Error{"dial tcp " + ToString(result.endpoint()) + ": address not allowed"};
+        co_return Error{"dial tcp " + ToString(endpoint) + ": address not allowed"};
       }
-      endpoints.emplace_back(result.endpoint());
-      names.push_back("tcp " + ToString(result.endpoint()));
+      endpoints.emplace_back(endpoint);
+      names.push_back("tcp " + ToString(endpoint));
     }
   }
   std::string failure;
