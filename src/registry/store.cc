@@ -224,7 +224,8 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
     keep(old, object, "spec");
   }
   if (rules->prepare_for_update != nullptr) rules->prepare_for_update(call, object, old);
-  if (endpoint.part != Endpoint::Part::kStatus && strategy.generation == Generation::kSpec && !(object["spec"] == old["spec"])) {
+  if (endpoint.part != Endpoint::Part::kStatus && strategy.generation == Generation::kSpec &&
+      !validation::SemanticEqual(object["spec"], old["spec"])) {
     metadata.Set(arena, "generation", old_meta["generation"].as_int() + 1);
   }
 
@@ -319,11 +320,11 @@ Task<WriteResult> Store::Create(request::Context& context, Value object, Validat
   }
   for (int attempt = 1;; ++attempt) {
     Value copy = object.Clone(context.arena);
-    const std::string name = GenerateName(base_name, *options_.random);
+    const std::string name = options_.strategy->random_names ? GenerateName(base_name, *options_.random) : std::string(base_name);
     copy["metadata"].Set(context.arena, "name", Value::String(context.arena, name));
     auto created = co_await CreateOnce(context, copy, validate, dry_run);
     if (created.ok() || created.error().reason() != meta::StatusReason::kAlreadyExists) co_return created;
-    if (attempt >= kGenerateNameAttemptsMax) co_return meta::NewGenerateNameConflict(options_.resource, name, 1);
+    if (attempt >= kGenerateNameAttemptsMax || !options_.strategy->random_names) co_return meta::NewGenerateNameConflict(options_.resource, name, 1);
   }
 }
 

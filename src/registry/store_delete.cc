@@ -140,6 +140,10 @@ Task<DeleteResult> Store::DeleteForReal(request::Context& context, std::string k
 
 Task<DeleteResult> Store::Delete(request::Context& context, std::string name_space, std::string name, DeleteOptions options,
                                  ValidateObject validate) const {
+  if (options_.strategy->delete_forbidden != nullptr) {
+    const std::string_view why = options_.strategy->delete_forbidden(name);
+    if (!why.empty()) co_return meta::NewForbidden(options_.resource, name, why);
+  }
   KS_CO_TRY(std::string key, KeyFor(name_space, name));
   auto got = co_await options_.storage->Get(key, {});
   if (!got.ok()) co_return InterpretError(got.error(), "delete", name);

@@ -82,6 +82,8 @@ struct Strategy {
   bool allow_create_on_update = false;
   bool allow_unconditional_update = true;
   bool return_deleted_object = false;
+  bool random_names = true;             // false: generateName is the name as it stands (ipaddresses)
+  std::string_view (*delete_forbidden)(std::string_view name) = nullptr;  // why an object of this name may not be deleted; "" when it may
   bool graceful_deletion = false;       // pods
   bool core_finalizers = true;
   GarbageCollection garbage_collection = GarbageCollection::kBackground;

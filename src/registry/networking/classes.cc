@@ -230,6 +230,7 @@ constexpr Strategy kIPAddressStrategy = {
     .group = "networking.k8s.io",
     .kind = "IPAddress",
     .name_rule = IPAddressName,
+    .random_names = false,
     .validate = ValidateIPAddress,
     .update = {.validate_update = ValidateIPAddressUpdate},
     .table_row = IPAddressRow,

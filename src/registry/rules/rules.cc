@@ -30,28 +30,7 @@ bool IsZero(const Value& value) {
   return false;
 }
 
-bool SemanticEqual(const Value& a, const Value& b) {
-  if (a.is_map() && b.is_map()) {
-    for (const auto& member : a.members()) {
-      if (!SemanticEqual(member.value, b[member.key])) return false;
-    }
-    for (const auto& member : b.members()) {
-      if (!a.Has(member.key) && !IsZero(member.value)) return false;
-    }
-    return true;
-  }
-  if (a.is_list() && b.is_list()) {
-    const auto left = a.items();
-    const auto right = b.items();
-    if (left.size() != right.size()) return false;
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      if (!SemanticEqual(left[i], right[i])) return false;
-    }
-    return true;
-  }
-  if (IsZero(a) && IsZero(b)) return true;
-  return a == b;
-}
+bool SemanticEqual(const Value& a, const Value& b) { return validation::SemanticEqual(a, b); }
 
 void Default(base::Arena& arena, Value object, std::string_view key, Value value) {
   if (object.is_map() && object[key].is_null()) object.Set(arena, key, value);

@@ -21,8 +21,8 @@ using validation::Messages;
 
 // Go's zero: null, "", 0, false, and lists and maps without members.
 bool IsZero(const Value& value);
-// Equality as upstream's equality.Semantic has it for decoded objects: a member that is zero equals one that is absent, maps regardless of
-// order, numbers by value.
+// Equality as upstream's equality.Semantic has it for decoded objects: lists and maps without members equal absent ones, maps regardless
+// of order. Decoded objects have no zero scalars where Go has no pointer, so those need no care.
 bool SemanticEqual(const Value& a, const Value& b);
 // Sets a member unless it is there already (null counts as absent).
 void Default(base::Arena& arena, Value object, std::string_view key, Value value);

@@ -57,16 +57,16 @@ TEST(Table, FormatLabelSelector) {
   EXPECT_EQ(FormatLabelSelector(selector), "a in (x,y),z=1");
 }
 
-TEST(Rules, SemanticEqualTreatsZeroAsAbsent) {
+TEST(Rules, SemanticEqual) {
   base::Arena arena;
   Value a = Value::Map(arena);
   Value b = Value::Map(arena);
-  a.Set(arena, "name", "");
   a.Set(arena, "list", Value::List(arena));
   EXPECT_TRUE(SemanticEqual(a, b));
-  EXPECT_TRUE(SemanticEqual(a, Value()));
-  b.Set(arena, "name", "x");
+  EXPECT_TRUE(SemanticEqual(b, Value()));
+  a.Set(arena, "flag", false);  // a pointer to false is no nil
   EXPECT_FALSE(SemanticEqual(a, b));
+  EXPECT_TRUE(IsZero(a));
 }
 
 TEST(GoStruct, RendersGoNamesInGoOrder) {

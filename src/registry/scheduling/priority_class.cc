@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -74,9 +75,15 @@ void PriorityClassRow(base::Arena& arena, const base::Clock& clock, Value object
   cells.Append(arena, object["preemptionPolicy"].as_string());
 }
 
+std::string_view DeleteForbidden(std::string_view name) {
+  const bool system = std::ranges::any_of(kSystemClasses, [&](const SystemClass& known) { return known.name == name; });
+  return system ? "this is a system priority class and cannot be deleted" : std::string_view();
+}
+
 constexpr Strategy kStrategies[] = {{
     .group = "scheduling.k8s.io",
     .kind = "PriorityClass",
+    .delete_forbidden = DeleteForbidden,
     .generation = Generation::kCustom,
     .defaults = SetDefaults,
     .prepare_for_create = PrepareForCreate,
