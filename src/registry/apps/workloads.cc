@@ -333,6 +333,11 @@ void ValidateDaemonSetUpdate(const Call& call, Value object, Value old, FieldErr
   CheckDaemonSetSpec(object, TemplateOptions(call, old), !LabelSelectorParses(old["spec"]["selector"]), errors);
 }
 
+void WarnDaemonSet(const Call& call, Value object, Value old) {
+  if (!old.is_null() && TemplateGeneration(object) == TemplateGeneration(old)) return;
+  WarnTemplate(call, object, {});
+}
+
 void ValidateDaemonSetStatusUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   const FieldPath path("status");
   CheckUnchangedMetadata(object, old, errors);

@@ -32,6 +32,7 @@ void PrepareDaemonSet(const Call& call, Value object, Value old);
 void ValidateDaemonSet(const Call& call, Value object, Value old, FieldErrors& errors);
 void ValidateDaemonSetUpdate(const Call& call, Value object, Value old, FieldErrors& errors);
 void ValidateDaemonSetStatusUpdate(const Call& call, Value object, Value old, FieldErrors& errors);
+void WarnDaemonSet(const Call& call, Value object, Value old);  // also on updates that change the template
 void DaemonSetRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells);
 
 void ValidateControllerRevision(const Call& call, Value object, Value old, FieldErrors& errors);

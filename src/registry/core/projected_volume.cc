@@ -16,6 +16,34 @@ constexpr std::int64_t kCertificateSecondsMax = 91 * 86400;
 constexpr std::int64_t kKubernetesCertificateSecondsMax = 86400;
 constexpr std::string_view kKeyTypes[] = {"RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"};
 
+// example.com/signer-name.
+void CheckSignerName(std::string_view name, const FieldPath& path, FieldErrors& errors) {
+  constexpr std::size_t kDomainBytesMax = 253;
+  constexpr std::size_t kNameBytesMax = kDomainBytesMax + 1 + 63 + 1 + 253;  // <domain>/<namespace>.<name>
+  if (name.empty()) return errors.push_back(Required(path));
+  const auto segments = base::Split(name, '/');
+  if (segments.size() != 2) {
+    return errors.push_back(Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'"));
+  }
+  const auto check_labels = [&](std::string_view segment, auto&& rule) {
+    const auto labels = base::Split(segment, '.');
+    for (const std::string_view label : labels) {
+      const Messages messages = rule(label);
+      for (const std::string& message : messages) {
+        errors.push_back(Invalid(path, segment, "validating label " + base::GoQuote(label) + ": " + message));
+      }
+      if (!messages.empty()) break;  // more would only repeat it
+    }
+    return labels.size();
+  };
+  if (segments[0].size() > kDomainBytesMax) errors.push_back(validation::TooLong(path, kDomainBytesMax));
+  if (check_labels(segments[0], validation::IsDNS1123Label) < 2) {
+    errors.push_back(Invalid(path, segments[0], "should be a domain with at least two segments separated by dots"));
+  }
+  check_labels(segments[1], validation::IsDNS1123Subdomain);
+  if (name.size() > kNameBytesMax) errors.push_back(validation::TooLong(path, kNameBytesMax));
+}
+
 // All sources write into one directory: `paths` collects what is taken.
 class Projection {
  public:
@@ -95,6 +123,7 @@ class Projection {
       }
     } else if (by_signer) {
       if (Text(bundle, "signerName").empty()) errors_.push_back(Required(at.Child("signerName"), "must be a valid signer name"));
+      CheckSignerName(Text(bundle, "signerName"), at.Child("signerName"), errors_);
       validation::ValidateLabelSelector(bundle["labelSelector"], at.Child("labelSelector"), errors_);
     } else {
       errors_.push_back(Required(at, "either name or signerName must be specified"));
@@ -105,6 +134,10 @@ class Projection {
   }
 
   void Certificate(Value certificate, const FieldPath& at) {
+    CheckSignerName(Text(certificate, "signerName"), at.Child("signerName"), errors_);
+    for (const object::Member& annotation : SortedMembers(certificate["userAnnotations"])) {
+      validation::ValidateDomainPrefixedKey(base::ToLower(annotation.key), at.Child("userAnnotations"), errors_);
+    }
     CheckOneOf(certificate["keyType"], kKeyTypes, at.Child("keyType"), errors_);
     if (const Value seconds = certificate["maxExpirationSeconds"]; !seconds.is_null()) {
       const FieldPath path = at.Child("maxExpirationSeconds");
