@@ -154,7 +154,7 @@ class Replay {
     } else {
       now["metadata"].Erase("managedFields");
     }
-    // A time has a new placeholder each time it is shown.
+    // A recorded time has a new name each time it is shown.
     const Value deleted = live.Get("metadata", "deletionTimestamp");
     if (deleted.is_string() && now["metadata"].Has("deletionTimestamp"))
       now["metadata"].Set(arena_, "deletionTimestamp", deleted);
@@ -163,7 +163,7 @@ class Replay {
            Entries(now.Get("metadata", "managedFields")), Entries(body.Get("metadata", "managedFields")));
   }
 
-  // The entries as text, sorted (times are placeholders, so the order by time is lost); times not compared where both
+  // The entries as text, sorted (recorded times are names, so the order by time is lost); times not compared where both
   // are there.
   std::string Entries(const Value& list) {
     std::vector<std::string> out;

@@ -182,13 +182,11 @@ Comparison FieldManager::TakeOver(Arena& arena, const Value& old, const Value& n
   std::map<std::string_view, std::optional<Comparison>> versions;
   versions[api_version_] =
       Comparison{Filtered(arena, own.removed), Filtered(arena, own.modified), Filtered(arena, own.added)};
-  struct Loss {
-    ManagedEntry entry;
-    FieldSet fields;
-  };
-  std::vector<Loss> losses;
-  std::vector<ManagedEntry> obsolete;
-  for (const ManagedEntry& entry : managed) {
+  std::map<std::string_view, FieldSet> set_by_us;
+  std::vector<FieldSet> losses(managed.size());
+  std::vector<bool> obsolete(managed.size(), false);
+  for (std::size_t i = 0; i < managed.size(); ++i) {
+    const ManagedEntry& entry = managed[i];
     if (self != nullptr && entry.SameIdentity(*self)) continue;
     auto [found, fresh] = versions.try_emplace(entry.api_version);
     if (fresh) {
@@ -201,25 +199,26 @@ Comparison FieldManager::TakeOver(Arena& arena, const Value& old, const Value& n
       }
     }
     if (!found->second) {
-      obsolete.push_back(entry);
+      obsolete[i] = true;
       continue;
     }
     const Comparison& changed = *found->second;
-    const FieldSet set_by_us = FieldSet::Union(arena, changed.modified, changed.added);
-    const FieldSet conflict = FieldSet::Intersection(arena, entry.set, set_by_us);
+    const auto [set, first_of_version] = set_by_us.try_emplace(entry.api_version);
+    if (first_of_version) set->second = FieldSet::Union(arena, changed.modified, changed.added);
+    const FieldSet conflict = FieldSet::Intersection(arena, entry.set, set->second);
     if (!conflict.empty()) conflicts.by_manager.emplace(entry.Identifier(), std::pair(entry, conflict));
-    losses.push_back({entry, FieldSet::Union(arena, conflict, changed.removed)});
+    losses[i] = FieldSet::Union(arena, conflict, FieldSet::Intersection(arena, entry.set, changed.removed));
   }
   if (!force && !conflicts.empty()) return own;
-  for (const Loss& loss : losses) {
-    for (ManagedEntry& entry : managed) {
-      if (entry.SameIdentity(loss.entry)) entry.set = FieldSet::Difference(arena, entry.set, loss.fields);
-    }
+  ManagedFields left;
+  for (std::size_t i = 0; i < managed.size(); ++i) {
+    if (obsolete[i]) continue;
+    ManagedEntry entry = managed[i];
+    entry.set = FieldSet::Difference(arena, entry.set, losses[i]);
+    const bool is_self = self != nullptr && entry.SameIdentity(*self);
+    if (is_self || !entry.set.empty()) left.push_back(entry);
   }
-  std::erase_if(managed, [&](const ManagedEntry& entry) {
-    const bool gone = std::ranges::any_of(obsolete, [&](const ManagedEntry& one) { return one.SameIdentity(entry); });
-    return gone || (entry.set.empty() && !(self != nullptr && entry.SameIdentity(*self)));
-  });
+  managed = std::move(left);
   return {versions[api_version_]->removed, versions[api_version_]->modified, versions[api_version_]->added};
 }
 
@@ -295,9 +294,10 @@ Value FieldManager::Prune(Arena& arena, const Value& merged, const ManagedFields
   pruned.object = RemoveItems(arena, whole.object, members(last.set, whole.type), whole.type);
 
   // What anybody owns comes back, version by version, the applier's own first.
+  std::map<std::string_view, std::vector<FieldSet>> sets;
+  for (const ManagedEntry& entry : managed) sets[entry.api_version].push_back(entry.set);
   std::map<std::string_view, FieldSet> owned;
-  for (const ManagedEntry& entry : managed)
-    owned[entry.api_version] = FieldSet::Union(arena, owned[entry.api_version], entry.set);
+  for (const auto& [api_version, of_version] : sets) owned[api_version] = FieldSet::UnionAll(arena, of_version);
   std::vector<std::string_view> order;
   if (owned.contains(last.api_version)) order.push_back(last.api_version);
   for (const auto& [api_version, set] : owned) {

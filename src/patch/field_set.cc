@@ -483,6 +483,13 @@ FieldSet FieldSet::Union(Arena& arena, const FieldSet& a, const FieldSet& b) {
   return UnionOf(builder, a, b);
 }
 
+FieldSet FieldSet::UnionAll(Arena& arena, std::span<const FieldSet> sets) {
+  if (sets.empty()) return {};
+  if (sets.size() == 1) return sets[0];
+  const std::size_t half = sets.size() / 2;
+  return Union(arena, UnionAll(arena, sets.first(half)), UnionAll(arena, sets.subspan(half)));
+}
+
 FieldSet FieldSet::Intersection(Arena& arena, const FieldSet& a, const FieldSet& b) {
   FieldSetBuilder builder(arena);
   return IntersectionOf(builder, a, b);

@@ -60,6 +60,8 @@ class FieldSet {
   friend bool operator==(const FieldSet& a, const FieldSet& b);
 
   static FieldSet Union(base::Arena& arena, const FieldSet& a, const FieldSet& b);
+  // Of many, by halves: what it allocates grows with n log n, not with the square.
+  static FieldSet UnionAll(base::Arena& arena, std::span<const FieldSet> sets);
   static FieldSet Intersection(base::Arena& arena, const FieldSet& a, const FieldSet& b);
   static FieldSet Difference(base::Arena& arena, const FieldSet& a, const FieldSet& b);
   // Takes away a member of `b` with everything below it.

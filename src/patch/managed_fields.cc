@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "base/strings.h"
 #include "object/json_text.h"
@@ -58,6 +59,7 @@ std::string ManagedEntry::Describe() const {
 
 Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Value& list) {
   ManagedFields entries;
+  std::unordered_map<std::string, std::size_t> places;
   entries.reserve(list.size() + 2);
   std::size_t index = 0;
   for (const Value& value : list.items()) {
@@ -83,10 +85,12 @@ Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Valu
         return "error decoding versioned set from " + entry.Identifier() + ": error decoding set: not a FieldsV1";
       entry.set = *set;
     }
-    if (ManagedEntry* same = FindIdentity(entries, entry)) {
-      *same = entry;
-    } else {
+    // Of entries with one identity the last one counts.
+    const auto [place, fresh] = places.try_emplace(entry.Identifier(), entries.size());
+    if (fresh) {
       entries.push_back(entry);
+    } else {
+      entries[place->second] = entry;
     }
   }
   return entries;
@@ -123,38 +127,52 @@ void CapUpdateManagers(Arena& arena, ManagedFields& entries) {
   struct Updater {
     std::string_view time;
     std::string identifier;
-    ManagedEntry entry;
+    std::size_t index;
   };
+  const auto updates = std::ranges::count_if(entries, [](const ManagedEntry& entry) { return !entry.applied; });
+  if (updates <= static_cast<std::ptrdiff_t>(kUpdateManagersMax)) return;
   std::vector<Updater> updaters;
-  for (const ManagedEntry& entry : entries) {
-    if (!entry.applied) updaters.push_back({entry.time, entry.Identifier(), entry});
+  std::map<std::string_view, std::size_t> buckets;  // by version
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const ManagedEntry& entry = entries[i];
+    if (entry.applied) continue;
+    updaters.push_back({entry.time, entry.Identifier(), i});
+    if (entry.manager == kAncientChanges && entry.subresource.empty()) buckets.emplace(entry.api_version, i);
   }
-  if (updaters.size() <= kUpdateManagersMax) return;
   std::ranges::sort(updaters, [](const Updater& a, const Updater& b) {
     return a.time != b.time ? a.time < b.time : a.identifier < b.identifier;
   });
 
-  const auto drop = [&](const ManagedEntry& like) {
-    std::erase_if(entries, [&](const ManagedEntry& entry) { return entry.SameIdentity(like); });
-  };
-  std::map<std::string_view, ManagedEntry> first_of_version;
+  std::vector<bool> gone(entries.size(), false);
+  std::map<std::string_view, std::size_t> first_of_version;
+  std::map<std::size_t, std::vector<FieldSet>> folded;  // by bucket
   std::size_t left = updaters.size();
   for (const Updater& updater : updaters) {
     if (left <= kUpdateManagersMax) break;
-    const auto [first, fresh] = first_of_version.try_emplace(updater.entry.api_version, updater.entry);
+    const std::string_view version = entries[updater.index].api_version;
+    const auto [first, fresh] = first_of_version.try_emplace(version, updater.index);
     if (fresh) continue;
-    ManagedEntry bucket{.manager = kAncientChanges, .api_version = updater.entry.api_version};
-    if (FindIdentity(entries, bucket) == nullptr) {
-      bucket.set = FindIdentity(entries, first->second)->set;
-      drop(first->second);
-      entries.push_back(bucket);
+    if (!buckets.contains(version)) {
+      buckets.emplace(version, entries.size());
+      gone[first->second] = true;
+      gone.push_back(false);
+      entries.push_back({.manager = kAncientChanges, .api_version = version, .set = entries[first->second].set});
     }
-    ManagedEntry* into = FindIdentity(entries, bucket);
-    into->set = FieldSet::Union(arena, updater.entry.set, into->set);
-    into->time = updater.entry.time;  // the later one
-    if (!updater.entry.SameIdentity(bucket)) drop(updater.entry);
+    const std::size_t bucket = buckets[version];
+    entries[bucket].time = entries[updater.index].time;  // the later one
+    folded[bucket].push_back(entries[updater.index].set);
+    if (updater.index != bucket) gone[updater.index] = true;
     --left;
   }
+  for (auto& [bucket, sets] : folded) {
+    sets.push_back(entries[bucket].set);
+    entries[bucket].set = FieldSet::UnionAll(arena, sets);
+  }
+  ManagedFields kept;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!gone[i]) kept.push_back(entries[i]);
+  }
+  entries = std::move(kept);
 }
 
 Outcome<Value, std::string> ToScaleManagedFields(Arena& arena, const Value& parent,
