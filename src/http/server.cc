@@ -86,7 +86,8 @@ struct Server::Impl : std::enable_shared_from_this<Impl> {
     net::ConfigureConnection(socket.native_handle());
     const int fd = socket.native_handle();
     auto transport = tls != nullptr ? tls->Accept(fd) : net::NewPlainTransport(fd);
-    auto connection = std::make_shared<ServerConnection>(worker->server, worker->shard, std::move(socket), net::ToString(endpoint),
+    std::shared_ptr<Shard> shard(worker, &worker->shard);
+    auto connection = std::make_shared<ServerConnection>(worker->server, std::move(shard), std::move(socket), net::ToString(endpoint),
                                                          std::move(transport));
     connection->position = worker->shard.connections.insert(worker->shard.connections.end(), connection);
     if (worker->shard.draining) connection->ShutdownGracefully();

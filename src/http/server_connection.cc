@@ -49,9 +49,13 @@ void Shard::RunScheduled() {
   for (const auto& connection : now) connection->RunScheduled();
 }
 
-ServerConnection::ServerConnection(std::shared_ptr<ServerShared> server, Shard& shard, asio::ip::tcp::socket socket, std::string remote,
-                                   std::unique_ptr<net::Transport> transport)
-    : server_(std::move(server)), shard_(shard), socket_(std::move(socket)), remote_(std::move(remote)), transport_(std::move(transport)) {
+ServerConnection::ServerConnection(std::shared_ptr<ServerShared> server, std::shared_ptr<Shard> shard, asio::ip::tcp::socket socket,
+                                   std::string remote, std::unique_ptr<net::Transport> transport)
+    : server_(std::move(server)),
+      shard_(std::move(shard)),
+      socket_(std::move(socket)),
+      remote_(std::move(remote)),
+      transport_(std::move(transport)) {
   phase_since_ = Now();
   ++server_->connections;
   ++server_->connections_total;
@@ -197,7 +201,7 @@ void ServerConnection::WantWrite() {
   }
   if (scheduled_ || state_ != State::kServing) return;
   scheduled_ = true;
-  shard_.ScheduleWrite(shared_from_this());
+  shard_->ScheduleWrite(shared_from_this());
 }
 
 void ServerConnection::RunScheduled() {
@@ -216,7 +220,7 @@ void ServerConnection::Work() {
   auto requests = std::exchange(requests_, {});
   for (auto& [exchange, request] : requests) {
     auto run = RunHandler(self, std::move(exchange), std::move(request));
-    asio::co_spawn(shard_.executor, std::move(run), asio::detached);
+    asio::co_spawn(shard_->executor, std::move(run), asio::detached);
   }
   again_ = false;  // answers so far are written now
   Pump();
@@ -265,7 +269,7 @@ void ServerConnection::Close() {
   boost::system::error_code ignored;
   socket_.close(ignored);
   DropRequests();
-  shard_.connections.erase(position);
+  shard_->connections.erase(position);
 }
 
 // Of handlers that will never start.
@@ -345,7 +349,7 @@ void ServerConnection::Upgrade(UpgradeHandler handler) {
   state_ = State::kUpgraded;
   ++server_->handlers;
   auto run = RunUpgrade(shared_from_this(), std::move(handler), session_->TakeLeftover());
-  asio::co_spawn(shard_.executor, std::move(run), asio::detached);
+  asio::co_spawn(shard_->executor, std::move(run), asio::detached);
 }
 
 Awaitable<void> ServerConnection::RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler, std::string leftover) {

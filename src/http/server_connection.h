@@ -52,7 +52,7 @@ struct Shard {
 
 class ServerConnection final : public std::enable_shared_from_this<ServerConnection>, private SessionHost {
  public:
-  ServerConnection(std::shared_ptr<ServerShared> server, Shard& shard, asio::ip::tcp::socket socket, std::string remote,
+  ServerConnection(std::shared_ptr<ServerShared> server, std::shared_ptr<Shard> shard, asio::ip::tcp::socket socket, std::string remote,
                    std::unique_ptr<net::Transport> transport);
   ~ServerConnection();
 
@@ -72,7 +72,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   // SessionHost
   void OnRequest(base::Ref<Exchange> exchange, std::unique_ptr<Request> request) override;
   void WantWrite() override;
-  const base::Ref<WakeQueue>& wake_queue() const override { return shard_.wake_queue; }
+  const base::Ref<WakeQueue>& wake_queue() const override { return shard_->wake_queue; }
   base::Clock::SteadyTime Now() const override;
 
   void WaitReadable();
@@ -91,7 +91,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   Awaitable<void> RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler, std::string leftover);
 
   const std::shared_ptr<ServerShared> server_;
-  Shard& shard_;
+  const std::shared_ptr<Shard> shard_;
   asio::ip::tcp::socket socket_;
   const std::string remote_;
   std::unique_ptr<net::Transport> transport_;

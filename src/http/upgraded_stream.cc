@@ -65,7 +65,7 @@ Awaitable<Outcome<void, BodyError>> UpgradedStream::Write(SharedBytes bytes) {
 }
 
 void UpgradedStream::Close() {
-  asio::post(connection_->shard_.executor, [connection = connection_] { connection->Close(); });
+  asio::post(connection_->shard_->executor, [connection = connection_] { connection->Close(); });
 }
 
 void UpgradedStream::OnReadable() {
