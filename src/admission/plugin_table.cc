@@ -11,7 +11,7 @@ constexpr PluginRow kPlugins[] = {
     {"NamespaceLifecycle", true, NewNamespaceLifecycle},
     {"NamespaceExists", false, NewNamespaceExists},
     {"LimitPodHardAntiAffinityTopology", false, nullptr},
-    {"LimitRanger", true, nullptr},
+    {"LimitRanger", true, NewLimitRanger},
     {"ServiceAccount", true, NewServiceAccount},
     {"NodeRestriction", false, nullptr},
     {"TaintNodesByCondition", true, NewTaintNodesByCondition},

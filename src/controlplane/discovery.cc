@@ -129,7 +129,8 @@ void InstallDiscovery(server::GenericAPIServer& server, const std::string& exter
     if (!group.group.empty()) both("/apis/" + std::string(group.group), handler(endpoints::APIGroupDocument(arena, group), "APIGroup"));
   }
   const auto api = handler(endpoints::APIVersionsDocument(arena, groups, external_address), "APIVersions");
-  const auto apis = handler(endpoints::APIGroupListDocument(arena, groups), "APIGroupList");
+  const auto apis = endpoints::NegotiatedDocument(arena, endpoints::APIGroupListDocument(arena, groups),
+                                                  *schema::FindType("meta/v1", "APIGroupList"), "APIGroupList", true);
   mux.Handle("/api", WithAggregated(api, EncodeAggregated(arena, core, served)));
   mux.Unlisted("/api/", WithAggregated(api, EncodeAggregated(arena, core, served)));
   mux.Handle("/apis", WithAggregated(apis, EncodeAggregated(arena, others, served)));

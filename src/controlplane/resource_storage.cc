@@ -105,6 +105,7 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   options.resource = {std::string(resource.group), std::string(resource.plural)};
   options.kind = {std::string(resource.group), std::string(resource.kind)};
   options.namespaced = resource.namespaced;
+  options.type = resource.type;
   options.strategy = strategy;
   options.storage = std::move(reads);
   options.codec = entry.codec;

@@ -1,6 +1,7 @@
 // TokenReview, SelfSubjectReview and the access reviews: asked, answered, never stored.
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
+#include "patch/field_manager.h"
 #include "registry/strategy.h"
 
 namespace keelson::controlplane {
@@ -141,7 +142,15 @@ bool InstallReview(const ChainConfig& config, const schema::Resource& resource, 
   if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview") create = AccessReview(config.authorizer, false);
   if (resource.kind == "SelfSubjectAccessReview") create = AccessReview(config.authorizer, true);
   if (!create) return false;
-  endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
+  auto scope = NewScope(config, resource, nullptr);
+  if (resource.group == "authorization.k8s.io" || resource.kind == "TokenReview") {
+    patch::FieldManager::Options fields;
+    fields.type = scope->type;
+    fields.kind = scope->kind;
+    scope->field_manager = std::make_shared<patch::FieldManager>(std::move(fields));
+  }
+  scope->restrictions.allow_transforms = false;  // reviews have no rows
+  endpoints::Route route{.scope = std::move(scope)};
   route.collection["POST"] = endpoints::NewCreater(std::move(create));
   version.Add(resource.plural, "", std::move(route));
   return true;

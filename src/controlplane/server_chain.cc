@@ -110,6 +110,12 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
     if (hub == nullptr) continue;
     auto store = config.storage->Get(*hub);
     if (!store) continue;
+    if (store->options().resource.group != resource.group) {
+      // The same objects under another group's name: what is said about them is said in that name.
+      registry::Store::Options renamed = store->options();
+      renamed.resource.group = resource.group;
+      store = std::make_shared<registry::Store>(std::move(renamed));
+    }
     auto scope = NewScope(config, resource, store);
     SetFieldManager(*scope);
     version->Add(resource.plural, "", endpoints::StoredResourceRoute(scope, resource.verbs));

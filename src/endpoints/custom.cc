@@ -39,6 +39,7 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
     }
     metadata.Set(context.arena, "namespace", std::string_view(context.info.name_space));
   }
+  TrackUpdate(*exchange, *scope, Value(), object, meta::ManagerOrUserAgent(options.field_manager, context.user_agent));
   if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), options.is_dry_run()); !admitted.ok()) {
     co_return StatusResponse(*exchange, admitted.error());
   }

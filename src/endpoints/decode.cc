@@ -56,6 +56,11 @@ void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
   }
   validation::ApplyTableDefaults(arena, *scope.type, object);
   if (scope.own_kind) return;
+  // The one default of a version that is not the hub's: converted objects get the hub's afterwards.
+  if (scope.conversion != nullptr && scope.kind.kind == "HorizontalPodAutoscaler") {
+    Value spec = object.EnsureMap(arena, "spec");
+    if (spec["minReplicas"].is_null()) spec.Set(arena, "minReplicas", 1);
+  }
   if (scope.store && scope.store->strategy().defaults != nullptr && scope.conversion == nullptr) {
     scope.store->strategy().defaults(arena, object);
   }

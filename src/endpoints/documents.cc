@@ -19,7 +19,7 @@ struct Encoded {
 
 }  // namespace
 
-Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& type, std::string_view kind) {
+Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& type, std::string_view kind, bool any_method) {
   auto encoded = std::make_shared<Encoded>();
   std::string json, pretty, protobuf;
   codec::EncodeJSON(document, type, json);
@@ -31,8 +31,8 @@ Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& t
   encoded->yaml = base::SharedBytes(ToYAML(document, type));
   encoded->pretty = base::SharedBytes(pretty);
   encoded->protobuf = base::SharedBytes(protobuf);
-  return [encoded](ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (exchange->http.method != "GET") co_return NoMethod(*exchange);
+  return [encoded, any_method](ExchangePtr exchange) -> Awaitable<http::Response> {
+    if (exchange->http.method != "GET" && !any_method) co_return NoMethod(*exchange);
     if (auto refused = CheckAccept(*exchange, kProduces)) co_return std::move(*refused);
     auto media = NegotiateOutput(exchange->http, exchange->query, {});
     if (!media.ok()) co_return StatusResponse(*exchange, media.error());

@@ -8,6 +8,22 @@
 namespace keelson::object {
 namespace {
 
+// JSON text without the white space between its tokens.
+void AppendCompact(std::string_view json, std::string& out) {
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string && c == '\\' && i + 1 < json.size()) {
+      out += c;
+      out += json[++i];
+      continue;
+    }
+    if (c == '"') in_string = !in_string;
+    if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) continue;
+    out += c;
+  }
+}
+
 // The shortest decimal that reads back as `value`, split into digits and the power of ten of the first digit.
 struct Decimal {
   bool negative;
@@ -120,7 +136,7 @@ void AppendJSON(std::string& out, const Value& value) {
     case Value::Kind::kInt: out += std::to_string(value.as_int()); break;
     case Value::Kind::kDouble: AppendJSONDouble(out, value.as_double()); break;
     case Value::Kind::kString: AppendJSONString(out, value.as_string()); break;
-    case Value::Kind::kRaw: out += value.as_raw(); break;
+    case Value::Kind::kRaw: AppendCompact(value.as_raw(), out); break;
     case Value::Kind::kList: {
       out += '[';
       bool first = true;

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "object/time.h"
 #include "registry/names.h"
+#include "registry/semantic.h"
 #include "validation/primitives.h"
 
 namespace keelson::registry {
@@ -198,6 +199,12 @@ meta::Result<void> Store::BeforeCreate(request::Context& context, Value object) 
   return {};
 }
 
+bool Store::SpecChanged(Value object, Value old) const {
+  const schema::Field* field = options_.type == nullptr ? nullptr : options_.type->FindField("spec");
+  if (field == nullptr) return !(object["spec"] == old["spec"]);
+  return !SemanticEqual(object["spec"], old["spec"], *field->type, field->pointer);
+}
+
 meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, Value old, const Endpoint& endpoint) const {
   const Strategy& strategy = *options_.strategy;
   base::Arena& arena = context.arena;
@@ -224,8 +231,7 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
     keep(old, object, "spec");
   }
   if (rules->prepare_for_update != nullptr) rules->prepare_for_update(call, object, old);
-  if (endpoint.part != Endpoint::Part::kStatus && strategy.generation == Generation::kSpec &&
-      !validation::SemanticEqual(object["spec"], old["spec"])) {
+  if (endpoint.part != Endpoint::Part::kStatus && strategy.generation == Generation::kSpec && SpecChanged(object, old)) {
     metadata.Set(arena, "generation", old_meta["generation"].as_int() + 1);
   }
 
@@ -350,6 +356,9 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     Value old;
     if (existing) {
       KS_CO_TRY(old, Decode(arena, existing));
+      // As in a decoded request, a struct that is no pointer is there also when it is empty.
+      const schema::Field* spec = options_.type == nullptr ? nullptr : options_.type->FindField("spec");
+      if (spec != nullptr && !spec->pointer && spec->type->kind == schema::Kind::kStruct) old.EnsureMap(arena, "spec");
     }
     // The callback may change what it is given: the old object stays as it was for the comparisons below.
     KS_CO_TRY(Value object, co_await updated(old));

@@ -17,6 +17,7 @@
 #include "meta/status.h"
 #include "object/value.h"
 #include "registry/strategy.h"
+#include "schema/schema.h"
 #include "request/context.h"
 #include "storage/interface.h"
 #include "storage/resource_codec.h"
@@ -74,6 +75,7 @@ class Store {
     meta::GroupResource resource;
     meta::GroupKind kind;
     bool namespaced = true;
+    const schema::Struct* type = nullptr;          // of the hub version; null: custom resources
     const Strategy* strategy = nullptr;            // must outlive this
     std::shared_ptr<storage::Interface> storage;
     std::shared_ptr<const storage::ResourceCodec> codec;
@@ -119,6 +121,7 @@ class Store {
   };
 
   Call MakeCall(request::Context& context, std::vector<std::string>& warnings) const;
+  bool SpecChanged(Value object, Value old) const;
   meta::Result<void> CheckNamespace(request::Context& context, Value metadata) const;
   meta::Result<void> BeforeCreate(request::Context& context, Value object) const;
   meta::Result<void> BeforeUpdate(request::Context& context, Value object, Value old, const Endpoint& endpoint) const;

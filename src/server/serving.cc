@@ -61,6 +61,7 @@ void Serving::PrepareRun() {
   };
   mux.Handle("/version", serve_version);
   mux.Unlisted("/version/", serve_version);
+  mux.HandlePrefix("/version/", [](ExchangePtr exchange) -> Awaitable<http::Response> { co_return endpoints::NoRoute(*exchange); });
   const auto index = base::SharedBytes(IndexDocument(chain_->AllListedPaths()));
   const endpoints::Handler serve_index = [index](ExchangePtr) -> Awaitable<http::Response> { co_return endpoints::JSONDocument(200, index); };
   mux.Unlisted("/", serve_index);

@@ -15,6 +15,7 @@ std::unique_ptr<Plugin> NewDefaultIngressClass(const PluginOptions& options);
 std::unique_ptr<Plugin> NewDefaultStorageClass(const PluginOptions& options);
 std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginOptions& options);
 std::unique_ptr<Plugin> NewDenyServiceExternalIPs(const PluginOptions& options);
+std::unique_ptr<Plugin> NewLimitRanger(const PluginOptions& options);
 std::unique_ptr<Plugin> NewNamespaceExists(const PluginOptions& options);
 std::unique_ptr<Plugin> NewNamespaceLifecycle(const PluginOptions& options);
 std::unique_ptr<Plugin> NewPersistentVolumeClaimResize(const PluginOptions& options);
