@@ -320,6 +320,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID()));
   auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
   chain_config.authorizer = MakeAuthorizer(options.authorization, rbac);
+  chain_config.rbac = rbac;
   const auto reader = controlplane::NewStorageReader(storage, chain_config.authorizer);
   KS_TRY(chain_config.admission, MakeAdmission(options.admission, *reader));
   auto chain = controlplane::CreateServerChain(chain_config);

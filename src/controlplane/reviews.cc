@@ -1,4 +1,6 @@
 // TokenReview, SelfSubjectReview and the access reviews: asked, answered, never stored.
+#include "auth/rbac/index.h"
+#include "base/strings.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
 #include "patch/field_manager.h"
@@ -48,7 +50,8 @@ meta::Result<void> Check(const ScopePtr& scope, const ExchangePtr& exchange, Val
                             .feature_enabled = nullptr};
   meta::FieldErrors errors;
   strategy->validate(call, object, Value(), errors);
-  if (!errors.empty()) return meta::NewInvalid(scope->kind.group_kind(), object.Get("metadata", "name").as_string(), errors);
+  // Upstream names no kind here.
+  if (!errors.empty()) return meta::NewInvalid({scope->kind.group, ""}, "", errors);
   return {};
 }
 
@@ -127,7 +130,42 @@ endpoints::CreateFunc SelfSubjectReview() {
     base::Arena& arena = exchange->context.arena;
     Value status = Value::Map(arena);
     status.Set(arena, "userInfo", UserValue(arena, *exchange->context.user));
-    object.EnsureMap(arena, "metadata").Set(arena, "creationTimestamp", Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
+    object.Set(arena, "metadata", Value::Map(arena));
+    object["metadata"].Set(arena, "creationTimestamp", Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
+    object.Set(arena, "status", status);
+    co_return object;
+  };
+}
+
+Value RuleValue(base::Arena& arena, const auth::rbac::PolicyRule& rule) {
+  Value value = Value::Map(arena);
+  const auto set = [&](std::string_view key, const std::vector<std::string>& texts) {
+    if (!texts.empty()) value.Set(arena, key, Strings(arena, texts));
+  };
+  set("verbs", rule.verbs);
+  set("apiGroups", rule.api_groups);
+  set("resources", rule.resources);
+  set("resourceNames", rule.resource_names);
+  set("nonResourceURLs", rule.non_resource_urls);
+  return value;
+}
+
+// What the requester may do in a namespace, as far as RBAC says it.
+endpoints::CreateFunc RulesReview(std::shared_ptr<auth::rbac::RBACAuthorizer> rbac) {
+  return [rbac](ScopePtr, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+    base::Arena& arena = exchange->context.arena;
+    const std::string_view name_space = object.Get("spec", "namespace").as_string();
+    if (name_space.empty()) co_return meta::NewBadRequest("no namespace on request");
+    std::vector<std::string> errors;
+    const auth::rbac::PolicyRules rules = rbac->index()->RulesFor(*exchange->context.user, name_space, errors);
+    Value status = Value::Map(arena);
+    Value resource_rules = status.EnsureList(arena, "resourceRules");
+    Value path_rules = status.EnsureList(arena, "nonResourceRules");
+    for (const auto& rule : rules) (rule.resources.empty() ? path_rules : resource_rules).Append(arena, RuleValue(arena, rule));
+    status.Set(arena, "incomplete", false);
+    if (!errors.empty()) status.Set(arena, "evaluationError", Value::String(arena, base::Join(errors, ", ")));
+    object.Set(arena, "metadata", Value::Map(arena));
+    object.Set(arena, "spec", Value::Map(arena));
     object.Set(arena, "status", status);
     co_return object;
   };
@@ -141,6 +179,7 @@ bool InstallReview(const ChainConfig& config, const schema::Resource& resource, 
   if (resource.kind == "SelfSubjectReview") create = SelfSubjectReview();
   if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview") create = AccessReview(config.authorizer, false);
   if (resource.kind == "SelfSubjectAccessReview") create = AccessReview(config.authorizer, true);
+  if (resource.kind == "SelfSubjectRulesReview" && config.rbac) create = RulesReview(config.rbac);
   if (!create) return false;
   auto scope = NewScope(config, resource, nullptr);
   if (resource.group == "authorization.k8s.io" || resource.kind == "TokenReview") {

@@ -9,6 +9,7 @@
 #include "controlplane/resource_storage.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
+#include "auth/rbac/index.h"
 #include "admission/admission.h"
 #include "server/generic_api_server.h"
 #include "telemetry/metrics.h"
@@ -21,6 +22,7 @@ struct ChainConfig {
   std::shared_ptr<const admission::Chain> admission;
   std::shared_ptr<auth::Authenticator> authenticator;  // asked by token reviews
   std::shared_ptr<auth::Authorizer> authorizer;        // asked by access reviews
+  std::shared_ptr<auth::rbac::RBACAuthorizer> rbac;    // asked by rules reviews; null: they are not served
   std::string external_address;        // host:port, told by discovery
   std::chrono::seconds min_request_timeout{1800};
   int delete_collection_workers = 1;

@@ -36,6 +36,13 @@ std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view w
          std::string(error);
 }
 
+// Where upstream registers a group's kinds, which its messages tell.
+std::string_view SchemeName(std::string_view group) {
+  if (group == "apiregistration.k8s.io") return "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28";
+  if (group == "apiextensions.k8s.io") return "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:54";
+  return "pkg/api/legacyscheme/scheme.go:30";
+}
+
 meta::Status Unrecognized(const Scope& scope, std::string_view error, std::string_view body) {
   return meta::NewBadRequest("the object provided is unrecognized (must be of type " + scope.kind.kind + "): " + std::string(error) + " (" +
                              Summary(body) + ")");
@@ -91,7 +98,7 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
       const std::string version = kind.group_version().ToString();
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
                                                "no kind " + base::GoQuote(kind.kind) + " is registered for version " + base::GoQuote(version) +
-                                                   " in scheme \"pkg/api/legacyscheme/scheme.go:30\""));
+                                                   " in scheme " + base::GoQuote(SchemeName(scope.kind.group))));
     }
     return type;
   };
@@ -135,6 +142,8 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
   object.Set(arena, "kind", std::string_view(scope.kind.kind));
   object.Set(arena, "apiVersion", Value::String(arena, scope.api_version()));
   ApplyDefaults(arena, scope, object);
+  // A version that is converted is seen as what the hub makes of it, defaults included.
+  if (scope.conversion != nullptr) object = FromHub(arena, scope, ToHub(arena, scope, object));
   return object;
 }
 

@@ -56,6 +56,22 @@ void EncodePatched(const Value& value, const Value& before, std::string& out) {
   out += '}';
 }
 
+// Why a patched object is not of the endpoint's kind and version any more; "" when it is.
+std::string WrongKind(const Scope& scope, const Value& patched) {
+  const std::string_view kind = patched["kind"].as_string();
+  const std::string_view api_version = patched["apiVersion"].as_string();
+  if (kind == scope.kind.kind && api_version == scope.api_version()) return "";
+  const auto slash = api_version.find('/');
+  const std::string_view group = slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+  const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+  if (kind.empty() || api_version.empty()) return "";
+  if (schema::FindKind(group, version, kind) == nullptr) {
+    return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
+           " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+  }
+  return "unable to decode " + std::string(group) + "/" + std::string(version) + ", Kind=" + std::string(kind) + " into *v1." + scope.kind.kind;
+}
+
 std::string_view GoKindOf(const Value& value) {
   switch (value.kind()) {
     case Value::Kind::kBool: return "bool";
@@ -134,6 +150,7 @@ meta::Result<Value> Patcher::Apply(Value current) {
     EncodePatched(patched, generic->value, text_of_result);
     return text_of_result;
   };
+  if (const std::string wrong = WrongKind(scope_, patched); !wrong.empty()) return InvalidPatchResult(shown(), wrong);
   if (!decoded.ok()) {
     return InvalidPatchResult(shown(), type_ == kStrategicPatch ? RestoreError(patched, *scope_.type, decoded.error().message)
                                                                 : decoded.error().message);

@@ -300,6 +300,9 @@ void CheckDaemonSetSpec(Value object, const PodOptions& options, bool allow_inva
 
 void DefaultDaemonSet(Arena& arena, Value object) {
   Value spec = object.EnsureMap(arena, "spec");
+  // Upstream's conversion writes the hub's templateGeneration here, whoever sent the object, so that the writer owns it.
+  Value annotations = object.EnsureMap(arena, "metadata").EnsureMap(arena, "annotations");
+  if (!annotations.Has(kTemplateGeneration)) annotations.Set(arena, kTemplateGeneration, "0");
   core::DefaultPodTemplate(arena, spec, "template");
   Value strategy = spec.EnsureMap(arena, "updateStrategy");
   DefaultText(arena, strategy, "type", "RollingUpdate");
