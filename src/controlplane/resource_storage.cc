@@ -1,5 +1,7 @@
 #include "controlplane/resource_storage.h"
 
+#include <algorithm>
+
 #include "cacher/cacher.h"
 #include "storage/encoded_forms.h"
 #include "storage/lease_manager.h"
@@ -52,6 +54,10 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource
     options.type = resource.type;
   }
   for (const auto& field : strategy.selectable_fields) {
+    // Another name for a field that is there (spec.host): selectors are renamed when they are read, and a path is read once.
+    const bool alias = !field.path.empty() && field.name != field.path &&
+                       std::ranges::any_of(strategy.selectable_fields, [&](const auto& other) { return other.name == field.path; });
+    if (alias) continue;
     storage::SelectedField selected{.name = std::string(field.name), .path = std::string(field.path)};
     if (field.value != nullptr) selected.value = field.value;
     options.fields.push_back(std::move(selected));
