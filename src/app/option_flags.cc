@@ -38,7 +38,7 @@ constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kProfiling = "profiling";
 constexpr std::string_view kReconciler = "the endpoint reconciler";
 constexpr std::string_view kRequestHeader = "request-header authentication";
-constexpr std::string_view kServiceAccountTokens = "issuing service account tokens";
+constexpr std::string_view kExternalSigner = "the external signer";
 constexpr std::string_view kStoreHealth = "a time limit on checks of the store";
 constexpr std::string_view kStoreMetrics = "polling the store for metrics";
 constexpr std::string_view kTracing = "tracing";
@@ -271,7 +271,7 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
   rows.push_back(
       {kAuthentication, "anonymous-auth", Bool(o.anonymous_allow), kBuilt,
        "Take requests that no authenticator rejected for user system:anonymous in group system:unauthenticated."});
-  rows.push_back({kAuthentication, "api-audiences", StringSlice(o.api_audiences), kServiceAccountTokens,
+  rows.push_back({kAuthentication, "api-audiences", StringSlice(o.api_audiences), kBuilt,
                   "Audiences of this API; tokens must be for one of them. Default: the service account issuers."});
   rows.push_back({kAuthentication, "authentication-config", String(o.authentication_config_file), kOIDC,
                   "File that configures JWT and anonymous authentication."});
@@ -319,19 +319,19 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
                   kRequestHeader, "Headers with the user's name; X-Remote-User is usual."});
   rows.push_back(
       {kAuthentication, "service-account-extend-token-expiration", Bool(o.service_accounts.extend_expiration),
-       kServiceAccountTokens,
+       kBuilt,
        "Let tokens injected by admission live up to a year, whatever --service-account-max-token-expiration says."});
   rows.push_back(
-      {kAuthentication, "service-account-issuer", StringArray(o.service_accounts.issuers), kServiceAccountTokens,
+      {kAuthentication, "service-account-issuer", StringArray(o.service_accounts.issuers), kBuilt,
        "Issuer of service account tokens, best an https URL. May be repeated: the first signs, all are accepted."});
   rows.push_back({kAuthentication, "service-account-jwks-uri", String(o.service_accounts.jwks_uri),
-                  kServiceAccountTokens, "URI of the key set told in the discovery document."});
+                  kBuilt, "URI of the key set told in the discovery document."});
   rows.push_back({kAuthentication, "service-account-key-file", StringArray(o.service_accounts.key_files),
-                  kServiceAccountTokens, "File with keys that verify service account tokens. May be repeated."});
-  rows.push_back({kAuthentication, "service-account-lookup", Bool(o.service_accounts.lookup), kServiceAccountTokens,
+                  kBuilt, "File with keys that verify service account tokens. May be repeated."});
+  rows.push_back({kAuthentication, "service-account-lookup", Bool(o.service_accounts.lookup), kBuilt,
                   "Check that a token's secret or pod still exists."});
   rows.push_back({kAuthentication, "service-account-max-token-expiration", Duration(o.service_accounts.max_expiration),
-                  kServiceAccountTokens, "Longest life of an issued token."});
+                  kBuilt, "Longest life of an issued token."});
   rows.push_back({kAuthentication, "token-auth-file", String(o.token_file), kBuilt,
                   "CSV file of static tokens: token,user,uid,\"group,group\"."});
 }
@@ -489,9 +489,9 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
                   "Client certificate shown to extension servers and webhooks."});
   rows.push_back({kMisc, "proxy-client-key-file", String(o.proxy_client_key_file), kAggregation, "Its key."});
   rows.push_back({kMisc, "service-account-signing-endpoint", String(o.service_account_signing_endpoint),
-                  kServiceAccountTokens, "Socket of an external signer. Excludes the signing key and key files."});
+                  kExternalSigner, "Socket of an external signer. Excludes the signing key and key files."});
   rows.push_back({kMisc, "service-account-signing-key-file", String(o.service_account_signing_key_file),
-                  kServiceAccountTokens, "Private key that signs service account tokens."});
+                  kBuilt, "Private key that signs service account tokens."});
   rows.push_back({kMisc, "service-cluster-ip-range", String(o.service_cluster_ip_ranges), kBuilt,
                   "One CIDR, or two of different families, of which services get their addresses."});
   rows.push_back({kMisc, "service-node-port-range", Ports(o.service_node_port_range), kBuilt,

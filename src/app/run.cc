@@ -28,6 +28,8 @@
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
 #include "auth/rbac/index.h"
+#include "auth/service_account/authenticator.h"
+#include "auth/service_account/keys.h"
 #include "base/random.h"
 #include "controlplane/bootstrap.h"
 #include "controlplane/rbac.h"
@@ -124,7 +126,36 @@ Outcome<std::unique_ptr<kv::Store>, Error> OpenStore(const ServerRunOptions& opt
   return std::unique_ptr<kv::Store>(*std::move(opened));
 }
 
-Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const AuthenticationOptions& options, const std::string& loopback_token) {
+// Keys that verify service account tokens.
+Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files) {
+  std::vector<auth::PublicKey> keys;
+  for (const std::string& file : files) {
+    KS_TRY(const std::string pem, ReadSmallFile(file));
+    auto found = auth::ParsePublicKeys(pem);
+    if (!found.ok()) return Error("failed to read service account public key file \"" + file + "\": " + found.error());
+    keys.insert(keys.end(), found->begin(), found->end());
+  }
+  return keys;
+}
+
+Outcome<std::shared_ptr<const controlplane::TokenIssuer>, Error> MakeTokenIssuer(const ServerRunOptions& options) {
+  const auto& accounts = options.authentication.service_accounts;
+  const std::string& file = options.extra.service_account_signing_key_file;
+  if (file.empty() || accounts.issuers.empty()) return std::shared_ptr<const controlplane::TokenIssuer>();
+  KS_TRY(const std::string pem, ReadSmallFile(file));
+  auto key = auth::SigningKey::Parse(pem);
+  if (!key.ok()) return Error("failed to parse service-account-issuer-key-file: error parsing private key file " + file + ": " + key.error());
+  return std::make_shared<const controlplane::TokenIssuer>(
+      controlplane::TokenIssuer{.key = *std::move(key),
+                                .issuer = accounts.issuers.front(),
+                                .api_audiences = options.authentication.api_audiences,
+                                .max_expiration = std::chrono::duration_cast<std::chrono::seconds>(accounts.max_expiration),
+                                .extend_expiration = accounts.extend_expiration});
+}
+
+Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const AuthenticationOptions& options, const std::string& loopback_token,
+                                                                        const std::vector<auth::PublicKey>& token_keys,
+                                                                        std::shared_ptr<auth::TokenObjects> token_objects) {
   std::vector<std::unique_ptr<auth::Authenticator>> members;
   auto loopback = std::make_unique<auth::StaticTokenAuthenticator>();
   loopback->Add(loopback_token, {.name = "system:apiserver",
@@ -142,6 +173,14 @@ Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const Aut
     auto tokens = auth::StaticTokenAuthenticator::FromCSV(options.token_file, csv);
     if (!tokens.ok()) return Error(tokens.error());
     members.push_back(*std::move(tokens));
+  }
+  if (!token_keys.empty()) {
+    members.push_back(std::make_unique<auth::ServiceAccountAuthenticator>(
+        auth::ServiceAccountAuthenticator::Options{.issuers = options.service_accounts.issuers,
+                                                   .api_audiences = options.api_audiences,
+                                                   .keys = token_keys,
+                                                   .objects = std::move(token_objects),
+                                                   .lookup = options.service_accounts.lookup}));
   }
   return std::shared_ptr<auth::Authenticator>(std::make_shared<auth::UnionAuthenticator>(std::move(members), options.anonymous_allow));
 }
@@ -317,7 +356,11 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   chain_config.external_address = ExternalAddress(options);
   chain_config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);
   chain_config.delete_collection_workers = static_cast<int>(options.etcd.delete_collection_workers);
-  KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID()));
+  KS_TRY(const std::vector<auth::PublicKey> token_keys, ReadTokenKeys(options.authentication.service_accounts.key_files));
+  KS_TRY(chain_config.token_issuer, MakeTokenIssuer(options));
+  chain_config.api_audiences = options.authentication.api_audiences;
+  KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID(), token_keys,
+                                                       controlplane::NewTokenObjects(storage)));
   auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
   chain_config.authorizer = MakeAuthorizer(options.authorization, rbac);
   chain_config.rbac = rbac;
@@ -325,6 +368,10 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(chain_config.admission, MakeAdmission(options.admission, *reader));
   auto chain = controlplane::CreateServerChain(chain_config);
   controlplane::InstallBootstrapHooks(*chain, storage);
+  if (const auto& accounts = options.authentication.service_accounts; chain_config.token_issuer) {
+    const std::string own = "https://" + chain_config.external_address + "/openid/v1/jwks";
+    controlplane::InstallTokenDiscovery(*chain, accounts.issuers.front(), accounts.jwks_uri.empty() ? own : accounts.jwks_uri, token_keys);
+  }
   services.Install(*chain, storage);
   const bool uses_rbac = std::ranges::find(options.authorization.modes, "RBAC") != options.authorization.modes.end();
   if (uses_rbac) controlplane::InstallRBACBootstrap(*chain, storage);

@@ -16,12 +16,18 @@ namespace keelson::auth {
 struct AuthenticationResult {
   std::optional<request::User> user;
   std::string error;
+  std::vector<std::string> audiences;  // of the credential, as far as they were asked for; empty: it knows none
 };
 
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
   virtual Awaitable<AuthenticationResult> Authenticate(const http::Request& request) = 0;
+  // For one of these audiences instead of the API's own (token reviews). Credentials without audiences are the same for all.
+  virtual Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request, std::vector<std::string> audiences) {
+    static_cast<void>(audiences);
+    return Authenticate(request);
+  }
 };
 
 // Verifies the peer's certificate against the bundle; name from CN, groups from O. The bundle can be replaced while serving.
@@ -57,8 +63,10 @@ class UnionAuthenticator final : public Authenticator {
   UnionAuthenticator(std::vector<std::unique_ptr<Authenticator>> members, bool allow_anonymous)
       : members_(std::move(members)), allow_anonymous_(allow_anonymous) {}
   Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
+  Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request, std::vector<std::string> audiences) override;
 
  private:
+  Awaitable<AuthenticationResult> Ask(const http::Request& request, std::optional<std::vector<std::string>> audiences);
   std::vector<std::unique_ptr<Authenticator>> members_;
   bool allow_anonymous_;
 };

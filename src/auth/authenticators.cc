@@ -86,10 +86,16 @@ Awaitable<AuthenticationResult> StaticTokenAuthenticator::Authenticate(const htt
   co_return result;
 }
 
-Awaitable<AuthenticationResult> UnionAuthenticator::Authenticate(const http::Request& request) {
+Awaitable<AuthenticationResult> UnionAuthenticator::Authenticate(const http::Request& request) { return Ask(request, std::nullopt); }
+
+Awaitable<AuthenticationResult> UnionAuthenticator::AuthenticateFor(const http::Request& request, std::vector<std::string> audiences) {
+  return Ask(request, std::move(audiences));
+}
+
+Awaitable<AuthenticationResult> UnionAuthenticator::Ask(const http::Request& request, std::optional<std::vector<std::string>> audiences) {
   AuthenticationResult result;
   for (const auto& member : members_) {
-    AuthenticationResult answer = co_await member->Authenticate(request);
+    AuthenticationResult answer = audiences ? co_await member->AuthenticateFor(request, *audiences) : co_await member->Authenticate(request);
     if (answer.user) {
       request::User& user = *answer.user;
       if (user.name != request::kAnonymous && !user.InGroup(request::kAuthenticated) && !user.InGroup(request::kUnauthenticated)) {

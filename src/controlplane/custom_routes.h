@@ -20,6 +20,9 @@ bool InstallScale(const ChainConfig& config, const schema::Resource& resource, c
 // pods/binding, bindings, pods/eviction.
 bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
                            std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
+// serviceaccounts/token.
+bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                         std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
 bool InstallBindings(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version);
 
 }  // namespace keelson::controlplane

@@ -1,4 +1,6 @@
 // TokenReview, SelfSubjectReview and the access reviews: asked, answered, never stored.
+#include <algorithm>
+
 #include "auth/rbac/index.h"
 #include "base/strings.h"
 #include "controlplane/custom_routes.h"
@@ -107,19 +109,29 @@ endpoints::CreateFunc AccessReview(std::shared_ptr<auth::Authorizer> authorizer,
   };
 }
 
-endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authenticator) {
-  return [authenticator](ScopePtr scope, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authenticator, std::vector<std::string> api_audiences) {
+  return [authenticator, api_audiences](ScopePtr scope, ExchangePtr exchange, Value object, bool) -> Task<Value> {
     base::Arena& arena = exchange->context.arena;
     const std::string_view token = object.Get("spec", "token").as_string();
     if (token.empty()) co_return meta::NewBadRequest("token is required for TokenReview in authentication");
     KS_CO_RETURN_IF_ERROR(Check(scope, exchange, object));
     http::Request asked;
     asked.headers.Add("Authorization", "Bearer " + std::string(token));
-    const auth::AuthenticationResult result = co_await authenticator->Authenticate(asked);
+    std::vector<std::string> wanted;
+    for (const Value audience : object.Get("spec", "audiences").items()) wanted.emplace_back(audience.as_string());
+    if (wanted.empty()) wanted = api_audiences;
+    auth::AuthenticationResult result = co_await authenticator->AuthenticateFor(asked, wanted);
+    if (result.user && result.audiences.empty()) {  // a credential that knows no audiences is for the API's
+      for (const auto& audience : api_audiences) {
+        if (std::ranges::find(wanted, audience) != wanted.end()) result.audiences.push_back(audience);
+      }
+      if (result.audiences.empty() && !wanted.empty()) result.user.reset();
+    }
     Value status = Value::Map(arena);
     status.Set(arena, "authenticated", result.user.has_value());
     if (!result.error.empty()) status.Set(arena, "error", Value::String(arena, result.error));
     if (result.user) status.Set(arena, "user", UserValue(arena, *result.user));
+    if (result.user && !result.audiences.empty()) status.Set(arena, "audiences", Strings(arena, result.audiences));
     object.Set(arena, "status", status);
     co_return object;
   };
@@ -175,7 +187,7 @@ endpoints::CreateFunc RulesReview(std::shared_ptr<auth::rbac::RBACAuthorizer> rb
 
 bool InstallReview(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version) {
   endpoints::CreateFunc create;
-  if (resource.kind == "TokenReview") create = TokenReview(config.authenticator);
+  if (resource.kind == "TokenReview") create = TokenReview(config.authenticator, config.api_audiences);
   if (resource.kind == "SelfSubjectReview") create = SelfSubjectReview();
   if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview") create = AccessReview(config.authorizer, false);
   if (resource.kind == "SelfSubjectAccessReview") create = AccessReview(config.authorizer, true);

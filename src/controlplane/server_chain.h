@@ -7,6 +7,7 @@
 
 #include "controlplane/api_enablement.h"
 #include "controlplane/resource_storage.h"
+#include "controlplane/service_account_tokens.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
 #include "auth/rbac/index.h"
@@ -23,6 +24,8 @@ struct ChainConfig {
   std::shared_ptr<auth::Authenticator> authenticator;  // asked by token reviews
   std::shared_ptr<auth::Authorizer> authorizer;        // asked by access reviews
   std::shared_ptr<auth::rbac::RBACAuthorizer> rbac;    // asked by rules reviews; null: they are not served
+  std::shared_ptr<const TokenIssuer> token_issuer;     // null: no service account tokens
+  std::vector<std::string> api_audiences;              // what a token review asks for where it names none
   std::string external_address;        // host:port, told by discovery
   std::chrono::seconds min_request_timeout{1800};
   int delete_collection_workers = 1;

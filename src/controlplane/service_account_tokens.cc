@@ -1,0 +1,242 @@
+#include "controlplane/service_account_tokens.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "controlplane/custom_routes.h"
+#include "endpoints/custom.h"
+#include "patch/field_manager.h"
+#include "registry/fields.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using endpoints::ExchangePtr;
+using endpoints::ScopePtr;
+using endpoints::Task;
+using registry::Text;
+using std::chrono::seconds;
+
+constexpr seconds kWarnOnlyBoundToken{3607};           // what admission asks for tokens it puts into pods
+constexpr seconds kExtendedExpiration{365 * 24 * 3600};
+
+class StoredTokenObjects final : public auth::TokenObjects {
+ public:
+  explicit StoredTokenObjects(ResourceStorage& storage) : storage_(storage) {}
+
+  Awaitable<Outcome<std::optional<auth::TokenObject>, std::string>> Get(std::string resource, std::string name_space, std::string name) override {
+    const auto store = storage_.Find("", resource);
+    if (!store) co_return "the server has no " + resource;
+    // The cache may not have seen a young object yet.
+    auto object = co_await store->Get(name_space, name, "0");
+    if (!object.ok()) object = co_await store->Get(name_space, name, "");
+    if (!object.ok()) {
+      if (object.error().reason() == meta::StatusReason::kNotFound) co_return std::optional<auth::TokenObject>();
+      co_return std::string(object.error().message());
+    }
+    base::Arena arena;
+    auto value = store->Decode(arena, *object);
+    if (!value.ok()) co_return std::string(value.error().message());
+    const Value metadata = (*value)["metadata"];
+    auth::TokenObject facts{.uid = std::string(Text(metadata, "uid"))};
+    if (metadata["deletionTimestamp"].is_string()) facts.deleted_at = registry::ParseTime(Text(metadata, "deletionTimestamp"));
+    if (resource == "secrets") {
+      facts.token = base::Base64Decode(Text((*value)["data"], "token")).value_or("");
+      facts.invalid_since = Text(metadata["labels"], "kubernetes.io/legacy-token-invalid-since");
+    }
+    co_return std::optional<auth::TokenObject>(std::move(facts));
+  }
+
+ private:
+  ResourceStorage& storage_;
+};
+
+const meta::GroupKind kTokenRequest{"authentication.k8s.io", "TokenRequest"};
+
+struct TokenService {
+  TokenIssuer issuer;
+  std::shared_ptr<registry::Store> accounts, pods, secrets, nodes;
+};
+
+Task<Value> Read(const std::shared_ptr<registry::Store>& store, base::Arena& arena, std::string name_space, std::string name) {
+  if (!store) co_return meta::NewInternalError("the resource is not served");
+  KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(std::move(name_space), std::move(name), ""));
+  co_return store->Decode(arena, object);
+}
+
+auth::ObjectClaim ClaimOf(Value object) {
+  return {.name = std::string(Text(object["metadata"], "name")), .uid = std::string(Text(object["metadata"], "uid"))};
+}
+
+// The object a token is bound to, checked, as claims.
+Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::string name_space, std::string account, Value ref,
+                auth::TokenClaims& claims) {
+  const std::string_view api_version = Text(ref, "apiVersion"), kind = Text(ref, "kind");
+  const std::string name(Text(ref, "name"));
+  std::string uid;
+  if (api_version == "v1" && kind == "Pod") {
+    KS_CO_TRY(const Value pod, co_await Read(service->pods, arena, name_space, name));
+    if (Text(pod["spec"], "serviceAccountName") != account) {
+      co_return meta::NewBadRequest("cannot bind token for serviceaccount " + base::GoQuote(account) +
+                                    " to pod running with different serviceaccount name.");
+    }
+    claims.pod = ClaimOf(pod);
+    uid = claims.pod->uid;
+    if (const std::string node(Text(pod["spec"], "nodeName")); !node.empty()) {
+      auto found = co_await Read(service->nodes, arena, "", node);
+      if (!found.ok() && found.error().reason() != meta::StatusReason::kNotFound) co_return found.error();
+      claims.node = found.ok() ? ClaimOf(*found) : auth::ObjectClaim{.name = node};
+    }
+  } else if (api_version == "v1" && kind == "Secret") {
+    KS_CO_TRY(const Value secret, co_await Read(service->secrets, arena, name_space, name));
+    claims.secret = ClaimOf(secret);
+    uid = claims.secret->uid;
+  } else if (api_version == "v1" && kind == "Node") {
+    KS_CO_TRY(const Value node, co_await Read(service->nodes, arena, "", name));
+    claims.node = ClaimOf(node);
+    uid = claims.node->uid;
+  } else {
+    const auto slash = api_version.find('/');
+    const std::string version = slash == std::string_view::npos ? "/" + std::string(api_version) : std::string(api_version);
+    co_return meta::NewBadRequest("cannot bind token to object of type " + version + ", Kind=" + std::string(kind));
+  }
+  const std::string_view wanted = Text(ref, "uid");
+  if (!wanted.empty() && wanted != uid) {
+    const auto slash = api_version.find('/');
+    const std::string group(slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash));
+    co_return meta::NewConflict({group, std::string(kind)}, name,
+                                "the UID in the bound object reference (" + std::string(wanted) +
+                                    ") does not match the UID in record. The object might have been deleted and then recreated");
+  }
+  co_return meta::Result<void>();
+}
+
+Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchange, Value request) {
+  request::Context& context = exchange->context;
+  base::Arena& arena = context.arena;
+  const TokenIssuer& issuer = service->issuer;
+  const std::string name = context.info.name, name_space = context.info.name_space;
+  const registry::Strategy& strategy = *registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind);
+  strategy.defaults(arena, request);
+  Value metadata = request.EnsureMap(arena, "metadata");
+  const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
+  patch::FieldManager::Options tracked;
+  tracked.kind = {kTokenRequest.group, "v1", kTokenRequest.kind};
+  tracked.type = schema::FindKind(kTokenRequest.group, "v1", kTokenRequest.kind);
+  tracked.subresource = "token";
+  const auto now = std::chrono::floor<seconds>(base::Clock::Real().Now());
+  const std::string_view now_text = arena.Copy(registry::FormatTime(now));
+  patch::FieldManager(std::move(tracked))
+      .Update(arena, Value(), request, arena.Copy(meta::ManagerOrUserAgent(options.field_manager, context.user_agent)), now_text);
+
+  const auto must_match = [&](std::string_view key, std::string_view wanted, std::string_view what) -> meta::Result<void> {
+    const std::string_view sent = Text(metadata, key);
+    if (sent.empty() || sent == wanted) return {};
+    const FieldPath path("metadata");
+    return meta::NewInvalid(kTokenRequest, name, {validation::Invalid(path.Child(key), sent, what)});
+  };
+  KS_CO_RETURN_IF_ERROR(must_match("name", name, "must match the service account name if specified"));
+  KS_CO_RETURN_IF_ERROR(must_match("namespace", name_space, "must match the service account namespace if specified"));
+  KS_CO_TRY(const Value account, co_await Read(service->accounts, arena, name_space, name));
+  const std::string_view uid = Text(account["metadata"], "uid"), sent_uid = Text(metadata, "uid");
+  if (!sent_uid.empty() && sent_uid != uid) {
+    co_return meta::NewConflict({kTokenRequest.group, kTokenRequest.kind}, name,
+                                "the UID in the token request (" + std::string(sent_uid) + ") does not match the UID of the service account (" +
+                                    std::string(uid) + ")");
+  }
+  Value spec = request["spec"];
+  if (spec["audiences"].empty()) {
+    Value audiences = Value::List(arena);
+    for (const std::string& audience : issuer.api_audiences) audiences.Append(arena, std::string_view(audience));
+    spec.Set(arena, "audiences", audiences);
+  }
+  metadata.Set(arena, "name", Value::String(arena, name));
+  metadata.Set(arena, "namespace", Value::String(arena, name_space));
+  metadata.Set(arena, "uid", uid);
+  metadata.Set(arena, "creationTimestamp", now_text);
+  request.Erase("status");
+  std::vector<std::string> warnings;
+  const registry::Call call{.arena = arena, .clock = base::Clock::Real(), .random = base::Random::Real(), .warnings = warnings,
+                            .name_space = name_space, .feature_enabled = nullptr};
+  meta::FieldErrors errors;
+  strategy.validate(call, request, Value(), errors);
+  if (!errors.empty()) co_return meta::NewInvalid(kTokenRequest, "", errors);
+
+  auth::TokenClaims claims;
+  if (const Value ref = spec["boundObjectRef"]; ref.is_map()) {
+    KS_CO_RETURN_IF_ERROR(co_await Bind(service, arena, name_space, name, ref, claims));
+  }
+  if (const auto limit = issuer.max_expiration; limit.count() > 0 && spec["expirationSeconds"].as_int() > limit.count()) {
+    context.warnings.Add("requested expiration of " + std::to_string(spec["expirationSeconds"].as_int()) + " seconds shortened to " +
+                         std::to_string(limit.count()) + " seconds");
+    spec.Set(arena, "expirationSeconds", Value(static_cast<std::int64_t>(limit.count())));
+  }
+  const seconds asked(spec["expirationSeconds"].as_int());
+  const auto since = now.time_since_epoch();
+  const bool for_api = std::ranges::all_of(spec["audiences"].items(), [&](Value audience) {
+    return std::ranges::find(issuer.api_audiences, audience.as_string()) != issuer.api_audiences.end();
+  });
+  const bool extended = issuer.extend_expiration && claims.pod && asked == kWarnOnlyBoundToken && for_api;
+  claims.issuer = issuer.issuer;
+  claims.subject = auth::ServiceAccountUserName(name_space, name);
+  for (const Value audience : spec["audiences"].items()) claims.audiences.emplace_back(audience.as_string());
+  claims.issued_at = claims.not_before = since.count();
+  claims.expires = (since + (extended ? kExtendedExpiration : asked)).count();
+  if (extended) claims.warn_after = (since + asked).count();
+  claims.id = base::Random::Real().UUID();
+  claims.name_space = name_space;
+  claims.service_account = {.name = name, .uid = std::string(uid)};
+  Value status = Value::Map(arena);
+  status.Set(arena, "token", Value::String(arena, issuer.key.Sign(claims.ToJSON())));
+  status.Set(arena, "expirationTimestamp", Value::String(arena, registry::FormatTime(now + asked)));
+  request.Set(arena, "status", status);
+  co_return request;
+}
+
+Awaitable<http::Response> ServeDocument(std::shared_ptr<const std::string> document, std::string_view type, ExchangePtr exchange) {
+  http::Response response;
+  if (exchange->http.method != "GET" && exchange->http.method != "HEAD") {
+    response.status = 405;
+    response.headers.Add("Allow", "GET");
+    co_return response;
+  }
+  response.headers.Add("Content-Type", std::string(type));
+  response.headers.Add("Cache-Control", "public, max-age=3600");
+  response.body = base::SharedBytes::FromString(std::string(*document));
+  co_return response;
+}
+
+}  // namespace
+
+std::shared_ptr<auth::TokenObjects> NewTokenObjects(ResourceStorage& storage) { return std::make_shared<StoredTokenObjects>(storage); }
+
+void InstallTokenDiscovery(server::GenericAPIServer& server, const std::string& issuer, const std::string& jwks_uri,
+                           const std::vector<auth::PublicKey>& keys) {
+  if (!issuer.starts_with("https://") || issuer.find_first_of("?#") != std::string::npos) return;
+  const auto configuration = std::make_shared<const std::string>(auth::DiscoveryDocument(issuer, jwks_uri, keys));
+  const auto key_set = std::make_shared<const std::string>(auth::KeySetDocument(keys));
+  server.mux().Handle("/.well-known/openid-configuration",
+                      [configuration](ExchangePtr exchange) { return ServeDocument(configuration, "application/json", std::move(exchange)); });
+  server.mux().Handle("/openid/v1/jwks",
+                      [key_set](ExchangePtr exchange) { return ServeDocument(key_set, "application/jwk-set+json", std::move(exchange)); });
+}
+
+bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                         std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version) {
+  if (!resource.group.empty() || resource.plural != "serviceaccounts" || subresource.name != "token") return false;
+  if (!config.token_issuer) return true;
+  const auto other = [&](std::string_view plural) {
+    const schema::Resource* found = schema::FindResource("", "v1", plural);
+    return found == nullptr ? nullptr : config.storage->Get(*found);
+  };
+  auto service = std::make_shared<TokenService>(
+      TokenService{.issuer = *config.token_issuer, .accounts = store, .pods = other("pods"), .secrets = other("secrets"), .nodes = other("nodes")});
+  endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
+  route.item["POST"] = endpoints::NewCreater([service](ScopePtr, ExchangePtr exchange, Value object, bool) {
+    return IssueToken(service, std::move(exchange), object);
+  });
+  version.Add(resource.plural, subresource.name, std::move(route));
+  return true;
+}
+
+}  // namespace keelson::controlplane

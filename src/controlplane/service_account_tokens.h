@@ -1,0 +1,31 @@
+// Service account tokens in the API: serviceaccounts/token, and the documents by which others verify tokens.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "auth/service_account/authenticator.h"
+#include "auth/service_account/keys.h"
+#include "controlplane/resource_storage.h"
+#include "server/generic_api_server.h"
+
+namespace keelson::controlplane {
+
+struct TokenIssuer {
+  auth::SigningKey key;
+  std::string issuer;
+  std::vector<std::string> api_audiences;
+  std::chrono::seconds max_expiration{0};  // 0: no limit
+  bool extend_expiration = true;
+};
+
+// The objects tokens name, as the server has them. `storage` must outlive it.
+std::shared_ptr<auth::TokenObjects> NewTokenObjects(ResourceStorage& storage);
+
+// /.well-known/openid-configuration and /openid/v1/jwks. Nothing where the issuer is no https URL.
+void InstallTokenDiscovery(server::GenericAPIServer& server, const std::string& issuer, const std::string& jwks_uri,
+                           const std::vector<auth::PublicKey>& keys);
+
+}  // namespace keelson::controlplane
