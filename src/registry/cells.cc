@@ -52,18 +52,21 @@ std::optional<std::int64_t> TimeNanoseconds(std::string_view text) {
     }
     return value;
   };
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':') return std::nullopt;
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':')
+    return std::nullopt;
   const std::int64_t year = number(0, 4), month = number(5, 2), day = number(8, 2);
   const std::int64_t hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
   if (year < 0 || month < 1 || day < 1 || hour < 0 || minute < 0 || second < 0) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)), std::chrono::month(static_cast<unsigned>(month)),
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok()) return std::nullopt;
   std::int64_t nanoseconds = 0;
   std::size_t at = 19;
   if (text[at] == '.') {
     std::int64_t scale = kSecond / 10;
-    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) nanoseconds += (text[at] - '0') * scale;
+    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10)
+      nanoseconds += (text[at] - '0') * scale;
   }
   std::int64_t offset = 0;
   if (at >= text.size()) return std::nullopt;

@@ -32,7 +32,9 @@ class Row {
     return *this;
   }
   Row& Name(Value object) { return Add(object["metadata"]["name"].as_string()); }
-  Row& Age(const base::Clock& clock, Value object) { return Add(registry::Age(clock, object["metadata"]["creationTimestamp"])); }
+  Row& Age(const base::Clock& clock, Value object) {
+    return Add(registry::Age(clock, object["metadata"]["creationTimestamp"]));
+  }
 
  private:
   base::Arena& arena_;

@@ -25,7 +25,8 @@ bool RequireText(Value object, std::string_view key, const FieldPath& path, Fiel
   return false;
 }
 
-void RequireTexts(Value object, std::initializer_list<std::string_view> keys, const FieldPath& path, FieldErrors& errors) {
+void RequireTexts(Value object, std::initializer_list<std::string_view> keys, const FieldPath& path,
+                  FieldErrors& errors) {
   for (const std::string_view key : keys) RequireText(object, key, path, errors);
 }
 
@@ -89,7 +90,9 @@ void CopyMember(base::Arena& arena, Value to, Value from, std::string_view key) 
   }
 }
 
-bool FeatureEnabled(const Call& call, std::string_view gate) { return call.feature_enabled != nullptr && call.feature_enabled(gate); }
+bool FeatureEnabled(const Call& call, std::string_view gate) {
+  return call.feature_enabled != nullptr && call.feature_enabled(gate);
+}
 
 void Warning(const Call& call, const FieldPath& path, std::string_view text) {
   call.warnings.push_back(path.ToString() + ": " + std::string(text));
@@ -138,7 +141,9 @@ bool RequirementMatches(Value requirement, Value labels) {
 
 bool LabelSelectorParses(Value selector) {
   for (const object::Member& member : selector["matchLabels"].members()) {
-    if (!validation::IsQualifiedName(member.key).empty() || !validation::IsValidLabelValue(member.value.as_string()).empty()) return false;
+    if (!validation::IsQualifiedName(member.key).empty() ||
+        !validation::IsValidLabelValue(member.value.as_string()).empty())
+      return false;
   }
   for (const Value requirement : selector["matchExpressions"].items()) {
     if (!RequirementParses(requirement)) return false;
@@ -146,7 +151,9 @@ bool LabelSelectorParses(Value selector) {
   return true;
 }
 
-bool LabelSelectorEmpty(Value selector) { return selector["matchLabels"].empty() && selector["matchExpressions"].empty(); }
+bool LabelSelectorEmpty(Value selector) {
+  return selector["matchLabels"].empty() && selector["matchExpressions"].empty();
+}
 
 bool LabelSelectorMatches(Value selector, Value labels) {
   if (selector.is_null() || !LabelSelectorParses(selector)) return false;  // a nil selector matches nothing

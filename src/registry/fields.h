@@ -44,7 +44,8 @@ std::vector<object::Member> SortedMembers(Value map);
 void AddInvalid(const FieldPath& path, std::string_view text, const Messages& messages, FieldErrors& errors);
 // Required when the text member is empty; false then.
 bool RequireText(Value object, std::string_view key, const FieldPath& path, FieldErrors& errors);
-void RequireTexts(Value object, std::initializer_list<std::string_view> keys, const FieldPath& path, FieldErrors& errors);
+void RequireTexts(Value object, std::initializer_list<std::string_view> keys, const FieldPath& path,
+                  FieldErrors& errors);
 // Unsupported value unless it is one of the names (in the order they are told).
 bool CheckOneOf(Value value, Names supported, const FieldPath& path, FieldErrors& errors);
 // Required when empty, else CheckOneOf.

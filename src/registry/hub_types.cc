@@ -15,13 +15,27 @@ void AppendString(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20 || c == '<' || c == '>' || c == '&') {
           out += "\\u00";
@@ -179,12 +193,17 @@ class HubTypes::Writer {
 
   static bool IsEmpty(Value value) {
     switch (value.kind()) {
-      case Value::Kind::kNull: return true;
-      case Value::Kind::kString: return value.as_string().empty();
-      case Value::Kind::kInt: return value.as_int() == 0;
+      case Value::Kind::kNull:
+        return true;
+      case Value::Kind::kString:
+        return value.as_string().empty();
+      case Value::Kind::kInt:
+        return value.as_int() == 0;
       case Value::Kind::kList:
-      case Value::Kind::kMap: return value.empty();
-      default: return false;
+      case Value::Kind::kMap:
+        return value.empty();
+      default:
+        return false;
     }
   }
 
@@ -208,7 +227,8 @@ std::string HubTypes::Diff(Value old, Value now, std::string_view type) const {
   return UnifiedDiff(Indented(old, type), Indented(now, type));
 }
 
-validation::FieldError InvalidHub(const FieldPath& path, const HubTypes& types, Value value, std::string_view type, std::string_view detail) {
+validation::FieldError InvalidHub(const FieldPath& path, const HubTypes& types, Value value, std::string_view type,
+                                  std::string_view detail) {
   return {meta::FieldError::Type::kInvalid, path.ToString(), types.JSON(value, type), std::string(detail)};
 }
 

@@ -1,13 +1,15 @@
-// How the hub (internal) Go types look as JSON. Upstream prints some rejected values, and the diff of rejected updates, as
-// encoding/json writes its internal structs: Go's field names in Go's order, nothing left out. A table says what those names are:
+// How the hub (internal) Go types look as JSON. Upstream prints some rejected values, and the diff of rejected updates,
+// as encoding/json writes its internal structs: Go's field names in Go's order, nothing left out. A table says what
+// those names are:
 //
 //   PodOS Name:string
 //   Lifecycle PostStart:*LifecycleHandler PreStop:*LifecycleHandler StopSignal:*string
 //   ~LabelSelector matchLabels:{}string matchExpressions:[]~LabelSelectorRequirement
 //
-// One type begins a line that does not start with a space; lines that do continue it. A field is GoName[=jsonName]:type; without a
-// jsonName it is the Go name with a small first letter. `^name` reads the member from the parent object (hostNetwork lives in the
-// pod's spec). Types: string bool int quantity time intorstring raw, *T, []T, {}T, or a type of the table.
+// One type begins a line that does not start with a space; lines that do continue it. A field is
+// GoName[=jsonName]:type; without a jsonName it is the Go name with a small first letter. `^name` reads the member from
+// the parent object (hostNetwork lives in the pod's spec). Types: string bool int quantity time intorstring raw, *T,
+// []T, {}T, or a type of the table.
 // `~` marks metav1 types, which have JSON tags: names as written, empty values left out; field "-" inlines its members.
 // Immutable; const members from any thread.
 #pragma once
@@ -27,9 +29,9 @@ class HubTypes {
  public:
   explicit HubTypes(std::string_view table);  // the text must outlive it
 
-  std::string JSON(Value value, std::string_view type) const;                    // compact
-  std::string Indented(Value value, std::string_view type) const;                // as json.MarshalIndent(_, "", " ")
-  std::string Diff(Value old, Value now, std::string_view type) const;           // unified diff of the indented forms
+  std::string JSON(Value value, std::string_view type) const;           // compact
+  std::string Indented(Value value, std::string_view type) const;       // as json.MarshalIndent(_, "", " ")
+  std::string Diff(Value old, Value now, std::string_view type) const;  // unified diff of the indented forms
 
  private:
   struct Field {
@@ -43,6 +45,7 @@ class HubTypes {
 };
 
 // Errors that show a value in its hub form.
-validation::FieldError InvalidHub(const FieldPath& path, const HubTypes& types, Value value, std::string_view type, std::string_view detail);
+validation::FieldError InvalidHub(const FieldPath& path, const HubTypes& types, Value value, std::string_view type,
+                                  std::string_view detail);
 
 }  // namespace keelson::registry

@@ -20,12 +20,14 @@ TEST(HubTypes, PrintsGoStructs) {
   metadata.EnsureMap(arena, "labels").Set(arena, "b", "<2>");
   metadata.EnsureMap(arena, "labels").Set(arena, "a", "1");
   Value spec = pod.EnsureMap(arena, "spec");
-  EXPECT_EQ(kTypes.JSON(pod, "Pod"),
-            R"({"labels":{"a":"1","b":"\u003c2\u003e"},"Spec":{"NodeName":"","Context":null,"Items":null,"TTY":false,"Port":0}})");
+  EXPECT_EQ(
+      kTypes.JSON(pod, "Pod"),
+      R"({"labels":{"a":"1","b":"\u003c2\u003e"},"Spec":{"NodeName":"","Context":null,"Items":null,"TTY":false,"Port":0}})");
   spec.Set(arena, "hostNetwork", true);
   spec.EnsureMap(arena, "securityContext").EnsureMap(arena, "limits").Set(arena, "cpu", "1");
   EXPECT_EQ(kTypes.Indented(spec, "*PodSpec"),
-            "{\n \"NodeName\": \"\",\n \"Context\": {\n  \"HostNetwork\": true,\n  \"Limits\": {\n   \"cpu\": \"1\"\n  }\n },\n"
+            "{\n \"NodeName\": \"\",\n \"Context\": {\n  \"HostNetwork\": true,\n  \"Limits\": {\n   \"cpu\": \"1\"\n  "
+            "}\n },\n"
             " \"Items\": null,\n \"TTY\": false,\n \"Port\": 0\n}");
 }
 

@@ -36,18 +36,27 @@ bool SemanticEqual(Value a, Value b, const schema::Type& type, bool pointer) {
   if (a.is_null() && b.is_null()) return true;
   if (pointer && a.is_null() != b.is_null()) return false;
   switch (type.kind) {
-    case schema::Kind::kStruct: return SemanticEqual(a, b, *type.structure);
-    case schema::Kind::kList: return EqualLists(a, b, *type.element);
-    case schema::Kind::kMap: return EqualMaps(a, b, *type.element);
-    case schema::Kind::kQuantity: return CompareQuantities(a, b) == 0;
+    case schema::Kind::kStruct:
+      return SemanticEqual(a, b, *type.structure);
+    case schema::Kind::kList:
+      return EqualLists(a, b, *type.element);
+    case schema::Kind::kMap:
+      return EqualMaps(a, b, *type.element);
+    case schema::Kind::kQuantity:
+      return CompareQuantities(a, b) == 0;
     case schema::Kind::kString:
-    case schema::Kind::kBytes: return a.as_string() == b.as_string();
-    case schema::Kind::kBool: return a.as_bool() == b.as_bool();
+    case schema::Kind::kBytes:
+      return a.as_string() == b.as_string();
+    case schema::Kind::kBool:
+      return a.as_bool() == b.as_bool();
     case schema::Kind::kInt32:
-    case schema::Kind::kInt64: return a.as_int() == b.as_int();
+    case schema::Kind::kInt64:
+      return a.as_int() == b.as_int();
     case schema::Kind::kIntOrString:
-      return a.is_string() == b.is_string() && (a.is_string() ? a.as_string() == b.as_string() : a.as_int() == b.as_int());
-    default: return a == b;
+      return a.is_string() == b.is_string() &&
+             (a.is_string() ? a.as_string() == b.as_string() : a.as_int() == b.as_int());
+    default:
+      return a == b;
   }
 }
 

@@ -1,5 +1,6 @@
-// Equality as apimachinery's equality.Semantic has it for typed objects: nil and empty lists and maps are equal, quantities compare by
-// value, a pointer that is nil differs from one to a zero value. The schema says which fields are pointers.
+// Equality as apimachinery's equality.Semantic has it for typed objects: nil and empty lists and maps are equal,
+// quantities compare by value, a pointer that is nil differs from one to a zero value. The schema says which fields are
+// pointers.
 #pragma once
 
 #include <string_view>

@@ -59,7 +59,8 @@ class Matcher {
     std::ranges::sort(found, {}, &Match::a);
     std::vector<Match> joined;
     for (const Match& match : found) {
-      if (!joined.empty() && joined.back().a + joined.back().size == match.a && joined.back().b + joined.back().size == match.b) {
+      if (!joined.empty() && joined.back().a + joined.back().size == match.a &&
+          joined.back().b + joined.back().size == match.b) {
         joined.back().size += match.size;
       } else {
         joined.push_back(match);
@@ -93,7 +94,9 @@ class Matcher {
       run = std::move(next);
     }
     while (best.a > a_low && best.b > b_low && a_[best.a - 1] == b_[best.b - 1]) --best.a, --best.b, ++best.size;
-    while (best.a + best.size < a_high && best.b + best.size < b_high && a_[best.a + best.size] == b_[best.b + best.size]) ++best.size;
+    while (best.a + best.size < a_high && best.b + best.size < b_high &&
+           a_[best.a + best.size] == b_[best.b + best.size])
+      ++best.size;
     return best;
   }
 
@@ -135,7 +138,8 @@ std::vector<std::vector<Op>> Groups(std::vector<Op> ops) {
   std::vector<Op> group;
   for (Op op : ops) {
     if (op.equal && op.a_to - op.a_from > 2 * kContext) {
-      group.push_back({true, op.a_from, std::min(op.a_to, op.a_from + kContext), op.b_from, std::min(op.b_to, op.b_from + kContext)});
+      group.push_back({true, op.a_from, std::min(op.a_to, op.a_from + kContext), op.b_from,
+                       std::min(op.b_to, op.b_from + kContext)});
       groups.push_back(std::move(group));
       group.clear();
       op.a_from = std::max(op.a_from, op.a_to - kContext);
@@ -160,7 +164,8 @@ std::string UnifiedDiff(std::string_view from, std::string_view to) {
   const Lines b = SplitLines(to);
   std::string out;
   for (const std::vector<Op>& group : Groups(Ops(Matcher(a, b).Blocks()))) {
-    out += "@@ -" + RangeText(group.front().a_from, group.back().a_to) + " +" + RangeText(group.front().b_from, group.back().b_to) + " @@\n";
+    out += "@@ -" + RangeText(group.front().a_from, group.back().a_to) + " +" +
+           RangeText(group.front().b_from, group.back().b_to) + " @@\n";
     for (const Op& op : group) {
       for (std::size_t i = op.a_from; i < op.a_to; ++i) out.append(op.equal ? " " : "-").append(a[i]).append("\n");
       if (op.equal) continue;

@@ -7,7 +7,8 @@ namespace {
 
 TEST(UnifiedDiff, ContextAndRanges) {
   EXPECT_EQ(UnifiedDiff("a\nb", "a\nb"), "");
-  EXPECT_EQ(UnifiedDiff("1\n2\n3\n4\n5\n6\n7", "1\n2\n3\nx\n5\n6\n7"), "@@ -1,7 +1,7 @@\n 1\n 2\n 3\n-4\n+x\n 5\n 6\n 7\n");
+  EXPECT_EQ(UnifiedDiff("1\n2\n3\n4\n5\n6\n7", "1\n2\n3\nx\n5\n6\n7"),
+            "@@ -1,7 +1,7 @@\n 1\n 2\n 3\n-4\n+x\n 5\n 6\n 7\n");
   EXPECT_EQ(UnifiedDiff("a", "b"), "@@ -1 +1 @@\n-a\n+b\n");
 }
 

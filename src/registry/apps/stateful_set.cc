@@ -16,13 +16,18 @@ using base::Arena;
 using core::CoreHubTypes;
 using core::PodOptions;
 
-constexpr std::string_view kMutable[] = {"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",
+constexpr std::string_view kMutable[] = {"replicas",
+                                         "template",
+                                         "updateStrategy",
+                                         "minReadySeconds",
+                                         "ordinals",
+                                         "revisionHistoryLimit",
                                          "persistentVolumeClaimRetentionPolicy"};
 
 struct SetOptions {
-  bool skip_service_name = false;      // immutable, so tolerated on update
-  bool skip_claim_templates = false;   // likewise
-  bool skip_template = false;          // the old object already breaks the rules
+  bool skip_service_name = false;     // immutable, so tolerated on update
+  bool skip_claim_templates = false;  // likewise
+  bool skip_template = false;         // the old object already breaks the rules
 };
 
 void CheckUpdateStrategy(Value strategy, const FieldPath& path, FieldErrors& errors) {
@@ -33,17 +38,20 @@ void CheckUpdateStrategy(Value strategy, const FieldPath& path, FieldErrors& err
     errors.push_back(Required(path));
   } else if (type == "OnDelete") {
     if (!rolling.is_null()) {
-      errors.push_back(InvalidHub(at, CoreHubTypes(), rolling, "RollingUpdateStatefulSetStrategy", "only allowed for updateStrategy 'RollingUpdate'"));
+      errors.push_back(InvalidHub(at, CoreHubTypes(), rolling, "RollingUpdateStatefulSetStrategy",
+                                  "only allowed for updateStrategy 'RollingUpdate'"));
     }
   } else if (type != "RollingUpdate") {
-    errors.push_back(InvalidHub(path, CoreHubTypes(), strategy, "StatefulSetUpdateStrategy", "must be 'RollingUpdate' or 'OnDelete'"));
+    errors.push_back(InvalidHub(path, CoreHubTypes(), strategy, "StatefulSetUpdateStrategy",
+                                "must be 'RollingUpdate' or 'OnDelete'"));
   } else if (!rolling.is_null()) {
     CheckNonnegative(rolling, "partition", at, errors);
     const Value most = rolling["maxUnavailable"];
     if (most.is_null()) return;
     const FieldPath most_path = at.Child("maxUnavailable");
     rules::ValidatePositiveIntOrPercent(most, most_path, errors);
-    if (most.as_int() == 0 && (!most.is_string() || most.as_string() == "0%")) errors.push_back(Invalid(most_path, most, "cannot be 0"));
+    if (most.as_int() == 0 && (!most.is_string() || most.as_string() == "0%"))
+      errors.push_back(Invalid(most_path, most, "cannot be 0"));
     rules::IsNotMoreThan100Percent(most, most_path, errors);
   }
 }
@@ -75,15 +83,18 @@ Value EffectiveTemplate(Arena& arena, Value spec) {
   return pod_template;
 }
 
-void CheckTemplate(Arena& arena, Value spec, const PodOptions& options, const SetOptions& set, const FieldPath& path, FieldErrors& errors) {
+void CheckTemplate(Arena& arena, Value spec, const PodOptions& options, const SetOptions& set, const FieldPath& path,
+                   FieldErrors& errors) {
   const Value selector = spec["selector"];
   const Value pod_template = EffectiveTemplate(arena, spec), metadata = pod_template["metadata"];
-  const bool matches = selector.is_null() ? false : LabelSelectorEmpty(selector) || LabelSelectorMatches(selector, metadata["labels"]);
+  const bool matches =
+      selector.is_null() ? false : LabelSelectorEmpty(selector) || LabelSelectorMatches(selector, metadata["labels"]);
   core::CheckTemplateLabels(pod_template, matches, path, errors);
   if (!set.skip_template) core::ValidatePodTemplateSpec(pod_template, options, path, errors);
   validation::ValidateLabels(metadata["labels"], path.Child("labels"), errors);  // again, as upstream
   validation::ValidateAnnotations(metadata["annotations"], path.Child("annotations"), errors);
-  core::ValidatePodAnnotations(metadata["annotations"], pod_template["spec"], options, path.Child("annotations"), errors);
+  core::ValidatePodAnnotations(metadata["annotations"], pod_template["spec"], options, path.Child("annotations"),
+                               errors);
 }
 
 void CheckSpec(Arena& arena, Value spec, const PodOptions& options, const SetOptions& set, FieldErrors& errors) {
@@ -98,7 +109,8 @@ void CheckSpec(Arena& arena, Value spec, const PodOptions& options, const SetOpt
   CheckUpdateStrategy(spec["updateStrategy"], path.Child("updateStrategy"), errors);
   if (const Value retention = spec["persistentVolumeClaimRetentionPolicy"]; !retention.is_null()) {
     const FieldPath at = path.Child("persistentVolumeClaimRetentionPolicy");
-    for (const std::string_view key : {"whenDeleted", "whenScaled"}) CheckOneOf(retention[key], kRetention, at.Child(key), errors);
+    for (const std::string_view key : {"whenDeleted", "whenScaled"})
+      CheckOneOf(retention[key], kRetention, at.Child(key), errors);
   }
   if (!set.skip_claim_templates) {
     const FieldPath claims = path.Child("volumeClaimTemplates");
@@ -109,8 +121,10 @@ void CheckSpec(Arena& arena, Value spec, const PodOptions& options, const SetOpt
     }
   }
   for (const std::string_view key : {"replicas", "minReadySeconds"}) CheckNonnegative(spec, key, path, errors);
-  if (IsSet(spec, "ordinals")) validation::ValidateNonnegative(Int(spec["ordinals"], "start"), path.Child("ordinals.start"), errors);
-  if (!set.skip_service_name && !Text(spec, "serviceName").empty()) CheckDNSLabel(Text(spec, "serviceName"), path.Child("serviceName"), errors);
+  if (IsSet(spec, "ordinals"))
+    validation::ValidateNonnegative(Int(spec["ordinals"], "start"), path.Child("ordinals.start"), errors);
+  if (!set.skip_service_name && !Text(spec, "serviceName").empty())
+    CheckDNSLabel(Text(spec, "serviceName"), path.Child("serviceName"), errors);
   const Value selector = spec["selector"];
   const FieldPath template_path = path.Child("template");
   core::CheckWorkloadSelector(selector, "statefulset", path.Child("selector"), errors);
@@ -156,7 +170,8 @@ void DefaultStatefulSet(Arena& arena, Value object) {
 void PrepareStatefulSet(const Call& call, Value object, Value old) {
   PrepareTemplate(call, object, old);
   const bool used = IsSet(old["spec"]["updateStrategy"]["rollingUpdate"], "maxUnavailable");
-  if (!used && !FeatureEnabled(call, "MaxUnavailableStatefulSet")) object["spec"]["updateStrategy"]["rollingUpdate"].Erase("maxUnavailable");
+  if (!used && !FeatureEnabled(call, "MaxUnavailableStatefulSet"))
+    object["spec"]["updateStrategy"]["rollingUpdate"].Erase("maxUnavailable");
   Value metadata = object["metadata"];
   if (old.is_null()) {
     metadata.Set(call.arena, "generation", Value(1));
@@ -180,20 +195,24 @@ void ValidateStatefulSetUpdate(const Call& call, Value object, Value old, FieldE
   Value masked = object["spec"].Clone(call.arena);
   for (const std::string_view key : kMutable) CopyMember(call.arena, masked, old["spec"], key);
   if (!SemanticEqual(masked, old["spec"], "apps/v1", "StatefulSetSpec")) {
-    errors.push_back(Forbidden(FieldPath("spec"),
-                               "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-                               "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"));
+    errors.push_back(Forbidden(
+        FieldPath("spec"),
+        "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+        "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"));
   }
 }
 
 void ValidateStatefulSetStatusUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   const FieldPath path("status");
   const Value status = object["status"];
-  core::CheckStatusCounts(status, {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
-                                   "collisionCount"}, path, errors);
-  core::CheckNotMoreThan(status, {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"}, "replicas",
-                         "cannot be greater than status.replicas", path, errors);
-  core::CheckNotMoreThan(status, {"availableReplicas"}, "readyReplicas", "cannot be greater than status.readyReplicas", path, errors);
+  core::CheckStatusCounts(status,
+                          {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
+                           "observedGeneration", "collisionCount"},
+                          path, errors);
+  core::CheckNotMoreThan(status, {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"},
+                         "replicas", "cannot be greater than status.replicas", path, errors);
+  core::CheckNotMoreThan(status, {"availableReplicas"}, "readyReplicas", "cannot be greater than status.readyReplicas",
+                         path, errors);
   validation::ValidateObjectMetaUpdate(object["metadata"], old["metadata"], FieldPath("metadata"), errors);
   core::CheckNotDecremented(status, old["status"], "collisionCount", path, errors);
 }
@@ -208,7 +227,8 @@ void WarnStatefulSet(const Call& call, Value object, Value old) {
     core::WarnClaimSpec(call, claim["spec"], old.is_null() ? at : at.Child("Spec"));
   }
   if (Int(object["spec"], "revisionHistoryLimit") < 0) {
-    Warning(call, spec.Child("revisionHistoryLimit"), "a negative value retains all historical revisions; a value >= 0 is recommended");
+    Warning(call, spec.Child("revisionHistoryLimit"),
+            "a negative value retains all historical revisions; a value >= 0 is recommended");
   }
 }
 

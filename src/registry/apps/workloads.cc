@@ -57,11 +57,13 @@ void CheckSelectorAndTemplate(Value spec, const PodOptions& options, const Field
   const FieldPath selector_path = path.Child("selector"), template_path = path.Child("template");
   core::CheckWorkloadSelector(selector, "deployment", selector_path, errors);
   if (!selector.is_null() && !LabelSelectorParses(selector)) {
-    return errors.push_back(InvalidHub(selector_path, CoreHubTypes(), selector, "~LabelSelector", "invalid label selector"));
+    return errors.push_back(
+        InvalidHub(selector_path, CoreHubTypes(), selector, "~LabelSelector", "invalid label selector"));
   }
   // A nil selector matches nothing, an empty one is not compared.
   const bool matches = selector.is_null() ? false
-                                          : LabelSelectorEmpty(selector) || LabelSelectorMatches(selector, spec["template"]["metadata"]["labels"]);
+                                          : LabelSelectorEmpty(selector) ||
+                                                LabelSelectorMatches(selector, spec["template"]["metadata"]["labels"]);
   core::CheckTemplateLabels(spec["template"], matches, template_path, errors);
   core::ValidatePodTemplateSpec(spec["template"], options, template_path, errors);
   core::CheckRunsForever(spec["template"], "ReplicaSet", template_path, errors);
@@ -94,11 +96,13 @@ void CheckDeploymentSpec(Value spec, const PodOptions& options, FieldErrors& err
   CheckNonnegative(spec, "replicas", path, errors);
   CheckSelectorAndTemplate(spec, options, path, errors);
   CheckDeploymentStrategy(spec["strategy"], path.Child("strategy"), errors);
-  for (const std::string_view key : {"minReadySeconds", "revisionHistoryLimit"}) CheckNonnegative(spec, key, path, errors);
+  for (const std::string_view key : {"minReadySeconds", "revisionHistoryLimit"})
+    CheckNonnegative(spec, key, path, errors);
   if (const Value deadline = spec["progressDeadlineSeconds"]; !deadline.is_null()) {
     CheckNonnegative(spec, "progressDeadlineSeconds", path, errors);
     if (deadline.as_int() <= Int(spec, "minReadySeconds")) {
-      errors.push_back(Invalid(path.Child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds"));
+      errors.push_back(
+          Invalid(path.Child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds"));
     }
   }
 }
@@ -158,8 +162,10 @@ void PrepareDeployment(const Call& call, Value object, Value old) {
     return metadata.Set(call.arena, "generation", Value(1));
   }
   // Annotations too: controllers of old were told with them.
-  const bool same_annotations = validation::SemanticEqual(object["metadata"]["annotations"], old["metadata"]["annotations"]);
-  if (!same_annotations || !SemanticEqual(object["spec"], old["spec"], "apps/v1", "DeploymentSpec")) SetGeneration(call, object, old);
+  const bool same_annotations =
+      validation::SemanticEqual(object["metadata"]["annotations"], old["metadata"]["annotations"]);
+  if (!same_annotations || !SemanticEqual(object["spec"], old["spec"], "apps/v1", "DeploymentSpec"))
+    SetGeneration(call, object, old);
 }
 
 void PrepareDeploymentStatus(const Call& call, Value object, Value old) {
@@ -180,9 +186,12 @@ void ValidateDeploymentStatusUpdate(const Call&, Value object, Value old, FieldE
   const FieldPath path("status");
   const Value status = object["status"];
   CheckUnchangedMetadata(object, old, errors);
-  core::CheckStatusCounts(status, {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
-                                   "unavailableReplicas", "terminatingReplicas", "collisionCount"}, path, errors);
-  core::CheckNotMoreThan(status, {"updatedReplicas", "readyReplicas", "availableReplicas"}, "replicas", kMoreThanReplicas, path, errors);
+  core::CheckStatusCounts(status,
+                          {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+                           "unavailableReplicas", "terminatingReplicas", "collisionCount"},
+                          path, errors);
+  core::CheckNotMoreThan(status, {"updatedReplicas", "readyReplicas", "availableReplicas"}, "replicas",
+                         kMoreThanReplicas, path, errors);
   core::CheckNotMoreThan(status, {"availableReplicas"}, "readyReplicas", kMoreThanReady, path, errors);
   core::CheckNotDecremented(status, old["status"], "collisionCount", path, errors);
 }
@@ -224,9 +233,12 @@ void ValidateReplicaSetStatusUpdate(const Call&, Value object, Value old, FieldE
   const FieldPath path("status");
   const Value status = object["status"];
   CheckUnchangedMetadata(object, old, errors);
-  core::CheckStatusCounts(status, {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
-                                   "terminatingReplicas"}, path, errors);
-  core::CheckNotMoreThan(status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"}, "replicas", kMoreThanReplicas, path, errors);
+  core::CheckStatusCounts(status,
+                          {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas",
+                           "observedGeneration", "terminatingReplicas"},
+                          path, errors);
+  core::CheckNotMoreThan(status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"}, "replicas",
+                         kMoreThanReplicas, path, errors);
   core::CheckNotMoreThan(status, {"availableReplicas"}, "readyReplicas", kMoreThanReady, path, errors);
 }
 
@@ -256,14 +268,16 @@ std::int64_t TemplateGeneration(Value object) {
 
 void SetTemplateGeneration(Arena& arena, Value object, std::int64_t generation) {
   Value metadata = object.EnsureMap(arena, "metadata");
-  metadata.EnsureMap(arena, "annotations").Set(arena, kTemplateGeneration, Value::String(arena, std::to_string(generation)));
+  metadata.EnsureMap(arena, "annotations")
+      .Set(arena, kTemplateGeneration, Value::String(arena, std::to_string(generation)));
 }
 
 void CheckDaemonSetStrategy(Value strategy, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kTypes[] = {"RollingUpdate", "OnDelete"};
   const std::string_view type = Text(strategy, "type");
   if (type == "OnDelete") return;
-  if (type != "RollingUpdate") return errors.push_back(NotSupportedStruct(path, strategy, "DaemonSetUpdateStrategy", kTypes));
+  if (type != "RollingUpdate")
+    return errors.push_back(NotSupportedStruct(path, strategy, "DaemonSetUpdateStrategy", kTypes));
   const Value rolling = strategy["rollingUpdate"];
   const FieldPath at = path.Child("rollingUpdate");
   if (rolling.is_null()) return errors.push_back(Required(at));
@@ -271,7 +285,8 @@ void CheckDaemonSetStrategy(Value strategy, const FieldPath& path, FieldErrors& 
   for (const std::string_view key : {"maxUnavailable", "maxSurge"}) CheckAtMost100Percent(rolling, key, at, errors);
   const bool unavailable = IntOrPercent(rolling["maxUnavailable"]) != 0, surge = IntOrPercent(rolling["maxSurge"]) != 0;
   if (unavailable && surge) {
-    errors.push_back(Invalid(at.Child("maxSurge"), rolling["maxSurge"], "may not be set when maxUnavailable is non-zero"));
+    errors.push_back(
+        Invalid(at.Child("maxSurge"), rolling["maxSurge"], "may not be set when maxUnavailable is non-zero"));
   } else if (!unavailable && !surge) {
     errors.push_back(Required(at.Child("maxUnavailable"), "cannot be 0 when maxSurge is 0"));
   }
@@ -283,10 +298,12 @@ void CheckDaemonSetSpec(Value object, const PodOptions& options, bool allow_inva
   const FieldPath template_path = path.Child("template");
   validation::ValidateLabelSelector(selector, path.Child("selector"), errors, allow_invalid_selector);
   if (selector.is_null() || LabelSelectorParses(selector)) {
-    core::CheckTemplateLabels(spec["template"], LabelSelectorMatches(selector, spec["template"]["metadata"]["labels"]), template_path, errors);
+    core::CheckTemplateLabels(spec["template"], LabelSelectorMatches(selector, spec["template"]["metadata"]["labels"]),
+                              template_path, errors);
   }
   if (!selector.is_null() && LabelSelectorEmpty(selector)) {
-    errors.push_back(InvalidHub(path.Child("selector"), CoreHubTypes(), selector, "~LabelSelector", "empty selector is invalid for daemonset"));
+    errors.push_back(InvalidHub(path.Child("selector"), CoreHubTypes(), selector, "~LabelSelector",
+                                "empty selector is invalid for daemonset"));
   }
   core::ValidatePodTemplateSpec(spec["template"], options, template_path, errors);
   core::CheckRunsForever(spec["template"], "DaemonSet", template_path, errors);
@@ -321,7 +338,8 @@ void PrepareDaemonSet(const Call& call, Value object, Value old) {
     metadata.Set(call.arena, "generation", Value(1));
     return SetTemplateGeneration(call.arena, object, std::max<std::int64_t>(TemplateGeneration(object), 1));
   }
-  const bool same_template = SemanticEqual(object["spec"]["template"], old["spec"]["template"], "core/v1", "PodTemplateSpec");
+  const bool same_template =
+      SemanticEqual(object["spec"]["template"], old["spec"]["template"], "core/v1", "PodTemplateSpec");
   SetTemplateGeneration(call.arena, object, TemplateGeneration(old) + (same_template ? 0 : 1));
   if (!SemanticEqual(object["spec"], old["spec"], "apps/v1", "DaemonSetSpec")) SetGeneration(call, object, old);
 }
@@ -344,9 +362,11 @@ void WarnDaemonSet(const Call& call, Value object, Value old) {
 void ValidateDaemonSetStatusUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   const FieldPath path("status");
   CheckUnchangedMetadata(object, old, errors);
-  core::CheckStatusCounts(object["status"], {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
-                                             "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
-                                             "collisionCount"}, path, errors);
+  core::CheckStatusCounts(
+      object["status"],
+      {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
+       "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount"},
+      path, errors);
   core::CheckNotDecremented(object["status"], old["status"], "collisionCount", path, errors);
 }
 
@@ -354,10 +374,14 @@ void DaemonSetRow(Arena& arena, const base::Clock& clock, Value object, Value ce
   const Value spec = object["spec"], status = object["status"], pod_spec = spec["template"]["spec"];
   Row row(arena, cells);
   row.Name(object);
-  for (const std::string_view key : {"desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable"}) {
+  for (const std::string_view key : {"desiredNumberScheduled", "currentNumberScheduled", "numberReady",
+                                     "updatedNumberScheduled", "numberAvailable"}) {
     row.Add(Int(status, key));
   }
-  row.Add(LabelsText(pod_spec["nodeSelector"])).Age(clock, object).Add(ContainerNames(pod_spec)).Add(ContainerImages(pod_spec));
+  row.Add(LabelsText(pod_spec["nodeSelector"]))
+      .Age(clock, object)
+      .Add(ContainerNames(pod_spec))
+      .Add(ContainerImages(pod_spec));
   row.Add(LabelSelectorText(spec["selector"]));
 }
 
@@ -384,7 +408,8 @@ void ValidateControllerRevision(const Call&, Value object, Value old, FieldError
 
 void ValidateControllerRevisionUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
   CheckUnchangedMetadata(object, old, errors);
-  validation::ValidateObjectMeta(object["metadata"], true, validation::NameIsDNSSubdomain, FieldPath("metadata"), errors);
+  validation::ValidateObjectMeta(object["metadata"], true, validation::NameIsDNSSubdomain, FieldPath("metadata"),
+                                 errors);
   ValidateControllerRevision(call, object, old, errors);
   // A patch is decoded into another form than what was stored, and so always differs upstream.
   if (call.is_patch || RawText(object["data"]) != RawText(old["data"])) {

@@ -41,7 +41,7 @@ void ControllerRevisionRow(base::Arena& arena, const base::Clock& clock, Value o
 
 // Templates of all of them: gates, warnings.
 void PrepareTemplate(const Call& call, Value object, Value old);
-void WarnTemplate(const Call& call, Value object, Value old);          // on create, and on updates that change the generation
-void WarnTemplateAndName(const Call& call, Value object, Value old);   // on create
+void WarnTemplate(const Call& call, Value object, Value old);  // on create, and on updates that change the generation
+void WarnTemplateAndName(const Call& call, Value object, Value old);  // on create
 
 }  // namespace keelson::registry::apps

@@ -9,11 +9,12 @@
 namespace keelson::registry::batch {
 namespace {
 
-constexpr std::size_t kNameBytesMax = 52;          // jobs get eleven characters more
+constexpr std::size_t kNameBytesMax = 52;  // jobs get eleven characters more
 constexpr std::size_t kTimeZonePartBytesMax = 14;
 
 bool IsTimeZonePart(std::string_view part) {
-  if (part.empty() || part.size() > kTimeZonePartBytesMax || part == "." || part == ".." || part.starts_with('-')) return false;
+  if (part.empty() || part.size() > kTimeZonePartBytesMax || part == "." || part == ".." || part.starts_with('-'))
+    return false;
   for (const char c : part) {
     const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     if (!letter && c != '.' && c != '-' && c != '_' && c != '+') return false;
@@ -29,7 +30,8 @@ void CheckTimeZone(Value zone, const FieldPath& path, FieldErrors& errors) {
     if (!IsTimeZonePart(part)) return errors.push_back(Invalid(path, zone, "unknown time zone " + name));
   }
   if (base::EqualsIgnoreCase(name, "Local")) {
-    errors.push_back(Invalid(path, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"));
+    errors.push_back(
+        Invalid(path, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"));
   }
   if (name != "Local" && !IsTimeZone(name)) errors.push_back(Invalid(path, zone, "unknown time zone " + name));
 }
@@ -37,7 +39,8 @@ void CheckTimeZone(Value zone, const FieldPath& path, FieldErrors& errors) {
 void CheckSchedule(Value spec, Value old, const FieldPath& path, FieldErrors& errors) {
   const std::string_view schedule = Text(spec, "schedule");
   if (schedule.empty()) return errors.push_back(Required(path));
-  if (const std::string problem = CronScheduleProblem(schedule); !problem.empty()) errors.push_back(Invalid(path, schedule, problem));
+  if (const std::string problem = CronScheduleProblem(schedule); !problem.empty())
+    errors.push_back(Invalid(path, schedule, problem));
   if (schedule.find("TZ") == std::string_view::npos) return;
   if (Text(old, "schedule").find("TZ") == std::string_view::npos) {
     errors.push_back(Invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
@@ -53,17 +56,22 @@ void CheckSpec(const Call& call, Value spec, Value old, FieldErrors& errors) {
   const FieldPath path("spec");
   CheckSchedule(spec, old, path.Child("schedule"), errors);
   CheckNonnegative(spec, "startingDeadlineSeconds", path, errors);
-  if (old.is_null() || !(spec["timeZone"] == old["timeZone"])) CheckTimeZone(spec["timeZone"], path.Child("timeZone"), errors);
+  if (old.is_null() || !(spec["timeZone"] == old["timeZone"]))
+    CheckTimeZone(spec["timeZone"], path.Child("timeZone"), errors);
   RequireOneOf(spec["concurrencyPolicy"], kPolicies, path.Child("concurrencyPolicy"), errors);
   const Value job = spec["jobTemplate"]["spec"], before = old["jobTemplate"]["spec"]["template"];
   const FieldPath template_path = path.Child("jobTemplate");
   const FieldPath job_path = template_path.Child("spec");
-  ValidateJobSpecWithoutSelector(job, core::PodOptionsFor(call, false, before["spec"], before["metadata"]), job_path, errors);
+  ValidateJobSpecWithoutSelector(job, core::PodOptionsFor(call, false, before["spec"], before["metadata"]), job_path,
+                                 errors);
   if (IsSet(job, "selector")) {
-    errors.push_back(InvalidHub(job_path.Child("selector"), core::CoreHubTypes(), job["selector"], "~LabelSelector", "`selector` will be auto-generated"));
+    errors.push_back(InvalidHub(job_path.Child("selector"), core::CoreHubTypes(), job["selector"], "~LabelSelector",
+                                "`selector` will be auto-generated"));
   }
-  if (Bool(job, "manualSelector")) errors.push_back(NotSupported(job_path.Child("manualSelector"), job["manualSelector"], kNoManual));
-  for (const std::string_view key : {"successfulJobsHistoryLimit", "failedJobsHistoryLimit"}) CheckNonnegative(spec, key, path, errors);
+  if (Bool(job, "manualSelector"))
+    errors.push_back(NotSupported(job_path.Child("manualSelector"), job["manualSelector"], kNoManual));
+  for (const std::string_view key : {"successfulJobsHistoryLimit", "failedJobsHistoryLimit"})
+    CheckNonnegative(spec, key, path, errors);
 }
 
 }  // namespace
@@ -86,7 +94,8 @@ void PrepareCronJob(const Call& call, Value object, Value old) {
 void ValidateCronJob(const Call& call, Value object, Value, FieldErrors& errors) {
   CheckSpec(call, object["spec"], {}, errors);
   const std::string_view name = Text(object["metadata"], "name");
-  if (name.size() > kNameBytesMax) errors.push_back(Invalid(FieldPath("metadata").Child("name"), name, "must be no more than 52 characters"));
+  if (name.size() > kNameBytesMax)
+    errors.push_back(Invalid(FieldPath("metadata").Child("name"), name, "must be no more than 52 characters"));
 }
 
 void ValidateCronJobUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {

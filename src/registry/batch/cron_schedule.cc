@@ -18,11 +18,13 @@ struct Bounds {
   std::span<const std::string_view> names;  // the first stands for `min`
 };
 
-constexpr std::string_view kMonths[] = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
+constexpr std::string_view kMonths[] = {"jan", "feb", "mar", "apr", "may", "jun",
+                                        "jul", "aug", "sep", "oct", "nov", "dec"};
 constexpr std::string_view kDays[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 constexpr std::array<Bounds, 5> kFields = {{{0, 59, {}}, {0, 23, {}}, {1, 31, {}}, {1, 12, kMonths}, {0, 6, kDays}}};
 
-// White space as Go's unicode.IsSpace has it within Latin-1; other spaces of Unicode do not occur in schedules that parse.
+// White space as Go's unicode.IsSpace has it within Latin-1; other spaces of Unicode do not occur in schedules that
+// parse.
 std::vector<std::string_view> Fields(std::string_view text) {
   constexpr std::string_view kSpace = " \t\n\v\f\r";
   std::vector<std::string_view> fields;
@@ -91,7 +93,8 @@ std::string RangeProblem(std::string_view expression, const Bounds& bounds) {
     return "too many slashes: " + text;
   }
   const auto number = [](std::uint64_t value) { return "(" + std::to_string(value) + ")"; };
-  if (start < bounds.min) return "beginning of range " + number(start) + " below minimum " + number(bounds.min) + ": " + text;
+  if (start < bounds.min)
+    return "beginning of range " + number(start) + " below minimum " + number(bounds.min) + ": " + text;
   if (end > bounds.max) return "end of range " + number(end) + " above maximum " + number(bounds.max) + ": " + text;
   if (start > end) return "beginning of range " + number(start) + " beyond end of range " + number(end) + ": " + text;
   if (step == 0) return "step of range should be a positive number: " + text;
@@ -99,7 +102,8 @@ std::string RangeProblem(std::string_view expression, const Bounds& bounds) {
 }
 
 std::string DescriptorProblem(std::string_view descriptor) {
-  for (const std::string_view known : {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}) {
+  for (const std::string_view known :
+       {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}) {
     if (descriptor == known) return {};
   }
   constexpr std::string_view kEvery = "@every ";
@@ -116,10 +120,12 @@ std::string CronScheduleProblem(std::string_view schedule) {
   if (schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=")) {
     const std::size_t space = schedule.find(' '), equals = schedule.find('=');
     if (space == std::string_view::npos) {
-      return "invalid schedule format: runtime error: slice bounds out of range [:-1]";  // the parser panics, and upstream says so
+      return "invalid schedule format: runtime error: slice bounds out of range [:-1]";  // the parser panics, and
+                                                                                         // upstream says so
     }
     const std::string zone(schedule.substr(equals + 1, space - equals - 1));
-    if (!zone.empty() && zone != "Local" && !IsTimeZone(zone)) return "provided bad location " + zone + ": unknown time zone " + zone;
+    if (!zone.empty() && zone != "Local" && !IsTimeZone(zone))
+      return "provided bad location " + zone + ": unknown time zone " + zone;
     schedule = base::Trim(schedule.substr(space));
   }
   if (schedule.starts_with('@')) return DescriptorProblem(schedule);

@@ -1,4 +1,5 @@
-// Schedules of cron jobs: five fields or a descriptor (@hourly, @every 1h), with the errors of robfig/cron's standard parser.
+// Schedules of cron jobs: five fields or a descriptor (@hourly, @every 1h), with the errors of robfig/cron's standard
+// parser.
 #pragma once
 
 #include <string>

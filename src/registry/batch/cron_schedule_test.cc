@@ -34,7 +34,8 @@ TEST(CronSchedule, Problems) {
 }
 
 TEST(TimeZones, Names) {
-  for (const char* name : {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Africa/Abidjan", "Zulu"}) EXPECT_TRUE(IsTimeZone(name)) << name;
+  for (const char* name : {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Africa/Abidjan", "Zulu"})
+    EXPECT_TRUE(IsTimeZone(name)) << name;
   for (const char* name : {"", "Mars/One", "europe/berlin", "Local"}) EXPECT_FALSE(IsTimeZone(name)) << name;
 }
 

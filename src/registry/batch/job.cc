@@ -18,7 +18,7 @@ using core::PodOptions;
 
 constexpr std::int64_t kParallelismMax = 100'000;
 constexpr std::int64_t kFailedIndexesMax = 100'000;
-constexpr std::int64_t kManyCompletions = 100'000;       // from here on indexes are many
+constexpr std::int64_t kManyCompletions = 100'000;  // from here on indexes are many
 constexpr std::int64_t kParallelismOfManyMax = 10'000;
 constexpr std::int64_t kFailedIndexesOfManyMax = 10'000;
 constexpr std::size_t kRulesMax = 20;
@@ -30,17 +30,21 @@ constexpr std::string_view kJobName = "batch.kubernetes.io/job-name";
 constexpr std::string_view kLegacyControllerUID = "controller-uid";
 constexpr std::string_view kLegacyJobName = "job-name";
 
-void CheckMost(Value spec, std::string_view key, std::int64_t most, std::string_view when, const FieldPath& path, FieldErrors& errors) {
+void CheckMost(Value spec, std::string_view key, std::int64_t most, std::string_view when, const FieldPath& path,
+               FieldErrors& errors) {
   if (!IsSet(spec, key) || Int(spec, key) <= most) return;
-  errors.push_back(Invalid(path.Child(key), spec[key], "must be less than or equal to " + std::to_string(most) + std::string(when)));
+  errors.push_back(
+      Invalid(path.Child(key), spec[key], "must be less than or equal to " + std::to_string(most) + std::string(when)));
 }
 
 void CheckIndexed(Value spec, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kOfMany = " when completions are above 100000 and used with backoff limit per index";
-  if (!IsSet(spec, "completions")) errors.push_back(Required(path.Child("completions"), "when completion mode is Indexed"));
+  if (!IsSet(spec, "completions"))
+    errors.push_back(Required(path.Child("completions"), "when completion mode is Indexed"));
   CheckMost(spec, "parallelism", kParallelismMax, " when completion mode is Indexed", path, errors);
   if (IsSet(spec, "completions") && Int(spec, "maxFailedIndexes") > Int(spec, "completions")) {
-    errors.push_back(Invalid(path.Child("maxFailedIndexes"), spec["maxFailedIndexes"], "must be less than or equal to completions"));
+    errors.push_back(
+        Invalid(path.Child("maxFailedIndexes"), spec["maxFailedIndexes"], "must be less than or equal to completions"));
   }
   CheckMost(spec, "maxFailedIndexes", kFailedIndexesMax, "", path, errors);
   if (Int(spec, "completions") <= kManyCompletions || !IsSet(spec, "backoffLimitPerIndex")) return;
@@ -85,7 +89,8 @@ void CheckExitCodes(Value codes, const NameSet& containers, const FieldPath& pat
   for (std::size_t i = 0; i < values.size(); ++i) {
     const FieldPath at = list.Index(static_cast<std::int64_t>(i));
     const std::int64_t code = values[i].as_int();
-    if (Text(codes, "operator") == "In" && code == 0) errors.push_back(Invalid(at, Value(code), "must not be 0 for the In operator"));
+    if (Text(codes, "operator") == "In" && code == 0)
+      errors.push_back(Invalid(at, Value(code), "must not be 0 for the In operator"));
     if (!seen.insert(code).second) errors.push_back(Duplicate(at, Value(code)));
     ordered &= i == 0 || values[i - 1].as_int() <= code;
   }
@@ -94,7 +99,8 @@ void CheckExitCodes(Value codes, const NameSet& containers, const FieldPath& pat
 
 void CheckPodConditions(Value patterns, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kStatuses[] = {"False", "True", "Unknown"};
-  if (patterns.size() > kRulesMax) errors.push_back(validation::TooMany(path, static_cast<std::int64_t>(patterns.size()), kRulesMax));
+  if (patterns.size() > kRulesMax)
+    errors.push_back(validation::TooMany(path, static_cast<std::int64_t>(patterns.size()), kRulesMax));
   std::int64_t index = 0;
   for (const Value pattern : patterns.items()) {
     const FieldPath at = path.Index(index++);
@@ -107,7 +113,8 @@ void CheckFailurePolicy(Value spec, const FieldPath& path, FieldErrors& errors) 
   constexpr std::string_view kActions[] = {"Count", "FailIndex", "FailJob", "Ignore"};
   const Value rules = spec["podFailurePolicy"]["rules"];
   const FieldPath list = path.Child("rules");
-  if (rules.size() > kRulesMax) errors.push_back(validation::TooMany(list, static_cast<std::int64_t>(rules.size()), kRulesMax));
+  if (rules.size() > kRulesMax)
+    errors.push_back(validation::TooMany(list, static_cast<std::int64_t>(rules.size()), kRulesMax));
   NameSet containers;
   for (const std::string_view key : {"containers", "initContainers"}) {
     for (const Value container : spec["template"]["spec"][key].items()) containers.emplace(Text(container, "name"));
@@ -125,8 +132,10 @@ void CheckFailurePolicy(Value spec, const FieldPath& path, FieldErrors& errors) 
     const bool codes = IsSet(rule, "onExitCodes"), conditions = !rule["onPodConditions"].empty();
     if (codes) CheckExitCodes(rule["onExitCodes"], containers, at.Child("onExitCodes"), errors);
     if (conditions) CheckPodConditions(rule["onPodConditions"], at.Child("onPodConditions"), errors);
-    if (codes && conditions) errors.push_back(InvalidOmitted(at, "specifying both OnExitCodes and OnPodConditions is not supported"));
-    if (!codes && !conditions) errors.push_back(InvalidOmitted(at, "specifying one of OnExitCodes and OnPodConditions is required"));
+    if (codes && conditions)
+      errors.push_back(InvalidOmitted(at, "specifying both OnExitCodes and OnPodConditions is not supported"));
+    if (!codes && !conditions)
+      errors.push_back(InvalidOmitted(at, "specifying one of OnExitCodes and OnPodConditions is required"));
   }
 }
 
@@ -134,8 +143,10 @@ void CheckSuccessPolicy(Value spec, const FieldPath& path, FieldErrors& errors) 
   const Value rules = spec["successPolicy"]["rules"];
   const FieldPath list = path.Child("rules");
   const std::int64_t completions = Int(spec, "completions");
-  if (rules.empty()) errors.push_back(Required(list, "at least one rules must be specified when the successPolicy is specified"));
-  if (rules.size() > kRulesMax) errors.push_back(validation::TooMany(list, static_cast<std::int64_t>(rules.size()), kRulesMax));
+  if (rules.empty())
+    errors.push_back(Required(list, "at least one rules must be specified when the successPolicy is specified"));
+  if (rules.size() > kRulesMax)
+    errors.push_back(validation::TooMany(list, static_cast<std::int64_t>(rules.size()), kRulesMax));
   std::int64_t index = 0;
   for (const Value rule : rules.items()) {
     const FieldPath at = list.Index(index++);
@@ -146,17 +157,21 @@ void CheckSuccessPolicy(Value spec, const FieldPath& path, FieldErrors& errors) 
     std::int64_t total = 0;
     if (!indexes.is_null()) {
       const FieldPath indexes_path = at.Child("succeededIndexes");
-      if (indexes.as_string().size() > kSucceededIndexesBytesMax) errors.push_back(validation::TooLong(indexes_path, kSucceededIndexesBytesMax));
+      if (indexes.as_string().size() > kSucceededIndexesBytesMax)
+        errors.push_back(validation::TooLong(indexes_path, kSucceededIndexesBytesMax));
       std::string problem;
       total = CountIndexes(indexes.as_string(), completions, problem);
-      if (!problem.empty()) errors.push_back(Invalid(indexes_path, indexes.as_string(), "error parsing succeededIndexes: " + problem));
+      if (!problem.empty())
+        errors.push_back(Invalid(indexes_path, indexes.as_string(), "error parsing succeededIndexes: " + problem));
     }
     if (count.is_null()) continue;
     const FieldPath count_path = at.Child("succeededCount");
     validation::ValidateNonnegative(count.as_int(), count_path, errors);
     const auto at_most = [&](std::int64_t most, std::string_view what) {
       if (count.as_int() <= most) return;
-      errors.push_back(Invalid(count_path, count, "must be less than or equal to " + std::to_string(most) + " (the number of " + std::string(what) + ")"));
+      errors.push_back(Invalid(
+          count_path, count,
+          "must be less than or equal to " + std::to_string(most) + " (the number of " + std::string(what) + ")"));
     };
     at_most(completions, "specified completions");
     if (!indexes.is_null()) at_most(total, "indexes in the specified succeededIndexes field");
@@ -201,9 +216,11 @@ void CheckGeneratedSelector(const Call& call, Value job, bool prefixed, FieldErr
     wanted.Set(call.arena, kControllerUID, Value(uid));
     wanted.Set(call.arena, kJobName, Value(name));
   }
-  for (const object::Member& label : wanted.members()) CheckHasLabel(spec["template"], label.key, label.value.as_string(), errors);
+  for (const object::Member& label : wanted.members())
+    CheckHasLabel(spec["template"], label.key, label.value.as_string(), errors);
   if (LabelSelectorParses(selector) && !LabelSelectorMatches(selector, wanted)) {
-    errors.push_back(InvalidHub(FieldPath("spec").Child("selector"), CoreHubTypes(), selector, "~LabelSelector", "`selector` not auto-generated"));
+    errors.push_back(InvalidHub(FieldPath("spec").Child("selector"), CoreHubTypes(), selector, "~LabelSelector",
+                                "`selector` not auto-generated"));
   }
 }
 
@@ -220,7 +237,8 @@ JobOptions OptionsFor(const Call& call, Value old) {
   options.pod.allow_invalid_label_value_in_selector |= !LabelSelectorParses(old["spec"]["selector"]);
   options.mutable_template = Bool(old["spec"], "suspend") && Int(old["status"], "active") == 0 &&
                              (!IsSet(old["status"], "startTime") || JobConditionTrue(old, "Suspended"));
-  options.prefixed_labels = before["metadata"]["labels"].Has(kJobName) && before["metadata"]["labels"].Has(kControllerUID);
+  options.prefixed_labels =
+      before["metadata"]["labels"].Has(kJobName) && before["metadata"]["labels"].Has(kControllerUID);
   return options;
 }
 
@@ -230,10 +248,12 @@ void CheckSpec(Value spec, const PodOptions& options, const FieldPath& path, Fie
   if (selector.is_null()) {
     errors.push_back(Required(path.Child("selector")));
   } else {
-    validation::ValidateLabelSelector(selector, path.Child("selector"), errors, options.allow_invalid_label_value_in_selector);
+    validation::ValidateLabelSelector(selector, path.Child("selector"), errors,
+                                      options.allow_invalid_label_value_in_selector);
   }
   if (selector.is_null() || LabelSelectorParses(selector)) {
-    core::CheckTemplateLabels(spec["template"], LabelSelectorMatches(selector, spec["template"]["metadata"]["labels"]), path.Child("template"), errors);
+    core::CheckTemplateLabels(spec["template"], LabelSelectorMatches(selector, spec["template"]["metadata"]["labels"]),
+                              path.Child("template"), errors);
   }
 }
 
@@ -245,14 +265,17 @@ void CheckJob(const Call& call, Value job, const JobOptions& options, FieldError
   const std::string name(Text(job["metadata"], "name"));
   const std::string hostname = name + "-" + std::to_string(Int(spec, "completions") - 1);
   if (!validation::IsDNS1123Label(hostname).empty()) {
-    errors.push_back(Invalid(FieldPath("metadata").Child("name"), name, "will not able to create pod with invalid DNS label: " + hostname));
+    errors.push_back(Invalid(FieldPath("metadata").Child("name"), name,
+                             "will not able to create pod with invalid DNS label: " + hostname));
   }
 }
 
-void CheckUnchanged(Value now, Value old, std::string_view key, std::string_view type, const FieldPath& path, FieldErrors& errors) {
+void CheckUnchanged(Value now, Value old, std::string_view key, std::string_view type, const FieldPath& path,
+                    FieldErrors& errors) {
   const Value after = now[key], before = old[key];
-  const bool same = type.empty() ? after == before
-                                 : after.is_null() == before.is_null() && SemanticEqual(after, before, "batch/v1", type);
+  const bool same = type.empty()
+                        ? after == before
+                        : after.is_null() == before.is_null() && SemanticEqual(after, before, "batch/v1", type);
   if (same) return;
   if (type.empty()) {
     errors.push_back(Invalid(path.Child(key), after, "field is immutable"));
@@ -265,11 +288,13 @@ void CheckCompletionsUpdate(Value now, Value old, const FieldPath& path, FieldEr
   if (Text(now, "completionMode") != "Indexed") return CheckUnchanged(now, old, "completions", "", path, errors);
   if (now["completions"] == old["completions"] || !IsSet(now, "completions")) return;
   if (Int(now, "completions") != Int(now, "parallelism")) {
-    errors.push_back(Invalid(path.Child("completions"), now["completions"], "can only be modified in tandem with spec.parallelism"));
+    errors.push_back(
+        Invalid(path.Child("completions"), now["completions"], "can only be modified in tandem with spec.parallelism"));
   }
 }
 
-void CheckTemplateUpdate(Arena& arena, Value now, Value old, const JobOptions& options, const FieldPath& path, FieldErrors& errors) {
+void CheckTemplateUpdate(Arena& arena, Value now, Value old, const JobOptions& options, const FieldPath& path,
+                         FieldErrors& errors) {
   const Value pod_template = now["template"];
   Value was = old["template"].Clone(arena);
   if (options.mutable_template) {
@@ -281,21 +306,26 @@ void CheckTemplateUpdate(Arena& arena, Value now, Value old, const JobOptions& o
     } else {
       CopyMember(arena, spec.EnsureMap(arena, "affinity"), new_affinity, "nodeAffinity");
     }
-    for (const std::string_view key : {"nodeSelector", "tolerations", "schedulingGates"}) CopyMember(arena, spec, pod_template["spec"], key);
-    for (const std::string_view key : {"annotations", "labels"}) CopyMember(arena, metadata, pod_template["metadata"], key);
+    for (const std::string_view key : {"nodeSelector", "tolerations", "schedulingGates"})
+      CopyMember(arena, spec, pod_template["spec"], key);
+    for (const std::string_view key : {"annotations", "labels"})
+      CopyMember(arena, metadata, pod_template["metadata"], key);
     for (const std::string_view list : {"containers", "initContainers"}) {
       const Value containers = pod_template["spec"][list];
       if (containers.size() != spec[list].size()) continue;
       for (std::size_t i = 0; i < containers.size(); ++i) {
-        if (Text(containers[i], "name") == Text(spec[list][i], "name")) CopyMember(arena, spec[list][i], containers[i], "resources");
+        if (Text(containers[i], "name") == Text(spec[list][i], "name"))
+          CopyMember(arena, spec[list][i], containers[i], "resources");
       }
     }
     if (SemanticEqual(pod_template["spec"], spec, "core/v1", "PodSpec")) return;
-    errors.push_back(InvalidHub(path.Child("template.spec"), CoreHubTypes(), pod_template["spec"], "PodSpec", "field is immutable"));
+    errors.push_back(
+        InvalidHub(path.Child("template.spec"), CoreHubTypes(), pod_template["spec"], "PodSpec", "field is immutable"));
     return;
   }
   if (SemanticEqual(pod_template, was, "core/v1", "PodTemplateSpec")) return;
-  errors.push_back(InvalidHub(path.Child("template"), CoreHubTypes(), pod_template, "PodTemplateSpec", "field is immutable"));
+  errors.push_back(
+      InvalidHub(path.Child("template"), CoreHubTypes(), pod_template, "PodTemplateSpec", "field is immutable"));
 }
 
 }  // namespace
@@ -324,7 +354,8 @@ void DefaultJob(Arena& arena, Value job) {
   if (!IsSet(spec, "completions") && !IsSet(spec, "parallelism")) spec.Set(arena, "completions", Value(1));
   Default(arena, spec, "parallelism", Value(1));
   if (!IsSet(spec, "backoffLimit")) {
-    spec.Set(arena, "backoffLimit", Value(IsSet(spec, "backoffLimitPerIndex") ? std::int64_t{std::numeric_limits<std::int32_t>::max()} : 6));
+    spec.Set(arena, "backoffLimit",
+             Value(IsSet(spec, "backoffLimitPerIndex") ? std::int64_t{std::numeric_limits<std::int32_t>::max()} : 6));
   }
   Value metadata = job.EnsureMap(arena, "metadata");
   const Value labels = spec["template"]["metadata"]["labels"];
@@ -352,18 +383,20 @@ void PrepareJob(const Call& call, Value job, Value old) {
   Value template_metadata = pod_template.EnsureMap(arena, "metadata");
   Value labels = template_metadata.EnsureMap(arena, "labels");
   for (const std::string_view key : {kLegacyJobName, kJobName}) Default(arena, labels, key, metadata["name"]);
-  for (const std::string_view key : {kLegacyControllerUID, kControllerUID}) Default(arena, labels, key, metadata["uid"]);
+  for (const std::string_view key : {kLegacyControllerUID, kControllerUID})
+    Default(arena, labels, key, metadata["uid"]);
   Value selector = spec.EnsureMap(arena, "selector");
   Default(arena, selector.EnsureMap(arena, "matchLabels"), kControllerUID, metadata["uid"]);
-  if (metadata["labels"].empty()) metadata.Set(arena, "labels", labels.Clone(arena));  // defaulting on read does this upstream
+  if (metadata["labels"].empty())
+    metadata.Set(arena, "labels", labels.Clone(arena));  // defaulting on read does this upstream
 }
 
 void ValidateJobSpecWithoutSelector(Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kModes[] = {"NonIndexed", "Indexed"};
   constexpr std::string_view kFailed[] = {"Failed"};
   constexpr std::string_view kReplacement[] = {"Failed", "TerminatingOrFailed"};
-  for (const std::string_view key : {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
-                                     "backoffLimitPerIndex", "maxFailedIndexes"}) {
+  for (const std::string_view key : {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
+                                     "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes"}) {
     CheckNonnegative(spec, key, path, errors);
   }
   if (IsSet(spec, "maxFailedIndexes") && !IsSet(spec, "backoffLimitPerIndex")) {
@@ -371,7 +404,8 @@ void ValidateJobSpecWithoutSelector(Value spec, const PodOptions& options, const
   }
   if (IsSet(spec, "managedBy")) {
     validation::ValidateDomainPrefixedPath(Text(spec, "managedBy"), path.Child("managedBy"), errors);
-    if (Text(spec, "managedBy").size() > kManagedByBytesMax) errors.push_back(validation::TooLong(path.Child("managedBy"), kManagedByBytesMax));
+    if (Text(spec, "managedBy").size() > kManagedByBytesMax)
+      errors.push_back(validation::TooLong(path.Child("managedBy"), kManagedByBytesMax));
   }
   const std::string_view mode = Text(spec, "completionMode");
   if (IsSet(spec, "completionMode")) {
@@ -386,21 +420,25 @@ void ValidateJobSpecWithoutSelector(Value spec, const PodOptions& options, const
   if (IsSet(spec, "podFailurePolicy")) CheckFailurePolicy(spec, path.Child("podFailurePolicy"), errors);
   if (IsSet(spec, "successPolicy")) {
     if (mode != "Indexed") {
-      errors.push_back(InvalidHub(path.Child("successPolicy"), CoreHubTypes(), spec["successPolicy"], "SuccessPolicy", "requires indexed completion mode"));
+      errors.push_back(InvalidHub(path.Child("successPolicy"), CoreHubTypes(), spec["successPolicy"], "SuccessPolicy",
+                                  "requires indexed completion mode"));
     } else {
       CheckSuccessPolicy(spec, path.Child("successPolicy"), errors);
     }
   }
   if (IsSet(spec, "podReplacementPolicy")) {
     const bool only_failed = IsSet(spec, "podFailurePolicy");
-    CheckOneOf(spec["podReplacementPolicy"], only_failed ? Names(kFailed) : Names(kReplacement), path.Child("podReplacementPolicy"), errors);
+    CheckOneOf(spec["podReplacementPolicy"], only_failed ? Names(kFailed) : Names(kReplacement),
+               path.Child("podReplacementPolicy"), errors);
   }
   const FieldPath template_path = path.Child("template");
   core::ValidatePodTemplateSpec(spec["template"], options, template_path, errors);
   CheckRestartPolicy(spec, template_path.Child("spec").Child("restartPolicy"), errors);
 }
 
-void ValidateJob(const Call& call, Value job, Value old, FieldErrors& errors) { CheckJob(call, job, OptionsFor(call, old), errors); }
+void ValidateJob(const Call& call, Value job, Value old, FieldErrors& errors) {
+  CheckJob(call, job, OptionsFor(call, old), errors);
+}
 
 void ValidateJobUpdate(const Call& call, Value job, Value old, FieldErrors& errors) {
   const JobOptions options = OptionsFor(call, old);
@@ -421,9 +459,11 @@ void ValidateJobUpdate(const Call& call, Value job, Value old, FieldErrors& erro
 }
 
 void WarnJobSpec(const Call& call, Value spec, const FieldPath& path) {
-  if (Text(spec, "completionMode") == "Indexed" && Int(spec, "completions") > kManyCompletions && Int(spec, "parallelism") > kParallelismOfManyMax) {
+  if (Text(spec, "completionMode") == "Indexed" && Int(spec, "completions") > kManyCompletions &&
+      Int(spec, "parallelism") > kParallelismOfManyMax) {
     Warning(call, path,
-            "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to "
+            "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
+            "Kubernetes might not be able to "
             "track completedIndexes when a big number of indexes fail");
   }
   core::WarnPodSpec(call, spec["template"]["spec"], spec["template"]["metadata"], path.Child("template"));
@@ -445,7 +485,8 @@ void JobRow(Arena& arena, const base::Clock& clock, Value job, Value cells) {
   if (IsSet(spec, "completions")) {
     completions = succeeded + "/" + std::to_string(Int(spec, "completions"));
   } else {
-    completions = succeeded + "/1" + (Int(spec, "parallelism") > 1 ? " of " + std::to_string(Int(spec, "parallelism")) : "");
+    completions =
+        succeeded + "/1" + (Int(spec, "parallelism") > 1 ? " of " + std::to_string(Int(spec, "parallelism")) : "");
   }
   std::string duration;
   if (const auto started = TimeNanoseconds(Text(status, "startTime"))) {

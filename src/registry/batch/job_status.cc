@@ -31,7 +31,8 @@ Interval ParseInterval(std::string_view text, std::int64_t completions) {
     interval.last = *number;
   }
   if (limits.size() == 2 && interval.first >= interval.last) {
-    interval.problem = "non-increasing order, previous: " + std::to_string(interval.first) + ", current: " + std::to_string(interval.last);
+    interval.problem = "non-increasing order, previous: " + std::to_string(interval.first) +
+                       ", current: " + std::to_string(interval.last);
   }
   return interval;
 }
@@ -85,14 +86,16 @@ class StatusUpdate {
   void Conditions(std::string_view detail) { errors_.push_back(InvalidOmitted(path_.Child("conditions"), detail)); }
 
   void Counts() {
-    for (const std::string_view key : {"active", "succeeded", "failed", "ready", "terminating"}) CheckNonnegative(now_, key, path_, errors_);
+    for (const std::string_view key : {"active", "succeeded", "failed", "ready", "terminating"})
+      CheckNonnegative(now_, key, path_, errors_);
     CheckUncounted(now_["uncountedTerminatedPods"], path_.Child("uncountedTerminatedPods"), errors_);
   }
 
   void CompletionTimes() {
     const Value completed = now_["completionTime"];
     const FieldPath at = path_.Child("completionTime");
-    if ((Turned("Complete") || Turned("Failed")) && Is("Complete") && Is("Failed")) Conditions("cannot set Complete=True and Failed=true conditions");
+    if ((Turned("Complete") || Turned("Failed")) && Is("Complete") && Is("Failed"))
+      Conditions("cannot set Complete=True and Failed=true conditions");
     if ((Turned("Complete") || Turned("FailureTarget")) && Is("Complete") && Is("FailureTarget")) {
       Conditions("cannot set Complete=True and FailureTarget=true conditions");
     }
@@ -100,7 +103,8 @@ class StatusUpdate {
       if (!completed.is_null() && !Is("Complete")) {
         errors_.push_back(Invalid(at, completed, "cannot set completionTime when there is no Complete=True condition"));
       }
-      if (completed.is_null() && Is("Complete")) errors_.push_back(Required(at, "completionTime is required for Complete jobs"));
+      if (completed.is_null() && Is("Complete"))
+        errors_.push_back(Required(at, "completionTime is required for Complete jobs"));
     }
     if ((Changed("startTime") || Changed("completionTime")) && !completed.is_null() && IsSet(now_, "startTime")) {
       if (TimeNanoseconds(completed.as_string()) < TimeNanoseconds(Text(now_, "startTime"))) {
@@ -121,14 +125,16 @@ class StatusUpdate {
     if ((turned || Changed("active")) && Int(now_, "active") > 0) {
       errors_.push_back(Invalid(path_.Child("active"), now_["active"], "active>0 is invalid for finished job"));
     }
-    const bool suspended_for_nothing = Bool(spec_, "suspend") && IsSet(spec_, "completions") && Int(spec_, "completions") == 0;
+    const bool suspended_for_nothing =
+        Bool(spec_, "suspend") && IsSet(spec_, "completions") && Int(spec_, "completions") == 0;
     if ((turned || Changed("startTime")) && !suspended_for_nothing && !IsSet(now_, "startTime")) {
       errors_.push_back(Required(path_.Child("startTime"), "startTime is required for finished job"));
     }
     const Value uncounted = now_["uncountedTerminatedPods"];
-    if ((turned || Changed("uncountedTerminatedPods")) && (!uncounted["failed"].empty() || !uncounted["succeeded"].empty())) {
-      errors_.push_back({meta::FieldError::Type::kInvalid, path_.Child("uncountedTerminatedPods").ToString(), UncountedText(uncounted),
-                         "must be empty for finished job"});
+    if ((turned || Changed("uncountedTerminatedPods")) &&
+        (!uncounted["failed"].empty() || !uncounted["succeeded"].empty())) {
+      errors_.push_back({meta::FieldError::Type::kInvalid, path_.Child("uncountedTerminatedPods").ToString(),
+                         UncountedText(uncounted), "must be empty for finished job"});
     }
   }
 
@@ -148,7 +154,8 @@ class StatusUpdate {
     std::string problem;
     if (completed_changed && has_completions) {
       CountIndexes(completed, completions, problem);
-      if (!problem.empty()) errors_.push_back(Invalid(completed_path, completed, "error parsing completedIndexes: " + problem));
+      if (!problem.empty())
+        errors_.push_back(Invalid(completed_path, completed, "error parsing completedIndexes: " + problem));
     }
     if (failed_changed && has_completions && per_index && IsSet(now_, "failedIndexes")) {
       problem.clear();
@@ -156,10 +163,12 @@ class StatusUpdate {
       if (!problem.empty()) errors_.push_back(Invalid(failed_path, failed, "error parsing failedIndexes: " + problem));
     }
     if (completed_changed && !completed.empty() && Text(spec_, "completionMode") != "Indexed") {
-      errors_.push_back(Invalid(completed_path, completed, "cannot set non-empty completedIndexes when non-indexed completion mode"));
+      errors_.push_back(
+          Invalid(completed_path, completed, "cannot set non-empty completedIndexes when non-indexed completion mode"));
     }
     if (failed_changed && !per_index && IsSet(now_, "failedIndexes")) {
-      errors_.push_back(Invalid(failed_path, failed, "cannot set non-null failedIndexes when backoffLimitPerIndex is null"));
+      errors_.push_back(
+          Invalid(failed_path, failed, "cannot set non-null failedIndexes when backoffLimitPerIndex is null"));
     }
     if ((failed_changed || completed_changed) && has_completions && IsSet(now_, "failedIndexes")) {
       problem = OverlapProblem(completed, failed, completions);
@@ -167,7 +176,8 @@ class StatusUpdate {
     }
     const bool finished = Finished(job_);
     if ((finished != Finished(old_) || Changed("terminating")) && finished && Int(now_, "terminating") > 0) {
-      errors_.push_back(Invalid(path_.Child("terminating"), now_["terminating"], "terminating>0 is invalid for finished job"));
+      errors_.push_back(
+          Invalid(path_.Child("terminating"), now_["terminating"], "terminating>0 is invalid for finished job"));
     }
     if ((Changed("ready") || Changed("active")) && IsSet(now_, "ready") && Int(now_, "ready") > Int(now_, "active")) {
       errors_.push_back(Invalid(path_.Child("ready"), now_["ready"], "cannot set more ready pods than active"));
@@ -188,20 +198,24 @@ class StatusUpdate {
       if (Was(type) && !Is(type)) Conditions("cannot disable the terminal " + std::string(type) + "=True condition");
     }
     if (Int(now_, "failed") < Int(was_, "failed")) {
-      errors_.push_back(Invalid(path_.Child("failed"), Value(Int(now_, "failed")), "cannot decrease the failed counter"));
+      errors_.push_back(
+          Invalid(path_.Child("failed"), Value(Int(now_, "failed")), "cannot decrease the failed counter"));
     }
     const bool elastic = Text(spec_, "completionMode") == "Indexed" && spec_["completions"] == spec_["parallelism"];
     if (!elastic && Int(now_, "succeeded") < Int(was_, "succeeded")) {
-      errors_.push_back(Invalid(path_.Child("succeeded"), Value(Int(now_, "succeeded")), "cannot decrease the succeeded counter"));
+      errors_.push_back(
+          Invalid(path_.Child("succeeded"), Value(Int(now_, "succeeded")), "cannot decrease the succeeded counter"));
     }
     if (IsSet(now_, "completionTime") && IsSet(was_, "completionTime") && Changed("completionTime")) {
       errors_.push_back(Invalid(path_.Child("completionTime"), now_["completionTime"], "field is immutable"));
     }
     const bool resuming = Was("Suspended") && ConditionFalse(job_, "Suspended");
     if (Changed("startTime") && !resuming && IsSet(was_, "startTime") && !Bool(spec_, "suspend")) {
-      errors_.push_back(Invalid(path_.Child("startTime"), now_["startTime"], "field is immutable for unsuspended job once set"));
+      errors_.push_back(
+          Invalid(path_.Child("startTime"), now_["startTime"], "field is immutable for unsuspended job once set"));
     }
-    if (Was("SuccessCriteriaMet") && !Is("SuccessCriteriaMet")) Conditions("cannot disable the SuccessCriteriaMet=True condition");
+    if (Was("SuccessCriteriaMet") && !Is("SuccessCriteriaMet"))
+      Conditions("cannot disable the SuccessCriteriaMet=True condition");
     if (Was("Complete") && !Was("SuccessCriteriaMet") && Is("SuccessCriteriaMet")) {
       Conditions("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions");
     }
@@ -225,7 +239,8 @@ std::int64_t CountIndexes(std::string_view text, std::int64_t completions, std::
       return 0;
     }
     if (!first && last >= interval.first) {
-      problem = "non-increasing order, previous: " + std::to_string(last) + ", current: " + std::to_string(interval.first);
+      problem =
+          "non-increasing order, previous: " + std::to_string(last) + ", current: " + std::to_string(interval.first);
       return 0;
     }
     first = false;

@@ -23,7 +23,8 @@ void WarnCronJob(const Call& call, Value object, Value old);
 void CronJobRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells);
 
 // Shared: a job's spec without its selector, and what is remarked about it.
-void ValidateJobSpecWithoutSelector(Value spec, const core::PodOptions& options, const FieldPath& path, FieldErrors& errors);
+void ValidateJobSpecWithoutSelector(Value spec, const core::PodOptions& options, const FieldPath& path,
+                                    FieldErrors& errors);
 void WarnJobSpec(const Call& call, Value spec, const FieldPath& path);
 void DefaultJobTemplate(base::Arena& arena, Value spec);
 bool JobConditionTrue(Value job, std::string_view type);

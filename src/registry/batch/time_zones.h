@@ -1,4 +1,5 @@
-// Names of time zones. A table instead of the host's database: what a cluster accepts must not depend on what a machine has installed.
+// Names of time zones. A table instead of the host's database: what a cluster accepts must not depend on what a machine
+// has installed.
 #pragma once
 
 #include <string_view>

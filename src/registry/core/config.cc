@@ -23,8 +23,8 @@ std::size_t Base64Size(std::string_view text) {
 
 bool Unfreezes(Value object, Value old) { return Bool(old, "immutable") && !Bool(object, "immutable"); }
 
-// Data maps are compared as Go's reflect.DeepEqual does after decoding: an absent one equals an empty one only for config maps'
-// data, which defaulting makes non-nil; clients cannot tell the difference.
+// Data maps are compared as Go's reflect.DeepEqual does after decoding: an absent one equals an empty one only for
+// config maps' data, which defaulting makes non-nil; clients cannot tell the difference.
 bool SameData(Value a, Value b) { return a == b || (a.empty() && b.empty()); }
 
 void CheckFinalizer(std::string_view name, const FieldPath& path, FieldErrors& errors) {
@@ -158,7 +158,11 @@ void WarnSecret(const Call& call, Value object, Value) {
 }
 
 void SecretRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells) {
-  Row(arena, cells).Name(object).Add(Text(object, "type")).Add(static_cast<std::int64_t>(object["data"].size())).Age(clock, object);
+  Row(arena, cells)
+      .Name(object)
+      .Add(Text(object, "type"))
+      .Add(static_cast<std::int64_t>(object["data"].size()))
+      .Age(clock, object);
 }
 
 // --- ServiceAccount ---
@@ -214,7 +218,9 @@ void PrepareNamespaceForUpdate(const Call& call, Value object, Value old) {
   CopyMember(call.arena, object.EnsureMap(call.arena, "spec"), old["spec"], "finalizers");
 }
 
-void PrepareNamespaceForFinalize(const Call& call, Value object, Value old) { CopyMember(call.arena, object, old, "status"); }
+void PrepareNamespaceForFinalize(const Call& call, Value object, Value old) {
+  CopyMember(call.arena, object, old, "status");
+}
 
 void CanonicalizeNamespace(const Call& call, Value object, Value) {
   // Also for names that were generated after defaulting.
@@ -250,7 +256,8 @@ void ValidateNamespaceFinalizeUpdate(const Call&, Value object, Value old, Field
   const FieldPath spec("spec");
   const FieldPath path = spec.Child("finalizers");
   std::int64_t index = 0;
-  for (const Value finalizer : object["spec"]["finalizers"].items()) CheckFinalizer(finalizer.as_string(), path.Index(index++), errors);
+  for (const Value finalizer : object["spec"]["finalizers"].items())
+    CheckFinalizer(finalizer.as_string(), path.Index(index++), errors);
 }
 
 void NamespaceRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells) {

@@ -24,8 +24,10 @@ TEST(Secret, KeyPairProblem) {
   EXPECT_EQ(KeyPairProblem(kCertificate, kKey), "");
   EXPECT_EQ(KeyPairProblem("x", kKey), "tls: failed to find any PEM data in certificate input");
   EXPECT_EQ(KeyPairProblem(kKey, kCertificate),
-            "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched");
-  EXPECT_EQ(KeyPairProblem(kCertificate, kCertificate), "tls: found a certificate rather than a key in the PEM for the private key");
+            "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may "
+            "have been switched");
+  EXPECT_EQ(KeyPairProblem(kCertificate, kCertificate),
+            "tls: found a certificate rather than a key in the PEM for the private key");
 }
 
 TEST(Namespace, DefaultsCarryTheNameLabel) {

@@ -40,7 +40,8 @@ void CheckPorts(Value container, const FieldPath& path, FieldErrors& errors) {
   }
 }
 
-void CheckResizePolicy(Value container, std::string_view pod_restart_policy, const FieldPath& path, FieldErrors& errors) {
+void CheckResizePolicy(Value container, std::string_view pod_restart_policy, const FieldPath& path,
+                       FieldErrors& errors) {
   NameSet seen;
   std::int64_t index = 0;
   for (const Value policy : container["resizePolicy"].items()) {
@@ -49,7 +50,8 @@ void CheckResizePolicy(Value container, std::string_view pod_restart_policy, con
     RequireOneOf(policy["resourceName"], kResizeResources, path, errors);
     RequireOneOf(policy["restartPolicy"], kResizePolicies, path, errors);
     if (pod_restart_policy == "Never" && Text(policy, "restartPolicy") != "NotRequired") {
-      errors.push_back(Invalid(path, Text(policy, "restartPolicy"), "must be 'NotRequired' when pod `restartPolicy` is 'Never'"));
+      errors.push_back(
+          Invalid(path, Text(policy, "restartPolicy"), "must be 'NotRequired' when pod `restartPolicy` is 'Never'"));
     }
   }
 }
@@ -63,7 +65,8 @@ void CheckRestartPolicy(Value container, const FieldPath& path, FieldErrors& err
     CheckOneOf(container["restartPolicy"], kRestartPolicies, path.Child("restartPolicy"), errors);
   }
   const FieldPath rules_path = path.Child("restartPolicyRules");
-  if (rules.size() > kRestartRulesMax) errors.push_back(validation::TooMany(rules_path, static_cast<std::int64_t>(rules.size()), kRestartRulesMax));
+  if (rules.size() > kRestartRulesMax)
+    errors.push_back(validation::TooMany(rules_path, static_cast<std::int64_t>(rules.size()), kRestartRulesMax));
   std::int64_t index = 0;
   for (const Value rule : rules.items()) {
     const FieldPath at = rules_path.Index(index++);
@@ -76,7 +79,8 @@ void CheckRestartPolicy(Value container, const FieldPath& path, FieldErrors& err
     }
     CheckOneOf(codes["operator"], kRestartOperators, codes_path.Child("operator"), errors);
     if (codes["values"].size() > kRestartExitCodesMax) {
-      errors.push_back(validation::TooMany(codes_path.Child("values"), static_cast<std::int64_t>(codes["values"].size()), kRestartExitCodesMax));
+      errors.push_back(validation::TooMany(codes_path.Child("values"),
+                                           static_cast<std::int64_t>(codes["values"].size()), kRestartExitCodesMax));
     }
   }
 }
@@ -84,14 +88,17 @@ void CheckRestartPolicy(Value container, const FieldPath& path, FieldErrors& err
 void CheckCommon(Value container, const PodFacts& facts, const FieldPath& path, FieldErrors& errors) {
   if (RequireText(container, "name", path, errors)) CheckDNSLabel(Text(container, "name"), path.Child("name"), errors);
   RequireText(container, "image", path, errors);
-  RequireOneOf(container["terminationMessagePolicy"], kTerminationPolicies, path.Child("terminationMessagePolicy"), errors);
+  RequireOneOf(container["terminationMessagePolicy"], kTerminationPolicies, path.Child("terminationMessagePolicy"),
+               errors);
   CheckPorts(container, path.Child("ports"), errors);
   ValidateEnvironment(container, path, errors);
   ValidateMounts(container, facts, path, errors);
   RequireOneOf(container["imagePullPolicy"], kPullPolicies, path.Child("imagePullPolicy"), errors);
-  ValidateResourceRequirements(container["resources"], ResourceScope::kContainer, facts.claims, facts.options, path.Child("resources"), errors);
+  ValidateResourceRequirements(container["resources"], ResourceScope::kContainer, facts.claims, facts.options,
+                               path.Child("resources"), errors);
   CheckResizePolicy(container, facts.restart_policy, path.Child("resizePolicy"), errors);
-  ValidateContainerSecurityContext(container["securityContext"], facts.host_users, facts.options, path.Child("securityContext"), errors);
+  ValidateContainerSecurityContext(container["securityContext"], facts.host_users, facts.options,
+                                   path.Child("securityContext"), errors);
 }
 
 // No two containers on the same port of the host. `taken` goes from one to the next.
@@ -123,14 +130,16 @@ void ValidateContainers(Value spec, const PodFacts& facts, const FieldPath& path
   for (const Value container : spec["containers"].items()) {
     const FieldPath at = path.Index(index++);
     CheckCommon(container, facts, at, errors);
-    if (!names.emplace(Text(container, "name")).second) errors.push_back(Duplicate(at.Child("name"), Value(Text(container, "name"))));
+    if (!names.emplace(Text(container, "name")).second)
+      errors.push_back(Duplicate(at.Child("name"), Value(Text(container, "name"))));
     if (IsSet(container, "lifecycle")) ValidateLifecycle(container["lifecycle"], facts, at.Child("lifecycle"), errors);
     ValidateProbes(container, facts, at, errors);
     CheckRestartPolicy(container, at, errors);
   }
   NameSet host_ports;
   index = 0;
-  for (const Value container : spec["containers"].items()) CheckHostPorts(container, host_ports, path.Index(index++), errors);
+  for (const Value container : spec["containers"].items())
+    CheckHostPorts(container, host_ports, path.Index(index++), errors);
 }
 
 void ValidateInitContainers(Value spec, const PodFacts& facts, const FieldPath& path, FieldErrors& errors) {
@@ -151,7 +160,8 @@ void ValidateInitContainers(Value spec, const PodFacts& facts, const FieldPath& 
     NameSet host_ports;  // init containers run one after the other
     CheckHostPorts(container, host_ports, path.Index(0), errors);
     if (sidecar) {
-      if (IsSet(container, "lifecycle")) ValidateLifecycle(container["lifecycle"], facts, at.Child("lifecycle"), errors);
+      if (IsSet(container, "lifecycle"))
+        ValidateLifecycle(container["lifecycle"], facts, at.Child("lifecycle"), errors);
       ValidateProbes(container, facts, at, errors);
       continue;
     }
@@ -164,7 +174,8 @@ void ValidateInitContainers(Value spec, const PodFacts& facts, const FieldPath& 
     for (const Value policy : container["resizePolicy"].items()) {
       const FieldPath one = resize.Index(j++);
       if (Text(policy, "restartPolicy") != "RestartContainer") continue;
-      errors.push_back(Invalid(one.Child("restartPolicy"), "RestartContainer", "must not be set to 'RestartContainer' for non-sidecar initContainers"));
+      errors.push_back(Invalid(one.Child("restartPolicy"), "RestartContainer",
+                               "must not be set to 'RestartContainer' for non-sidecar initContainers"));
     }
   }
 }
@@ -181,12 +192,14 @@ void ValidateEphemeralContainers(Value spec, const PodFacts& facts, const FieldP
     const FieldPath at = path.Index(index++);
     CheckCommon(container, facts, at, errors);
     CheckImagePadding(container, at, errors);
-    if (!names.emplace(Text(container, "name")).second) errors.push_back(Duplicate(at.Child("name"), Value(Text(container, "name"))));
-    if (const std::string_view target = Text(container, "targetContainerName"); !target.empty() && !others.contains(target)) {
+    if (!names.emplace(Text(container, "name")).second)
+      errors.push_back(Duplicate(at.Child("name"), Value(Text(container, "name"))));
+    if (const std::string_view target = Text(container, "targetContainerName");
+        !target.empty() && !others.contains(target)) {
       errors.push_back(NotFound(at.Child("targetContainerName"), Value(target)));
     }
-    for (const std::string_view key : {"ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe",
-                                       "readinessProbe", "startupProbe", "lifecycle"}) {
+    for (const std::string_view key : {"ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules",
+                                       "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"}) {
       const Value value = container[key];
       if (value.is_null() || (key == "resources" && value.empty())) continue;
       errors.push_back(Forbidden(at.Child(key), kNotInEphemeral));

@@ -8,16 +8,21 @@
 namespace keelson::registry::core {
 namespace {
 
-constexpr std::string_view kEnvFields[] = {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
-                                           "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"};
-constexpr std::string_view kVolumeFields[] = {"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"};
+constexpr std::string_view kEnvFields[] = {
+    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+    "status.hostIP", "status.hostIPs",     "status.podIP", "status.podIPs"};
+constexpr std::string_view kVolumeFields[] = {"metadata.annotations", "metadata.labels", "metadata.name",
+                                              "metadata.namespace", "metadata.uid"};
 constexpr std::string_view kConvertible[] = {
-    "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.restartPolicy",
-    "spec.serviceAccountName", "spec.schedulerName", "status.phase", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"};
-constexpr std::string_view kResources[] = {"limits.cpu", "limits.ephemeral-storage", "limits.memory",
+    "metadata.annotations", "metadata.labels", "metadata.name",      "metadata.namespace",
+    "metadata.uid",         "spec.nodeName",   "spec.restartPolicy", "spec.serviceAccountName",
+    "spec.schedulerName",   "status.phase",    "status.hostIP",      "status.hostIPs",
+    "status.podIP",         "status.podIPs"};
+constexpr std::string_view kResources[] = {"limits.cpu",   "limits.ephemeral-storage",   "limits.memory",
                                            "requests.cpu", "requests.ephemeral-storage", "requests.memory"};
 constexpr std::string_view kCPUDivisors[] = {"1m", "1"};
-constexpr std::string_view kByteDivisors[] = {"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"};
+constexpr std::string_view kByteDivisors[] = {"1",   "1k",  "1M",  "1G",  "1T",  "1P", "1E",
+                                              "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"};
 
 struct Subscripted {
   std::string_view path;
@@ -42,17 +47,20 @@ void CheckDivisor(std::string_view resource, Value divisor, const FieldPath& pat
   std::string_view kind;
   if (resource.ends_with(".cpu")) {
     if (!Contains(kCPUDivisors, QuantityText(divisor))) {
-      errors.push_back(Invalid(path.Child("divisor"), resource, "only divisor's values 1m and 1 are supported with the cpu resource"));
+      errors.push_back(Invalid(path.Child("divisor"), resource,
+                               "only divisor's values 1m and 1 are supported with the cpu resource"));
     }
     return;
   }
   if (resource == "limits.memory" || resource == "requests.memory") kind = "memory";
-  if (resource == "limits.ephemeral-storage" || resource == "requests.ephemeral-storage") kind = "local ephemeral storage";
+  if (resource == "limits.ephemeral-storage" || resource == "requests.ephemeral-storage")
+    kind = "local ephemeral storage";
   if (IsHugePagesField(resource)) kind = "hugepages";
   if (kind.empty() || Contains(kByteDivisors, QuantityText(divisor))) return;
-  errors.push_back(Invalid(path.Child("divisor"), resource,
-                           "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the " +
-                               std::string(kind) + " resource"));
+  errors.push_back(
+      Invalid(path.Child("divisor"), resource,
+              "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the " +
+                  std::string(kind) + " resource"));
 }
 
 }  // namespace
@@ -63,11 +71,13 @@ void CheckFieldRef(Value selector, DownwardUse use, const FieldPath& path, Field
   std::string_view field = Text(selector, "fieldPath");
   const auto subscripted = SplitSubscript(field);
   const auto not_converted = [&](std::string_view why, std::string_view what) {
-    errors.push_back(Invalid(path.Child("fieldPath"), field, "error converting fieldPath: " + std::string(why) + ": " + std::string(what)));
+    errors.push_back(Invalid(path.Child("fieldPath"), field,
+                             "error converting fieldPath: " + std::string(why) + ": " + std::string(what)));
   };
   if (version != "v1") return not_converted("unsupported pod version", version);
   if (subscripted) {
-    if (subscripted->path == "metadata.annotations") return CheckQualifiedName(base::ToLower(subscripted->key), path, errors);
+    if (subscripted->path == "metadata.annotations")
+      return CheckQualifiedName(base::ToLower(subscripted->key), path, errors);
     if (subscripted->path == "metadata.labels") return CheckQualifiedName(subscripted->key, path, errors);
     return not_converted("field label does not support subscript", field);
   }

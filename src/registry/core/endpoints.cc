@@ -48,7 +48,8 @@ void CheckSubsets(Value subsets, const FieldPath& path, FieldErrors& errors) {
     }
     const FieldPath ports = at.Child("ports");
     std::int64_t j = 0;
-    for (const Value port : subset["ports"].items()) CheckPort(port, subset["ports"].size() > 1, ports.Index(j++), errors);
+    for (const Value port : subset["ports"].items())
+      CheckPort(port, subset["ports"].size() > 1, ports.Index(j++), errors);
   }
 }
 
@@ -69,7 +70,8 @@ std::string EndpointsText(Value subsets) {
         more = true;
         break;
       }
-      shown.push_back(port.is_null() ? std::string(Text(address, "ip")) : HostPort(Text(address, "ip"), Int(port, "port")));
+      shown.push_back(port.is_null() ? std::string(Text(address, "ip"))
+                                     : HostPort(Text(address, "ip"), Int(port, "port")));
     }
   };
   for (const Value subset : subsets.items()) {
@@ -89,7 +91,9 @@ void DefaultEndpoints(base::Arena& arena, Value object) {
   }
 }
 
-void ValidateEndpoints(const Call&, Value object, Value, FieldErrors& errors) { CheckSubsets(object["subsets"], FieldPath("subsets"), errors); }
+void ValidateEndpoints(const Call&, Value object, Value, FieldErrors& errors) {
+  CheckSubsets(object["subsets"], FieldPath("subsets"), errors);
+}
 
 void ValidateEndpointsUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   const FieldPath metadata("metadata");
@@ -161,8 +165,10 @@ void ValidateReplicationController(const Call& call, Value object, Value old, Fi
     CheckNonnegative(spec, "replicas", path, errors);
   }
   if (pod_template.is_null()) return errors.push_back(Required(template_path));
-  CheckTemplateLabels(pod_template, SetMatches(spec["selector"], pod_template["metadata"]["labels"]), template_path, errors);
-  ValidatePodTemplateSpec(pod_template, PodOptionsFor(call, false, before["spec"], before["metadata"]), template_path, errors);
+  CheckTemplateLabels(pod_template, SetMatches(spec["selector"], pod_template["metadata"]["labels"]), template_path,
+                      errors);
+  ValidatePodTemplateSpec(pod_template, PodOptionsFor(call, false, before["spec"], before["metadata"]), template_path,
+                          errors);
   CheckRunsForever(pod_template, "ReplicationController", template_path, errors);
 }
 
@@ -175,10 +181,13 @@ void ValidateReplicationControllerStatusUpdate(const Call&, Value object, Value 
   const FieldPath path("status");
   const Value status = object["status"];
   validation::ValidateObjectMetaUpdate(object["metadata"], old["metadata"], FieldPath("metadata"), errors);
-  CheckStatusCounts(status, {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"}, path, errors);
-  CheckNotMoreThan(status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"}, "replicas", "cannot be greater than status.replicas",
-                   path, errors);
-  CheckNotMoreThan(status, {"availableReplicas"}, "readyReplicas", "cannot be greater than readyReplicas", path, errors);
+  CheckStatusCounts(status,
+                    {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"},
+                    path, errors);
+  CheckNotMoreThan(status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"}, "replicas",
+                   "cannot be greater than status.replicas", path, errors);
+  CheckNotMoreThan(status, {"availableReplicas"}, "readyReplicas", "cannot be greater than readyReplicas", path,
+                   errors);
 }
 
 void WarnReplicationController(const Call& call, Value object, Value old) {
@@ -189,7 +198,8 @@ void WarnReplicationController(const Call& call, Value object, Value old) {
   }
   const Value pod_template = object["spec"]["template"];
   const FieldPath spec("spec");
-  if (!pod_template.is_null()) WarnPodSpec(call, pod_template["spec"], pod_template["metadata"], spec.Child("template"));
+  if (!pod_template.is_null())
+    WarnPodSpec(call, pod_template["spec"], pod_template["metadata"], spec.Child("template"));
 }
 
 void ReplicationControllerRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells) {

@@ -18,7 +18,8 @@ void CheckFileKeySelector(Value selector, const FieldPath& path, FieldErrors& er
   if (RequireText(selector, "key", path, errors)) {
     AddInvalid(path.Child("key"), Text(selector, "key"), validation::IsEnvVarName(Text(selector, "key")), errors);
   }
-  if (RequireText(selector, "volumeName", path, errors)) CheckDNSLabel(Text(selector, "volumeName"), path.Child("volumeName"), errors);
+  if (RequireText(selector, "volumeName", path, errors))
+    CheckDNSLabel(Text(selector, "volumeName"), path.Child("volumeName"), errors);
   if (RequireText(selector, "path", path, errors)) CheckNoBacksteps(Text(selector, "path"), path.Child("path"), errors);
 }
 
@@ -42,8 +43,9 @@ void CheckValueFrom(Value variable, const FieldPath& path, FieldErrors& errors) 
     }
   }
   if (sources == 0) {
-    errors.push_back(
-        Invalid(path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"));
+    errors.push_back(Invalid(
+        path, "",
+        "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"));
   } else if (!Text(variable, "value").empty()) {
     errors.push_back(Invalid(path, "", "may not be specified when `value` is not empty"));
   } else if (sources > 1) {
@@ -65,7 +67,8 @@ void CheckEnvFrom(Value sources, const FieldPath& path, FieldErrors& errors) {
       ++count;
       const FieldPath one = at.Child(key);
       if (RequireText(reference, "name", one, errors)) {
-        AddInvalid(one.Child("name"), Text(reference, "name"), validation::NameIsDNSSubdomain(Text(reference, "name"), true), errors);
+        AddInvalid(one.Child("name"), Text(reference, "name"),
+                   validation::NameIsDNSSubdomain(Text(reference, "name"), true), errors);
       }
     }
     if (count == 0) errors.push_back(Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"));
@@ -105,7 +108,8 @@ void ValidateFileKeyVolumes(Value spec, const FieldPath& path, FieldErrors& erro
       if (volume == volumes.end()) {
         errors.push_back(NotFound(name_path, Value(Text(selector, "volumeName"))));
       } else if (!IsSet(volume->second, "emptyDir")) {
-        errors.push_back(Invalid(name_path, Text(selector, "volumeName"), "referenced volume must be of type emptyDir"));
+        errors.push_back(
+            Invalid(name_path, Text(selector, "volumeName"), "referenced volume must be of type emptyDir"));
       }
     }
   });

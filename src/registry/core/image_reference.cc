@@ -22,8 +22,8 @@ bool IsLower(std::string_view text) {
 std::string Normalized(std::string_view image) {
   const std::size_t slash = image.find('/');
   const std::string_view first = image.substr(0, std::min(slash, image.size()));
-  const bool has_registry = slash != std::string_view::npos &&
-                            (first.find_first_of(".:") != std::string_view::npos || first == "localhost" || !IsLower(first));
+  const bool has_registry = slash != std::string_view::npos && (first.find_first_of(".:") != std::string_view::npos ||
+                                                                first == "localhost" || !IsLower(first));
   const std::string_view rest = has_registry ? image.substr(slash + 1) : image;
   if (!IsLower(rest.substr(0, std::min(rest.find(':'), rest.size())))) return {};
   if (has_registry) return std::string(image);

@@ -58,10 +58,12 @@ void CheckMounts(Value container, const PodFacts& facts, const FieldPath& path, 
       errors.push_back(Invalid(mount_path_path, mount_path, "must not already exist as a path in volumeDevices"));
     }
     // Paths below have no index, as upstream.
-    if (const std::string_view sub = Text(mount, "subPath"); !sub.empty()) CheckLocalDescendingPath(sub, path.Child("subPath"), errors);
+    if (const std::string_view sub = Text(mount, "subPath"); !sub.empty())
+      CheckLocalDescendingPath(sub, path.Child("subPath"), errors);
     if (const std::string_view expression = Text(mount, "subPathExpr"); !expression.empty()) {
       if (!Text(mount, "subPath").empty()) {
-        errors.push_back(Invalid(at.Child("subPathExpr"), expression, "subPathExpr and subPath are mutually exclusive"));
+        errors.push_back(
+            Invalid(at.Child("subPathExpr"), expression, "subPathExpr and subPath are mutually exclusive"));
       }
       CheckLocalDescendingPath(expression, path.Child("subPathExpr"), errors);
     }
@@ -84,7 +86,8 @@ void CheckDevices(Value container, const PodFacts& facts, const FieldPath& path,
     if (volume == facts.volumes.end()) {
       errors.push_back(NotFound(name_path, Value(name)));
     } else if (!IsSet(volume->second, "persistentVolumeClaim") && !IsSet(volume->second, "ephemeral")) {
-      errors.push_back(Invalid(name_path, name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"));
+      errors.push_back(Invalid(name_path, name,
+                               "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"));
     }
     if (device_path.empty()) errors.push_back(Required(device_path_path));
     if (paths.contains(device_path)) errors.push_back(Invalid(device_path_path, device_path, "must be unique"));

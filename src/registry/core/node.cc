@@ -37,13 +37,15 @@ void CheckTaints(Value taints, const FieldPath& path, FieldErrors& errors) {
 
 void CheckAnnotations(Value annotations, const FieldPath& path, FieldErrors& errors) {
   if (const std::string_view text = Text(annotations, kTaintsAnnotation); !text.empty()) {
-    if (const std::string problem = codec::JSONSyntaxError(text); !problem.empty()) errors.push_back(Invalid(path, kTaintsAnnotation, problem));
+    if (const std::string problem = codec::JSONSyntaxError(text); !problem.empty())
+      errors.push_back(Invalid(path, kTaintsAnnotation, problem));
   }
   const std::string_view text = Text(annotations, kPreferAvoidPods);
   if (text.empty()) return;
   base::Arena arena;
   const auto decoded = codec::DecodeJSON(arena, text);
-  if (!decoded.ok()) return errors.push_back(Invalid(path.Child("AvoidPods"), kPreferAvoidPods, decoded.error().message));
+  if (!decoded.ok())
+    return errors.push_back(Invalid(path.Child("AvoidPods"), kPreferAvoidPods, decoded.error().message));
   const FieldPath list = path.Child(kPreferAvoidPods);
   std::int64_t index = 0;
   for (const Value entry : decoded->value["preferAvoidPods"].items()) {
@@ -53,7 +55,8 @@ void CheckAnnotations(Value annotations, const FieldPath& path, FieldErrors& err
     if (controller.is_null()) {
       errors.push_back(Required(signature));
     } else if (!Bool(controller, "controller")) {
-      errors.push_back(Invalid(signature.Child("PodController").Child("Controller"), false, "must point to a controller"));
+      errors.push_back(
+          Invalid(signature.Child("PodController").Child("Controller"), false, "must point to a controller"));
     }
   }
 }
@@ -74,11 +77,13 @@ void CheckDeclaredFeatures(Value features, const FieldPath& path, FieldErrors& e
     const std::string_view name = features[i].as_string();
     const FieldPath at = path.Index(static_cast<std::int64_t>(i));
     if (name.size() > kFeatureNameBytesMax) {
-      errors.push_back(Invalid(at, name, "invalid feature name " + base::GoQuote(name) + ": must be no more than 253 characters"));
+      errors.push_back(
+          Invalid(at, name, "invalid feature name " + base::GoQuote(name) + ": must be no more than 253 characters"));
     } else if (!re2::RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), kName)) {
       errors.push_back(Invalid(at, name,
                                "invalid feature name " + base::GoQuote(name) +
-                                   ": must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
+                                   ": must start with an UpperCamelCase segment, with subsequent segments separated by "
+                                   "'/' (e.g., MyFeature or "
                                    "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"));
     }
     if (i + 1 == features.size()) continue;
@@ -110,7 +115,8 @@ void CheckPodCIDRs(Value cidrs, FieldErrors& errors) {
 void CheckConfigSource(Value source, bool assigned, const FieldPath& path, FieldErrors& errors) {
   const Value config = source["configMap"];
   if (config.is_null()) {
-    return errors.push_back(InvalidHub(path, CoreHubTypes(), source, "NodeConfigSource", "exactly one reference subfield must be non-nil"));
+    return errors.push_back(
+        InvalidHub(path, CoreHubTypes(), source, "NodeConfigSource", "exactly one reference subfield must be non-nil"));
   }
   const FieldPath at = path.Child("configMap");
   for (const std::string_view key : {"uid", "resourceVersion"}) {
@@ -120,10 +126,12 @@ void CheckConfigSource(Value source, bool assigned, const FieldPath& path, Field
       errors.push_back(Forbidden(at.Child(key), std::string(key) + " must not be set in spec"));
     }
   }
-  if (RequireText(config, "namespace", at, errors)) CheckDNSLabel(Text(config, "namespace"), at.Child("namespace"), errors);
+  if (RequireText(config, "namespace", at, errors))
+    CheckDNSLabel(Text(config, "namespace"), at.Child("namespace"), errors);
   if (RequireText(config, "name", at, errors)) CheckDNSSubdomain(Text(config, "name"), at.Child("name"), errors);
   if (RequireText(config, "kubeletConfigKey", at, errors)) {
-    AddInvalid(at.Child("kubeletConfigKey"), Text(config, "kubeletConfigKey"), validation::IsConfigMapKey(Text(config, "kubeletConfigKey")), errors);
+    AddInvalid(at.Child("kubeletConfigKey"), Text(config, "kubeletConfigKey"),
+               validation::IsConfigMapKey(Text(config, "kubeletConfigKey")), errors);
   }
 }
 
@@ -139,7 +147,8 @@ void CheckUpdate(Value node, Value old, FieldErrors& errors) {
   for (const Value address : node["status"]["addresses"].items()) {
     const FieldPath at = list.Index(index++);
     if (addresses.emplace(Text(address, "type"), Text(address, "address")).second) continue;
-    errors.push_back({meta::FieldError::Type::kDuplicate, at.ToString(), CoreHubTypes().JSON(address, "NodeAddress"), ""});
+    errors.push_back(
+        {meta::FieldError::Type::kDuplicate, at.ToString(), CoreHubTypes().JSON(address, "NodeAddress"), ""});
   }
   const Value cidrs = node["spec"]["podCIDRs"], old_cidrs = old["spec"]["podCIDRs"];
   constexpr std::string_view kFixed = "node updates may not change podCIDR except from \"\" to valid";
@@ -148,15 +157,18 @@ void CheckUpdate(Value node, Value old, FieldErrors& errors) {
       errors.push_back(Forbidden(spec.Child("podCIDRs"), kFixed));
     } else {
       for (std::size_t i = 0; i < cidrs.size(); ++i) {
-        if (cidrs[i].as_string() != old_cidrs[i].as_string()) errors.push_back(Forbidden(spec.Child("podCIDRs"), kFixed));
+        if (cidrs[i].as_string() != old_cidrs[i].as_string())
+          errors.push_back(Forbidden(spec.Child("podCIDRs"), kFixed));
       }
     }
   }
   const std::string_view provider = Text(old["spec"], "providerID");
   if (!provider.empty() && provider != Text(node["spec"], "providerID")) {
-    errors.push_back(Forbidden(spec.Child("providerID"), "node updates may not change providerID except from \"\" to valid"));
+    errors.push_back(
+        Forbidden(spec.Child("providerID"), "node updates may not change providerID except from \"\" to valid"));
   }
-  if (IsSet(node["spec"], "configSource")) CheckConfigSource(node["spec"]["configSource"], false, spec.Child("configSource"), errors);
+  if (IsSet(node["spec"], "configSource"))
+    CheckConfigSource(node["spec"]["configSource"], false, spec.Child("configSource"), errors);
   const FieldPath config = status.Child("config");
   for (const std::string_view key : {"assigned", "active", "lastKnownGood"}) {
     const Value source = node["status"]["config"][key];
@@ -174,7 +186,8 @@ void DefaultNode(base::Arena& arena, Value node) {
   Value status = node["status"];
   if (!status.is_null()) {
     for (const std::string_view list : {"capacity", "allocatable"}) RoundResourceList(arena, status[list]);
-    if (!IsSet(status, "allocatable") && IsSet(status, "capacity")) status.Set(arena, "allocatable", status["capacity"].Clone(arena));
+    if (!IsSet(status, "allocatable") && IsSet(status, "capacity"))
+      status.Set(arena, "allocatable", status["capacity"].Clone(arena));
   }
   // podCIDR is the first of podCIDRs; where they differ the singular one wins, as conversion has it.
   Value spec = node["spec"];
@@ -215,12 +228,15 @@ void ValidateNode(const Call&, Value node, Value, FieldErrors& errors) {
 }
 
 void ValidateNodeUpdate(const Call& call, Value node, Value old, FieldErrors& errors) {
-  validation::ValidateObjectMeta(node["metadata"], false, validation::NameIsDNSSubdomain, FieldPath("metadata"), errors);
+  validation::ValidateObjectMeta(node["metadata"], false, validation::NameIsDNSSubdomain, FieldPath("metadata"),
+                                 errors);
   ValidateNode(call, node, old, errors);
   CheckUpdate(node, old, errors);
 }
 
-void ValidateNodeStatusUpdate(const Call&, Value node, Value old, FieldErrors& errors) { CheckUpdate(node, old, errors); }
+void ValidateNodeStatusUpdate(const Call&, Value node, Value old, FieldErrors& errors) {
+  CheckUpdate(node, old, errors);
+}
 
 void WarnNode(const Call& call, Value node, Value) {
   const FieldPath spec("spec");
@@ -230,7 +246,8 @@ void WarnNode(const Call& call, Value node, Value) {
   }
   const FieldPath cidrs = spec.Child("podCIDRs");
   std::int64_t index = 0;
-  for (const Value cidr : node["spec"]["podCIDRs"].items()) rules::WarnAboutCIDR(cidrs.Index(index++), cidr.as_string(), call.warnings);
+  for (const Value cidr : node["spec"]["podCIDRs"].items())
+    rules::WarnAboutCIDR(cidrs.Index(index++), cidr.as_string(), call.warnings);
 }
 
 void NodeRow(base::Arena& arena, const base::Clock& clock, Value node, Value cells) {
@@ -243,7 +260,8 @@ void NodeRow(base::Arena& arena, const base::Clock& clock, Value node, Value cel
   if (Bool(node["spec"], "unschedulable")) state += ",SchedulingDisabled";
   NameSet roles;
   for (const object::Member& label : node["metadata"]["labels"].members()) {
-    if (label.key.starts_with(kRolePrefix) && label.key.size() > kRolePrefix.size()) roles.emplace(label.key.substr(kRolePrefix.size()));
+    if (label.key.starts_with(kRolePrefix) && label.key.size() > kRolePrefix.size())
+      roles.emplace(label.key.substr(kRolePrefix.size()));
     if (label.key == "kubernetes.io/role" && !label.value.as_string().empty()) roles.emplace(label.value.as_string());
   }
   std::string role_text;

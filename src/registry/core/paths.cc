@@ -22,7 +22,8 @@ void CheckLocalDescendingPath(std::string_view path, const FieldPath& at, FieldE
 
 void CheckLocalNonReservedPath(std::string_view path, const FieldPath& at, FieldErrors& errors) {
   CheckLocalDescendingPath(path, at, errors);
-  if (path.starts_with("..") && !path.starts_with("../")) errors.push_back(Invalid(at, path, "must not start with '..'"));
+  if (path.starts_with("..") && !path.starts_with("../"))
+    errors.push_back(Invalid(at, path, "must not start with '..'"));
 }
 
 void CheckFileMode(Value object, std::string_view key, const FieldPath& parent, FieldErrors& errors) {

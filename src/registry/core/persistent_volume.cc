@@ -53,13 +53,15 @@ bool IsRoot(std::string_view path) {
 
 void CheckMountOptions(Value volume, FieldErrors& errors) {
   const Value spec = volume["spec"];
-  for (const std::string_view key : {"gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder", "cephfs",
-                                     "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk"}) {
+  for (const std::string_view key :
+       {"gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder", "cephfs",
+        "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk"}) {
     if (IsSet(spec, key)) return;
   }
   if (!volume["metadata"]["annotations"].Has(kMountOptions)) return;
   const FieldPath metadata("metadata");
-  errors.push_back(Forbidden(metadata.Child("annotations").Child(kMountOptions), "may not specify mount options for this volume type"));
+  errors.push_back(Forbidden(metadata.Child("annotations").Child(kMountOptions),
+                             "may not specify mount options for this volume type"));
 }
 
 bool AllowsInvalidValues(Value old) {
@@ -90,7 +92,8 @@ Value WithMovedLabels(base::Arena& arena, Value now, Value old) {
       for (std::size_t j = 0; j < std::min(now_list.size(), was_list.size()); ++j) {
         Value requirement = was_list[j];
         const std::pair move{Text(requirement, "key"), Text(now_list[j], "key")};
-        if (std::ranges::find(kLabelMoves, move) != std::end(kLabelMoves)) requirement.Set(arena, "key", now_list[j]["key"]);
+        if (std::ranges::find(kLabelMoves, move) != std::end(kLabelMoves))
+          requirement.Set(arena, "key", now_list[j]["key"]);
       }
     }
   }
@@ -125,8 +128,10 @@ void PreparePersistentVolumeForStatusUpdate(const Call& call, Value volume, Valu
   }
 }
 
-void ValidatePersistentVolumeSpec(Value spec, std::string_view name, bool allow_invalid_values, const FieldPath& path, FieldErrors& errors) {
-  const FieldPath modes = path.Child("accessModes"), capacity_path = path.Child("capacity"), policy = path.Child("persistentVolumeReclaimPolicy");
+void ValidatePersistentVolumeSpec(Value spec, std::string_view name, bool allow_invalid_values, const FieldPath& path,
+                                  FieldErrors& errors) {
+  const FieldPath modes = path.Child("accessModes"), capacity_path = path.Child("capacity"),
+                  policy = path.Child("persistentVolumeReclaimPolicy");
   if (spec["accessModes"].empty()) errors.push_back(Required(modes));
   CheckAccessModes(spec["accessModes"], modes, errors);
   const Value capacity = spec["capacity"];
@@ -140,7 +145,8 @@ void ValidatePersistentVolumeSpec(Value spec, std::string_view name, bool allow_
     CheckBasicResource(member.value, capacity_path.Key(member.key), errors);
     CheckPositiveQuantity(member.value, capacity_path.Key(member.key), errors);
   }
-  if (!Text(spec, "persistentVolumeReclaimPolicy").empty()) CheckOneOf(spec["persistentVolumeReclaimPolicy"], kReclaimPolicies, policy, errors);
+  if (!Text(spec, "persistentVolumeReclaimPolicy").empty())
+    CheckOneOf(spec["persistentVolumeReclaimPolicy"], kReclaimPolicies, policy, errors);
   const Value affinity = spec["nodeAffinity"];
   if (!affinity.is_null()) {
     const FieldPath at = path.Child("nodeAffinity");
@@ -151,11 +157,14 @@ void ValidatePersistentVolumeSpec(Value spec, std::string_view name, bool allow_
     }
   }
   const SourceContext context{.name = name, .persistent = true, .has_node_affinity = !affinity.is_null()};
-  if (ValidateSources(PersistentVolumeSources(), context, spec, path, errors) == 0) errors.push_back(Required(path, "must specify a volume type"));
-  if (IsSet(spec, "hostPath") && IsRoot(Text(spec["hostPath"], "path")) && Text(spec, "persistentVolumeReclaimPolicy") == "Recycle") {
+  if (ValidateSources(PersistentVolumeSources(), context, spec, path, errors) == 0)
+    errors.push_back(Required(path, "must specify a volume type"));
+  if (IsSet(spec, "hostPath") && IsRoot(Text(spec["hostPath"], "path")) &&
+      Text(spec, "persistentVolumeReclaimPolicy") == "Recycle") {
     errors.push_back(Forbidden(policy, "may not be 'recycle' for a hostPath mount of '/'"));
   }
-  if (!Text(spec, "storageClassName").empty()) CheckDNSSubdomain(Text(spec, "storageClassName"), path.Child("storageClassName"), errors);
+  if (!Text(spec, "storageClassName").empty())
+    CheckDNSSubdomain(Text(spec, "storageClassName"), path.Child("storageClassName"), errors);
   if (IsSet(spec, "volumeMode")) CheckOneOf(spec["volumeMode"], kVolumeModes, path.Child("volumeMode"), errors);
   if (IsSet(spec, "volumeAttributesClassName")) {
     const FieldPath at = path.Child("volumeAttributesClassName");
@@ -164,12 +173,14 @@ void ValidatePersistentVolumeSpec(Value spec, std::string_view name, bool allow_
     } else {
       CheckDNSSubdomain(Text(spec, "volumeAttributesClassName"), at, errors);
     }
-    if (!IsSet(spec, "csi")) errors.push_back(Required(path.Child("csi"), "has to be specified when using volumeAttributesClassName"));
+    if (!IsSet(spec, "csi"))
+      errors.push_back(Required(path.Child("csi"), "has to be specified when using volumeAttributesClassName"));
   }
 }
 
 void ValidatePersistentVolume(const Call&, Value volume, Value old, FieldErrors& errors) {
-  ValidatePersistentVolumeSpec(volume["spec"], Text(volume["metadata"], "name"), AllowsInvalidValues(old), FieldPath("spec"), errors);
+  ValidatePersistentVolumeSpec(volume["spec"], Text(volume["metadata"], "name"), AllowsInvalidValues(old),
+                               FieldPath("spec"), errors);
   CheckMountOptions(volume, errors);
 }
 
@@ -186,22 +197,25 @@ void ValidatePersistentVolumeUpdate(const Call& call, Value volume, Value old, F
   check_all();  // the update rules begin with the same once more, as upstream
   Value source = SourceOf(call.arena, now);
   const Value old_source = SourceOf(call.arena, before);
-  if (IsSet(old_source, "csi") && !IsSet(old_source["csi"], "controllerExpandSecretRef")) source["csi"].Erase("controllerExpandSecretRef");
+  if (IsSet(old_source, "csi") && !IsSet(old_source["csi"], "controllerExpandSecretRef"))
+    source["csi"].Erase("controllerExpandSecretRef");
   if (!SemanticEqual(source, old_source, "core/v1", "PersistentVolumeSource")) {
-    errors.push_back(Forbidden(path.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n" +
-                                                                         CoreHubTypes().Diff(old_source, source, "PersistentVolumeSource")));
+    errors.push_back(Forbidden(path.Child("persistentvolumesource"),
+                               "spec.persistentvolumesource is immutable after creation\n" +
+                                   CoreHubTypes().Diff(old_source, source, "PersistentVolumeSource")));
   }
   validation::ValidateImmutableField(now["volumeMode"], before["volumeMode"], FieldPath("volumeMode"), errors);
   if (IsSet(before, "nodeAffinity")) {
     const Value affinity = now["nodeAffinity"];
-    if (affinity.is_null() ||
-        !SemanticEqual(affinity, WithMovedLabels(call.arena, affinity, before["nodeAffinity"]), "core/v1", "VolumeNodeAffinity")) {
+    if (affinity.is_null() || !SemanticEqual(affinity, WithMovedLabels(call.arena, affinity, before["nodeAffinity"]),
+                                             "core/v1", "VolumeNodeAffinity")) {
       errors.push_back(InvalidHub(FieldPath("nodeAffinity"), CoreHubTypes(), affinity, "*VolumeNodeAffinity",
                                   "field is immutable, except for updating from beta label to GA"));
     }
   }
   if (IsSet(before, "volumeAttributesClassName") && !IsSet(now, "volumeAttributesClassName")) {
-    errors.push_back(Forbidden(path.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden"));
+    errors.push_back(
+        Forbidden(path.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden"));
   }
 }
 
@@ -215,14 +229,17 @@ void WarnPersistentVolume(const Call& call, Value volume, Value) {
   const FieldPath metadata("metadata"), path("spec");
   const FieldPath annotations_path = metadata.Child("annotations");
   if (annotations.Has(kBetaStorageClass)) {
-    Warning(call, annotations_path.Key(kBetaStorageClass), "deprecated since v1.8; use \"storageClassName\" attribute instead");
+    Warning(call, annotations_path.Key(kBetaStorageClass),
+            "deprecated since v1.8; use \"storageClassName\" attribute instead");
   }
   if (annotations.Has(kMountOptions)) {
-    Warning(call, annotations_path.Key(kMountOptions), "deprecated since v1.31; use \"mountOptions\" attribute instead");
+    Warning(call, annotations_path.Key(kMountOptions),
+            "deprecated since v1.31; use \"mountOptions\" attribute instead");
   }
   if (Text(spec, "persistentVolumeReclaimPolicy") == "Recycle") {
-    Warning(call, path.Child("persistentVolumeReclaimPolicy"),
-            "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.");
+    Warning(
+        call, path.Child("persistentVolumeReclaimPolicy"),
+        "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.");
   }
   const FieldPath affinity = path.Child("nodeAffinity");
   const FieldPath required = affinity.Child("required");
@@ -233,12 +250,13 @@ void WarnPersistentVolume(const Call& call, Value volume, Value) {
   }
   struct {
     std::string_view key, shown, message;
-  } constexpr kDeprecated[] = {{"cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"},
-                               {"photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"},
-                               {"scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"},
-                               {"storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"},
-                               {"glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"},
-                               {"rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"}};
+  } constexpr kDeprecated[] = {
+      {"cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"},
+      {"photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"},
+      {"scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"},
+      {"storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"},
+      {"glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"},
+      {"rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"}};
   for (const auto& [key, shown, message] : kDeprecated) {
     if (IsSet(spec, key)) Warning(call, path.Child(shown), message);
   }

@@ -16,6 +16,7 @@ void WarnPersistentVolume(const Call& call, Value volume, Value old);
 void PersistentVolumeRow(base::Arena& arena, const base::Clock& clock, Value volume, Value cells);
 
 // `name` of the volume; `allow_invalid_values` of labels in its node affinity.
-void ValidatePersistentVolumeSpec(Value spec, std::string_view name, bool allow_invalid_values, const FieldPath& path, FieldErrors& errors);
+void ValidatePersistentVolumeSpec(Value spec, std::string_view name, bool allow_invalid_values, const FieldPath& path,
+                                  FieldErrors& errors);
 
 }  // namespace keelson::registry::core

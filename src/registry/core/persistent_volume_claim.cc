@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kAccessModes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"};
 constexpr std::string_view kStorage[] = {"storage"};
-constexpr std::string_view kResizeStatuses[] = {"ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizePending",
-                                                "NodeResizeInProgress", "NodeResizeInfeasible"};
+constexpr std::string_view kResizeStatuses[] = {"ControllerResizeInProgress", "ControllerResizeInfeasible",
+                                                "NodeResizePending", "NodeResizeInProgress", "NodeResizeInfeasible"};
 
 void CheckDataSource(Value source, const ClaimOptions& options, const FieldPath& path, FieldErrors& errors) {
   if (source.is_null()) return;
@@ -25,11 +25,13 @@ void CheckDataSource(Value source, const ClaimOptions& options, const FieldPath&
     errors.push_back(Invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"));
   }
   if (!group.empty() && !options.allow_invalid_api_group) CheckDNSSubdomain(group, path.Child("apiGroup"), errors);
-  if (const std::string_view name = Text(source, "namespace"); !name.empty()) CheckDNSLabel(name, path.Child("namespace"), errors);
+  if (const std::string_view name = Text(source, "namespace"); !name.empty())
+    CheckDNSLabel(name, path.Child("namespace"), errors);
 }
 
 bool SameSource(Value source, Value reference) {
-  return source["apiGroup"] == reference["apiGroup"] && Text(source, "kind") == Text(reference, "kind") && Text(source, "name") == Text(reference, "name");
+  return source["apiGroup"] == reference["apiGroup"] && Text(source, "kind") == Text(reference, "kind") &&
+         Text(source, "name") == Text(reference, "name");
 }
 
 // Upstream prints the path object as the value: field.Path has no exported fields.
@@ -50,7 +52,8 @@ ClaimOptions OptionsFor(Value old) {
 
 bool IsPVCOrSnapshot(Value source) {
   const std::string_view kind = Text(source, "kind"), group = Text(source, "apiGroup");
-  return (kind == "PersistentVolumeClaim" && group.empty()) || (kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io");
+  return (kind == "PersistentVolumeClaim" && group.empty()) ||
+         (kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io");
 }
 
 // dataSource and dataSourceRef fill each other.
@@ -70,7 +73,8 @@ void NormalizeDataSources(base::Arena& arena, Value spec) {
 
 void PrepareDataSources(const Call& call, Value spec, Value old) {
   const bool reference_used = IsSet(old, "dataSourceRef"), used = reference_used || IsSet(old, "dataSource");
-  if (!FeatureEnabled(call, "CrossNamespaceVolumeDataSource") && !Text(spec["dataSourceRef"], "namespace").empty() && !reference_used) {
+  if (!FeatureEnabled(call, "CrossNamespaceVolumeDataSource") && !Text(spec["dataSourceRef"], "namespace").empty() &&
+      !reference_used) {
     spec.Erase("dataSourceRef");
   }
   if (!used && !IsSet(spec, "dataSourceRef") && !IsPVCOrSnapshot(spec["dataSource"])) spec.Erase("dataSource");
@@ -80,7 +84,8 @@ void PrepareDataSources(const Call& call, Value spec, Value old) {
 void CheckStatusKey(std::string_view name, const FieldPath& path, FieldErrors& errors) {
   const Messages messages = validation::IsQualifiedName(name);
   AddInvalid(path, name, messages, errors);
-  if (messages.empty() && IsNativeResource(name) && name != "storage") errors.push_back(NotSupported(path, Value(name), kStorage));
+  if (messages.empty() && IsNativeResource(name) && name != "storage")
+    errors.push_back(NotSupported(path, Value(name), kStorage));
 }
 
 }  // namespace
@@ -101,7 +106,8 @@ void CheckAccessModes(Value modes, const FieldPath& path, FieldErrors& errors) {
 std::string AccessModesText(Value modes) {
   struct {
     std::string_view mode, shown;
-  } constexpr kShown[] = {{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}};
+  } constexpr kShown[] = {
+      {"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}};
   std::string text;
   for (const auto& [mode, shown] : kShown) {
     const auto items = modes.items();
@@ -115,7 +121,8 @@ void ValidateClaimSpec(Value spec, const ClaimOptions& options, const FieldPath&
   const FieldPath modes = path.Child("accessModes"), resources = path.Child("resources");
   if (spec["accessModes"].empty()) errors.push_back(Required(modes, "at least 1 access mode is required"));
   if (IsSet(spec, "selector")) {
-    validation::ValidateLabelSelector(spec["selector"], path.Child("selector"), errors, options.allow_invalid_label_value_in_selector);
+    validation::ValidateLabelSelector(spec["selector"], path.Child("selector"), errors,
+                                      options.allow_invalid_label_value_in_selector);
   }
   CheckAccessModes(spec["accessModes"], modes, errors);
   const FieldPath storage = resources.Key("storage");
@@ -124,13 +131,15 @@ void ValidateClaimSpec(Value spec, const ClaimOptions& options, const FieldPath&
   } else {
     CheckPositiveQuantity(*size, storage, errors);
   }
-  if (!Text(spec, "storageClassName").empty()) CheckDNSSubdomain(Text(spec, "storageClassName"), path.Child("storageClassName"), errors);
+  if (!Text(spec, "storageClassName").empty())
+    CheckDNSSubdomain(Text(spec, "storageClassName"), path.Child("storageClassName"), errors);
   if (IsSet(spec, "volumeMode")) CheckOneOf(spec["volumeMode"], kVolumeModes, path.Child("volumeMode"), errors);
   const Value source = spec["dataSource"], reference = spec["dataSourceRef"];
   CheckDataSource(source, options, path.Child("dataSource"), errors);
   CheckDataSource(reference, options, path.Child("dataSourceRef"), errors);
   if (!Text(reference, "namespace").empty()) {
-    if (!source.is_null()) InvalidDataSource(path, "may not be specified when dataSourceRef.namespace is specified", errors);
+    if (!source.is_null())
+      InvalidDataSource(path, "may not be specified when dataSourceRef.namespace is specified", errors);
   } else if (!source.is_null() && !reference.is_null() && !SameSource(source, reference)) {
     InvalidDataSource(path, "must match dataSourceRef", errors);
   }
@@ -144,12 +153,15 @@ void ValidateClaimTemplate(Value claim_template, const FieldPath& path, FieldErr
   const FieldPath at = path.Child("metadata");
   validation::ValidateAnnotations(metadata["annotations"], at.Child("annotations"), errors);
   validation::ValidateLabels(metadata["labels"], at.Child("labels"), errors);
-  for (const std::string_view key : {"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
-                                     "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers",
-                                     "managedFields"}) {
+  for (const std::string_view key :
+       {"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+        "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"}) {
     const Value value = metadata[key];
-    const bool zero = value.is_null() || (value.is_string() && value.as_string().empty()) || (value.is_int() && value.as_int() == 0);
-    if (!zero) errors.push_back(Forbidden(at.Child(key == "uid" ? "uID" : key), "cannot be set"));  // Go's UID with a small first letter
+    const bool zero =
+        value.is_null() || (value.is_string() && value.as_string().empty()) || (value.is_int() && value.as_int() == 0);
+    if (!zero)
+      errors.push_back(
+          Forbidden(at.Child(key == "uid" ? "uID" : key), "cannot be set"));  // Go's UID with a small first letter
   }
   ValidateClaimSpec(claim_template["spec"], {}, path.Child("spec"), errors);
 }
@@ -160,7 +172,8 @@ void WarnClaimSpec(const Call& call, Value spec, const FieldPath& path) {
     const Value size = spec["resources"][list]["storage"];
     if (QuantityOf(size).MilliValue() % 1000 == 0) continue;
     const FieldPath at = resources.Child(list);
-    Warning(call, at.Key("storage"), "fractional byte value " + base::GoQuote(QuantityText(size)) + " is invalid, must be an integer");
+    Warning(call, at.Key("storage"),
+            "fractional byte value " + base::GoQuote(QuantityText(size)) + " is invalid, must be an integer");
   }
 }
 
@@ -178,7 +191,9 @@ void PrepareClaimForCreate(const Call& call, Value claim, Value) {
   PrepareDataSources(call, claim["spec"], {});
 }
 
-void PrepareClaimForUpdate(const Call& call, Value claim, Value old) { PrepareDataSources(call, claim["spec"], old["spec"]); }
+void PrepareClaimForUpdate(const Call& call, Value claim, Value old) {
+  PrepareDataSources(call, claim["spec"], old["spec"]);
+}
 
 void ValidateClaim(const Call&, Value claim, Value old, FieldErrors& errors) {
   ValidateClaimSpec(claim["spec"], OptionsFor(old), FieldPath("spec"), errors);
@@ -207,36 +222,47 @@ void ValidateClaimUpdate(const Call& call, Value claim, Value old, FieldErrors& 
     if (now_text != (old_class == nullptr ? "" : old_class->as_string())) {
       errors.push_back(Invalid(metadata.Child("annotations").Child(kBetaStorageClass), now_text, "field is immutable"));
     }
-    if (!name.is_null() && !had_name && (old_class == nullptr || name.as_string() == old_class->as_string())) now.Erase("storageClassName");
+    if (!name.is_null() && !had_name && (old_class == nullptr || name.as_string() == old_class->as_string()))
+      now.Erase("storageClassName");
   }
   if (Text(claim["status"], "phase") == "Bound") {
-    if (IsSet(now["resources"], "requests")) CopyMember(arena, now["resources"]["requests"], was["resources"]["requests"], "storage");
+    if (IsSet(now["resources"], "requests"))
+      CopyMember(arena, now["resources"]["requests"], was["resources"]["requests"], "storage");
     CopyMember(arena, now, was, "volumeAttributesClassName");
   }
   if (!SemanticEqual(now, was, "core/v1", "PersistentVolumeClaimSpec")) {
-    errors.push_back(Forbidden(path, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n" +
-                                         CoreHubTypes().Diff(was, now, "PersistentVolumeClaimSpec")));
+    errors.push_back(Forbidden(
+        path,
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n" +
+            CoreHubTypes().Diff(was, now, "PersistentVolumeClaimSpec")));
   }
-  const Value size = claim["spec"]["resources"]["requests"]["storage"], old_size = old["spec"]["resources"]["requests"]["storage"];
+  const Value size = claim["spec"]["resources"]["requests"]["storage"],
+              old_size = old["spec"]["resources"]["requests"]["storage"];
   if (CompareQuantities(size, old_size) < 0 && CompareQuantities(size, old["status"]["capacity"]["storage"]) <= 0) {
     const FieldPath resources = path.Child("resources");
-    errors.push_back(Forbidden(resources.Child("requests").Child("storage"), "field can not be less than status.capacity"));
+    errors.push_back(
+        Forbidden(resources.Child("requests").Child("storage"), "field can not be less than status.capacity"));
   }
-  validation::ValidateImmutableField(claim["spec"]["volumeMode"], old["spec"]["volumeMode"], FieldPath("volumeMode"), errors);
-  const Value attributes = claim["spec"]["volumeAttributesClassName"], old_attributes = old["spec"]["volumeAttributesClassName"];
+  validation::ValidateImmutableField(claim["spec"]["volumeMode"], old["spec"]["volumeMode"], FieldPath("volumeMode"),
+                                     errors);
+  const Value attributes = claim["spec"]["volumeAttributesClassName"],
+              old_attributes = old["spec"]["volumeAttributesClassName"];
   if (!(attributes == old_attributes) && IsSet(old["status"], "currentVolumeAttributesClassName")) {
     const FieldPath at = path.Child("volumeAttributesClassName");
     if (attributes.is_null()) {
-      errors.push_back(Forbidden(at, "update to nil is forbidden when status.currentVolumeAttributesClassName is not nil"));
+      errors.push_back(
+          Forbidden(at, "update to nil is forbidden when status.currentVolumeAttributesClassName is not nil"));
     } else if (attributes.as_string().empty()) {
-      errors.push_back(Forbidden(at, "update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil"));
+      errors.push_back(
+          Forbidden(at, "update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil"));
     }
   }
 }
 
 void ValidateClaimStatusUpdate(const Call&, Value claim, Value old, FieldErrors& errors) {
   const FieldPath status("status");
-  const FieldPath statuses = status.Child("allocatedResourceStatuses"), allocated = status.Child("allocatedResources"), capacity = status.Child("capacity");
+  const FieldPath statuses = status.Child("allocatedResourceStatuses"), allocated = status.Child("allocatedResources"),
+                  capacity = status.Child("capacity");
   validation::ValidateObjectMetaUpdate(claim["metadata"], old["metadata"], FieldPath("metadata"), errors);
   if (Text(claim["metadata"], "resourceVersion").empty()) errors.push_back(Required(FieldPath("resourceVersion")));
   if (claim["spec"]["accessModes"].empty()) errors.push_back(Required(FieldPath("Spec").Child("accessModes")));

@@ -48,7 +48,8 @@ void MergeAllLabelKeys(Arena& arena, Value pod) {
     for (const Value term : affinity[kPreferred].items()) MergeLabelKeysOfTerm(arena, term["podAffinityTerm"], labels);
     for (const Value term : affinity[kRequired].items()) MergeLabelKeysOfTerm(arena, term, labels);
   }
-  for (const Value constraint : pod["spec"]["topologySpreadConstraints"].items()) MergeLabelKeysOfTerm(arena, constraint, labels);
+  for (const Value constraint : pod["spec"]["topologySpreadConstraints"].items())
+    MergeLabelKeysOfTerm(arena, constraint, labels);
 }
 
 // Annotations of old clients become the field that nodes of now read.
@@ -66,7 +67,8 @@ void ApplyAppArmorAnnotations(const Call& call, Value pod) {
     ValidateAppArmorProfile(profile, path, problems);
     if (!problems.empty()) profile = {};
     bool warn = profile.is_null();
-    if (!profile.is_null() && !SemanticEqual(profile, spec["securityContext"]["appArmorProfile"], "core/v1", "AppArmorProfile")) {
+    if (!profile.is_null() &&
+        !SemanticEqual(profile, spec["securityContext"]["appArmorProfile"], "core/v1", "AppArmorProfile")) {
       container.EnsureMap(call.arena, "securityContext").Set(call.arena, "appArmorProfile", profile);
       warn = true;
     }
@@ -83,12 +85,14 @@ void BumpGeneration(const Call& call, Value pod, Value old) {
 // What a client of a narrow subresource says about metadata does not count.
 void ResetMetadata(const Call& call, Value pod, Value old) {
   Value metadata = pod["metadata"];
-  for (const std::string_view key : {"deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"}) {
+  for (const std::string_view key :
+       {"deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"}) {
     CopyMember(call.arena, metadata, old["metadata"], key);
   }
 }
 
-// The old containers with the new resources, or the new ones where they are not the same containers (validation says so then).
+// The old containers with the new resources, or the new ones where they are not the same containers (validation says so
+// then).
 Value ResizedContainers(const Call& call, Value now, Value old) {
   if (now.empty()) return now;
   const Value merged = old.Clone(call.arena);
@@ -183,7 +187,8 @@ void PreparePodForResize(const Call& call, Value pod, Value old) {
     Value spec = old_spec.Clone(call.arena);
     SetOrErase(call.arena, spec, "resources", now_spec["resources"]);
     SetOrErase(call.arena, spec, "containers", ResizedContainers(call, now_spec["containers"], old_spec["containers"]));
-    SetOrErase(call.arena, spec, "initContainers", ResizedContainers(call, now_spec["initContainers"], old_spec["initContainers"]));
+    SetOrErase(call.arena, spec, "initContainers",
+               ResizedContainers(call, now_spec["initContainers"], old_spec["initContainers"]));
     pod.Set(call.arena, "spec", spec);
     CopyMember(call.arena, pod, old, "status");
     ResetMetadata(call, pod, old);
@@ -222,7 +227,8 @@ PodOptions PodOptionsFor(const Call& call, bool is_pod, Value old_spec, Value ol
   for (const Value volume : old_spec["volumes"].items()) {
     for (const Value source : volume["projected"]["sources"].items()) {
       const std::string_view path = Text(source["serviceAccountToken"], "path");
-      options.allow_non_local_token_path |= path.starts_with("..") || path.starts_with("/") || path.find("/..") != std::string_view::npos;
+      options.allow_non_local_token_path |=
+          path.starts_with("..") || path.starts_with("/") || path.find("/..") != std::string_view::npos;
     }
   }
   for (const Value container : old_spec["initContainers"].items()) {
@@ -236,7 +242,8 @@ PodOptions PodOptionsFor(const Call& call, bool is_pod, Value old_spec, Value ol
     FieldErrors problems;
     ValidateResourceRequirements(container["resources"], ResourceScope::kContainer, {}, {}, path, problems);
     for (const validation::FieldError& problem : problems) {
-      options.allow_indivisible_huge_pages |= problem.detail.find("is not positive integer multiple of") != std::string::npos;
+      options.allow_indivisible_huge_pages |=
+          problem.detail.find("is not positive integer multiple of") != std::string::npos;
     }
   });
   if (!old_metadata.is_null()) {
@@ -252,7 +259,8 @@ PodOptions PodOptionsFor(const Call& call, bool is_pod, Value old_spec, Value ol
 void DropDisabledPodFields(const Call& call, Value spec, Value old_spec) {
   if (!FeatureEnabled(call, "ContainerStopSignals")) {
     bool used = false;
-    VisitContainers(old_spec, FieldPath("spec"), [&](Value container, const FieldPath&) { used |= IsSet(container["lifecycle"], "stopSignal"); });
+    VisitContainers(old_spec, FieldPath("spec"),
+                    [&](Value container, const FieldPath&) { used |= IsSet(container["lifecycle"], "stopSignal"); });
     if (!used) {
       VisitContainers(spec, FieldPath("spec"), [](Value container, const FieldPath&) {
         Value lifecycle = container["lifecycle"];
@@ -263,7 +271,8 @@ void DropDisabledPodFields(const Call& call, Value spec, Value old_spec) {
   if (!FeatureEnabled(call, "GenericWorkload") && !IsSet(old_spec, "schedulingGroup")) spec.Erase("schedulingGroup");
   struct {
     std::string_view gate, key;
-  } constexpr kProjections[] = {{"ClusterTrustBundleProjection", "clusterTrustBundle"}, {"PodCertificateRequest", "podCertificate"}};
+  } constexpr kProjections[] = {{"ClusterTrustBundleProjection", "clusterTrustBundle"},
+                                {"PodCertificateRequest", "podCertificate"}};
   for (const auto& [gate, key] : kProjections) {
     if (FeatureEnabled(call, gate)) continue;
     bool used = false;
@@ -287,12 +296,14 @@ void ValidateBinding(Value binding, FieldErrors& errors) {
 
 void ValidatePodLogOptions(Value options, FieldErrors& errors) {
   const auto at_least = [&](std::string_view key, std::int64_t least, std::string_view detail) {
-    if (IsSet(options, key) && Int(options, key) < least) errors.push_back(Invalid(FieldPath(key), options[key], detail));
+    if (IsSet(options, key) && Int(options, key) < least)
+      errors.push_back(Invalid(FieldPath(key), options[key], detail));
   };
   at_least("tailLines", 0, "must be greater than or equal to 0");
   at_least("limitBytes", 1, "must be greater than 0");
   if (IsSet(options, "sinceSeconds") && IsSet(options, "sinceTime")) {
-    validation::FieldError error = Forbidden(FieldPath("since"), "at most one of `sinceTime` or `sinceSeconds` may be specified");
+    validation::FieldError error =
+        Forbidden(FieldPath("since"), "at most one of `sinceTime` or `sinceSeconds` may be specified");
     error.field = "[]";
     errors.push_back(std::move(error));
   } else {

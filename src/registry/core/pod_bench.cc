@@ -8,7 +8,8 @@
 namespace keelson::registry::core {
 namespace {
 
-constexpr std::string_view kPod = R"({"metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web","tier":"front"}},"spec":{
+constexpr std::string_view kPod =
+    R"({"metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web","tier":"front"}},"spec":{
 "serviceAccountName":"default","nodeSelector":{"kubernetes.io/os":"linux"},"volumes":[{"name":"config","configMap":{"name":"web"}},
 {"name":"data","emptyDir":{}}],"containers":[{"name":"web","image":"registry.example/web:1.2.3","ports":[{"name":"http","containerPort":8080}],
 "env":[{"name":"POD","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},{"name":"MODE","value":"fast"}],

@@ -50,9 +50,11 @@ void DefaultContainer(Arena& arena, Value container) {
   for (const Value port : container["ports"].items()) DefaultText(arena, port, "protocol", "TCP");
   for (const Value variable : container["env"].items()) {
     DefaultFieldRef(arena, variable["valueFrom"]);
-    if (IsSet(variable["valueFrom"], "fileKeyRef")) Default(arena, variable["valueFrom"]["fileKeyRef"], "optional", false);
+    if (IsSet(variable["valueFrom"], "fileKeyRef"))
+      Default(arena, variable["valueFrom"]["fileKeyRef"], "optional", false);
   }
-  for (const std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"}) DefaultProbe(arena, container[probe]);
+  for (const std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"})
+    DefaultProbe(arena, container[probe]);
   for (const std::string_view hook : {"postStart", "preStop"}) DefaultHTTPGet(arena, container["lifecycle"][hook]);
   for (const std::string_view list : {"limits", "requests"}) RoundResourceList(arena, container["resources"][list]);
 }
@@ -61,7 +63,8 @@ void DefaultProjected(Arena& arena, Value source) {
   Default(arena, source, "defaultMode", Value(kFileMode));
   for (const Value one : source["sources"].items()) {
     for (const Value item : one["downwardAPI"]["items"].items()) DefaultFieldRef(arena, item);
-    if (IsSet(one, "serviceAccountToken")) Default(arena, one["serviceAccountToken"], "expirationSeconds", Value(kTokenSeconds));
+    if (IsSet(one, "serviceAccountToken"))
+      Default(arena, one["serviceAccountToken"], "expirationSeconds", Value(kTokenSeconds));
   }
 }
 
@@ -74,7 +77,8 @@ void DefaultVolume(Arena& arena, Value volume) {
   }
   for (const Value item : volume["downwardAPI"]["items"].items()) DefaultFieldRef(arena, item);
   if (IsSet(volume, "projected")) DefaultProjected(arena, volume["projected"]);
-  if (const Value image = volume["image"]; !image.is_null()) DefaultPullPolicy(arena, image, "pullPolicy", Text(image, "reference"));
+  if (const Value image = volume["image"]; !image.is_null())
+    DefaultPullPolicy(arena, image, "pullPolicy", Text(image, "reference"));
   if (IsSet(volume["ephemeral"], "volumeClaimTemplate")) {
     Value claim = volume["ephemeral"]["volumeClaimTemplate"];
     DefaultClaimSpec(arena, claim.EnsureMap(arena, "spec"));
@@ -87,7 +91,8 @@ void DefaultRequestsFromLimits(Arena& arena, Value container) {
   Value resources = container["resources"];
   if (!IsSet(resources, "limits")) return;
   Value requests = resources.EnsureMap(arena, "requests");
-  for (const object::Member& limit : SortedMembers(resources["limits"])) Default(arena, requests, limit.key, limit.value);
+  for (const object::Member& limit : SortedMembers(resources["limits"]))
+    Default(arena, requests, limit.key, limit.value);
 }
 
 void DefaultPodLevelResources(Arena& arena, Value spec) {
@@ -105,15 +110,17 @@ void DefaultPodLevelResources(Arena& arena, Value spec) {
     Default(arena, own.EnsureMap(arena, "requests"), arena.Copy(name), Value::String(arena, request.ToString()));
   }
   for (const object::Member& limit : SortedMembers(own["limits"])) {
-    if (IsSupportedPodLevelResource(limit.key)) Default(arena, own.EnsureMap(arena, "requests"), limit.key, limit.value);
+    if (IsSupportedPodLevelResource(limit.key))
+      Default(arena, own.EnsureMap(arena, "requests"), limit.key, limit.value);
   }
 }
 
 // Annotations of the time before init containers were fields; conversion drops them upstream.
 void DropInitContainerAnnotations(Value metadata) {
   Value annotations = metadata["annotations"];
-  for (const std::string_view key : {"pod.beta.kubernetes.io/init-containers", "pod.alpha.kubernetes.io/init-containers",
-                                     "pod.beta.kubernetes.io/init-container-statuses", "pod.alpha.kubernetes.io/init-container-statuses"}) {
+  for (const std::string_view key :
+       {"pod.beta.kubernetes.io/init-containers", "pod.alpha.kubernetes.io/init-containers",
+        "pod.beta.kubernetes.io/init-container-statuses", "pod.alpha.kubernetes.io/init-container-statuses"}) {
     annotations.Erase(key);
   }
 }

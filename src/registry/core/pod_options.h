@@ -1,4 +1,5 @@
-// What pod rules depend on besides the pod: the requests's kind, the gates, and what the old object already got away with.
+// What pod rules depend on besides the pod: the requests's kind, the gates, and what the old object already got away
+// with.
 #pragma once
 
 #include "registry/strategy.h"

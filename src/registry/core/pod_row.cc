@@ -60,7 +60,8 @@ bool SummarizeInit(Value pod, Summary& summary, Summary& sidecars) {
     }
     if (IsSet(state, "terminated")) {
       summary.reason = TerminatedReason(state["terminated"], "Init:");
-    } else if (const std::string_view waiting = Text(state["waiting"], "reason"); !waiting.empty() && waiting != "PodInitializing") {
+    } else if (const std::string_view waiting = Text(state["waiting"], "reason");
+               !waiting.empty() && waiting != "PodInitializing") {
       summary.reason = "Init:" + std::string(waiting);
     } else {
       summary.reason = "Init:" + std::to_string(i) + "/" + std::to_string(spec["initContainers"].size());
@@ -104,9 +105,11 @@ Summary Summarize(Value pod) {
   Summary summary;
   summary.reason = Text(status, "reason").empty() ? phase : Text(status, "reason");
   summary.total = spec["containers"].size();
-  for (const Value container : spec["initContainers"].items()) summary.total += Text(container, "restartPolicy") == "Always" ? 1 : 0;
+  for (const Value container : spec["initContainers"].items())
+    summary.total += Text(container, "restartPolicy") == "Always" ? 1 : 0;
   for (const Value condition : status["conditions"].items()) {
-    if (Text(condition, "type") == "PodScheduled" && Text(condition, "reason") == "SchedulingGated") summary.reason = "SchedulingGated";
+    if (Text(condition, "type") == "PodScheduled" && Text(condition, "reason") == "SchedulingGated")
+      summary.reason = "SchedulingGated";
   }
   Summary sidecars;
   if (!SummarizeInit(pod, summary, sidecars) || ConditionTrue(status, "Initialized")) {

@@ -24,11 +24,14 @@ constexpr std::size_t kUserBytesMax = 104;
 constexpr std::size_t kSysctlBytesMax = 253;
 constexpr std::string_view kSysctlPattern = R"(^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$)";
 
-bool Matches(std::string_view text, const re2::RE2& pattern) { return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), pattern); }
+bool Matches(std::string_view text, const re2::RE2& pattern) {
+  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), pattern);
+}
 
 void CheckID(Value id, const FieldPath& path, FieldErrors& errors) {
   if (id.is_null()) return;
-  for (const std::string& message : validation::IsValidUserID(id.as_int())) errors.push_back(Invalid(path, id, message));
+  for (const std::string& message : validation::IsValidUserID(id.as_int()))
+    errors.push_back(Invalid(path, id, message));
 }
 
 void CheckSeccompProfile(Value profile, const FieldPath& path, FieldErrors& errors) {
@@ -42,7 +45,9 @@ void CheckSeccompProfile(Value profile, const FieldPath& path, FieldErrors& erro
   const bool named = IsSet(profile, "localhostProfile");
   const FieldPath at = path.Child("localhostProfile");
   if (type != "Localhost") {
-    if (named) errors.push_back(InvalidHub(at, CoreHubTypes(), profile, "SeccompProfile", "can only be set when seccomp type is Localhost"));
+    if (named)
+      errors.push_back(
+          InvalidHub(at, CoreHubTypes(), profile, "SeccompProfile", "can only be set when seccomp type is Localhost"));
   } else if (!named) {
     errors.push_back(Required(at, "must be set when seccomp type is Localhost"));
   } else {
@@ -77,7 +82,8 @@ void CheckRunAsUserName(Value value, const FieldPath& path, FieldErrors& errors)
     invalid("runAsUserName's User length must not be longer than 104 characters");
   }
   if (Matches(user, kDotsAndSpaces)) invalid("runAsUserName's User cannot contain only periods or spaces");
-  if (Matches(user, kUserCharacters)) invalid(R"(runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[])");
+  if (Matches(user, kUserCharacters))
+    invalid(R"(runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[])");
 }
 
 void CheckWindowsOptions(Value options, const FieldPath& path, FieldErrors& errors) {
@@ -93,7 +99,8 @@ void CheckWindowsOptions(Value options, const FieldPath& path, FieldErrors& erro
       errors.push_back(Invalid(at, spec, "gmsaCredentialSpec size must be under 64 KiB"));
     }
   }
-  if (IsSet(options, "runAsUserName")) CheckRunAsUserName(options["runAsUserName"], path.Child("runAsUserName"), errors);
+  if (IsSet(options, "runAsUserName"))
+    CheckRunAsUserName(options["runAsUserName"], path.Child("runAsUserName"), errors);
 }
 
 void CheckSysctls(Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
@@ -107,12 +114,14 @@ void CheckSysctls(Value spec, const PodOptions& options, const FieldPath& path, 
     if (name.empty()) {
       errors.push_back(Required(at));
     } else if (name.size() > kSysctlBytesMax || !Matches(name, kName)) {
-      errors.push_back(Invalid(at, name, "must have at most 253 characters and match regex " + std::string(kSysctlPattern)));
+      errors.push_back(
+          Invalid(at, name, "must have at most 253 characters and match regex " + std::string(kSysctlPattern)));
     } else if (seen.contains(name)) {
       errors.push_back(Duplicate(at, Value(name)));
     }
     if (!options.allow_host_sysctls) {
-      if (const std::string_view problem = HostSysctlProblem(name, spec); !problem.empty()) errors.push_back(Invalid(at, name, problem));
+      if (const std::string_view problem = HostSysctlProblem(name, spec); !problem.empty())
+        errors.push_back(Invalid(at, name, problem));
     }
     seen.emplace(name);
   }
@@ -120,24 +129,29 @@ void CheckSysctls(Value spec, const PodOptions& options, const FieldPath& path, 
 
 void CheckSeccompAnnotation(std::string_view profile, const FieldPath& path, FieldErrors& errors) {
   if (profile == "runtime/default" || profile == "docker/default" || profile == "unconfined") return;
-  if (profile.starts_with(kLocalhostPrefix)) return CheckLocalDescendingPath(profile.substr(kLocalhostPrefix.size()), path, errors);
+  if (profile.starts_with(kLocalhostPrefix))
+    return CheckLocalDescendingPath(profile.substr(kLocalhostPrefix.size()), path, errors);
   errors.push_back(Invalid(path, profile, "must be a valid seccomp profile"));
 }
 
 // The annotation of old and the field must name the same profile. `what`: seccomp or apparmor.
-void CheckProfilesAgree(std::string_view annotation, Value profile, std::string_view what, const FieldPath& path, FieldErrors& errors) {
+void CheckProfilesAgree(std::string_view annotation, Value profile, std::string_view what, const FieldPath& path,
+                        FieldErrors& errors) {
   const std::string_view type = Text(profile, "type");
   const auto differ = [&](std::string_view child, std::string_view which) {
-    errors.push_back(Forbidden(path.Child(child), std::string(what) + " " + std::string(which) + " in annotation and field must match"));
+    errors.push_back(Forbidden(path.Child(child),
+                               std::string(what) + " " + std::string(which) + " in annotation and field must match"));
   };
   if (type == "Unconfined") {
     if (annotation != "unconfined") differ("type", "type");
   } else if (type == "RuntimeDefault") {
-    if (annotation != "runtime/default" && !(what == "seccomp" && annotation == "docker/default")) differ("type", "type");
+    if (annotation != "runtime/default" && !(what == "seccomp" && annotation == "docker/default"))
+      differ("type", "type");
   } else if (type == "Localhost") {
     if (!annotation.starts_with(kLocalhostPrefix)) {
       differ("type", "type");
-    } else if (!IsSet(profile, "localhostProfile") || annotation.substr(kLocalhostPrefix.size()) != Text(profile, "localhostProfile")) {
+    } else if (!IsSet(profile, "localhostProfile") ||
+               annotation.substr(kLocalhostPrefix.size()) != Text(profile, "localhostProfile")) {
       differ("localhostProfile", "profile");
     }
   }
@@ -148,15 +162,17 @@ bool HostUsersOff(Value spec) { return IsSet(spec, "hostUsers") && !Bool(spec, "
 }  // namespace
 
 std::string_view HostSysctlProblem(std::string_view sysctl, Value spec) {
-  constexpr std::string_view kIPC[] = {"kernel.sem", "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced",
-                                       "kernel.shm", "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.msg"};
+  constexpr std::string_view kIPC[] = {
+      "kernel.sem", "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced",
+      "kernel.shm", "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.msg"};
   std::string name(sysctl);
   if (const std::size_t first = name.find_first_of("./"); first != std::string::npos && name[first] == '/') {
     std::ranges::transform(name, name.begin(), [](char c) { return c == '.' ? '/' : c == '/' ? '.' : c; });
   }
   name.resize(std::min(name.find('*'), name.size()));
   if (Bool(spec, "hostNetwork") && name.starts_with("net.")) return "may not be specified when 'hostNetwork' is true";
-  if (Bool(spec, "hostIPC") && (Contains(kIPC, name) || name.starts_with("fs.mqueue."))) return "may not be specified when 'hostIPC' is true";
+  if (Bool(spec, "hostIPC") && (Contains(kIPC, name) || name.starts_with("fs.mqueue.")))
+    return "may not be specified when 'hostIPC' is true";
   return {};
 }
 
@@ -175,7 +191,8 @@ void ValidateAppArmorProfile(Value profile, const FieldPath& path, FieldErrors& 
     }
     if (name.size() > kAppArmorProfileBytesMax) errors.push_back(validation::TooLong(at, kAppArmorProfileBytesMax));
   } else if (type == "RuntimeDefault" || type == "Unconfined") {
-    if (!localhost.is_null()) errors.push_back(Invalid(at, localhost, "can only be set when AppArmor type is Localhost"));
+    if (!localhost.is_null())
+      errors.push_back(Invalid(at, localhost, "can only be set when AppArmor type is Localhost"));
   } else if (type.empty()) {
     errors.push_back(Required(path.Child("type"), "type is required when appArmorProfile is set"));
   } else {
@@ -186,28 +203,35 @@ void ValidateAppArmorProfile(Value profile, const FieldPath& path, FieldErrors& 
 void ValidatePodSecurityContext(Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
   const Value context = spec["securityContext"];
   if (context.is_null()) return;
-  for (const std::string_view key : {"fsGroup", "runAsUser", "runAsGroup"}) CheckID(context[key], path.Child(key), errors);
+  for (const std::string_view key : {"fsGroup", "runAsUser", "runAsGroup"})
+    CheckID(context[key], path.Child(key), errors);
   const FieldPath groups = path.Child("supplementalGroups");
   std::int64_t index = 0;
   for (const Value group : context["supplementalGroups"].items()) CheckID(group, groups.Index(index++), errors);
   if (Bool(spec, "shareProcessNamespace") && Bool(spec, "hostPID")) {
-    errors.push_back(Invalid(path.Child("shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled"));
+    errors.push_back(
+        Invalid(path.Child("shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled"));
   }
   CheckSysctls(spec, options, path.Child("sysctls"), errors);
-  if (IsSet(context, "fsGroupChangePolicy")) CheckOneOf(context["fsGroupChangePolicy"], kFSGroupChange, path.Child("fsGroupChangePolicy"), errors);
+  if (IsSet(context, "fsGroupChangePolicy"))
+    CheckOneOf(context["fsGroupChangePolicy"], kFSGroupChange, path.Child("fsGroupChangePolicy"), errors);
   CheckSeccompProfile(context["seccompProfile"], path.Child("seccompProfile"), errors);
   CheckWindowsOptions(context["windowsOptions"], path.Child("windowsOptions"), errors);
   ValidateAppArmorProfile(context["appArmorProfile"], path.Child("appArmorProfile"), errors);
   if (IsSet(context, "supplementalGroupsPolicy")) {
-    CheckOneOf(context["supplementalGroupsPolicy"], kSupplementalGroups, path.Child("supplementalGroupsPolicy"), errors);
+    CheckOneOf(context["supplementalGroupsPolicy"], kSupplementalGroups, path.Child("supplementalGroupsPolicy"),
+               errors);
   }
-  if (IsSet(context, "seLinuxChangePolicy")) CheckOneOf(context["seLinuxChangePolicy"], kSELinuxChange, path.Child("seLinuxChangePolicy"), errors);
+  if (IsSet(context, "seLinuxChangePolicy"))
+    CheckOneOf(context["seLinuxChangePolicy"], kSELinuxChange, path.Child("seLinuxChangePolicy"), errors);
 }
 
-void ValidateContainerSecurityContext(Value context, bool host_users, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
+void ValidateContainerSecurityContext(Value context, bool host_users, const PodOptions& options, const FieldPath& path,
+                                      FieldErrors& errors) {
   if (context.is_null()) return;
   const bool privileged = Bool(context, "privileged");
-  if (privileged && !options.allow_privileged) errors.push_back(Forbidden(path.Child("privileged"), "disallowed by cluster policy"));
+  if (privileged && !options.allow_privileged)
+    errors.push_back(Forbidden(path.Child("privileged"), "disallowed by cluster policy"));
   for (const std::string_view key : {"runAsUser", "runAsGroup"}) CheckID(context[key], path.Child(key), errors);
   if (IsSet(context, "procMount")) {
     const FieldPath at = path.Child("procMount");
@@ -218,7 +242,9 @@ void ValidateContainerSecurityContext(Value context, bool host_users, const PodO
   }
   CheckSeccompProfile(context["seccompProfile"], path.Child("seccompProfile"), errors);
   if (IsSet(context, "allowPrivilegeEscalation") && !Bool(context, "allowPrivilegeEscalation")) {
-    const auto invalid = [&](std::string_view detail) { errors.push_back(InvalidHub(path, CoreHubTypes(), context, "SecurityContext", detail)); };
+    const auto invalid = [&](std::string_view detail) {
+      errors.push_back(InvalidHub(path, CoreHubTypes(), context, "SecurityContext", detail));
+    };
     if (privileged) invalid("cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
     for (const Value capability : context["capabilities"]["add"].items()) {
       if (capability.as_string() == "CAP_SYS_ADMIN") {
@@ -245,18 +271,22 @@ void ValidateWindowsHostProcess(Value spec, const PodOptions& options, const Fie
   });
   if (host_process == 0) return;
   if (host_process != containers) {
-    errors.push_back(Invalid(path, "", "If pod contains any hostProcess containers then all containers must be HostProcess containers"));
+    errors.push_back(Invalid(
+        path, "", "If pod contains any hostProcess containers then all containers must be HostProcess containers"));
   }
   if (!Bool(spec, "hostNetwork")) {
-    errors.push_back(Invalid(path.Child("hostNetwork"), false, "hostNetwork must be true if pod contains any hostProcess containers"));
+    errors.push_back(Invalid(path.Child("hostNetwork"), false,
+                             "hostNetwork must be true if pod contains any hostProcess containers"));
   }
-  if (!options.allow_privileged) errors.push_back(Forbidden(path, "hostProcess containers are disallowed by cluster policy"));
+  if (!options.allow_privileged)
+    errors.push_back(Forbidden(path, "hostProcess containers are disallowed by cluster policy"));
 }
 
 void ValidateHostUsers(Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kWhen = "when `hostUsers` is false";
   if (!HostUsersOff(spec)) return;
-  if (Bool(spec, "hostNetwork") && !options.allow_host_network_with_user_namespace) errors.push_back(Forbidden(path.Child("hostNetwork"), kWhen));
+  if (Bool(spec, "hostNetwork") && !options.allow_host_network_with_user_namespace)
+    errors.push_back(Forbidden(path.Child("hostNetwork"), kWhen));
   if (Bool(spec, "hostPID")) errors.push_back(Forbidden(path.Child("HostPID"), kWhen));
   if (Bool(spec, "hostIPC")) errors.push_back(Forbidden(path.Child("HostIPC"), kWhen));
   if (options.allow_volume_devices_with_user_namespace) return;
@@ -286,10 +316,21 @@ void ValidateOS(Value spec, const FieldPath& path, FieldErrors& errors) {
   struct {
     std::string_view key;
     bool in_spec;
-  } constexpr kPodFields[] = {{"appArmorProfile", false}, {"seLinuxOptions", false}, {"hostUsers", true}, {"hostPID", true}, {"hostIPC", true},
-                              {"seccompProfile", false}, {"fsGroup", false}, {"fsGroupChangePolicy", false}, {"sysctls", false},
-                              {"shareProcessNamespace", true}, {"runAsUser", false}, {"runAsGroup", false}, {"supplementalGroups", false},
-                              {"supplementalGroupsPolicy", false}, {"seLinuxChangePolicy", false}};
+  } constexpr kPodFields[] = {{"appArmorProfile", false},
+                              {"seLinuxOptions", false},
+                              {"hostUsers", true},
+                              {"hostPID", true},
+                              {"hostIPC", true},
+                              {"seccompProfile", false},
+                              {"fsGroup", false},
+                              {"fsGroupChangePolicy", false},
+                              {"sysctls", false},
+                              {"shareProcessNamespace", true},
+                              {"runAsUser", false},
+                              {"runAsGroup", false},
+                              {"supplementalGroups", false},
+                              {"supplementalGroupsPolicy", false},
+                              {"seLinuxChangePolicy", false}};
   for (const auto& [key, in_spec] : kPodFields) {
     const Value value = in_spec ? spec[key] : context[key];
     const bool plain = key == "hostPID" || key == "hostIPC";  // no pointers: false is as good as absent
@@ -298,8 +339,9 @@ void ValidateOS(Value spec, const FieldPath& path, FieldErrors& errors) {
   }
   VisitContainers(spec, path, [&](Value container, const FieldPath& one) {
     const FieldPath own = one.Child("securityContext");
-    for (const std::string_view key : {"appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem",
-                                       "privileged", "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup"}) {
+    for (const std::string_view key :
+         {"appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged",
+          "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup"}) {
       if (IsSet(container["securityContext"], key)) errors.push_back(Forbidden(own.Child(key), kWindows));
     }
   });
@@ -316,14 +358,18 @@ void ValidateProfileAnnotations(Value annotations, Value spec, const FieldPath& 
     }
   }
   NameSet containers;
-  if (!sorted.empty()) VisitContainers(spec, path, [&](Value container, const FieldPath&) { containers.emplace(Text(container, "name")); });
+  if (!sorted.empty())
+    VisitContainers(spec, path,
+                    [&](Value container, const FieldPath&) { containers.emplace(Text(container, "name")); });
   for (const object::Member& annotation : sorted) {
     if (!annotation.key.starts_with(kAppArmorAnnotationPrefix)) continue;
     const std::string_view name = annotation.key.substr(kAppArmorAnnotationPrefix.size());
     if (!containers.contains(name)) errors.push_back(Invalid(path.Key(annotation.key), name, "container not found"));
     const std::string_view profile = annotation.value.as_string();
-    if (!profile.empty() && profile != "runtime/default" && profile != "unconfined" && !profile.starts_with(kLocalhostPrefix)) {
-      errors.push_back(Invalid(path.Key(annotation.key), profile, "invalid AppArmor profile name: " + base::GoQuote(profile)));
+    if (!profile.empty() && profile != "runtime/default" && profile != "unconfined" &&
+        !profile.starts_with(kLocalhostPrefix)) {
+      errors.push_back(
+          Invalid(path.Key(annotation.key), profile, "invalid AppArmor profile name: " + base::GoQuote(profile)));
     }
   }
 }
@@ -337,7 +383,8 @@ void ValidateProfilesAgree(Value annotations, Value spec, const FieldPath& path,
   }
   VisitContainers(spec, path, [&](Value container, const FieldPath& at) {
     const Value profile = container["securityContext"]["seccompProfile"];
-    const Value* annotation = annotations.Find(std::string(kSeccompContainerAnnotationPrefix).append(Text(container, "name")));
+    const Value* annotation =
+        annotations.Find(std::string(kSeccompContainerAnnotationPrefix).append(Text(container, "name")));
     if (profile.is_null() || annotation == nullptr) return;
     const FieldPath own = at.Child("securityContext");
     CheckProfilesAgree(annotation->as_string(), profile, "seccomp", own.Child("seccompProfile"), errors);

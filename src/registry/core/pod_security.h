@@ -7,7 +7,8 @@
 namespace keelson::registry::core {
 
 void ValidatePodSecurityContext(Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors);
-void ValidateContainerSecurityContext(Value context, bool host_users, const PodOptions& options, const FieldPath& path, FieldErrors& errors);
+void ValidateContainerSecurityContext(Value context, bool host_users, const PodOptions& options, const FieldPath& path,
+                                      FieldErrors& errors);
 void ValidateAppArmorProfile(Value profile, const FieldPath& path, FieldErrors& errors);
 void ValidateWindowsHostProcess(Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors);
 void ValidateHostUsers(Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors);

@@ -25,13 +25,14 @@ constexpr std::size_t kSearchPathsMax = 32;
 constexpr std::size_t kSearchBytesMax = 2048;
 constexpr std::size_t kHostnameOverrideBytesMax = 64;
 
-std::map<std::string, Value, std::less<>> ValidateVolumes(Value spec, Value metadata, const PodOptions& options, const FieldPath& path,
-                                                          FieldErrors& errors) {
+std::map<std::string, Value, std::less<>> ValidateVolumes(Value spec, Value metadata, const PodOptions& options,
+                                                          const FieldPath& path, FieldErrors& errors) {
   const std::string_view pod_name = Text(metadata, "name");
   NameSet names, generated_claims;
   if (!pod_name.empty()) {
     for (const Value volume : spec["volumes"].items()) {
-      if (IsSet(volume, "ephemeral")) generated_claims.insert(std::string(pod_name) + "-" + std::string(Text(volume, "name")));
+      if (IsSet(volume, "ephemeral"))
+        generated_claims.insert(std::string(pod_name) + "-" + std::string(Text(volume, "name")));
     }
   }
   std::map<std::string, Value, std::less<>> usable;
@@ -41,7 +42,8 @@ std::map<std::string, Value, std::less<>> ValidateVolumes(Value spec, Value meta
     const std::string_view name = Text(volume, "name");
     FieldErrors own;
     const SourceContext context{.options = options, .name = name, .pod_name = pod_name};
-    if (ValidateSources(PodVolumeSources(), context, volume, at, own) == 0) own.push_back(Required(at, "must specify a volume type"));
+    if (ValidateSources(PodVolumeSources(), context, volume, at, own) == 0)
+      own.push_back(Required(at, "must specify a volume type"));
     if (name.empty()) {
       own.push_back(Required(at.Child("name")));
     } else {
@@ -57,7 +59,8 @@ std::map<std::string, Value, std::less<>> ValidateVolumes(Value spec, Value meta
     const std::string_view claim = Text(volume["persistentVolumeClaim"], "claimName");
     if (IsSet(volume, "persistentVolumeClaim") && generated_claims.contains(claim)) {
       const FieldPath source = at.Child("persistentVolumeClaim");
-      errors.push_back(Invalid(source.Child("claimName"), claim, "must not reference a PVC that gets created for an ephemeral volume"));
+      errors.push_back(Invalid(source.Child("claimName"), claim,
+                               "must not reference a PVC that gets created for an ephemeral volume"));
     }
   }
   return usable;
@@ -85,9 +88,10 @@ void ValidateResourceClaims(Value claims, Value metadata, const FieldPath& path,
     }
     const bool named = IsSet(claim, "resourceClaimName"), templated = IsSet(claim, "resourceClaimTemplateName");
     if (named == templated) {
-      errors.push_back(InvalidHub(at, CoreHubTypes(), claim, "PodResourceClaim",
-                                  named ? "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-                                        : "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"));
+      errors.push_back(
+          InvalidHub(at, CoreHubTypes(), claim, "PodResourceClaim",
+                     named ? "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+                           : "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"));
     }
     for (const std::string_view key : {"resourceClaimName", "resourceClaimTemplateName"}) {
       if (IsSet(claim, key)) CheckDNSSubdomain(Text(claim, key), at.Child(key), errors);
@@ -107,18 +111,21 @@ void CheckHostNetworkPorts(Value spec, const PodOptions& options, const FieldPat
       const FieldPath one = ports.Index(j++);
       const std::int64_t host = Int(port, "hostPort");
       if ((!options.is_pod && host == 0) || host == Int(port, "containerPort")) continue;
-      errors.push_back(Invalid(one.Child("hostPort"), Value(host), "must match `containerPort` when `hostNetwork` is true"));
+      errors.push_back(
+          Invalid(one.Child("hostPort"), Value(host), "must match `containerPort` when `hostNetwork` is true"));
     }
   }
 }
 
 void CheckDNSConfig(Value spec, const FieldPath& path, FieldErrors& errors) {
   const Value config = spec["dnsConfig"];
-  const FieldPath nameservers = path.Child("nameservers"), searches = path.Child("searches"), options = path.Child("options");
+  const FieldPath nameservers = path.Child("nameservers"), searches = path.Child("searches"),
+                  options = path.Child("options");
   if (Text(spec, "dnsPolicy") == "None") {
     if (config.is_null()) return errors.push_back(Required(path, "must provide `dnsConfig` when `dnsPolicy` is None"));
     if (config["nameservers"].empty()) {
-      return errors.push_back(Required(nameservers, "must provide at least one DNS nameserver when `dnsPolicy` is None"));
+      return errors.push_back(
+          Required(nameservers, "must provide at least one DNS nameserver when `dnsPolicy` is None"));
     }
   }
   if (config["nameservers"].size() > kNameserversMax) {
@@ -134,7 +141,8 @@ void CheckDNSConfig(Value spec, const FieldPath& path, FieldErrors& errors) {
   std::size_t bytes = config["searches"].empty() ? 0 : config["searches"].size() - 1;
   for (const Value search : config["searches"].items()) bytes += search.as_string().size();
   if (bytes > kSearchBytesMax) {
-    errors.push_back(Invalid(searches, config["searches"], "must not have more than 2048 characters (including spaces) in the search list"));
+    errors.push_back(Invalid(searches, config["searches"],
+                             "must not have more than 2048 characters (including spaces) in the search list"));
   }
   index = 0;
   for (const Value search : config["searches"].items()) {
@@ -171,7 +179,8 @@ void CheckHostnameOverride(Value spec, const FieldPath& path, FieldErrors& error
   if (!IsSet(spec, "hostnameOverride")) return;
   const FieldPath at = path.Child("hostnameOverride");
   const std::string_view name = Text(spec, "hostnameOverride");
-  if (Bool(spec, "setHostnameAsFQDN")) errors.push_back(Forbidden(at, "may not be specified when setHostnameAsFQDN is true"));
+  if (Bool(spec, "setHostnameAsFQDN"))
+    errors.push_back(Forbidden(at, "may not be specified when setHostnameAsFQDN is true"));
   if (Bool(spec, "hostNetwork")) errors.push_back(Forbidden(at, "may not be specified when hostNetwork is true"));
   if (name.size() > kHostnameOverrideBytesMax) errors.push_back(validation::TooLong(at, kHostnameOverrideBytesMax));
   CheckDNSSubdomain(name, at, errors);
@@ -205,14 +214,17 @@ void CheckHostAliases(Value aliases, const FieldPath& path, FieldErrors& errors)
 
 bool IsInt32Canonical(std::string_view text) {
   const auto value = base::ParseInt64(text);
-  return value && *value >= std::numeric_limits<std::int32_t>::min() && *value <= std::numeric_limits<std::int32_t>::max() &&
-         !text.starts_with('+') && (text == "0" || !(text.starts_with('0') || text.starts_with("-0")));
+  return value && *value >= std::numeric_limits<std::int32_t>::min() &&
+         *value <= std::numeric_limits<std::int32_t>::max() && !text.starts_with('+') &&
+         (text == "0" || !(text.starts_with('0') || text.starts_with("-0")));
 }
 
 }  // namespace
 
-void ValidatePodSpec(Value spec, Value metadata, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
-  if (!IsSet(spec, "terminationGracePeriodSeconds")) errors.push_back(Required(path.Child("terminationGracePeriodSeconds")));
+void ValidatePodSpec(Value spec, Value metadata, const PodOptions& options, const FieldPath& path,
+                     FieldErrors& errors) {
+  if (!IsSet(spec, "terminationGracePeriodSeconds"))
+    errors.push_back(Required(path.Child("terminationGracePeriodSeconds")));
   PodFacts facts{.options = options,
                  .volumes = ValidateVolumes(spec, metadata, options, path.Child("volumes"), errors),
                  .grace_period = spec["terminationGracePeriodSeconds"],
@@ -245,8 +257,10 @@ void ValidatePodSpec(Value spec, Value metadata, const PodOptions& options, cons
   if (!Text(spec, "priorityClassName").empty()) {
     CheckDNSSubdomain(Text(spec, "priorityClassName"), path.Child("priorityClassName"), errors);
   }
-  if (IsSet(spec, "runtimeClassName")) CheckDNSSubdomain(Text(spec, "runtimeClassName"), path.Child("runtimeClassName"), errors);
-  if (IsSet(spec, "preemptionPolicy")) RequireOneOf(spec["preemptionPolicy"], kPreemptionPolicies, path.Child("preemptionPolicy"), errors);
+  if (IsSet(spec, "runtimeClassName"))
+    CheckDNSSubdomain(Text(spec, "runtimeClassName"), path.Child("runtimeClassName"), errors);
+  if (IsSet(spec, "preemptionPolicy"))
+    RequireOneOf(spec["preemptionPolicy"], kPreemptionPolicies, path.Child("preemptionPolicy"), errors);
   if (IsSet(spec, "overhead")) {
     base::Arena arena;
     Value limits = Value::Map(arena, 1);
@@ -257,12 +271,15 @@ void ValidatePodSpec(Value spec, Value metadata, const PodOptions& options, cons
   ValidateFileKeyVolumes(spec, path, errors);
 }
 
-void ValidatePodAnnotations(Value annotations, Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
+void ValidatePodAnnotations(Value annotations, Value spec, const PodOptions& options, const FieldPath& path,
+                            FieldErrors& errors) {
   if (const Value* mirror = annotations.Find(kMirror); mirror != nullptr && Text(spec, "nodeName").empty()) {
-    errors.push_back(Invalid(path.Key(kMirror), mirror->as_string(), "must set spec.nodeName if mirror pod annotation is set"));
+    errors.push_back(
+        Invalid(path.Key(kMirror), mirror->as_string(), "must set spec.nodeName if mirror pod annotation is set"));
   }
   if (const std::string_view text = Text(annotations, kTolerations); !text.empty()) {
-    if (const std::string problem = codec::JSONSyntaxError(text); !problem.empty()) errors.push_back(Invalid(path, kTolerations, problem));
+    if (const std::string problem = codec::JSONSyntaxError(text); !problem.empty())
+      errors.push_back(Invalid(path, kTolerations, problem));
   }
   if (const Value* cost = annotations.Find(kDeletionCost);
       cost != nullptr && !options.allow_invalid_pod_deletion_cost && !IsInt32Canonical(cost->as_string())) {
@@ -271,7 +288,8 @@ void ValidatePodAnnotations(Value annotations, Value spec, const PodOptions& opt
   ValidateProfileAnnotations(annotations, spec, path, errors);
 }
 
-void ValidatePodTemplateSpec(Value pod_template, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
+void ValidatePodTemplateSpec(Value pod_template, const PodOptions& options, const FieldPath& path,
+                             FieldErrors& errors) {
   const Value metadata = pod_template["metadata"], spec = pod_template["spec"];
   const FieldPath spec_path = path.Child("spec");
   validation::ValidateLabels(metadata["labels"], path.Child("labels"), errors);
@@ -280,7 +298,8 @@ void ValidatePodTemplateSpec(Value pod_template, const PodOptions& options, cons
   ValidatePodSpec(spec, {}, options, spec_path, errors);
   ValidateProfilesAgree(metadata["annotations"], spec, spec_path, errors);
   if (!spec["ephemeralContainers"].empty()) {
-    errors.push_back(Forbidden(spec_path.Child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
+    errors.push_back(
+        Forbidden(spec_path.Child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
   }
 }
 

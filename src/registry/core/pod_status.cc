@@ -25,9 +25,11 @@ void CheckConditions(Value conditions, const FieldPath& path, FieldErrors& error
     const FieldPath at = path.Index(index++);
     const std::string_view type = Text(condition, "type");
     if (Int(condition, "observedGeneration") < 0) {
-      errors.push_back(Invalid(at.Child("observedGeneration"), condition["observedGeneration"], "must be a non-negative integer"));
+      errors.push_back(
+          Invalid(at.Child("observedGeneration"), condition["observedGeneration"], "must be a non-negative integer"));
     }
-    if (type != "PodScheduled" && type != "Ready" && type != "Initialized") CheckQualifiedName(type, at.Child("Type"), errors);
+    if (type != "PodScheduled" && type != "Ready" && type != "Initialized")
+      CheckQualifiedName(type, at.Child("Type"), errors);
   }
 }
 
@@ -69,7 +71,8 @@ bool MayRestart(Value container, Value spec, std::int64_t exit_code) {
 bool AnyRestartsAll(Value spec) {
   bool found = false;
   VisitContainers(spec, FieldPath("spec"), [&](Value container, const FieldPath&) {
-    for (const Value rule : container["restartPolicyRules"].items()) found |= Text(rule, "action") == "RestartAllContainers";
+    for (const Value rule : container["restartPolicyRules"].items())
+      found |= Text(rule, "action") == "RestartAllContainers";
   });
   return found;
 }
@@ -100,28 +103,33 @@ void CheckClaimStatuses(Value statuses, Value claims, const FieldPath& path, Fie
       errors.push_back(Invalid(at.Child("name"), name, "must match the name of an entry in `spec.resourceClaims`"));
     }
     if (!seen.emplace(name).second) errors.push_back(Duplicate(at.Child("name"), Value(name)));
-    if (IsSet(status, "resourceClaimName")) CheckDNSSubdomain(Text(status, "resourceClaimName"), at.Child("resourceClaimName"), errors);
+    if (IsSet(status, "resourceClaimName"))
+      CheckDNSSubdomain(Text(status, "resourceClaimName"), at.Child("resourceClaimName"), errors);
   }
 }
 
 void CheckExtendedClaim(Value status, Value spec, const FieldPath& path, FieldErrors& errors) {
   if (status.is_null()) return;
   const FieldPath mappings = path.Child("requestMappings");
-  if (status["requestMappings"].empty()) errors.push_back(Required(mappings, "at least one request mapping is required"));
+  if (status["requestMappings"].empty())
+    errors.push_back(Required(mappings, "at least one request mapping is required"));
   const Index containers = ByName(spec["containers"]), init_containers = ByName(spec["initContainers"]);
   std::set<std::tuple<std::string_view, std::string_view, std::string_view>> seen;
   std::int64_t index = 0;
   for (const Value mapping : status["requestMappings"].items()) {
     const FieldPath at = mappings.Index(index++);
-    const std::string_view name = Text(mapping, "containerName"), resource = Text(mapping, "resourceName"), request = Text(mapping, "requestName");
+    const std::string_view name = Text(mapping, "containerName"), resource = Text(mapping, "resourceName"),
+                           request = Text(mapping, "requestName");
     Value container = Find(containers, name);
     if (container.is_null()) container = Find(init_containers, name);
     if (container.is_null()) {
-      errors.push_back(Invalid(at.Child("containerName"), name, "must match the name of an entry in spec.initContainers.name or spec.containers.name"));
+      errors.push_back(Invalid(at.Child("containerName"), name,
+                               "must match the name of an entry in spec.initContainers.name or spec.containers.name"));
     } else if (!container["resources"]["requests"].Has(resource)) {
-      errors.push_back(Invalid(at.Child("resourceName"), resource,
-                               "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
-                               "spec.containers.resources.requests"));
+      errors.push_back(
+          Invalid(at.Child("resourceName"), resource,
+                  "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+                  "spec.containers.resources.requests"));
     }
     CheckDNSLabel(request, path.Child("requestName"), errors);
     if (!seen.emplace(name, resource, request).second) {
@@ -163,7 +171,8 @@ void CheckUsers(Value statuses, std::string_view os, const FieldPath& path, Fiel
       continue;
     }
     const auto check = [&](Value id, const FieldPath& id_path) {
-      for (const std::string& message : validation::IsValidUserID(id.as_int())) errors.push_back(Invalid(id_path, Value(id.as_int()), message));
+      for (const std::string& message : validation::IsValidUserID(id.as_int()))
+        errors.push_back(Invalid(id_path, Value(id.as_int()), message));
     };
     check(user["uid"], linux_path.Child("uid"));
     check(user["gid"], linux_path.Child("gid"));
@@ -193,10 +202,11 @@ void CheckAllocated(Value statuses, Value containers, const FieldPath& path, Fie
           found |= full == name;
         }
         if (!found) {
-          errors.push_back(Invalid(at.Child("name"), name,
-                                   claim ? "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
-                                           "'claim:<claimName>' if request is empty"
-                                         : "must match one of the container's resource requests"));
+          errors.push_back(Invalid(
+              at.Child("name"), name,
+              claim ? "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
+                      "'claim:<claimName>' if request is empty"
+                    : "must match one of the container's resource requests"));
         }
       }
       NameSet seen;
@@ -206,10 +216,13 @@ void CheckAllocated(Value statuses, Value containers, const FieldPath& path, Fie
         const FieldPath item = resources.Index(k++);
         CheckOneOf(resource["health"], kHealth, item.Child("health"), errors);
         if (const Value message = resource["message"]; !message.is_null()) {
-          if (message.as_string().empty()) errors.push_back(Required(item.Child("message"), "must be non-empty if specified"));
-          if (message.as_string().size() > kHealthMessageBytesMax) errors.push_back(validation::TooLong(item.Child("message"), kHealthMessageBytesMax));
+          if (message.as_string().empty())
+            errors.push_back(Required(item.Child("message"), "must be non-empty if specified"));
+          if (message.as_string().size() > kHealthMessageBytesMax)
+            errors.push_back(validation::TooLong(item.Child("message"), kHealthMessageBytesMax));
         }
-        if (!seen.emplace(Text(resource, "resourceID")).second) errors.push_back(Duplicate(item.Child("resourceID"), resource["resourceID"]));
+        if (!seen.emplace(Text(resource, "resourceID")).second)
+          errors.push_back(Duplicate(item.Child("resourceID"), resource["resourceID"]));
       }
     }
   }
@@ -225,16 +238,19 @@ void ValidatePodStatusUpdate(const Call& call, Value pod, Value old, FieldErrors
   validation::ValidateObjectMetaUpdate(pod["metadata"], old["metadata"], metadata_path, errors);
   ValidatePodAnnotationUpdates(pod, old, options, annotations, errors);
   CheckConditions(status["conditions"], path.Child("conditions"), errors);
-  if (Text(spec, "nodeName") != Text(old["spec"], "nodeName")) errors.push_back(Forbidden(path.Child("nodeName"), "may not be changed directly"));
+  if (Text(spec, "nodeName") != Text(old["spec"], "nodeName"))
+    errors.push_back(Forbidden(path.Child("nodeName"), "may not be changed directly"));
   const std::string_view nominated = Text(status, "nominatedNodeName");
   if (nominated != Text(before, "nominatedNodeName") && !nominated.empty()) {
     CheckDNSSubdomain(nominated, path.Child("nominatedNodeName"), errors);
     if (!Text(old["spec"], "nodeName").empty()) {
-      errors.push_back(Forbidden(path.Child("nominatedNodeName"), "may not be set on pods that are already bound to a node"));
+      errors.push_back(
+          Forbidden(path.Child("nominatedNodeName"), "may not be set on pods that are already bound to a node"));
     }
   }
   if (Int(status, "observedGeneration") < 0) {
-    errors.push_back(Invalid(path.Child("observedGeneration"), status["observedGeneration"], "must be a non-negative integer"));
+    errors.push_back(
+        Invalid(path.Child("observedGeneration"), status["observedGeneration"], "must be a non-negative integer"));
   }
   if (Text(status, "qosClass") != Text(before, "qosClass")) {
     errors.push_back(Invalid(path.Child("qosClass"), Text(status, "qosClass"), "field is immutable"));
@@ -242,12 +258,13 @@ void ValidatePodStatusUpdate(const Call& call, Value pod, Value old, FieldErrors
   if (!AnyRestartsAll(old["spec"])) {
     CheckTransitions(status["containerStatuses"], before["containerStatuses"], old["spec"]["containers"], old["spec"],
                      path.Child("containerStatuses"), errors);
-    CheckTransitions(status["initContainerStatuses"], before["initContainerStatuses"], old["spec"]["initContainers"], old["spec"],
-                     path.Child("initContainerStatuses"), errors);
+    CheckTransitions(status["initContainerStatuses"], before["initContainerStatuses"], old["spec"]["initContainers"],
+                     old["spec"], path.Child("initContainerStatuses"), errors);
   }
   CheckTransitions(status["ephemeralContainerStatuses"], before["ephemeralContainerStatuses"], {}, old["spec"],
                    path.Child("ephemeralContainerStatuses"), errors);
-  CheckClaimStatuses(status["resourceClaimStatuses"], spec["resourceClaims"], path.Child("resourceClaimStatuses"), errors);
+  CheckClaimStatuses(status["resourceClaimStatuses"], spec["resourceClaims"], path.Child("resourceClaimStatuses"),
+                     errors);
   CheckExtendedClaim(status["extendedResourceClaimStatus"], spec, path.Child("extendedResourceClaimStatus"), errors);
   CheckIPs(status["podIPs"], before["podIPs"], path.Child("podIPs"), "PodIP", errors);
   if (const Value ips = status["hostIPs"]; !ips.empty()) {

@@ -26,7 +26,8 @@ void ValidatePodTemplate(const Call& call, Value object, Value, FieldErrors& err
 void ValidatePodTemplateUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
   const Value before = old["template"];
   validation::ValidateObjectMetaUpdate(object["metadata"], old["metadata"], FieldPath("metadata"), errors);
-  ValidatePodTemplateSpec(object["template"], PodOptionsFor(call, false, before["spec"], before["metadata"]), FieldPath("template"), errors);
+  ValidatePodTemplateSpec(object["template"], PodOptionsFor(call, false, before["spec"], before["metadata"]),
+                          FieldPath("template"), errors);
 }
 
 void WarnPodTemplate(const Call& call, Value object, Value) {
@@ -35,12 +36,17 @@ void WarnPodTemplate(const Call& call, Value object, Value) {
 
 void PodTemplateRow(base::Arena& arena, const base::Clock&, Value object, Value cells) {
   const Value spec = object["template"]["spec"];
-  Row(arena, cells).Name(object).Add(ContainerNames(spec)).Add(ContainerImages(spec)).Add(LabelsText(object["template"]["metadata"]["labels"]));
+  Row(arena, cells)
+      .Name(object)
+      .Add(ContainerNames(spec))
+      .Add(ContainerImages(spec))
+      .Add(LabelsText(object["template"]["metadata"]["labels"]));
 }
 
 void CheckTemplateLabels(Value pod_template, bool matches, const FieldPath& path, FieldErrors& errors) {
   if (matches) return;
-  errors.push_back(InvalidHub(path.Child("metadata").Child("labels"), CoreHubTypes(), pod_template["metadata"]["labels"], "{}string",
+  errors.push_back(InvalidHub(path.Child("metadata").Child("labels"), CoreHubTypes(),
+                              pod_template["metadata"]["labels"], "{}string",
                               "`selector` does not match template `labels`"));
 }
 
@@ -49,7 +55,8 @@ void CheckRunsForever(Value pod_template, std::string_view kind, const FieldPath
   const FieldPath spec = path.Child("spec");
   CheckOneOf(pod_template["spec"]["restartPolicy"], kAlways, spec.Child("restartPolicy"), errors);
   if (IsSet(pod_template["spec"], "activeDeadlineSeconds")) {
-    errors.push_back(Forbidden(spec.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in " + std::string(kind) + " is not Supported"));
+    errors.push_back(Forbidden(spec.Child("activeDeadlineSeconds"),
+                               "activeDeadlineSeconds in " + std::string(kind) + " is not Supported"));
   }
 }
 
@@ -57,21 +64,24 @@ void CheckWorkloadSelector(Value selector, std::string_view kind, const FieldPat
   if (selector.is_null()) return errors.push_back(Required(path));
   validation::ValidateLabelSelector(selector, path, errors);
   if (LabelSelectorEmpty(selector)) {
-    errors.push_back(InvalidHub(path, CoreHubTypes(), selector, "~LabelSelector", "empty selector is invalid for " + std::string(kind)));
+    errors.push_back(InvalidHub(path, CoreHubTypes(), selector, "~LabelSelector",
+                                "empty selector is invalid for " + std::string(kind)));
   }
 }
 
 void CheckSelectorUnchanged(Value now, Value old, FieldErrors& errors) {
   if (now.is_null() == old.is_null() && SemanticEqual(now, old, "meta/v1", "LabelSelector")) return;
-  errors.push_back(InvalidHub(FieldPath("spec").Child("selector"), CoreHubTypes(), now, "*~LabelSelector", "field is immutable"));
+  errors.push_back(
+      InvalidHub(FieldPath("spec").Child("selector"), CoreHubTypes(), now, "*~LabelSelector", "field is immutable"));
 }
 
-void CheckStatusCounts(Value status, std::initializer_list<std::string_view> keys, const FieldPath& path, FieldErrors& errors) {
+void CheckStatusCounts(Value status, std::initializer_list<std::string_view> keys, const FieldPath& path,
+                       FieldErrors& errors) {
   for (const std::string_view key : keys) CheckNonnegative(status, key, path, errors);
 }
 
-void CheckNotMoreThan(Value status, std::initializer_list<std::string_view> keys, std::string_view total, std::string_view message,
-                      const FieldPath& path, FieldErrors& errors) {
+void CheckNotMoreThan(Value status, std::initializer_list<std::string_view> keys, std::string_view total,
+                      std::string_view message, const FieldPath& path, FieldErrors& errors) {
   for (const std::string_view key : keys) {
     if (Int(status, key) > Int(status, total)) errors.push_back(Invalid(path.Child(key), status[key], message));
   }

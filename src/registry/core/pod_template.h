@@ -25,9 +25,10 @@ void CheckWorkloadSelector(Value selector, std::string_view kind, const FieldPat
 // "field is immutable" with the selector as the value.
 void CheckSelectorUnchanged(Value now, Value old, FieldErrors& errors);
 // Counts in a status: not negative, not more than another count, not less than before.
-void CheckStatusCounts(Value status, std::initializer_list<std::string_view> keys, const FieldPath& path, FieldErrors& errors);
-void CheckNotMoreThan(Value status, std::initializer_list<std::string_view> keys, std::string_view total, std::string_view message,
-                      const FieldPath& path, FieldErrors& errors);
+void CheckStatusCounts(Value status, std::initializer_list<std::string_view> keys, const FieldPath& path,
+                       FieldErrors& errors);
+void CheckNotMoreThan(Value status, std::initializer_list<std::string_view> keys, std::string_view total,
+                      std::string_view message, const FieldPath& path, FieldErrors& errors);
 void CheckNotDecremented(Value now, Value old, std::string_view key, const FieldPath& path, FieldErrors& errors);
 
 }  // namespace keelson::registry::core

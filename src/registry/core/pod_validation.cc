@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr std::string_view kUpdatable =
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "pod updates may not change fields other than "
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
     "`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n";
 
@@ -37,7 +38,8 @@ validation::FieldError ForbiddenAll(std::string_view detail) {
 void CheckMetadataAndSpec(Value pod, const PodOptions& options, bool with_metadata, FieldErrors& errors) {
   const FieldPath metadata_path("metadata"), spec_path("spec");
   const Value metadata = pod["metadata"], spec = pod["spec"];
-  if (with_metadata) validation::ValidateObjectMeta(metadata, true, validation::NameIsDNSSubdomain, metadata_path, errors);
+  if (with_metadata)
+    validation::ValidateObjectMeta(metadata, true, validation::NameIsDNSSubdomain, metadata_path, errors);
   ValidatePodAnnotations(metadata["annotations"], spec, options, metadata_path.Child("annotations"), errors);
   ValidatePodSpec(spec, metadata, options, spec_path, errors);
   if (Text(spec, "serviceAccountName").empty()) {
@@ -51,7 +53,8 @@ void CheckMetadataAndSpec(Value pod, const PodOptions& options, bool with_metada
       for (const Value source : volume["projected"]["sources"].items()) {
         const FieldPath one = sources.Index(j++);
         if (!IsSet(source, "serviceAccountToken")) continue;
-        errors.push_back(Forbidden(one.Child("serviceAccountToken"), "must not be specified when serviceAccountName is not set"));
+        errors.push_back(
+            Forbidden(one.Child("serviceAccountToken"), "must not be specified when serviceAccountName is not set"));
       }
     }
   }
@@ -94,14 +97,17 @@ bool CheckDeadlineUpdate(Value now, Value old, const FieldPath& path, FieldError
   return true;
 }
 
-void CheckTolerationUpdate(Value now, Value old, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
+void CheckTolerationUpdate(Value now, Value old, const PodOptions& options, const FieldPath& path,
+                           FieldErrors& errors) {
   const auto without_seconds = [](Value toleration) {
-    return std::tuple(Text(toleration, "key"), Text(toleration, "operator"), Text(toleration, "value"), Text(toleration, "effect"));
+    return std::tuple(Text(toleration, "key"), Text(toleration, "operator"), Text(toleration, "value"),
+                      Text(toleration, "effect"));
   };
   std::set<std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>> kept;
   for (const Value toleration : now.items()) kept.insert(without_seconds(toleration));
   for (const Value toleration : old.items()) {
-    if (!kept.contains(without_seconds(toleration))) return errors.push_back(Forbidden(path, "existing toleration can not be modified except its tolerationSeconds"));
+    if (!kept.contains(without_seconds(toleration)))
+      return errors.push_back(Forbidden(path, "existing toleration can not be modified except its tolerationSeconds"));
   }
   ValidateTolerations(now, options.allow_comparison_tolerations, path, errors);
 }
@@ -112,7 +118,8 @@ void CheckGateUpdate(Value now, Value old, const FieldPath& path, FieldErrors& e
   for (const Value gate : old.items()) added.erase(Text(gate, "name"));
   for (const auto& [name, index] : added) {
     const FieldPath at = path.Index(index);
-    errors.push_back(Forbidden(at.Child("name"), "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'"));
+    errors.push_back(Forbidden(at.Child("name"),
+                               "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'"));
   }
 }
 
@@ -130,14 +137,16 @@ void CheckGatedNodeAffinity(Value now, Value old, const FieldPath& path, FieldEr
   const FieldPath required = path.Child(kRequired);
   const FieldPath terms = required.Child("nodeSelectorTerms");
   if (!before.empty() && before.size() != after.size()) {
-    errors.push_back(InvalidHub(terms, CoreHubTypes(), after, "[]NodeSelectorTerm", "no additions/deletions to non-empty NodeSelectorTerms list are allowed"));
+    errors.push_back(InvalidHub(terms, CoreHubTypes(), after, "[]NodeSelectorTerm",
+                                "no additions/deletions to non-empty NodeSelectorTerms list are allowed"));
     return;
   }
   for (std::size_t i = 0; i < before.size(); ++i) {
     const Value was = before[i], is = after[i];
     const bool was_empty = was["matchExpressions"].empty() && was["matchFields"].empty();
     const bool is_empty = is["matchExpressions"].empty() && is["matchFields"].empty();
-    if ((!was_empty || is_empty) && IsPrefix(was["matchExpressions"], is["matchExpressions"]) && IsPrefix(was["matchFields"], is["matchFields"])) {
+    if ((!was_empty || is_empty) && IsPrefix(was["matchExpressions"], is["matchExpressions"]) &&
+        IsPrefix(was["matchFields"], is["matchFields"])) {
       continue;
     }
     errors.push_back(InvalidHub(terms.Index(static_cast<std::int64_t>(i)), CoreHubTypes(), is, "NodeSelectorTerm",
@@ -152,7 +161,8 @@ Value MaskAllowedChanges(base::Arena& arena, Value pod, Value old, const FieldPa
   for (const std::string_view list : {"containers", "initContainers"}) {
     for (std::size_t i = 0; i < spec[list].size(); ++i) CopyMember(arena, spec[list][i], before[list][i], "image");
   }
-  for (const std::string_view key : {"activeDeadlineSeconds", "schedulingGates", "tolerations"}) CopyMember(arena, spec, before, key);
+  for (const std::string_view key : {"activeDeadlineSeconds", "schedulingGates", "tolerations"})
+    CopyMember(arena, spec, before, key);
   if (Int(before, "terminationGracePeriodSeconds") < 0 && Int(spec, "terminationGracePeriodSeconds") == 1) {
     CopyMember(arena, spec, before, "terminationGracePeriodSeconds");
   }
@@ -165,7 +175,8 @@ Value MaskAllowedChanges(base::Arena& arena, Value pod, Value old, const FieldPa
   }
   CopyMember(arena, spec, before, "nodeSelector");
   const Value now_affinity = spec["affinity"]["nodeAffinity"], old_affinity = before["affinity"]["nodeAffinity"];
-  const bool same = now_affinity.is_null() == old_affinity.is_null() && SemanticEqual(now_affinity, old_affinity, "core/v1", "NodeAffinity");
+  const bool same = now_affinity.is_null() == old_affinity.is_null() &&
+                    SemanticEqual(now_affinity, old_affinity, "core/v1", "NodeAffinity");
   if (same) return spec;
   const FieldPath affinity_path = path.Child("affinity");
   CheckGatedNodeAffinity(now_affinity, old_affinity, affinity_path.Child("nodeAffinity"), errors);
@@ -237,7 +248,8 @@ bool SameContainer(Value a, Value b) { return SemanticEqual(a, b, "core/v1", "Co
 
 }  // namespace
 
-void ValidatePodAnnotationUpdates(Value pod, Value old, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
+void ValidatePodAnnotationUpdates(Value pod, Value old, const PodOptions& options, const FieldPath& path,
+                                  FieldErrors& errors) {
   const Value now = pod["metadata"]["annotations"], before = old["metadata"]["annotations"];
   for (const object::Member& annotation : SortedMembers(before)) {
     const Value* kept = now.Find(annotation.key);
@@ -245,7 +257,8 @@ void ValidatePodAnnotationUpdates(Value pod, Value old, const PodOptions& option
     if (annotation.key.starts_with(kAppArmorAnnotationPrefix)) {
       errors.push_back(Forbidden(path.Key(annotation.key), "may not remove or update AppArmor annotations"));
     }
-    if (annotation.key == kMirror) errors.push_back(Forbidden(path.Key(kMirror), "may not remove or update mirror pod annotation"));
+    if (annotation.key == kMirror)
+      errors.push_back(Forbidden(path.Key(kMirror), "may not remove or update mirror pod annotation"));
   }
   for (const object::Member& annotation : SortedMembers(now)) {
     if (before.Has(annotation.key)) continue;
@@ -262,7 +275,8 @@ void ValidatePod(const Call& call, Value pod, Value, FieldErrors& errors) {
   const FieldPath path("spec");
   const Value spec = pod["spec"];
   CheckMetadataAndSpec(pod, options, false, errors);
-  if (!spec["ephemeralContainers"].empty()) errors.push_back(Forbidden(path.Child("ephemeralContainers"), "cannot be set on create"));
+  if (!spec["ephemeralContainers"].empty())
+    errors.push_back(Forbidden(path.Child("ephemeralContainers"), "cannot be set on create"));
   if (!Text(spec, "nodeName").empty() && !spec["schedulingGates"].empty()) {
     errors.push_back(Forbidden(path.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"));
   }
@@ -279,7 +293,9 @@ void ValidatePodUpdate(const Call& call, Value pod, Value old, FieldErrors& erro
   for (const std::string_view list : {"containers", "initContainers"}) {
     if (!CheckContainerUpdates(spec[list], before[list], path.Child(list), errors)) return;
   }
-  if (!CheckDeadlineUpdate(spec["activeDeadlineSeconds"], before["activeDeadlineSeconds"], path.Child("activeDeadlineSeconds"), errors)) return;
+  if (!CheckDeadlineUpdate(spec["activeDeadlineSeconds"], before["activeDeadlineSeconds"],
+                           path.Child("activeDeadlineSeconds"), errors))
+    return;
   CheckTolerationUpdate(spec["tolerations"], before["tolerations"], options, path.Child("tolerations"), errors);
   CheckGateUpdate(spec["schedulingGates"], before["schedulingGates"], path.Child("schedulingGates"), errors);
   if (SameSpec(spec, before)) return;
@@ -315,8 +331,10 @@ void ValidatePodEphemeralContainersUpdate(const Call& call, Value pod, Value old
 
 void ValidatePodResize(const Call& call, Value pod, Value old, FieldErrors& errors) {
   const FieldPath metadata_path("metadata"), path("spec");
-  if (old["metadata"]["annotations"].Has(kMirror)) return errors.push_back(ForbiddenAll("static pods cannot be resized"));
-  if (Text(old["spec"]["os"], "name") == "windows") return errors.push_back(ForbiddenAll("windows pods cannot be resized"));
+  if (old["metadata"]["annotations"].Has(kMirror))
+    return errors.push_back(ForbiddenAll("static pods cannot be resized"));
+  if (Text(old["spec"]["os"], "name") == "windows")
+    return errors.push_back(ForbiddenAll("windows pods cannot be resized"));
   const std::size_t errors_before = errors.size();
   const PodOptions options = PodOptionsFor(call, true, old["spec"], old["metadata"]);
   const Value spec = pod["spec"], before = old["spec"];
@@ -325,25 +343,31 @@ void ValidatePodResize(const Call& call, Value pod, Value old, FieldErrors& erro
 
   const std::string_view old_class = Text(old["status"], "qosClass");
   if ((old_class.empty() ? ComputePodQOS(before) : old_class) != ComputePodQOS(spec)) {
-    errors.push_back(Invalid(path, Text(pod["status"], "qosClass"), "Pod QOS Class may not change as a result of resizing"));
+    errors.push_back(
+        Invalid(path, Text(pod["status"], "qosClass"), "Pod QOS Class may not change as a result of resizing"));
   }
   for (const Value status : old["status"]["containerStatuses"].items()) {
     if (!IsSet(status["state"], "running")) continue;
-    if (!IsSet(status, "resources")) errors.push_back(Forbidden(path, "Pod running on node without support for resize"));
+    if (!IsSet(status, "resources"))
+      errors.push_back(Forbidden(path, "Pod running on node without support for resize"));
     break;
   }
   Value masked = spec.Clone(call.arena);
-  const auto has_own = [](Value of) { return !of["resources"]["requests"].empty() || !of["resources"]["limits"].empty(); };
+  const auto has_own = [](Value of) {
+    return !of["resources"]["requests"].empty() || !of["resources"]["limits"].empty();
+  };
   if (has_own(before) || has_own(spec)) {
     if (IsSet(before, "resources") && !IsSet(spec, "resources")) {
       errors.push_back(Forbidden(path.Child("resources"), "pod-level resources cannot be removed"));
     } else {
       if (IsSet(before, "resources")) {
-        CheckResourcesKept(spec["resources"], before["resources"], path.Child("resources"), "pod-level resource", errors);
+        CheckResourcesKept(spec["resources"], before["resources"], path.Child("resources"), "pod-level resource",
+                           errors);
       }
       Value resources = masked["resources"];
       MaskComputeResources(call.arena, resources, before["resources"]);
-      if (!IsSet(before, "resources") && resources["requests"].empty() && resources["limits"].empty() && resources["claims"].empty()) {
+      if (!IsSet(before, "resources") && resources["requests"].empty() && resources["limits"].empty() &&
+          resources["claims"].empty()) {
         masked.Erase("resources");
       }
       if (!SemanticEqual(masked["resources"], before["resources"], "core/v1", "ResourceRequirements")) {
@@ -359,7 +383,8 @@ void ValidatePodResize(const Call& call, Value pod, Value old, FieldErrors& erro
     const FieldPath containers = path.Child(list);
     for (std::size_t i = 0; i < before[list].size(); ++i) {
       const FieldPath at = containers.Index(static_cast<std::int64_t>(i));
-      CheckResourcesKept(spec[list][i]["resources"], before[list][i]["resources"], at.Child("resources"), "resource", errors);
+      CheckResourcesKept(spec[list][i]["resources"], before[list][i]["resources"], at.Child("resources"), "resource",
+                         errors);
     }
   }
   for (std::size_t i = 0; i < before["containers"].size(); ++i) {
@@ -380,7 +405,8 @@ void ValidatePodResize(const Call& call, Value pod, Value old, FieldErrors& erro
     if (!modified || Text(container, "restartPolicy") == "Always") continue;
     for (const Value policy : container["resizePolicy"].items()) {
       if (Text(policy, "restartPolicy") != "RestartContainer") continue;
-      errors.push_back(Forbidden(at, "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"));
+      errors.push_back(
+          Forbidden(at, "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"));
     }
   }
   if (errors.size() != errors_before) return;

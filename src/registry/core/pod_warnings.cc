@@ -22,7 +22,8 @@ constexpr std::string_view kNullSelector = "a null labelSelector results in matc
 void WarnPlacement(const Call& call, Value spec, const FieldPath& path) {
   const FieldPath selector = path.Child("nodeSelector");
   for (const object::Member& label : SortedMembers(spec["nodeSelector"])) {
-    if (const std::string_view message = DeprecatedNodeLabel(label.key); !message.empty()) Warning(call, selector.Key(label.key), message);
+    if (const std::string_view message = DeprecatedNodeLabel(label.key); !message.empty())
+      Warning(call, selector.Key(label.key), message);
   }
   const Value affinity = spec["affinity"]["nodeAffinity"];
   const FieldPath affinity_path = path.Child("affinity");
@@ -55,7 +56,8 @@ void WarnAnnotations(const Call& call, Value annotations, const FieldPath& path)
   struct {
     std::string_view key, message;
   } constexpr kDeprecated[] = {
-      {"scheduler.alpha.kubernetes.io/critical-pod", "non-functional in v1.16+; use the \"priorityClassName\" field instead"},
+      {"scheduler.alpha.kubernetes.io/critical-pod",
+       "non-functional in v1.16+; use the \"priorityClassName\" field instead"},
       {"security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"},
       {"security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"},
   };
@@ -108,10 +110,12 @@ class Overlaps {
       const auto [begin, end] = taken_.equal_range(other);
       for (auto at = begin; at != end && others.size() < kRemarksMax; ++at) others.push_back(at->second);
     };
-    for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/', slash + 1)) take(path.substr(0, slash));
+    for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/', slash + 1))
+      take(path.substr(0, slash));
     take(path);
     const std::string inside = std::string(path) + "/";
-    for (auto at = taken_.lower_bound(inside); at != taken_.end() && at->first.starts_with(inside) && others.size() < kRemarksMax; ++at) {
+    for (auto at = taken_.lower_bound(inside);
+         at != taken_.end() && at->first.starts_with(inside) && others.size() < kRemarksMax; ++at) {
       others.push_back(at->second);
     }
     std::ranges::sort(others);
@@ -134,11 +138,13 @@ void WarnOverlappingPaths(const Call& call, Value spec) {
   for (const Value volume : spec["volumes"].items()) {
     const std::string name = base::GoQuote(Text(volume, "name"));
     const auto tell = [&](const Overlaps& overlaps, const std::string& what) {
-      for (const std::string& pair : overlaps.found()) call.warnings.push_back("volume " + name + " (" + what + "): overlapping paths: " + pair);
+      for (const std::string& pair : overlaps.found())
+        call.warnings.push_back("volume " + name + " (" + what + "): overlapping paths: " + pair);
     };
     struct {
       std::string_view key, shown, name;
-    } constexpr kKeyed[] = {{"configMap", "ConfigMap ", "name"}, {"secret", "Secret ", "secretName"}, {"downwardAPI", "DownwardAPI", ""}};
+    } constexpr kKeyed[] = {
+        {"configMap", "ConfigMap ", "name"}, {"secret", "Secret ", "secretName"}, {"downwardAPI", "DownwardAPI", ""}};
     for (const auto& [key, shown, name_key] : kKeyed) {
       if (!IsSet(volume, key)) continue;
       Overlaps overlaps;
@@ -158,7 +164,9 @@ void WarnOverlappingPaths(const Call& call, Value spec) {
       } else if (IsSet(source, "serviceAccountToken")) {
         projected.Add(Text(source["serviceAccountToken"], "path"), "ServiceAccountToken");
       } else if (const Value bundle = source["clusterTrustBundle"]; !bundle.is_null()) {
-        projected.Add(Text(bundle, "path"), "ClusterTrustBundle " + base::GoQuote(Text(bundle, IsSet(bundle, "name") ? "name" : "signerName")));
+        projected.Add(
+            Text(bundle, "path"),
+            "ClusterTrustBundle " + base::GoQuote(Text(bundle, IsSet(bundle, "name") ? "name" : "signerName")));
       }
     }
     tell(projected, "Projected");
@@ -179,7 +187,8 @@ void WarnRepeated(const Call& call, Value list, std::string_view key, std::strin
 void WarnFraction(const Call& call, Value list, std::string_view name, const FieldPath& path) {
   const Value quantity = list[name];
   if (quantity.is_null() || QuantityOf(quantity).MilliValue() % 1000 == 0) return;
-  Warning(call, path.Key(name), "fractional byte value " + base::GoQuote(QuantityText(quantity)) + " is invalid, must be an integer");
+  Warning(call, path.Key(name),
+          "fractional byte value " + base::GoQuote(QuantityText(quantity)) + " is invalid, must be an integer");
 }
 
 void WarnEnvironment(const Call& call, Value container, const FieldPath& path) {
@@ -192,25 +201,33 @@ void WarnEnvironment(const Call& call, Value container, const FieldPath& path) {
     // Extending a variable with itself is fine: PATH=$(PATH):/x.
     const std::string reference = "$(" + name + ")";
     const std::string_view value = Text(variable, "value");
-    const bool extends = !IsSet(variable, "valueFrom") && value != reference && value.find(reference) != std::string_view::npos;
-    if (!extends) Warning(call, at, "hides previous definition of " + base::GoQuote(name) + ", which may be dropped when using apply");
+    const bool extends =
+        !IsSet(variable, "valueFrom") && value != reference && value.find(reference) != std::string_view::npos;
+    if (!extends)
+      Warning(call, at,
+              "hides previous definition of " + base::GoQuote(name) + ", which may be dropped when using apply");
   }
 }
 
-void WarnContainers(const Call& call, Value spec, Value metadata, bool in_template, const FieldPath& path, const FieldPath& annotations_path) {
+void WarnContainers(const Call& call, Value spec, Value metadata, bool in_template, const FieldPath& path,
+                    const FieldPath& annotations_path) {
   const Value annotations = metadata["annotations"];
   const Value pod_profile = spec["securityContext"]["appArmorProfile"];
   VisitContainers(spec, path, [&](Value container, const FieldPath& at) {
     const std::string seccomp = std::string(kSeccompContainerAnnotationPrefix).append(Text(container, "name"));
     if (!IsSet(container["securityContext"], "seccompProfile") && annotations.Has(seccomp)) {
-      Warning(call, annotations_path.Key(seccomp), "non-functional in v1.27+; use the \"seccompProfile\" field instead");
+      Warning(call, annotations_path.Key(seccomp),
+              "non-functional in v1.27+; use the \"seccompProfile\" field instead");
     }
     const std::string app_armor = std::string(kAppArmorAnnotationPrefix).append(Text(container, "name"));
     if (const Value* annotation = annotations.Find(app_armor);
         in_template && annotation != nullptr && !IsSet(container["securityContext"], "appArmorProfile")) {
       const Value field = AppArmorFieldForAnnotation(call.arena, annotation->as_string());
-      const bool same = !pod_profile.is_null() && !field.is_null() && SemanticEqual(pod_profile, field, "core/v1", "AppArmorProfile");
-      if (!same) Warning(call, annotations_path.Key(app_armor), "deprecated since v1.30; use the \"appArmorProfile\" field instead");
+      const bool same =
+          !pod_profile.is_null() && !field.is_null() && SemanticEqual(pod_profile, field, "core/v1", "AppArmorProfile");
+      if (!same)
+        Warning(call, annotations_path.Key(app_armor),
+                "deprecated since v1.30; use the \"appArmorProfile\" field instead");
     }
     const FieldPath resources = at.Child("resources");
     for (const std::string_view name : {"memory", "ephemeral-storage"}) {
@@ -239,8 +256,9 @@ void WarnPorts(const Call& call, Value spec, const FieldPath& path) {
       const std::string_view host_ip = Text(port, "hostIP");
       const std::int64_t host_port = Int(port, "hostPort"), number = Int(port, "containerPort");
       if (!host_ip.empty() && host_port == 0) {
-        call.warnings.push_back(at + ": hostIP set without hostPort: {Name:" + std::string(Text(port, "name")) + " HostPort:0 ContainerPort:" +
-                                std::to_string(number) + " Protocol:" + std::string(Text(port, "protocol")) + " HostIP:" + std::string(host_ip) + "}");
+        call.warnings.push_back(at + ": hostIP set without hostPort: {Name:" + std::string(Text(port, "name")) +
+                                " HostPort:0 ContainerPort:" + std::to_string(number) + " Protocol:" +
+                                std::string(Text(port, "protocol")) + " HostIP:" + std::string(host_ip) + "}");
       }
       auto& others = by_port[std::to_string(number) + "/" + std::string(Text(port, "protocol"))];
       if (call.warnings.size() >= kRemarksMax) return;
@@ -293,7 +311,8 @@ void WarnName(const Call& call, Value object, std::string_view use) {
   const Messages messages = validation::IsDNS1123Label(Text(object["metadata"], "name"));
   if (messages.empty()) return;
   call.warnings.push_back("metadata.name: this is used in " + std::string(use) +
-                          ", which can result in surprising behavior; a DNS label is recommended: [" + base::Join(messages, " ") + "]");
+                          ", which can result in surprising behavior; a DNS label is recommended: [" +
+                          base::Join(messages, " ") + "]");
 }
 
 void WarnPodSpec(const Call& call, Value spec, Value metadata, const FieldPath& prefix) {
@@ -311,14 +330,17 @@ void WarnPodSpec(const Call& call, Value spec, Value metadata, const FieldPath& 
     const FieldPath at = secrets.Index(index++);
     if (Text(secret, "name").empty()) Warning(call, at.Child("name"), "invalid empty name \"\"");
   }
-  for (const std::string_view name : {"memory", "ephemeral-storage"}) WarnFraction(call, spec["overhead"], name, path.Child("overhead"));
+  for (const std::string_view name : {"memory", "ephemeral-storage"})
+    WarnFraction(call, spec["overhead"], name, path.Child("overhead"));
   if (!IsSet(spec["securityContext"], "seccompProfile") && metadata["annotations"].Has(kSeccompPodAnnotation)) {
-    Warning(call, annotations.Key(kSeccompPodAnnotation), "non-functional in v1.27+; use the \"seccompProfile\" field instead");
+    Warning(call, annotations.Key(kSeccompPodAnnotation),
+            "non-functional in v1.27+; use the \"seccompProfile\" field instead");
   }
   WarnContainers(call, spec, metadata, !prefix.empty(), path, annotations);
   WarnPorts(call, spec, path);
   if (Int(spec, "terminationGracePeriodSeconds") < 0) {
-    Warning(call, path.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1");
+    Warning(call, path.Child("terminationGracePeriodSeconds"),
+            "must be >= 0; negative values are invalid and will be treated as 1");
   }
   WarnAffinitySelectors(call, spec["affinity"], path.Child("affinity"));
   const FieldPath dns = path.Child("dnsConfig"), aliases = path.Child("hostAliases");

@@ -12,7 +12,8 @@ void CheckHTTPGet(Value action, const FieldPath& path, FieldErrors& errors) {
   CheckPortNumOrName(action["port"], path.Child("port"), errors);
   CheckOneOf(action["scheme"], kSchemes, path.Child("scheme"), errors);
   for (const Value header : action["httpHeaders"].items()) {
-    AddInvalid(path.Child("httpHeaders"), Text(header, "name"), validation::IsHTTPHeaderName(Text(header, "name")), errors);
+    AddInvalid(path.Child("httpHeaders"), Text(header, "name"), validation::IsHTTPHeaderName(Text(header, "name")),
+               errors);
   }
 }
 
@@ -20,8 +21,9 @@ void CheckSleep(Value action, const PodFacts& facts, const FieldPath& path, Fiel
   if (facts.grace_period.is_null()) return;
   const std::int64_t seconds = Int(action, "seconds"), most = facts.grace_period.as_int();
   if (seconds >= 0 && seconds <= most) return;
-  errors.push_back(Invalid(path, Value(seconds),
-                           "must be non-negative and less than terminationGracePeriodSeconds (" + std::to_string(most) + ")"));
+  errors.push_back(
+      Invalid(path, Value(seconds),
+              "must be non-negative and less than terminationGracePeriodSeconds (" + std::to_string(most) + ")"));
 }
 
 // `probe`: grpc is possible, sleep is not.
@@ -47,7 +49,8 @@ void CheckHandler(Value handler, bool probe, const PodFacts& facts, const FieldP
 
 void CheckProbe(Value probe, const PodFacts& facts, const FieldPath& path, FieldErrors& errors) {
   CheckHandler(probe, true, facts, path, errors);
-  for (const std::string_view key : {"initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"}) {
+  for (const std::string_view key :
+       {"initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"}) {
     CheckNonnegative(probe, key, path, errors);
   }
   if (const Value grace = probe["terminationGracePeriodSeconds"]; !grace.is_null() && grace.as_int() <= 0) {

@@ -23,7 +23,8 @@ void CheckSignerName(std::string_view name, const FieldPath& path, FieldErrors& 
   if (name.empty()) return errors.push_back(Required(path));
   const auto segments = base::Split(name, '/');
   if (segments.size() != 2) {
-    return errors.push_back(Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'"));
+    return errors.push_back(
+        Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'"));
   }
   const auto check_labels = [&](std::string_view segment, auto&& rule) {
     const auto labels = base::Split(segment, '.');
@@ -47,7 +48,8 @@ void CheckSignerName(std::string_view name, const FieldPath& path, FieldErrors& 
 // All sources write into one directory: `paths` collects what is taken.
 class Projection {
  public:
-  Projection(const PodOptions& options, const FieldPath& path, FieldErrors& errors) : options_(options), path_(path), errors_(errors) {}
+  Projection(const PodOptions& options, const FieldPath& path, FieldErrors& errors)
+      : options_(options), path_(path), errors_(errors) {}
 
   void Check(Value source, std::int64_t index) {
     const FieldPath sources = path_.Child("sources");
@@ -98,8 +100,10 @@ class Projection {
   void Token(Value token, const FieldPath& at) {
     const std::int64_t seconds = Int(token, "expirationSeconds");
     const FieldPath expiration = at.Child("expirationSeconds");
-    if (seconds < kTokenSecondsMin) errors_.push_back(Invalid(expiration, Value(seconds), "may not specify a duration less than 10 minutes"));
-    if (seconds > kTokenSecondsMax) errors_.push_back(Invalid(expiration, Value(seconds), "may not specify a duration larger than 2^32 seconds"));
+    if (seconds < kTokenSecondsMin)
+      errors_.push_back(Invalid(expiration, Value(seconds), "may not specify a duration less than 10 minutes"));
+    if (seconds > kTokenSecondsMax)
+      errors_.push_back(Invalid(expiration, Value(seconds), "may not specify a duration larger than 2^32 seconds"));
     if (Text(token, "path").empty()) {
       errors_.push_back(Required(path_.Child("path")));
     } else if (!options_.allow_non_local_token_path) {
@@ -110,7 +114,8 @@ class Projection {
   void TrustBundle(Value bundle, const FieldPath& at) {
     const bool by_name = IsSet(bundle, "name"), by_signer = IsSet(bundle, "signerName");
     if (by_name && by_signer) {
-      errors_.push_back(InvalidHub(at, CoreHubTypes(), bundle, "ClusterTrustBundleProjection", "only one of name and signerName may be used"));
+      errors_.push_back(InvalidHub(at, CoreHubTypes(), bundle, "ClusterTrustBundleProjection",
+                                   "only one of name and signerName may be used"));
     } else if (by_name) {
       const std::string_view name = Text(bundle, "name");
       if (name.empty()) errors_.push_back(Required(at.Child("name"), "must be a valid object name"));
@@ -118,11 +123,12 @@ class Projection {
         errors_.push_back(Invalid(at.Child("name"), name, "not a valid clustertrustbundlename: " + message));
       }
       if (IsSet(bundle, "labelSelector")) {
-        errors_.push_back(InvalidHub(at.Child("labelSelector"), CoreHubTypes(), bundle["labelSelector"], "~LabelSelector",
-                                     "labelSelector must be unset if name is specified"));
+        errors_.push_back(InvalidHub(at.Child("labelSelector"), CoreHubTypes(), bundle["labelSelector"],
+                                     "~LabelSelector", "labelSelector must be unset if name is specified"));
       }
     } else if (by_signer) {
-      if (Text(bundle, "signerName").empty()) errors_.push_back(Required(at.Child("signerName"), "must be a valid signer name"));
+      if (Text(bundle, "signerName").empty())
+        errors_.push_back(Required(at.Child("signerName"), "must be a valid signer name"));
       CheckSignerName(Text(bundle, "signerName"), at.Child("signerName"), errors_);
       validation::ValidateLabelSelector(bundle["labelSelector"], at.Child("labelSelector"), errors_);
     } else {
@@ -141,13 +147,15 @@ class Projection {
     CheckOneOf(certificate["keyType"], kKeyTypes, at.Child("keyType"), errors_);
     if (const Value seconds = certificate["maxExpirationSeconds"]; !seconds.is_null()) {
       const FieldPath path = at.Child("maxExpirationSeconds");
-      const std::int64_t most =
-          Text(certificate, "signerName").starts_with("kubernetes.io/") ? kKubernetesCertificateSecondsMax : kCertificateSecondsMax;
+      const std::int64_t most = Text(certificate, "signerName").starts_with("kubernetes.io/")
+                                    ? kKubernetesCertificateSecondsMax
+                                    : kCertificateSecondsMax;
       if (seconds.as_int() < kCertificateSecondsMin) {
         errors_.push_back(Invalid(path, seconds, "if provided, maxExpirationSeconds must be >= 3600"));
       }
       if (seconds.as_int() > most) {
-        errors_.push_back(Invalid(path, seconds, "if provided, maxExpirationSeconds must be <= " + std::to_string(most)));
+        errors_.push_back(
+            Invalid(path, seconds, "if provided, maxExpirationSeconds must be <= " + std::to_string(most)));
       }
     }
     bool any = false;
@@ -158,7 +166,9 @@ class Projection {
       CheckLocalNonReservedPath(path, at.Child(key), errors_);
       Take(path, path);
     }
-    if (!any) errors_.push_back(Required(at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"));
+    if (!any)
+      errors_.push_back(
+          Required(at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"));
   }
 
   const PodOptions& options_;

@@ -10,10 +10,13 @@
 namespace keelson::registry::core {
 namespace {
 
-constexpr std::string_view kScopes[] = {"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "VolumeAttributesClass",
-                                        "CrossNamespacePodAffinity"};
-constexpr std::string_view kExistsScopes[] = {"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"};
-constexpr std::string_view kPodCompute[] = {"cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"};
+constexpr std::string_view kScopes[] = {
+    "Terminating",           "NotTerminating",           "BestEffort", "NotBestEffort", "PriorityClass",
+    "VolumeAttributesClass", "CrossNamespacePodAffinity"};
+constexpr std::string_view kExistsScopes[] = {"BestEffort", "NotBestEffort", "Terminating", "NotTerminating",
+                                              "CrossNamespacePodAffinity"};
+constexpr std::string_view kPodCompute[] = {"cpu",           "memory",       "limits.cpu",
+                                            "limits.memory", "requests.cpu", "requests.memory"};
 
 bool ScopeCovers(std::string_view scope, std::string_view resource) {
   if (scope == "BestEffort") return resource == "pods";
@@ -29,11 +32,14 @@ void CheckHard(Value list, const FieldPath& path, FieldErrors& errors) {
   }
 }
 
-bool Conflicting(const NameSet& scopes, std::string_view a, std::string_view b) { return scopes.contains(a) && scopes.contains(b); }
+bool Conflicting(const NameSet& scopes, std::string_view a, std::string_view b) {
+  return scopes.contains(a) && scopes.contains(b);
+}
 
 void CheckConflicts(const NameSet& scopes, Value shown, const FieldPath& path, FieldErrors& errors) {
   if (Conflicting(scopes, "BestEffort", "NotBestEffort")) errors.push_back(Invalid(path, shown, "conflicting scopes"));
-  if (Conflicting(scopes, "Terminating", "NotTerminating")) errors.push_back(Invalid(path, shown, "conflicting scopes"));
+  if (Conflicting(scopes, "Terminating", "NotTerminating"))
+    errors.push_back(Invalid(path, shown, "conflicting scopes"));
 }
 
 void CheckScopes(Value spec, const FieldPath& path, FieldErrors& errors) {
@@ -61,22 +67,27 @@ void CheckScopeSelector(Value spec, const FieldPath& path, FieldErrors& errors) 
     if (!Contains(kScopes, scope)) errors.push_back(Invalid(at.Child("scopeName"), scope, "unsupported scope"));
     for (const object::Member& member : SortedMembers(spec["hard"])) {
       if (IsStandardQuotaResource(member.key) && !ScopeCovers(scope, member.key)) {
-        errors.push_back(InvalidHub(at, CoreHubTypes(), selector, "*ScopeSelector", "unsupported scope applied to resource"));
+        errors.push_back(
+            InvalidHub(at, CoreHubTypes(), selector, "*ScopeSelector", "unsupported scope applied to resource"));
       }
     }
     if (Contains(kExistsScopes, scope) && op != "Exists") {
-      errors.push_back(Invalid(at.Child("operator"), op,
-                               "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
-                               "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"));
+      errors.push_back(Invalid(
+          at.Child("operator"), op,
+          "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+          "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
+          "ResourceQuotaScopeCrossNamespacePodAffinity"));
     }
     const Value values = requirement["values"];
     if (op == "In" || op == "NotIn") {
       if (values.empty()) {
-        errors.push_back(Required(at.Child("values"), "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"));
+        errors.push_back(Required(at.Child("values"),
+                                  "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"));
       }
     } else if (op == "Exists" || op == "DoesNotExist") {
       if (!values.empty()) {
-        errors.push_back(Invalid(at.Child("values"), values, "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"));
+        errors.push_back(Invalid(at.Child("values"), values,
+                                 "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"));
       }
     } else {
       errors.push_back(Invalid(at.Child("operator"), op, "not a valid selector operator"));
@@ -116,7 +127,8 @@ void ValidateResourceQuotaUpdate(const Call&, Value quota, Value old, FieldError
   NameSet now, before;
   for (const Value scope : quota["spec"]["scopes"].items()) now.emplace(scope.as_string());
   for (const Value scope : old["spec"]["scopes"].items()) before.emplace(scope.as_string());
-  if (now != before) errors.push_back(Invalid(FieldPath("spec").Child("scopes"), quota["spec"]["scopes"], "field is immutable"));
+  if (now != before)
+    errors.push_back(Invalid(FieldPath("spec").Child("scopes"), quota["spec"]["scopes"], "field is immutable"));
 }
 
 void ValidateResourceQuotaStatusUpdate(const Call&, Value quota, Value old, FieldErrors& errors) {
@@ -132,8 +144,8 @@ void WarnResourceQuota(const Call& call, Value quota, Value) {
     if (!hard.Has(request) && (name == "cpu" || name == "memory") && hard.Has(name)) request = name;
     const std::string limit = "limits." + std::string(name);
     if (!hard.Has(request) || !hard.Has(limit) || CompareQuantities(hard[request], hard[limit]) <= 0) continue;
-    call.warnings.push_back("ResourceQuota " + request + " (" + QuantityText(hard[request]) + ") should be less than " + limit + " (" +
-                            QuantityText(hard[limit]) + ")");
+    call.warnings.push_back("ResourceQuota " + request + " (" + QuantityText(hard[request]) + ") should be less than " +
+                            limit + " (" + QuantityText(hard[limit]) + ")");
   }
 }
 
@@ -142,7 +154,11 @@ void ResourceQuotaRow(base::Arena& arena, const base::Clock& clock, Value quota,
   for (const object::Member& hard : SortedMembers(quota["status"]["hard"])) {
     std::string& column = hard.key.starts_with("limits.") ? limits : requests;
     if (!column.empty()) column += ", ";
-    column.append(hard.key).append(": ").append(QuantityText(quota["status"]["used"][hard.key])).append("/").append(QuantityText(hard.value));
+    column.append(hard.key)
+        .append(": ")
+        .append(QuantityText(quota["status"]["used"][hard.key]))
+        .append("/")
+        .append(QuantityText(hard.value));
   }
   Row(arena, cells).Name(quota).Add(requests).Add(limits).Age(clock, quota);
 }
@@ -164,9 +180,14 @@ void CheckTypeName(std::string_view type, const FieldPath& path, FieldErrors& er
 class Bounds {
  public:
   Bounds(Value limit, std::string_view name, bool with_defaults, const FieldPath& path, FieldErrors& errors)
-      : name_(name), path_(path), errors_(errors), min_(limit["min"].Find(name)), max_(limit["max"].Find(name)),
+      : name_(name),
+        path_(path),
+        errors_(errors),
+        min_(limit["min"].Find(name)),
+        max_(limit["max"].Find(name)),
         default_(with_defaults ? limit["default"].Find(name) : nullptr),
-        request_(with_defaults ? limit["defaultRequest"].Find(name) : nullptr), ratio_(limit["maxLimitRequestRatio"].Find(name)) {}
+        request_(with_defaults ? limit["defaultRequest"].Find(name) : nullptr),
+        ratio_(limit["maxLimitRequestRatio"].Find(name)) {}
 
   void Check() {
     Ordered("min", min_, "min value", min_, "max value", max_);
@@ -176,9 +197,11 @@ class Bounds {
     Ordered("default", min_, "min value", min_, "default value", default_);
     Ordered("default", max_, "default value", default_, "max value", max_);
     if (ratio_ != nullptr) Ratio();
-    if (!IsOvercommitAllowed(name_) && default_ != nullptr && request_ != nullptr && CompareQuantities(*default_, *request_) != 0) {
-      Add("defaultRequest", *request_, "default value " + QuantityText(*default_) + " must equal to defaultRequest value " + QuantityText(*request_) +
-                                           " in " + std::string(name_));
+    if (!IsOvercommitAllowed(name_) && default_ != nullptr && request_ != nullptr &&
+        CompareQuantities(*default_, *request_) != 0) {
+      Add("defaultRequest", *request_,
+          "default value " + QuantityText(*default_) + " must equal to defaultRequest value " +
+              QuantityText(*request_) + " in " + std::string(name_));
     }
   }
 
@@ -189,14 +212,18 @@ class Bounds {
   }
 
   // `low` may not be greater than `high`; `shown` is the value that the error has.
-  void Ordered(std::string_view key, const Value* shown, std::string_view low_name, const Value* low, std::string_view high_name, const Value* high) {
+  void Ordered(std::string_view key, const Value* shown, std::string_view low_name, const Value* low,
+               std::string_view high_name, const Value* high) {
     if (low == nullptr || high == nullptr || CompareQuantities(*low, *high) <= 0) return;
-    Add(key, *shown, std::string(low_name) + " " + QuantityText(*low) + " is greater than " + std::string(high_name) + " " + QuantityText(*high));
+    Add(key, *shown,
+        std::string(low_name) + " " + QuantityText(*low) + " is greater than " + std::string(high_name) + " " +
+            QuantityText(*high));
   }
 
   void Ratio() {
     const Quantity ratio = QuantityOf(*ratio_);
-    if (ratio.Compare(Quantity(1)) < 0) Add("maxLimitRequestRatio", *ratio_, "ratio " + ratio.ToString() + " is less than 1");
+    if (ratio.Compare(Quantity(1)) < 0)
+      Add("maxLimitRequestRatio", *ratio_, "ratio " + ratio.ToString() + " is less than 1");
     if (min_ == nullptr || max_ == nullptr) return;
     const Quantity least = QuantityOf(*min_), most = QuantityOf(*max_);
     constexpr std::int64_t kMilliMax = INT64_MAX / 1000;
@@ -227,7 +254,8 @@ void CheckLimit(Value limit, const FieldPath& path, FieldErrors& errors) {
   const auto check_names = [&](std::string_view key) {
     const FieldPath list = path.Child(key);
     for (const object::Member& member : SortedMembers(limit[key])) {
-      compute ? CheckContainerResourceName(member.key, list.Key(member.key), errors) : CheckResourceName(member.key, list.Key(member.key), errors);
+      compute ? CheckContainerResourceName(member.key, list.Key(member.key), errors)
+              : CheckResourceName(member.key, list.Key(member.key), errors);
       names.emplace(member.key);
     }
   };
@@ -241,7 +269,8 @@ void CheckLimit(Value limit, const FieldPath& path, FieldErrors& errors) {
     }
   }
   if (type == "PersistentVolumeClaim" && !limit["min"].Has("storage") && !limit["max"].Has("storage")) {
-    errors.push_back(Required(path.Child("limits"), "either minimum or maximum storage value is required, but neither was provided"));
+    errors.push_back(Required(path.Child("limits"),
+                              "either minimum or maximum storage value is required, but neither was provided"));
   }
   check_names("maxLimitRequestRatio");
   for (const std::string& name : names) Bounds(limit, name, !pod, path, errors).Check();
@@ -251,7 +280,8 @@ void CheckLimit(Value limit, const FieldPath& path, FieldErrors& errors) {
 
 void DefaultLimitRange(base::Arena& arena, Value range) {
   for (Value limit : range["spec"]["limits"].items()) {
-    for (const std::string_view key : {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) RoundResourceList(arena, limit[key]);
+    for (const std::string_view key : {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"})
+      RoundResourceList(arena, limit[key]);
     if (Text(limit, "type") != "Container") continue;
     Value defaults = limit.EnsureMap(arena, "default"), requests = limit.EnsureMap(arena, "defaultRequest");
     for (const object::Member& most : SortedMembers(limit["max"])) Default(arena, defaults, most.key, most.value);
@@ -279,7 +309,8 @@ void ValidateLimitRange(const Call&, Value range, Value, FieldErrors& errors) {
 }
 
 void ValidateLimitRangeUpdate(const Call& call, Value range, Value old, FieldErrors& errors) {
-  validation::ValidateObjectMeta(range["metadata"], true, validation::NameIsDNSSubdomain, FieldPath("metadata"), errors);
+  validation::ValidateObjectMeta(range["metadata"], true, validation::NameIsDNSSubdomain, FieldPath("metadata"),
+                                 errors);
   ValidateLimitRange(call, range, old, errors);
 }
 

@@ -6,18 +6,36 @@ namespace keelson::registry::core {
 namespace {
 
 constexpr std::string_view kStandardContainer[] = {"cpu", "memory", "ephemeral-storage"};
-constexpr std::string_view kStandardQuota[] = {
-    "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage", "requests.ephemeral-storage",
-    "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas", "services", "replicationcontrollers",
-    "secrets", "persistentvolumeclaims", "configmaps", "services.nodeports", "services.loadbalancers"};
-constexpr std::string_view kInteger[] = {"pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
-                                         "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"};
+constexpr std::string_view kStandardQuota[] = {"cpu",
+                                               "memory",
+                                               "ephemeral-storage",
+                                               "requests.cpu",
+                                               "requests.memory",
+                                               "requests.storage",
+                                               "requests.ephemeral-storage",
+                                               "limits.cpu",
+                                               "limits.memory",
+                                               "limits.ephemeral-storage",
+                                               "pods",
+                                               "resourcequotas",
+                                               "services",
+                                               "replicationcontrollers",
+                                               "secrets",
+                                               "persistentvolumeclaims",
+                                               "configmaps",
+                                               "services.nodeports",
+                                               "services.loadbalancers"};
+constexpr std::string_view kInteger[] = {
+    "pods",       "resourcequotas",         "services",           "replicationcontrollers", "secrets",
+    "configmaps", "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"};
 constexpr std::string_view kPodLevel[] = {"cpu", "hugepages-", "memory"};
 constexpr std::string_view kHugePages = "hugepages-";
 constexpr int kMilliScale = -3;
 
 bool IsUnqualified(std::string_view name) { return name.find('/') == std::string_view::npos; }
-bool IsQuotaHugePage(std::string_view name) { return IsHugePageResource(name) || name.starts_with("requests.hugepages-"); }
+bool IsQuotaHugePage(std::string_view name) {
+  return IsHugePageResource(name) || name.starts_with("requests.hugepages-");
+}
 bool IsComputeResource(std::string_view name) { return name == "cpu" || name == "memory"; }
 
 // A huge page request must be whole pages: "hugepages-2Mi: 3Mi" is not.
@@ -73,10 +91,12 @@ void CheckNameIn(ResourceScope scope, std::string_view name, const FieldPath& pa
   if (scope == ResourceScope::kContainer) return CheckContainerResourceName(name, path, errors);
   const std::size_t before = errors.size();
   CheckResourceName(name, path, errors);
-  if (errors.size() == before && !IsSupportedPodLevelResource(name)) errors.push_back(NotSupported(path, Value(name), kPodLevel));
+  if (errors.size() == before && !IsSupportedPodLevelResource(name))
+    errors.push_back(NotSupported(path, Value(name), kPodLevel));
 }
 
-void CheckHugePages(std::string_view name, Value quantity, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
+void CheckHugePages(std::string_view name, Value quantity, const PodOptions& options, const FieldPath& path,
+                    FieldErrors& errors) {
   if (options.allow_indivisible_huge_pages || IsWholePages(name, QuantityOf(quantity))) return;
   const std::string text = QuantityText(quantity);
   errors.push_back(Invalid(path, text, text + " is not positive integer multiple of " + std::string(name)));
@@ -85,9 +105,12 @@ void CheckHugePages(std::string_view name, Value quantity, const PodOptions& opt
 }  // namespace
 
 bool IsHugePageResource(std::string_view name) { return name.starts_with(kHugePages); }
-bool IsNativeResource(std::string_view name) { return IsUnqualified(name) || name.find("kubernetes.io/") != std::string_view::npos; }
+bool IsNativeResource(std::string_view name) {
+  return IsUnqualified(name) || name.find("kubernetes.io/") != std::string_view::npos;
+}
 bool IsExtendedResource(std::string_view name) {
-  return !IsNativeResource(name) && !name.starts_with("requests.") && validation::IsQualifiedName("requests." + std::string(name)).empty();
+  return !IsNativeResource(name) && !name.starts_with("requests.") &&
+         validation::IsQualifiedName("requests." + std::string(name)).empty();
 }
 bool IsOvercommitAllowed(std::string_view name) { return IsNativeResource(name) && !IsHugePageResource(name); }
 bool IsStandardQuotaResource(std::string_view name) { return Contains(kStandardQuota, name) || IsQuotaHugePage(name); }
@@ -113,7 +136,8 @@ void CheckContainerResourceName(std::string_view name, const FieldPath& path, Fi
 
 void CheckQuotaResourceName(std::string_view name, const FieldPath& path, FieldErrors& errors) {
   CheckResourceName(name, path, errors);
-  if (IsUnqualified(name) && !IsStandardQuotaResource(name)) errors.push_back(Invalid(path, name, "must be a standard resource for quota"));
+  if (IsUnqualified(name) && !IsStandardQuotaResource(name))
+    errors.push_back(Invalid(path, name, "must be a standard resource for quota"));
 }
 
 void CheckResourceQuantity(std::string_view name, Value quantity, const FieldPath& path, FieldErrors& errors) {
@@ -125,7 +149,8 @@ void CheckResourceQuantity(std::string_view name, Value quantity, const FieldPat
 }
 
 void CheckPositiveQuantity(Value quantity, const FieldPath& path, FieldErrors& errors) {
-  if (QuantityOf(quantity).Sign() <= 0) errors.push_back(Invalid(path, QuantityText(quantity), "must be greater than zero"));
+  if (QuantityOf(quantity).Sign() <= 0)
+    errors.push_back(Invalid(path, QuantityText(quantity), "must be greater than zero"));
 }
 
 void CheckBasicResource(Value quantity, const FieldPath& path, FieldErrors& errors) {
@@ -133,8 +158,8 @@ void CheckBasicResource(Value quantity, const FieldPath& path, FieldErrors& erro
   if (value < 0) errors.push_back(Invalid(path, Value(value), "must be a valid resource quantity"));
 }
 
-void ValidateResourceRequirements(Value requirements, ResourceScope scope, const NameSet& claims, const PodOptions& options,
-                                  const FieldPath& path, FieldErrors& errors) {
+void ValidateResourceRequirements(Value requirements, ResourceScope scope, const NameSet& claims,
+                                  const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
   const FieldPath limits_path = path.Child("limits"), requests_path = path.Child("requests");
   const Value limits = requirements["limits"];
   bool compute = false, huge_pages = false;
@@ -181,12 +206,14 @@ ResourceList AggregateContainers(Value pod_spec, std::string_view key) {
   };
   const auto keep_largest = [](ResourceList& to, const ResourceList& from) {
     for (const auto& [name, quantity] : from) {
-      if (const auto [at, fresh] = to.try_emplace(name, quantity); !fresh && at->second.Compare(quantity) < 0) at->second = quantity;
+      if (const auto [at, fresh] = to.try_emplace(name, quantity); !fresh && at->second.Compare(quantity) < 0)
+        at->second = quantity;
     }
   };
   const auto list_of = [key](Value container) {
     ResourceList list;
-    for (const object::Member& member : container["resources"][key].members()) list.emplace(member.key, QuantityOf(member.value));
+    for (const object::Member& member : container["resources"][key].members())
+      list.emplace(member.key, QuantityOf(member.value));
     return list;
   };
   ResourceList total, sidecars, init;
@@ -206,12 +233,14 @@ ResourceList AggregateContainers(Value pod_spec, std::string_view key) {
   return total;
 }
 
-void ValidatePodLevelResources(Value spec, const NameSet& claims, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
+void ValidatePodLevelResources(Value spec, const NameSet& claims, const PodOptions& options, const FieldPath& path,
+                               FieldErrors& errors) {
   const Value resources = spec["resources"];
   if (resources.is_null()) return;
   const FieldPath at = path.Child("resources");
   if (Text(spec["os"], "name") == "windows") return errors.push_back(Forbidden(at, "may not be set for a windows pod"));
-  if (IsSet(resources, "claims")) errors.push_back(Forbidden(at.Child("claims"), "claims may not be set for Resources at pod-level"));
+  if (IsSet(resources, "claims"))
+    errors.push_back(Forbidden(at.Child("claims"), "claims may not be set for Resources at pod-level"));
   ValidateResourceRequirements(resources, ResourceScope::kPod, claims, options, at, errors);
 
   for (const auto& [name, asked] : AggregateContainers(spec, "requests")) {
@@ -250,7 +279,8 @@ std::string_view ComputePodQOS(Value pod_spec) {
       const Quantity quantity = QuantityOf(member.value);
       if (!IsComputeResource(member.key) || quantity.Sign() <= 0) continue;
       ++found;
-      if (const auto [at, fresh] = into.try_emplace(std::string(member.key), quantity); !fresh) at->second.Add(quantity);
+      if (const auto [at, fresh] = into.try_emplace(std::string(member.key), quantity); !fresh)
+        at->second.Add(quantity);
     }
     return found;
   };

@@ -11,8 +11,8 @@
 
 namespace keelson::registry::core {
 
-bool IsHugePageResource(std::string_view name);         // hugepages-*
-bool IsNativeResource(std::string_view name);           // no domain, or kubernetes.io/
+bool IsHugePageResource(std::string_view name);  // hugepages-*
+bool IsNativeResource(std::string_view name);    // no domain, or kubernetes.io/
 bool IsExtendedResource(std::string_view name);
 bool IsOvercommitAllowed(std::string_view name);
 bool IsStandardQuotaResource(std::string_view name);
@@ -28,13 +28,15 @@ void CheckPositiveQuantity(Value quantity, const FieldPath& path, FieldErrors& e
 void CheckBasicResource(Value quantity, const FieldPath& path, FieldErrors& errors);
 
 enum class ResourceScope { kContainer, kPod };
-void ValidateResourceRequirements(Value requirements, ResourceScope scope, const NameSet& claims, const PodOptions& options,
-                                  const FieldPath& path, FieldErrors& errors);
+void ValidateResourceRequirements(Value requirements, ResourceScope scope, const NameSet& claims,
+                                  const PodOptions& options, const FieldPath& path, FieldErrors& errors);
 // The pod's own spec.resources against its containers.
-void ValidatePodLevelResources(Value spec, const NameSet& claims, const PodOptions& options, const FieldPath& path, FieldErrors& errors);
+void ValidatePodLevelResources(Value spec, const NameSet& claims, const PodOptions& options, const FieldPath& path,
+                               FieldErrors& errors);
 
 using ResourceList = std::map<std::string, Quantity, std::less<>>;
-// What all containers together ask for, sidecars and init containers counted as the scheduler does. `key`: requests or limits.
+// What all containers together ask for, sidecars and init containers counted as the scheduler does. `key`: requests or
+// limits.
 ResourceList AggregateContainers(Value pod_spec, std::string_view key);
 
 // Guaranteed, Burstable or BestEffort.

@@ -1,5 +1,5 @@
-// Rules of the core kinds as tables: a spec's JSON and the errors that it must give, in order. The recorded answers of the real server are
-// played in registry/testing; here stands what they do not reach.
+// Rules of the core kinds as tables: a spec's JSON and the errors that it must give, in order. The recorded answers of
+// the real server are played in registry/testing; here stands what they do not reach.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,9 @@ class Rules : public ::testing::Test {
     if (!spec.empty()) text.append(",").append(spec);
     return Parse(arena_.Copy(text + "}}"), "Pod");
   }
-  Call MakeCall() { return {.arena = arena_, .clock = base::Clock::Real(), .random = base::Random::Real(), .warnings = warnings_}; }
+  Call MakeCall() {
+    return {.arena = arena_, .clock = base::Clock::Real(), .random = base::Random::Real(), .warnings = warnings_};
+  }
   static std::vector<std::string> Texts(const FieldErrors& errors) {
     std::vector<std::string> texts;
     for (const auto& error : errors) texts.push_back(error.ToString());
@@ -58,9 +60,11 @@ TEST_F(Rules, PodSpecs) {
        {"spec.volumes[0].iscsi.secretRef: Required value"}},
       {R"("volumes":[{"name":"v","azureDisk":{"diskName":"d","diskURI":"x","kind":"Managed"}}])",
        {R"(spec.volumes[0].azureDisk.diskURI: Unsupported value: "x": supported values: "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}")"}},
-      {R"("volumes":[{"name":"v","emptyDir":{},"cephfs":{"monitors":["m"]}}])", {"spec.volumes[0].cephFS: Forbidden: may not specify more than 1 volume type"}},
+      {R"("volumes":[{"name":"v","emptyDir":{},"cephfs":{"monitors":["m"]}}])",
+       {"spec.volumes[0].cephFS: Forbidden: may not specify more than 1 volume type"}},
       {R"("hostUsers":false,"hostPID":true)", {"spec.HostPID: Forbidden: when `hostUsers` is false"}},
-      {R"("os":{"name":"windows"},"securityContext":{"runAsUser":1})", {"spec.securityContext.runAsUser: Forbidden: cannot be set for a windows pod"}},
+      {R"("os":{"name":"windows"},"securityContext":{"runAsUser":1})",
+       {"spec.securityContext.runAsUser: Forbidden: cannot be set for a windows pod"}},
       {R"("hostNetwork":true,"securityContext":{"sysctls":[{"name":"net.a","value":"1"}]})",
        {R"(spec.securityContext.sysctls[0].name: Invalid value: "net.a": may not be specified when 'hostNetwork' is true)"}},
       {R"("tolerations":[{"key":"k","operator":"Gt","value":"1"}])",
@@ -68,7 +72,8 @@ TEST_F(Rules, PodSpecs) {
       {R"("resources":{"limits":{"ephemeral-storage":"1"}})",
        {R"(spec.resources.limits[ephemeral-storage]: Unsupported value: "ephemeral-storage": supported values: "cpu", "hugepages-", "memory")"}},
       {R"("dnsConfig":{"searches":["a_b","."]})", {}},
-      {R"("hostnameOverride":"h","setHostnameAsFQDN":true)", {"spec.hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is true"}},
+      {R"("hostnameOverride":"h","setHostnameAsFQDN":true)",
+       {"spec.hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is true"}},
   };
   for (const Case& c : kCases) EXPECT_EQ(Create(Pod(c.spec)), c.want) << c.spec;
 }
@@ -82,16 +87,20 @@ TEST_F(Rules, EphemeralContainersOnlyGrow) {
   PreparePodForEphemeralContainers(MakeCall(), now, old);
   FieldErrors errors;
   ValidatePodEphemeralContainersUpdate(MakeCall(), now, old, errors);
-  EXPECT_EQ(Texts(errors), (std::vector<std::string>{
-                               "spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container",
-                               "spec.ephemeralContainers: Forbidden: existing ephemeral containers \"e\" may not be removed\n"}));
+  EXPECT_EQ(Texts(errors),
+            (std::vector<std::string>{
+                "spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container",
+                "spec.ephemeralContainers: Forbidden: existing ephemeral containers \"e\" may not be removed\n"}));
   EXPECT_EQ(now["metadata"]["generation"].as_int(), 1);
 }
 
 TEST_F(Rules, ResizeKeepsTheClassOfService) {
   const auto pod = [&](std::string_view requests) {
-    Value object = Parse(arena_.Copy(R"({"metadata":{"name":"a","namespace":"n","resourceVersion":"1"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{)" +
-                                     std::string(requests) + R"(},"limits":{"cpu":"2","memory":"1Gi"}}}]}})"), "Pod");
+    Value object = Parse(
+        arena_.Copy(
+            R"({"metadata":{"name":"a","namespace":"n","resourceVersion":"1"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{)" +
+            std::string(requests) + R"(},"limits":{"cpu":"2","memory":"1Gi"}}}]}})"),
+        "Pod");
     DefaultPod(arena_, object);
     return object;
   };
@@ -105,13 +114,20 @@ TEST_F(Rules, ResizeKeepsTheClassOfService) {
   Value full = pod(R"("cpu":"2","memory":"1Gi")");
   PreparePodForResize(MakeCall(), full, old);
   ValidatePodResize(MakeCall(), full, old, errors);
-  EXPECT_EQ(Texts(errors), std::vector<std::string>{R"(spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing)"});
+  EXPECT_EQ(Texts(errors),
+            std::vector<std::string>{
+                R"(spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing)"});
 }
 
 TEST_F(Rules, QualityOfService) {
   EXPECT_EQ(ComputePodQOS(Pod("")["spec"]), "BestEffort");
-  EXPECT_EQ(ComputePodQOS(Parse(R"({"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1"},"requests":{"cpu":"1","memory":"1"}}}]})", "PodSpec")), "Guaranteed");
-  EXPECT_EQ(ComputePodQOS(Parse(R"({"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]})", "PodSpec")), "Burstable");
+  EXPECT_EQ(
+      ComputePodQOS(Parse(
+          R"({"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1"},"requests":{"cpu":"1","memory":"1"}}}]})",
+          "PodSpec")),
+      "Guaranteed");
+  EXPECT_EQ(ComputePodQOS(Parse(R"({"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]})", "PodSpec")),
+            "Burstable");
 }
 
 TEST_F(Rules, PodStatusText) {
@@ -122,10 +138,14 @@ TEST_F(Rules, PodStatusText) {
   constexpr Case kCases[] = {
       {R"({"phase":"Running"})", "Running"},
       {R"({"phase":"Failed","reason":"Evicted"})", "Evicted"},
-      {R"({"phase":"Pending","initContainerStatuses":[{"name":"i","state":{"terminated":{"exitCode":3}}}]})", "Init:ExitCode:3"},
-      {R"({"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff"}}}]})", "ImagePullBackOff"},
-      {R"({"phase":"Running","containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":0,"signal":9}}}]})", "Signal:9"},
-      {R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"c","ready":true,"state":{"running":{}}},{"name":"d","state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]})", "Running"},
+      {R"({"phase":"Pending","initContainerStatuses":[{"name":"i","state":{"terminated":{"exitCode":3}}}]})",
+       "Init:ExitCode:3"},
+      {R"({"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff"}}}]})",
+       "ImagePullBackOff"},
+      {R"({"phase":"Running","containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":0,"signal":9}}}]})",
+       "Signal:9"},
+      {R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"c","ready":true,"state":{"running":{}}},{"name":"d","state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]})",
+       "Running"},
   };
   for (const Case& c : kCases) {
     Value pod = Pod("");
@@ -135,8 +155,10 @@ TEST_F(Rules, PodStatusText) {
 }
 
 TEST(ImageReference, Latest) {
-  for (const char* image : {"nginx", "nginx:latest", "k8s.io/a/b", "localhost:5000/x", "a/b:latest"}) EXPECT_TRUE(PullsLatest(image)) << image;
-  for (const char* image : {"nginx:1", "", "Bad", "a:b:c", "x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}) {
+  for (const char* image : {"nginx", "nginx:latest", "k8s.io/a/b", "localhost:5000/x", "a/b:latest"})
+    EXPECT_TRUE(PullsLatest(image)) << image;
+  for (const char* image :
+       {"nginx:1", "", "Bad", "a:b:c", "x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}) {
     EXPECT_FALSE(PullsLatest(image)) << image;
   }
 }
@@ -150,7 +172,9 @@ TEST_F(Rules, ServiceFamilies) {
   EXPECT_TRUE(errors.empty());
   EXPECT_EQ(service["spec"]["ipFamilyPolicy"].as_string(), "RequireDualStack");
   EXPECT_EQ(service["spec"]["ipFamilies"].size(), 2u);
-  Value prefer = Parse(R"({"spec":{"type":"ClusterIP","ipFamilyPolicy":"PreferDualStack","selector":{"a":"b"},"ports":[{"port":1}]}})", "Service");
+  Value prefer = Parse(
+      R"({"spec":{"type":"ClusterIP","ipFamilyPolicy":"PreferDualStack","selector":{"a":"b"},"ports":[{"port":1}]}})",
+      "Service");
   InitIPFamilyFields(arena_, prefer, {}, std::span(kDual).first(1), errors);
   EXPECT_EQ(prefer["spec"]["ipFamilies"].size(), 1u);
 }

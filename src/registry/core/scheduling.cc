@@ -19,9 +19,11 @@ void CheckRequirement(Value requirement, bool allow_invalid_values, const FieldP
   if (op == "In" || op == "NotIn") {
     if (values.empty()) errors.push_back(Required(values_path, "must be specified when `operator` is 'In' or 'NotIn'"));
   } else if (op == "Exists" || op == "DoesNotExist") {
-    if (!values.empty()) errors.push_back(Forbidden(values_path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    if (!values.empty())
+      errors.push_back(Forbidden(values_path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
   } else if (op == "Gt" || op == "Lt") {
-    if (values.size() != 1) errors.push_back(Required(values_path, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+    if (values.size() != 1)
+      errors.push_back(Required(values_path, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
   } else {
     errors.push_back(Invalid(path.Child("operator"), op, kNotAnOperator));
   }
@@ -39,7 +41,8 @@ void CheckFieldRequirement(Value requirement, const FieldPath& path, FieldErrors
   const FieldPath values_path = path.Child("values");
   if (op == "In" || op == "NotIn") {
     if (values.size() != 1) {
-      errors.push_back(Required(values_path, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
+      errors.push_back(
+          Required(values_path, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
     }
   } else {
     errors.push_back(Invalid(path.Child("operator"), op, kNotAnOperator));
@@ -53,12 +56,14 @@ void CheckFieldRequirement(Value requirement, const FieldPath& path, FieldErrors
 
 void CheckWeight(Value term, const FieldPath& path, FieldErrors& errors) {
   const std::int64_t weight = Int(term, "weight");
-  if (weight <= 0 || weight > 100) errors.push_back(Invalid(path.Child("weight"), Value(weight), "must be in the range 1-100"));
+  if (weight <= 0 || weight > 100)
+    errors.push_back(Invalid(path.Child("weight"), Value(weight), "must be in the range 1-100"));
 }
 
 void CheckLabelKeys(Value keys, Value selector, const FieldPath& path, FieldErrors& errors) {
   if (keys.empty()) return;
-  if (selector.is_null()) return errors.push_back(Forbidden(path, "must not be specified when labelSelector is not set"));
+  if (selector.is_null())
+    return errors.push_back(Forbidden(path, "must not be specified when labelSelector is not set"));
   std::int64_t index = 0;
   for (const Value key : keys.items()) validation::ValidateLabelName(key.as_string(), path.Index(index++), errors);
 }
@@ -86,7 +91,8 @@ void CheckMatchLabelKeys(Value term, const FieldPath& path, FieldErrors& errors)
   for (const Value key : mismatch.items()) mismatched.emplace(key.as_string());
   for (std::size_t i = 0; i < match.size(); ++i) {
     if (!mismatched.contains(match[i].as_string())) continue;
-    errors.push_back(Invalid(match_path.Index(static_cast<std::int64_t>(i)), match[i], "exists in both matchLabelKeys and mismatchLabelKeys"));
+    errors.push_back(Invalid(match_path.Index(static_cast<std::int64_t>(i)), match[i],
+                             "exists in both matchLabelKeys and mismatchLabelKeys"));
   }
 }
 
@@ -105,7 +111,8 @@ void CheckUnmergedMatchLabelKeys(Value constraint, const FieldPath& path, FieldE
   for (const Value key : keys.items()) {
     const FieldPath at = path.Index(index++);
     validation::ValidateLabelName(key.as_string(), at, errors);
-    if (selected.contains(key.as_string())) errors.push_back(Invalid(at, key, "exists in both matchLabelKeys and labelSelector"));
+    if (selected.contains(key.as_string()))
+      errors.push_back(Invalid(at, key, "exists in both matchLabelKeys and labelSelector"));
   }
 }
 
@@ -123,7 +130,8 @@ void CheckPodAffinityTerm(Value term, bool allow_invalid_values, const FieldPath
 void CheckPodAffinity(Value affinity, bool allow_invalid_values, const FieldPath& path, FieldErrors& errors) {
   const FieldPath required = path.Child(kRequired), preferred = path.Child(kPreferred);
   std::int64_t index = 0;
-  for (const Value term : affinity[kRequired].items()) CheckPodAffinityTerm(term, allow_invalid_values, required.Index(index++), errors);
+  for (const Value term : affinity[kRequired].items())
+    CheckPodAffinityTerm(term, allow_invalid_values, required.Index(index++), errors);
   index = 0;
   for (const Value term : affinity[kPreferred].items()) {
     const FieldPath at = preferred.Index(index++);
@@ -147,12 +155,14 @@ void ValidateNodeSelectorTerm(Value term, bool allow_invalid_values, const Field
     CheckRequirement(requirement, allow_invalid_values, expressions.Index(index++), errors);
   }
   index = 0;
-  for (const Value requirement : term["matchFields"].items()) CheckFieldRequirement(requirement, fields.Index(index++), errors);
+  for (const Value requirement : term["matchFields"].items())
+    CheckFieldRequirement(requirement, fields.Index(index++), errors);
 }
 
 void ValidateNodeSelector(Value selector, bool allow_invalid_values, const FieldPath& path, FieldErrors& errors) {
   const FieldPath terms = path.Child("nodeSelectorTerms");
-  if (selector["nodeSelectorTerms"].empty()) return errors.push_back(Required(terms, "must have at least one node selector term"));
+  if (selector["nodeSelectorTerms"].empty())
+    return errors.push_back(Required(terms, "must have at least one node selector term"));
   std::int64_t index = 0;
   for (const Value term : selector["nodeSelectorTerms"].items()) {
     ValidateNodeSelectorTerm(term, allow_invalid_values, terms.Index(index++), errors);
@@ -163,7 +173,8 @@ void ValidateAffinity(Value affinity, const PodOptions& options, const FieldPath
   if (const Value node = affinity["nodeAffinity"]; !node.is_null()) {
     const FieldPath at = path.Child("nodeAffinity");
     if (IsSet(node, kRequired)) {
-      ValidateNodeSelector(node[kRequired], options.allow_invalid_label_value_in_required_node_affinity, at.Child(kRequired), errors);
+      ValidateNodeSelector(node[kRequired], options.allow_invalid_label_value_in_required_node_affinity,
+                           at.Child(kRequired), errors);
     }
     const FieldPath preferred = at.Child(kPreferred);
     std::int64_t index = 0;
@@ -178,7 +189,9 @@ void ValidateAffinity(Value affinity, const PodOptions& options, const FieldPath
   }
 }
 
-void ValidateTaintEffect(Value effect, const FieldPath& path, FieldErrors& errors) { RequireOneOf(effect, kEffects, path, errors); }
+void ValidateTaintEffect(Value effect, const FieldPath& path, FieldErrors& errors) {
+  RequireOneOf(effect, kEffects, path, errors);
+}
 
 void ValidateTolerations(Value tolerations, bool allow_comparison, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kOperators[] = {"Equal", "Exists"};
@@ -187,13 +200,16 @@ void ValidateTolerations(Value tolerations, bool allow_comparison, const FieldPa
   for (const Value toleration : tolerations.items()) {
     const FieldPath at = path.Index(index++);
     const FieldPath op_path = at.Child("operator");
-    const std::string_view key = Text(toleration, "key"), op = Text(toleration, "operator"), value = Text(toleration, "value");
+    const std::string_view key = Text(toleration, "key"), op = Text(toleration, "operator"),
+                           value = Text(toleration, "value");
     if (!key.empty()) validation::ValidateLabelName(key, at.Child("key"), errors);
     if (key.empty() && op != "Exists") {
-      errors.push_back(Invalid(op_path, op, "operator must be Exists when `key` is empty, which means \"match all values and all keys\""));
+      errors.push_back(Invalid(
+          op_path, op, "operator must be Exists when `key` is empty, which means \"match all values and all keys\""));
     }
     if (IsSet(toleration, "tolerationSeconds") && Text(toleration, "effect") != "NoExecute") {
-      errors.push_back(Invalid(at.Child("effect"), Text(toleration, "effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set"));
+      errors.push_back(Invalid(at.Child("effect"), Text(toleration, "effect"),
+                               "effect must be 'NoExecute' when `tolerationSeconds` is set"));
     }
     if (op == "Equal" || op.empty()) {
       if (const Messages messages = validation::IsValidLabelValue(value); !messages.empty()) {
@@ -218,7 +234,8 @@ void ValidateTopologySpread(Value constraints, const PodOptions& options, const 
   constexpr std::string_view kActions[] = {"DoNotSchedule", "ScheduleAnyway"};
   constexpr std::string_view kPolicies[] = {"Honor", "Ignore"};
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> later;  // how often a pair is still to come
-  for (const Value constraint : constraints.items()) ++later[{Text(constraint, "topologyKey"), Text(constraint, "whenUnsatisfiable")}];
+  for (const Value constraint : constraints.items())
+    ++later[{Text(constraint, "topologyKey"), Text(constraint, "whenUnsatisfiable")}];
   for (std::size_t i = 0; i < constraints.size(); ++i) {
     const Value constraint = constraints[i];
     const FieldPath at = path.Index(static_cast<std::int64_t>(i));
@@ -234,7 +251,9 @@ void ValidateTopologySpread(Value constraints, const PodOptions& options, const 
       const FieldPath least_path = at.Child("minDomains");
       validation::ValidatePositive(least.as_int(), least_path, errors);
       if (action != "DoNotSchedule") {
-        errors.push_back(Invalid(least_path, least, "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not " + std::string(action)));
+        errors.push_back(
+            Invalid(least_path, least,
+                    "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not " + std::string(action)));
       }
     }
     for (const std::string_view policy : {"nodeAffinityPolicy", "nodeTaintsPolicy"}) {

@@ -44,7 +44,8 @@ void CheckType(Value service, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kNotForNames = "may not be set for ExternalName services";
   const Value spec = service["spec"];
   const std::string_view type = Type(service);
-  if (spec["ports"].empty() && !IsHeadless(service) && type != "ExternalName") errors.push_back(Required(path.Child("ports")));
+  if (spec["ports"].empty() && !IsHeadless(service) && type != "ExternalName")
+    errors.push_back(Required(path.Child("ports")));
   if ((type == "LoadBalancer" || type == "NodePort") && IsHeadless(service)) {
     const FieldPath ips = path.Child("clusterIPs");
     errors.push_back(Invalid(ips.Index(0), "None", "may not be set to 'None' for " + std::string(type) + " services"));
@@ -97,7 +98,8 @@ void CheckPortUse(Value service, const FieldPath& path, FieldErrors& errors) {
   };
   if (Type(service) == "ClusterIP") {
     each([&](Value port, const FieldPath& at) {
-      if (Int(port, "nodePort") != 0) errors.push_back(Forbidden(at.Child("nodePort"), "may not be used when `type` is 'ClusterIP'"));
+      if (Int(port, "nodePort") != 0)
+        errors.push_back(Forbidden(at.Child("nodePort"), "may not be used when `type` is 'ClusterIP'"));
     });
   }
   std::set<std::pair<std::string_view, std::int64_t>> node_ports, own_ports;
@@ -109,8 +111,9 @@ void CheckPortUse(Value service, const FieldPath& path, FieldErrors& errors) {
   each([&](Value port, const FieldPath& at) {
     if (own_ports.emplace(Text(port, "protocol"), Int(port, "port")).second) return;
     validation::FieldError error = Duplicate(at, Value(""));
-    error.value = "{\"Name\":\"\",\"Protocol\":" + validation::RenderValue(Value(Text(port, "protocol"))) + ",\"AppProtocol\":null,\"Port\":" +
-                  std::to_string(Int(port, "port")) + ",\"TargetPort\":0,\"NodePort\":0}";
+    error.value = "{\"Name\":\"\",\"Protocol\":" + validation::RenderValue(Value(Text(port, "protocol"))) +
+                  ",\"AppProtocol\":null,\"Port\":" + std::to_string(Int(port, "port")) +
+                  ",\"TargetPort\":0,\"NodePort\":0}";
     errors.push_back(std::move(error));
   });
 }
@@ -123,7 +126,8 @@ void CheckSourceRanges(Value service, Value old, const FieldPath& path, FieldErr
     if (!balancer) errors.push_back(Forbidden(at, kOnlyLoadBalancer));
     const auto before = Texts(old["spec"]["loadBalancerSourceRanges"]);
     std::int64_t index = 0;
-    for (const std::string_view range : Texts(ranges)) validation::ValidateCIDRForLegacyField(range, at.Index(index++), before, errors);
+    for (const std::string_view range : Texts(ranges))
+      validation::ValidateCIDRForLegacyField(range, at.Index(index++), before, errors);
     return;
   }
   const Value* annotation = service["metadata"]["annotations"].Find(kSourceRanges);
@@ -135,7 +139,8 @@ void CheckSourceRanges(Value service, Value old, const FieldPath& path, FieldErr
   if (!old.is_null() && Text(old["metadata"]["annotations"], kSourceRanges) == annotation->as_string()) return;
   const std::string_view text = base::Trim(annotation->as_string());
   if (text.empty()) return;
-  for (const std::string_view range : base::Split(text, ',')) validation::ValidateCIDRForLegacyField(base::Trim(range), at, {}, errors);
+  for (const std::string_view range : base::Split(text, ','))
+    validation::ValidateCIDRForLegacyField(base::Trim(range), at, {}, errors);
 }
 
 void CheckLoadBalancerClass(Value service, Value old, FieldErrors& errors) {
@@ -162,12 +167,14 @@ void CheckTrafficPolicies(Value service, const FieldPath& path, FieldErrors& err
   if (IsExternallyAccessible(service)) {
     RequireOneOf(spec["externalTrafficPolicy"], kPolicies, external, errors);
   } else if (!Text(spec, "externalTrafficPolicy").empty()) {
-    errors.push_back(Invalid(external, Text(spec, "externalTrafficPolicy"), "may only be set for externally-accessible services"));
+    errors.push_back(
+        Invalid(external, Text(spec, "externalTrafficPolicy"), "may only be set for externally-accessible services"));
   }
   const std::int64_t port = Int(spec, "healthCheckNodePort");
   if (!NeedsHealthCheckNodePort(service)) {
     if (port != 0) {
-      errors.push_back(Invalid(health, Value(port), "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"));
+      errors.push_back(Invalid(health, Value(port),
+                               "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"));
     }
   } else if (port == 0) {
     errors.push_back(Required(health));
@@ -176,11 +183,13 @@ void CheckTrafficPolicies(Value service, const FieldPath& path, FieldErrors& err
   }
   const std::string_view type = Type(service);
   if (!IsSet(spec, "internalTrafficPolicy")) {
-    if (type == "NodePort" || type == "LoadBalancer" || type == "ClusterIP") errors.push_back(Required(path.Child("internalTrafficPolicy")));
+    if (type == "NodePort" || type == "LoadBalancer" || type == "ClusterIP")
+      errors.push_back(Required(path.Child("internalTrafficPolicy")));
   } else {
     CheckOneOf(spec["internalTrafficPolicy"], kPolicies, path.Child("internalTrafficPolicy"), errors);
   }
-  if (IsSet(spec, "trafficDistribution")) CheckOneOf(spec["trafficDistribution"], kDistributions, path.Child("trafficDistribution"), errors);
+  if (IsSet(spec, "trafficDistribution"))
+    CheckOneOf(spec["trafficDistribution"], kDistributions, path.Child("trafficDistribution"), errors);
 }
 
 void CheckService(Value service, Value old, FieldErrors& errors) {
@@ -199,7 +208,8 @@ void CheckService(Value service, Value old, FieldErrors& errors) {
   const FieldPath ports = path.Child("ports");
   NameSet names;
   std::int64_t index = 0;
-  for (const Value port : spec["ports"].items()) CheckPort(port, spec["ports"].size() > 1, names, ports.Index(index++), errors);
+  for (const Value port : spec["ports"].items())
+    CheckPort(port, spec["ports"].size() > 1, names, ports.Index(index++), errors);
   validation::ValidateLabels(spec["selector"], path.Child("selector"), errors);
   CheckSessionAffinity(spec, path, errors);
   ValidateClusterIPFields(service, old, errors);
@@ -219,7 +229,8 @@ void CheckService(Value service, Value old, FieldErrors& errors) {
   if (IsSet(spec, "allocateLoadBalancerNodePorts") && !balancer) {
     errors.push_back(Forbidden(path.Child("allocateLoadBalancerNodePorts"), kOnlyLoadBalancer));
   }
-  if (balancer && !IsSet(spec, "allocateLoadBalancerNodePorts")) errors.push_back(Required(FieldPath("allocateLoadBalancerNodePorts")));
+  if (balancer && !IsSet(spec, "allocateLoadBalancerNodePorts"))
+    errors.push_back(Required(FieldPath("allocateLoadBalancerNodePorts")));
   CheckLoadBalancerClass(service, {}, errors);
   CheckTrafficPolicies(service, path, errors);
 }
@@ -255,8 +266,11 @@ void CheckFamiliesKept(Value service, Value old, FieldErrors& errors) {
   const FieldPath spec("spec");
   const FieldPath families = spec.Child("ipFamilies");
   const FieldPath first = families.Index(0);
-  const Value now = service["spec"]["ipFamilies"], before = old["spec"]["ipFamilies"], ips = service["spec"]["clusterIPs"];
-  const auto primary_changed = [&] { return !now.empty() && !before.empty() && now[std::size_t{0}].as_string() != before[std::size_t{0}].as_string(); };
+  const Value now = service["spec"]["ipFamilies"], before = old["spec"]["ipFamilies"],
+              ips = service["spec"]["clusterIPs"];
+  const auto primary_changed = [&] {
+    return !now.empty() && !before.empty() && now[std::size_t{0}].as_string() != before[std::size_t{0}].as_string();
+  };
   if (now.size() == before.size()) {
     for (std::size_t i = 0; i < now.size(); ++i) {
       if (now[i].as_string() != before[i].as_string()) errors.push_back(Invalid(first, now, "may not change once set"));
@@ -279,7 +293,8 @@ void DefaultService(base::Arena& arena, Value service) {
   Value spec = service.EnsureMap(arena, "spec");
   DefaultText(arena, spec, "sessionAffinity", "None");
   if (Text(spec, "sessionAffinity") == "None") spec.Erase("sessionAffinityConfig");
-  if (Text(spec, "sessionAffinity") == "ClientIP" && !IsSet(spec["sessionAffinityConfig"]["clientIP"], "timeoutSeconds")) {
+  if (Text(spec, "sessionAffinity") == "ClientIP" &&
+      !IsSet(spec["sessionAffinityConfig"]["clientIP"], "timeoutSeconds")) {
     Value client = Value::Map(arena, 1);
     client.Set(arena, "timeoutSeconds", Value(kAffinitySecondsDefault));
     Value config = Value::Map(arena, 1);
@@ -295,7 +310,8 @@ void DefaultService(base::Arena& arena, Value service) {
   }
   if (IsExternallyAccessible(service)) DefaultText(arena, spec, "externalTrafficPolicy", "Cluster");
   const std::string_view type = Text(spec, "type");
-  if (type == "NodePort" || type == "LoadBalancer" || type == "ClusterIP") Default(arena, spec, "internalTrafficPolicy", "Cluster");
+  if (type == "NodePort" || type == "LoadBalancer" || type == "ClusterIP")
+    Default(arena, spec, "internalTrafficPolicy", "Cluster");
   if (type != "LoadBalancer") return;
   Default(arena, spec, "allocateLoadBalancerNodePorts", true);
   for (const Value ingress : service["status"]["loadBalancer"]["ingress"].items()) {
@@ -304,7 +320,8 @@ void DefaultService(base::Arena& arena, Value service) {
 }
 
 void CanonicalizeService(const Call&, Value service, Value) {
-  if (Type(service) == "ExternalName") service["spec"].Erase("internalTrafficPolicy");  // upstream does so on every read
+  if (Type(service) == "ExternalName")
+    service["spec"].Erase("internalTrafficPolicy");  // upstream does so on every read
 }
 
 void PrepareServiceForUpdate(const Call& call, Value service, Value old) {
@@ -316,7 +333,8 @@ void PrepareServiceForUpdate(const Call& call, Value service, Value old) {
     if (validation::SemanticEqual(spec[key], before[key])) spec.Erase(key);
   };
   if (NeedsClusterIP(old) && !NeedsClusterIP(service)) {
-    if (Text(spec, "clusterIP") == Text(before, "clusterIP") && validation::SemanticEqual(spec["clusterIPs"], before["clusterIPs"])) {
+    if (Text(spec, "clusterIP") == Text(before, "clusterIP") &&
+        validation::SemanticEqual(spec["clusterIPs"], before["clusterIPs"])) {
       spec.Erase("clusterIP");
       spec.Erase("clusterIPs");
     }
@@ -327,7 +345,8 @@ void PrepareServiceForUpdate(const Call& call, Value service, Value old) {
     std::set<std::int64_t> had;
     for (const Value port : before["ports"].items()) had.insert(Int(port, "nodePort"));
     bool same = true;
-    for (const Value port : spec["ports"].items()) same &= Int(port, "nodePort") == 0 || had.contains(Int(port, "nodePort"));
+    for (const Value port : spec["ports"].items())
+      same &= Int(port, "nodePort") == 0 || had.contains(Int(port, "nodePort"));
     if (same) {
       for (Value port : spec["ports"].items()) port.Erase("nodePort");
     }
@@ -404,25 +423,31 @@ void WarnService(const Call& call, Value service, Value) {
     std::int64_t index = 0;
     for (const Value item : spec[key].items()) {
       const FieldPath at = list.Index(index++);
-      cidr ? rules::WarnAboutCIDR(at, item.as_string(), call.warnings) : rules::WarnAboutIP(at, item.as_string(), call.warnings);
+      cidr ? rules::WarnAboutCIDR(at, item.as_string(), call.warnings)
+           : rules::WarnAboutIP(at, item.as_string(), call.warnings);
     }
   };
   if (service["metadata"]["annotations"].Has(kTopologyHints)) {
-    call.warnings.push_back("annotation " + std::string(kTopologyHints) + " is deprecated, please use " + std::string(kTopologyMode) + " instead");
+    call.warnings.push_back("annotation " + std::string(kTopologyHints) + " is deprecated, please use " +
+                            std::string(kTopologyMode) + " instead");
   }
   if (!Text(spec, "clusterIP").empty() && Text(spec, "clusterIP") != "None") warn_ips("clusterIPs", false);
   if (headless) {
-    if (!Text(spec, "loadBalancerIP").empty()) call.warnings.emplace_back("spec.loadBalancerIP is ignored for headless services");
+    if (!Text(spec, "loadBalancerIP").empty())
+      call.warnings.emplace_back("spec.loadBalancerIP is ignored for headless services");
     if (!spec["externalIPs"].empty()) call.warnings.emplace_back("spec.externalIPs is ignored for headless services");
-    if (Text(spec, "sessionAffinity") != "None") call.warnings.emplace_back("spec.SessionAffinity is ignored for headless services");
+    if (Text(spec, "sessionAffinity") != "None")
+      call.warnings.emplace_back("spec.SessionAffinity is ignored for headless services");
   }
   warn_ips("externalIPs", false);
   if (!spec["externalIPs"].empty() && !headless && !external_name) {
     call.warnings.emplace_back("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
   }
-  if (!Text(spec, "loadBalancerIP").empty()) rules::WarnAboutIP(path.Child("loadBalancerIP"), Text(spec, "loadBalancerIP"), call.warnings);
+  if (!Text(spec, "loadBalancerIP").empty())
+    rules::WarnAboutIP(path.Child("loadBalancerIP"), Text(spec, "loadBalancerIP"), call.warnings);
   warn_ips("loadBalancerSourceRanges", true);
-  if (external_name && !spec["externalIPs"].empty()) call.warnings.emplace_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
+  if (external_name && !spec["externalIPs"].empty())
+    call.warnings.emplace_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
   if (!external_name && !Text(spec, "externalName").empty()) {
     call.warnings.emplace_back("spec.externalName is ignored when spec.type is not \"ExternalName\"");
   }

@@ -20,9 +20,9 @@ void WarnServiceOnStatusUpdate(const Call& call, Value service, Value old);
 void ServiceRow(base::Arena& arena, const base::Clock& clock, Value service, Value cells);
 
 bool IsHeadless(Value service);
-bool NeedsClusterIP(Value service);             // not ExternalName
-bool NeedsNodePort(Value service);              // NodePort, LoadBalancer
-bool NeedsHealthCheckNodePort(Value service);   // LoadBalancer with local traffic
+bool NeedsClusterIP(Value service);            // not ExternalName
+bool NeedsNodePort(Value service);             // NodePort, LoadBalancer
+bool NeedsHealthCheckNodePort(Value service);  // LoadBalancer with local traffic
 bool IsExternallyAccessible(Value service);
 // Does this port get a node port where it names none?
 bool AllocatesNodePorts(Value service);
@@ -32,8 +32,10 @@ bool AllocatesNodePorts(Value service);
 void NormalizeClusterIPs(base::Arena& arena, Value service, Value old);
 // Values that the client left empty stay what was allocated: addresses, node ports by port name, the health check port.
 void PatchAllocatedValues(base::Arena& arena, Value service, Value old);
-// ipFamilyPolicy and ipFamilies filled in. `configured`: the cluster's families, the default one first. Errors end the request.
-void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<const std::string_view> configured, FieldErrors& errors);
+// ipFamilyPolicy and ipFamilies filled in. `configured`: the cluster's families, the default one first. Errors end the
+// request.
+void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<const std::string_view> configured,
+                        FieldErrors& errors);
 // The rules on clusterIP(s), ipFamilies and ipFamilyPolicy alone.
 void ValidateClusterIPFields(Value service, Value old, FieldErrors& errors);
 

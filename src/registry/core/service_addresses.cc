@@ -16,11 +16,16 @@ std::string_view FamilyOf(std::string_view ip) { return validation::IsIPv6(ip) ?
 std::string_view OtherFamily(std::string_view family) { return family == "IPv4" ? "IPv6" : "IPv4"; }
 
 bool SameAddresses(Value a, Value b) {
-  return Text(a["spec"], "clusterIP") == Text(b["spec"], "clusterIP") && validation::SemanticEqual(a["spec"]["clusterIPs"], b["spec"]["clusterIPs"]);
+  return Text(a["spec"], "clusterIP") == Text(b["spec"], "clusterIP") &&
+         validation::SemanticEqual(a["spec"]["clusterIPs"], b["spec"]["clusterIPs"]);
 }
 
-bool SamePlural(Value a, Value b) { return validation::SemanticEqual(a["spec"]["clusterIPs"], b["spec"]["clusterIPs"]); }
-bool SameFamilies(Value a, Value b) { return validation::SemanticEqual(a["spec"]["ipFamilies"], b["spec"]["ipFamilies"]); }
+bool SamePlural(Value a, Value b) {
+  return validation::SemanticEqual(a["spec"]["clusterIPs"], b["spec"]["clusterIPs"]);
+}
+bool SameFamilies(Value a, Value b) {
+  return validation::SemanticEqual(a["spec"]["ipFamilies"], b["spec"]["ipFamilies"]);
+}
 
 Value ListOfOne(base::Arena& arena, Value item) {
   Value list = Value::List(arena, 1);
@@ -34,7 +39,8 @@ void KeepFirst(Value list) {
 
 // The primary stays and the secondary goes away.
 bool Reduced(Value now, Value old) {
-  return now.size() < old.size() && !now.empty() && !old.empty() && now[std::size_t{0}].as_string() == old[std::size_t{0}].as_string();
+  return now.size() < old.size() && !now.empty() && !old.empty() &&
+         now[std::size_t{0}].as_string() == old[std::size_t{0}].as_string();
 }
 
 }  // namespace
@@ -66,7 +72,8 @@ void NormalizeClusterIPs(base::Arena& arena, Value service, Value old) {
     return;
   }
   // A client that knows only the singular field, and left it alone.
-  if (!old["spec"]["clusterIPs"].empty() && spec["clusterIPs"].empty() && now == before) CopyMember(arena, spec, old["spec"], "clusterIPs");
+  if (!old["spec"]["clusterIPs"].empty() && spec["clusterIPs"].empty() && now == before)
+    CopyMember(arena, spec, old["spec"], "clusterIPs");
   if (now == before || !SamePlural(service, old)) return;
   if (!before.empty() && now.empty()) {
     spec.Erase("clusterIPs");
@@ -94,7 +101,8 @@ void PatchAllocatedValues(base::Arena& arena, Value service, Value old) {
     for (Value port : spec["ports"].items()) {
       if (Int(port, "nodePort") != 0) continue;
       const auto had = by_name.find(Text(port, "name"));
-      if (had != by_name.end() && had->second != 0 && !used.contains(had->second)) port.Set(arena, "nodePort", Value(had->second));
+      if (had != by_name.end() && had->second != 0 && !used.contains(had->second))
+        port.Set(arena, "nodePort", Value(had->second));
     }
   }
   if (NeedsHealthCheckNodePort(old) && NeedsHealthCheckNodePort(service) && Int(spec, "healthCheckNodePort") == 0) {
@@ -124,7 +132,8 @@ void ValidateClusterIPFields(Value service, Value old, FieldErrors& errors) {
     CheckOneOf(family, kFamilies, at, errors);
     if (!seen.emplace(family.as_string()).second) errors.push_back(Duplicate(at, family));
   }
-  if (IsSet(spec, "ipFamilyPolicy")) CheckOneOf(spec["ipFamilyPolicy"], kFamilyPolicies, path.Child("ipFamilyPolicy"), errors);
+  if (IsSet(spec, "ipFamilyPolicy"))
+    CheckOneOf(spec["ipFamilyPolicy"], kFamilyPolicies, path.Child("ipFamilyPolicy"), errors);
   std::vector<std::string_view> before;
   for (const Value ip : old["spec"]["clusterIPs"].items()) before.push_back(ip.as_string());
   bool invalid = false;
@@ -133,7 +142,8 @@ void ValidateClusterIPFields(Value service, Value old, FieldErrors& errors) {
     if (i == 0 && ips[i].as_string() == "None") {
       if (ips.size() > 1) errors.push_back(Invalid(ips_path, ips, "'None' must be the first and only value"));
     } else {
-      validation::ValidateIPForLegacyField(ips[i].as_string(), ips_path.Index(static_cast<std::int64_t>(i)), before, errors);
+      validation::ValidateIPForLegacyField(ips[i].as_string(), ips_path.Index(static_cast<std::int64_t>(i)), before,
+                                           errors);
     }
     invalid |= errors.size() != count;
   }
@@ -142,25 +152,32 @@ void ValidateClusterIPFields(Value service, Value old, FieldErrors& errors) {
   if (ips.size() > 1) {
     NameSet of_family;
     for (const Value ip : ips.items()) of_family.emplace(FamilyOf(ip.as_string()));
-    if (of_family.size() < 2) errors.push_back(Invalid(ips_path, ips, "may specify no more than one IP for each IP family"));
+    if (of_family.size() < 2)
+      errors.push_back(Invalid(ips_path, ips, "may specify no more than one IP for each IP family"));
   }
   if (IsHeadless(service)) return;
   for (std::size_t i = 0; i < std::min(ips.size(), families.size()); ++i) {
     const std::string_view family = families[i].as_string(), ip = ips[i].as_string();
     if ((family != "IPv4" && family != "IPv6") || FamilyOf(ip) == family) continue;
-    errors.push_back(Invalid(ips_path.Index(static_cast<std::int64_t>(i)), ip,
-                             "expected an " + std::string(family) + " value as indicated by `ipFamilies[" + std::to_string(i) + "]`"));
+    errors.push_back(Invalid(
+        ips_path.Index(static_cast<std::int64_t>(i)), ip,
+        "expected an " + std::string(family) + " value as indicated by `ipFamilies[" + std::to_string(i) + "]`"));
   }
 }
 
-void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<const std::string_view> configured, FieldErrors& errors) {
+void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<const std::string_view> configured,
+                        FieldErrors& errors) {
   if (!NeedsClusterIP(service)) return;
   Value spec = service["spec"];
   const FieldPath path("spec");
-  const FieldPath policy_path = path.Child("ipFamilyPolicy"), families_path = path.Child("ipFamilies"), ips_path = path.Child("clusterIPs");
-  const auto is_configured = [&](std::string_view family) { return std::ranges::find(configured, family) != configured.end(); };
+  const FieldPath policy_path = path.Child("ipFamilyPolicy"), families_path = path.Child("ipFamilies"),
+                  ips_path = path.Child("clusterIPs");
+  const auto is_configured = [&](std::string_view family) {
+    return std::ranges::find(configured, family) != configured.end();
+  };
   if (!old.is_null() && NeedsClusterIP(old) && Text(spec, "ipFamilyPolicy") == "PreferDualStack" &&
-      Text(old["spec"], "ipFamilyPolicy") == "PreferDualStack" && SameAddresses(service, old) && SameFamilies(service, old)) {
+      Text(old["spec"], "ipFamilyPolicy") == "PreferDualStack" && SameAddresses(service, old) &&
+      SameFamilies(service, old)) {
     return;  // nothing changes, on whatever cluster this came about
   }
   const bool bare = Text(spec, "clusterIP") == "None" && spec["selector"].empty();
@@ -196,10 +213,14 @@ void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<
     }
   }
   if (single && spec["clusterIPs"].size() == 2) {
-    errors.push_back(Invalid(policy_path, policy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified"));
+    errors.push_back(
+        Invalid(policy_path, policy,
+                "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified"));
   }
   if (single && spec["ipFamilies"].size() == 2) {
-    errors.push_back(Invalid(policy_path, policy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"));
+    errors.push_back(
+        Invalid(policy_path, policy,
+                "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"));
   }
   const Value ips = spec["clusterIPs"];
   for (std::size_t i = 0; i < ips.size() && ips[i].as_string() != "None"; ++i) {
@@ -208,7 +229,8 @@ void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<
     if (is_configured(family)) {
       spec.EnsureList(arena, "ipFamilies").Append(arena, Value(family));
     } else {
-      errors.push_back(Invalid(ips_path.Index(static_cast<std::int64_t>(i)), ips, std::string(family) + " is not configured on this cluster"));
+      errors.push_back(Invalid(ips_path.Index(static_cast<std::int64_t>(i)), ips,
+                               std::string(family) + " is not configured on this cluster"));
     }
   }
   if (!errors.empty()) return;
@@ -217,7 +239,8 @@ void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<
   };
   const auto add_other = [&] {
     Value families = spec["ipFamilies"];
-    if (families.size() == 1 && !single) families.Append(arena, Value(OtherFamily(families[std::size_t{0}].as_string())));
+    if (families.size() == 1 && !single)
+      families.Append(arena, Value(OtherFamily(families[std::size_t{0}].as_string())));
   };
   if (bare) {  // nobody checks endpoints of a headless service without selector: both families unless told otherwise
     first_family();

@@ -21,8 +21,8 @@ constexpr SelectableField kNamespaceFields[] = {{"status.phase", "status.phase"}
 constexpr SelectableField kSecretFields[] = {{"type", "type"}};
 constexpr std::string_view kPodStatusReset[] = {"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"};
 constexpr std::string_view kEphemeralOnly[] = {"spec.ephemeralContainers"};
-constexpr std::string_view kResizeOnly[] = {"spec.containers.*.resources", "spec.containers.*.resizePolicy", "spec.initContainers.*.resources",
-                                            "spec.initContainers.*.resizePolicy"};
+constexpr std::string_view kResizeOnly[] = {"spec.containers.*.resources", "spec.containers.*.resizePolicy",
+                                            "spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy"};
 
 std::string HostNetwork(Value pod) { return pod["spec"]["hostNetwork"].as_bool() ? "true" : "false"; }
 std::string FirstPodIP(Value pod) { return std::string(pod["status"]["podIPs"][std::size_t{0}]["ip"].as_string()); }
@@ -70,12 +70,16 @@ constexpr SelectableField kEventFields[] = {
 };
 constexpr Subresource kPodSubresources[] = {
     {"ephemeralcontainers",
-     {.prepare_for_update = PreparePodForEphemeralContainers, .validate_update = ValidatePodEphemeralContainersUpdate, .only_fields = kEphemeralOnly}},
-    {"resize", {.prepare_for_update = PreparePodForResize, .validate_update = ValidatePodResize, .only_fields = kResizeOnly}},
+     {.prepare_for_update = PreparePodForEphemeralContainers,
+      .validate_update = ValidatePodEphemeralContainersUpdate,
+      .only_fields = kEphemeralOnly}},
+    {"resize",
+     {.prepare_for_update = PreparePodForResize, .validate_update = ValidatePodResize, .only_fields = kResizeOnly}},
 };
-constexpr Subresource kNamespaceSubresources[] = {
-    {"finalize",
-     {.prepare_for_update = PrepareNamespaceForFinalize, .validate_update = ValidateNamespaceFinalizeUpdate, .reset_fields = kStatus}}};
+constexpr Subresource kNamespaceSubresources[] = {{"finalize",
+                                                   {.prepare_for_update = PrepareNamespaceForFinalize,
+                                                    .validate_update = ValidateNamespaceFinalizeUpdate,
+                                                    .reset_fields = kStatus}}};
 
 constexpr Strategy kStrategies[] = {
     {.group = "",
@@ -88,7 +92,9 @@ constexpr Strategy kStrategies[] = {
      .defaults = DefaultSecret,
      .validate = ValidateSecret,
      .warnings_on_create = WarnSecret,
-     .update = {.prepare_for_update = PrepareSecretForUpdate, .validate_update = ValidateSecretUpdate, .warnings_on_update = WarnSecret},
+     .update = {.prepare_for_update = PrepareSecretForUpdate,
+                .validate_update = ValidateSecretUpdate,
+                .warnings_on_update = WarnSecret},
      .selectable_fields = kSecretFields,
      .table_row = SecretRow},
     {.group = "",
@@ -109,7 +115,9 @@ constexpr Strategy kStrategies[] = {
      .prepare_for_create = PrepareNamespaceForCreate,
      .validate = ValidateNamespace,
      .canonicalize = CanonicalizeNamespace,
-     .update = {.prepare_for_update = PrepareNamespaceForUpdate, .validate_update = ValidateNamespaceUpdate, .reset_fields = kStatus},
+     .update = {.prepare_for_update = PrepareNamespaceForUpdate,
+                .validate_update = ValidateNamespaceUpdate,
+                .reset_fields = kStatus},
      .status = {.validate_update = ValidateNamespaceStatusUpdate, .reset_fields = kSpec},
      .subresources = kNamespaceSubresources,
      .selectable_fields = kNamespaceFields,
@@ -126,7 +134,9 @@ constexpr Strategy kStrategies[] = {
      .validate = ValidatePod,
      .warnings_on_create = WarnPodOnCreate,
      .canonicalize = CanonicalizePod,
-     .update = {.prepare_for_update = PreparePodForUpdate, .validate_update = ValidatePodUpdate, .reset_fields = kStatus},
+     .update = {.prepare_for_update = PreparePodForUpdate,
+                .validate_update = ValidatePodUpdate,
+                .reset_fields = kStatus},
      .status = {.prepare_for_update = PreparePodForStatusUpdate,
                 .validate_update = ValidatePodStatusUpdate,
                 .warnings_on_update = WarnPodOnStatusUpdate,
@@ -143,7 +153,9 @@ constexpr Strategy kStrategies[] = {
      .prepare_for_create = PreparePodTemplate,
      .validate = ValidatePodTemplate,
      .warnings_on_create = WarnPodTemplate,
-     .update = {.prepare_for_update = PreparePodTemplate, .validate_update = ValidatePodTemplateUpdate, .warnings_on_update = WarnPodTemplate},
+     .update = {.prepare_for_update = PreparePodTemplate,
+                .validate_update = ValidatePodTemplateUpdate,
+                .warnings_on_update = WarnPodTemplate},
      .table_row = PodTemplateRow},
     {.group = "",
      .kind = "PersistentVolumeClaim",
@@ -167,7 +179,9 @@ constexpr Strategy kStrategies[] = {
      .prepare_for_create = PreparePersistentVolumeForCreate,
      .validate = ValidatePersistentVolume,
      .warnings_on_create = WarnPersistentVolume,
-     .update = {.validate_update = ValidatePersistentVolumeUpdate, .warnings_on_update = WarnPersistentVolume, .reset_fields = kStatus},
+     .update = {.validate_update = ValidatePersistentVolumeUpdate,
+                .warnings_on_update = WarnPersistentVolume,
+                .reset_fields = kStatus},
      .status = {.prepare_for_update = PreparePersistentVolumeForStatusUpdate,
                 .validate_update = ValidatePersistentVolumeStatusUpdate,
                 .reset_fields = kSpec},
@@ -180,8 +194,13 @@ constexpr Strategy kStrategies[] = {
      .prepare_for_create = PrepareNode,
      .validate = ValidateNode,
      .warnings_on_create = WarnNode,
-     .update = {.prepare_for_update = PrepareNode, .validate_update = ValidateNodeUpdate, .warnings_on_update = WarnNode, .reset_fields = kStatus},
-     .status = {.prepare_for_update = PrepareNodeForStatusUpdate, .validate_update = ValidateNodeStatusUpdate, .reset_fields = kSpec},
+     .update = {.prepare_for_update = PrepareNode,
+                .validate_update = ValidateNodeUpdate,
+                .warnings_on_update = WarnNode,
+                .reset_fields = kStatus},
+     .status = {.prepare_for_update = PrepareNodeForStatusUpdate,
+                .validate_update = ValidateNodeStatusUpdate,
+                .reset_fields = kSpec},
      .selectable_fields = kNodeFields,
      .selects_namespace = false,
      .table_row = NodeRow},
@@ -199,7 +218,9 @@ constexpr Strategy kStrategies[] = {
                 .validate_update = ValidateServiceUpdate,
                 .warnings_on_update = WarnService,
                 .reset_fields = kStatus},
-     .status = {.validate_update = ValidateServiceStatusUpdate, .warnings_on_update = WarnServiceOnStatusUpdate, .reset_fields = kSpec},
+     .status = {.validate_update = ValidateServiceStatusUpdate,
+                .warnings_on_update = WarnServiceOnStatusUpdate,
+                .reset_fields = kSpec},
      .selectable_fields = kServiceFields,
      .table_row = ServiceRow},
     {.group = "",
@@ -253,8 +274,11 @@ constexpr Strategy kStrategies[] = {
      .update = {.validate_update = ValidateEventUpdate},
      .selectable_fields = kEventFields,
      .table_row = EventRow},
-    {.group = "", .kind = "ComponentStatus", .selects_namespace = false, .table_row = ComponentStatusRow},  // nothing is stored
-    {.group = "", .kind = "Binding"},                                                                       // created, never stored
+    {.group = "",
+     .kind = "ComponentStatus",
+     .selects_namespace = false,
+     .table_row = ComponentStatusRow},  // nothing is stored
+    {.group = "", .kind = "Binding"},   // created, never stored
 };
 
 }  // namespace

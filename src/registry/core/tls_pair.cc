@@ -26,7 +26,8 @@ std::vector<std::string_view> BlockTypes(std::string_view text) {
     for (const char c : text.substr(body_at, body_end - body_at)) {
       if (c != '\n' && c != '\r' && c != ' ' && c != '\t') body += c;
     }
-    if (const std::size_t headers = body.rfind(':'); headers != std::string::npos) continue;  // encrypted blocks have headers
+    if (const std::size_t headers = body.rfind(':'); headers != std::string::npos)
+      continue;  // encrypted blocks have headers
     if (base::Base64Decode(body)) types.push_back(type);
   }
   return types;
@@ -47,9 +48,11 @@ std::string KeyPairProblem(std::string_view certificate, std::string_view key) {
   if (!found) {
     if (certificates.empty()) return "tls: failed to find any PEM data in certificate input";
     if (certificates.size() == 1 && certificates[0].ends_with("PRIVATE KEY")) {
-      return "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched";
+      return "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs "
+             "may have been switched";
     }
-    return "tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the following types: " +
+    return "tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the "
+           "following types: " +
            List(certificates);
   }
   const auto keys = BlockTypes(key);
@@ -57,8 +60,10 @@ std::string KeyPairProblem(std::string_view certificate, std::string_view key) {
     if (type == "PRIVATE KEY" || type.ends_with(" PRIVATE KEY")) return {};
   }
   if (keys.empty()) return "tls: failed to find any PEM data in key input";
-  if (keys.size() == 1 && keys[0] == "CERTIFICATE") return "tls: found a certificate rather than a key in the PEM for the private key";
-  return "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks of the following types: " +
+  if (keys.size() == 1 && keys[0] == "CERTIFICATE")
+    return "tls: found a certificate rather than a key in the PEM for the private key";
+  return "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks of "
+         "the following types: " +
          List(keys);
 }
 

@@ -11,12 +11,14 @@ namespace keelson::registry::core {
 namespace {
 
 constexpr std::string_view kMoreThanOne = "may not specify more than 1 volume type";
-constexpr std::string_view kHostPathTypes[] = {"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"};
+constexpr std::string_view kHostPathTypes[] = {"",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
+                                               "File", "FileOrCreate", "Socket"};
 constexpr std::string_view kPullPolicies[] = {"Always", "IfNotPresent", "Never"};
 constexpr std::size_t kDriverNameBytesMax = 63;
 constexpr std::size_t kISCSISessionBytesMax = 64;
 constexpr std::string_view kISCSITooLong =
-    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
+    "specified.";
 
 using Context = SourceContext;
 
@@ -32,7 +34,8 @@ void CheckGitRepo(const Context&, Value source, const FieldPath& path, FieldErro
 
 void CheckPartition(const Context&, Value source, const FieldPath& path, FieldErrors& errors) {
   const std::int64_t partition = Int(source, "partition");
-  if (partition < 0 || partition > 255) errors.push_back(Invalid(path.Child("partition"), Value(partition), RangeMessage(1, 255)));
+  if (partition < 0 || partition > 255)
+    errors.push_back(Invalid(path.Child("partition"), Value(partition), RangeMessage(1, 255)));
 }
 
 void CheckKeyedItems(const Context&, Value source, const FieldPath& path, FieldErrors& errors) {
@@ -55,7 +58,8 @@ void CheckISCSIName(std::string_view name, bool verbose, const FieldPath& path, 
   const re2::StringPiece text(name.data(), name.size());
   const bool iqn = name.starts_with("iqn"), eui = name.starts_with("eui"), naa = name.starts_with("naa");
   if (!iqn && !eui && !naa) {
-    errors.push_back(Invalid(path, name, verbose ? "must be valid format starting with iqn, eui, or naa" : "must be valid format"));
+    errors.push_back(
+        Invalid(path, name, verbose ? "must be valid format starting with iqn, eui, or naa" : "must be valid format"));
   } else if (!re2::RE2::PartialMatch(text, iqn ? kIQN : eui ? kEUI : kNAA)) {
     errors.push_back(Invalid(path, name, "must be valid format"));
   }
@@ -65,8 +69,10 @@ void CheckISCSI(const Context& context, Value source, const FieldPath& path, Fie
   RequireText(source, "targetPortal", path, errors);
   const bool named = IsSet(source, "initiatorName");
   const bool too_long = named && context.name.size() + 1 + Text(source, "targetPortal").size() > kISCSISessionBytesMax;
-  if (context.persistent && too_long) errors.push_back(Invalid(path.Child("targetportal"), Text(source, "targetPortal"), kISCSITooLong));
-  if (RequireText(source, "iqn", path, errors)) CheckISCSIName(Text(source, "iqn"), !context.persistent, path.Child("iqn"), errors);
+  if (context.persistent && too_long)
+    errors.push_back(Invalid(path.Child("targetportal"), Text(source, "targetPortal"), kISCSITooLong));
+  if (RequireText(source, "iqn", path, errors))
+    CheckISCSIName(Text(source, "iqn"), !context.persistent, path.Child("iqn"), errors);
   if (const std::int64_t lun = Int(source, "lun"); lun < 0 || lun > 255) {
     errors.push_back(Invalid(path.Child("lun"), Value(lun), RangeMessage(0, 255)));
   }
@@ -97,7 +103,8 @@ void CheckFlocker(const Context&, Value source, const FieldPath& path, FieldErro
   if (!name.empty() && !uuid.empty()) {
     errors.push_back(Invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"));
   }
-  if (name.find('/') != std::string_view::npos) errors.push_back(Invalid(path.Child("datasetName"), name, "must not contain '/'"));
+  if (name.find('/') != std::string_view::npos)
+    errors.push_back(Invalid(path.Child("datasetName"), name, "must not contain '/'"));
 }
 
 // cinder and storageos: a secret has a name, in persistent volumes a namespace too.
@@ -135,7 +142,9 @@ void CheckFC(const Context&, Value source, const FieldPath& path, FieldErrors& e
   const FieldPath targets = path.Child("targetWWNs");
   const bool wwns = !source["targetWWNs"].empty(), wwids = !source["wwids"].empty();
   if (!wwns && !wwids) errors.push_back(Required(targets, "must specify either targetWWNs or wwids, but not both"));
-  if (wwns && wwids) errors.push_back(Invalid(targets, source["targetWWNs"], "targetWWNs and wwids can not be specified simultaneously"));
+  if (wwns && wwids)
+    errors.push_back(
+        Invalid(targets, source["targetWWNs"], "targetWWNs and wwids can not be specified simultaneously"));
   if (!wwns) return;
   const Value lun = source["lun"];
   if (lun.is_null()) {
@@ -150,7 +159,8 @@ void CheckFlexVolume(const Context&, Value source, const FieldPath& path, FieldE
   for (const object::Member& option : SortedMembers(source["options"])) {
     const std::string domain = "." + base::ToLower(option.key.substr(0, option.key.find('/')));
     if (domain.ends_with(".kubernetes.io") || domain.ends_with(".k8s.io")) {
-      errors.push_back(Invalid(options.Key(option.key), option.key, "kubernetes.io and k8s.io namespaces are reserved"));
+      errors.push_back(
+          Invalid(options.Key(option.key), option.key, "kubernetes.io and k8s.io namespaces are reserved"));
     }
   }
 }
@@ -162,20 +172,24 @@ void CheckAzureFile(const Context& context, Value source, const FieldPath& path,
 void CheckAzureDisk(const Context&, Value source, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kCaching[] = {"None", "ReadOnly", "ReadWrite"};
   constexpr std::string_view kKinds[] = {"Dedicated", "Managed", "Shared"};
-  constexpr std::string_view kManaged[] = {"/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"};
+  constexpr std::string_view kManaged[] = {
+      "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"};
   constexpr std::string_view kBlob[] = {"https://{account-name}.blob.windows.net/{container-name}/{disk-name}.vhd"};
   if (IsSet(source, "cachingMode")) CheckOneOf(source["cachingMode"], kCaching, path.Child("cachingMode"), errors);
   if (!IsSet(source, "kind")) return;
   CheckOneOf(source["kind"], kKinds, path.Child("kind"), errors);
   const bool managed = Text(source, "kind") == "Managed";
   if (!Text(source, "diskURI").starts_with(managed ? "/subscriptions/" : "https://")) {
-    errors.push_back(NotSupported(path.Child("diskURI"), Value(Text(source, "diskURI")), managed ? Names(kManaged) : Names(kBlob)));
+    errors.push_back(
+        NotSupported(path.Child("diskURI"), Value(Text(source, "diskURI")), managed ? Names(kManaged) : Names(kBlob)));
   }
 }
 
 void CheckStorageOS(const Context& context, Value source, const FieldPath& path, FieldErrors& errors) {
-  if (const std::string_view name = Text(source, "volumeName"); !name.empty()) CheckDNSLabel(name, path.Child("volumeName"), errors);
-  if (const std::string_view name = Text(source, "volumeNamespace"); !name.empty()) CheckDNSLabel(name, path.Child("volumeNamespace"), errors);
+  if (const std::string_view name = Text(source, "volumeName"); !name.empty())
+    CheckDNSLabel(name, path.Child("volumeName"), errors);
+  if (const std::string_view name = Text(source, "volumeNamespace"); !name.empty())
+    CheckDNSLabel(name, path.Child("volumeNamespace"), errors);
   CheckSecretRef(context, source, path, errors);
 }
 
@@ -184,19 +198,22 @@ void CheckInlineCSI(const Context&, Value source, const FieldPath& path, FieldEr
   if (!IsSet(source, "nodePublishSecretRef")) return;
   const FieldPath secret = path.Child("nodePublishSecretRef");
   if (RequireText(source["nodePublishSecretRef"], "name", secret, errors)) {
-    CheckDNSSubdomain(Text(source["nodePublishSecretRef"], "name"), path.Child("name"), errors);  // not under the reference, as upstream
+    CheckDNSSubdomain(Text(source["nodePublishSecretRef"], "name"), path.Child("name"),
+                      errors);  // not under the reference, as upstream
   }
 }
 
 void CheckPersistentCSI(const Context&, Value source, const FieldPath& path, FieldErrors& errors) {
   CheckCSIDriverName(Text(source, "driver"), path.Child("driver"), errors);
   RequireText(source, "volumeHandle", path, errors);
-  for (const std::string_view key : {"controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"}) {
+  for (const std::string_view key :
+       {"controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"}) {
     const Value secret = source[key];
     if (secret.is_null()) continue;
     const FieldPath at = path.Child(key);
     if (RequireText(secret, "name", at, errors)) CheckDNSSubdomain(Text(secret, "name"), at.Child("name"), errors);
-    if (RequireText(secret, "namespace", at, errors)) CheckDNSLabel(Text(secret, "namespace"), at.Child("namespace"), errors);
+    if (RequireText(secret, "namespace", at, errors))
+      CheckDNSLabel(Text(secret, "namespace"), at.Child("namespace"), errors);
   }
 }
 
@@ -304,7 +321,8 @@ void CheckCSIDriverName(std::string_view name, const FieldPath& path, FieldError
   AddInvalid(path, name, validation::IsDNS1123Subdomain(base::ToLower(name)), errors);
 }
 
-int ValidateSources(std::span<const SourceRow> table, const Context& context, Value holder, const FieldPath& path, FieldErrors& errors) {
+int ValidateSources(std::span<const SourceRow> table, const Context& context, Value holder, const FieldPath& path,
+                    FieldErrors& errors) {
   int count = 0;
   for (const SourceRow& row : table) {
     const Value source = holder[row.key];
@@ -324,7 +342,8 @@ int ValidateSources(std::span<const SourceRow> table, const Context& context, Va
       if (row.key == "ephemeral" && !context.pod_name.empty() && !context.name.empty()) {
         const std::string claim = std::string(context.pod_name) + "-" + std::string(context.name);
         for (const std::string& message : validation::IsDNS1123Subdomain(claim)) {
-          errors.push_back(Invalid(path.Child("name"), context.name, "PVC name " + base::GoQuote(claim) + ": " + message));
+          errors.push_back(
+              Invalid(path.Child("name"), context.name, "PVC name " + base::GoQuote(claim) + ": " + message));
         }
       }
     }

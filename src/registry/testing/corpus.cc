@@ -70,7 +70,8 @@ struct Target {
 
 // /api/v1/namespaces/n/pods[/name[/sub]], /apis/g/v/...
 Target ParsePath(std::string_view path) {
-  const auto parts = base::Split(path.substr(1, path.find('?') == std::string_view::npos ? path.size() : path.find('?') - 1), '/');
+  const auto parts =
+      base::Split(path.substr(1, path.find('?') == std::string_view::npos ? path.size() : path.find('?') - 1), '/');
   Target target;
   std::size_t at = 0;
   std::string_view group, version;
@@ -132,7 +133,8 @@ Value Merge(base::Arena& arena, Value target, Value patch) {
 
 class Runner {
  public:
-  Runner(FindStrategyFunction find, const CorpusOptions& options, CorpusResult& result) : find_(find), options_(options), result_(result) {}
+  Runner(FindStrategyFunction find, const CorpusOptions& options, CorpusResult& result)
+      : find_(find), options_(options), result_(result) {}
 
   void Run(const std::string& name, Value steps) {
     if (std::ranges::find(options_.skip, name) != options_.skip.end()) {
@@ -140,7 +142,8 @@ class Runner {
       return;
     }
     int number = 0;
-    for (const Value step : steps.items()) Step(name + " step " + std::to_string(++number), step["request"], step["response"]);
+    for (const Value step : steps.items())
+      Step(name + " step " + std::to_string(++number), step["request"], step["response"]);
   }
 
  private:
@@ -167,10 +170,12 @@ class Runner {
       Given given{strategy, target, RequestedObject(method, request, target), {}, method == "PATCH"};
       if (method != "POST" && known_.contains(target.name)) given.old = known_[target.name];
       const bool found = !given.object.is_null() && (method == "POST" || !given.old.is_null());
-      if (found && (code == 200 || code == 201 || (code == 422 && !IsAboutOptions(body)))) Check(name + " " + std::string(method), given, response);
+      if (found && (code == 200 || code == 201 || (code == 422 && !IsAboutOptions(body))))
+        Check(name + " " + std::string(method), given, response);
     }
     // What the recording says now is what later steps meet.
-    if (code < 300 && body["kind"].as_string() == target.resource->kind && path.find("dryRun") == std::string_view::npos) {
+    if (code < 300 && body["kind"].as_string() == target.resource->kind &&
+        path.find("dryRun") == std::string_view::npos) {
       if (const Value object = Decode(body, *target.resource); !object.is_null()) {
         known_[std::string(object["metadata"]["name"].as_string())] = object;
       }
@@ -187,7 +192,9 @@ class Runner {
 
   Value RequestedObject(std::string_view method, Value request, const Target& target) {
     if (method != "PATCH") return Decode(request["body"], *target.resource);
-    if (request["headers"]["Content-Type"].as_string() != "application/merge-patch+json" || !known_.contains(target.name)) return {};
+    if (request["headers"]["Content-Type"].as_string() != "application/merge-patch+json" ||
+        !known_.contains(target.name))
+      return {};
     std::string text;
     codec::EncodeJSON(known_[target.name], *target.resource->type, text);
     auto plain = codec::DecodeJSON(arena_, arena_.Copy(text));
@@ -230,8 +237,12 @@ class Runner {
     const schema::Resource& resource = *given.target.resource;
     if (!resource.namespaced) metadata.Erase("namespace");
     object.Set(arena_, "kind", Value(resource.kind));
-    object.Set(arena_, "apiVersion", Value(resource.group.empty() ? resource.version : arena_.Copy(std::string(resource.group) + "/" + std::string(resource.version))));
-    if (given.target.resource->namespaced && metadata["namespace"].is_null()) metadata.Set(arena_, "namespace", Value(given.target.name_space));
+    object.Set(
+        arena_, "apiVersion",
+        Value(resource.group.empty() ? resource.version
+                                     : arena_.Copy(std::string(resource.group) + "/" + std::string(resource.version))));
+    if (given.target.resource->namespaced && metadata["namespace"].is_null())
+      metadata.Set(arena_, "namespace", Value(given.target.name_space));
     if (metadata["name"].is_null() && metadata["generateName"].is_string()) {
       metadata.Set(arena_, "name", Value(arena_.Concat(metadata["generateName"].as_string(), "abcde")));
     }
@@ -243,7 +254,8 @@ class Runner {
       Update(call, given, object, errors);
     }
     std::vector<std::string> got;
-    for (const validation::FieldError& error : errors) got.push_back((error.field.empty() ? "<nil>" : error.field) + ": " + error.Body());
+    for (const validation::FieldError& error : errors)
+      got.push_back((error.field.empty() ? "<nil>" : error.field) + ": " + error.Body());
     Report(name, Lines(Expected(response)), Lines(got));
     if (!options_.compare_without || !errors.empty() || response["status"].as_int() == 422) return;
     CompareWarnings(name + " warnings", response, warnings);
@@ -267,7 +279,8 @@ class Runner {
       validation::ValidateObjectMeta(metadata, namespaced, strategy.name_rule, path, errors, strategy.core_finalizers);
     }
     if (strategy.validate != nullptr) strategy.validate(call, object, {}, errors);
-    if (errors.empty()) validation::ValidateObjectMeta(metadata, namespaced, validation::NameIsPathSegment, path, errors, false);
+    if (errors.empty())
+      validation::ValidateObjectMeta(metadata, namespaced, validation::NameIsPathSegment, path, errors, false);
     if (!errors.empty()) return;
     if (strategy.warnings_on_create != nullptr) strategy.warnings_on_create(call, object, {});
     if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, {});
@@ -279,7 +292,8 @@ class Runner {
     Value metadata = object["metadata"];
     for (const std::string_view key : {"uid", "creationTimestamp", "generation", "resourceVersion"}) {
       const bool kept = key == "creationTimestamp" || key == "generation";
-      if ((kept || metadata[key].is_null()) && !old_metadata[key].is_null()) metadata.Set(arena_, key, old_metadata[key]);
+      if ((kept || metadata[key].is_null()) && !old_metadata[key].is_null())
+        metadata.Set(arena_, key, old_metadata[key]);
     }
     const auto keep = [&](std::string_view key) {
       object.Erase(key);
@@ -301,14 +315,16 @@ class Runner {
       if (!errors.empty()) return;
     }
     if (rules->prepare_for_update != nullptr) rules->prepare_for_update(call, object, old);
-    if (given.target.subresource.empty() && strategy.generation == Generation::kSpec && !(object["spec"] == old["spec"])) {
+    if (given.target.subresource.empty() && strategy.generation == Generation::kSpec &&
+        !(object["spec"] == old["spec"])) {
       metadata.Set(arena_, "generation", old_metadata["generation"].as_int() + 1);
     }
     for (const std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds"}) {
       if (metadata[key].is_null() && !old_metadata[key].is_null()) metadata.Set(arena_, key, old_metadata[key]);
     }
     const FieldPath path("metadata");
-    validation::ValidateObjectMeta(metadata, given.target.resource->namespaced, validation::NameIsPathSegment, path, errors, false);
+    validation::ValidateObjectMeta(metadata, given.target.resource->namespaced, validation::NameIsPathSegment, path,
+                                   errors, false);
     validation::ValidateObjectMetaUpdate(metadata, old_metadata, path, errors, false);
     if (rules->validate_update != nullptr) rules->validate_update(call, object, old, errors);
     if (!errors.empty()) return;
@@ -321,7 +337,9 @@ class Runner {
     for (const Value header : response["headers"]["Warning"].items()) {
       const std::string_view text = header.as_string();
       // Decoders and the deprecation of whole APIs warn elsewhere.
-      if (text.find("unknown field") != std::string_view::npos || text.find("is deprecated in v") != std::string_view::npos) continue;
+      if (text.find("unknown field") != std::string_view::npos ||
+          text.find("is deprecated in v") != std::string_view::npos)
+        continue;
       expected.emplace_back(text);
     }
     for (const std::string& warning : warnings) got.push_back("299 - " + base::GoQuote(warning));
@@ -332,7 +350,8 @@ class Runner {
     const auto text = [&](Value object) {
       Value copy = object.Clone(arena_);
       Value metadata = copy["metadata"];
-      for (const std::string_view key : {"managedFields", "resourceVersion", "uid", "creationTimestamp", "name"}) metadata.Erase(key);
+      for (const std::string_view key : {"managedFields", "resourceVersion", "uid", "creationTimestamp", "name"})
+        metadata.Erase(key);
       options_.compare_without(arena_, copy);
       std::string json, indented;
       codec::EncodeJSON(copy, *resource.type, json);

@@ -15,7 +15,8 @@ namespace keelson::registry::testing {
 namespace {
 
 const Strategy* Find(std::string_view group, std::string_view kind) {
-  for (const std::span<const Strategy> strategies : {core::CoreStrategies(), apps::AppsStrategies(), batch::BatchStrategies()}) {
+  for (const std::span<const Strategy> strategies :
+       {core::CoreStrategies(), apps::AppsStrategies(), batch::BatchStrategies()}) {
     for (const Strategy& strategy : strategies) {
       if (strategy.group == group && strategy.kind == kind) return &strategy;
     }
@@ -36,7 +37,8 @@ FieldErrors Admit(const Call& call, Value object, Value old) {
     }
     return errors;
   }
-  if (object["kind"].as_string() != "Pod" || !old.is_null() || !object["spec"]["serviceAccountName"].is_null()) return {};
+  if (object["kind"].as_string() != "Pod" || !old.is_null() || !object["spec"]["serviceAccountName"].is_null())
+    return {};
   object.EnsureMap(call.arena, "spec").Set(call.arena, "serviceAccountName", "default");
   return {};
 }
@@ -90,7 +92,9 @@ void RunAll(std::string_view folder, std::span<const std::string_view> files) {
   const char* only = std::getenv("KEELSON_CORPUS_FILE");
   for (const std::string_view file : files) {
     if (only != nullptr && file != only) continue;
-    const CorpusOptions options{.folder = std::string(folder), .before_validation = Admit, .skip = {kNeedAdmission.begin(), kNeedAdmission.end()},
+    const CorpusOptions options{.folder = std::string(folder),
+                                .before_validation = Admit,
+                                .skip = {kNeedAdmission.begin(), kNeedAdmission.end()},
                                 .compare_without = WithoutOthers};
     const CorpusResult result = RunCorpus(file, Find, options);
     if (!result.found) GTEST_SKIP() << "no recordings: set KEELSON_CORPUS";
@@ -103,22 +107,53 @@ void RunAll(std::string_view folder, std::span<const std::string_view> files) {
 }
 
 TEST(Corpus, Validation) {
-  constexpr std::string_view kFiles[] = {
-      "configmap", "secret", "serviceaccount", "namespace", "pod", "podtemplate", "persistentvolumeclaim", "deployment", "replicaset",
-      "statefulset", "daemonset", "controllerrevision", "job", "cronjob", "service", "node", "persistentvolume", "endpoints", "resourcequota",
-      "limitrange", "event", "replicationcontroller"};
+  constexpr std::string_view kFiles[] = {"configmap",
+                                         "secret",
+                                         "serviceaccount",
+                                         "namespace",
+                                         "pod",
+                                         "podtemplate",
+                                         "persistentvolumeclaim",
+                                         "deployment",
+                                         "replicaset",
+                                         "statefulset",
+                                         "daemonset",
+                                         "controllerrevision",
+                                         "job",
+                                         "cronjob",
+                                         "service",
+                                         "node",
+                                         "persistentvolume",
+                                         "endpoints",
+                                         "resourcequota",
+                                         "limitrange",
+                                         "event",
+                                         "replicationcontroller"};
   RunAll("validation", kFiles);
 }
 
 TEST(Corpus, CRUDOfCore) {
-  constexpr std::string_view kFiles[] = {"configmaps", "endpoints", "events", "limitranges", "namespaces", "nodes", "persistentvolumeclaims",
-                                         "persistentvolumes", "pods", "podtemplates", "replicationcontrollers", "resourcequotas", "secrets",
-                                         "serviceaccounts", "services"};
+  constexpr std::string_view kFiles[] = {"configmaps",
+                                         "endpoints",
+                                         "events",
+                                         "limitranges",
+                                         "namespaces",
+                                         "nodes",
+                                         "persistentvolumeclaims",
+                                         "persistentvolumes",
+                                         "pods",
+                                         "podtemplates",
+                                         "replicationcontrollers",
+                                         "resourcequotas",
+                                         "secrets",
+                                         "serviceaccounts",
+                                         "services"};
   RunAll("crud/core", kFiles);
 }
 
 TEST(Corpus, CRUDOfApps) {
-  constexpr std::string_view kFiles[] = {"controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"};
+  constexpr std::string_view kFiles[] = {"controllerrevisions", "daemonsets", "deployments", "replicasets",
+                                         "statefulsets"};
   RunAll("crud/apps", kFiles);
 }
 
