@@ -25,7 +25,6 @@ constexpr std::string_view kAudit = "audit";
 constexpr std::string_view kBootstrapToken = "bootstrap token authentication";
 constexpr std::string_view kEgress = "the egress selector";
 constexpr std::string_view kEmulation = "version emulation";
-constexpr std::string_view kEncryption = "encryption at rest";
 constexpr std::string_view kEtcdBackend = "the etcd backend";
 constexpr std::string_view kKubeletProxy = "the connection to kubelets";
 constexpr std::string_view kLeaderElection = "coordinated leader election";
@@ -116,10 +115,10 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
   rows.push_back(
       {kEtcd, "enable-garbage-collector", Bool(o.enable_garbage_collection), kBuilt,
        "Honour owner references and foreground or orphan deletion. Must agree with kube-controller-manager."});
-  rows.push_back({kEtcd, "encryption-provider-config", String(o.encryption_provider_config_filepath), kEncryption,
+  rows.push_back({kEtcd, "encryption-provider-config", String(o.encryption_provider_config_filepath), kBuilt,
                   "File with the providers that encrypt stored resources."});
   rows.push_back({kEtcd, "encryption-provider-config-automatic-reload",
-                  Bool(o.encryption_provider_config_automatic_reload), kEncryption,
+                  Bool(o.encryption_provider_config_automatic_reload), kBuilt,
                   "Read the file of --encryption-provider-config again when it changes."});
   rows.push_back({kEtcd, "etcd-cafile", String(o.ca_file), kBuilt, "CA file that verifies etcd."});
   rows.push_back({kEtcd, "etcd-certfile", String(o.cert_file), kBuilt, "Client certificate shown to etcd."});
@@ -129,7 +128,7 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
                   "Time between counts of stored objects per resource. 0: no counts."});
   rows.push_back({kEtcd, "etcd-db-metric-poll-interval", Duration(o.db_metric_poll_interval), kStoreMetrics,
                   "Time between looks at the size of the store. 0: none."});
-  rows.push_back({kEtcd, "etcd-healthcheck-timeout", Duration(o.healthcheck_timeout), kStoreHealth,
+  rows.push_back({kEtcd, "etcd-healthcheck-timeout", Duration(o.healthcheck_timeout), kBuilt,
                   "Time the store may take to answer a health check."});
   rows.push_back(
       {kEtcd, "etcd-keyfile", String(o.key_file), kBuilt, "Key of the client certificate shown to etcd."});

@@ -46,6 +46,8 @@
 #include "net/tls_server.h"
 #include "server/serving.h"
 #include "storage/compactor.h"
+#include "storage/health.h"
+#include "storage/transform/encryption_at_rest.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -105,6 +107,18 @@ class Repeated {
   std::shared_ptr<State> state_;
   std::future<void> done_;
 };
+
+// Takes over the file of --encryption-provider-config if it has changed. What is wrong in it is told, and everything stays as it was.
+void ReloadEncryption(storage::EncryptionAtRest& encryption, const std::string& path) {
+  auto text = ReadSmallFile(path);
+  if (!text.ok()) return log::Error("Could not read the encryption configuration again", "path", path, "err", text.error().message());
+  auto changed = encryption.Reload(*text);
+  if (!changed.ok()) {
+    log::Error("Could not take over the encryption configuration", "path", path, "err", changed.error());
+  } else if (*changed) {
+    log::Info("Took over the changed encryption configuration", "path", path, "hash", encryption.hash());
+  }
+}
 
 Outcome<std::unique_ptr<kv::Store>, Error> OpenStore(const ServerRunOptions& options, const std::optional<DataDir>& folder) {
   if (!options.etcd.servers.empty()) {
@@ -340,6 +354,14 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   storage_config.garbage_collector = options.etcd.enable_garbage_collection;
   storage_config.feature_enabled = FeatureEnabled;
   storage_config.allow_privileged = options.extra.allow_privileged;
+  std::unique_ptr<storage::EncryptionAtRest> encryption;
+  if (const std::string& path = options.etcd.encryption_provider_config_filepath; !path.empty()) {
+    KS_TRY(const std::string text, ReadSmallFile(path));
+    auto made = storage::EncryptionAtRest::New(text, {.reload = options.etcd.encryption_provider_config_automatic_reload});
+    if (!made.ok()) return Error("--encryption-provider-config: " + made.error());
+    encryption = *std::move(made);
+    storage_config.encryption = encryption.get();
+  }
   controlplane::ServiceController* service_hooks = nullptr;  // set before the first store is made
   storage_config.customize = [&service_hooks](const schema::Resource& resource, registry::Store::Options& hooks) {
     service_hooks->Customize(resource, hooks);
@@ -347,6 +369,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   controlplane::ResourceStorage storage(std::move(storage_config));
   controlplane::ServiceController services(*store, MakeServiceOptions(completed));
   service_hooks = &services;
+  const auto health_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.etcd.healthcheck_timeout);
+  storage::HealthProbe store_health(*store, base::Clock::Real(), options.etcd.prefix, health_timeout);
 
   auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
   if (!enablement.ok()) return Error(enablement.error());
@@ -400,6 +424,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   server::Serving serving(io, chain, metrics, std::move(serving_options));
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});
+  serving.health().Add("etcd", [&store_health] { return store_health.last().value_or(""); }, {}, "etcd");
   serving.health().Add("informer-sync", [&roles] { return roles.HasSynced() ? std::string() : std::string("informers have not synced"); },
                        {.healthz = false, .livez = false, .readyz = true});
   serving.PrepareRun();
@@ -413,6 +438,12 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   Repeated renewal(io.Next(), folder ? std::chrono::nanoseconds(kRenewalPeriod) : std::chrono::nanoseconds(0), [&]() -> Awaitable<void> {
     const auto renewed = co_await files.Run([&] { return RenewCertificates(completed, *folder, base::Clock::Real()); });
     if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
+  });
+  Repeated health(io.Next(), health_timeout / 2, [&store_health]() -> Awaitable<void> { co_await store_health.Check(); });
+  const bool reloads = encryption && options.etcd.encryption_provider_config_automatic_reload;
+  Repeated reload(io.Next(), reloads ? std::chrono::minutes(1) : std::chrono::minutes(0), [&]() -> Awaitable<void> {
+    ReloadEncryption(*encryption, options.etcd.encryption_provider_config_filepath);
+    co_return;
   });
   storage::Compactor compactor(*store);
   Repeated compaction(io.Next(), options.etcd.compaction_interval, [&compactor]() -> Awaitable<void> {

@@ -9,6 +9,7 @@
 #include "storage/storage_factory.h"
 #include "storage/store.h"
 #include "storage/stored_versions.h"
+#include "storage/transform/encryption_at_rest.h"
 
 namespace keelson::controlplane {
 
@@ -96,8 +97,10 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   entry.resource = &resource;
   const storage::ResourceLayout layout = storage::LayoutOf({std::string(resource.group), std::string(resource.plural)});
   entry.codec = CodecOf(resource, layout, *strategy);
+  const storage::Transformer& transformer =
+      config.encryption != nullptr ? config.encryption->For({std::string(resource.group), std::string(resource.plural)}) : storage::Transformer::Identity();
   entry.store = std::make_unique<storage::Store>(
-      storage::StoreParts{.kv = *config.kv, .codec = *entry.codec, .leases = impl_->leases, .forms = &impl_->forms},
+      storage::StoreParts{.kv = *config.kv, .codec = *entry.codec, .transformer = transformer, .leases = impl_->leases, .forms = &impl_->forms},
       storage::StoreOptions{.etcd_prefix = config.etcd_prefix, .resource_prefix = layout.resource_prefix});
   std::shared_ptr<storage::Interface> reads;
   if (impl_->Cached(resource)) {

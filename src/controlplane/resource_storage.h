@@ -17,6 +17,10 @@
 #include "registry/store.h"
 #include "schema/schema.h"
 
+namespace keelson::storage {
+class EncryptionAtRest;  // storage/transform/encryption_at_rest.h
+}
+
 namespace keelson::controlplane {
 
 struct StorageConfig {
@@ -35,6 +39,7 @@ struct StorageConfig {
   bool (*feature_enabled)(std::string_view gate) = nullptr;
   // Last words on a resource's Store before it is made: hooks around its writes.
   std::function<void(const schema::Resource& resource, registry::Store::Options& options)> customize;
+  storage::EncryptionAtRest* encryption = nullptr;  // null: nothing is encrypted; must outlive this
 };
 
 class ResourceStorage {

@@ -5,7 +5,14 @@
 namespace keelson::storage {
 
 HealthProbe::HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix, std::chrono::milliseconds timeout)
-    : kv_(kv), clock_(clock), key_(PathPrefix(etcd_prefix) + "health"), period_(timeout / 2) {}
+    : kv_(kv), clock_(clock), key_(PathPrefix(etcd_prefix) + "health"), period_(timeout / 2) {
+  if (!kv.embedded()) last_ = "etcd client connection not yet established";
+}
+
+std::optional<std::string> HealthProbe::last() const {
+  std::lock_guard lock(mutex_);
+  return last_;
+}
 
 Awaitable<std::optional<std::string>> HealthProbe::Check() {
   {

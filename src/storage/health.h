@@ -19,15 +19,17 @@ class HealthProbe {
   HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix, std::chrono::milliseconds timeout);
   // nullopt when it answers; else the text for the health check.
   Awaitable<std::optional<std::string>> Check();
+  // What the last one found, without asking.
+  std::optional<std::string> last() const;
 
  private:
   kv::Store& kv_;
   const base::Clock& clock_;
   const std::string key_;
   const std::chrono::milliseconds period_;  // half the timeout: no probe is asked more often
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::optional<base::Clock::SteadyTime> asked_;
-  std::optional<std::string> last_ = "etcd client connection not yet established";
+  std::optional<std::string> last_;
 };
 
 }  // namespace keelson::storage

@@ -66,15 +66,25 @@ TEST_F(MaintenanceTest, OnlyOneOfTwoServersCompacts) {
 
 TEST_F(MaintenanceTest, HealthIsAskedNowAndThen) {
   HealthProbe probe(failing_, clock_, "/registry", std::chrono::seconds(2));
+  EXPECT_EQ(probe.last(), std::nullopt);  // a store in this process is there
   EXPECT_EQ(Await(probe.Check()), std::nullopt);
   failing_.Disconnect();
   EXPECT_EQ(Await(probe.Check()), std::nullopt);  // too soon to ask again
   clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Await(probe.Check()), "error getting data from etcd: the connection is lost");
+  EXPECT_EQ(probe.last(), "error getting data from etcd: the connection is lost");
   failing_.Restore();
   EXPECT_EQ(Await(probe.Check()), "error getting data from etcd: the connection is lost");
   clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Await(probe.Check()), std::nullopt);
+}
+
+TEST_F(MaintenanceTest, AStoreElsewhereIsNotThereUntilItAnswered) {
+  testing::FailingKV remote(*kv_, false);
+  HealthProbe probe(remote, clock_, "/registry", std::chrono::seconds(2));
+  EXPECT_EQ(probe.last(), "etcd client connection not yet established");
+  EXPECT_EQ(Await(probe.Check()), std::nullopt);
+  EXPECT_EQ(probe.last(), std::nullopt);
 }
 
 TEST(StorageFactory, Layout) {
