@@ -101,12 +101,17 @@ Result<void> Core::EvaluatePath(const TxnRequest& request, std::vector<bool>& pa
 Result<void> Core::CheckPath(const TxnRequest& request, bool success, std::vector<bool>::const_iterator& step) {
   for (const Op& op : success ? request.success : request.failure) {
     switch (op.kind) {
-      case Op::Kind::kRange: KS_RETURN_IF_ERROR(ResolveRevision(op.range.revision, assigned_, compacting_)); break;
+      case Op::Kind::kRange:
+        // A negative revision is "now" to a range of its own, but compacted to one in a transaction, as etcd has it.
+        if (op.range.revision < 0 && op.range.revision < compacting_) return MakeError(ErrorCode::kCompacted);
+        KS_RETURN_IF_ERROR(ResolveRevision(op.range.revision, assigned_, compacting_));
+        break;
       case Op::Kind::kPut: {
+        if (op.put.ignore_value || op.put.ignore_lease) {
+          const Entry* entry = index.Find(op.put.key);
+          if (entry == nullptr || Index::At(entry->second, kNewest) == nullptr) return MakeError(ErrorCode::kKeyNotFound);
+        }
         if (op.put.lease != 0 && !lessor.Has(op.put.lease)) return MakeError(ErrorCode::kLeaseNotFound);
-        if (!op.put.ignore_value && !op.put.ignore_lease) break;
-        const Entry* entry = index.Find(op.put.key);
-        if (entry == nullptr || Index::At(entry->second, kNewest) == nullptr) return MakeError(ErrorCode::kKeyNotFound);
         break;
       }
       case Op::Kind::kDeleteRange: break;

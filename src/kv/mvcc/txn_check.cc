@@ -87,7 +87,6 @@ Result<void> CheckOps(const TxnRequest& request, std::size_t ops_max) {
         case Op::Kind::kTxn: KS_RETURN_IF_ERROR(CheckOps(*op.txn, ops_max - ops)); break;  // so nesting is bounded, too
       }
     }
-    KS_RETURN_IF_ERROR(CollectWrites(*branch));
   }
   return {};
 }
@@ -120,6 +119,8 @@ Result<void> CheckRange(const RangeRequest& request) {
 
 Result<void> CheckTxn(const TxnRequest& request, const Limits& limits) {
   KS_RETURN_IF_ERROR(CheckOps(request, limits.ops_max));
+  KS_RETURN_IF_ERROR(CollectWrites(request.success));
+  KS_RETURN_IF_ERROR(CollectWrites(request.failure));
   if (RequestBytes(request, false) > limits.request_bytes_max) return MakeError(ErrorCode::kTooLarge);
   return {};
 }
