@@ -1,5 +1,5 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
-#   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench ONLY=codec
+#   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
 .PHONY: setup configure build run test bench lint format asan tsan fuzz soak conformance interop envtest clean
 

@@ -1,12 +1,32 @@
 #!/usr/bin/env bash
-# Builds and runs the microbenchmarks beside the code. usage: tools/bench.sh [name filter] [benchmark arguments]
+# usage: tools/bench.sh                      Keelson beside kube-apiserver + etcd, the rows of docs/benchmarks.md; FAST=1 for the short form
+#        tools/bench.sh NAME [arguments]     the microbenchmarks beside the code whose name contains NAME (all: "_bench")
 set -euo pipefail
 cd "$(dirname "$0")/.."
 filter=${1:-}
 [ $# -gt 0 ] && shift
+
+if [ -z "$filter" ]; then
+  cmake --build build/release --target keelson >/dev/null
+  if ! command -v go >/dev/null; then
+    echo "bench: the comparison needs Go for the load program and the real servers; tools/bench.sh _bench runs the microbenchmarks" >&2
+    exit 1
+  fi
+  interop/build.sh kube-apiserver etcd
+  work=build/release/bench
+  mkdir -p $work
+  (cd interop/keelson-load && go build -o ../../$work/keelson-load .)
+  arguments=()
+  [ -n "${FAST:-}" ] && arguments+=(--fast)
+  out=bench/results/$(date -u +%Y-%m-%d)${FAST:+-fast}.md
+  bench/compare.py build/release/keelson $work/run $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" "${arguments[@]}" --out "$out"
+  echo "bench: written to $out"
+  exit 0
+fi
+
 mapfile -t targets < <(ninja -C build/release -t targets all | sed -nE 's/^([a-z0-9_]+_bench): phony.*/\1/p' | sort -u | grep -F -- "$filter" || true)
 if [ ${#targets[@]} -eq 0 ]; then
-  echo "bench: there is no benchmark${filter:+ with \"$filter\" in its name} yet" >&2
+  echo "bench: there is no benchmark with \"$filter\" in its name" >&2
   exit 1
 fi
 ninja -C build/release "${targets[@]}" >/dev/null

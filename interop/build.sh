@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds the real parts for tests and benchmarks from the Go module proxy at the versions that the go.mod files here pin, into
+# ${XDG_CACHE_HOME:-~/.cache}/keelson/bin. What is there is left alone. usage: interop/build.sh [name]...; all of them without arguments.
+set -euo pipefail
+cd "$(dirname "$0")"
+bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
+wanted=("$@")
+[ ${#wanted[@]} -eq 0 ] && wanted=(kubectl kube-apiserver kube-controller-manager kube-scheduler etcd etcdctl kwok)
+
+missing=()
+for name in "${wanted[@]}"; do [ -x "$bin/$name" ] || missing+=("$name"); done
+[ ${#missing[@]} -eq 0 ] && exit 0
+if ! command -v go >/dev/null; then
+  echo "interop: Go is not installed, so these are not built and what needs them is skipped: ${missing[*]}" >&2
+  exit 3
+fi
+mkdir -p "$bin"
+
+version=v$(sed -nE 's/.*k8s.io\/kubernetes v([0-9.]+)$/\1/p' kubernetes/go.mod | head -1)
+minor=$(cut -d. -f2 <<<"$version")
+stamp=k8s.io/component-base/version
+build() { # module folder, package, name, linker flags
+  echo "interop: building $3"
+  (cd "$1" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w ${4:-}" -o "$bin/.$3.new" "$2")
+  mv "$bin/.$3.new" "$bin/$3"
+}
+for name in "${missing[@]}"; do
+  case $name in
+    kube*) build kubernetes "k8s.io/kubernetes/cmd/$name" "$name" \
+      "-X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor" ;;
+    etcd) build etcd go.etcd.io/etcd/server/v3 etcd ;;
+    etcdctl | etcdutl) build etcd "go.etcd.io/etcd/$name/v3" "$name" ;;
+    kwok) build kwok sigs.k8s.io/kwok/cmd/kwok kwok ;;
+    *) echo "interop: nobody knows how to build $name" >&2; exit 2 ;;
+  esac
+done

@@ -1,0 +1,10 @@
+//go:build tools
+
+// Package etcd pins etcd and its clients for interop/build.sh.
+package etcd
+
+import (
+	_ "go.etcd.io/etcd/etcdctl/v3"
+	_ "go.etcd.io/etcd/etcdutl/v3"
+	_ "go.etcd.io/etcd/server/v3"
+)

@@ -1,0 +1,3 @@
+module keelson/interop/keelson-load
+
+go 1.26.0

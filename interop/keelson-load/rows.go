@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	jsonType  = "application/json"
+	protobuf  = "application/vnd.kubernetes.protobuf"
+	tableType = "application/json;as=Table;g=meta.k8s.io;v=v1"
+	perNode   = 20
+	perLabel  = 200
+)
+
+// rows are the kinds of work, by name. fill makes the data set and is the row of creates; the others need it.
+var rows = map[string]func(l *load) row{
+	"fill": fill,
+	"get": func(l *load) row {
+		return l.measure(l.requests, len(l.clients), l.rate, func(client *http.Client, number int) (int64, error) {
+			return l.do(client, "GET", l.pod(number*7919%l.objects), jsonType, "", nil)
+		})
+	},
+	"patch": func(l *load) row {
+		return l.measure(l.requests, len(l.clients), l.rate, func(client *http.Client, number int) (int64, error) {
+			body := fmt.Appendf(nil, `{"metadata":{"annotations":{"patched":"%d"}}}`, number)
+			return l.do(client, "PATCH", l.pod(number*7919%l.objects), jsonType, "application/merge-patch+json", body)
+		})
+	},
+	"list-json":     lists(jsonType),
+	"list-protobuf": lists(protobuf),
+	"list-gzip":     lists(jsonType, "Accept-Encoding", "gzip"),
+	"list-table":    lists(tableType),
+	"list-node": func(l *load) row {
+		return l.measure(max(l.requests/5, 1), len(l.clients), l.rate, func(client *http.Client, number int) (int64, error) {
+			return l.do(client, "GET", fmt.Sprintf("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%%3Dnode-%d", number%(l.objects/perNode)), jsonType, "", nil)
+		})
+	},
+	"list-label": func(l *load) row {
+		return l.measure(max(l.requests/20, 1), len(l.clients), l.rate, func(client *http.Client, number int) (int64, error) {
+			return l.do(client, "GET", fmt.Sprintf("/api/v1/pods?resourceVersion=0&labelSelector=team%%3Dteam-%d", number%(l.objects/perLabel)), jsonType, "", nil)
+		})
+	},
+	"list-32-clients": func(l *load) row {
+		for len(l.clients) < 32 {
+			l.clients = append(l.clients, &http.Client{Transport: l.clients[0].Transport.(*http.Transport).Clone()})
+		}
+		before := memoryMB(l.pids, "VmRSS")
+		result := l.measure(32, 32, 0, func(client *http.Client, _ int) (int64, error) {
+			return l.do(client, "GET", "/api/v1/pods?resourceVersion=0", jsonType, "", nil)
+		})
+		result.ResidentMB = before // so that peak minus resident is what the lists needed
+		return result
+	},
+	"watch": watch,
+	"idle": func(l *load) row {
+		time.Sleep(2 * time.Second)
+		return row{Operations: 1, ResidentMB: memoryMB(l.pids, "VmRSS"), PeakMB: memoryMB(l.pids, "VmHWM")}
+	},
+	"delete": func(l *load) row {
+		return l.measure(min(l.requests, l.objects), len(l.clients), l.rate, func(client *http.Client, number int) (int64, error) {
+			return l.do(client, "DELETE", l.pod(number)+"?gracePeriodSeconds=0", jsonType, "", nil)
+		})
+	},
+}
+
+func (l *load) pod(number int) string {
+	return fmt.Sprintf("/api/v1/namespaces/%s/pods/pod-%05d", l.namespace, number)
+}
+
+func lists(accept string, header ...string) func(l *load) row {
+	return func(l *load) row {
+		return l.measure(max(l.requests/500, 3), 2, 0, func(client *http.Client, _ int) (int64, error) {
+			return l.do(client, "GET", "/api/v1/pods?resourceVersion=0", accept, "", nil, header...)
+		})
+	}
+}
+
+// podBody is a pod of about 7.4 kB of JSON: four containers with environment, probes, mounts and resources, as Deployments have them.
+func podBody(number int) []byte {
+	environment := []map[string]any{}
+	for i := range 12 {
+		environment = append(environment, map[string]any{"name": fmt.Sprintf("SETTING_%02d", i), "value": fmt.Sprintf("value-%d-of-a-setting", i)})
+	}
+	containers := []map[string]any{}
+	for i := range 4 {
+		probe := map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": 8080}, "periodSeconds": 10}
+		containers = append(containers, map[string]any{
+			"name": fmt.Sprintf("container-%d", i), "image": "registry.invalid/team/application:v1.2.3", "args": []string{"--verbose", "--port=8080"}, "env": environment,
+			"ports":          []map[string]any{{"name": fmt.Sprintf("http-%d", i), "containerPort": 8080 + i}},
+			"livenessProbe":  probe,
+			"readinessProbe": probe,
+			"resources":      map[string]any{"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"cpu": "1", "memory": "1Gi"}},
+			"volumeMounts":   []map[string]any{{"name": "data", "mountPath": "/data"}},
+		})
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{"name": fmt.Sprintf("pod-%05d", number),
+			"labels":      map[string]any{"app": "load", "team": fmt.Sprintf("team-%d", number/perLabel)},
+			"annotations": map[string]any{"description": "a pod of the load program"}},
+		"spec": map[string]any{"nodeName": fmt.Sprintf("node-%d", number/perNode), "automountServiceAccountToken": false, "containers": containers,
+			"volumes": []map[string]any{{"name": "data", "emptyDir": map[string]any{}}}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+func fill(l *load) row {
+	l.do(l.clients[0], "POST", "/api/v1/namespaces", jsonType, jsonType, []byte(`{"metadata":{"name":"`+l.namespace+`"}}`))
+	l.do(l.clients[0], "POST", "/api/v1/namespaces/"+l.namespace+"/serviceaccounts", jsonType, jsonType, []byte(`{"metadata":{"name":"default"}}`))
+	path := "/api/v1/namespaces/" + l.namespace + "/pods"
+	return l.measure(l.objects, len(l.clients), l.rate, func(client *http.Client, number int) (int64, error) {
+		return l.do(client, "POST", path, jsonType, jsonType, podBody(number))
+	})
+}
+
+// watch lets 100 watchers of all pods follow 200 changes; an operation is one event at one watcher. The patches that make the events
+// are part of the cost, and are one in a hundred.
+func watch(l *load) row {
+	const watchers, changes = 100, 200
+	var events, bytes, ready atomic.Int64
+	var group sync.WaitGroup
+	revision := struct {
+		Metadata struct{ ResourceVersion string }
+	}{}
+	response, err := l.clients[0].Get(l.base + "/api/v1/namespaces/" + l.namespace + "/configmaps?limit=1")
+	if err != nil {
+		return row{FirstError: err.Error()}
+	}
+	err = json.NewDecoder(response.Body).Decode(&revision)
+	response.Body.Close()
+	if err != nil {
+		return row{FirstError: err.Error()}
+	}
+	for i := range watchers {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			response, err := l.clients[i%len(l.clients)].Get(l.base + "/api/v1/pods?watch=true&timeoutSeconds=120&resourceVersion=" + revision.Metadata.ResourceVersion)
+			ready.Add(1)
+			if err != nil {
+				return
+			}
+			defer response.Body.Close()
+			reader := bufio.NewReaderSize(response.Body, 1<<16)
+			for range changes {
+				line, err := reader.ReadSlice('\n')
+				for err == bufio.ErrBufferFull {
+					bytes.Add(int64(len(line)))
+					line, err = reader.ReadSlice('\n')
+				}
+				if err != nil {
+					return
+				}
+				bytes.Add(int64(len(line)))
+				events.Add(1)
+			}
+		}()
+	}
+	for ready.Load() < watchers {
+		time.Sleep(10 * time.Millisecond)
+	}
+	resetPeak(l.pids)
+	before, begin := cpuSeconds(l.pids), time.Now()
+	for number := range changes {
+		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"watched":"%d"}}}`, number)
+		if _, err := l.do(l.clients[0], "PATCH", l.pod(number), jsonType, "application/merge-patch+json", body); err != nil {
+			return row{FirstError: err.Error()}
+		}
+	}
+	group.Wait()
+	seconds := time.Since(begin).Seconds()
+	cpu := cpuSeconds(l.pids) - before
+	count := int(events.Load())
+	result := row{Operations: count, Errors: watchers*changes - count, Seconds: seconds, ResidentMB: memoryMB(l.pids, "VmRSS"), PeakMB: memoryMB(l.pids, "VmHWM")}
+	if count > 0 {
+		result.PerSecond = float64(count) / seconds
+		result.CPUMicros = cpu * 1e6 / float64(count)
+		result.Bytes = bytes.Load() / int64(count)
+	}
+	return result
+}

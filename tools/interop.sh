@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers]...; all of them without arguments.
+# Builds what it needs from the Go module proxy into the user's cache (interop/build.sh); without Go it says what is skipped.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+tests=("$@")
+[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers)
+keelson=build/release/keelson
+bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
+work=build/release/interop
+mkdir -p $work
+passed=0 failed=0 skipped=0
+
+outcome() { # name, exit status; 77 and a missing Go count as skipped
+  case $2 in
+    0) passed=$((passed + 1)); echo "interop: $1 passed" ;;
+    77 | 3) skipped=$((skipped + 1)); echo "interop: $1 skipped" ;;
+    *) failed=$((failed + 1)); echo "interop: $1 FAILED" ;;
+  esac
+}
+
+for test in "${tests[@]}"; do
+  case $test in
+    kubectl)
+      interop/build.sh kubectl
+      test/system/kubectl_test.py $keelson $work/kubectl
+      outcome kubectl $? ;;
+    clients)
+      if command -v go >/dev/null; then
+        (cd interop/clients && go build -o ../../$work/clients .) && test/system/with_server.py $keelson $work/clients-server $work/clients
+        outcome clients $?
+      else
+        echo "interop: Go is not installed: the client-go program is not built"
+        outcome clients 3
+      fi ;;
+    controllers)
+      interop/build.sh kubectl kube-controller-manager kube-scheduler kwok
+      status=$?
+      [ $status -eq 0 ] && { interop/controllers_test.py $keelson $work/controllers "$bin"; status=$?; }
+      outcome controllers $status ;;
+    *) echo "interop: there is no test $test" >&2; exit 2 ;;
+  esac
+done
+[ $skipped -gt 0 ] && echo "$skipped skipped"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
