@@ -1,7 +1,10 @@
 #include "controlplane/bootstrap.h"
 
 #include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 
+#include "async/event.h"
 #include "patch/field_manager.h"
 #include "registry/apiregistration/bootstrap.h"
 #include "registry/flowcontrol/bootstrap.h"
@@ -17,33 +20,38 @@ constexpr std::string_view kFlowControlProducer = "api-priority-and-fairness-con
 
 Awaitable<void> CreateSystemNamespaces(std::shared_ptr<registry::Store> namespaces) {
   base::Arena arena;
+  std::vector<Value> objects;
   for (const std::string_view name : kSystemNamespaces) {
     Value object = Value::Map(arena);
     object.Set(arena, "kind", "Namespace");
     object.Set(arena, "apiVersion", "v1");
     object.EnsureMap(arena, "metadata").Set(arena, "name", name);
-    co_await EnsureObject(namespaces, object, nullptr);
+    objects.push_back(object);
   }
+  co_await EnsureObjects(namespaces, std::move(objects), nullptr);
 }
 
 Awaitable<void> CreatePriorityClasses(std::shared_ptr<registry::Store> store) {
   base::Arena arena;
-  for (const Value object : registry::BootstrapPriorityClasses(arena)) co_await EnsureObject(store, object, nullptr);
+  co_await EnsureObjects(store, registry::BootstrapPriorityClasses(arena), nullptr);
 }
 
 Awaitable<void> CreateFlowControl(std::shared_ptr<registry::Store> levels, std::shared_ptr<registry::Store> schemas) {
   base::Arena arena;
-  for (const auto& object : registry::BootstrapPriorityLevelConfigurations()) {
-    co_await EnsureObject(levels, object.build(arena, object.name), nullptr, kFlowControlProducer);
-  }
-  for (const auto& object : registry::BootstrapFlowSchemas()) {
-    co_await EnsureObject(schemas, object.build(arena, object.name), nullptr, kFlowControlProducer);
-  }
+  const auto build = [&](std::span<const registry::FlowControlObject> objects) {
+    std::vector<Value> values;
+    for (const auto& object : objects) values.push_back(object.build(arena, object.name));
+    return values;
+  };
+  co_await EnsureObjects(levels, build(registry::BootstrapPriorityLevelConfigurations()), nullptr, kFlowControlProducer);
+  co_await EnsureObjects(schemas, build(registry::BootstrapFlowSchemas()), nullptr, kFlowControlProducer);
 }
 
 Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store, std::vector<registry::APIServicePriority> served) {
   base::Arena arena;
-  for (const auto& priority : served) co_await EnsureObject(store, registry::LocalAPIService(arena, priority, "onstart"), nullptr);
+  std::vector<Value> objects;
+  for (const auto& priority : served) objects.push_back(registry::LocalAPIService(arena, priority, "onstart"));
+  co_await EnsureObjects(store, std::move(objects), nullptr);
 }
 
 }  // namespace
@@ -103,6 +111,23 @@ Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wante
     log::Error("Could not create or update a bootstrap object", "resource", store->options().resource.ToString(), "name", context.info.name,
                "err", written.error());
   }
+}
+
+Awaitable<void> EnsureObjects(std::shared_ptr<registry::Store> store, std::vector<Value> wanted, Reconcile reconcile,
+                              std::string_view manager) {
+  if (wanted.empty()) co_return;
+  auto executor = co_await asio::this_coro::executor;
+  async::Event done;
+  std::size_t left = wanted.size();  // all run on this coroutine's executor, one thread
+  const auto ensure = [&](Value object) -> Awaitable<void> {
+    co_await EnsureObject(store, object, reconcile, manager);
+    if (--left == 0) done.Set();
+  };
+  for (const Value object : wanted) {
+    auto task = ensure(object);
+    asio::co_spawn(executor, std::move(task), asio::detached);
+  }
+  co_await done.Wait();
 }
 
 void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& storage) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "controlplane/resource_storage.h"
 #include "registry/rbac/bootstrap_policy.h"
@@ -22,5 +23,9 @@ using Reconcile = registry::Reconciled (*)(base::Arena& arena, const Value& exis
 // Creates the object where it is missing; brings an existing one up to date where `reconcile` says so. Logs what goes wrong.
 Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile,
                              std::string_view manager = "kube-apiserver");
+
+// The same for many at once, so that their writes share a sync; returns when all are done.
+Awaitable<void> EnsureObjects(std::shared_ptr<registry::Store> store, std::vector<Value> wanted, Reconcile reconcile,
+                              std::string_view manager = "kube-apiserver");
 
 }  // namespace keelson::controlplane

@@ -64,7 +64,7 @@ Awaitable<void> ReconcileRBAC(ResourceStorage& storage) {
     auto store = storage.Find("rbac.authorization.k8s.io", plural);
     if (!store) co_return;
     base::Arena arena;
-    for (const Value wanted : objects(arena)) co_await EnsureObject(store, wanted, reconcile);
+    co_await EnsureObjects(store, objects(arena), reconcile);
   };
   co_await ensure("clusterroles", registry::BootstrapClusterRoles, registry::ReconcileRole);
   co_await ensure("clusterrolebindings", registry::BootstrapClusterRoleBindings, registry::ReconcileBinding);
