@@ -1,8 +1,6 @@
 // /openapi/v2, /openapi/v3 and its documents: made on first use, kept, served with hashes and cache headers.
 #pragma once
 
-#include <vector>
-
 #include "server/generic_api_server.h"
 
 namespace keelson::controlplane {
