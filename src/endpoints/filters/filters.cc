@@ -368,7 +368,9 @@ Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_ma
   auto counters = std::make_shared<Counters>();
   return [next = std::move(next), non_mutating_max, mutating_max, counters](ExchangePtr exchange) -> Awaitable<http::Response> {
     const request::RequestInfo& info = exchange->context.info;
-    if (info.IsLongRunning()) co_return co_await next(exchange);
+    // Probes must get through when the server is busiest (priority and fairness exempts them upstream).
+    const bool probe = !info.is_resource_request && (info.path.starts_with("/healthz") || info.path.starts_with("/livez") || info.path.starts_with("/readyz"));
+    if (info.IsLongRunning() || probe) co_return co_await next(exchange);
     const bool reading = info.verb == "get" || info.verb == "list" || info.verb == "watch";
     const int max = reading ? non_mutating_max : mutating_max;
     std::atomic<int>& count = reading ? counters->reading : counters->mutating;
