@@ -6,7 +6,7 @@ namespace {
 
 constexpr FeatureGate kGates[] = {
     {"APIResponseCompression", Stage::kBeta, true, false, Effect::kUnbuilt},
-    {"APIServerIdentity", Stage::kBeta, true, false, Effect::kUnbuilt},
+    {"APIServerIdentity", Stage::kBeta, true, false, Effect::kBuilt},
     {"APIServerTracing", Stage::kGA, true, true, Effect::kUnbuilt},
     {"APIServingWithRoutine", Stage::kAlpha, false, false, Effect::kUnbuilt},
     {"AggregatedDiscoveryRemoveBetaType", Stage::kDeprecated, true, true, Effect::kUnbuilt},

@@ -35,7 +35,6 @@ constexpr std::string_view kOtherAdmission = "this part of admission";
 constexpr std::string_view kOtherAuthz = "this authorizer";
 constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kProfiling = "profiling";
-constexpr std::string_view kReconciler = "the endpoint reconciler";
 constexpr std::string_view kRequestHeader = "request-header authentication";
 constexpr std::string_view kExternalSigner = "the external signer";
 constexpr std::string_view kStoreHealth = "a time limit on checks of the store";
@@ -427,7 +426,7 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({.group = kMisc,
                   .name = "apiserver-count",
                   .value = Int(o.master_count),
-                  .unbuilt = kReconciler,
+                  .unbuilt = kBuilt,
                   .usage = "Number of API servers in the cluster, for --endpoint-reconciler-type=master-count.",
                   .deprecated = "apiserver-count is deprecated and will be removed in a future version.",
                   .hidden = true});
@@ -448,7 +447,7 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({.group = kMisc,
                   .name = "endpoint-reconciler-type",
                   .value = String(o.endpoint_reconciler_type),
-                  .unbuilt = kReconciler,
+                  .unbuilt = kBuilt,
                   .usage = "How the endpoints of the service kubernetes are kept: master-count, lease, none.",
                   .harmless_values = {"none"}});
   rows.push_back({kMisc, "event-ttl", Duration(o.event_ttl), kBuilt, "Time events are kept."});

@@ -35,6 +35,7 @@
 #include "controlplane/rbac.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/server_chain.h"
+#include "controlplane/server_presence.h"
 #include "controlplane/service_controller.h"
 #include "controlplane/status_controllers.h"
 #include "controlplane/storage_reader.h"
@@ -284,6 +285,39 @@ controlplane::ServiceOptions MakeServiceOptions(const CompletedOptions& complete
   return services;
 }
 
+Outcome<controlplane::PresenceOptions, Error> MakePresenceOptions(const CompletedOptions& completed) {
+  using Type = controlplane::EndpointReconciler::Type;
+  const ServerRunOptions& options = completed.options;
+  const auto& request_header = options.authentication.request_header;
+  controlplane::PresenceOptions presence;
+  const std::string& type = options.extra.endpoint_reconciler_type;
+  presence.endpoints.type = type == "none" ? Type::kNone : type == "master-count" ? Type::kMasterCount : Type::kLease;
+  presence.endpoints.address = options.generic.advertise_address;
+  presence.endpoints.port = options.secure_serving.bind_port;
+  presence.endpoints.master_count = options.extra.master_count;
+  presence.endpoints.etcd_prefix = options.etcd.prefix;
+  if (IsLoopback(presence.endpoints.address) && presence.endpoints.type != Type::kNone) {
+    log::Info("The service kubernetes gets no endpoints: the address of this server is a loopback address", "address", presence.endpoints.address);
+    presence.endpoints.type = Type::kNone;
+  }
+  presence.identity_lease = completed.features.Enabled("APIServerIdentity");
+  char hostname[256] = {};
+  if (gethostname(hostname, sizeof(hostname) - 1) != 0) return Error("cannot tell the host name");
+  presence.hostname = hostname;
+  if (!options.authentication.client_ca_file.empty()) {
+    KS_TRY(presence.client_ca_pem, ReadSmallFile(options.authentication.client_ca_file));
+  }
+  if (!request_header.client_ca_file.empty()) {
+    KS_TRY(presence.request_header_ca_pem, ReadSmallFile(request_header.client_ca_file));
+    presence.username_headers = request_header.username_headers;
+    presence.uid_headers = request_header.uid_headers;
+    presence.group_headers = request_header.group_headers;
+    presence.extra_header_prefixes = request_header.extra_header_prefixes;
+    presence.allowed_names = request_header.allowed_names;
+  }
+  return presence;
+}
+
 std::string ExternalAddress(const ServerRunOptions& options) {
   const std::string& host = options.generic.external_host;
   if (host.find(':') != std::string::npos) return host;
@@ -397,6 +431,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
     controlplane::InstallTokenDiscovery(*chain, accounts.issuers.front(), accounts.jwks_uri.empty() ? own : accounts.jwks_uri, token_keys);
   }
   services.Install(*chain, storage);
+  KS_TRY(controlplane::PresenceOptions presence_options, MakePresenceOptions(completed));
+  controlplane::ServerPresence presence(*store, std::move(presence_options));
+  presence.Install(*chain, storage);
   const bool uses_rbac = std::ranges::find(options.authorization.modes, "RBAC") != options.authorization.modes.end();
   if (uses_rbac) controlplane::InstallRBACBootstrap(*chain, storage);
   controlplane::RBACController roles(storage, rbac);
@@ -432,6 +469,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   roles.Start(io);
   conditions.Start(io);
   services.Start(io);
+  presence.Start(io);
   const Ticker ticker([&storage] { storage.Tick(); });
   constexpr std::chrono::hours kRenewalPeriod{24};
   async::BlockingPool files("files", 1);
@@ -462,6 +500,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   signals.ExitOnNext();
   log::Info("Shutting down");
   NotifySystemd("STOPPING=1");
+  presence.Stop();
   serving.Shutdown();
   conditions.Stop();
   services.Stop();

@@ -60,7 +60,7 @@ request::User LoopbackUser() {
   return {.name = "system:apiserver", .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}};
 }
 
-void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager) {
+void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager, Value live) {
   patch::FieldManager::Options options;
   const std::string_view api_version = object["apiVersion"].as_string();
   const auto slash = api_version.find('/');
@@ -70,7 +70,45 @@ void TrackFields(request::Context& context, const registry::Store& store, Value 
   const auto& reset = store.strategy().update.reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());
   const std::string now = registry::FormatTime(base::Clock::Real().Now());
-  patch::FieldManager(std::move(options)).Update(context.arena, Value(), object, manager, context.arena.Copy(now));
+  patch::FieldManager(std::move(options)).Update(context.arena, live, object, manager, context.arena.Copy(now));
+}
+
+Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space, std::string name, MakeObject make,
+                                           std::string_view manager) {
+  request::Context context;
+  context.info.name_space = name_space;
+  context.info.name = name;
+  context.info.api_group = store->options().resource.group;
+  context.info.api_version = "v1";
+  context.user = LoopbackUser();
+  const auto defaulted = [&](Value object, Value live) {
+    object.EnsureMap(context.arena, "metadata");
+    if (const auto defaults = store->strategy().defaults) defaults(context.arena, object);
+    TrackFields(context, *store, object, manager, live);
+    return object;
+  };
+  auto existing = co_await store->Get(name_space, name, "");
+  if (!existing.ok() && existing.error().reason() != meta::StatusReason::kNotFound) co_return existing.error();
+  if (!existing.ok()) {
+    context.info.verb = "create";
+    const auto made = make(context.arena, Value());
+    if (!made) co_return meta::Result<void>();
+    auto created = co_await store->Create(context, defaulted(*made, Value()), nullptr, false);
+    if (created.ok()) co_return meta::Result<void>();
+    if (created.error().reason() != meta::StatusReason::kAlreadyExists) co_return created.error();
+  } else {
+    auto decoded = store->Decode(context.arena, *existing);
+    if (!decoded.ok()) co_return decoded.error();
+    if (!make(context.arena, *decoded)) co_return meta::Result<void>();
+  }
+  context.info.verb = "update";
+  registry::UpdatedObject update = [&](Value live) -> registry::Task<Value> {
+    const auto made = make(context.arena, live);
+    co_return made ? defaulted(*made, live) : live.Clone(context.arena);
+  };
+  auto written = co_await store->Update(context, name, update, nullptr, nullptr, {});
+  if (!written.ok()) co_return written.error();
+  co_return meta::Result<void>();
 }
 
 Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile, std::string_view manager) {

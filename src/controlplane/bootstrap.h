@@ -2,6 +2,7 @@
 // Every step may be repeated and leaves alone what is there.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,8 +17,12 @@ void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& st
 
 // Who the server is when it writes objects itself.
 request::User LoopbackUser();
-// managedFields as if the object had come over the network from ourselves. For objects that are created.
-void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager);
+// managedFields as if the object had come over the network from ourselves. `live`: the object before; null when it is created.
+void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager, Value live = {});
+// Writes what `make` makes of the object there is (null when there is none); nothing when it returns nothing.
+using MakeObject = std::function<std::optional<Value>(base::Arena& arena, Value existing)>;
+Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space, std::string name, MakeObject make,
+                                           std::string_view manager = "kube-apiserver");
 
 using Reconcile = registry::Reconciled (*)(base::Arena& arena, const Value& existing, const Value& wanted);
 // Creates the object where it is missing; brings an existing one up to date where `reconcile` says so. Logs what goes wrong.

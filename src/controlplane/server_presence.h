@@ -1,0 +1,60 @@
+// What tells others that this server is there and how to talk to it: the endpoints of the service kubernetes, the identity lease, and
+// the config map with the authorities of client certificates. Kept up every ten seconds; endpoints are taken back at the end.
+// Thread safety: the owner's thread.
+#pragma once
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/event.h"
+#include "async/io_pool.h"
+#include "controlplane/endpoint_reconciler.h"
+#include "controlplane/resource_storage.h"
+#include "server/generic_api_server.h"
+
+namespace keelson::controlplane {
+
+struct PresenceOptions {
+  EndpointReconciler::Options endpoints;
+  bool identity_lease = true;   // gate APIServerIdentity
+  std::string hostname;
+  // kube-system/extension-apiserver-authentication
+  std::string client_ca_pem, request_header_ca_pem;  // "" for none
+  std::vector<std::string> username_headers, uid_headers, group_headers, extra_header_prefixes, allowed_names;
+};
+
+class ServerPresence {
+ public:
+  // `kv` must outlive this.
+  ServerPresence(kv::Store& kv, PresenceOptions options) : kv_(kv), options_(std::move(options)) {}
+  ~ServerPresence();  // Stop()
+
+  void Install(server::GenericAPIServer& server, ResourceStorage& storage);
+  void Start(async::IOPool& io);
+  void Stop();
+
+ private:
+  Awaitable<void> Run();
+  Awaitable<void> SyncAuthenticationInfo();
+  Awaitable<void> RenewIdentity();
+  Awaitable<void> CollectIdentities();
+
+  kv::Store& kv_;
+  PresenceOptions options_;
+  std::string identity_, holder_;
+  std::shared_ptr<registry::Store> config_maps_, leases_;
+  std::unique_ptr<EndpointReconciler> reconciler_;
+  std::atomic<bool> stopping_{false};
+  async::Event wake_;
+  std::future<void> done_;
+};
+
+// apiserver-<base32 of the host name's hash>.
+std::string ServerIdentity(std::string_view hostname);
+// The certificates of both PEM texts, each once, without those that are over.
+std::string JoinAuthorities(std::string_view first, std::string_view second);
+
+}  // namespace keelson::controlplane
