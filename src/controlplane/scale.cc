@@ -5,8 +5,11 @@
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 #include "codec/json.h"
+#include "codec/yaml.h"
 #include "meta/selector.h"
+#include "patch/field_manager.h"
 #include "patch/json_patch.h"
+#include "patch/managed_fields.h"
 #include "patch/merge_patch.h"
 #include "patch/strategic_merge.h"
 
@@ -55,9 +58,25 @@ Value ScaleOf(base::Arena& arena, Value parent, bool plain_map) {
   return scale;
 }
 
+const patch::FieldManager& ScaleFields() {
+  static const patch::FieldManager fields([] {
+    patch::FieldManager::Options options;
+    options.kind = {"autoscaling", "v1", "Scale"};
+    options.type = schema::FindKind("autoscaling", "v1", "Scale");
+    options.subresource = "scale";
+    return options;
+  }());
+  return fields;
+}
+
 struct ScaleEndpoint {
   std::shared_ptr<registry::Store> store;
   bool plain_map;
+
+  std::string ParentVersion() const {
+    const std::string& group = store->options().resource.group;
+    return group.empty() ? "v1" : group + "/v1";
+  }
 
   Task<Value> Get(ExchangePtr exchange) const {
     const auto& info = exchange->context.info;
@@ -67,12 +86,24 @@ struct ScaleEndpoint {
   }
 
   // Writes the replicas of what `make` turns the present Scale into.
-  Task<Value> Update(ScopePtr scope, ExchangePtr exchange, std::function<meta::Result<Value>(Value scale)> make, bool dry_run) const {
+  Task<Value> Update(ScopePtr scope, ExchangePtr exchange, std::function<meta::Result<Value>(Value scale)> make, std::string manager,
+                     bool dry_run) const {
     request::Context& context = exchange->context;
     base::Arena& arena = context.arena;
     registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
       Value parent = existing.Clone(arena);
-      KS_CO_TRY(const Value scale, make(ScaleOf(arena, parent, plain_map)));
+      const std::string parent_version = ParentVersion();
+      const patch::ReplicasPath paths[] = {{parent_version, "spec.replicas"}};
+      const Value live = ScaleOf(arena, parent, plain_map);
+      if (auto fields = patch::ToScaleManagedFields(arena, parent.Get("metadata", "managedFields"), paths); fields.ok() && !fields->is_null()) {
+        live["metadata"].Set(arena, "managedFields", *fields);
+      }
+      KS_CO_TRY(Value scale, make(live.Clone(arena)));
+      // An empty manager: an apply has tracked it already.
+      if (!manager.empty()) ScaleFields().Update(arena, live, scale, arena.Copy(manager), endpoints::NowText(arena));
+      auto tracked = patch::FromScaleManagedFields(arena, parent.Get("metadata", "managedFields"), scale.Get("metadata", "managedFields"),
+                                                   parent_version, paths);
+      if (tracked.ok() && !tracked->is_null()) parent["metadata"].Set(arena, "managedFields", *tracked);
       const Value metadata = scale["metadata"];
       if (const auto uid = metadata["uid"].as_string(); !uid.empty() && uid != parent.Get("metadata", "uid").as_string()) {
         co_return meta::NewConflict({scope->resource.group, scope->resource.resource + "/scale"}, context.info.name,
@@ -111,7 +142,8 @@ Awaitable<http::Response> Put(ScaleEndpoint endpoint, ScopePtr scope, ExchangePt
   auto sent = endpoints::DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
   if (!sent.ok()) co_return endpoints::StatusResponse(*exchange, sent.error());
   if (auto same = endpoints::CheckTarget(*scope, *exchange, *sent); !same.ok()) co_return endpoints::StatusResponse(*exchange, same.error());
-  auto written = co_await endpoint.Update(scope, exchange, [&](Value) -> meta::Result<Value> { return *sent; }, options.is_dry_run());
+  auto written = co_await endpoint.Update(scope, exchange, [&](Value) -> meta::Result<Value> { return *sent; },
+                                          meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options.is_dry_run());
   if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }
@@ -124,8 +156,21 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
   auto body = co_await endpoints::ReadBody(*exchange);
   if (!body.ok()) co_return endpoints::StatusResponse(*exchange, body.error());
   const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
-  if (const auto errors = options.ValidatePatch(false); !errors.empty()) {
+  const bool apply = type == "application/apply-patch+yaml";
+  if (const auto errors = options.ValidatePatch(apply); !errors.empty()) {
     co_return endpoints::StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
+  }
+  if (apply) {
+    auto config = codec::DecodeYAML(arena, body->view());
+    if (!config.ok()) co_return endpoints::StatusResponse(*exchange, meta::NewBadRequest("error decoding YAML: " + config.error().message));
+    auto applied = co_await endpoint.Update(
+        scope, exchange,
+        [&](Value scale) {
+          return ScaleFields().Apply(arena, scale, config->value, options.field_manager, options.force.value_or(false), endpoints::NowText(arena));
+        },
+        "", options.is_dry_run());
+    if (!applied.ok()) co_return endpoints::StatusResponse(*exchange, applied.error());
+    co_return endpoints::ValueResponse(*exchange, *media, *applied, *scope->type, 200);
   }
   endpoints::Patcher patcher(*scope, *exchange, type, options);
   if (auto read = patcher.Read(body->view()); !read.ok()) co_return endpoints::StatusResponse(*exchange, read.error());
@@ -135,10 +180,9 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
         // A patch is relative to what is there, so it is no precondition by itself.
         KS_TRY(Value patched, patcher.Apply(scale));
         KS_RETURN_IF_ERROR(endpoints::CheckTarget(*scope, *exchange, patched));
-        (void)arena;
         return patched;
       },
-      options.is_dry_run());
+      meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options.is_dry_run());
   if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }

@@ -89,7 +89,9 @@ meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& obje
   }
   std::string json;
   auto envelope = codec::ParseEnvelope(object->stored().view());
-  if (envelope.ok() && scope_->conversion == nullptr) {
+  // A claim template says what it is in JSON only, so it is the defaults that put that back.
+  const bool needs_defaults = scope_->kind.kind == "StatefulSet" && scope_->kind.group == "apps";
+  if (envelope.ok() && scope_->conversion == nullptr && !needs_defaults) {
     auto transcoded = codec::TranscodeMessage(envelope->raw, *scope_->type, "", "", json);
     if (!transcoded.ok()) return meta::NewPlainError(transcoded.error().message);
   } else {
@@ -129,11 +131,18 @@ meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value o
   return SharedBytes::FromString(std::move(out));
 }
 
-Value ObjectEncoder::PartialMetadata(base::Arena& arena, Value decoded) const {
+Value ObjectEncoder::PartialMetadata(base::Arena& arena, Value hub) const {
+  // What conversion to a version keeps in annotations is not part of the hub's metadata.
+  if (scope_->kind.kind == "DaemonSet") {
+    Value metadata = hub["metadata"];
+    Value annotations = metadata["annotations"];
+    annotations.Erase("deprecated.daemonset.template.generation");
+    if (annotations.empty()) metadata.Erase("annotations");
+  }
   Value partial = Value::Map(arena);
   partial.Set(arena, "kind", "PartialObjectMetadata");
   partial.Set(arena, "apiVersion", media_.transform_version == "v1beta1" ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1");
-  partial.Set(arena, "metadata", decoded["metadata"]);
+  partial.Set(arena, "metadata", hub["metadata"]);
   return partial;
 }
 
@@ -145,8 +154,8 @@ meta::Result<Value> ObjectEncoder::Transformed(base::Arena& arena, const storage
     }
     case Transform::kPartialObjectMetadata:
     case Transform::kPartialObjectMetadataList: {
-      KS_TRY(Value decoded, Decode(arena, object));
-      return PartialMetadata(arena, decoded);
+      KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+      return PartialMetadata(arena, hub);
     }
     case Transform::kNone: break;
   }
@@ -210,8 +219,8 @@ meta::Result<SharedBytes> ObjectEncoder::Item(const storage::ObjectPtr& object) 
     KS_TRY(const Value row, TableRow(arena, object));
     codec::EncodeJSON(row, MetaType("TableRow"), out);
   } else {
-    KS_TRY(const Value decoded, Decode(arena, object));
-    codec::EncodeJSON(PartialMetadata(arena, decoded), MetaType("PartialObjectMetadata"), out);
+    KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+    codec::EncodeJSON(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), out);
   }
   return SharedBytes::FromString(std::move(out));
 }
@@ -268,10 +277,11 @@ meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& li
     } else {
       base::Arena item_arena;
       scratch.clear();
-      KS_TRY(const Value decoded, Decode(item_arena, object));
       if (partial) {
-        codec::EncodeProtoMessage(PartialMetadata(item_arena, decoded), MetaType("PartialObjectMetadata"), scratch);
+        KS_TRY(const Value hub, scope_->store->Decode(item_arena, object));
+        codec::EncodeProtoMessage(PartialMetadata(item_arena, hub), MetaType("PartialObjectMetadata"), scratch);
       } else {
+        KS_TRY(const Value decoded, Decode(item_arena, object));
         codec::EncodeProtoMessage(decoded, *scope_->type, scratch);
       }
       item = scratch;

@@ -64,7 +64,7 @@ class ObjectEncoder {
   Value BookmarkTable(base::Arena& arena, Value object) const;
   std::string columns_json() const;
   meta::Result<SharedBytes> ProtoList(const storage::ObjectList& list, const ListMeta& list_meta) const;
-  Value PartialMetadata(base::Arena& arena, Value decoded) const;
+  Value PartialMetadata(base::Arena& arena, Value hub) const;  // of the object in its hub version
   meta::Result<SharedBytes> EncodeValue(base::Arena& arena, Value object, const schema::Struct* type) const;
   meta::Result<Value> Transformed(base::Arena& arena, const storage::ObjectPtr& object) const;
   meta::Result<void> AppendEvent(std::string_view type, SharedBytes object, std::vector<SharedBytes>& out) const;

@@ -52,12 +52,12 @@ meta::Result<Value> ObjectEncoder::TableRow(base::Arena& arena, const storage::O
     row.Set(arena, "object", Value::Raw("null"));
     return row;
   }
-  KS_TRY(const Value decoded, Decode(arena, object));
   std::string json;
   if (include_ == IncludeObject::kObject) {
+    KS_TRY(const Value decoded, Decode(arena, object));
     codec::EncodeJSON(decoded, *scope_->type, json);
   } else {
-    codec::EncodeJSON(PartialMetadata(arena, decoded), *schema::FindType("meta/v1", "PartialObjectMetadata"), json);
+    codec::EncodeJSON(PartialMetadata(arena, hub), *schema::FindType("meta/v1", "PartialObjectMetadata"), json);
   }
   row.Set(arena, "object", Value::Raw(arena.Copy(json)));
   return row;

@@ -152,6 +152,17 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
 
   // What would happen, tried on a copy.
   KS_CO_TRY(Value trial, Decode(arena, existing));
+  if (options_.strategy->kind == "Namespace" && options_.strategy->group.empty()) {
+    // Namespaces check in their own words, and one that is on its way out is left alone.
+    const std::string_view uid = trial.Get("metadata", "uid").as_string();
+    if (options.uid && *options.uid != uid) {
+      co_return meta::NewConflict(options_.resource, name,
+                                  "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + std::string(uid));
+    }
+    if (trial.Get("metadata", "deletionTimestamp").is_string() && !trial.Get("spec", "finalizers").empty()) {
+      co_return DeleteResult{.object = existing, .deleted = false};
+    }
+  }
   KS_CO_TRY(const DeletePlan plan, BeforeDelete(context, trial, options));
   if (plan.pending) co_return DeleteResult{.object = existing, .deleted = false};
   const bool finalizers_change = UpdateDeletionFinalizers(arena, trial, options);

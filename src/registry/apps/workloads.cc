@@ -1,3 +1,4 @@
+#include "object/json_text.h"
 #include "registry/apps/workloads.h"
 
 #include "base/strings.h"
@@ -390,7 +391,7 @@ void DaemonSetRow(Arena& arena, const base::Clock& clock, Value object, Value ce
 namespace {
 
 // What upstream prints of a runtime object is its JSON.
-std::string RawText(Value data) { return data.is_raw() ? std::string(data.as_raw()) : "null"; }
+std::string RawText(Value data) { return data.is_raw() ? object::ToJSON(data) : "null"; }
 
 }  // namespace
 
