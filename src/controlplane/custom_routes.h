@@ -20,6 +20,10 @@ bool InstallScale(const ChainConfig& config, const schema::Resource& resource, c
 // pods/binding, bindings, pods/eviction.
 bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
                            std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
+bool InstallEviction(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                     std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
+// The answer of bindings and evictions.
+Value SuccessStatus(base::Arena& arena, std::int32_t code);
 // serviceaccounts/token.
 bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
                          std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);

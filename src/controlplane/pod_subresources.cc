@@ -10,16 +10,6 @@ using endpoints::ExchangePtr;
 using endpoints::ScopePtr;
 using endpoints::Task;
 
-Value Success(base::Arena& arena, std::int32_t code) {
-  Value status = Value::Map(arena);
-  status.Set(arena, "kind", "Status");
-  status.Set(arena, "apiVersion", "v1");
-  status.Set(arena, "metadata", Value::Map(arena));
-  status.Set(arena, "status", "Success");
-  status.Set(arena, "code", code);
-  return status;
-}
-
 void SetPodScheduled(base::Arena& arena, Value pod, std::string_view now) {
   Value conditions = pod.EnsureMap(arena, "status").EnsureList(arena, "conditions");
   for (const Value condition : conditions.items()) {
@@ -37,7 +27,7 @@ void SetPodScheduled(base::Arena& arena, Value pod, std::string_view now) {
   conditions.Append(arena, condition);
 }
 
-meta::Result<void> ValidateBinding(Value binding, const std::string& name) {
+meta::Result<void> ValidateBinding(Value binding) {
   meta::FieldErrors errors;
   const Value target = binding["target"];
   const std::string_view kind = target["kind"].as_string();
@@ -46,7 +36,7 @@ meta::Result<void> ValidateBinding(Value binding, const std::string& name) {
     errors.push_back(validation::NotSupported(FieldPath("target.kind"), target["kind"], kKinds));
   }
   if (target["name"].as_string().empty()) errors.push_back(validation::Required(FieldPath("target.name"), ""));
-  if (!errors.empty()) return meta::NewInvalid({"", "Binding"}, name, errors);
+  if (!errors.empty()) return meta::NewPlainError(meta::AggregateMessage(errors));  // as upstream, not 422
   return {};
 }
 
@@ -58,7 +48,7 @@ Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, st
   if (!sent.empty() && sent != name) {
     co_return meta::NewBadRequest("name in URL does not match name in Binding object");
   }
-  KS_CO_RETURN_IF_ERROR(ValidateBinding(binding, name));
+  KS_CO_RETURN_IF_ERROR(ValidateBinding(binding));
   const std::string node(binding.Get("target", "name").as_string());
   const std::string_view uid = binding.Get("metadata", "uid").as_string();
   const std::string_view version = binding.Get("metadata", "resourceVersion").as_string();
@@ -89,20 +79,21 @@ Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, st
   registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kOther, &kBinding}, .dry_run = dry_run};
   if (!uid.empty()) parameters.uid = std::string(uid);
   auto written = co_await pods->Update(context, name, assign, nullptr, nullptr, parameters);
-  if (!written.ok()) {
-    // A conflict of versions is the binding's conflict.
-    if (written.error().reason() == meta::StatusReason::kConflict && written.error().details()->kind == "pods") {
-      meta::Status::Fields fields = written.error().fields();
-      fields.details->kind = "pods/binding";
-      fields.message = base::ReplaceAll(fields.message, "on pods \"", "on pods/binding \"");
-      co_return meta::Status(std::move(fields));
-    }
-    co_return written.error();
-  }
-  co_return Success(arena, 201);
+  if (!written.ok()) co_return written.error();
+  co_return SuccessStatus(arena, 201);
 }
 
 }  // namespace
+
+Value SuccessStatus(base::Arena& arena, std::int32_t code) {
+  Value status = Value::Map(arena);
+  status.Set(arena, "kind", "Status");
+  status.Set(arena, "apiVersion", "v1");
+  status.Set(arena, "metadata", Value::Map(arena));
+  status.Set(arena, "status", "Success");
+  status.Set(arena, "code", code);
+  return status;
+}
 
 bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
                            std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version) {

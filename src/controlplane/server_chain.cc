@@ -89,7 +89,10 @@ void InstallSubresources(const ChainConfig& config, const schema::Resource& reso
       scope->endpoint = {registry::Endpoint::Part::kOther, rules};
     } else {
       // Served by handlers of its own, or not built.
-      if (InstallScale(config, resource, sub, store, version) || InstallTokenRequest(config, resource, sub, store, version)) continue;
+      if (InstallScale(config, resource, sub, store, version) || InstallTokenRequest(config, resource, sub, store, version) ||
+          InstallEviction(config, resource, sub, store, version)) {
+        continue;
+      }
       InstallPodSubresource(config, resource, sub, store, version);
       continue;
     }

@@ -1,0 +1,261 @@
+// pods/eviction: deletion that respects disruption budgets.
+#include <algorithm>
+
+#include "async/deadlines.h"
+#include "async/event.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "controlplane/bootstrap.h"
+#include "controlplane/custom_routes.h"
+#include "endpoints/custom.h"
+#include "registry/fields.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using endpoints::ExchangePtr;
+using endpoints::ScopePtr;
+using endpoints::Task;
+using registry::Int;
+using registry::Text;
+
+constexpr int kAttemptsMax = 20;
+constexpr std::chrono::milliseconds kRetryAfter{500};
+constexpr std::size_t kDisruptedPodsMax = 2000;
+constexpr std::string_view kViolates = "Cannot evict pod as it would violate the pod's disruption budget.";
+
+struct Evictor {
+  std::shared_ptr<registry::Store> pods, budgets;
+};
+
+bool Finished(Value pod) {
+  const std::string_view phase = Text(pod["status"], "phase");
+  return phase == "Succeeded" || phase == "Failed" || pod.Get("metadata", "deletionTimestamp").is_string();
+}
+bool IgnoresBudgets(Value pod) { return Finished(pod) || Text(pod["status"], "phase") == "Pending"; }
+
+bool Ready(Value pod) {
+  return std::ranges::any_of(pod.Get("status", "conditions").items(),
+                             [](Value condition) { return Text(condition, "type") == "Ready" && Text(condition, "status") == "True"; });
+}
+
+meta::Status BudgetRefuses(std::string message, int retry_after) {
+  meta::Status::Fields fields = meta::NewTooManyRequests(kViolates, retry_after).fields();
+  if (!fields.details) fields.details.emplace();
+  fields.details->causes.push_back({.reason = "DisruptionBudget", .message = std::move(message)});
+  return meta::Status(std::move(fields));
+}
+
+meta::Status StillProcessed(std::string_view budget) {
+  return BudgetRefuses("The disruption budget " + std::string(budget) + " is still being processed by the server.", 10);
+}
+
+std::string WhyNone(Value budget) {
+  const Value status = budget["status"];
+  const std::string name = "The disruption budget " + std::string(budget.Get("metadata", "name").as_string());
+  std::string_view reason, message;
+  for (const Value condition : status["conditions"].items()) {
+    if (Text(condition, "type") != "DisruptionAllowed" || Text(condition, "status") != "False") continue;
+    reason = Text(condition, "reason");
+    message = Text(condition, "message");
+  }
+  if (!message.empty() && reason == "SyncFailed") {
+    return name + " does not allow evicting pods currently because it failed sync: " + std::string(message);
+  }
+  if (Int(status, "currentHealthy") <= Int(status, "desiredHealthy")) {
+    return name + " needs " + std::to_string(Int(status, "desiredHealthy")) + " healthy pods and has " +
+           std::to_string(Int(status, "currentHealthy")) + " currently";
+  }
+  if (!message.empty()) return name + " does not allow evicting pods currently (" + std::string(reason) + "): " + std::string(message);
+  return name + " does not allow evicting pods currently";
+}
+
+void ForbidFurther(base::Arena& arena, Value budget, std::string_view now) {
+  Value conditions = budget["status"].EnsureList(arena, "conditions");
+  Value found;
+  for (const Value condition : conditions.items()) {
+    if (Text(condition, "type") == "DisruptionAllowed") found = condition;
+  }
+  if (found.is_null()) {
+    found = Value::Map(arena);
+    found.Set(arena, "type", "DisruptionAllowed");
+    conditions.Append(arena, found);
+  }
+  if (Text(found, "status") != "False") found.Set(arena, "lastTransitionTime", now);
+  found.Set(arena, "status", "False");
+  found.Set(arena, "reason", "InsufficientPods");
+  found.Set(arena, "message", "");
+  found.Set(arena, "observedGeneration", Value(Int(budget["status"], "observedGeneration")));
+}
+
+// Takes one disruption from the budget. Called again on the newer budget when somebody else changed it.
+meta::Result<Value> TakeOne(base::Arena& arena, Value current, std::string_view pod) {
+  Value budget = current.Clone(arena);
+  const std::string_view name = budget.Get("metadata", "name").as_string();
+  Value status = budget.EnsureMap(arena, "status");
+  const meta::GroupResource resource{"policy", "poddisruptionbudget"};
+  if (Int(status, "observedGeneration") < Int(budget["metadata"], "generation")) return StillProcessed(name);
+  const std::int64_t allowed = Int(status, "disruptionsAllowed");
+  if (allowed < 0) return meta::NewForbidden(resource, name, "pdb disruptions allowed is negative");
+  if (status["disruptedPods"].size() > kDisruptedPodsMax) {
+    return meta::NewForbidden(resource, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+  }
+  if (allowed == 0) return BudgetRefuses(WhyNone(budget), 0);
+  const std::string_view now = arena.Copy(registry::FormatTime(base::Clock::Real().Now()));
+  status.Set(arena, "disruptionsAllowed", Value(allowed - 1));
+  if (allowed == 1) ForbidFurther(arena, budget, now);
+  status.EnsureMap(arena, "disruptedPods").Set(arena, arena.Copy(pod), now);
+  return budget;
+}
+
+registry::DeleteOptions OptionsOf(Value sent, bool dry_run) {
+  registry::DeleteOptions options;
+  if (sent["gracePeriodSeconds"].is_int()) options.grace_period_seconds = sent["gracePeriodSeconds"].as_int();
+  if (sent["propagationPolicy"].is_string()) options.propagation_policy = std::string(sent["propagationPolicy"].as_string());
+  if (sent["orphanDependents"].is_bool()) options.orphan_dependents = sent["orphanDependents"].as_bool();
+  if (const Value uid = sent.Get("preconditions", "uid"); uid.is_string()) options.uid = std::string(uid.as_string());
+  if (const Value version = sent.Get("preconditions", "resourceVersion"); version.is_string()) {
+    options.resource_version = std::string(version.as_string());
+  }
+  options.dry_run = dry_run;
+  return options;
+}
+
+// Writes into the pod why it goes, then deletes it.
+Task<void> MarkAndDelete(std::shared_ptr<Evictor> evictor, request::Context& context, std::string name, registry::DeleteOptions options) {
+  base::Arena& arena = context.arena;
+  const meta::GroupResource pod_resource{"", "Pod"};
+  if (!options.dry_run) {
+    registry::UpdatedObject mark = [&](Value existing) -> Task<Value> {
+      Value pod = existing.Clone(arena);
+      const Value metadata = pod["metadata"];
+      const auto differs = [&](std::string_view what, const std::string& wanted, std::string_view is, std::string_view end) {
+        return meta::NewConflict(pod_resource, name,
+                                 "the " + std::string(what) + " in the precondition (" + wanted + ") does not match the " + std::string(what) +
+                                     " in record (" + std::string(is) + "). The object might have been " + std::string(end));
+      };
+      if (options.uid && *options.uid != Text(metadata, "uid")) {
+        co_return differs("UID", *options.uid, Text(metadata, "uid"), "deleted and then recreated");
+      }
+      if (options.resource_version && *options.resource_version != Text(metadata, "resourceVersion")) {
+        co_return differs("ResourceVersion", *options.resource_version, Text(metadata, "resourceVersion"), "modified");
+      }
+      Value conditions = pod.EnsureMap(arena, "status").EnsureList(arena, "conditions");
+      Value target;
+      for (const Value condition : conditions.items()) {
+        if (Text(condition, "type") == "DisruptionTarget") target = condition;
+      }
+      if (target.is_null()) {
+        target = Value::Map(arena);
+        target.Set(arena, "type", "DisruptionTarget");
+        conditions.Append(arena, target);
+      }
+      if (Text(target, "status") != "True") {
+        target.Set(arena, "lastTransitionTime", Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
+      }
+      target.Set(arena, "status", "True");
+      target.Set(arena, "reason", "EvictionByEvictionAPI");
+      target.Set(arena, "message", "Eviction API: evicting");
+      if (Int(pod["status"], "observedGeneration") != 0) target.Set(arena, "observedGeneration", Value(Int(metadata, "generation")));
+      co_return pod;
+    };
+    auto marked = co_await evictor->pods->Update(context, name, mark, nullptr, nullptr, {.endpoint = {registry::Endpoint::Part::kStatus}});
+    if (!marked.ok()) co_return marked.error();
+    if (options.resource_version) options.resource_version = std::to_string(marked->object->resource_version());
+  }
+  auto deleted = co_await evictor->pods->Delete(context, context.info.name_space, name, std::move(options), nullptr);
+  if (!deleted.ok()) co_return deleted.error();
+  co_return meta::Result<void>();
+}
+
+Awaitable<void> Pause() {
+  async::Event over;
+  const auto jitter = std::chrono::milliseconds(base::Random::Real().Below(50));
+  const auto entry = async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kRetryAfter + jitter, [&over] { over.Set(); });
+  co_await over.Wait();
+}
+
+Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value eviction, bool dry_run) {
+  request::Context& context = exchange->context;
+  base::Arena& arena = context.arena;
+  const std::string name = context.info.name, name_space = context.info.name_space;
+  if (Text(eviction["metadata"], "name") != name) co_return meta::NewBadRequest("name in URL does not match name in Eviction object");
+  const Value sent = eviction["deleteOptions"];
+  const registry::DeleteOptions original = OptionsOf(sent, dry_run || !sent["dryRun"].empty());
+
+  Value pod;
+  for (int attempt = 1;; ++attempt) {
+    KS_CO_TRY(const storage::ObjectPtr found, co_await evictor->pods->Get(name_space, name, ""));
+    KS_CO_TRY(pod, evictor->pods->Decode(arena, found));
+    pod["metadata"].Set(arena, "resourceVersion", Value::String(arena, std::to_string(found->resource_version())));
+    if (!IgnoresBudgets(pod)) break;
+    registry::DeleteOptions options = original;
+    if (!Finished(pod) && !options.resource_version) options.resource_version = std::to_string(found->resource_version());
+    auto done = co_await MarkAndDelete(evictor, context, name, std::move(options));
+    if (done.ok()) co_return SuccessStatus(arena, 201);
+    const bool again = done.error().reason() == meta::StatusReason::kConflict && !original.resource_version &&
+                       (!original.uid || *original.uid == Text(pod["metadata"], "uid"));
+    if (!again || attempt >= kAttemptsMax) co_return done.error();
+    co_await Pause();
+  }
+
+  std::vector<Value> matching;
+  if (evictor->budgets) {
+    KS_CO_TRY(const storage::ObjectList list, co_await evictor->budgets->List(name_space, {}));
+    for (const auto& item : list.items) {
+      KS_CO_TRY(const Value budget, evictor->budgets->Decode(arena, item));
+      const Value selector = budget.Get("spec", "selector");
+      if (selector.is_map() && registry::LabelSelectorMatches(selector, pod.Get("metadata", "labels"))) matching.push_back(budget);
+    }
+  }
+  if (matching.size() > 1) {
+    co_return meta::NewPlainError("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+  }
+  registry::DeleteOptions options = original;
+  std::string budget_name;
+  bool pinned = false;
+  if (matching.size() == 1) {
+    const Value budget = matching.front(), status = budget["status"];
+    budget_name = budget.Get("metadata", "name").as_string();
+    const bool healthy = Int(status, "currentHealthy") >= Int(status, "desiredHealthy") && Int(status, "desiredHealthy") > 0;
+    pinned = !Ready(pod) && (Text(budget["spec"], "unhealthyPodEvictionPolicy") == "AlwaysAllow" || healthy);
+    if (pinned) {
+      options.resource_version = std::string(Text(pod["metadata"], "resourceVersion"));
+    } else if (original.dry_run) {
+      KS_CO_TRY([[maybe_unused]] const Value taken, TakeOne(arena, budget, name));
+    } else {
+      request::Context own;
+      own.info.name_space = name_space;
+      own.info.name = budget_name;
+      own.info.api_group = "policy";
+      own.info.api_version = "v1";
+      own.user = LoopbackUser();
+      registry::UpdatedObject take = [&](Value current) -> Task<Value> { co_return TakeOne(own.arena, current, name); };
+      auto taken = co_await evictor->budgets->Update(own, budget_name, take, nullptr, nullptr, {.endpoint = {registry::Endpoint::Part::kStatus}});
+      if (!taken.ok()) co_return taken.error();
+    }
+  }
+  auto done = co_await MarkAndDelete(evictor, context, name, std::move(options));
+  if (!done.ok()) {
+    if (done.error().reason() == meta::StatusReason::kConflict && pinned && !original.resource_version) co_return StillProcessed(budget_name);
+    co_return done.error();
+  }
+  co_return SuccessStatus(arena, 201);
+}
+
+}  // namespace
+
+bool InstallEviction(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                     std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version) {
+  if (resource.plural != "pods" || !resource.group.empty() || subresource.name != "eviction") return false;
+  const schema::Resource* budgets = schema::FindResource("policy", "v1", "poddisruptionbudgets");
+  auto evictor = std::make_shared<Evictor>(Evictor{.pods = store, .budgets = budgets == nullptr ? nullptr : config.storage->Get(*budgets)});
+  endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
+  route.item["POST"] = endpoints::NewCreater([evictor](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {
+    return Evict(evictor, std::move(exchange), object, dry_run);
+  });
+  version.Add(resource.plural, subresource.name, std::move(route));
+  return true;
+}
+
+}  // namespace keelson::controlplane
