@@ -17,7 +17,7 @@ constexpr PluginRow kPlugins[] = {
     {"TaintNodesByCondition", true, NewTaintNodesByCondition},
     {"AlwaysPullImages", false, nullptr},
     {"ImagePolicyWebhook", false, nullptr},
-    {"PodSecurity", true, nullptr},
+    {"PodSecurity", true, NewPodSecurity},
     {"PodNodeSelector", false, nullptr},
     {"Priority", true, NewPriority},
     {"DefaultTolerationSeconds", true, NewDefaultTolerationSeconds},

@@ -19,6 +19,7 @@ std::unique_ptr<Plugin> NewLimitRanger(const PluginOptions& options);
 std::unique_ptr<Plugin> NewNamespaceExists(const PluginOptions& options);
 std::unique_ptr<Plugin> NewNamespaceLifecycle(const PluginOptions& options);
 std::unique_ptr<Plugin> NewPersistentVolumeClaimResize(const PluginOptions& options);
+std::unique_ptr<Plugin> NewPodSecurity(const PluginOptions& options);
 std::unique_ptr<Plugin> NewPodTopologyLabels(const PluginOptions& options);
 std::unique_ptr<Plugin> NewPriority(const PluginOptions& options);
 std::unique_ptr<Plugin> NewRuntimeClass(const PluginOptions& options);
