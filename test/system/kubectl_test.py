@@ -274,7 +274,7 @@ def workloads(s):
     s.run("rollout pause deployment/web", expect="paused")
     s.run("autoscale deployment web --min=1 --max=3", expect="autoscaled")
     s.run("expose deployment web --port=80", expect="service/web exposed")
-    s.run("get service web", expect=r"^web\s+ClusterIP\s+\S+\s+<none>\s+80/TCP")
+    s.run("get service web", expect=r"^web\s+ClusterIP\s+\d+\.\d+\.\d+\.\d+\s+<none>\s+80/TCP")
     s.run("create serviceaccount default", expect="created")
     s.run("run solo --image=solo:v1 --restart=Never", expect="pod/solo created")
     s.run("get pod solo", expect=r"^solo\s+0/1\s+Pending\s+0\s")
