@@ -1,6 +1,7 @@
 // The scale subresource: replicas of a workload as autoscaling/v1 Scale.
 #include "base/strings.h"
 #include "controlplane/custom_routes.h"
+#include "endpoints/column_descriptions.h"
 #include "endpoints/custom.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
@@ -12,6 +13,7 @@
 #include "patch/managed_fields.h"
 #include "patch/merge_patch.h"
 #include "patch/strategic_merge.h"
+#include "registry/cells.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -187,6 +189,57 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }
 
+Value Column(base::Arena& arena, std::string_view name, std::string_view type, std::string_view description) {
+  Value column = Value::Map(arena);
+  column.Set(arena, "name", name);
+  column.Set(arena, "type", type);
+  column.Set(arena, "format", "");
+  column.Set(arena, "description", description);
+  column.Set(arena, "priority", 0);
+  return column;
+}
+
+// What kubectl get shows of a Scale.
+Value ScaleTable(base::Arena& arena, Value scale) {
+  Value table = Value::Map(arena);
+  table.Set(arena, "kind", "Table");
+  table.Set(arena, "apiVersion", "meta.k8s.io/v1");
+  table.EnsureMap(arena, "metadata").Set(arena, "resourceVersion", scale.Get("metadata", "resourceVersion"));
+  Value columns = table.EnsureList(arena, "columnDefinitions");
+  const auto about = [](std::string_view column) { return endpoints::ColumnDescription("", "replicationcontrollers", column); };
+  columns.Append(arena, Column(arena, "Name", "string", about("Name")));
+  columns.Append(arena, Column(arena, "Desired", "integer", "replicas is the desired number of instances for the scaled object."));
+  columns.Append(arena, Column(arena, "Available", "integer", "replicas is the actual number of observed instances of the scaled object."));
+  columns.Append(arena, Column(arena, "Age", "string", about("Age")));
+  Value row = Value::Map(arena);
+  Value cells = row.EnsureList(arena, "cells");
+  cells.Append(arena, scale.Get("metadata", "name"));
+  cells.Append(arena, scale.Get("spec", "replicas").as_int());
+  cells.Append(arena, scale.Get("status", "replicas").as_int());
+  cells.Append(arena, Value::String(arena, registry::Age(base::Clock::Real(), scale.Get("metadata", "creationTimestamp"))));
+  Value partial = Value::Map(arena);
+  partial.Set(arena, "kind", "PartialObjectMetadata");
+  partial.Set(arena, "apiVersion", "meta.k8s.io/v1");
+  partial.Set(arena, "metadata", scale["metadata"]);
+  std::string json;
+  codec::EncodeJSON(partial, *schema::FindType("meta/v1", "PartialObjectMetadata"), json);
+  row.Set(arena, "object", Value::Raw(arena.Copy(json)));
+  table.EnsureList(arena, "rows").Append(arena, row);
+  return table;
+}
+
+Awaitable<http::Response> GetScale(ScaleEndpoint endpoint, ScopePtr scope, ExchangePtr exchange) {
+  auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
+  if (!media.ok()) co_return endpoints::StatusResponse(*exchange, media.error());
+  auto scale = co_await endpoint.Get(exchange);
+  if (!scale.ok()) co_return endpoints::StatusResponse(*exchange, scale.error());
+  if (media->transform == endpoints::Transform::kTable) {
+    const Value table = ScaleTable(exchange->context.arena, *scale);
+    co_return endpoints::ValueResponse(*exchange, *media, table, *schema::FindType("meta/v1", "Table"), 200);
+  }
+  co_return endpoints::ValueResponse(*exchange, *media, *scale, *scope->type, 200);
+}
+
 }  // namespace
 
 bool InstallScale(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
@@ -194,7 +247,7 @@ bool InstallScale(const ChainConfig& config, const schema::Resource& resource, c
   if (subresource.name != "scale") return false;
   const ScaleEndpoint endpoint{store, resource.plural == "replicationcontrollers"};
   endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
-  route.item["GET"] = endpoints::NewGetter([endpoint](ScopePtr, ExchangePtr exchange) { return endpoint.Get(std::move(exchange)); });
+  route.item["GET"] = [endpoint](ScopePtr scope, ExchangePtr exchange) { return GetScale(endpoint, std::move(scope), std::move(exchange)); };
   route.item["PUT"] = [endpoint](ScopePtr scope, ExchangePtr exchange) { return Put(endpoint, std::move(scope), std::move(exchange)); };
   route.item["PATCH"] = [endpoint](ScopePtr scope, ExchangePtr exchange) { return Patch(endpoint, std::move(scope), std::move(exchange)); };
   version.Add(resource.plural, subresource.name, std::move(route));

@@ -159,6 +159,11 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
       co_return meta::NewConflict(options_.resource, name,
                                   "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + std::string(uid));
     }
+    const std::string_view version = trial.Get("metadata", "resourceVersion").as_string();
+    if (options.resource_version && *options.resource_version != version) {
+      co_return meta::NewConflict(options_.resource, name, "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
+                                                               ", ResourceVersion in object meta: " + std::string(version));
+    }
     if (trial.Get("metadata", "deletionTimestamp").is_string() && !trial.Get("spec", "finalizers").empty()) {
       co_return DeleteResult{.object = existing, .deleted = false};
     }
