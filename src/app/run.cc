@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_future.hpp>
 #include <future>
 #include <set>
@@ -59,12 +60,13 @@ const FeatureGates* g_gates = nullptr;  // set once before anything runs; strate
 bool FeatureEnabled(std::string_view gate) { return g_gates->Enabled(gate); }
 
 // Calls a function about every 100 ms until it is destroyed.
+constexpr std::chrono::milliseconds kTick{100};
 class Ticker {
  public:
   explicit Ticker(std::function<void()> tick) : tick_(std::move(tick)) {
     thread_ = std::jthread([this](std::stop_token stop) {
       while (!stop.stop_requested()) {
-        std::this_thread::sleep_for(async::Deadlines::kResolution);
+        std::this_thread::sleep_for(kTick);
         tick_();
       }
     });
@@ -239,10 +241,10 @@ Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOp
 
 Awaitable<void> WaitForStorage(controlplane::ResourceStorage& storage, std::chrono::nanoseconds timeout) {
   const auto give_up = base::Clock::Real().Monotonic() + timeout;
+  asio::steady_timer timer(co_await asio::this_coro::executor);
   while (!storage.Ready() && base::Clock::Real().Monotonic() < give_up) {
-    async::Event tick;
-    const auto entry = async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + std::chrono::milliseconds(5), [&tick] { tick.Set(); });
-    co_await tick.Wait();
+    timer.expires_after(std::chrono::milliseconds(1));
+    co_await timer.async_wait(kNoThrow);
   }
   if (!storage.Ready()) log::Error("Watch caches are not ready in time; serving all the same", "timeout", timeout);
 }
@@ -344,6 +346,9 @@ void NotifySystemd(const char* state) {
 
 Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   const auto started = base::Clock::Real().Monotonic();
+  const auto step = [started](std::string_view name) {
+    log::V(2).Info("Started", "step", name, "after", base::Clock::Real().Monotonic() - started);
+  };
   std::optional<DataDir> folder;
   if (completed.embedded) {
     auto opened = DataDir::Open(completed.options.keelson.data_dir);
@@ -371,6 +376,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
     log::Info("Serving the store through the etcd API", "address", etcd_api->address());
   }
 
+  step("store");
   telemetry::MetricsRegistry metrics;
   RegisterStartMetrics(metrics, completed);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
@@ -458,6 +464,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
     serving_options.http.limits.streams_max = static_cast<std::uint32_t>(streams);
   }
+  step("server chain");
   server::Serving serving(io, chain, metrics, std::move(serving_options));
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});
@@ -466,10 +473,6 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                        {.healthz = false, .livez = false, .readyz = true});
   serving.PrepareRun();
   storage.Start();
-  roles.Start(io);
-  conditions.Start(io);
-  services.Start(io);
-  presence.Start(io);
   const Ticker ticker([&storage] { storage.Tick(); });
   constexpr std::chrono::hours kRenewalPeriod{24};
   async::BlockingPool files("files", 1);
@@ -490,7 +493,19 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   });
   serving.Start(*std::move(listener), tls);
 
-  while (!serving.Ready()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  step("listener");
+  // What watches the caches begins when they have their first state, which takes milliseconds with the embedded store.
+  constexpr std::chrono::milliseconds kPoll{1};
+  const auto give_up = base::Clock::Real().Monotonic() + options.generic.storage_initialization_timeout;
+  while (!storage.Ready() && base::Clock::Real().Monotonic() < give_up && !signals.WaitFor(kPoll)) {
+  }
+  step("watch caches");
+  roles.Start(io);
+  conditions.Start(io);
+  services.Start(io);
+  presence.Start(io);
+  while (!serving.Ready() && !signals.WaitFor(kPoll)) {
+  }
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
   log::Info("Serving securely", "address", completed.ServerURL(), "ready_after", took);
   if (folder && first_start) std::fputs(UsageMessage(completed, *folder).c_str(), stderr);

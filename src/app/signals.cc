@@ -37,13 +37,20 @@ Signals::~Signals() {
 }
 
 void Signals::WaitForFirst() {
-  pollfd waited[] = {{signal_fd_, POLLIN, 0}, {trigger_fd_, POLLIN, 0}};
-  while (poll(waited, 2, -1) < 0 && errno == EINTR) {
+  while (!WaitFor(std::chrono::milliseconds(-1))) {
   }
+}
+
+bool Signals::WaitFor(std::chrono::milliseconds time) {
+  if (came_) return true;
+  pollfd waited[] = {{signal_fd_, POLLIN, 0}, {trigger_fd_, POLLIN, 0}};
+  if (poll(waited, 2, static_cast<int>(time.count())) <= 0) return false;
   if ((waited[0].revents & POLLIN) != 0) {
     signalfd_siginfo info;
     [[maybe_unused]] const auto got = read(signal_fd_, &info, sizeof(info));
   }
+  came_ = true;
+  return true;
 }
 
 void Signals::Trigger() {

@@ -1,6 +1,8 @@
 // SIGTERM and SIGINT as events: the first asks for a graceful end, the second ends the process at once with code 1.
 #pragma once
 
+#include <chrono>
+
 namespace keelson::app {
 
 class Signals {
@@ -11,12 +13,15 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   void WaitForFirst();
+  // The same for at most so long; true when a signal came (WaitForFirst() then returns at once).
+  bool WaitFor(std::chrono::milliseconds time);
   // From any thread: WaitForFirst() returns as if a signal had come.
   void Trigger();
   // From now on a signal exits the process.
   void ExitOnNext();
 
  private:
+  bool came_ = false;
   int signal_fd_ = -1;
   int trigger_fd_ = -1;
 };

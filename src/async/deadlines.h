@@ -14,7 +14,7 @@ namespace keelson::async {
 
 class Deadlines {
  public:
-  static constexpr std::chrono::milliseconds kResolution{100};
+  static constexpr std::chrono::milliseconds kResolution{5};
 
   // Forgets the callback when it is destroyed (a call that is under way may still finish).
   class Entry {

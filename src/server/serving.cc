@@ -88,6 +88,7 @@ void Serving::Start(net::Listener listener, std::shared_ptr<net::TLSServerContex
     auto run = [](PostStartHook hook, std::shared_ptr<Hook> state) -> Awaitable<void> {
       co_await hook.run();
       state->done = true;
+      log::V(2).Info("PostStartHook is done", "hook", hook.name);
     }(hook, state);
     asio::co_spawn(io_.Next(), std::move(run), [name = hook.name](std::exception_ptr failure) {
       if (!failure) return;
