@@ -209,6 +209,7 @@ def main():
     parser.add_argument("--rows")
     parser.add_argument("--out")
     a = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended too
     objects = a.objects or (2000 if a.fast else 10000)
     requests = 1000 if a.fast else 5000
     rows = [row for row in ORDER if not a.rows or row in a.rows.split(",")]

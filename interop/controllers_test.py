@@ -8,6 +8,7 @@ service gets an endpoint slice, deleting the Deployment collects its pods, a Job
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -156,6 +157,7 @@ def run(rig, kubeconfig):
 
 def main():
     binary, folder, programs = sys.argv[1:4]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the programs are ended too
     shutil.rmtree(folder, ignore_errors=True)
     server = Server(binary, folder).start()
     rig = Rig(server, os.path.abspath(folder), programs)
