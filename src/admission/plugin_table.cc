@@ -45,7 +45,7 @@ constexpr PluginRow kPlugins[] = {
     {"MutatingAdmissionWebhook", true, nullptr},
     {"ValidatingAdmissionPolicy", true, nullptr},
     {"ValidatingAdmissionWebhook", true, nullptr},
-    {"ResourceQuota", true, nullptr},
+    {"ResourceQuota", true, NewResourceQuota},
     {"AlwaysDeny", false, NewAlwaysDeny},
 };
 

@@ -22,6 +22,7 @@ std::unique_ptr<Plugin> NewPersistentVolumeClaimResize(const PluginOptions& opti
 std::unique_ptr<Plugin> NewPodSecurity(const PluginOptions& options);
 std::unique_ptr<Plugin> NewPodTopologyLabels(const PluginOptions& options);
 std::unique_ptr<Plugin> NewPriority(const PluginOptions& options);
+std::unique_ptr<Plugin> NewResourceQuota(const PluginOptions& options);
 std::unique_ptr<Plugin> NewRuntimeClass(const PluginOptions& options);
 std::unique_ptr<Plugin> NewServiceAccount(const PluginOptions& options);
 std::unique_ptr<Plugin> NewStorageObjectInUseProtection(const PluginOptions& options);

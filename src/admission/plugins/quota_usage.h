@@ -1,0 +1,31 @@
+// What objects count for against quotas: which quotas look at them, and how much of each resource they use. Internal to admission.
+// Thread safety: pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admission/admission.h"
+#include "base/clock.h"
+#include "object/quantity.h"
+
+namespace keelson::admission::quota {
+
+using Amounts = std::map<std::string, object::Quantity, std::less<>>;  // by resource name, as in status.hard
+
+Amounts ReadAmounts(Value resources);  // what cannot be parsed is left out
+std::string ToString(const Amounts& amounts);  // "cpu=1,pods=2"
+
+// Is this a request that may change usage at all?
+bool Handles(const Attributes& attributes);
+// Which names of `hard` are about objects of this resource, sorted.
+std::vector<std::string> MatchingNames(const Attributes& attributes, const Amounts& hard);
+// Do all scopes of the quota hold for the object?
+bool ScopesMatch(const Attributes& attributes, Value quota_spec, Value object);
+// What a quota on `names` demands of the object and it lacks ("must specify limits.cpu for: a,b"); empty when all is there.
+std::string MissingConstraints(const Attributes& attributes, const std::vector<std::string>& names, Value object);
+Amounts Usage(const Attributes& attributes, Value object, base::Clock::SystemTime now);
+
+}  // namespace keelson::admission::quota
