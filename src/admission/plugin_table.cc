@@ -33,7 +33,7 @@ constexpr PluginRow kPlugins[] = {
     {"CertificateApproval", true, NewCertificateApproval},
     {"CertificateSigning", true, NewCertificateSigning},
     {"ClusterTrustBundleAttest", true, nullptr},
-    {"CertificateSubjectRestriction", true, nullptr},
+    {"CertificateSubjectRestriction", true, NewCertificateSubjectRestriction},
     {"DefaultIngressClass", true, NewDefaultIngressClass},
     {"DenyServiceExternalIPs", false, NewDenyServiceExternalIPs},
     {"PodTopologyLabels", true, NewPodTopologyLabels},

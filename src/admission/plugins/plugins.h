@@ -11,6 +11,7 @@ std::unique_ptr<Plugin> NewAlwaysAdmit(const PluginOptions& options);
 std::unique_ptr<Plugin> NewAlwaysDeny(const PluginOptions& options);
 std::unique_ptr<Plugin> NewCertificateApproval(const PluginOptions& options);
 std::unique_ptr<Plugin> NewCertificateSigning(const PluginOptions& options);
+std::unique_ptr<Plugin> NewCertificateSubjectRestriction(const PluginOptions& options);
 std::unique_ptr<Plugin> NewDefaultIngressClass(const PluginOptions& options);
 std::unique_ptr<Plugin> NewDefaultStorageClass(const PluginOptions& options);
 std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginOptions& options);

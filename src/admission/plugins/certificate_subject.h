@@ -1,0 +1,14 @@
+// What admission must know of a certificate request; the parser stays behind this header. Internal to admission.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace keelson::admission {
+
+// The organizations (O=) in the subject of the first certificate request in `pem`; nothing where there is no request that can be read.
+std::optional<std::vector<std::string>> OrganizationsOf(std::string_view pem);
+
+}  // namespace keelson::admission
