@@ -360,7 +360,15 @@ TEST_P(Contract, WatchOfEmptyKeyWithRangeOfEverything) {
   // etcd reads key "" with an end as "from the first key on".
   auto watch = store().Watch({.key = std::string(1, '\0'), .range_end = std::string(1, '\0'), .start_revision = Now() + 1});
   Put("a", "1");
-  EXPECT_EQ(Take(*watch, 1).at(0).kv.key, Key("a"));
+  // It sees every key of a store that other cases use too (their leases expire), so ours is looked for.
+  for (int responses = 0; responses < 100; ++responses) {
+    auto response = Await(watch->Next());
+    ASSERT_TRUE(response.ok()) << response.error().message;
+    for (const Event& event : response->events) {
+      if (event.kv.key == Key("a")) return;
+    }
+  }
+  ADD_FAILURE() << "the event did not come";
 }
 
 }  // namespace
