@@ -60,14 +60,16 @@ request::User LoopbackUser() {
   return {.name = "system:apiserver", .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}};
 }
 
-void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager, Value live) {
+void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager, Value live,
+                 std::string_view subresource) {
   patch::FieldManager::Options options;
   const std::string_view api_version = object["apiVersion"].as_string();
   const auto slash = api_version.find('/');
   options.kind = {store.options().kind.group, std::string(slash == std::string_view::npos ? api_version : api_version.substr(slash + 1)),
                   store.options().kind.kind};
   options.type = schema::FindKind(options.kind.group, options.kind.version, options.kind.kind);
-  const auto& reset = store.strategy().update.reset_fields;
+  options.subresource = subresource;
+  const auto& reset = subresource.empty() ? store.strategy().update.reset_fields : store.strategy().status.reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());
   const std::string now = registry::FormatTime(base::Clock::Real().Now());
   patch::FieldManager(std::move(options)).Update(context.arena, live, object, manager, context.arena.Copy(now));

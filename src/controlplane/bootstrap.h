@@ -18,7 +18,8 @@ void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& st
 // Who the server is when it writes objects itself.
 request::User LoopbackUser();
 // managedFields as if the object had come over the network from ourselves. `live`: the object before; null when it is created.
-void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager, Value live = {});
+void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager, Value live = {},
+                 std::string_view subresource = {});  // "" or "status"
 // Writes what `make` makes of the object there is (null when there is none); nothing when it returns nothing.
 using MakeObject = std::function<std::optional<Value>(base::Arena& arena, Value existing)>;
 Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space, std::string name, MakeObject make,

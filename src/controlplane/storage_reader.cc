@@ -1,5 +1,7 @@
 #include "controlplane/storage_reader.h"
 
+#include "controlplane/bootstrap.h"
+
 namespace keelson::controlplane {
 namespace {
 
@@ -42,7 +44,9 @@ class StorageReader final : public admission::ObjectReader {
     context.user = request::User{.name = "system:apiserver", .groups = {std::string(request::kSystemMasters)}};
     registry::UpdatedObject updated = [&](Value current) -> registry::Task<Value> {
       const auto changed = update(current.Clone(arena));
-      co_return (changed ? *changed : current).Clone(context.arena);
+      const Value next = (changed ? *changed : current).Clone(context.arena);
+      if (changed) TrackFields(context, *store, next, "kube-apiserver", current, "status");
+      co_return next;
     };
     auto written = co_await store->Update(context, name, updated, nullptr, nullptr, {.endpoint = {registry::Endpoint::Part::kStatus}});
     if (!written.ok()) co_return written.error();
