@@ -16,7 +16,7 @@ void AppendJSONString(std::string& out, std::string_view text);
 void AppendJSONDouble(std::string& out, double value);
 // A float64 as fmt's %v writes it: exponents below 1e-4 and from 1e6 on, two exponent digits at least.
 std::string GoDouble(double value);
-// Compact, members in their order; a Raw is copied as it is.
+// Compact, members in their order; a Raw parts without white space.
 void AppendJSON(std::string& out, const Value& value);
 std::string ToJSON(const Value& value);
 

@@ -55,7 +55,7 @@ TEST(JSONText, Trees) {
   list.Append(arena, true);
   list.Append(arena, Value::Raw("{\"x\": 1}"));
   map.Set(arena, "l", list);
-  EXPECT_EQ(ToJSON(map), R"({"b":1,"a":null,"l":[true,{"x": 1}]})");
+  EXPECT_EQ(ToJSON(map), R"({"b":1,"a":null,"l":[true,{"x":1}]})");
 }
 
 TEST(JSONText, Parses) {
