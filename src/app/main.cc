@@ -11,21 +11,24 @@
 #include "app/command.h"
 #include "app/run.h"
 #include "app/signals.h"
+#include "app/subcommands.h"
 #include "base/failpoint.h"
 #include "telemetry/log.h"
 
 int main(int argc, char** argv) {
   using namespace keelson;
+  const std::string program = std::filesystem::path(argv[0]).filename();
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (const auto code = app::RunSubcommand(program, arguments)) return *code;
   app::Signals signals;  // before any thread
   base::Failpoints::ArmFromEnvironment();
   winsize terminal{};
   if (isatty(STDOUT_FILENO) != 0) ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal);
-  const app::CommandEnvironment environment{.program = std::filesystem::path(argv[0]).filename(),
+  const app::CommandEnvironment environment{.program = program,
                                             .host = app::ReadHostFacts(),
                                             .out = std::cout,
                                             .err = std::cerr,
                                             .columns = terminal.ws_col};
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
   auto prepared = app::PrepareCommand(arguments, environment);
   if (const int* code = std::get_if<int>(&prepared)) return *code;
   const log::Writer writer;

@@ -224,7 +224,7 @@ std::string_view Quantity::Write(char* buffer) const {
       if (error == std::errc()) size = static_cast<std::size_t>(end - buffer);
     }
   }
-  std::memcpy(buffer + size, suffix.data(), suffix.size());
+  if (!suffix.empty()) std::memcpy(buffer + size, suffix.data(), suffix.size());
   return {buffer, size + suffix.size()};
 }
 
