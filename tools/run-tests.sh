@@ -11,6 +11,7 @@ results=$PWD/$build/test-results
 rm -rf "$results"
 mkdir -p "$results/gtest"
 # More at a time than cores only makes time limits tight.
+export TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp ${TSAN_OPTIONS:-}"
 GTEST_OUTPUT="xml:$results/gtest/" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" \
   --output-junit "$results/ctest.xml" "$@"
 status=$?
