@@ -107,12 +107,12 @@ class Verifier {
  public:
   // Everything that was told is there, whole. False with what is wrong printed.
   bool Verify(const std::string& dir, const Acknowledged& told) {
+    async::IOPool io(1);  // outlives the store, whose threads hand results to it
     Options options;
     options.dir = dir;
     auto opened = Open(std::move(options));
     if (!opened.ok()) return Wrong("cannot open: " + opened.error().message);
     Store& store = **opened;
-    async::IOPool io(1);
     const auto await = [&](auto task) { return asio::co_spawn(io.executor(0), std::move(task), asio::use_future).get(); };
     const Revision now = *await(store.CurrentRevision());
     for (int client = 0; client < kClients; ++client) {
