@@ -24,7 +24,11 @@ class StorageReader final : public admission::ObjectReader {
     if (!store) co_return values;
     storage::ListOptions options;
     options.resource_version = "0";
-    KS_CO_TRY(const storage::ObjectList list, co_await store->List(name_space, std::move(options)));
+    KS_CO_TRY(storage::ObjectList list, co_await store->List(name_space, std::move(options)));
+    // The cache may be a moment behind; where it has nothing at all, what was just written is asked for.
+    if (list.items.empty()) {
+      KS_CO_TRY(list, co_await store->List(name_space, storage::ListOptions{}));
+    }
     values.reserve(list.items.size());
     for (const auto& item : list.items) {
       KS_CO_TRY(const Value value, store->Decode(arena, item));
