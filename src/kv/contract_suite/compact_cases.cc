@@ -100,7 +100,10 @@ TEST_P(Contract, PagesOfACompactedRevisionAreRefused) {
   const auto page = List({.key = prefix_, .range_end = PrefixEndOfAll(), .limit = 1});
   const Revision later = Put("d", "1");
   ASSERT_TRUE(Await(store().Compact(later, false)).ok());
-  auto next = TryRange({.key = page.kvs[0].key + std::string(1, '\0'), .range_end = PrefixEndOfAll(), .limit = 1, .revision = page.revision});
+  auto next = TryRange({.key = page.kvs[0].key + std::string(1, '\0'),
+                        .range_end = PrefixEndOfAll(),
+                        .limit = 1,
+                        .revision = page.revision});
   EXPECT_EQ(next.error().code, ErrorCode::kCompacted);
 }
 
@@ -176,8 +179,11 @@ TEST_P(Contract, WatchThatIsUpToDateSurvivesCompaction) {
 }
 
 TEST_P(Contract, WatchThatWaitsSurvivesCompaction) {
-  Put("a", "1");
+  // The first event shows that the watch is registered: one that asks for a revision after its compaction is rightly
+  // refused.
   auto watch = WatchKey("quiet", Now() + 1);
+  Put("quiet", "first");
+  ASSERT_EQ(Take(*watch, 1).size(), 1u);
   auto next = Spawn(watch->Next());
   Put("a", "2");
   const Revision three = Put("a", "3");
