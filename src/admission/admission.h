@@ -34,7 +34,9 @@ struct Attributes {
   Value old_object;  // null on create
   bool dry_run = false;
 
-  bool Is(std::string_view group, std::string_view plural) const { return resource.group == group && resource.resource == plural; }
+  bool Is(std::string_view group, std::string_view plural) const {
+    return resource.group == group && resource.resource == plural;
+  }
 };
 
 // One plugin. Admit may change attributes.object; Validate may not.
@@ -43,25 +45,28 @@ class Plugin {
   virtual ~Plugin() = default;
   virtual std::string_view name() const = 0;
   virtual bool Handles(Operation operation) const = 0;
-  virtual Task<void> Admit(request::Context& context, Attributes& attributes);            // default: nothing
-  virtual Task<void> Validate(request::Context& context, const Attributes& attributes);   // default: nothing
+  virtual Task<void> Admit(request::Context& context, Attributes& attributes);           // default: nothing
+  virtual Task<void> Validate(request::Context& context, const Attributes& attributes);  // default: nothing
 };
 
-// How plugins see other objects: what the watch caches have, or the store itself. Values are in the given arena, hub version.
+// How plugins see other objects: what the watch caches have, or the store itself. Values are in the given arena, hub
+// version.
 class ObjectReader {
  public:
   virtual ~ObjectReader() = default;
   // 404 when there is none. `live`: ask the store, not a cache that may be behind.
-  virtual Task<Value> Get(base::Arena& arena, std::string group, std::string resource, std::string name_space, std::string name, bool live) = 0;
+  virtual Task<Value> Get(base::Arena& arena, std::string group, std::string resource, std::string name_space,
+                          std::string name, bool live) = 0;
   // All of a namespace ("" for all namespaces, or a cluster-scoped resource), from the cache.
-  virtual Task<std::vector<Value>> List(base::Arena& arena, std::string group, std::string resource, std::string name_space) = 0;
-  // Changes the status of an object as the server itself (quota usage): `update` gets the present object and returns the new one, or
-  // nothing to leave it. Conflicts are retried.
-  virtual Task<void> UpdateStatus(base::Arena& arena, std::string group, std::string resource, std::string name_space, std::string name,
-                                  std::function<std::optional<Value>(Value current)> update) = 0;
+  virtual Task<std::vector<Value>> List(base::Arena& arena, std::string group, std::string resource,
+                                        std::string name_space) = 0;
+  // Changes the status of an object as the server itself (quota usage): `update` gets the present object and returns
+  // the new one, or nothing to leave it. Conflicts are retried.
+  virtual Task<void> UpdateStatus(base::Arena& arena, std::string group, std::string resource, std::string name_space,
+                                  std::string name, std::function<std::optional<Value>(Value current)> update) = 0;
   // May the user do this? For plugins that ask the authorizer (certificates).
-  virtual Awaitable<bool> Allowed(const request::User& user, std::string verb, std::string group, std::string resource, std::string name_space,
-                                  std::string name) = 0;
+  virtual Awaitable<bool> Allowed(const request::User& user, std::string verb, std::string group, std::string resource,
+                                  std::string name_space, std::string name) = 0;
 };
 
 // Plugins in order; the first refusal ends it.
@@ -76,7 +81,8 @@ class Chain {
   std::vector<std::unique_ptr<Plugin>> plugins_;
 };
 
-// 403 as every plugin says it: `pods "x" is forbidden: <why>`; the name is the request's, else the object's, else generateName.
+// 403 as every plugin says it: `pods "x" is forbidden: <why>`; the name is the request's, else the object's, else
+// generateName.
 meta::Status NewForbidden(const Attributes& attributes, std::string_view why);
 
 }  // namespace keelson::admission

@@ -17,7 +17,8 @@ jV0iViNY0qAAMAoGCCqGSM49BAMCA0kAMEYCIQDB4/AsB2uYIjm0oNEVW7DQKSmf
 
 TEST(CertificateSubject, AllOrganizationsAreRead) {
   EXPECT_EQ(OrganizationsOf(kRequest), (std::vector<std::string>{"a", "system:masters"}));
-  EXPECT_EQ(OrganizationsOf(std::string("leading text\n") + std::string(kRequest)), (std::vector<std::string>{"a", "system:masters"}));
+  EXPECT_EQ(OrganizationsOf(std::string("leading text\n") + std::string(kRequest)),
+            (std::vector<std::string>{"a", "system:masters"}));
 }
 
 TEST(CertificateSubject, WhatIsNoRequestIsNotRead) {

@@ -53,7 +53,8 @@ constexpr PluginRow kPlugins[] = {
 
 std::span<const PluginRow> PluginTable() { return kPlugins; }
 
-std::shared_ptr<const Chain> NewChain(const PluginOptions& options, const std::set<std::string>& enable, const std::set<std::string>& disable) {
+std::shared_ptr<const Chain> NewChain(const PluginOptions& options, const std::set<std::string>& enable,
+                                      const std::set<std::string>& disable) {
   std::vector<std::unique_ptr<Plugin>> plugins;
   for (const PluginRow& row : kPlugins) {
     const std::string name(row.name);

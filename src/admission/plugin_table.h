@@ -29,8 +29,9 @@ struct PluginRow {
 
 std::span<const PluginRow> PluginTable();
 
-// Default plugins plus `enable` minus `disable`; those that are on by default and not built are left out (README names them).
-// REQUIRES: every name in `enable` is built.
-std::shared_ptr<const Chain> NewChain(const PluginOptions& options, const std::set<std::string>& enable, const std::set<std::string>& disable);
+// Default plugins plus `enable` minus `disable`; those that are on by default and not built are left out (README names
+// them). REQUIRES: every name in `enable` is built.
+std::shared_ptr<const Chain> NewChain(const PluginOptions& options, const std::set<std::string>& enable,
+                                      const std::set<std::string>& disable);
 
 }  // namespace keelson::admission

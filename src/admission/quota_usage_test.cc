@@ -24,12 +24,14 @@ TEST(QuotaUsage, CountsWhatObjectsUse) {
       {"apps", "deployments", "{}", "count/deployments.apps=1"},
       {"", "services", R"({"spec":{"type":"ClusterIP","ports":[{}]}})",
        "count/services=1,services=1,services.loadbalancers=0,services.nodeports=0"},
-      {"", "services", R"({"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,"ports":[{"nodePort":3},{}]}})",
+      {"", "services",
+       R"({"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,"ports":[{"nodePort":3},{}]}})",
        "count/services=1,services=1,services.loadbalancers=1,services.nodeports=1"},
       {"", "persistentvolumeclaims", R"({"spec":{"storageClassName":"s","resources":{"requests":{"storage":"1Gi"}}}})",
        "count/persistentvolumeclaims=1,persistentvolumeclaims=1,requests.storage=1Gi,"
        "s.storageclass.storage.k8s.io/persistentvolumeclaims=1,s.storageclass.storage.k8s.io/requests.storage=1Gi"},
-      {"", "pods", R"({"status":{"phase":"Failed"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1"}}}]}})", "count/pods=1"},
+      {"", "pods", R"({"status":{"phase":"Failed"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1"}}}]}})",
+       "count/pods=1"},
       {"", "pods",
        R"({"spec":{"overhead":{"cpu":"100m"},"containers":[{"resources":{"requests":{"cpu":"1","example.com/gpu":"2"},"limits":{"cpu":"2"}}}],"initContainers":[{"resources":{"requests":{"cpu":"1500m"}}}]}})",
        "count/pods=1,cpu=1600m,limits.cpu=2100m,pods=1,requests.cpu=1600m,requests.example.com/gpu=2"},
@@ -61,10 +63,12 @@ TEST(QuotaUsage, ScopesSelectPods) {
        R"({"spec":{"activeDeadlineSeconds":0,"containers":[{"resources":{"limits":{"cpu":"1"}}}]}})", true},
       {R"({"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["high"]}]}})",
        R"({"spec":{"priorityClassName":"high"}})", true},
-      {R"({"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"NotIn","values":["high"]}]}})", "{}", true},
+      {R"({"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"NotIn","values":["high"]}]}})",
+       "{}", true},
       {R"({"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"Exists"}]}})", "{}", false},
       {R"({"scopes":["CrossNamespacePodAffinity"]})",
-       R"({"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"namespaceSelector":{}}]}}}})", true},
+       R"({"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"namespaceSelector":{}}]}}}})",
+       true},
       {R"({"scopes":["VolumeAttributesClass"]})", "{}", false},
   };
   for (const Case& c : cases) {
@@ -79,7 +83,8 @@ TEST(QuotaUsage, ScopesSelectPods) {
 TEST(QuotaUsage, PodsMustSayWhatQuotasLimit) {
   base::Arena arena;
   const auto pod = object::ParseJSON(
-      arena, R"({"spec":{"containers":[{"name":"b"},{"name":"a","resources":{"requests":{"cpu":"1"}}}],"initContainers":[{"name":"i"}]}})");
+      arena,
+      R"({"spec":{"containers":[{"name":"b"},{"name":"a","resources":{"requests":{"cpu":"1"}}}],"initContainers":[{"name":"i"}]}})");
   ASSERT_TRUE(pod);
   const Attributes attributes = Create("", "pods");
   EXPECT_EQ(MissingConstraints(attributes, {"limits.cpu", "pods", "requests.cpu"}, *pod),

@@ -24,11 +24,8 @@ int main(int argc, char** argv) {
   base::Failpoints::ArmFromEnvironment();
   winsize terminal{};
   if (isatty(STDOUT_FILENO) != 0) ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal);
-  const app::CommandEnvironment environment{.program = program,
-                                            .host = app::ReadHostFacts(),
-                                            .out = std::cout,
-                                            .err = std::cerr,
-                                            .columns = terminal.ws_col};
+  const app::CommandEnvironment environment{
+      .program = program, .host = app::ReadHostFacts(), .out = std::cout, .err = std::cerr, .columns = terminal.ws_col};
   auto prepared = app::PrepareCommand(arguments, environment);
   if (const int* code = std::get_if<int>(&prepared)) return *code;
   const log::Writer writer;

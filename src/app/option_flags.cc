@@ -129,8 +129,7 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
                   "Time between looks at the size of the store. 0: none."});
   rows.push_back({kEtcd, "etcd-healthcheck-timeout", Duration(o.healthcheck_timeout), kBuilt,
                   "Time the store may take to answer a health check."});
-  rows.push_back(
-      {kEtcd, "etcd-keyfile", String(o.key_file), kBuilt, "Key of the client certificate shown to etcd."});
+  rows.push_back({kEtcd, "etcd-keyfile", String(o.key_file), kBuilt, "Key of the client certificate shown to etcd."});
   rows.push_back({kEtcd, "etcd-prefix", String(o.prefix), kBuilt, "Prefix of all keys in the store."});
   rows.push_back({kEtcd, "etcd-readycheck-timeout", Duration(o.readycheck_timeout), kStoreHealth,
                   "Time the store may take to answer a readiness check."});
@@ -316,16 +315,15 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
   rows.push_back({kAuthentication, "requestheader-username-headers", StringSlice(o.request_header.username_headers),
                   kRequestHeader, "Headers with the user's name; X-Remote-User is usual."});
   rows.push_back(
-      {kAuthentication, "service-account-extend-token-expiration", Bool(o.service_accounts.extend_expiration),
-       kBuilt,
+      {kAuthentication, "service-account-extend-token-expiration", Bool(o.service_accounts.extend_expiration), kBuilt,
        "Let tokens injected by admission live up to a year, whatever --service-account-max-token-expiration says."});
   rows.push_back(
       {kAuthentication, "service-account-issuer", StringArray(o.service_accounts.issuers), kBuilt,
        "Issuer of service account tokens, best an https URL. May be repeated: the first signs, all are accepted."});
-  rows.push_back({kAuthentication, "service-account-jwks-uri", String(o.service_accounts.jwks_uri),
-                  kBuilt, "URI of the key set told in the discovery document."});
-  rows.push_back({kAuthentication, "service-account-key-file", StringArray(o.service_accounts.key_files),
-                  kBuilt, "File with keys that verify service account tokens. May be repeated."});
+  rows.push_back({kAuthentication, "service-account-jwks-uri", String(o.service_accounts.jwks_uri), kBuilt,
+                  "URI of the key set told in the discovery document."});
+  rows.push_back({kAuthentication, "service-account-key-file", StringArray(o.service_accounts.key_files), kBuilt,
+                  "File with keys that verify service account tokens. May be repeated."});
   rows.push_back({kAuthentication, "service-account-lookup", Bool(o.service_accounts.lookup), kBuilt,
                   "Check that a token's secret or pod still exists."});
   rows.push_back({kAuthentication, "service-account-max-token-expiration", Duration(o.service_accounts.max_expiration),
@@ -368,11 +366,9 @@ void AddAdmission(std::vector<Flag>& rows, AdmissionOptions& o) {
   rows.push_back({kAdmission, "admission-control-config-file", String(o.config_file), kOtherAdmission,
                   "File with the configuration of admission plugins."});
   rows.push_back({kAdmission, "default-not-ready-toleration-seconds", Int64(o.default_not_ready_toleration_seconds),
-                  kBuilt,
-                  "tolerationSeconds of the notReady:NoExecute toleration that pods without one get."});
+                  kBuilt, "tolerationSeconds of the notReady:NoExecute toleration that pods without one get."});
   rows.push_back({kAdmission, "default-unreachable-toleration-seconds", Int64(o.default_unreachable_toleration_seconds),
-                  kBuilt,
-                  "tolerationSeconds of the unreachable:NoExecute toleration that pods without one get."});
+                  kBuilt, "tolerationSeconds of the unreachable:NoExecute toleration that pods without one get."});
   rows.push_back(
       {kAdmission, "disable-admission-plugins", StringSlice(o.disable_plugins), kBuilt,
        "Plugins to leave out of the default ones (" + defaults + "). Comma-delimited list of: " + names + "."});
@@ -387,10 +383,9 @@ void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOption
   rows.push_back({kMetrics, "allow-metric-labels-manifest", String(m.allow_list_mapping_manifest),
                   "reading label values from a file",
                   "File with the same as --allow-metric-labels, under allowListMapping."});
-  rows.push_back({kMetrics, "disabled-metrics", StringSlice(m.disabled_metrics), kBuilt,
-                  "Full names of metrics not to show."});
-  rows.push_back({kMetrics, "show-hidden-metrics-for-version", String(m.show_hidden_metrics_for_version),
-                  kBuilt,
+  rows.push_back(
+      {kMetrics, "disabled-metrics", StringSlice(m.disabled_metrics), kBuilt, "Full names of metrics not to show."});
+  rows.push_back({kMetrics, "show-hidden-metrics-for-version", String(m.show_hidden_metrics_for_version), kBuilt,
                   "Show metrics hidden since this version; only the previous minor version is allowed."});
 
   rows.push_back(
@@ -488,8 +483,8 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "proxy-client-key-file", String(o.proxy_client_key_file), kAggregation, "Its key."});
   rows.push_back({kMisc, "service-account-signing-endpoint", String(o.service_account_signing_endpoint),
                   kExternalSigner, "Socket of an external signer. Excludes the signing key and key files."});
-  rows.push_back({kMisc, "service-account-signing-key-file", String(o.service_account_signing_key_file),
-                  kBuilt, "Private key that signs service account tokens."});
+  rows.push_back({kMisc, "service-account-signing-key-file", String(o.service_account_signing_key_file), kBuilt,
+                  "Private key that signs service account tokens."});
   rows.push_back({kMisc, "service-cluster-ip-range", String(o.service_cluster_ip_ranges), kBuilt,
                   "One CIDR, or two of different families, of which services get their addresses."});
   rows.push_back({kMisc, "service-node-port-range", Ports(o.service_node_port_range), kBuilt,

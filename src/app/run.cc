@@ -9,12 +9,12 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_future.hpp>
-#include <future>
-#include <set>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <future>
+#include <set>
 #include <thread>
 
 #include "admission/plugin_table.h"
@@ -97,11 +97,13 @@ class Repeated {
     std::atomic<bool> stopping{false};
     async::Event wake;
   };
-  static Awaitable<void> Loop(std::shared_ptr<State> state, std::chrono::nanoseconds period, std::function<Awaitable<void>()> work) {
+  static Awaitable<void> Loop(std::shared_ptr<State> state, std::chrono::nanoseconds period,
+                              std::function<Awaitable<void>()> work) {
     while (!state->stopping) {
       state->wake.Reset();
       if (state->stopping) co_return;
-      const auto at = base::Clock::Real().Monotonic() + std::chrono::duration_cast<base::Clock::SteadyTime::duration>(period);
+      const auto at =
+          base::Clock::Real().Monotonic() + std::chrono::duration_cast<base::Clock::SteadyTime::duration>(period);
       const auto entry = async::Deadlines::Global().Add(at, [state] { state->wake.Set(); });
       co_await state->wake.Wait();
       if (!state->stopping) co_await work();
@@ -111,10 +113,12 @@ class Repeated {
   std::future<void> done_;
 };
 
-// Takes over the file of --encryption-provider-config if it has changed. What is wrong in it is told, and everything stays as it was.
+// Takes over the file of --encryption-provider-config if it has changed. What is wrong in it is told, and everything
+// stays as it was.
 void ReloadEncryption(storage::EncryptionAtRest& encryption, const std::string& path) {
   auto text = ReadSmallFile(path);
-  if (!text.ok()) return log::Error("Could not read the encryption configuration again", "path", path, "err", text.error().message());
+  if (!text.ok())
+    return log::Error("Could not read the encryption configuration again", "path", path, "err", text.error().message());
   auto changed = encryption.Reload(*text);
   if (!changed.ok()) {
     log::Error("Could not take over the encryption configuration", "path", path, "err", changed.error());
@@ -123,7 +127,8 @@ void ReloadEncryption(storage::EncryptionAtRest& encryption, const std::string& 
   }
 }
 
-Outcome<std::unique_ptr<kv::Store>, Error> OpenStore(const ServerRunOptions& options, const std::optional<DataDir>& folder) {
+Outcome<std::unique_ptr<kv::Store>, Error> OpenStore(const ServerRunOptions& options,
+                                                     const std::optional<DataDir>& folder) {
   if (!options.etcd.servers.empty()) {
     kv::etcd::Options etcd;
     etcd.endpoints = options.etcd.servers;
@@ -137,7 +142,9 @@ Outcome<std::unique_ptr<kv::Store>, Error> OpenStore(const ServerRunOptions& opt
   if (folder->in_memory()) return std::unique_ptr<kv::Store>(kv::memory::Open());
   kv::rocks::Options store;
   store.dir = folder->store_path();
-  store.progress = [](std::uint64_t done, std::uint64_t about) { log::Info("Opening the store", "records", done, "about", about); };
+  store.progress = [](std::uint64_t done, std::uint64_t about) {
+    log::Info("Opening the store", "records", done, "about", about);
+  };
   auto opened = kv::rocks::Open(std::move(store));
   if (!opened.ok()) return Error(opened.error().message);
   return std::unique_ptr<kv::Store>(*std::move(opened));
@@ -161,28 +168,32 @@ Outcome<std::shared_ptr<const controlplane::TokenIssuer>, Error> MakeTokenIssuer
   if (file.empty() || accounts.issuers.empty()) return std::shared_ptr<const controlplane::TokenIssuer>();
   KS_TRY(const std::string pem, ReadSmallFile(file));
   auto key = auth::SigningKey::Parse(pem);
-  if (!key.ok()) return Error("failed to parse service-account-issuer-key-file: error parsing private key file " + file + ": " + key.error());
-  return std::make_shared<const controlplane::TokenIssuer>(
-      controlplane::TokenIssuer{.key = *std::move(key),
-                                .issuer = accounts.issuers.front(),
-                                .api_audiences = options.authentication.api_audiences,
-                                .max_expiration = std::chrono::duration_cast<std::chrono::seconds>(accounts.max_expiration),
-                                .extend_expiration = accounts.extend_expiration});
+  if (!key.ok())
+    return Error("failed to parse service-account-issuer-key-file: error parsing private key file " + file + ": " +
+                 key.error());
+  return std::make_shared<const controlplane::TokenIssuer>(controlplane::TokenIssuer{
+      .key = *std::move(key),
+      .issuer = accounts.issuers.front(),
+      .api_audiences = options.authentication.api_audiences,
+      .max_expiration = std::chrono::duration_cast<std::chrono::seconds>(accounts.max_expiration),
+      .extend_expiration = accounts.extend_expiration});
 }
 
-Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const AuthenticationOptions& options, const std::string& loopback_token,
-                                                                        const std::vector<auth::PublicKey>& token_keys,
-                                                                        std::shared_ptr<auth::TokenObjects> token_objects) {
+Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(
+    const AuthenticationOptions& options, const std::string& loopback_token,
+    const std::vector<auth::PublicKey>& token_keys, std::shared_ptr<auth::TokenObjects> token_objects) {
   std::vector<std::unique_ptr<auth::Authenticator>> members;
   auto loopback = std::make_unique<auth::StaticTokenAuthenticator>();
-  loopback->Add(loopback_token, {.name = "system:apiserver",
-                                 .uid = base::Random::Real().UUID(),
-                                 .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}});
+  loopback->Add(loopback_token,
+                {.name = "system:apiserver",
+                 .uid = base::Random::Real().UUID(),
+                 .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}});
   members.push_back(std::move(loopback));
   if (!options.client_ca_file.empty()) {
     KS_TRY(const std::string pem, ReadSmallFile(options.client_ca_file));
     auto x509 = std::make_unique<auth::X509Authenticator>();
-    if (!x509->SetCA(pem)) return Error("unable to load client CA file \"" + options.client_ca_file + "\": no certificates found");
+    if (!x509->SetCA(pem))
+      return Error("unable to load client CA file \"" + options.client_ca_file + "\": no certificates found");
     members.push_back(std::move(x509));
   }
   if (!options.token_file.empty()) {
@@ -199,11 +210,13 @@ Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const Aut
                                                    .objects = std::move(token_objects),
                                                    .lookup = options.service_accounts.lookup}));
   }
-  return std::shared_ptr<auth::Authenticator>(std::make_shared<auth::UnionAuthenticator>(std::move(members), options.anonymous_allow));
+  return std::shared_ptr<auth::Authenticator>(
+      std::make_shared<auth::UnionAuthenticator>(std::move(members), options.anonymous_allow));
 }
 
 // Node is accepted and has no opinion until it is built: a node may do what RBAC allows it.
-std::shared_ptr<auth::Authorizer> MakeAuthorizer(const AuthorizationOptions& options, const std::shared_ptr<auth::rbac::RBACAuthorizer>& rbac) {
+std::shared_ptr<auth::Authorizer> MakeAuthorizer(const AuthorizationOptions& options,
+                                                 const std::shared_ptr<auth::rbac::RBACAuthorizer>& rbac) {
   std::vector<std::unique_ptr<auth::Authorizer>> members;
   members.push_back(std::make_unique<auth::PrivilegedGroupAuthorizer>(std::string(request::kSystemMasters)));
   for (const auto& mode : options.modes) {
@@ -225,7 +238,8 @@ Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOp
   tls.min_version = serving.min_tls_version;
   tls.cipher_suites = serving.cipher_suites;
   tls.curve_preferences = serving.curve_preferences;
-  if (!options.authentication.client_ca_file.empty()) tls.client_ca_files.push_back(options.authentication.client_ca_file);
+  if (!options.authentication.client_ca_file.empty())
+    tls.client_ca_files.push_back(options.authentication.client_ca_file);
   tls.http2 = !serving.disable_http2_serving;
   auto context = net::TLSServerContext::New(std::move(tls));
   if (!context.ok()) return Error(context.error().message);
@@ -249,7 +263,8 @@ Awaitable<void> WaitForStorage(controlplane::ResourceStorage& storage, std::chro
   if (!storage.Ready()) log::Error("Watch caches are not ready in time; serving all the same", "timeout", timeout);
 }
 
-Outcome<std::shared_ptr<const admission::Chain>, Error> MakeAdmission(const AdmissionOptions& options, admission::ObjectReader& reader) {
+Outcome<std::shared_ptr<const admission::Chain>, Error> MakeAdmission(const AdmissionOptions& options,
+                                                                      admission::ObjectReader& reader) {
   std::set<std::string> enable(options.enable_plugins.begin(), options.enable_plugins.end());
   std::set<std::string> disable(options.disable_plugins.begin(), options.disable_plugins.end());
   if (!options.plugin_names.empty()) {  // --admission-control: exactly these
@@ -279,7 +294,8 @@ controlplane::ServiceOptions MakeServiceOptions(const CompletedOptions& complete
   controlplane::ServiceOptions services;
   services.cidrs.push_back(completed.primary_service_range.String());
   if (completed.secondary_service_range) services.cidrs.push_back(completed.secondary_service_range->String());
-  services.node_ports = {static_cast<int>(options.extra.service_node_port_range.base), static_cast<int>(options.extra.service_node_port_range.size)};
+  services.node_ports = {static_cast<int>(options.extra.service_node_port_range.base),
+                         static_cast<int>(options.extra.service_node_port_range.size)};
   services.kubernetes_ip = completed.api_server_service_ip;
   services.secure_port = options.secure_serving.bind_port;
   services.kubernetes_node_port = options.extra.kubernetes_service_node_port;
@@ -299,7 +315,8 @@ Outcome<controlplane::PresenceOptions, Error> MakePresenceOptions(const Complete
   presence.endpoints.master_count = options.extra.master_count;
   presence.endpoints.etcd_prefix = options.etcd.prefix;
   if (IsLoopback(presence.endpoints.address) && presence.endpoints.type != Type::kNone) {
-    log::Info("The service kubernetes gets no endpoints: the address of this server is a loopback address", "address", presence.endpoints.address);
+    log::Info("The service kubernetes gets no endpoints: the address of this server is a loopback address", "address",
+              presence.endpoints.address);
     presence.endpoints.type = Type::kNone;
   }
   presence.identity_lease = completed.features.Enabled("APIServerIdentity");
@@ -389,7 +406,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
     if (size == 0) storage_config.uncached.insert(resource);
   }
   storage_config.encoded_cache_bytes = static_cast<std::size_t>(options.keelson.encoded_cache_mb) * 1024 * 1024;
-  storage_config.event_ttl_seconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(options.extra.event_ttl).count());
+  storage_config.event_ttl_seconds =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(options.extra.event_ttl).count());
   storage_config.lease_reuse_seconds = options.etcd.lease_reuse_duration_seconds;
   storage_config.garbage_collector = options.etcd.enable_garbage_collection;
   storage_config.feature_enabled = FeatureEnabled;
@@ -397,7 +415,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   std::unique_ptr<storage::EncryptionAtRest> encryption;
   if (const std::string& path = options.etcd.encryption_provider_config_filepath; !path.empty()) {
     KS_TRY(const std::string text, ReadSmallFile(path));
-    auto made = storage::EncryptionAtRest::New(text, {.reload = options.etcd.encryption_provider_config_automatic_reload});
+    auto made =
+        storage::EncryptionAtRest::New(text, {.reload = options.etcd.encryption_provider_config_automatic_reload});
     if (!made.ok()) return Error("--encryption-provider-config: " + made.error());
     encryption = *std::move(made);
     storage_config.encryption = encryption.get();
@@ -420,7 +439,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   chain_config.external_address = ExternalAddress(options);
   chain_config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);
   chain_config.delete_collection_workers = static_cast<int>(options.etcd.delete_collection_workers);
-  KS_TRY(const std::vector<auth::PublicKey> token_keys, ReadTokenKeys(options.authentication.service_accounts.key_files));
+  KS_TRY(const std::vector<auth::PublicKey> token_keys,
+         ReadTokenKeys(options.authentication.service_accounts.key_files));
   KS_TRY(chain_config.token_issuer, MakeTokenIssuer(options));
   chain_config.api_audiences = options.authentication.api_audiences;
   KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID(), token_keys,
@@ -434,7 +454,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   controlplane::InstallBootstrapHooks(*chain, storage);
   if (const auto& accounts = options.authentication.service_accounts; chain_config.token_issuer) {
     const std::string own = "https://" + chain_config.external_address + "/openid/v1/jwks";
-    controlplane::InstallTokenDiscovery(*chain, accounts.issuers.front(), accounts.jwks_uri.empty() ? own : accounts.jwks_uri, token_keys);
+    controlplane::InstallTokenDiscovery(*chain, accounts.issuers.front(),
+                                        accounts.jwks_uri.empty() ? own : accounts.jwks_uri, token_keys);
   }
   services.Install(*chain, storage);
   KS_TRY(controlplane::PresenceOptions presence_options, MakePresenceOptions(completed));
@@ -453,7 +474,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   serving_options.chain.authorizer = chain_config.authorizer;
   serving_options.chain.request_timeout = options.generic.request_timeout;
   serving_options.chain.max_requests_inflight = static_cast<int>(options.generic.max_requests_inflight);
-  serving_options.chain.max_mutating_requests_inflight = static_cast<int>(options.generic.max_mutating_requests_inflight);
+  serving_options.chain.max_mutating_requests_inflight =
+      static_cast<int>(options.generic.max_mutating_requests_inflight);
   serving_options.chain.goaway_chance = options.generic.goaway_chance;
   serving_options.chain.hsts_directives = options.generic.hsts_directives;
   serving_options.chain.cors_allowed_origins = options.generic.cors_allowed_origins;
@@ -469,18 +491,23 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});
   serving.health().Add("etcd", [&store_health] { return store_health.last().value_or(""); }, {}, "etcd");
-  serving.health().Add("informer-sync", [&roles] { return roles.HasSynced() ? std::string() : std::string("informers have not synced"); },
-                       {.healthz = false, .livez = false, .readyz = true});
+  serving.health().Add(
+      "informer-sync",
+      [&roles] { return roles.HasSynced() ? std::string() : std::string("informers have not synced"); },
+      {.healthz = false, .livez = false, .readyz = true});
   serving.PrepareRun();
   storage.Start();
   const Ticker ticker([&storage] { storage.Tick(); });
   constexpr std::chrono::hours kRenewalPeriod{24};
   async::BlockingPool files("files", 1);
-  Repeated renewal(io.Next(), folder ? std::chrono::nanoseconds(kRenewalPeriod) : std::chrono::nanoseconds(0), [&]() -> Awaitable<void> {
-    const auto renewed = co_await files.Run([&] { return RenewCertificates(completed, *folder, base::Clock::Real()); });
-    if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
-  });
-  Repeated health(io.Next(), health_timeout / 2, [&store_health]() -> Awaitable<void> { co_await store_health.Check(); });
+  Repeated renewal(io.Next(), folder ? std::chrono::nanoseconds(kRenewalPeriod) : std::chrono::nanoseconds(0),
+                   [&]() -> Awaitable<void> {
+                     const auto renewed =
+                         co_await files.Run([&] { return RenewCertificates(completed, *folder, base::Clock::Real()); });
+                     if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
+                   });
+  Repeated health(io.Next(), health_timeout / 2,
+                  [&store_health]() -> Awaitable<void> { co_await store_health.Check(); });
   const bool reloads = encryption && options.etcd.encryption_provider_config_automatic_reload;
   Repeated reload(io.Next(), reloads ? std::chrono::minutes(1) : std::chrono::minutes(0), [&]() -> Awaitable<void> {
     ReloadEncryption(*encryption, options.etcd.encryption_provider_config_filepath);

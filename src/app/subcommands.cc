@@ -22,8 +22,8 @@ int Report(const kv::Result<kv::rocks::CheckReport>& report) {
   if (!report.ok()) return Fail(report.error().message);
   std::printf("revision %lld, compacted to %lld, %lld keys, %lld changes, %lld leases, %lld bytes of values\n",
               static_cast<long long>(report->revision), static_cast<long long>(report->compact_revision),
-              static_cast<long long>(report->keys), static_cast<long long>(report->changes), static_cast<long long>(report->leases),
-              static_cast<long long>(report->value_bytes));
+              static_cast<long long>(report->keys), static_cast<long long>(report->changes),
+              static_cast<long long>(report->leases), static_cast<long long>(report->value_bytes));
   return 0;
 }
 

@@ -1,6 +1,8 @@
-// What the binary does besides serving: `keelson etcd ...` (also when it is called etcd), and care of an embedded store:
+// What the binary does besides serving: `keelson etcd ...` (also when it is called etcd), and care of an embedded
+// store:
 //   keelson store check FOLDER            read everything with its checksums
-//   keelson store snapshot FOLDER FILE    its contents into a file (the server that has it must be stopped; of a running one, use
+//   keelson store snapshot FOLDER FILE    its contents into a file (the server that has it must be stopped; of a
+//   running one, use
 //                                         --serve-etcd-api and etcdctl snapshot save)
 //   keelson store restore FILE FOLDER     a new store from such a file
 //   keelson store defragment FOLDER       give space back to the file system

@@ -1,4 +1,5 @@
-// Named threads for what blocks: files, RocksDB, DNS, large one-off CPU work. The coroutine resumes on its own executor.
+// Named threads for what blocks: files, RocksDB, DNS, large one-off CPU work. The coroutine resumes on its own
+// executor.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

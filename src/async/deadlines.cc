@@ -76,7 +76,8 @@ Deadlines& Deadlines::Global() {
   return deadlines;
 }
 
-Deadlines::Entry::Entry(Entry&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)), at_(other.at_), id_(other.id_) {}
+Deadlines::Entry::Entry(Entry&& other) noexcept
+    : owner_(std::exchange(other.owner_, nullptr)), at_(other.at_), id_(other.id_) {}
 
 Deadlines::Entry& Deadlines::Entry::operator=(Entry&& other) noexcept {
   std::swap(owner_, other.owner_);

@@ -1,6 +1,6 @@
-// Calls functions at about a given time, for many waiters at little cost each: one thread, one ordered map, a resolution of
-// kResolution. For watches' time-outs and the like, where a timer per waiter would cost more than the waiter.
-// Thread safety: all members from any thread. Callbacks run on the deadline thread and must be quick.
+// Calls functions at about a given time, for many waiters at little cost each: one thread, one ordered map, a
+// resolution of kResolution. For watches' time-outs and the like, where a timer per waiter would cost more than the
+// waiter. Thread safety: all members from any thread. Callbacks run on the deadline thread and must be quick.
 #pragma once
 
 #include <chrono>

@@ -40,7 +40,9 @@ IOPool::~IOPool() {
 
 std::size_t IOPool::size() const { return impl_->workers.size(); }
 
-asio::any_io_executor IOPool::executor(std::size_t index) const { return impl_->workers[index]->context.get_executor(); }
+asio::any_io_executor IOPool::executor(std::size_t index) const {
+  return impl_->workers[index]->context.get_executor();
+}
 
 asio::any_io_executor IOPool::Next() { return executor(impl_->next++ % impl_->workers.size()); }
 

@@ -1,4 +1,5 @@
-// One thread and one io_context per core. A connection is given to one of them and stays there, so its state needs no lock.
+// One thread and one io_context per core. A connection is given to one of them and stays there, so its state needs no
+// lock.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

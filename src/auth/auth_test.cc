@@ -27,9 +27,10 @@ struct KeyPair {
   ~KeyPair() { EVP_PKEY_free(key); }
 };
 
-// A certificate for `common_name`, signed by `issuer` (itself when null); `usage` is the extended key usage, "" for none.
-X509* Make(const KeyPair& key, const std::string& common_name, const std::string& organization, X509* issuer, const KeyPair& signer,
-           const char* usage, bool ca) {
+// A certificate for `common_name`, signed by `issuer` (itself when null); `usage` is the extended key usage, "" for
+// none.
+X509* Make(const KeyPair& key, const std::string& common_name, const std::string& organization, X509* issuer,
+           const KeyPair& signer, const char* usage, bool ca) {
   X509* certificate = X509_new();
   X509_set_version(certificate, 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), 7);
@@ -37,8 +38,10 @@ X509* Make(const KeyPair& key, const std::string& common_name, const std::string
   X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
   X509_set_pubkey(certificate, key.key);
   X509_NAME* name = X509_get_subject_name(certificate);
-  X509_NAME_add_entry_by_txt(name, "O", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(organization.c_str()), -1, -1, 0);
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(name, "O", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(organization.c_str()), -1,
+                             -1, 0);
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(common_name.c_str()), -1,
+                             -1, 0);
   X509_set_issuer_name(certificate, issuer == nullptr ? name : X509_get_subject_name(issuer));
   X509V3_CTX context;
   X509V3_set_ctx(&context, issuer == nullptr ? certificate : issuer, certificate, nullptr, nullptr, 0);
@@ -135,9 +138,15 @@ TEST(Authorizers, MastersMayAllAndOthersNothing) {
 }
 
 TEST(Authorizers, ForbiddenText) {
-  EXPECT_EQ(ForbiddenMessage({.user = {.name = "bob"}, .verb = "get", .resource_request = true, .resource = "pods", .name_space = "default"}, ""),
+  EXPECT_EQ(ForbiddenMessage({.user = {.name = "bob"},
+                              .verb = "get",
+                              .resource_request = true,
+                              .resource = "pods",
+                              .name_space = "default"},
+                             ""),
             R"(User "bob" cannot get resource "pods" in API group "" in the namespace "default")");
-  EXPECT_EQ(ForbiddenMessage({.user = {.name = "b<o"}, .verb = "get", .path = "/x"}, "why"), R"(User "b&lt;o" cannot get path "/x": why)");
+  EXPECT_EQ(ForbiddenMessage({.user = {.name = "b<o"}, .verb = "get", .path = "/x"}, "why"),
+            R"(User "b&lt;o" cannot get path "/x": why)");
 }
 
 }  // namespace

@@ -12,7 +12,8 @@
 
 namespace keelson::auth {
 
-// Three answers: a user; no opinion (no user, no error: the credential is not this authenticator's); an error (it is, and it is bad).
+// Three answers: a user; no opinion (no user, no error: the credential is not this authenticator's); an error (it is,
+// and it is bad).
 struct AuthenticationResult {
   std::optional<request::User> user;
   std::string error;
@@ -23,14 +24,17 @@ class Authenticator {
  public:
   virtual ~Authenticator() = default;
   virtual Awaitable<AuthenticationResult> Authenticate(const http::Request& request) = 0;
-  // For one of these audiences instead of the API's own (token reviews). Credentials without audiences are the same for all.
-  virtual Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request, std::vector<std::string> audiences) {
+  // For one of these audiences instead of the API's own (token reviews). Credentials without audiences are the same for
+  // all.
+  virtual Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request,
+                                                          std::vector<std::string> audiences) {
     static_cast<void>(audiences);
     return Authenticate(request);
   }
 };
 
-// Verifies the peer's certificate against the bundle; name from CN, groups from O. The bundle can be replaced while serving.
+// Verifies the peer's certificate against the bundle; name from CN, groups from O. The bundle can be replaced while
+// serving.
 class X509Authenticator final : public Authenticator {
  public:
   X509Authenticator();
@@ -49,21 +53,23 @@ class StaticTokenAuthenticator final : public Authenticator {
  public:
   void Add(std::string token, request::User user);  // before serving; a token that is there already gets the new user
   // CSV as kube-apiserver's --token-auth-file; the error is the start error's text.
-  static Outcome<std::unique_ptr<StaticTokenAuthenticator>, std::string> FromCSV(std::string_view file_name, std::string_view csv);
+  static Outcome<std::unique_ptr<StaticTokenAuthenticator>, std::string> FromCSV(std::string_view file_name,
+                                                                                 std::string_view csv);
   Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
 
  private:
   std::vector<std::pair<std::string, request::User>> tokens_;
 };
 
-// The first user wins; errors are collected and the next is tried. Adds system:authenticated where it belongs; asks nobody and answers
-// system:anonymous when all had no opinion and `allow_anonymous`.
+// The first user wins; errors are collected and the next is tried. Adds system:authenticated where it belongs; asks
+// nobody and answers system:anonymous when all had no opinion and `allow_anonymous`.
 class UnionAuthenticator final : public Authenticator {
  public:
   UnionAuthenticator(std::vector<std::unique_ptr<Authenticator>> members, bool allow_anonymous)
       : members_(std::move(members)), allow_anonymous_(allow_anonymous) {}
   Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
-  Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request, std::vector<std::string> audiences) override;
+  Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request,
+                                                  std::vector<std::string> audiences) override;
 
  private:
   Awaitable<AuthenticationResult> Ask(const http::Request& request, std::optional<std::vector<std::string>> audiences);

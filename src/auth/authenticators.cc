@@ -52,16 +52,16 @@ void StaticTokenAuthenticator::Add(std::string token, request::User user) {
   tokens_.emplace_back(std::move(token), std::move(user));
 }
 
-Outcome<std::unique_ptr<StaticTokenAuthenticator>, std::string> StaticTokenAuthenticator::FromCSV(std::string_view file_name,
-                                                                                                   std::string_view csv) {
+Outcome<std::unique_ptr<StaticTokenAuthenticator>, std::string> StaticTokenAuthenticator::FromCSV(
+    std::string_view file_name, std::string_view csv) {
   auto authenticator = std::make_unique<StaticTokenAuthenticator>();
   for (std::string_view line : base::Split(csv, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
     const auto fields = SplitCSVLine(line);
     if (fields.size() < 3) {
-      return "token file '" + std::string(file_name) + "' must have at least 3 columns (token, user name, user uid), found " +
-             std::to_string(fields.size());
+      return "token file '" + std::string(file_name) +
+             "' must have at least 3 columns (token, user name, user uid), found " + std::to_string(fields.size());
     }
     if (fields[0].empty()) continue;
     request::User user{.name = fields[1], .uid = fields[2]};
@@ -86,19 +86,25 @@ Awaitable<AuthenticationResult> StaticTokenAuthenticator::Authenticate(const htt
   co_return result;
 }
 
-Awaitable<AuthenticationResult> UnionAuthenticator::Authenticate(const http::Request& request) { return Ask(request, std::nullopt); }
+Awaitable<AuthenticationResult> UnionAuthenticator::Authenticate(const http::Request& request) {
+  return Ask(request, std::nullopt);
+}
 
-Awaitable<AuthenticationResult> UnionAuthenticator::AuthenticateFor(const http::Request& request, std::vector<std::string> audiences) {
+Awaitable<AuthenticationResult> UnionAuthenticator::AuthenticateFor(const http::Request& request,
+                                                                    std::vector<std::string> audiences) {
   return Ask(request, std::move(audiences));
 }
 
-Awaitable<AuthenticationResult> UnionAuthenticator::Ask(const http::Request& request, std::optional<std::vector<std::string>> audiences) {
+Awaitable<AuthenticationResult> UnionAuthenticator::Ask(const http::Request& request,
+                                                        std::optional<std::vector<std::string>> audiences) {
   AuthenticationResult result;
   for (const auto& member : members_) {
-    AuthenticationResult answer = audiences ? co_await member->AuthenticateFor(request, *audiences) : co_await member->Authenticate(request);
+    AuthenticationResult answer =
+        audiences ? co_await member->AuthenticateFor(request, *audiences) : co_await member->Authenticate(request);
     if (answer.user) {
       request::User& user = *answer.user;
-      if (user.name != request::kAnonymous && !user.InGroup(request::kAuthenticated) && !user.InGroup(request::kUnauthenticated)) {
+      if (user.name != request::kAnonymous && !user.InGroup(request::kAuthenticated) &&
+          !user.InGroup(request::kUnauthenticated)) {
         user.groups.emplace_back(request::kAuthenticated);
       }
       co_return answer;
@@ -108,7 +114,8 @@ Awaitable<AuthenticationResult> UnionAuthenticator::Ask(const http::Request& req
   // A token that nobody knows is an invalid credential, not an anonymous request.
   if (result.error.empty() && !BearerToken(request).empty()) result.error = "invalid bearer token";
   if (result.error.empty() && allow_anonymous_) {
-    result.user = request::User{.name = std::string(request::kAnonymous), .groups = {std::string(request::kUnauthenticated)}};
+    result.user =
+        request::User{.name = std::string(request::kAnonymous), .groups = {std::string(request::kUnauthenticated)}};
   }
   co_return result;
 }

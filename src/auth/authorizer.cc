@@ -9,7 +9,9 @@ Awaitable<Authorization> PrivilegedGroupAuthorizer::Authorize(Attributes attribu
   co_return Authorization{};
 }
 
-Awaitable<Authorization> AlwaysAllowAuthorizer::Authorize(Attributes) { co_return Authorization{.decision = Decision::kAllow}; }
+Awaitable<Authorization> AlwaysAllowAuthorizer::Authorize(Attributes) {
+  co_return Authorization{.decision = Decision::kAllow};
+}
 
 Awaitable<Authorization> AlwaysDenyAuthorizer::Authorize(Attributes) {
   co_return Authorization{.reason = "Everything is forbidden."};
@@ -49,7 +51,8 @@ std::string ForbiddenMessage(const Attributes& attributes, std::string_view reas
     std::string resource = attributes.resource;
     if (!attributes.subresource.empty()) resource += "/" + attributes.subresource;
     message += " resource " + base::GoQuote(resource) + " in API group " + base::GoQuote(attributes.api_group);
-    message += attributes.name_space.empty() ? " at the cluster scope" : " in the namespace " + base::GoQuote(attributes.name_space);
+    message += attributes.name_space.empty() ? " at the cluster scope"
+                                             : " in the namespace " + base::GoQuote(attributes.name_space);
   }
   message = base::ReplaceAll(base::ReplaceAll(base::ReplaceAll(message, "&", "&amp;"), "<", "&lt;"), ">", "&gt;");
   if (!reason.empty()) message += ": " + std::string(reason);

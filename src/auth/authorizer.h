@@ -66,7 +66,9 @@ class AlwaysDenyAuthorizer final : public Authorizer {
 class SharedAuthorizer final : public Authorizer {
  public:
   explicit SharedAuthorizer(std::shared_ptr<Authorizer> shared) : shared_(std::move(shared)) {}
-  Awaitable<Authorization> Authorize(Attributes attributes) override { return shared_->Authorize(std::move(attributes)); }
+  Awaitable<Authorization> Authorize(Attributes attributes) override {
+    return shared_->Authorize(std::move(attributes));
+  }
 
  private:
   std::shared_ptr<Authorizer> shared_;
@@ -85,7 +87,8 @@ class UnionAuthorizer final : public Authorizer {
 // The attributes of a request.
 Attributes AttributesOf(const request::User& user, const request::RequestInfo& info);
 
-// `User "bob" cannot get resource "pods" in API group "" in the namespace "default"`, with & < > escaped and the reason appended.
+// `User "bob" cannot get resource "pods" in API group "" in the namespace "default"`, with & < > escaped and the reason
+// appended.
 std::string ForbiddenMessage(const Attributes& attributes, std::string_view reason);
 
 }  // namespace keelson::auth

@@ -58,7 +58,8 @@ AuthenticationResult UserOf(X509* leaf, const std::string& der) {
     if (OBJ_obj2nid(object) == NID_commonName) user.name = EntryText(entry);
     if (OBJ_obj2nid(object) == NID_organizationName) user.groups.push_back(EntryText(entry));
     char oid[64];
-    if (OBJ_obj2txt(oid, sizeof(oid), object, 1) > 0 && std::string_view(oid) == kUIDAttribute) uids.push_back(EntryText(entry));
+    if (OBJ_obj2txt(oid, sizeof(oid), object, 1) > 0 && std::string_view(oid) == kUIDAttribute)
+      uids.push_back(EntryText(entry));
   }
   if (user.name.empty()) return result;
   if (uids.size() > 1) {
@@ -82,8 +83,8 @@ AuthenticationResult UserOf(X509* leaf, const std::string& der) {
 
 }  // namespace
 
-// A verified chain is remembered for a short while: verifying costs more than the rest of a small request. Entries are keyed by the
-// whole chain, so that a hit means the very same certificates, and forgotten when the bundle changes.
+// A verified chain is remembered for a short while: verifying costs more than the rest of a small request. Entries are
+// keyed by the whole chain, so that a hit means the very same certificates, and forgotten when the bundle changes.
 struct X509Authenticator::Impl {
   static constexpr std::size_t kRememberedMax = 1024;
   static constexpr std::chrono::seconds kRememberFor{10};
@@ -116,7 +117,8 @@ struct X509Authenticator::Impl {
       const int code = X509_STORE_CTX_get_error(context.get());
       ERR_clear_error();
       result.error = "verifying certificate failed: ";
-      result.error += code != X509_V_OK ? X509_verify_cert_error_string(code) : "certificate specifies no client authentication usage";
+      result.error += code != X509_V_OK ? X509_verify_cert_error_string(code)
+                                        : "certificate specifies no client authentication usage";
       return result;
     }
     return UserOf(leaf.get(), peer.chain_der[0]);
@@ -161,7 +163,8 @@ Awaitable<AuthenticationResult> X509Authenticator::Authenticate(const http::Requ
   {
     std::lock_guard lock(impl_->mutex);
     if (impl_->remembered.size() >= Impl::kRememberedMax) {
-      std::erase_if(impl_->remembered, [&](const auto& entry) { return entry.second.until <= now || entry.second.peer.expired(); });
+      std::erase_if(impl_->remembered,
+                    [&](const auto& entry) { return entry.second.until <= now || entry.second.peer.expired(); });
       if (impl_->remembered.size() >= Impl::kRememberedMax) impl_->remembered.clear();
     }
     if (impl_->store == store) impl_->remembered[request.peer.get()] = {request.peer, result, now + Impl::kRememberFor};

@@ -1,5 +1,6 @@
-// An ordered persistent B-tree: a copy is one counted reference, and a change to one copy is never seen in another. A change copies
-// the nodes on its path that somebody else holds (about three for ten thousand items) and changes the others where they are.
+// An ordered persistent B-tree: a copy is one counted reference, and a change to one copy is never seen in another. A
+// change copies the nodes on its path that somebody else holds (about three for ten thousand items) and changes the
+// others where they are.
 //
 //          root ── shared by snapshot and successor until either changes
 //         /    \
@@ -7,9 +8,9 @@
 //     /  \     /  \
 //   leaf leaf leaf leaf'
 //
-// KeyOf(item) gives the key (compared with <); items are cheap to copy: references, as a rule. Every node knows how many items are
-// below it, so that counting a range takes no walk.
-// Thread safety: const members from any thread; a change needs that copy alone. Copies on different threads are independent.
+// KeyOf(item) gives the key (compared with <); items are cheap to copy: references, as a rule. Every node knows how
+// many items are below it, so that counting a range takes no walk. Thread safety: const members from any thread; a
+// change needs that copy alone. Copies on different threads are independent.
 #pragma once
 
 #include <atomic>
@@ -235,7 +236,8 @@ class BTree {
       Node* node = Own(*slot);
       const std::uint32_t at = LowerBound(node, key);
       if (at < node->count && !(key < KeyOf()(node->items[at]))) {
-        std::swap(node->items[at], item);  // The old one goes after the last use of `key`, which may be a view into either.
+        std::swap(node->items[at],
+                  item);  // The old one goes after the last use of `key`, which may be a view into either.
         return;
       }
       slot = &node->inner()->children[at];
@@ -334,7 +336,8 @@ class BTree {
       child->items[0] = std::exchange(node->items[at - 1], std::exchange(left->items[left->count - 1], Item{}));
       std::uint64_t moved = 1;
       if (!child->leaf) {
-        for (std::uint32_t i = child->count + 1; i > 0; --i) child->inner()->children[i] = child->inner()->children[i - 1];
+        for (std::uint32_t i = child->count + 1; i > 0; --i)
+          child->inner()->children[i] = child->inner()->children[i - 1];
         child->inner()->children[0] = std::exchange(left->inner()->children[left->count], nullptr);
         moved += child->inner()->children[0]->size;
       }

@@ -49,7 +49,9 @@ void ExpectSameFrom(const Tree& tree, const Model& model, const std::string& key
   ASSERT_EQ(tree.Rank(key), rank);
 }
 
-std::string KeyFor(std::uint64_t number) { return "/pods/ns" + std::to_string(number % 7) + "/pod-" + std::to_string(number); }
+std::string KeyFor(std::uint64_t number) {
+  return "/pods/ns" + std::to_string(number % 7) + "/pod-" + std::to_string(number);
+}
 
 TEST(BTree, EmptyTree) {
   Tree tree;

@@ -11,8 +11,8 @@ class Clock {
   using SteadyTime = std::chrono::steady_clock::time_point;
 
   virtual ~Clock() = default;
-  virtual SystemTime Now() const = 0;         // what is written into objects
-  virtual SteadyTime Monotonic() const = 0;   // what durations and deadlines are measured with
+  virtual SystemTime Now() const = 0;        // what is written into objects
+  virtual SteadyTime Monotonic() const = 0;  // what durations and deadlines are measured with
 
   static const Clock& Real();
 };

@@ -42,7 +42,8 @@ void Failpoints::Arm(std::string name, std::function<bool()> action) {
 
 void Failpoints::Disarm(std::string_view name) {
   std::lock_guard lock(registry().mutex);
-  if (const auto found = registry().actions.find(name); found != registry().actions.end()) registry().actions.erase(found);
+  if (const auto found = registry().actions.find(name); found != registry().actions.end())
+    registry().actions.erase(found);
   any_armed_ = !registry().actions.empty();
 }
 

@@ -1,6 +1,7 @@
 // Named places where a test can make something go wrong: KS_FAILPOINT("kv/rocks/before-sync").
-// A failpoint that nobody armed costs one relaxed load. Armed by tests, or by KEELSON_FAILPOINTS="name=action;name=action"
-// with the actions `crash` (exit at once, as kill -9 would) and `crash:N` (at the Nth pass).
+// A failpoint that nobody armed costs one relaxed load. Armed by tests, or by
+// KEELSON_FAILPOINTS="name=action;name=action" with the actions `crash` (exit at once, as kill -9 would) and `crash:N`
+// (at the Nth pass).
 #pragma once
 
 #include <atomic>

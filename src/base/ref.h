@@ -28,7 +28,9 @@ class Ref {
   Ref(const Ref& other) : object_(other.object_) { Add(); }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
-  Ref(const Ref<U>& other) : object_(other.get()) { Add(); }  // NOLINT: to const
+  Ref(const Ref<U>& other) : object_(other.get()) {
+    Add();
+  }  // NOLINT: to const
   Ref& operator=(Ref other) noexcept {
     std::swap(object_, other.object_);
     return *this;

@@ -12,7 +12,8 @@ constexpr std::string_view kURLAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijk
 constexpr std::array<std::int8_t, 256> MakeDecodeTable(std::string_view alphabet) {
   std::array<std::int8_t, 256> table{};
   for (auto& entry : table) entry = -1;
-  for (std::size_t i = 0; i < alphabet.size(); ++i) table[static_cast<std::uint8_t>(alphabet[i])] = static_cast<std::int8_t>(i);
+  for (std::size_t i = 0; i < alphabet.size(); ++i)
+    table[static_cast<std::uint8_t>(alphabet[i])] = static_cast<std::int8_t>(i);
   return table;
 }
 
@@ -21,8 +22,8 @@ std::string Encode64(std::string_view bytes, std::string_view alphabet, bool pad
   out.reserve((bytes.size() + 2) / 3 * 4);
   std::size_t i = 0;
   for (; i + 3 <= bytes.size(); i += 3) {
-    const std::uint32_t group = static_cast<std::uint8_t>(bytes[i]) << 16 | static_cast<std::uint8_t>(bytes[i + 1]) << 8 |
-                                static_cast<std::uint8_t>(bytes[i + 2]);
+    const std::uint32_t group = static_cast<std::uint8_t>(bytes[i]) << 16 |
+                                static_cast<std::uint8_t>(bytes[i + 1]) << 8 | static_cast<std::uint8_t>(bytes[i + 2]);
     out += alphabet[group >> 18];
     out += alphabet[group >> 12 & 63];
     out += alphabet[group >> 6 & 63];
@@ -166,13 +167,27 @@ std::string GoQuote(std::string_view text) {
       out += text.substr(0, static_cast<std::size_t>(rune.length));
     } else {
       switch (rune.value) {
-        case '\a': out += "\\a"; break;
-        case '\b': out += "\\b"; break;
-        case '\f': out += "\\f"; break;
-        case '\n': out += "\\n"; break;
-        case '\r': out += "\\r"; break;
-        case '\t': out += "\\t"; break;
-        case '\v': out += "\\v"; break;
+        case '\a':
+          out += "\\a";
+          break;
+        case '\b':
+          out += "\\b";
+          break;
+        case '\f':
+          out += "\\f";
+          break;
+        case '\n':
+          out += "\\n";
+          break;
+        case '\r':
+          out += "\\r";
+          break;
+        case '\t':
+          out += "\\t";
+          break;
+        case '\v':
+          out += "\\v";
+          break;
         default:
           if (rune.value < ' ' || rune.value == 0x7f) {
             out += "\\x";
@@ -237,7 +252,8 @@ Rune DecodeRune(std::string_view text) {
   const auto continues = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
   const std::uint8_t first = byte(0);
   if (first < 0x80) return {first, 1};
-  if (first >= 0xc2 && first <= 0xdf && continues(1)) return {static_cast<char32_t>((first & 0x1f) << 6 | (byte(1) & 0x3f)), 2};
+  if (first >= 0xc2 && first <= 0xdf && continues(1))
+    return {static_cast<char32_t>((first & 0x1f) << 6 | (byte(1) & 0x3f)), 2};
   if (first >= 0xe0 && first <= 0xef && continues(1) && continues(2)) {
     const char32_t rune = static_cast<char32_t>((first & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f));
     if (rune >= 0x800 && (rune < 0xd800 || rune > 0xdfff)) return {rune, 3};

@@ -9,21 +9,23 @@
 
 namespace keelson::base {
 
-std::vector<std::string_view> Split(std::string_view text, char separator);  // "" gives one empty piece, as Go's strings.Split
-std::string_view Trim(std::string_view text);                                // white space at both ends
+std::vector<std::string_view> Split(std::string_view text,
+                                    char separator);  // "" gives one empty piece, as Go's strings.Split
+std::string_view Trim(std::string_view text);         // white space at both ends
 std::string Join(const std::vector<std::string>& pieces, std::string_view separator);
-std::string ToLower(std::string_view text);                                  // ASCII only
-bool EqualsIgnoreCase(std::string_view a, std::string_view b);               // ASCII only
+std::string ToLower(std::string_view text);                     // ASCII only
+bool EqualsIgnoreCase(std::string_view a, std::string_view b);  // ASCII only
 std::string ReplaceAll(std::string_view text, std::string_view from, std::string_view to);
 
-bool IsPrint(char32_t rune);                                 // Go's unicode.IsPrint
-std::string GoQuote(std::string_view text);                  // %q: double quotes, Go's escapes
-std::optional<std::int64_t> ParseInt64(std::string_view text);   // strict base 10: optional sign, digits, nothing else
+bool IsPrint(char32_t rune);                                      // Go's unicode.IsPrint
+std::string GoQuote(std::string_view text);                       // %q: double quotes, Go's escapes
+std::optional<std::int64_t> ParseInt64(std::string_view text);    // strict base 10: optional sign, digits, nothing else
 std::optional<std::uint64_t> ParseUint64(std::string_view text);  // strict base 10 digits
 
-std::string Base64Encode(std::string_view bytes);            // standard alphabet with padding
-std::string Base64URLEncode(std::string_view bytes);         // URL alphabet without padding (Go's RawURLEncoding)
-std::optional<std::string> Base64Decode(std::string_view text);     // standard, padding required; newlines skipped as Go does
+std::string Base64Encode(std::string_view bytes);     // standard alphabet with padding
+std::string Base64URLEncode(std::string_view bytes);  // URL alphabet without padding (Go's RawURLEncoding)
+std::optional<std::string> Base64Decode(
+    std::string_view text);  // standard, padding required; newlines skipped as Go does
 std::optional<std::string> Base64URLDecode(std::string_view text);  // URL alphabet, no padding
 std::string HexEncode(std::string_view bytes);
 

@@ -25,14 +25,16 @@ TEST(Strings, Base64RoundTrip) {
 TEST(Strings, Numbers) {
   EXPECT_EQ(ParseInt64("-12"), -12);
   EXPECT_EQ(ParseInt64("+5"), 5);
-  for (const auto* bad : {"", "+", "-", " 1", "1 ", "0x1", "9223372036854775808", "1.0"}) EXPECT_FALSE(ParseInt64(bad)) << bad;
+  for (const auto* bad : {"", "+", "-", " 1", "1 ", "0x1", "9223372036854775808", "1.0"})
+    EXPECT_FALSE(ParseInt64(bad)) << bad;
   EXPECT_EQ(ParseUint64("18446744073709551615"), UINT64_MAX);
   EXPECT_FALSE(ParseUint64("-1"));
 }
 
 TEST(Strings, UTF8) {
   EXPECT_TRUE(IsValidUTF8("héé€𝄞"));
-  for (const auto* bad : {"\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80", "\xe2\x82"}) EXPECT_FALSE(IsValidUTF8(bad));
+  for (const auto* bad : {"\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80", "\xe2\x82"})
+    EXPECT_FALSE(IsValidUTF8(bad));
   EXPECT_EQ(ToValidUTF8("a\xffz"), "a\xef\xbf\xbdz");
 }
 

@@ -33,7 +33,8 @@ std::optional<std::string> Unescape(std::string_view text, bool plus_is_space) {
 }
 
 bool IsUnreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '~';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+         c == '.' || c == '~';
 }
 
 std::string Escape(std::string_view text, std::string_view also_plain, bool space_is_plus) {

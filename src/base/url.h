@@ -12,9 +12,10 @@ namespace keelson::base {
 std::optional<std::string> PathUnescape(std::string_view text);   // empty on a bad escape
 std::optional<std::string> QueryUnescape(std::string_view text);  // '+' is a space
 std::string QueryEscape(std::string_view text);
-std::string PathEscape(std::string_view text);                    // one segment
+std::string PathEscape(std::string_view text);  // one segment
 
-// The values of a query string in order; pairs with a bad escape or a ';' are left out, as Go's ParseQuery leaves them out of its map.
+// The values of a query string in order; pairs with a bad escape or a ';' are left out, as Go's ParseQuery leaves them
+// out of its map.
 class Query {
  public:
   Query() = default;

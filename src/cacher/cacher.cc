@@ -29,11 +29,13 @@ using storage::ObjectPtr;
 using storage::Result;
 using storage::StatusError;
 
-constexpr std::size_t kPagedSnapshotsMax = 16;              // states that lists in pages may come back to
-constexpr auto kPagedSnapshotAge = std::chrono::seconds(75);  // older ones are made again from history, or asked of the store
+constexpr std::size_t kPagedSnapshotsMax = 16;  // states that lists in pages may come back to
+constexpr auto kPagedSnapshotAge =
+    std::chrono::seconds(75);  // older ones are made again from history, or asked of the store
 
-// A selector reads an object, its list of labels and their texts, each behind the other and none of them in the processor's cache:
-// asked for one by one that is most of a list's time. Asked for a batch at a time they come in parallel.
+// A selector reads an object, its list of labels and their texts, each behind the other and none of them in the
+// processor's cache: asked for one by one that is most of a list's time. Asked for a batch at a time they come in
+// parallel.
 constexpr std::size_t kBatch = 32;
 
 void PrefetchAttributes(std::span<const ObjectPtr* const> batch) {
@@ -54,14 +56,13 @@ Dispatcher::Options DispatcherOptions(const CacherOptions& options) {
   return {.trigger_field = options.trigger_field, .ring = options.ring};
 }
 
-bool IsTooLarge(const Error& error) {
-  return error.status && error.status->reason() == meta::StatusReason::kTimeout;
-}
+bool IsTooLarge(const Error& error) { return error.status && error.status->reason() == meta::StatusReason::kTimeout; }
 
 }  // namespace
 
 struct Cacher::Impl {
-  Impl(storage::Store& store_in, asio::any_io_executor executor_in, const base::Clock& clock_in, HistoryBudget& budget, CacherOptions options_in)
+  Impl(storage::Store& store_in, asio::any_io_executor executor_in, const base::Clock& clock_in, HistoryBudget& budget,
+       CacherOptions options_in)
       : store(store_in),
         executor(std::move(executor_in)),
         clock(clock_in),
@@ -95,7 +96,8 @@ struct Cacher::Impl {
     if (down.stopped) return StatusError(meta::NewTooManyRequests("apiserver cacher is stopped", 1));
     const double seconds = std::chrono::duration<double>(clock.Monotonic() - down.since).count();
     const auto retry = static_cast<std::int32_t>(std::clamp(std::exp(0.06 * std::min(seconds, 1000.0)), 1.0, 30.0));
-    return StatusError(meta::NewTooManyRequests("storage is (re)initializing" + (down.error.empty() ? std::string() : ": " + down.error), retry));
+    return StatusError(meta::NewTooManyRequests(
+        "storage is (re)initializing" + (down.error.empty() ? std::string() : ": " + down.error), retry));
   }
 
   // Waits until the state is as new as `revision`.
@@ -146,11 +148,12 @@ struct Cacher::Impl {
     std::erase_if(paged, [&](const Paged& page) { return page.used < oldest; });
   }
 
-  ObjectList ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix, const ListPlan& plan, const ListOptions& list_options);
+  ObjectList ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix, const ListPlan& plan,
+                      const ListOptions& list_options);
 };
 
-ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix, const ListPlan& plan,
-                                  const ListOptions& list_options) {
+ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix,
+                                  const ListPlan& plan, const ListOptions& list_options) {
   metrics.lists.fetch_add(1, std::memory_order_relaxed);
   ObjectList list{.resource_version = snapshot->revision};
   const storage::SelectionPredicate& predicate = list_options.predicate;
@@ -166,7 +169,8 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
                          : std::nullopt;
   const bool everything = predicate.MatchesEverything();
   const std::string_view start = plan.start_key.empty() ? std::string_view(prefix) : std::string_view(plan.start_key);
-  SnapshotCursor cursor = value ? SnapshotCursor::OfIndex(snapshot, prefix, *value) : SnapshotCursor(snapshot, prefix, start);
+  SnapshotCursor cursor =
+      value ? SnapshotCursor::OfIndex(snapshot, prefix, *value) : SnapshotCursor(snapshot, prefix, start);
   const auto count = static_cast<std::int64_t>(cursor.remaining());
   if (everything) list.items.reserve(static_cast<std::size_t>(limit > 0 ? std::min(limit, count) : count));
   std::uint64_t fetched = 0;
@@ -194,7 +198,8 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
   metrics.list_fetched_objects.fetch_add(fetched, std::memory_order_relaxed);
   metrics.list_returned_objects.fetch_add(list.items.size(), std::memory_order_relaxed);
   if (has_more) {
-    storage::PageEnd end = storage::EndPage(list.items.back()->key(), key, snapshot->revision, count, true, list_options);
+    storage::PageEnd end =
+        storage::EndPage(list.items.back()->key(), key, snapshot->revision, count, true, list_options);
     list.continue_token = std::move(end.continue_token);
     list.remaining_item_count = end.remaining_item_count;
     Remember(snapshot);
@@ -202,7 +207,8 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
   return list;
 }
 
-Cacher::Cacher(storage::Store& store, asio::any_io_executor executor, const base::Clock& clock, HistoryBudget& budget, CacherOptions options)
+Cacher::Cacher(storage::Store& store, asio::any_io_executor executor, const base::Clock& clock, HistoryBudget& budget,
+               CacherOptions options)
     : impl_(std::make_unique<Impl>(store, std::move(executor), clock, budget, std::move(options))) {}
 
 Cacher::~Cacher() { KS_CHECK(!impl_->started); }
@@ -212,8 +218,9 @@ void Cacher::Start() {
   impl_->started = true;
   auto entry = impl_->gate->Enter();
   KS_CHECK(entry);
-  asio::co_spawn(impl_->executor, impl_->reflector.Run(),
-                 [gate = impl_->gate, entry = std::make_shared<async::Gate::Entry>(*std::move(entry))](std::exception_ptr) {});
+  asio::co_spawn(
+      impl_->executor, impl_->reflector.Run(),
+      [gate = impl_->gate, entry = std::make_shared<async::Gate::Entry>(*std::move(entry))](std::exception_ptr) {});
 }
 
 void Cacher::Stop() {
@@ -238,27 +245,36 @@ const CacherMetrics& Cacher::metrics() const { return impl_->metrics; }
 
 Cacher::Figures Cacher::figures() const {
   const Dispatcher::Figures of = impl_->dispatcher->figures();
-  return {.objects = impl_->dispatcher->Current()->objects.size(), .events = of.events, .ring_capacity = of.capacity,
-          .history_bytes = of.history_bytes, .watchers = of.watchers, .wakes = impl_->dispatcher->wakes()};
+  return {.objects = impl_->dispatcher->Current()->objects.size(),
+          .events = of.events,
+          .ring_capacity = of.capacity,
+          .history_bytes = of.history_bytes,
+          .watchers = of.watchers,
+          .wakes = impl_->dispatcher->wakes()};
 }
 
 Awaitable<Result<ObjectPtr>> Cacher::Create(std::string key, Value object, std::uint64_t ttl_seconds) {
   return impl_->store.Create(std::move(key), object, ttl_seconds);
 }
 
-Awaitable<Result<ObjectPtr>> Cacher::Delete(std::string key, storage::Preconditions preconditions, storage::ValidateDeletion validate, ObjectPtr) {
+Awaitable<Result<ObjectPtr>> Cacher::Delete(std::string key, storage::Preconditions preconditions,
+                                            storage::ValidateDeletion validate, ObjectPtr) {
   ObjectPtr cached = impl_->Cached(key);
   return impl_->store.Delete(std::move(key), std::move(preconditions), std::move(validate), std::move(cached));
 }
 
-Awaitable<Result<ObjectPtr>> Cacher::GuaranteedUpdate(std::string key, bool ignore_not_found, storage::Preconditions preconditions,
-                                                      storage::UpdateFunc update, ObjectPtr) {
+Awaitable<Result<ObjectPtr>> Cacher::GuaranteedUpdate(std::string key, bool ignore_not_found,
+                                                      storage::Preconditions preconditions, storage::UpdateFunc update,
+                                                      ObjectPtr) {
   ObjectPtr cached = impl_->Cached(key);
-  return impl_->store.GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), std::move(update), std::move(cached));
+  return impl_->store.GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), std::move(update),
+                                       std::move(cached));
 }
 
 Awaitable<Result<storage::Stats>> Cacher::GetStats() { return impl_->store.GetStats(); }
-Awaitable<Result<std::uint64_t>> Cacher::GetCurrentResourceVersion() { return impl_->store.GetCurrentResourceVersion(); }
+Awaitable<Result<std::uint64_t>> Cacher::GetCurrentResourceVersion() {
+  return impl_->store.GetCurrentResourceVersion();
+}
 
 Awaitable<Result<ObjectPtr>> Cacher::Get(std::string key, storage::GetOptions options) {
   Impl& impl = *impl_;
@@ -287,7 +303,8 @@ Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions optio
     co_return impl.NotReady();
   }
   if (exact) {
-    if (plan.exact_revision > impl.dispatcher->revision()) KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(plan.exact_revision));
+    if (plan.exact_revision > impl.dispatcher->revision())
+      KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(plan.exact_revision));
     const SnapshotPtr snapshot = impl.At(plan.exact_revision);
     if (!snapshot) co_return co_await impl.store.GetList(std::move(key), std::move(options));
     co_return impl.ListFrom(snapshot, key, prefix, plan, options);
@@ -321,18 +338,27 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
   const bool initial = options.send_initial_events.value_or(required == 0);
   if (initial) {
     auto fresh = co_await impl.Fresh(required);
-    if (!fresh.ok()) co_return NewErrorStream(fresh.error().status ? *fresh.error().status : meta::NewInternalError(fresh.error().ToString()));
+    if (!fresh.ok())
+      co_return NewErrorStream(fresh.error().status ? *fresh.error().status
+                                                    : meta::NewInternalError(fresh.error().ToString()));
   }
-  WatchSelection selection{.prefix = std::move(prefix), .recursive = options.recursive, .predicate = options.predicate,
-                           .scope_namespace = options.scope_namespace, .scope_name = options.scope_name, .deadline = options.deadline};
+  WatchSelection selection{.prefix = std::move(prefix),
+                           .recursive = options.recursive,
+                           .predicate = options.predicate,
+                           .scope_namespace = options.scope_namespace,
+                           .scope_name = options.scope_name,
+                           .deadline = options.deadline};
   if (const auto& field = options.predicate.field) {
     if (!impl.options.trigger_field.empty()) {
-      if (const auto value = field->RequiresExactMatch(impl.options.trigger_field)) selection.trigger = std::string(*value);
+      if (const auto value = field->RequiresExactMatch(impl.options.trigger_field))
+        selection.trigger = std::string(*value);
     }
-    if (const auto value = field->RequiresExactMatch("metadata.namespace"); value && selection.scope_namespace.empty()) {
+    if (const auto value = field->RequiresExactMatch("metadata.namespace");
+        value && selection.scope_namespace.empty()) {
       selection.scope_namespace = *value;
     }
-    if (const auto value = field->RequiresExactMatch("metadata.name"); value && selection.scope_name.empty()) selection.scope_name = *value;
+    if (const auto value = field->RequiresExactMatch("metadata.name"); value && selection.scope_name.empty())
+      selection.scope_name = *value;
   }
   // The namespace of a request for a namespace is that namespace itself, in which no namespace lies.
   const meta::GroupResource& resource = impl.store.codec().resource();
@@ -345,7 +371,8 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
   SnapshotPtr snapshot;
   auto watcher = impl.dispatcher->Register(std::move(selection), after, &snapshot, &oldest);
   if (!watcher) co_return NewErrorStream(TooOldResourceVersion(*after, oldest));
-  co_return NewCacheWatchStream(impl.dispatcher, std::move(watcher), impl.store, impl.metrics, std::move(snapshot), end_bookmark);
+  co_return NewCacheWatchStream(impl.dispatcher, std::move(watcher), impl.store, impl.metrics, std::move(snapshot),
+                                end_bookmark);
 }
 
 }  // namespace keelson::cacher

@@ -1,8 +1,8 @@
 // The watch cache of one resource: the storage interface over a Store, with reads and watches answered from memory.
-// State is an immutable snapshot, replaced after every change; a reader takes the pointer and is never in anyone's way. Changes stand
-// once in a ring, through which watchers walk (dispatcher.h). docs/watch-cache.md has the picture.
-// Writes go to the Store, which hears about them from kv like about everybody else's.
-// Thread safety: all members from any thread but Start() and Stop() (the owner's) and Tick() (one caller at a time).
+// State is an immutable snapshot, replaced after every change; a reader takes the pointer and is never in anyone's way.
+// Changes stand once in a ring, through which watchers walk (dispatcher.h). docs/watch-cache.md has the picture. Writes
+// go to the Store, which hears about them from kv like about everybody else's. Thread safety: all members from any
+// thread but Start() and Stop() (the owner's) and Tick() (one caller at a time).
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,12 @@
 namespace keelson::cacher {
 
 struct CacherOptions {
-  std::string trigger_field;  // the field with an index and selective waking: spec.nodeName of pods and resourceslices; "" for none
+  std::string trigger_field;  // the field with an index and selective waking: spec.nodeName of pods and resourceslices;
+                              // "" for none
   EventRingOptions ring;
-  std::chrono::milliseconds fresh_timeout{3000};     // how long a read waits for the revision it asked for
-  std::chrono::milliseconds retry_period{1000};      // after a failed list or watch
-  std::uint64_t replay_revisions_max = 50'000;       // history read at start so that watchers can resume
+  std::chrono::milliseconds fresh_timeout{3000};  // how long a read waits for the revision it asked for
+  std::chrono::milliseconds retry_period{1000};   // after a failed list or watch
+  std::uint64_t replay_revisions_max = 50'000;    // history read at start so that watchers can resume
 };
 
 struct CacherMetrics {
@@ -42,8 +43,10 @@ struct CacherMetrics {
 
 class Cacher final : public storage::Interface {
  public:
-  // The reflector runs on `executor`, one thread at a time (a strand, or an io_context of one thread). All must outlive this.
-  Cacher(storage::Store& store, boost::asio::any_io_executor executor, const base::Clock& clock, HistoryBudget& budget, CacherOptions options);
+  // The reflector runs on `executor`, one thread at a time (a strand, or an io_context of one thread). All must outlive
+  // this.
+  Cacher(storage::Store& store, boost::asio::any_io_executor executor, const base::Clock& clock, HistoryBudget& budget,
+         CacherOptions options);
   ~Cacher() override;  // REQUIRES: Stop() if Start() was called; no stream of it is left
 
   void Start();
@@ -52,14 +55,19 @@ class Cacher final : public storage::Interface {
   // Time passes: timeouts, progress requests, bookmarks. Call about every 100 ms.
   void Tick();
 
-  Awaitable<storage::Result<storage::ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override;
-  Awaitable<storage::Result<storage::ObjectPtr>> Delete(std::string key, storage::Preconditions preconditions, storage::ValidateDeletion validate,
+  Awaitable<storage::Result<storage::ObjectPtr>> Create(std::string key, Value object,
+                                                        std::uint64_t ttl_seconds) override;
+  Awaitable<storage::Result<storage::ObjectPtr>> Delete(std::string key, storage::Preconditions preconditions,
+                                                        storage::ValidateDeletion validate,
                                                         storage::ObjectPtr cached = nullptr) override;
   Awaitable<storage::Result<storage::ObjectPtr>> Get(std::string key, storage::GetOptions options) override;
   Awaitable<storage::Result<storage::ObjectList>> GetList(std::string key, storage::ListOptions options) override;
-  Awaitable<storage::Result<storage::ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, storage::Preconditions preconditions,
-                                                                  storage::UpdateFunc update, storage::ObjectPtr cached = nullptr) override;
-  Awaitable<storage::Result<std::unique_ptr<storage::WatchStream>>> Watch(std::string key, storage::ListOptions options) override;
+  Awaitable<storage::Result<storage::ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
+                                                                  storage::Preconditions preconditions,
+                                                                  storage::UpdateFunc update,
+                                                                  storage::ObjectPtr cached = nullptr) override;
+  Awaitable<storage::Result<std::unique_ptr<storage::WatchStream>>> Watch(std::string key,
+                                                                          storage::ListOptions options) override;
   Awaitable<storage::Result<storage::Stats>> GetStats() override;
   Awaitable<storage::Result<std::uint64_t>> GetCurrentResourceVersion() override;
   bool Ready() const override;

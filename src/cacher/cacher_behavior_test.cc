@@ -1,4 +1,5 @@
-// What the cacher does beyond the storage contract: freshness, readiness, bookmarks, lost connections, selective waking.
+// What the cacher does beyond the storage contract: freshness, readiness, bookmarks, lost connections, selective
+// waking.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -50,7 +51,8 @@ TEST_F(CacherTest, WaitsUntilFreshAndGivesUp) {
   Create({.name = "a"});
   Sync();
   const auto now = cacher().resource_version();
-  auto pending = Spawn(cacher().GetList("/pods", {.resource_version = std::to_string(now + 1), .resource_version_match = "NotOlderThan"}));
+  auto pending = Spawn(cacher().GetList(
+      "/pods", {.resource_version = std::to_string(now + 1), .resource_version_match = "NotOlderThan"}));
   Create({.name = "b"});
   auto list = pending.get();
   ASSERT_TRUE(list.ok());
@@ -61,7 +63,8 @@ TEST_F(CacherTest, WaitsUntilFreshAndGivesUp) {
   auto got = late.get();
   ASSERT_FALSE(got.ok());
   EXPECT_EQ(got.error().status->code(), 504);
-  EXPECT_EQ(got.error().status->message(), "Timeout: Too large resource version: 1000000, current: " + std::to_string(now + 1));
+  EXPECT_EQ(got.error().status->message(),
+            "Timeout: Too large resource version: 1000000, current: " + std::to_string(now + 1));
   EXPECT_EQ(got.error().status->details()->retry_after_seconds, 1);
 }
 
@@ -146,7 +149,8 @@ TEST_F(CacherTest, NotReady) {
 TEST_F(CacherTest, Bookmarks) {
   Create({.name = "a"});
   Sync();
-  auto watch = Watch("/pods", {.resource_version = std::to_string(cacher().resource_version()), .predicate = {.allow_watch_bookmarks = true}});
+  auto watch = Watch("/pods", {.resource_version = std::to_string(cacher().resource_version()),
+                               .predicate = {.allow_watch_bookmarks = true}});
   auto plain = Watch("/pods", {.resource_version = std::to_string(cacher().resource_version())});
   EXPECT_TRUE(watch->Pending());
   EXPECT_TRUE(plain->Pending());
@@ -167,7 +171,9 @@ TEST_F(CacherTest, Bookmarks) {
 TEST_F(CacherTest, BookmarkBeforeTheDeadline) {
   const auto deadline = harness().clock().Monotonic() + std::chrono::seconds(30);
   Sync();
-  auto watch = Watch("/pods", {.resource_version = std::to_string(cacher().resource_version()), .predicate = {.allow_watch_bookmarks = true}, .deadline = deadline});
+  auto watch = Watch("/pods", {.resource_version = std::to_string(cacher().resource_version()),
+                               .predicate = {.allow_watch_bookmarks = true},
+                               .deadline = deadline});
   harness().Pass(std::chrono::seconds(27));
   EXPECT_TRUE(watch->Pending());
   harness().Pass(std::chrono::seconds(2));
@@ -179,9 +185,12 @@ TEST_F(CacherTest, SlowWatcherFallsOffTheRing) {
   const auto a = Create({.name = "a"});
   Sync();
   auto slow = Watch("/pods", {.resource_version = std::to_string(a->resource_version())});
-  auto by_node = Watch("/pods", {.resource_version = std::to_string(a->resource_version()), .predicate = Select("", "spec.nodeName=n1")});
-  auto idle = Watch("/pods", {.resource_version = std::to_string(a->resource_version()), .predicate = Select("", "spec.nodeName=n2")});
-  auto elsewhere = Watch("/pods/other", {.resource_version = std::to_string(a->resource_version()), .scope_namespace = "other"});
+  auto by_node = Watch("/pods", {.resource_version = std::to_string(a->resource_version()),
+                                 .predicate = Select("", "spec.nodeName=n1")});
+  auto idle = Watch("/pods", {.resource_version = std::to_string(a->resource_version()),
+                              .predicate = Select("", "spec.nodeName=n2")});
+  auto elsewhere =
+      Watch("/pods/other", {.resource_version = std::to_string(a->resource_version()), .scope_namespace = "other"});
   EXPECT_TRUE(idle->Pending());
   EXPECT_TRUE(elsewhere->Pending());
   for (int i = 0; i < 50; ++i) Update({.name = "a", .node = "n1", .data = std::to_string(i)});
@@ -212,7 +221,9 @@ TEST_F(CacherTest, HistoryIsBoundedByBytes) {
 }
 
 TEST_F(CacherTest, ListByTriggerReadsOnlyItsOwn) {
-  for (int i = 0; i < 200; ++i) Create({.name = "p" + std::to_string(i), .name_space = i % 2 == 0 ? "a" : "b", .node = "n" + std::to_string(i % 20)});
+  for (int i = 0; i < 200; ++i)
+    Create(
+        {.name = "p" + std::to_string(i), .name_space = i % 2 == 0 ? "a" : "b", .node = "n" + std::to_string(i % 20)});
   Sync();
   const auto before = cacher().metrics().list_fetched_objects.load();
   EXPECT_EQ(List("/pods", {.resource_version = "0", .predicate = Select("", "spec.nodeName=n4")}).items.size(), 10u);
@@ -232,7 +243,8 @@ TEST_F(CacherTest, OnlyWatchersThatAreConcernedAreWoken) {
   const std::string now = std::to_string(cacher().resource_version());
   std::vector<std::unique_ptr<storage::StreamReader>> watchers;
   for (int i = 0; i < kNodes; ++i) {
-    watchers.push_back(Watch("/pods", {.resource_version = now, .predicate = Select("", "spec.nodeName=n" + std::to_string(i))}));
+    watchers.push_back(
+        Watch("/pods", {.resource_version = now, .predicate = Select("", "spec.nodeName=n" + std::to_string(i))}));
     ASSERT_TRUE(watchers.back()->Pending());
   }
   const auto wakes = cacher().figures().wakes;
@@ -242,7 +254,9 @@ TEST_F(CacherTest, OnlyWatchersThatAreConcernedAreWoken) {
   for (int i = 0; i < kNodes; ++i) {
     const bool concerned = i % 3 == 0 && i / 3 < kChanges;
     ASSERT_EQ(watchers[static_cast<std::size_t>(i)]->woken(), concerned ? 1u : 0u) << i;
-    if (concerned) ASSERT_EQ(watchers[static_cast<std::size_t>(i)]->NextText().substr(0, 14), ("ADDED default/p" + std::to_string(i / 3)).substr(0, 14));
+    if (concerned)
+      ASSERT_EQ(watchers[static_cast<std::size_t>(i)]->NextText().substr(0, 14),
+                ("ADDED default/p" + std::to_string(i / 3)).substr(0, 14));
     ASSERT_TRUE(watchers[static_cast<std::size_t>(i)]->Pending()) << i;
   }
 }
@@ -274,7 +288,8 @@ TEST_F(CacherTest, ManyWatchersSeeTheSameOrder) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = t; i < kWatchers; i += 4) {
-        for (int n = 0; n < kWriters * kWrites; ++n) seen[static_cast<std::size_t>(i)].push_back(watchers[static_cast<std::size_t>(i)]->NextText());
+        for (int n = 0; n < kWriters * kWrites; ++n)
+          seen[static_cast<std::size_t>(i)].push_back(watchers[static_cast<std::size_t>(i)]->NextText());
       }
     });
   }

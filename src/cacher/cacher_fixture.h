@@ -72,11 +72,14 @@ class CacherTest : public ::testing::Test {
     metadata.Set(arena, "name", Value::String(arena, spec.name));
     metadata.Set(arena, "namespace", Value::String(arena, spec.name_space));
     if (!spec.app.empty()) metadata.EnsureMap(arena, "labels").Set(arena, "app", Value::String(arena, spec.app));
-    if (!spec.node.empty()) object.EnsureMap(arena, "fields").Set(arena, "spec.nodeName", Value::String(arena, spec.node));
+    if (!spec.node.empty())
+      object.EnsureMap(arena, "fields").Set(arena, "spec.nodeName", Value::String(arena, spec.node));
     object.Set(arena, "data", Value::String(arena, spec.data));
     return object;
   }
-  static Awaitable<meta::Result<storage::Updated>> Replace(Value object) { co_return storage::Updated{.object = object}; }
+  static Awaitable<meta::Result<storage::Updated>> Replace(Value object) {
+    co_return storage::Updated{.object = object};
+  }
   static std::string Key(const Spec& spec) { return "/pods/" + spec.name_space + "/" + spec.name; }
 
   storage::ObjectPtr Create(const Spec& spec) {
@@ -88,7 +91,8 @@ class CacherTest : public ::testing::Test {
   storage::ObjectPtr Update(const Spec& spec) {
     base::Arena arena;
     const Value object = Object(arena, spec);
-    auto updated = Await(cacher().GuaranteedUpdate(Key(spec), false, {}, [&](const storage::ObjectPtr&) { return Replace(object); }));
+    auto updated = Await(
+        cacher().GuaranteedUpdate(Key(spec), false, {}, [&](const storage::ObjectPtr&) { return Replace(object); }));
     EXPECT_TRUE(updated.ok()) << updated.error().ToString();
     return updated.ok() ? *updated : nullptr;
   }
@@ -133,8 +137,10 @@ class CacherTest : public ::testing::Test {
   }
   static storage::SelectionPredicate Select(std::string_view labels, std::string_view fields) {
     storage::SelectionPredicate predicate;
-    if (!labels.empty()) predicate.label = std::make_shared<const meta::LabelSelector>(*meta::LabelSelector::Parse(labels));
-    if (!fields.empty()) predicate.field = std::make_shared<const meta::FieldSelector>(*meta::FieldSelector::Parse(fields));
+    if (!labels.empty())
+      predicate.label = std::make_shared<const meta::LabelSelector>(*meta::LabelSelector::Parse(labels));
+    if (!fields.empty())
+      predicate.field = std::make_shared<const meta::FieldSelector>(*meta::FieldSelector::Parse(fields));
     return predicate;
   }
 

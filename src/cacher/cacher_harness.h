@@ -19,8 +19,8 @@ namespace keelson::cacher {
 class CacherHarness final : public storage::Harness {
  public:
   // `memory` may be given to be another process on the same store.
-  CacherHarness(async::IOPool& io, CacherOptions options = DefaultOptions(), std::shared_ptr<kv::Store> memory = nullptr,
-                std::size_t history_bytes = 64 << 20)
+  CacherHarness(async::IOPool& io, CacherOptions options = DefaultOptions(),
+                std::shared_ptr<kv::Store> memory = nullptr, std::size_t history_bytes = 64 << 20)
       : memory_(memory ? std::move(memory) : std::shared_ptr<kv::Store>(kv::memory::Open())), budget_(history_bytes) {
     cacher_ = std::make_unique<Cacher>(store_, io.executor(0), clock_, budget_, std::move(options));
     cacher_->Start();
@@ -46,7 +46,9 @@ class CacherHarness final : public storage::Harness {
     clock_.Advance(time);
     cacher_->Tick();
   }
-  void WaitReady() { WaitFor([&] { return cacher_->Ready(); }); }
+  void WaitReady() {
+    WaitFor([&] { return cacher_->Ready(); });
+  }
   // Until the reflector's thread has brought it about; time does not pass meanwhile.
   template <class Condition>
   static void WaitFor(Condition condition) {

@@ -1,5 +1,5 @@
-// Random operations against the cacher and against a model that is a list of states, under faults in the store below: the two must agree
-// on every answer. KEELSON_SEED replays one run.
+// Random operations against the cacher and against a model that is a list of states, under faults in the store below:
+// the two must agree on every answer. KEELSON_SEED replays one run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -32,14 +32,16 @@ struct Question {
 
   std::string Key() const { return name_space.empty() ? "/pods" : "/pods/" + name_space; }
   bool Selects(const Pod& pod) const {
-    return (name_space.empty() || pod.name_space == name_space) && (app.empty() || pod.app == app) && (!node || pod.node == *node);
+    return (name_space.empty() || pod.name_space == name_space) && (app.empty() || pod.app == app) &&
+           (!node || pod.node == *node);
   }
   bool everything() const { return app.empty() && !node; }
 };
 
 std::string Text(const Pod& pod) { return pod.name_space + "/" + pod.name + "@" + std::to_string(pod.revision); }
 std::string Text(const storage::Object& object) {
-  return std::string(object.attributes().name_space) + "/" + std::string(object.attributes().name) + "@" + std::to_string(object.resource_version());
+  return std::string(object.attributes().name_space) + "/" + std::string(object.attributes().name) + "@" +
+         std::to_string(object.resource_version());
 }
 
 class Model {
@@ -78,7 +80,8 @@ class Model {
         const auto now = next->second.find(key);
         const bool was = old != before.end() && question.Selects(old->second);
         const bool is = now != next->second.end() && question.Selects(now->second);
-        const bool changed = old == before.end() || now == next->second.end() || old->second.revision != now->second.revision;
+        const bool changed =
+            old == before.end() || now == next->second.end() || old->second.revision != now->second.revision;
         if (!changed) continue;
         if (is) {
           events.push_back((was ? "MODIFIED " : "ADDED ") + Text(now->second));
@@ -131,7 +134,8 @@ class CacherModelTest : public CacherTest {
   void Fault();
   void Heal();
   void Quiesce();
-  std::vector<std::string> ListAll(const Question& question, ListOptions options, std::uint64_t& revision, bool& expired);
+  std::vector<std::string> ListAll(const Question& question, ListOptions options, std::uint64_t& revision,
+                                   bool& expired);
 
   std::unique_ptr<base::Random> random_;
   Model model_;
@@ -153,7 +157,11 @@ void CacherModelTest::Write() {
   Pod pod{.name_space = Pick(spaces_), .name = Pick(names_), .app = Pick(apps_), .node = Pick(nodes_)};
   const std::string key = "/pods/" + pod.name_space + "/" + pod.name;
   const bool exists = model_.now().contains(key);
-  const Spec spec{.name = pod.name, .name_space = pod.name_space, .app = pod.app, .node = pod.node, .data = std::to_string(++data_)};
+  const Spec spec{.name = pod.name,
+                  .name_space = pod.name_space,
+                  .app = pod.app,
+                  .node = pod.node,
+                  .data = std::to_string(++data_)};
   if (!connected_ || random_->Below(4) == 0) {
     kv::TxnRequest request;
     if (exists && random_->Below(2) == 0) {
@@ -184,7 +192,8 @@ void CacherModelTest::Write() {
 }
 
 // A list in pages or at once.
-std::vector<std::string> CacherModelTest::ListAll(const Question& question, ListOptions options, std::uint64_t& revision, bool& expired) {
+std::vector<std::string> CacherModelTest::ListAll(const Question& question, ListOptions options,
+                                                  std::uint64_t& revision, bool& expired) {
   std::vector<std::string> items;
   late_ = false;
   options.predicate.limit = random_->Below(2) == 0 ? 0 : static_cast<std::int64_t>(1 + random_->Below(4));
@@ -193,7 +202,8 @@ std::vector<std::string> CacherModelTest::ListAll(const Question& question, List
   for (;;) {
     // Time must pass: a broken watch is taken up again after a while, and a read may have to wait for that.
     auto pending = Spawn(cacher().GetList(question.Key(), options));
-    while (pending.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) harness().Pass(std::chrono::milliseconds(100));
+    while (pending.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready)
+      harness().Pass(std::chrono::milliseconds(100));
     auto page = pending.get();
     if (!page.ok()) {
       late_ = page.error().status && (page.error().status->code() == 504 || page.error().status->code() == 429);
@@ -205,7 +215,8 @@ std::vector<std::string> CacherModelTest::ListAll(const Question& question, List
     if (revision == 0) revision = page->resource_version;
     EXPECT_EQ(page->resource_version, revision);
     for (const auto& object : page->items) items.push_back(Text(*object));
-    if (promised) EXPECT_EQ(page->remaining_item_count.value_or(0) + static_cast<std::int64_t>(page->items.size()), *promised);
+    if (promised)
+      EXPECT_EQ(page->remaining_item_count.value_or(0) + static_cast<std::int64_t>(page->items.size()), *promised);
     EXPECT_EQ(page->remaining_item_count.has_value(), question.everything() && !page->continue_token.empty());
     promised = page->remaining_item_count;
     if (page->continue_token.empty()) break;
@@ -287,7 +298,9 @@ void CacherModelTest::Poll(Watching& watching) {
       EXPECT_EQ(event->error->code(), 410) << event->error->message();
       watching.over = true;
     } else if (event->object) {
-      const char* type = event->type == WatchEvent::Type::kAdded ? "ADDED " : event->type == WatchEvent::Type::kModified ? "MODIFIED " : "DELETED ";
+      const char* type = event->type == WatchEvent::Type::kAdded      ? "ADDED "
+                         : event->type == WatchEvent::Type::kModified ? "MODIFIED "
+                                                                      : "DELETED ";
       watching.seen.push_back(type + Text(*event->object));
     }
   }
@@ -358,15 +371,30 @@ void CacherModelTest::Run(std::uint64_t seed, int steps) {
   model_ = Model();
   for (int step = 0; step < steps && !HasFatalFailure() && !HasNonfatalFailure(); ++step) {
     switch (random_->Below(12)) {
-      case 0: case 1: case 2: case 3: Write(); break;
-      case 4: CheckList(); break;
-      case 5: CheckExact(); break;
-      case 6: CheckGet(); break;
-      case 7: StartWatch(); break;
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        Write();
+        break;
+      case 4:
+        CheckList();
+        break;
+      case 5:
+        CheckExact();
+        break;
+      case 6:
+        CheckGet();
+        break;
+      case 7:
+        StartWatch();
+        break;
       case 8:
         if (!watches_.empty()) Poll(watches_[random_->Below(watches_.size())]);
         break;
-      case 9: Fault(); break;
+      case 9:
+        Fault();
+        break;
       default:
         if (step % 10 == 0) Quiesce();
     }

@@ -8,7 +8,8 @@ namespace keelson::storage {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Cacher, Contract,
-                         ::testing::Values(HarnessParam{"cacher", [](async::IOPool& io) { return std::make_unique<cacher::CacherHarness>(io); }}),
+                         ::testing::Values(HarnessParam{
+                             "cacher", [](async::IOPool& io) { return std::make_unique<cacher::CacherHarness>(io); }}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

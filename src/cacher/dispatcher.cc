@@ -26,9 +26,9 @@ std::string ScopeKey(std::string_view name_space, std::string_view name) {
 struct Dispatcher::Group {
   explicit Group(std::string key_in, bool everything_in) : key(std::move(key_in)), everything(everything_in) {}
   const std::string key;
-  const bool everything;               // every event concerns it: the ring itself is its list
-  std::uint64_t first = 0;             // `sequences` is complete from this number on
-  std::uint64_t dropped = 0;           // the highest number that was in `sequences` and has left the ring
+  const bool everything;      // every event concerns it: the ring itself is its list
+  std::uint64_t first = 0;    // `sequences` is complete from this number on
+  std::uint64_t dropped = 0;  // the highest number that was in `sequences` and has left the ring
   std::deque<std::uint64_t> sequences;
   std::size_t watchers = 0;
   Watcher* waiting = nullptr;
@@ -102,7 +102,8 @@ void Dispatcher::Tell(Group& group, std::uint64_t sequence, const CacheEvent& ev
     }
     group.sequences.push_back(sequence);
   }
-  // Whoever waits has seen everything before. Deciding here costs a few comparisons; waking it to decide there costs a thread switch.
+  // Whoever waits has seen everything before. Deciding here costs a few comparisons; waking it to decide there costs a
+  // thread switch.
   for (Watcher* watcher = group.waiting; watcher != nullptr;) {
     Watcher* const next = watcher->next;
     if (event.revision > watcher->after && watcher->selection.See(event)) {
@@ -121,7 +122,9 @@ void Dispatcher::TellAll(std::uint64_t sequence, const CacheEvent& event, Woken&
     if (const auto found = groups_.find(key); found != groups_.end()) Tell(*found->second, sequence, event, woken);
   };
   if (!options_.trigger_field.empty()) {
-    const auto value = [&](const ObjectPtr& object) { return object ? object->attributes().Field(options_.trigger_field) : std::string_view(); };
+    const auto value = [&](const ObjectPtr& object) {
+      return object ? object->attributes().Field(options_.trigger_field) : std::string_view();
+    };
     const std::string_view now = value(event.object);
     const std::string_view before = value(event.previous);
     if (event.object) tell(TriggerKey(now));
@@ -178,7 +181,8 @@ SnapshotPtr Dispatcher::At(std::uint64_t revision) const {
 }
 
 Dispatcher::Group* Dispatcher::GroupFor(const WatchSelection& selection) {
-  std::string key = selection.trigger ? TriggerKey(*selection.trigger) : ScopeKey(selection.scope_namespace, selection.scope_name);
+  std::string key =
+      selection.trigger ? TriggerKey(*selection.trigger) : ScopeKey(selection.scope_namespace, selection.scope_name);
   auto& group = groups_[key];
   if (!group) {
     const bool everything = key == ScopeKey({}, {});
@@ -188,8 +192,8 @@ Dispatcher::Group* Dispatcher::GroupFor(const WatchSelection& selection) {
   return group.get();
 }
 
-Dispatcher::WatcherPtr Dispatcher::Register(WatchSelection selection, std::optional<std::uint64_t> revision, SnapshotPtr* initial,
-                                            std::uint64_t* oldest) {
+Dispatcher::WatcherPtr Dispatcher::Register(WatchSelection selection, std::optional<std::uint64_t> revision,
+                                            SnapshotPtr* initial, std::uint64_t* oldest) {
   auto watcher = base::MakeRef<Watcher>(std::move(selection));
   std::lock_guard lock(mutex_);
   if (revision && *revision < ring_.since()) {
@@ -269,7 +273,8 @@ std::optional<std::uint64_t> Dispatcher::NextSequence(Watcher& watcher, bool& mi
     return watcher.cursor;
   }
   const auto found = std::lower_bound(group.sequences.begin(), group.sequences.end(), watcher.cursor);
-  // An event it had not seen may have left the ring: those the group dropped, and those still listed that the ring has dropped since.
+  // An event it had not seen may have left the ring: those the group dropped, and those still listed that the ring has
+  // dropped since.
   if (watcher.cursor <= group.dropped || (found != group.sequences.end() && *found < ring_.begin())) {
     missed = true;
     return std::nullopt;
@@ -278,7 +283,8 @@ std::optional<std::uint64_t> Dispatcher::NextSequence(Watcher& watcher, bool& mi
   return *found;
 }
 
-Dispatcher::Poll Dispatcher::Next(Watcher& watcher, EventPtr& event, storage::WatchEvent::Type& type, std::uint64_t& revision) {
+Dispatcher::Poll Dispatcher::Next(Watcher& watcher, EventPtr& event, storage::WatchEvent::Type& type,
+                                  std::uint64_t& revision) {
   for (std::size_t skipped = 0;; ++skipped) {
     {
       std::lock_guard lock(mutex_);
@@ -307,8 +313,10 @@ Dispatcher::Poll Dispatcher::Next(Watcher& watcher, EventPtr& event, storage::Wa
         return Poll::kPending;
       }
       watcher.cursor = *sequence + 1;
-      if (skipped < kSkippedMax) event = ring_.at(*sequence);
-      else watcher.cursor = *sequence;
+      if (skipped < kSkippedMax)
+        event = ring_.at(*sequence);
+      else
+        watcher.cursor = *sequence;
     }
     if (skipped == kSkippedMax) {
       watcher.wake();  // called from its own poll: comes back when the thread has served the others
@@ -324,7 +332,11 @@ Dispatcher::Poll Dispatcher::Next(Watcher& watcher, EventPtr& event, storage::Wa
 
 Dispatcher::Figures Dispatcher::figures() const {
   std::lock_guard lock(mutex_);
-  return {.events = ring_.size(), .capacity = ring_.capacity(), .history_bytes = ring_.history_bytes(), .watchers = watchers_, .since = ring_.since()};
+  return {.events = ring_.size(),
+          .capacity = ring_.capacity(),
+          .history_bytes = ring_.history_bytes(),
+          .watchers = watchers_,
+          .since = ring_.since()};
 }
 
 }  // namespace keelson::cacher

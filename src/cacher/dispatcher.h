@@ -1,8 +1,9 @@
-// Who is told about which change. Holds the ring and the watchers of one resource; the reflector appends, connection threads poll.
-// A watcher belongs to one group: those that asked for one value of the trigger field (spec.nodeName), or for one scope (namespace,
-// name). A change reaches the few groups it concerns by hash look-ups; all other watchers cost nothing, not even a wake-up.
-// A group lists the numbers of the ring's events that concern it, so that its watchers skip the rest; the group of everything needs none.
-// Thread safety: all members from any thread. Wake functions are called without a lock held.
+// Who is told about which change. Holds the ring and the watchers of one resource; the reflector appends, connection
+// threads poll. A watcher belongs to one group: those that asked for one value of the trigger field (spec.nodeName), or
+// for one scope (namespace, name). A change reaches the few groups it concerns by hash look-ups; all other watchers
+// cost nothing, not even a wake-up. A group lists the numbers of the ring's events that concern it, so that its
+// watchers skip the rest; the group of everything needs none. Thread safety: all members from any thread. Wake
+// functions are called without a lock held.
 #pragma once
 
 #include <atomic>
@@ -28,11 +29,11 @@
 namespace keelson::cacher {
 
 struct WatchSelection {
-  std::string prefix;                   // prepared key; what is watched lies below it, or is it
+  std::string prefix;  // prepared key; what is watched lies below it, or is it
   bool recursive = true;
   storage::SelectionPredicate predicate;
-  std::optional<std::string> trigger;   // the value of the trigger field it insists on
-  std::string scope_namespace;          // "" for all
+  std::optional<std::string> trigger;  // the value of the trigger field it insists on
+  std::string scope_namespace;         // "" for all
   std::string scope_name;
   std::optional<base::Clock::SteadyTime> deadline;
 
@@ -52,18 +53,18 @@ class Dispatcher {
   struct Watcher : base::RefCounted {
     explicit Watcher(WatchSelection selection_in) : selection(std::move(selection_in)) {}
     const WatchSelection selection;
-    std::function<void()> wake;          // set once, before it can wait
+    std::function<void()> wake;  // set once, before it can wait
 
     // Guarded by the dispatcher's mutex.
     std::uint64_t id = 0;
-    Group* group = nullptr;              // null once it is unregistered
-    std::uint64_t cursor = 0;            // the first event not looked at yet
-    std::uint64_t after = 0;             // only later revisions are sent
-    std::uint64_t epoch = 0;             // of the dispatcher when it was registered; another one: closed
+    Group* group = nullptr;    // null once it is unregistered
+    std::uint64_t cursor = 0;  // the first event not looked at yet
+    std::uint64_t after = 0;   // only later revisions are sent
+    std::uint64_t epoch = 0;   // of the dispatcher when it was registered; another one: closed
     bool waiting = false;
     bool bookmark_due = false;
     std::int64_t bookmark_second = 0;
-    Watcher* previous = nullptr;         // among the group's waiting
+    Watcher* previous = nullptr;  // among the group's waiting
     Watcher* next = nullptr;
   };
   using WatcherPtr = base::Ref<Watcher>;
@@ -81,17 +82,21 @@ class Dispatcher {
   // The readers' side.
   SnapshotPtr Current() const { return snapshot_.Load(); }
   std::uint64_t revision() const { return revision_.load(std::memory_order_acquire); }
-  // The state as it was at `revision`, made by undoing newer events; null when history does not reach back so far, or not yet there.
+  // The state as it was at `revision`, made by undoing newer events; null when history does not reach back so far, or
+  // not yet there.
   SnapshotPtr At(std::uint64_t revision) const;
 
-  // Starts a watch after `revision`; nullopt: with the current state, which is put into `*initial`. Null when that history is gone;
+  // Starts a watch after `revision`; nullopt: with the current state, which is put into `*initial`. Null when that
+  // history is gone;
   // `*oldest` is then the revision it begins after.
-  WatcherPtr Register(WatchSelection selection, std::optional<std::uint64_t> revision, SnapshotPtr* initial, std::uint64_t* oldest);
+  WatcherPtr Register(WatchSelection selection, std::optional<std::uint64_t> revision, SnapshotPtr* initial,
+                      std::uint64_t* oldest);
   void Start(Watcher& watcher, std::function<void()> wake);
   void Unregister(Watcher& watcher);
 
   enum class Poll : std::uint8_t { kEvent, kBookmark, kPending, kClosed, kMissed };
-  // The next event that concerns the watcher, and how; or the revision of a bookmark. kMissed: the ring has moved on without it.
+  // The next event that concerns the watcher, and how; or the revision of a bookmark. kMissed: the ring has moved on
+  // without it.
   Poll Next(Watcher& watcher, EventPtr& event, storage::WatchEvent::Type& type, std::uint64_t& revision);
 
   // Sends the bookmarks that are due. Call about once a second.

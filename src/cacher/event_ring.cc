@@ -41,12 +41,14 @@ void EventRing::Append(EventPtr event) {
   history_bytes_ += bytes;
   budget_.bytes.fetch_add(bytes, std::memory_order_relaxed);
   events_.push_back(std::move(event));
-  while (events_.size() > options_.capacity_min && budget_.bytes.load(std::memory_order_relaxed) > budget_.bytes_max) DropFront();
+  while (events_.size() > options_.capacity_min && budget_.bytes.load(std::memory_order_relaxed) > budget_.bytes_max)
+    DropFront();
 }
 
 std::uint64_t EventRing::Find(std::uint64_t revision) const {
-  const auto found = std::upper_bound(events_.begin(), events_.end(), revision,
-                                      [](std::uint64_t wanted, const EventPtr& event) { return wanted < event->revision; });
+  const auto found =
+      std::upper_bound(events_.begin(), events_.end(), revision,
+                       [](std::uint64_t wanted, const EventPtr& event) { return wanted < event->revision; });
   return begin_ + static_cast<std::uint64_t>(found - events_.begin());
 }
 

@@ -30,7 +30,8 @@ struct CacheEvent : base::RefCounted {
   ObjectPtr previous;  // null: created
   std::uint64_t revision = 0;
   base::Clock::SteadyTime recorded{};
-  mutable base::AtomicRef<const storage::Object> gone;  // `previous` at `revision`: what a DELETED event shows. Made on first use.
+  mutable base::AtomicRef<const storage::Object>
+      gone;  // `previous` at `revision`: what a DELETED event shows. Made on first use.
 
   const storage::Object& either() const { return object ? *object : *previous; }
   // What history alone keeps alive because of this event.
@@ -46,14 +47,15 @@ struct HistoryBudget {
 };
 
 struct EventRingOptions {
-  std::uint32_t capacity_min = 100;          // events; kept however many bytes they are
+  std::uint32_t capacity_min = 100;  // events; kept however many bytes they are
   std::uint32_t capacity_max = 100 * 1024;
-  std::chrono::seconds window{75};           // younger events are dropped only above capacity_max or the budget
+  std::chrono::seconds window{75};  // younger events are dropped only above capacity_max or the budget
 };
 
 class EventRing {
  public:
-  EventRing(EventRingOptions options, HistoryBudget& budget) : options_(options), budget_(budget), capacity_(options.capacity_min) {}
+  EventRing(EventRingOptions options, HistoryBudget& budget)
+      : options_(options), budget_(budget), capacity_(options.capacity_min) {}
   ~EventRing() { Reset(0); }
 
   // Forgets everything; changes after `since` are known from here on.

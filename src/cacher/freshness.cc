@@ -26,7 +26,8 @@ void Freshness::Finish(Predicate predicate, bool reached) {
   std::vector<std::shared_ptr<Waiter>> done;
   {
     std::lock_guard lock(mutex_);
-    const auto rest = std::partition(waiters_.begin(), waiters_.end(), [&](const auto& waiter) { return !predicate(*waiter); });
+    const auto rest =
+        std::partition(waiters_.begin(), waiters_.end(), [&](const auto& waiter) { return !predicate(*waiter); });
     done.assign(std::make_move_iterator(rest), std::make_move_iterator(waiters_.end()));
     waiters_.erase(rest, waiters_.end());
   }

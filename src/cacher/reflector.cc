@@ -15,9 +15,14 @@ storage::Error Gone() { return storage::StatusError(meta::NewExpired("the histor
 
 }  // namespace
 
-Reflector::Reflector(storage::Store& store, const base::Clock& clock, Dispatcher& dispatcher, Freshness& freshness, CacherMetrics& metrics,
-                     const CacherOptions& options)
-    : store_(store), clock_(clock), dispatcher_(dispatcher), freshness_(freshness), metrics_(metrics), options_(options),
+Reflector::Reflector(storage::Store& store, const base::Clock& clock, Dispatcher& dispatcher, Freshness& freshness,
+                     CacherMetrics& metrics, const CacherOptions& options)
+    : store_(store),
+      clock_(clock),
+      dispatcher_(dispatcher),
+      freshness_(freshness),
+      metrics_(metrics),
+      options_(options),
       down_{.since = clock.Monotonic()} {}
 
 std::string Reflector::PrefixKey() const { return store_.FullKey(store_.resource_prefix() + "/"); }
@@ -51,8 +56,11 @@ void Reflector::RequestProgress() {
 
 bool Reflector::OpenWatch(std::uint64_t from, bool prev_kv) {
   const std::string prefix = PrefixKey();
-  auto watcher = store_.kv().Watch({.key = prefix, .range_end = kv::PrefixEnd(prefix), .start_revision = static_cast<kv::Revision>(from),
-                                    .prev_kv = prev_kv, .progress_notify = true});
+  auto watcher = store_.kv().Watch({.key = prefix,
+                                    .range_end = kv::PrefixEnd(prefix),
+                                    .start_revision = static_cast<kv::Revision>(from),
+                                    .prev_kv = prev_kv,
+                                    .progress_notify = true});
   std::lock_guard lock(mutex_);
   if (stopping_.load(std::memory_order_acquire)) return false;
   watcher_ = std::move(watcher);
@@ -143,7 +151,8 @@ Awaitable<storage::Result<void>> Reflector::Follow() {
   co_return storage::Result<void>();
 }
 
-// Until the watch fails; when replaying, until the state that was listed is reached. kInternal: what came could not be applied.
+// Until the watch fails; when replaying, until the state that was listed is reached. kInternal: what came could not be
+// applied.
 Awaitable<kv::Result<void>> Reflector::FollowOnce(bool replaying) {
   for (;;) {
     auto response = co_await watcher_->Next();
@@ -159,7 +168,8 @@ Awaitable<kv::Result<void>> Reflector::FollowOnce(bool replaying) {
 
 void Reflector::Change(EventPtr event) {
   if (!options_.trigger_field.empty()) {
-    if (event->previous) index_.Erase({event->previous->attributes().Field(options_.trigger_field), event->previous->key()});
+    if (event->previous)
+      index_.Erase({event->previous->attributes().Field(options_.trigger_field), event->previous->key()});
     if (event->object) index_.Put({event->object->attributes().Field(options_.trigger_field), event->object});
   }
   if (event->object) {

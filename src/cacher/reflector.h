@@ -1,6 +1,6 @@
-// Keeps a Dispatcher in step with the store: lists, replays recent history, then follows the kv watch, and starts over when it must.
-// A lost connection is taken up again where it broke; only history that is gone forces a new list, which closes all watchers.
-// Thread safety: Run() on one executor; the rest from any thread.
+// Keeps a Dispatcher in step with the store: lists, replays recent history, then follows the kv watch, and starts over
+// when it must. A lost connection is taken up again where it broke; only history that is gone forces a new list, which
+// closes all watchers. Thread safety: Run() on one executor; the rest from any thread.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ namespace keelson::cacher {
 
 class Reflector {
  public:
-  Reflector(storage::Store& store, const base::Clock& clock, Dispatcher& dispatcher, Freshness& freshness, CacherMetrics& metrics,
-            const CacherOptions& options);
+  Reflector(storage::Store& store, const base::Clock& clock, Dispatcher& dispatcher, Freshness& freshness,
+            CacherMetrics& metrics, const CacherOptions& options);
 
   Awaitable<void> Run();  // until Stop()
   void Stop();
@@ -59,9 +59,9 @@ class Reflector {
   // The reflector's own.
   ObjectTree objects_;
   IndexTree index_;
-  std::uint64_t applied_ = 0;      // every change up to here is in objects_
-  std::uint64_t delivered_ = 0;    // how far the watch is
-  std::uint64_t listed_ = 0;       // the list was made at this revision; older changes are history
+  std::uint64_t applied_ = 0;    // every change up to here is in objects_
+  std::uint64_t delivered_ = 0;  // how far the watch is
+  std::uint64_t listed_ = 0;     // the list was made at this revision; older changes are history
   std::unordered_map<std::string, ObjectPtr> replayed_;  // the last object of each key that replaying has seen
 
   std::atomic<bool> ready_{false};

@@ -27,13 +27,15 @@ struct Indexed {
   ObjectPtr object;
 };
 struct KeyOfIndexed {
-  std::pair<std::string_view, std::string_view> operator()(const Indexed& item) const { return {item.value, item.object->key()}; }
+  std::pair<std::string_view, std::string_view> operator()(const Indexed& item) const {
+    return {item.value, item.object->key()};
+  }
 };
 using IndexTree = base::BTree<Indexed, KeyOfIndexed>;
 
 struct Snapshot : base::RefCounted {
   ObjectTree objects;
-  IndexTree index;          // by the trigger field; empty where the resource has none
+  IndexTree index;  // by the trigger field; empty where the resource has none
   std::uint64_t revision = 0;
 
   Snapshot() = default;
@@ -42,13 +44,14 @@ struct Snapshot : base::RefCounted {
 };
 using SnapshotPtr = base::Ref<const Snapshot>;
 
-// The objects under a key prefix (or those of one index value among them), in key order. How many there are is known from the start,
-// so the walk looks at no key. The snapshot is held, so it may pause for as long as its reader is slow.
+// The objects under a key prefix (or those of one index value among them), in key order. How many there are is known
+// from the start, so the walk looks at no key. The snapshot is held, so it may pause for as long as its reader is slow.
 class SnapshotCursor {
  public:
   SnapshotCursor() = default;
   // From `start` (not before the prefix) to the end of the prefix.
-  SnapshotCursor(SnapshotPtr snapshot, const std::string& prefix, std::string_view start) : snapshot_(std::move(snapshot)) {
+  SnapshotCursor(SnapshotPtr snapshot, const std::string& prefix, std::string_view start)
+      : snapshot_(std::move(snapshot)) {
     if (start < prefix) start = prefix;
     objects_ = snapshot_->objects.Seek(start);
     Expect(snapshot_->objects.Rank(start), snapshot_->objects.Rank(kv::PrefixEnd(prefix)));

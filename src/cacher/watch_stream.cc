@@ -26,9 +26,13 @@ class ErrorStream final : public storage::WatchStream {
 
 class CacheWatchStream final : public storage::WatchStream {
  public:
-  CacheWatchStream(std::shared_ptr<Dispatcher> dispatcher, Dispatcher::WatcherPtr watcher, const storage::Store& store, CacherMetrics& metrics,
-                   const WatchSelection& selection, SnapshotPtr initial, bool end_bookmark)
-      : dispatcher_(std::move(dispatcher)), watcher_(std::move(watcher)), store_(store), metrics_(metrics), selection_(selection) {
+  CacheWatchStream(std::shared_ptr<Dispatcher> dispatcher, Dispatcher::WatcherPtr watcher, const storage::Store& store,
+                   CacherMetrics& metrics, const WatchSelection& selection, SnapshotPtr initial, bool end_bookmark)
+      : dispatcher_(std::move(dispatcher)),
+        watcher_(std::move(watcher)),
+        store_(store),
+        metrics_(metrics),
+        selection_(selection) {
     if (!initial) return;
     last_ = initial->revision;
     end_bookmark_ = end_bookmark;
@@ -123,14 +127,18 @@ class CacheWatchStream final : public storage::WatchStream {
 
 }  // namespace
 
-std::unique_ptr<storage::WatchStream> NewCacheWatchStream(std::shared_ptr<Dispatcher> dispatcher, Dispatcher::WatcherPtr watcher,
-                                                          const storage::Store& store, CacherMetrics& metrics, SnapshotPtr initial,
+std::unique_ptr<storage::WatchStream> NewCacheWatchStream(std::shared_ptr<Dispatcher> dispatcher,
+                                                          Dispatcher::WatcherPtr watcher, const storage::Store& store,
+                                                          CacherMetrics& metrics, SnapshotPtr initial,
                                                           bool end_bookmark) {
   const WatchSelection& selection = watcher->selection;
-  return std::make_unique<CacheWatchStream>(std::move(dispatcher), std::move(watcher), store, metrics, selection, std::move(initial), end_bookmark);
+  return std::make_unique<CacheWatchStream>(std::move(dispatcher), std::move(watcher), store, metrics, selection,
+                                            std::move(initial), end_bookmark);
 }
 
-std::unique_ptr<storage::WatchStream> NewErrorStream(meta::Status status) { return std::make_unique<ErrorStream>(std::move(status)); }
+std::unique_ptr<storage::WatchStream> NewErrorStream(meta::Status status) {
+  return std::make_unique<ErrorStream>(std::move(status));
+}
 
 meta::Status TooOldResourceVersion(std::uint64_t wanted, std::uint64_t oldest) {
   return meta::NewExpired("too old resource version: " + std::to_string(wanted) + " (" + std::to_string(oldest) + ")");

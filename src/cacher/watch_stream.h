@@ -11,8 +11,9 @@
 namespace keelson::cacher {
 
 // `initial` null: changes only. `end_bookmark`: tell where the initial events end.
-std::unique_ptr<storage::WatchStream> NewCacheWatchStream(std::shared_ptr<Dispatcher> dispatcher, Dispatcher::WatcherPtr watcher,
-                                                          const storage::Store& store, CacherMetrics& metrics, SnapshotPtr initial,
+std::unique_ptr<storage::WatchStream> NewCacheWatchStream(std::shared_ptr<Dispatcher> dispatcher,
+                                                          Dispatcher::WatcherPtr watcher, const storage::Store& store,
+                                                          CacherMetrics& metrics, SnapshotPtr initial,
                                                           bool end_bookmark);
 // One ERROR event, then the end.
 std::unique_ptr<storage::WatchStream> NewErrorStream(meta::Status status);

@@ -29,7 +29,8 @@ Base64Check CheckBase64(std::string_view text) {
     bool clean = true;
     for (std::size_t i = 0; i < digits; ++i) clean &= ValueOf(text[i]) != kInvalid;
     const std::size_t spare = text.size() - digits;
-    if (clean && (spare == 0 || (ValueOf(text[digits - 1]) & (spare == 1 ? 0x3 : 0xf)) == 0)) return {.canonical = true, .valid = true};
+    if (clean && (spare == 0 || (ValueOf(text[digits - 1]) & (spare == 1 ? 0x3 : 0xf)) == 0))
+      return {.canonical = true, .valid = true};
   }
   // Otherwise as Go walks it: line breaks are skipped anywhere, the error names the byte.
   Base64Check check;
@@ -70,14 +71,16 @@ Base64Check CheckBase64(std::string_view text) {
 void WriteBase64(const char* bytes, std::size_t size, char* out) {
   const auto* in = reinterpret_cast<const unsigned char*>(bytes);
   for (; size >= 3; size -= 3, in += 3, out += 4) {
-    const std::uint32_t group = static_cast<std::uint32_t>(in[0]) << 16 | static_cast<std::uint32_t>(in[1]) << 8 | in[2];
+    const std::uint32_t group =
+        static_cast<std::uint32_t>(in[0]) << 16 | static_cast<std::uint32_t>(in[1]) << 8 | in[2];
     out[0] = kAlphabet[group >> 18];
     out[1] = kAlphabet[group >> 12 & 63];
     out[2] = kAlphabet[group >> 6 & 63];
     out[3] = kAlphabet[group & 63];
   }
   if (size == 0) return;
-  const std::uint32_t group = static_cast<std::uint32_t>(in[0]) << 16 | (size == 2 ? static_cast<std::uint32_t>(in[1]) << 8 : 0);
+  const std::uint32_t group =
+      static_cast<std::uint32_t>(in[0]) << 16 | (size == 2 ? static_cast<std::uint32_t>(in[1]) << 8 : 0);
   out[0] = kAlphabet[group >> 18];
   out[1] = kAlphabet[group >> 12 & 63];
   out[2] = size == 2 ? kAlphabet[group >> 6 & 63] : '=';

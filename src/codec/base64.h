@@ -7,9 +7,9 @@
 namespace keelson::codec {
 
 struct Base64Check {
-  bool canonical = false;      // decodes, and is exactly what encoding would give
-  bool valid = false;          // decodes (line breaks in it, or spare bits set)
-  std::size_t error_at = 0;    // where it does not: Go's "illegal base64 data at input byte N"
+  bool canonical = false;    // decodes, and is exactly what encoding would give
+  bool valid = false;        // decodes (line breaks in it, or spare bits set)
+  std::size_t error_at = 0;  // where it does not: Go's "illegal base64 data at input byte N"
 };
 Base64Check CheckBase64(std::string_view text);
 

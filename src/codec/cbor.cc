@@ -22,13 +22,16 @@ using schema::Type;
 
 enum Major : std::uint8_t { kUnsigned, kNegative, kByteString, kTextString, kArray, kMap, kTag, kSimple };
 
-constexpr std::uint64_t kTagTimeText = 0, kTagTimeEpoch = 1, kTagBignum = 2, kTagNegativeBignum = 3, kTagBase64URL = 21, kTagBase64 = 22,
-                        kTagBase16 = 23;
+constexpr std::uint64_t kTagTimeText = 0, kTagTimeEpoch = 1, kTagBignum = 2, kTagNegativeBignum = 3, kTagBase64URL = 21,
+                        kTagBase64 = 22, kTagBase16 = 23;
 
 double HalfToDouble(std::uint16_t half) {
   const int exponent = half >> 10 & 0x1f;
   const double mantissa = half & 0x3ff;
-  const double value = exponent == 0 ? std::ldexp(mantissa, -24) : exponent != 31 ? std::ldexp(mantissa + 1024, exponent - 25) : mantissa == 0 ? INFINITY : NAN;
+  const double value = exponent == 0    ? std::ldexp(mantissa, -24)
+                       : exponent != 31 ? std::ldexp(mantissa + 1024, exponent - 25)
+                       : mantissa == 0  ? INFINITY
+                                        : NAN;
   return (half & 0x8000) != 0 ? -value : value;
 }
 
@@ -40,7 +43,8 @@ class Reader {
     if (bytes_.starts_with(kCBORMagic)) at_ = kCBORMagic.size();
     if (!Item(out)) return false;
     if (at_ == bytes_.size()) return true;
-    return Fail("cbor: " + std::to_string(bytes_.size() - at_) + " bytes of extraneous data starting at index " + std::to_string(at_));
+    return Fail("cbor: " + std::to_string(bytes_.size() - at_) + " bytes of extraneous data starting at index " +
+                std::to_string(at_));
   }
   const std::string& error() const { return error_; }
 
@@ -59,7 +63,8 @@ class Reader {
   bool ReadHead(Head& head) {
     if (at_ >= bytes_.size()) return Fail("unexpected EOF");
     const auto first = static_cast<unsigned char>(bytes_[at_++]);
-    head = {static_cast<Major>(first >> 5), static_cast<std::uint8_t>(first & 0x1f), static_cast<std::uint64_t>(first & 0x1f), false};
+    head = {static_cast<Major>(first >> 5), static_cast<std::uint8_t>(first & 0x1f),
+            static_cast<std::uint64_t>(first & 0x1f), false};
     if (head.info < 24) return true;
     if (head.info > 27) {
       head.indefinite = head.info == 31;
@@ -84,8 +89,10 @@ class Reader {
     switch (head.major) {
       case kUnsigned:
       case kNegative:
-        if (head.indefinite || head.value > static_cast<std::uint64_t>(INT64_MAX)) return Fail("cbor: integer overflows int64");
-        out = Value(head.major == kUnsigned ? static_cast<std::int64_t>(head.value) : -1 - static_cast<std::int64_t>(head.value));
+        if (head.indefinite || head.value > static_cast<std::uint64_t>(INT64_MAX))
+          return Fail("cbor: integer overflows int64");
+        out = Value(head.major == kUnsigned ? static_cast<std::int64_t>(head.value)
+                                            : -1 - static_cast<std::int64_t>(head.value));
         return true;
       case kByteString:
       case kTextString: {
@@ -95,10 +102,14 @@ class Reader {
         out = Value(text);
         return true;
       }
-      case kArray: return Nested([&] { return Array(head, out); });
-      case kMap: return Nested([&] { return Map(head, out); });
-      case kTag: return Nested([&] { return Tagged(head.value, out); });
-      case kSimple: return Simple(head, out);
+      case kArray:
+        return Nested([&] { return Array(head, out); });
+      case kMap:
+        return Nested([&] { return Map(head, out); });
+      case kTag:
+        return Nested([&] { return Tagged(head.value, out); });
+      case kSimple:
+        return Simple(head, out);
     }
     return false;
   }
@@ -122,7 +133,8 @@ class Reader {
     while (!AtBreak()) {
       Head chunk{};
       if (!ReadHead(chunk)) return false;
-      if (chunk.major != head.major || chunk.indefinite) return Fail("cbor: wrong element type in an indefinite-length string");
+      if (chunk.major != head.major || chunk.indefinite)
+        return Fail("cbor: wrong element type in an indefinite-length string");
       if (chunk.value > bytes_.size() - at_) return Fail("unexpected EOF");
       joined += bytes_.substr(at_, static_cast<std::size_t>(chunk.value));
       at_ += static_cast<std::size_t>(chunk.value);
@@ -148,7 +160,8 @@ class Reader {
       if (!Item(key)) return false;
       if (!key.is_string()) return Fail("cbor: a map's key must be a string");
       if (out.Has(key.as_string())) {
-        return Fail("cbor: found duplicate map key " + base::GoQuote(key.as_string()) + " at map element index " + std::to_string(i));
+        return Fail("cbor: found duplicate map key " + base::GoQuote(key.as_string()) + " at map element index " +
+                    std::to_string(i));
       }
       if (!Item(value)) return false;
       out.Set(arena_, key.as_string(), value);
@@ -162,8 +175,11 @@ class Reader {
       Head head{};
       if (!ReadHead(head)) return false;
       std::string_view bytes;
-      if (head.major != kByteString || !String(head, bytes)) return Fail("cbor: the content of an expected conversion must be a byte string");
-      out = Value::String(arena_, tag == kTagBase64 ? base::Base64Encode(bytes) : tag == kTagBase64URL ? base::Base64URLEncode(bytes) : base::HexEncode(bytes));
+      if (head.major != kByteString || !String(head, bytes))
+        return Fail("cbor: the content of an expected conversion must be a byte string");
+      out = Value::String(arena_, tag == kTagBase64      ? base::Base64Encode(bytes)
+                                  : tag == kTagBase64URL ? base::Base64URLEncode(bytes)
+                                                         : base::HexEncode(bytes));
       return true;
     }
     if (!Item(out)) return false;
@@ -180,13 +196,26 @@ class Reader {
   bool Simple(const Head& head, Value& out) {
     double number = 0;
     switch (head.info) {
-      case 20: out = Value(false); return true;
-      case 21: out = Value(true); return true;
-      case 22: out = Value(); return true;
-      case 25: number = HalfToDouble(static_cast<std::uint16_t>(head.value)); break;
-      case 26: number = std::bit_cast<float>(static_cast<std::uint32_t>(head.value)); break;
-      case 27: number = std::bit_cast<double>(head.value); break;
-      default: return Fail("cbor: simple value " + std::to_string(head.value) + " is not recognized");
+      case 20:
+        out = Value(false);
+        return true;
+      case 21:
+        out = Value(true);
+        return true;
+      case 22:
+        out = Value();
+        return true;
+      case 25:
+        number = HalfToDouble(static_cast<std::uint16_t>(head.value));
+        break;
+      case 26:
+        number = std::bit_cast<float>(static_cast<std::uint32_t>(head.value));
+        break;
+      case 27:
+        number = std::bit_cast<double>(head.value);
+        break;
+      default:
+        return Fail("cbor: simple value " + std::to_string(head.value) + " is not recognized");
     }
     if (!std::isfinite(number)) return Fail("cbor: floating-point NaN and infinity are not allowed");
     out = Value(number);
@@ -207,17 +236,30 @@ class Encoder {
 
   void Item(const Value& value, const Type* type) {
     switch (value.kind()) {
-      case Value::Kind::kNull: out_ += '\xf6'; break;
-      case Value::Kind::kBool: out_ += value.as_bool() ? '\xf5' : '\xf4'; break;
-      case Value::Kind::kInt: Integer(value.as_int()); break;
-      case Value::Kind::kDouble: Float(value.as_double()); break;
-      case Value::Kind::kString: Text(value.as_string(), type != nullptr && type->kind == Kind::kBytes); break;
-      case Value::Kind::kRaw: break;  // opened up before
+      case Value::Kind::kNull:
+        out_ += '\xf6';
+        break;
+      case Value::Kind::kBool:
+        out_ += value.as_bool() ? '\xf5' : '\xf4';
+        break;
+      case Value::Kind::kInt:
+        Integer(value.as_int());
+        break;
+      case Value::Kind::kDouble:
+        Float(value.as_double());
+        break;
+      case Value::Kind::kString:
+        Text(value.as_string(), type != nullptr && type->kind == Kind::kBytes);
+        break;
+      case Value::Kind::kRaw:
+        break;  // opened up before
       case Value::Kind::kList:
         Head(kArray, value.size());
-        for (const Value& item : value.items()) Item(item, type != nullptr && type->kind == Kind::kList ? type->element : nullptr);
+        for (const Value& item : value.items())
+          Item(item, type != nullptr && type->kind == Kind::kList ? type->element : nullptr);
         break;
-      case Value::Kind::kMap: Map(value, type);
+      case Value::Kind::kMap:
+        Map(value, type);
     }
   }
 
@@ -314,7 +356,8 @@ class Encoder {
   std::string& out_;
 };
 
-Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view bytes, const Struct* type, const DecodeOptions& options) {
+Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view bytes, const Struct* type,
+                                     const DecodeOptions& options) {
   Reader reader(arena, bytes);
   Decoded decoded;
   if (!reader.Document(decoded.value)) return DecodeError{DecodeError::Kind::kSyntax, reader.error()};
@@ -332,7 +375,8 @@ void Encode(Arena& arena, std::string_view json, const Type* type, std::string& 
 
 }  // namespace
 
-Outcome<Decoded, DecodeError> DecodeCBOR(Arena& arena, std::string_view bytes, const Struct& type, const DecodeOptions& options) {
+Outcome<Decoded, DecodeError> DecodeCBOR(Arena& arena, std::string_view bytes, const Struct& type,
+                                         const DecodeOptions& options) {
   return Decode(arena, bytes, &type, options);
 }
 

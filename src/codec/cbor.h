@@ -1,6 +1,6 @@
-// CBOR as apimachinery's serializer reads and writes it: self-described (tag 55799), text as byte strings, bytes with the expected
-// conversion to base64 (tag 22), keys sorted by their encoding. What it stands for is JSON, so objects go through json.h's rules.
-// Thread safety: functions of their arguments. Decoded Values live as long as the arena.
+// CBOR as apimachinery's serializer reads and writes it: self-described (tag 55799), text as byte strings, bytes with
+// the expected conversion to base64 (tag 22), keys sorted by their encoding. What it stands for is JSON, so objects go
+// through json.h's rules. Thread safety: functions of their arguments. Decoded Values live as long as the arena.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ constexpr int kCBORDepthMax = 1000;
 constexpr std::string_view kCBORMagic("\xd9\xd9\xf7", 3);
 
 // The magic is not required on the way in. Duplicate keys are errors, strict or not.
-Outcome<Decoded, DecodeError> DecodeCBOR(base::Arena& arena, std::string_view bytes, const schema::Struct& type, const DecodeOptions& options = {});
+Outcome<Decoded, DecodeError> DecodeCBOR(base::Arena& arena, std::string_view bytes, const schema::Struct& type,
+                                         const DecodeOptions& options = {});
 Outcome<Decoded, DecodeError> DecodeCBOR(base::Arena& arena, std::string_view bytes, const DecodeOptions& options = {});
 
 // With the magic in front. The arena holds what is needed while encoding.

@@ -20,9 +20,17 @@ std::string Hex(std::string_view json) {
 
 TEST(CBOR, Writes) {
   EXPECT_EQ(Hex("null"), "f6");
-  EXPECT_EQ(Hex("[true,false,0,23,24,-1,-256,65536,4294967296]"), "89f5f40017181820" "38ff" "1a00010000" "1b0000000100000000");
-  EXPECT_EQ(Hex("[1.5,0.1,100000.5,1e300,5.960464477539063e-8]"), "85f93e00fb3fb999999999999afa47c35040fb7e37e43c8800759cf90001");
-  EXPECT_EQ(Hex(R"({"bb":1,"c":"x","a":{}})"), "a34161a041634178" "426262" "01");
+  EXPECT_EQ(Hex("[true,false,0,23,24,-1,-256,65536,4294967296]"),
+            "89f5f40017181820"
+            "38ff"
+            "1a00010000"
+            "1b0000000100000000");
+  EXPECT_EQ(Hex("[1.5,0.1,100000.5,1e300,5.960464477539063e-8]"),
+            "85f93e00fb3fb999999999999afa47c35040fb7e37e43c8800759cf90001");
+  EXPECT_EQ(Hex(R"({"bb":1,"c":"x","a":{}})"),
+            "a34161a041634178"
+            "426262"
+            "01");
 }
 
 TEST(CBOR, ReadsWhatOthersWrite) {
@@ -31,11 +39,11 @@ TEST(CBOR, ReadsWhatOthersWrite) {
     const char* want;
   };
   const Case kCases[] = {
-      {{"\xd9\xd9\xf7\xa1\x61\x61\x01", 7}, R"({"a":1})"},           // text keys
-      {{"\xa1\x41\x61\x9f\x01\x02\xff", 7}, R"({"a":[1,2]})"},       // indefinite length
+      {{"\xd9\xd9\xf7\xa1\x61\x61\x01", 7}, R"({"a":1})"},      // text keys
+      {{"\xa1\x41\x61\x9f\x01\x02\xff", 7}, R"({"a":[1,2]})"},  // indefinite length
       {{"\xbf\x41\x61\x01\xff", 5}, R"({"a":1})"},
       {{"\x5f\x41\x61\x41\x62\xff", 6}, R"("ab")"},
-      {{"\xd6\x42\x01\x02", 4}, R"("AQI=")"},                        // expected conversion to base64
+      {{"\xd6\x42\x01\x02", 4}, R"("AQI=")"},  // expected conversion to base64
       {{"\xc1\x1a\x65\x92\x00\x80", 6}, R"("2024-01-01T00:00:00Z")"},
       {{"\x38\x63", 2}, "-100"},
   };
@@ -51,8 +59,20 @@ TEST(CBOR, ReadsWhatOthersWrite) {
 
 TEST(CBOR, Refuses) {
   const std::string_view kCases[] = {
-      {"", 0}, {"\x18", 1}, {"\x1b\xff\xff\xff\xff\xff\xff\xff\xff", 9}, {"\x5b\xff\xff\xff\xff\xff\xff\xff\xff", 9}, {"\x9b\xff\xff\xff\xff\xff\xff\xff\xff", 9},
-      {"\x41\xff", 2}, {"\xa2\x41\x61\x01\x41\x61\x02", 7}, {"\xa1\x01\x02", 3}, {"\xf9\x7e\x00", 3}, {"\xf7", 1}, {"\xc2\x41\x01", 3}, {"\x01\x01", 2}, {"\xff", 1}, {"\x1c", 1},
+      {"", 0},
+      {"\x18", 1},
+      {"\x1b\xff\xff\xff\xff\xff\xff\xff\xff", 9},
+      {"\x5b\xff\xff\xff\xff\xff\xff\xff\xff", 9},
+      {"\x9b\xff\xff\xff\xff\xff\xff\xff\xff", 9},
+      {"\x41\xff", 2},
+      {"\xa2\x41\x61\x01\x41\x61\x02", 7},
+      {"\xa1\x01\x02", 3},
+      {"\xf9\x7e\x00", 3},
+      {"\xf7", 1},
+      {"\xc2\x41\x01", 3},
+      {"\x01\x01", 2},
+      {"\xff", 1},
+      {"\x1c", 1},
   };
   for (const std::string_view bytes : kCases) {
     Arena arena;
@@ -78,7 +98,8 @@ TEST(CBOR, RoundtripFixtures) {
     EXPECT_TRUE(back->strict_errors.empty());
     EncodeJSON(decoded->value, *fixture.type, want);
     EncodeJSON(back->value, *fixture.type, got);
-    if (fixture.json.find("\"apiVersion\": \"example.com/v1\"") == std::string::npos) EXPECT_EQ(got, want);  // raw parts come back sorted
+    if (fixture.json.find("\"apiVersion\": \"example.com/v1\"") == std::string::npos)
+      EXPECT_EQ(got, want);  // raw parts come back sorted
     EXPECT_EQ(got.size(), want.size());
   }
 }

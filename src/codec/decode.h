@@ -20,7 +20,8 @@ struct DecodeOptions {
 
 struct Decoded {
   Value value;
-  std::vector<std::string> strict_errors;  // unknown field "spec.foo", duplicate field "metadata.name": in document order
+  std::vector<std::string>
+      strict_errors;  // unknown field "spec.foo", duplicate field "metadata.name": in document order
 };
 
 struct DecodeError {

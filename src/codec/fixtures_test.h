@@ -48,7 +48,8 @@ inline std::vector<Fixture> Fixtures() {
     const auto version_dot = fixture.name.rfind('.', kind_dot - 1);
     std::string group = fixture.name.substr(0, version_dot);
     if (group == "core") group.clear();
-    fixture.type = schema::FindKind(group, fixture.name.substr(version_dot + 1, kind_dot - version_dot - 1), fixture.name.substr(kind_dot + 1));
+    fixture.type = schema::FindKind(group, fixture.name.substr(version_dot + 1, kind_dot - version_dot - 1),
+                                    fixture.name.substr(kind_dot + 1));
     fixture.json = ReadFile(entry.path());
     fixture.yaml = ReadFile(std::filesystem::path(entry.path()).replace_extension(".yaml"));
     fixture.pb = ReadFile(std::filesystem::path(entry.path()).replace_extension(".pb"));
@@ -58,7 +59,8 @@ inline std::vector<Fixture> Fixtures() {
   return fixtures;
 }
 
-// Random objects as decoders would make them: canonical, in the table's member order, zero values of plain fields absent.
+// Random objects as decoders would make them: canonical, in the table's member order, zero values of plain fields
+// absent.
 class Generator {
  public:
   Generator(base::Arena& arena, std::uint64_t seed) : arena_(arena), random_(seed) {}
@@ -84,27 +86,54 @@ class Generator {
   static bool IsPlainZero(const schema::Type& type, const Value& value) {
     using schema::Kind;
     switch (type.kind) {
-      case Kind::kString: return value.as_string().empty();
-      case Kind::kBool: return !value.as_bool();
+      case Kind::kString:
+        return value.as_string().empty();
+      case Kind::kBool:
+        return !value.as_bool();
       case Kind::kInt32:
-      case Kind::kInt64: return value.as_int() == 0;
-      case Kind::kDouble: return value.as_double() == 0;
-      case Kind::kIntOrString: return value.is_int() && value.as_int() == 0;
-      case Kind::kQuantity: return value.as_string() == "0";
-      case Kind::kDuration: return value.as_string() == "0s";
+      case Kind::kInt64:
+        return value.as_int() == 0;
+      case Kind::kDouble:
+        return value.as_double() == 0;
+      case Kind::kIntOrString:
+        return value.is_int() && value.as_int() == 0;
+      case Kind::kQuantity:
+        return value.as_string() == "0";
+      case Kind::kDuration:
+        return value.as_string() == "0s";
       // protobuf does not tell nil from empty.
       case Kind::kList:
       case Kind::kMap:
-      case Kind::kStruct: return value.empty();
-      default: return false;
+      case Kind::kStruct:
+        return value.empty();
+      default:
+        return false;
     }
   }
 
   std::uint64_t Below(std::uint64_t bound) { return random_() % bound; }
 
   std::string_view Text() {
-    static constexpr std::string_view kPieces[] = {"a", "name", "x-y", "<&>", "\"", "\\", "\n", "é", "\xE2\x80\xA8", "\xF0\x9F\x98\x80", "0", " ", "'", ": ", "#",
-                                                   "true", "null", "1e3", "~", "a longer piece of text that does not fit one block"};
+    static constexpr std::string_view kPieces[] = {"a",
+                                                   "name",
+                                                   "x-y",
+                                                   "<&>",
+                                                   "\"",
+                                                   "\\",
+                                                   "\n",
+                                                   "é",
+                                                   "\xE2\x80\xA8",
+                                                   "\xF0\x9F\x98\x80",
+                                                   "0",
+                                                   " ",
+                                                   "'",
+                                                   ": ",
+                                                   "#",
+                                                   "true",
+                                                   "null",
+                                                   "1e3",
+                                                   "~",
+                                                   "a longer piece of text that does not fit one block"};
     std::string text;
     for (auto n = Below(4); n > 0; --n) text += kPieces[Below(std::size(kPieces))];
     return arena_.Copy(text);
@@ -118,29 +147,44 @@ class Generator {
 
   Value Of(const schema::Type& type, int depth) {
     using schema::Kind;
-    static constexpr std::string_view kQuantities[] = {"0", "1", "100m", "1Gi", "1500m", "12e6", "3Ki", "5n", "-2", "7E"};
-    static constexpr std::string_view kRaws[] = {"{}", R"({"a":[1,2.5,"x"]})", R"({"f:metadata":{"f:labels":{".":{}}}})", R"({"k":"\"<\\"})"};
+    static constexpr std::string_view kQuantities[] = {"0",    "1",   "100m", "1Gi", "1500m",
+                                                       "12e6", "3Ki", "5n",   "-2",  "7E"};
+    static constexpr std::string_view kRaws[] = {"{}", R"({"a":[1,2.5,"x"]})",
+                                                 R"({"f:metadata":{"f:labels":{".":{}}}})", R"({"k":"\"<\\"})"};
     static constexpr double kDoubles[] = {0, 1, -1.5, 1e21, 1e-7, 3.14159, 1e300};
     switch (type.kind) {
-      case Kind::kString: return Value(Text());
-      case Kind::kBool: return Value(Below(2) == 0);
-      case Kind::kInt32: return Value(Integer(false));
-      case Kind::kInt64: return Value(Integer(true));
-      case Kind::kDouble: return Value(kDoubles[Below(std::size(kDoubles))]);
+      case Kind::kString:
+        return Value(Text());
+      case Kind::kBool:
+        return Value(Below(2) == 0);
+      case Kind::kInt32:
+        return Value(Integer(false));
+      case Kind::kInt64:
+        return Value(Integer(true));
+      case Kind::kDouble:
+        return Value(kDoubles[Below(std::size(kDoubles))]);
       case Kind::kBytes: {
         static constexpr std::string_view kBytes[] = {"AA==", "AAE=", "AAEC", "//79", "aGVsbG8gd29ybGQ="};
         return Value(kBytes[Below(std::size(kBytes))]);
       }
-      case Kind::kTime: return Value::String(arena_, object::FormatTime(static_cast<std::int64_t>(Below(4'000'000'000)) - 1'000'000'000));
+      case Kind::kTime:
+        return Value::String(arena_,
+                             object::FormatTime(static_cast<std::int64_t>(Below(4'000'000'000)) - 1'000'000'000));
       case Kind::kMicroTime:
-        return Value::String(arena_, object::FormatMicroTime({static_cast<std::int64_t>(Below(4'000'000'000)), static_cast<std::int32_t>(Below(1'000'000) * 1000)}));
-      case Kind::kDuration: return Value::String(arena_, object::FormatDuration(Integer(true)));
-      case Kind::kQuantity: return Value(kQuantities[Below(std::size(kQuantities))]);
-      case Kind::kIntOrString: return Below(2) == 0 ? Value(Integer(false)) : Value(Text());
+        return Value::String(arena_, object::FormatMicroTime({static_cast<std::int64_t>(Below(4'000'000'000)),
+                                                              static_cast<std::int32_t>(Below(1'000'000) * 1000)}));
+      case Kind::kDuration:
+        return Value::String(arena_, object::FormatDuration(Integer(true)));
+      case Kind::kQuantity:
+        return Value(kQuantities[Below(std::size(kQuantities))]);
+      case Kind::kIntOrString:
+        return Below(2) == 0 ? Value(Integer(false)) : Value(Text());
       case Kind::kRaw:
       case Kind::kFieldsV1:
-      case Kind::kJSON: return Value::Raw(kRaws[Below(std::size(kRaws))]);
-      case Kind::kStruct: return depth > 12 ? Value() : Object(*type.structure, depth);
+      case Kind::kJSON:
+        return Value::Raw(kRaws[Below(std::size(kRaws))]);
+      case Kind::kStruct:
+        return depth > 12 ? Value() : Object(*type.structure, depth);
       case Kind::kEither: {
         const auto fields = type.structure->json_fields;
         if (depth > 6) return {};

@@ -1,4 +1,5 @@
-// Input that is meant to hurt: each is answered with a clear error or a bounded result, in time that does not depend on its depth.
+// Input that is meant to hurt: each is answered with a clear error or a bounded result, in time that does not depend on
+// its depth.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -32,7 +33,8 @@ TEST_F(Hostile, OpeningBrackets) {
     const std::string text(kBodyMax, c);
     const auto untyped = DecodeJSON(arena_, text);
     ASSERT_FALSE(untyped.ok());
-    EXPECT_EQ(untyped.error().message, c == '[' ? "exceeded max depth" : "invalid character '{' looking for beginning of object key string");
+    EXPECT_EQ(untyped.error().message,
+              c == '[' ? "exceeded max depth" : "invalid character '{' looking for beginning of object key string");
     EXPECT_FALSE(DecodeJSON(arena_, text, pod_).ok());
     EXPECT_FALSE(FindTypeMeta(arena_, text).ok());
     EXPECT_FALSE(DecodeYAML(arena_, text, pod_).ok());
@@ -118,13 +120,16 @@ TEST_F(Hostile, ManyUnknownAndDuplicateFields) {
 }
 
 TEST_F(Hostile, Numbers) {
-  EXPECT_EQ(DecodeJSON(arena_, "1e999").error().message, "json: cannot unmarshal number 1e999 into Go value of type float64");
+  EXPECT_EQ(DecodeJSON(arena_, "1e999").error().message,
+            "json: cannot unmarshal number 1e999 into Go value of type float64");
   EXPECT_TRUE(DecodeJSON(arena_, "1e-999").ok());
   EXPECT_TRUE(DecodeJSON(arena_, std::string(100'000, '9') + "e-99999").ok());
   EXPECT_FALSE(DecodeJSON(arena_, "0." + std::string(100'000, '0') + "1e999999").ok());
-  const std::string quantity = R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"1e)" + std::string(20, '9') + "\"}}}]}}";
+  const std::string quantity =
+      R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"1e)" + std::string(20, '9') + "\"}}}]}}";
   EXPECT_FALSE(DecodeJSON(arena_, quantity, pod_).ok());
-  const std::string digits = R"({"spec":{"containers":[{"resources":{"limits":{"cpu":")" + std::string(1 << 20, '9') + "\"}}}]}}";
+  const std::string digits =
+      R"({"spec":{"containers":[{"resources":{"limits":{"cpu":")" + std::string(1 << 20, '9') + "\"}}}]}}";
   EXPECT_FALSE(DecodeJSON(arena_, digits, pod_).ok());
 }
 

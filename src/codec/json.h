@@ -1,10 +1,12 @@
 // JSON as Kubernetes reads and writes it: Go's encoding/json, case-sensitive, driven by the schema tables.
 //
-// A decoded Value is canonical: times, quantities, durations and base64 in their canonical text; null, and the zero value of a field
-// that is no pointer, is absent (Go cannot tell them apart either); raw extensions, fieldsV1 and apiextensions' JSON are Value::Raw.
-// Empty lists and maps, and empty structs behind pointers, stay. The writer adds what Go would write for what is absent.
+// A decoded Value is canonical: times, quantities, durations and base64 in their canonical text; null, and the zero
+// value of a field that is no pointer, is absent (Go cannot tell them apart either); raw extensions, fieldsV1 and
+// apiextensions' JSON are Value::Raw. Empty lists and maps, and empty structs behind pointers, stay. The writer adds
+// what Go would write for what is absent.
 //
-// Thread safety: none needed; functions of their arguments. Decoded Values live as long as the arena and do not refer to the input.
+// Thread safety: none needed; functions of their arguments. Decoded Values live as long as the arena and do not refer
+// to the input.
 #pragma once
 
 #include <string>
@@ -19,12 +21,14 @@
 
 namespace keelson::codec {
 
-// `type` says what is expected; without one any JSON is taken as it is (integers as int64 where they fit, other numbers as doubles).
-Outcome<Decoded, DecodeError> DecodeJSON(base::Arena& arena, std::string_view text, const schema::Struct& type, const DecodeOptions& options = {});
+// `type` says what is expected; without one any JSON is taken as it is (integers as int64 where they fit, other numbers
+// as doubles).
+Outcome<Decoded, DecodeError> DecodeJSON(base::Arena& arena, std::string_view text, const schema::Struct& type,
+                                         const DecodeOptions& options = {});
 Outcome<Decoded, DecodeError> DecodeJSON(base::Arena& arena, std::string_view text, const DecodeOptions& options = {});
 
-// apiVersion and kind of an object's text, for choosing its type. The whole text is checked: the error is that of Go's decoder, as in
-// "couldn't get version/kind; json parse error: ...". The views point into `text` or the arena.
+// apiVersion and kind of an object's text, for choosing its type. The whole text is checked: the error is that of Go's
+// decoder, as in "couldn't get version/kind; json parse error: ...". The views point into `text` or the arena.
 struct TypeMeta {
   std::string_view api_version;
   std::string_view kind;
@@ -34,7 +38,8 @@ Outcome<TypeMeta, DecodeError> FindTypeMeta(base::Arena& arena, std::string_view
 // What is wrong with `text` as JSON, in Go's words ("unexpected end of JSON input"); "" when nothing is.
 std::string JSONSyntaxError(std::string_view text);
 
-// Appends the object as Go writes it: fields in table order, empty ones left out, <, > and & escaped. No newline at the end.
+// Appends the object as Go writes it: fields in table order, empty ones left out, <, > and & escaped. No newline at the
+// end.
 void EncodeJSON(const Value& value, const schema::Struct& type, std::string& out);
 // Without a schema: members sorted by key, as Go writes maps.
 void EncodeJSON(const Value& value, std::string& out);

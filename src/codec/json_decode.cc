@@ -1,6 +1,7 @@
-// One pass over a padded copy of the text. The copy ends with a NUL, which no JSON token may contain, so the loops need no end check;
-// strings without escapes stay where they are, others are unescaped in place. A syntax error only stops the pass: json_syntax.cc then
-// finds Go's words for it. Type errors are remembered and the value passed over, because a syntax error further on comes first.
+// One pass over a padded copy of the text. The copy ends with a NUL, which no JSON token may contain, so the loops need
+// no end check; strings without escapes stay where they are, others are unescaped in place. A syntax error only stops
+// the pass: json_syntax.cc then finds Go's words for it. Type errors are remembered and the value passed over, because
+// a syntax error further on comes first.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -29,8 +30,8 @@ struct Frame {
   const Frame* parent;
   const Struct* structure = nullptr;  // a struct: `field` is being read
   const Field* field = nullptr;
-  std::string_view key;               // a map: its key
-  std::int64_t index = -1;            // a list: the index
+  std::string_view key;     // a map: its key
+  std::int64_t index = -1;  // a list: the index
 };
 
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -47,7 +48,8 @@ class Reader {
     end_ = copy + text.size();
   }
 
-  // Reads where the text lies. REQUIRES: behind `text`, perhaps after other bytes, there is a NUL with kScanPadding bytes from it on.
+  // Reads where the text lies. REQUIRES: behind `text`, perhaps after other bytes, there is a NUL with kScanPadding
+  // bytes from it on.
   Reader(Arena& arena, const char* text) : arena_(arena), strict_(false), at_(text), members_(arena), items_(arena) {}
   // The end of the value that begins here, or nullptr.
   const char* PassOver() {
@@ -76,7 +78,10 @@ class Reader {
     Space();
     if (*at_ != '{') {
       if (*at_ != 'n') {
-        TypeError(Describe(), R"(struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" })", nullptr);
+        TypeError(
+            Describe(),
+            R"(struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" })",
+            nullptr);
       }
       if (!Skip()) return false;
     } else {
@@ -184,20 +189,37 @@ class Reader {
 
   static bool Escape(const char*& read, char*& write) {
     switch (read[1]) {
-      case 'n': *write++ = '\n'; break;
-      case 't': *write++ = '\t'; break;
-      case 'r': *write++ = '\r'; break;
-      case 'b': *write++ = '\b'; break;
-      case 'f': *write++ = '\f'; break;
-      case '"': *write++ = '"'; break;
-      case '\\': *write++ = '\\'; break;
-      case '/': *write++ = '/'; break;
+      case 'n':
+        *write++ = '\n';
+        break;
+      case 't':
+        *write++ = '\t';
+        break;
+      case 'r':
+        *write++ = '\r';
+        break;
+      case 'b':
+        *write++ = '\b';
+        break;
+      case 'f':
+        *write++ = '\f';
+        break;
+      case '"':
+        *write++ = '"';
+        break;
+      case '\\':
+        *write++ = '\\';
+        break;
+      case '/':
+        *write++ = '/';
+        break;
       case 'u': {
         std::uint32_t rune = 0, low = 0;
         if (!Hex4(read + 2, rune)) return false;
         read += 6;
         if (rune >= 0xD800 && rune < 0xE000) {
-          if (rune < 0xDC00 && read[0] == '\\' && read[1] == 'u' && Hex4(read + 2, low) && low >= 0xDC00 && low < 0xE000) {
+          if (rune < 0xDC00 && read[0] == '\\' && read[1] == 'u' && Hex4(read + 2, low) && low >= 0xDC00 &&
+              low < 0xE000) {
             rune = 0x10000 + ((rune - 0xD800) << 10) + (low - 0xDC00);
             read += 6;
           } else {
@@ -207,7 +229,8 @@ class Reader {
         write = PutRune(write, rune);
         return true;
       }
-      default: return false;
+      default:
+        return false;
     }
     read += 2;
     return true;
@@ -337,8 +360,10 @@ class Reader {
 
   bool Any(Value& out) {
     switch (*at_) {
-      case '{': return AnyMap(out);
-      case '[': return AnyList(out);
+      case '{':
+        return AnyMap(out);
+      case '[':
+        return AnyList(out);
       case '"': {
         ++at_;
         std::string_view text;
@@ -346,9 +371,15 @@ class Reader {
         out = Value(text);
         return true;
       }
-      case 't': out = Value(true); return Literal("true", 4);
-      case 'f': out = Value(false); return Literal("false", 5);
-      case 'n': out = Value(); return Literal("null", 4);
+      case 't':
+        out = Value(true);
+        return Literal("true", 4);
+      case 'f':
+        out = Value(false);
+        return Literal("false", 5);
+      case 'n':
+        out = Value();
+        return Literal("null", 4);
       default: {
         std::string_view number;
         bool integer = false;
@@ -532,8 +563,8 @@ class Reader {
     return true;
   }
 
-  // A field that was there before: Go decodes into the same place, so structs and maps merge and null changes only pointers,
-  // lists and maps.
+  // A field that was there before: Go decodes into the same place, so structs and maps merge and null changes only
+  // pointers, lists and maps.
   void Again(const Field& field, bool null, Value value, std::size_t start) {
     const auto members = members_.From(start);
     const auto old = std::ranges::find(members, field.name, &Member::key);
@@ -542,7 +573,8 @@ class Reader {
       Merge(*field.type, old->value, value);
       return;
     }
-    const bool nil = field.pointer || field.type->kind == Kind::kList || field.type->kind == Kind::kMap || field.type->kind == Kind::kBytes;
+    const bool nil = field.pointer || field.type->kind == Kind::kList || field.type->kind == Kind::kMap ||
+                     field.type->kind == Kind::kBytes;
     if (null && !nil) return;
     const bool drop = value.is_null() || (!field.pointer && IsZero(*field.type, value));
     if (old == members.end()) {
@@ -559,7 +591,8 @@ class Reader {
     for (const Member& member : from.members()) {
       Value* old = into.Find(member.key);
       const Field* field = type.kind == Kind::kStruct ? type.structure->FindField(member.key) : nullptr;
-      if (old != nullptr && field != nullptr && field->type->kind == Kind::kStruct && old->is_map() && member.value.is_map()) {
+      if (old != nullptr && field != nullptr && field->type->kind == Kind::kStruct && old->is_map() &&
+          member.value.is_map()) {
         Merge(*field->type, *old, member.value);
       } else {
         into.Set(arena_, member.key, member.value);
@@ -599,9 +632,12 @@ class Reader {
           return Literal("false", 5);
         }
         return Mismatch(type);
-      case Kind::kInt32: return ReadInt(type, INT32_MIN, INT32_MAX, false, out);
-      case Kind::kInt64: return ReadInt(type, INT64_MIN, INT64_MAX, false, out);
-      case Kind::kDouble: return ReadDouble(type, out);
+      case Kind::kInt32:
+        return ReadInt(type, INT32_MIN, INT32_MAX, false, out);
+      case Kind::kInt64:
+        return ReadInt(type, INT64_MIN, INT64_MAX, false, out);
+      case Kind::kDouble:
+        return ReadDouble(type, out);
       case Kind::kIntOrString:
         if (c == '"') {
           ++at_;
@@ -614,8 +650,10 @@ class Reader {
       case Kind::kBytes:
       case Kind::kTime:
       case Kind::kMicroTime:
-      case Kind::kDuration: return ReadText(type, field, out);
-      case Kind::kQuantity: return ReadQuantity(out);
+      case Kind::kDuration:
+        return ReadText(type, field, out);
+      case Kind::kQuantity:
+        return ReadQuantity(out);
       case Kind::kRaw:
       case Kind::kFieldsV1:
       case Kind::kJSON: {
@@ -624,7 +662,8 @@ class Reader {
         if (c != 'n') out = Value::Raw({start, static_cast<std::size_t>(at_ - start)});
         return true;
       }
-      case Kind::kEither: return ReadEither(type, field, out);
+      case Kind::kEither:
+        return ReadEither(type, field, out);
     }
     return false;
   }
@@ -728,7 +767,8 @@ class Reader {
       case Kind::kTime:
       case Kind::kMicroTime:
         return CanonicalTime(arena_, text, type.kind == Kind::kMicroTime, out, error) || Fatal(error);
-      default: return CanonicalDuration(arena_, text, out, error) || Fatal(error);
+      default:
+        return CanonicalDuration(arena_, text, out, error) || Fatal(error);
     }
   }
 
@@ -748,14 +788,15 @@ class Reader {
     return CanonicalQuantity(arena_, text, out, error) || Fatal(error);
   }
 
-  // One of the nameless alternatives, told apart by how the value begins. Unknown fields below are not reported: Go hands the
-  // text to a decoder of its own there.
+  // One of the nameless alternatives, told apart by how the value begins. Unknown fields below are not reported: Go
+  // hands the text to a decoder of its own there.
   bool ReadEither(const Type& type, const Field* field, Value& out) {
     const bool strict = strict_;
     const char c = *at_;
     for (const Field* alternative : type.structure->json_fields) {
       const Kind kind = alternative->type->kind;
-      const bool fits = (c == '{' && kind == Kind::kStruct) || (c == '[' && kind == Kind::kList) || ((c == 't' || c == 'f') && kind == Kind::kBool);
+      const bool fits = (c == '{' && kind == Kind::kStruct) || (c == '[' && kind == Kind::kList) ||
+                        ((c == 't' || c == 'f') && kind == Kind::kBool);
       if (!fits) continue;
       strict_ = false;
       const bool ok = ReadTyped(*alternative->type, alternative, out);
@@ -763,7 +804,8 @@ class Reader {
       return ok;
     }
     if (!Skip()) return false;
-    const bool boolean = std::ranges::any_of(type.structure->json_fields, [](const Field* f) { return f->type->kind == Kind::kBool; });
+    const bool boolean =
+        std::ranges::any_of(type.structure->json_fields, [](const Field* f) { return f->type->kind == Kind::kBool; });
     if (boolean && (c != 'n' || field == nullptr || !field->pointer)) return Fatal("boolean or JSON schema expected");
     return true;
   }
@@ -810,17 +852,23 @@ class Reader {
 
   std::string Describe() const {
     switch (*at_) {
-      case '{': return "object";
-      case '[': return "array";
-      case '"': return "string";
+      case '{':
+        return "object";
+      case '[':
+        return "array";
+      case '"':
+        return "string";
       case 't':
-      case 'f': return "bool";
-      default: return "number";
+      case 'f':
+        return "bool";
+      default:
+        return "number";
     }
   }
 
   // Returns false when `fatal`: decoding ends there in Go, because a type's own decoder returned the error.
-  [[gnu::noinline]] bool TypeError(const std::string& what, const std::string& type, const char* fatal, std::string_view lone_field = {}) {
+  [[gnu::noinline]] bool TypeError(const std::string& what, const std::string& type, const char* fatal,
+                                   std::string_view lone_field = {}) {
     std::string text = "json: cannot unmarshal " + what + " into Go ";
     const Frame* innermost = frame_;
     while (innermost != nullptr && innermost->structure == nullptr) innermost = innermost->parent;
@@ -900,7 +948,8 @@ class Reader {
   std::vector<std::string> strict_errors_;
 };
 
-Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const Struct* type, const DecodeOptions& options) {
+Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const Struct* type,
+                                     const DecodeOptions& options) {
   Reader reader(arena, text, options);
   Decoded decoded;
   const bool complete = reader.Document(type, decoded.value);
@@ -909,14 +958,16 @@ Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const 
     return decoded;
   }
   if (!complete) {
-    if (std::string syntax = JSONSyntaxError(text); !syntax.empty()) return DecodeError{DecodeError::Kind::kSyntax, std::move(syntax)};
+    if (std::string syntax = JSONSyntaxError(text); !syntax.empty())
+      return DecodeError{DecodeError::Kind::kSyntax, std::move(syntax)};
   }
   return DecodeError{DecodeError::Kind::kType, reader.error()};
 }
 
 }  // namespace
 
-Outcome<Decoded, DecodeError> DecodeJSON(Arena& arena, std::string_view text, const Struct& type, const DecodeOptions& options) {
+Outcome<Decoded, DecodeError> DecodeJSON(Arena& arena, std::string_view text, const Struct& type,
+                                         const DecodeOptions& options) {
   return Decode(arena, text, &type, options);
 }
 
@@ -924,7 +975,9 @@ Outcome<Decoded, DecodeError> DecodeJSON(Arena& arena, std::string_view text, co
   return Decode(arena, text, nullptr, options);
 }
 
-bool IsJSONInPlace(Arena& arena, std::string_view text) { return Reader(arena, text.data()).PassOver() == text.data() + text.size(); }
+bool IsJSONInPlace(Arena& arena, std::string_view text) {
+  return Reader(arena, text.data()).PassOver() == text.data() + text.size();
+}
 
 Outcome<TypeMeta, DecodeError> FindTypeMeta(Arena& arena, std::string_view text) {
   Reader reader(arena, text, {});
@@ -932,7 +985,8 @@ Outcome<TypeMeta, DecodeError> FindTypeMeta(Arena& arena, std::string_view text)
   const bool complete = reader.ReadTypeMeta(meta);
   if (complete && reader.error().empty()) return meta;
   if (!complete) {
-    if (std::string syntax = JSONSyntaxError(text); !syntax.empty()) return DecodeError{DecodeError::Kind::kSyntax, std::move(syntax)};
+    if (std::string syntax = JSONSyntaxError(text); !syntax.empty())
+      return DecodeError{DecodeError::Kind::kSyntax, std::move(syntax)};
   }
   return DecodeError{DecodeError::Kind::kType, reader.error()};
 }

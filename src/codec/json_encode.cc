@@ -21,12 +21,24 @@ class Encoder {
 
   void Untyped(const Value& value) {
     switch (value.kind()) {
-      case Value::Kind::kNull: writer_.Append("null"); break;
-      case Value::Kind::kBool: Bool(value.as_bool()); break;
-      case Value::Kind::kInt: writer_.AppendInt(value.as_int()); break;
-      case Value::Kind::kDouble: writer_.AppendDouble(value.as_double()); break;
-      case Value::Kind::kString: writer_.AppendJSONString(value.as_string()); break;
-      case Value::Kind::kRaw: writer_.AppendCompact(value.as_raw()); break;
+      case Value::Kind::kNull:
+        writer_.Append("null");
+        break;
+      case Value::Kind::kBool:
+        Bool(value.as_bool());
+        break;
+      case Value::Kind::kInt:
+        writer_.AppendInt(value.as_int());
+        break;
+      case Value::Kind::kDouble:
+        writer_.AppendDouble(value.as_double());
+        break;
+      case Value::Kind::kString:
+        writer_.AppendJSONString(value.as_string());
+        break;
+      case Value::Kind::kRaw:
+        writer_.AppendCompact(value.as_raw());
+        break;
       case Value::Kind::kList: {
         char before = '[';
         for (const Value& item : value.items()) {
@@ -81,20 +93,26 @@ class Encoder {
   // Go's omitempty and omitzero for what is there.
   static bool LeftOut(const Field& field, const Value& value) {
     if (value.is_null()) {
-      return !field.always && (field.pointer || field.omit_zero || field.type->kind <= Kind::kBytes || field.type->kind == Kind::kList ||
-                               field.type->kind == Kind::kMap);
+      return !field.always && (field.pointer || field.omit_zero || field.type->kind <= Kind::kBytes ||
+                               field.type->kind == Kind::kList || field.type->kind == Kind::kMap);
     }
     if (field.pointer || field.always) return false;
     switch (field.type->kind) {
       case Kind::kString:
-      case Kind::kBytes: return value.as_string().empty();
-      case Kind::kBool: return !value.as_bool();
+      case Kind::kBytes:
+        return value.as_string().empty();
+      case Kind::kBool:
+        return !value.as_bool();
       case Kind::kInt32:
-      case Kind::kInt64: return value.as_int() == 0;
-      case Kind::kDouble: return value.as_double() == 0;
+      case Kind::kInt64:
+        return value.as_int() == 0;
+      case Kind::kDouble:
+        return value.as_double() == 0;
       case Kind::kList:
-      case Kind::kMap: return value.empty();
-      default: return field.omit_zero && value.is_map() && value.empty();
+      case Kind::kMap:
+        return value.empty();
+      default:
+        return field.omit_zero && value.is_map() && value.empty();
     }
   }
 
@@ -108,25 +126,41 @@ class Encoder {
       case Kind::kString:
         writer_.AppendJSONString(value.as_string());
         break;
-      case Kind::kBool: Bool(value.as_bool()); break;
+      case Kind::kBool:
+        Bool(value.as_bool());
+        break;
       case Kind::kInt32:
-      case Kind::kInt64: writer_.AppendInt(value.as_int()); break;
-      case Kind::kDouble: writer_.AppendDouble(value.as_double()); break;
+      case Kind::kInt64:
+        writer_.AppendInt(value.as_int());
+        break;
+      case Kind::kDouble:
+        writer_.AppendDouble(value.as_double());
+        break;
       case Kind::kBytes:
       case Kind::kTime:
       case Kind::kMicroTime:
         value.is_string() ? writer_.AppendJSONString(value.as_string()) : writer_.Append("null");
         break;
-      case Kind::kDuration: writer_.AppendJSONString(value.is_string() ? value.as_string() : "0s"); break;
-      case Kind::kQuantity: Quantity(value); break;
+      case Kind::kDuration:
+        writer_.AppendJSONString(value.is_string() ? value.as_string() : "0s");
+        break;
+      case Kind::kQuantity:
+        Quantity(value);
+        break;
       case Kind::kIntOrString:
         value.is_string() ? writer_.AppendJSONString(value.as_string()) : writer_.AppendInt(value.as_int());
         break;
       case Kind::kRaw:
       case Kind::kFieldsV1:
-      case Kind::kJSON: Untyped(value); break;
-      case Kind::kStruct: StructOf(*type.structure, value); break;
-      case Kind::kList: ListOf(type, value); break;
+      case Kind::kJSON:
+        Untyped(value);
+        break;
+      case Kind::kStruct:
+        StructOf(*type.structure, value);
+        break;
+      case Kind::kList:
+        ListOf(type, value);
+        break;
       case Kind::kMap:
         if (!value.is_map()) {
           writer_.Append("null");
@@ -134,7 +168,9 @@ class Encoder {
           Map(value, [this, &type](const Value& member) { Typed(*type.element, member); });
         }
         break;
-      case Kind::kEither: Either(type, value); break;
+      case Kind::kEither:
+        Either(type, value);
+        break;
     }
   }
 
@@ -151,7 +187,8 @@ class Encoder {
   void Either(const Type& type, const Value& value) {
     for (const Field* alternative : type.structure->json_fields) {
       const Kind kind = alternative->type->kind;
-      if ((value.is_map() && kind == Kind::kStruct) || (value.is_list() && kind == Kind::kList) || (value.is_bool() && kind == Kind::kBool)) {
+      if ((value.is_map() && kind == Kind::kStruct) || (value.is_list() && kind == Kind::kList) ||
+          (value.is_bool() && kind == Kind::kBool)) {
         if (value.is_list() && value.empty()) break;
         return Typed(*alternative->type, value);
       }
@@ -180,7 +217,8 @@ class Encoder {
     for (std::size_t i = 1; i < members.size() && sorted; ++i) sorted = members[i - 1].key < members[i].key;
     if (!sorted) {
       for (const Member& member : members) order_.push_back(&member);
-      std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(), [](auto* a, auto* b) { return a->key < b->key; });
+      std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(),
+                [](auto* a, auto* b) { return a->key < b->key; });
     }
     char before = '{';
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -205,7 +243,9 @@ class Encoder {
 
 }  // namespace
 
-void EncodeJSON(const Value& value, const schema::Struct& type, std::string& out) { Encoder(out).StructOf(type, value); }
+void EncodeJSON(const Value& value, const schema::Struct& type, std::string& out) {
+  Encoder(out).StructOf(type, value);
+}
 
 void EncodeJSON(const Value& value, std::string& out) { Encoder(out).Untyped(value); }
 
@@ -243,7 +283,9 @@ void IndentJSON(std::string_view compact, std::string& out) {
         writer.Put(c);
         newline();
         break;
-      case ':': writer.Append(": "); break;
+      case ':':
+        writer.Append(": ");
+        break;
       case '}':
       case ']':
         if (!fresh) {
@@ -252,7 +294,8 @@ void IndentJSON(std::string_view compact, std::string& out) {
         }
         writer.Put(c);
         break;
-      default: writer.Put(c);
+      default:
+        writer.Put(c);
     }
     fresh = false;
   }

@@ -29,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   base::Arena arena;
   IgnoreError(codec::FindTypeMeta(arena, text), "only that it does not crash");
-  const auto decoded = type == nullptr ? codec::DecodeJSON(arena, text, {.strict = true}) : codec::DecodeJSON(arena, text, *type, {.strict = true});
+  const auto decoded = type == nullptr ? codec::DecodeJSON(arena, text, {.strict = true})
+                                       : codec::DecodeJSON(arena, text, *type, {.strict = true});
   if (!decoded.ok()) {
     KS_CHECK(!decoded.error().message.empty());
     return 0;

@@ -34,12 +34,14 @@ class Scanner {
   bool Fail(std::string_view context) {
     if (error_.empty()) {
       error_ = at_ >= text_.size() ? std::string(kEnd)
-                                   : "invalid character " + QuoteChar(static_cast<unsigned char>(text_[at_])) + " " + std::string(context);
+                                   : "invalid character " + QuoteChar(static_cast<unsigned char>(text_[at_])) + " " +
+                                         std::string(context);
     }
     return false;
   }
   void Space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+      ++at_;
   }
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool Push(Open open) {

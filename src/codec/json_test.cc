@@ -32,9 +32,11 @@ TEST(JSON, WritesWhatGoWrites) {
       {"an empty pod", "{}", R"({"metadata":{},"spec":{"containers":null},"status":{}})"},
       {"kind first", R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}})",
        R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"containers":null},"status":{}})"},
-      {"null is absent", R"({"metadata":{"name":null,"labels":null,"creationTimestamp":null},"spec":{"containers":[]}})",
+      {"null is absent",
+       R"({"metadata":{"name":null,"labels":null,"creationTimestamp":null},"spec":{"containers":[]}})",
        R"({"metadata":{},"spec":{"containers":[]},"status":{}})"},
-      {"zero values", R"({"spec":{"hostNetwork":false,"nodeName":"","containers":[null],"terminationGracePeriodSeconds":0}})",
+      {"zero values",
+       R"({"spec":{"hostNetwork":false,"nodeName":"","containers":[null],"terminationGracePeriodSeconds":0}})",
        R"({"metadata":{},"spec":{"containers":[{"name":"","resources":{}}],"terminationGracePeriodSeconds":0},"status":{}})"},
       {"canonical scalars",
        R"({"metadata":{"creationTimestamp":"2024-01-01T02:00:00+02:00"},"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":"1024Mi","cpu":0.5}}}]}})",
@@ -50,7 +52,8 @@ TEST(JSON, WritesWhatGoWrites) {
   }
   EXPECT_EQ(Reencode(R"({"spec":{"ports":[{"port":80}]}})", Kind("", "v1", "Service")),
             R"({"metadata":{},"spec":{"ports":[{"port":80,"targetPort":0}]},"status":{"loadBalancer":{}}})");
-  EXPECT_EQ(Reencode(R"({"revision":3})", Kind("apps", "v1", "ControllerRevision")), R"({"metadata":{},"data":null,"revision":3})");
+  EXPECT_EQ(Reencode(R"({"revision":3})", Kind("apps", "v1", "ControllerRevision")),
+            R"({"metadata":{},"data":null,"revision":3})");
   EXPECT_EQ(Reencode(R"({"data":{ "a" : [1, "x y <"] },"revision":3})", Kind("apps", "v1", "ControllerRevision")),
             R"({"metadata":{},"data":{"a":[1,"x y \u003c"]},"revision":3})");
 }
@@ -61,17 +64,24 @@ TEST(JSON, TypeErrorsAreGos) {
     const char* want;
   };
   constexpr Case kCases[] = {
-      {R"({"metadata":{"name":5}})", "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string"},
-      {R"({"metadata":{"labels":{"a":1}}})", "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"},
-      {R"({"spec":{"containers":{}}})", "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"},
+      {R"({"metadata":{"name":5}})",
+       "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string"},
+      {R"({"metadata":{"labels":{"a":1}}})",
+       "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"},
+      {R"({"spec":{"containers":{}}})",
+       "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"},
       {R"({"spec":{"containers":[{"ports":[{"containerPort":"x"}]}]}})",
-       "json: cannot unmarshal string into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"},
+       "json: cannot unmarshal string into Go struct field ContainerPort.spec.containers.ports.containerPort of type "
+       "int32"},
       {R"({"spec":{"containers":[{"ports":[{"containerPort":1.5}]}]}})",
-       "json: cannot unmarshal number 1.5 into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"},
+       "json: cannot unmarshal number 1.5 into Go struct field ContainerPort.spec.containers.ports.containerPort of "
+       "type int32"},
       {R"({"spec":{"volumes":[{"hostPath":3}]}})",
-       "json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.hostPath of type v1.HostPathVolumeSource"},
+       "json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.hostPath of type "
+       "v1.HostPathVolumeSource"},
       {R"([])", "json: cannot unmarshal array into Go value of type v1.Pod"},
-      {R"({"metadata":{"creationTimestamp":"x"}})", R"(parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006")"},
+      {R"({"metadata":{"creationTimestamp":"x"}})",
+       R"(parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006")"},
       {R"({"metadata":{"creationTimestamp":1}})",
        "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string"},
       {R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"1x"}}}]}})",
@@ -123,13 +133,15 @@ TEST(JSON, SyntaxErrorsAreGos) {
 
 TEST(JSON, StrictErrorsNameThePath) {
   Arena arena;
-  const auto decoded = DecodeJSON(arena,
-                                  R"({"foo":1,"metadata":{"bar":{"x":1},"name":"a","name":"b","labels":{"k":"1","k":"2"}},
+  const auto decoded =
+      DecodeJSON(arena,
+                 R"({"foo":1,"metadata":{"bar":{"x":1},"name":"a","name":"b","labels":{"k":"1","k":"2"}},
                                       "spec":{"containers":[{"name":"c"},{"nmae":"d","nmae":"e"}]}})",
-                                  Kind("", "v1", "Pod"), {.strict = true});
+                 Kind("", "v1", "Pod"), {.strict = true});
   ASSERT_TRUE(decoded.ok());
-  const std::vector<std::string> want = {"unknown field \"foo\"", "unknown field \"metadata.bar\"", "duplicate field \"metadata.name\"",
-                                         "duplicate field \"metadata.labels.k\"", "unknown field \"spec.containers[1].nmae\""};
+  const std::vector<std::string> want = {"unknown field \"foo\"", "unknown field \"metadata.bar\"",
+                                         "duplicate field \"metadata.name\"", "duplicate field \"metadata.labels.k\"",
+                                         "unknown field \"spec.containers[1].nmae\""};
   EXPECT_EQ(decoded->strict_errors, want);
   EXPECT_EQ(decoded->value["metadata"]["name"].as_string(), "b");
   EXPECT_EQ(decoded->value["metadata"]["labels"]["k"].as_string(), "2");
@@ -137,13 +149,15 @@ TEST(JSON, StrictErrorsNameThePath) {
 
 TEST(JSON, UntypedKeepsIntegersAndSortsKeys) {
   Arena arena;
-  const auto decoded = DecodeJSON(arena, R"({"b":1,"a":[1.5,-0,1e3,9223372036854775808,true,null,"\ud83d\ude00\ud800x"],"c":{}})");
+  const auto decoded =
+      DecodeJSON(arena, R"({"b":1,"a":[1.5,-0,1e3,9223372036854775808,true,null,"\ud83d\ude00\ud800x"],"c":{}})");
   ASSERT_TRUE(decoded.ok());
   EXPECT_TRUE(decoded->value["a"][std::size_t{1}].is_int());
   EXPECT_TRUE(decoded->value["a"][std::size_t{2}].is_double());
   std::string out;
   EncodeJSON(decoded->value, out);
-  EXPECT_EQ(out, "{\"a\":[1.5,0,1000,9223372036854775808,true,null,\"\xF0\x9F\x98\x80\xEF\xBF\xBDx\"],\"b\":1,\"c\":{}}");
+  EXPECT_EQ(out,
+            "{\"a\":[1.5,0,1000,9223372036854775808,true,null,\"\xF0\x9F\x98\x80\xEF\xBF\xBDx\"],\"b\":1,\"c\":{}}");
 }
 
 TEST(JSON, InvalidUTF8BecomesTheReplacementCharacter) {
@@ -158,8 +172,16 @@ TEST(JSON, Doubles) {
     double value;
     const char* want;
   };
-  constexpr Case kCases[] = {{0, "0"}, {1.5, "1.5"}, {1e21, "1e+21"}, {1e20, "100000000000000000000"}, {1e-6, "0.000001"}, {1e-7, "1e-7"},
-                             {1.25e-10, "1.25e-10"}, {-3.0, "-3"}, {1e300, "1e+300"}, {123456789.125, "123456789.125"}};
+  constexpr Case kCases[] = {{0, "0"},
+                             {1.5, "1.5"},
+                             {1e21, "1e+21"},
+                             {1e20, "100000000000000000000"},
+                             {1e-6, "0.000001"},
+                             {1e-7, "1e-7"},
+                             {1.25e-10, "1.25e-10"},
+                             {-3.0, "-3"},
+                             {1e300, "1e+300"},
+                             {123456789.125, "123456789.125"}};
   for (const Case& c : kCases) {
     std::string out;
     EncodeJSON(Value(c.value), out);
@@ -179,7 +201,8 @@ TEST(JSON, TypeMetaIsFoundAnywhere) {
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->kind, "Pod");
   EXPECT_EQ(found->api_version, "v1");
-  EXPECT_EQ(FindTypeMeta(arena, R"({"kind":1})").error().message, "json: cannot unmarshal number into Go struct field .kind of type string");
+  EXPECT_EQ(FindTypeMeta(arena, R"({"kind":1})").error().message,
+            "json: cannot unmarshal number into Go struct field .kind of type string");
   EXPECT_EQ(FindTypeMeta(arena, R"({"kind":"x")").error().message, "unexpected end of JSON input");
 }
 

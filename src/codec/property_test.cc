@@ -56,7 +56,8 @@ TEST(Property, EveryTypeSurvivesEveryPath) {
         Value bare = from_json->value;
         for (const char* name : {"kind", "apiVersion"}) {
           const schema::Field* field = type.FindField(name);
-          const bool in_message = field != nullptr && std::ranges::find(type.proto_fields, field) != type.proto_fields.end();
+          const bool in_message =
+              field != nullptr && std::ranges::find(type.proto_fields, field) != type.proto_fields.end();
           if (!in_message) bare.Erase(name);
         }
         std::string bare_json;

@@ -1,5 +1,5 @@
-// Kubernetes' protobuf: proto2 as gogo writes it, driven by the same tables as JSON, byte for byte what kube-apiserver stores.
-// docs/encoding.md has the rules. Stored and sent objects stand in an envelope:
+// Kubernetes' protobuf: proto2 as gogo writes it, driven by the same tables as JSON, byte for byte what kube-apiserver
+// stores. docs/encoding.md has the rules. Stored and sent objects stand in an envelope:
 //
 //   'k' '8' 's' 0   Unknown { 1: TypeMeta { 1: apiVersion, 2: kind }, 2: raw, 3: contentEncoding, 4: contentType }
 //
@@ -33,7 +33,8 @@ bool HasEnvelope(std::string_view bytes);
 // The whole: envelope and object. apiVersion and kind become members of the Value where the envelope has them.
 Outcome<Decoded, DecodeError> DecodeProto(base::Arena& arena, std::string_view bytes, const schema::Struct& type);
 // A bare message, as in lists' items and watch frames.
-Outcome<Decoded, DecodeError> DecodeProtoMessage(base::Arena& arena, std::string_view message, const schema::Struct& type);
+Outcome<Decoded, DecodeError> DecodeProtoMessage(base::Arena& arena, std::string_view message,
+                                                 const schema::Struct& type);
 
 // Appends the object in its envelope, apiVersion and kind taken from the Value. REQUIRES: type.HasProto().
 void EncodeProto(const Value& value, const schema::Struct& type, std::string& out);

@@ -39,7 +39,8 @@ class Decoder {
   }
 
   // With apiVersion and kind, which stand in the envelope.
-  bool Root(const Struct& type, std::string_view message, std::string_view api_version, std::string_view kind, Value& out) {
+  bool Root(const Struct& type, std::string_view message, std::string_view api_version, std::string_view kind,
+            Value& out) {
     const Field* kind_field = type.FindField("kind");
     const Field* version_field = type.FindField("apiVersion");
     if (kind_field != nullptr && !kind.empty()) members_.Push({kind_field->name, Value(kind)});
@@ -58,7 +59,8 @@ class Decoder {
     return false;
   }
   bool WrongType(const Field& field, WireType type) {
-    return Fail("proto: wrong wireType = " + std::to_string(static_cast<int>(type)) + " for field " + std::string(field.name));
+    return Fail("proto: wrong wireType = " + std::to_string(static_cast<int>(type)) + " for field " +
+                std::string(field.name));
   }
 
   bool Fields(const Struct& type, std::string_view message, std::size_t start) {
@@ -83,7 +85,8 @@ class Decoder {
     return true;
   }
 
-  bool FieldValue(const Field& field, std::uint32_t number, WireType wire, WireReader& in, std::size_t start, bool again) {
+  bool FieldValue(const Field& field, std::uint32_t number, WireType wire, WireReader& in, std::size_t start,
+                  bool again) {
     const Type& type = *field.type;
     if (field.inlined) {
       std::string_view nested;
@@ -103,7 +106,8 @@ class Decoder {
       if (!Single(type, field, wire, in, value)) return false;
       if (value.is_null() || (!field.pointer && IsZero(type, value))) return true;
     }
-    if (again) [[unlikely]] return Again(field, value, start);
+    if (again) [[unlikely]]
+      return Again(field, value, start);
     members_.Push({field.name, value});
     return true;
   }
@@ -125,7 +129,8 @@ class Decoder {
   }
 
   // This item and those that follow it at once.
-  bool Repeated(const Type& element, const Field& field, std::uint32_t number, WireType wire, WireReader& in, Value& out) {
+  bool Repeated(const Type& element, const Field& field, std::uint32_t number, WireType wire, WireReader& in,
+                Value& out) {
     const std::size_t start = items_.size();
     for (;;) {
       const bool scalar = element.kind == Kind::kInt32 || element.kind == Kind::kInt64 || element.kind == Kind::kBool;
@@ -213,7 +218,8 @@ class Decoder {
         if (type.kind == Kind::kBool) {
           out = Value(value != 0);
         } else {
-          out = Value(type.kind == Kind::kInt32 ? std::int64_t{static_cast<std::int32_t>(value)} : static_cast<std::int64_t>(value));
+          out = Value(type.kind == Kind::kInt32 ? std::int64_t{static_cast<std::int32_t>(value)}
+                                                : static_cast<std::int64_t>(value));
         }
         return true;
       }
@@ -224,7 +230,8 @@ class Decoder {
         out = Value(std::bit_cast<double>(bits));
         return true;
       }
-      default: break;
+      default:
+        break;
     }
     std::string_view bytes;
     if (wire != WireType::kBytes) return WrongType(field, wire);
@@ -246,8 +253,10 @@ class Decoder {
         return true;
       }
       case Kind::kTime:
-      case Kind::kMicroTime: return Time(bytes, type.kind == Kind::kMicroTime, out);
-      case Kind::kDuration: return Duration(bytes, out);
+      case Kind::kMicroTime:
+        return Time(bytes, type.kind == Kind::kMicroTime, out);
+      case Kind::kDuration:
+        return Duration(bytes, out);
       case Kind::kQuantity: {
         std::string_view text;
         std::string error;
@@ -255,7 +264,8 @@ class Decoder {
         if (!CanonicalQuantity(arena_, text, out, error)) return Fail(error);
         return true;
       }
-      case Kind::kIntOrString: return IntOrString(bytes, out);
+      case Kind::kIntOrString:
+        return IntOrString(bytes, out);
       case Kind::kRaw:
       case Kind::kFieldsV1:
       case Kind::kJSON: {
@@ -284,8 +294,10 @@ class Decoder {
         }
         return true;
       }
-      case Kind::kEither: return Either(type, bytes, out);
-      default: return Fail("proto: unexpected kind");
+      case Kind::kEither:
+        return Either(type, bytes, out);
+      default:
+        return Fail("proto: unexpected kind");
     }
   }
 
@@ -332,9 +344,11 @@ class Decoder {
     if (time.IsZero()) return true;
     // A year of more than four digits does not read back.
     constexpr std::int64_t kSecondsMin = -62167219200, kSecondsMax = 253402300799;
-    if (time.seconds < kSecondsMin || time.seconds > kSecondsMax) return Fail("Time.MarshalJSON: year outside of range [0,9999]");
+    if (time.seconds < kSecondsMin || time.seconds > kSecondsMax)
+      return Fail("Time.MarshalJSON: year outside of range [0,9999]");
     char* text = arena_.NewArray<char>(object::kTimeTextMax);
-    out = Value(std::string_view(text, micro ? object::WriteMicroTime(time, text) : object::WriteTime(time.seconds, text)));
+    out = Value(
+        std::string_view(text, micro ? object::WriteMicroTime(time, text) : object::WriteTime(time.seconds, text)));
     return true;
   }
 
@@ -385,7 +399,8 @@ class Decoder {
     }
     members_.Cut(start);
     out = !list.empty() ? list : !structure.is_null() ? structure : boolean;
-    const bool has_bool = std::ranges::any_of(either.json_fields, [](const Field* f) { return f->type->kind == Kind::kBool; });
+    const bool has_bool =
+        std::ranges::any_of(either.json_fields, [](const Field* f) { return f->type->kind == Kind::kBool; });
     if (has_bool && out.is_null()) out = Value(false);
     return true;
   }
@@ -413,7 +428,8 @@ bool HasEnvelope(std::string_view bytes) { return bytes.starts_with(kProtoMagic)
 
 Outcome<Envelope, DecodeError> ParseEnvelope(std::string_view bytes) {
   if (bytes.empty()) return Syntax("empty data");
-  if (!HasEnvelope(bytes)) return Syntax("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
+  if (!HasEnvelope(bytes))
+    return Syntax("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
   bytes.remove_prefix(kProtoMagic.size());
   if (bytes.empty()) return Syntax("empty body");
   Envelope envelope;
@@ -441,9 +457,15 @@ Outcome<Envelope, DecodeError> ParseEnvelope(std::string_view bytes) {
         }
         break;
       }
-      case 2: envelope.raw = value; break;
-      case 3: envelope.content_encoding = value; break;
-      default: envelope.content_type = value; break;
+      case 2:
+        envelope.raw = value;
+        break;
+      case 3:
+        envelope.content_encoding = value;
+        break;
+      default:
+        envelope.content_type = value;
+        break;
     }
   }
   return envelope;

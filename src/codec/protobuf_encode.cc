@@ -1,5 +1,5 @@
-// Written from the end to the beginning, as gogo's marshalers do: a message's length is known when its content is done, so nothing is
-// measured beforehand or moved afterwards.
+// Written from the end to the beginning, as gogo's marshalers do: a message's length is known when its content is done,
+// so nothing is measured beforehand or moved afterwards.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -31,7 +31,8 @@ class BackWriter {
   std::string_view view() const { return {buffer_.get() + at_, size()}; }
 
   void Put(unsigned char byte) {
-    if (at_ == 0) [[unlikely]] Grow(1);
+    if (at_ == 0) [[unlikely]]
+      Grow(1);
     buffer_[--at_] = static_cast<char>(byte);
   }
   void Append(std::string_view text) {
@@ -46,21 +47,25 @@ class BackWriter {
   }
   void GiveBack(std::size_t bytes) { at_ += bytes; }
   void Varint(std::uint64_t value) {
-    if (value < 0x80) [[likely]] return Put(static_cast<unsigned char>(value));
+    if (value < 0x80) [[likely]]
+      return Put(static_cast<unsigned char>(value));
     unsigned char bytes[10];
     std::size_t size = 0;
     for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<unsigned char>(value | 0x80);
     bytes[size++] = static_cast<unsigned char>(value);
     std::memcpy(Take(size), bytes, size);
   }
-  void Tag(std::uint32_t number, WireType type) { Varint(static_cast<std::uint64_t>(number) << 3 | static_cast<std::uint64_t>(type)); }
+  void Tag(std::uint32_t number, WireType type) {
+    Varint(static_cast<std::uint64_t>(number) << 3 | static_cast<std::uint64_t>(type));
+  }
   // Length and tag of what was written since the buffer had `before` bytes.
   void Close(std::uint32_t number, std::size_t before) {
     Varint(size() - before);
     Tag(number, WireType::kBytes);
   }
   void String(std::uint32_t number, std::string_view text) {
-    if (text.size() < 0x80 && number < 16 && at_ >= text.size() + 2) [[likely]] {  // nearly all: one byte each for tag and length
+    if (text.size() < 0x80 && number < 16 && at_ >= text.size() + 2)
+        [[likely]] {  // nearly all: one byte each for tag and length
       at_ -= text.size() + 2;
       char* to = buffer_.get() + at_;
       to[0] = static_cast<char>(number << 3 | static_cast<std::uint32_t>(WireType::kBytes));
@@ -159,7 +164,8 @@ class Encoder {
     for (std::size_t i = 1; i < members.size() && sorted; ++i) sorted = members[i - 1].key < members[i].key;
     if (!sorted) {
       for (const Member& member : members) order_.push_back(&member);
-      std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(), [](auto* a, auto* b) { return a->key < b->key; });
+      std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(),
+                [](auto* a, auto* b) { return a->key < b->key; });
     }
     for (std::size_t i = members.size(); i-- > 0;) {
       const Member& member = sorted ? members[i] : *order_[base + i];
@@ -173,29 +179,43 @@ class Encoder {
 
   void Single(const Type& type, std::uint32_t number, const Value& value) {
     switch (type.kind) {
-      case Kind::kString: return writer_.String(number, value.as_string());
-      case Kind::kBool: return writer_.Integer(number, value.as_bool() ? 1 : 0);
-      case Kind::kInt32: return writer_.Integer(number, static_cast<std::int32_t>(value.as_int()));
-      case Kind::kInt64: return writer_.Integer(number, value.as_int());
+      case Kind::kString:
+        return writer_.String(number, value.as_string());
+      case Kind::kBool:
+        return writer_.Integer(number, value.as_bool() ? 1 : 0);
+      case Kind::kInt32:
+        return writer_.Integer(number, static_cast<std::int32_t>(value.as_int()));
+      case Kind::kInt64:
+        return writer_.Integer(number, value.as_int());
       case Kind::kDouble: {
         const auto bits = std::bit_cast<std::uint64_t>(value.as_double());
         std::memcpy(writer_.Take(8), &bits, 8);
         return writer_.Tag(number, WireType::kFixed64);
       }
-      case Kind::kBytes: return Bytes(number, value.as_string());
-      default: break;
+      case Kind::kBytes:
+        return Bytes(number, value.as_string());
+      default:
+        break;
     }
     const std::size_t before = writer_.size();
     switch (type.kind) {
-      case Kind::kStruct: Message(*type.structure, value); break;
+      case Kind::kStruct:
+        Message(*type.structure, value);
+        break;
       case Kind::kTime:
-      case Kind::kMicroTime: Time(type.kind == Kind::kMicroTime, value); break;
+      case Kind::kMicroTime:
+        Time(type.kind == Kind::kMicroTime, value);
+        break;
       case Kind::kDuration: {
         const auto parsed = object::ParseDuration(value.is_string() ? value.as_string() : "0");
         writer_.Integer(1, parsed.ok() ? *parsed : 0);
         break;
       }
-      case Kind::kQuantity: writer_.String(1, value.is_string() ? value.as_string() : value.is_int() ? std::to_string(value.as_int()) : "0"); break;
+      case Kind::kQuantity:
+        writer_.String(1, value.is_string() ? value.as_string()
+                          : value.is_int()  ? std::to_string(value.as_int())
+                                            : "0");
+        break;
       case Kind::kIntOrString:
         writer_.String(3, value.as_string());
         writer_.Integer(2, static_cast<std::int32_t>(value.as_int()));
@@ -203,14 +223,19 @@ class Encoder {
         break;
       case Kind::kRaw:
       case Kind::kFieldsV1:
-      case Kind::kJSON: Raw(value); break;
+      case Kind::kJSON:
+        Raw(value);
+        break;
       case Kind::kList: {  // wrapped
         const auto items = value.items();
         for (std::size_t i = items.size(); i-- > 0;) Single(*type.element, 1, items[i]);
         break;
       }
-      case Kind::kEither: Either(*type.structure, value); break;
-      default: break;
+      case Kind::kEither:
+        Either(*type.structure, value);
+        break;
+      default:
+        break;
     }
     writer_.Close(number, before);
   }

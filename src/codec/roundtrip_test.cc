@@ -1,7 +1,6 @@
 // Kubernetes' own serialization fixtures: every kind as JSON, YAML and protobuf, every field filled.
 #include <gtest/gtest.h>
 
-
 #include "codec/fixtures_test.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"

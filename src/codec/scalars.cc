@@ -18,31 +18,48 @@ using schema::Kind;
 
 Value ZeroOf(Arena& arena, const schema::Type& type) {
   switch (type.kind) {
-    case Kind::kString: return Value("");
-    case Kind::kBool: return Value(false);
+    case Kind::kString:
+      return Value("");
+    case Kind::kBool:
+      return Value(false);
     case Kind::kInt32:
     case Kind::kInt64:
-    case Kind::kIntOrString: return Value(0);
-    case Kind::kDouble: return Value(0.0);
-    case Kind::kQuantity: return Value("0");
-    case Kind::kDuration: return Value("0s");
-    case Kind::kStruct: return Value::Map(arena);
-    default: return {};
+    case Kind::kIntOrString:
+      return Value(0);
+    case Kind::kDouble:
+      return Value(0.0);
+    case Kind::kQuantity:
+      return Value("0");
+    case Kind::kDuration:
+      return Value("0s");
+    case Kind::kStruct:
+      return Value::Map(arena);
+    default:
+      return {};
   }
 }
 
 bool IsZero(const schema::Type& type, const Value& value) {
   switch (type.kind) {
-    case Kind::kString: return value.as_string().empty();
-    case Kind::kBool: return !value.as_bool();
+    case Kind::kString:
+      return value.as_string().empty();
+    case Kind::kBool:
+      return !value.as_bool();
     case Kind::kInt32:
-    case Kind::kInt64: return value.as_int() == 0;
-    case Kind::kDouble: return value.as_double() == 0;
-    case Kind::kIntOrString: return !value.is_string() && value.as_int() == 0;
-    case Kind::kQuantity: return value.as_string() == "0" || value.is_null();
-    case Kind::kDuration: return value.as_string() == "0s" || value.is_null();
-    case Kind::kStruct: return value.empty();
-    default: return value.is_null();
+    case Kind::kInt64:
+      return value.as_int() == 0;
+    case Kind::kDouble:
+      return value.as_double() == 0;
+    case Kind::kIntOrString:
+      return !value.is_string() && value.as_int() == 0;
+    case Kind::kQuantity:
+      return value.as_string() == "0" || value.is_null();
+    case Kind::kDuration:
+      return value.as_string() == "0s" || value.is_null();
+    case Kind::kStruct:
+      return value.empty();
+    default:
+      return value.is_null();
   }
 }
 
@@ -55,24 +72,41 @@ std::string GoTypeName(const schema::Struct& type) {
 
 std::string GoTypeName(const schema::Type& type) {
   switch (type.kind) {
-    case Kind::kString: return "string";
-    case Kind::kBool: return "bool";
-    case Kind::kInt32: return "int32";
-    case Kind::kInt64: return "int64";
-    case Kind::kDouble: return "float64";
-    case Kind::kBytes: return "[]uint8";
-    case Kind::kTime: return "v1.Time";
-    case Kind::kMicroTime: return "v1.MicroTime";
-    case Kind::kDuration: return "v1.Duration";
-    case Kind::kQuantity: return "resource.Quantity";
-    case Kind::kIntOrString: return "intstr.IntOrString";
-    case Kind::kRaw: return "runtime.RawExtension";
-    case Kind::kFieldsV1: return "v1.FieldsV1";
-    case Kind::kJSON: return "v1.JSON";
+    case Kind::kString:
+      return "string";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt32:
+      return "int32";
+    case Kind::kInt64:
+      return "int64";
+    case Kind::kDouble:
+      return "float64";
+    case Kind::kBytes:
+      return "[]uint8";
+    case Kind::kTime:
+      return "v1.Time";
+    case Kind::kMicroTime:
+      return "v1.MicroTime";
+    case Kind::kDuration:
+      return "v1.Duration";
+    case Kind::kQuantity:
+      return "resource.Quantity";
+    case Kind::kIntOrString:
+      return "intstr.IntOrString";
+    case Kind::kRaw:
+      return "runtime.RawExtension";
+    case Kind::kFieldsV1:
+      return "v1.FieldsV1";
+    case Kind::kJSON:
+      return "v1.JSON";
     case Kind::kStruct:
-    case Kind::kEither: return GoTypeName(*type.structure);
-    case Kind::kList: return "[]" + GoTypeName(*type.element);
-    case Kind::kMap: return "map[string]" + GoTypeName(*type.element);
+    case Kind::kEither:
+      return GoTypeName(*type.structure);
+    case Kind::kList:
+      return "[]" + GoTypeName(*type.element);
+    case Kind::kMap:
+      return "map[string]" + GoTypeName(*type.element);
   }
   return "";
 }

@@ -19,12 +19,14 @@ std::string GoTypeName(const schema::Type& type);
 std::string GoTypeName(const schema::Struct& type);
 
 // Canonical text of a scalar's text, in the arena where it differs; false with `error` in Go's words.
-bool CanonicalTime(base::Arena& arena, std::string_view text, bool micro, Value& out, std::string& error);  // null for the zero time
+bool CanonicalTime(base::Arena& arena, std::string_view text, bool micro, Value& out,
+                   std::string& error);  // null for the zero time
 bool CanonicalDuration(base::Arena& arena, std::string_view text, Value& out, std::string& error);
 bool CanonicalQuantity(base::Arena& arena, std::string_view text, Value& out, std::string& error);
 bool CanonicalBase64(base::Arena& arena, std::string_view text, Value& out, std::string& error);
 
-// A JSON number's text as untyped JSON has it: int64 without a point where it fits, else double; false when it overflows.
+// A JSON number's text as untyped JSON has it: int64 without a point where it fits, else double; false when it
+// overflows.
 bool ParseNumber(std::string_view text, Value& out);
 bool ParseDouble(std::string_view text, double& out);
 

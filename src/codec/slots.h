@@ -1,5 +1,5 @@
-// The members of a Value by their place in a table, for the encoders: looked up once each, written in the table's order.
-// Space is taken in stack fashion and not cleared; bits tell what is there. Not for other folders.
+// The members of a Value by their place in a table, for the encoders: looked up once each, written in the table's
+// order. Space is taken in stack fashion and not cleared; bits tell what is there. Not for other folders.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ class Slots {
   void Release(std::size_t base) { used_ = base; }
   const object::Value*& at(std::size_t index) { return data_[index]; }
 
-  // Where a member stands in json_fields. Decoded members have the table's own text as their key and mostly come in its order.
+  // Where a member stands in json_fields. Decoded members have the table's own text as their key and mostly come in its
+  // order.
   static std::size_t Position(const schema::Struct& type, std::string_view key, std::size_t next) {
     for (std::size_t i = next; i < type.json_fields.size() && i < next + 4; ++i) {
       if (type.json_fields[i]->name.data() == key.data()) return i;

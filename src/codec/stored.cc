@@ -19,18 +19,20 @@ using schema::Struct;
 // Numbers that every kind shares: metadata is its first field, and these are ObjectMeta's.
 constexpr std::uint32_t kMetadata = 1;
 constexpr std::uint32_t kRaw = 2;
-constexpr std::uint32_t kName = 1, kNamespace = 3, kUID = 5, kResourceVersion = 6, kGeneration = 7, kDeletionTimestamp = 9, kLabels = 11;
+constexpr std::uint32_t kName = 1, kNamespace = 3, kUID = 5, kResourceVersion = 6, kGeneration = 7,
+                        kDeletionTimestamp = 9, kLabels = 11;
 
 DecodeError Broken(std::string_view text = "unexpected EOF") { return {DecodeError::Kind::kSyntax, std::string(text)}; }
 
-// The last occurrence of a length-delimited field, with where its tag begins and its value ends; nullopt data when it is not there.
+// The last occurrence of a length-delimited field, with where its tag begins and its value ends; nullopt data when it
+// is not there.
 struct Found {
-  bool ok = true;           // the message makes sense
+  bool ok = true;  // the message makes sense
   bool there = false;
   std::string_view value;
-  std::size_t begin = 0;    // of the tag
+  std::size_t begin = 0;  // of the tag
   std::size_t end = 0;
-  std::size_t insert = 0;   // where it would go: before the first field of a higher number
+  std::size_t insert = 0;  // where it would go: before the first field of a higher number
 };
 Found FindBytes(std::string_view message, std::uint32_t wanted) {
   Found found;
@@ -72,8 +74,10 @@ std::string_view Decimal(std::uint64_t value, char (&buffer)[24]) {
 
 }  // namespace
 
-Outcome<void, DecodeError> SpliceResourceVersion(std::string_view stored, std::uint64_t resource_version, std::string& out) {
-  if (!HasEnvelope(stored)) return Broken("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
+Outcome<void, DecodeError> SpliceResourceVersion(std::string_view stored, std::uint64_t resource_version,
+                                                 std::string& out) {
+  if (!HasEnvelope(stored))
+    return Broken("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
   const std::string_view unknown = stored.substr(kProtoMagic.size());
   const Found raw = FindBytes(unknown, kRaw);
   if (!raw.ok || !raw.there) return Broken();
@@ -83,9 +87,12 @@ Outcome<void, DecodeError> SpliceResourceVersion(std::string_view stored, std::u
   if (!version.ok) return Broken();
   char buffer[24];
   const std::string_view text = Decimal(resource_version, buffer);
-  const std::size_t begin = version.there ? version.begin : version.insert, end = version.there ? version.end : version.insert;
-  const std::size_t metadata_size = metadata.value.size() - (end - begin) + 2 + text.size();  // tag and length are a byte each
-  const std::size_t raw_size = raw.value.size() - (metadata.end - metadata.begin) + 1 + VarintSize(metadata_size) + metadata_size;
+  const std::size_t begin = version.there ? version.begin : version.insert,
+                    end = version.there ? version.end : version.insert;
+  const std::size_t metadata_size =
+      metadata.value.size() - (end - begin) + 2 + text.size();  // tag and length are a byte each
+  const std::size_t raw_size =
+      raw.value.size() - (metadata.end - metadata.begin) + 1 + VarintSize(metadata_size) + metadata_size;
   out.reserve(out.size() + stored.size() + 48);
   out.append(kProtoMagic).append(unknown.substr(0, raw.begin));
   out += static_cast<char>(kRaw << 3 | 2);
@@ -96,7 +103,10 @@ Outcome<void, DecodeError> SpliceResourceVersion(std::string_view stored, std::u
   out.append(metadata.value.substr(0, begin));
   out += static_cast<char>(kResourceVersion << 3 | 2);
   AppendVarint(out, text.size());
-  out.append(text).append(metadata.value.substr(end)).append(raw.value.substr(metadata.end)).append(unknown.substr(raw.end));
+  out.append(text)
+      .append(metadata.value.substr(end))
+      .append(raw.value.substr(metadata.end))
+      .append(unknown.substr(raw.end));
   return {};
 }
 
@@ -108,10 +118,10 @@ class ObjectWalker {
   explicit ObjectWalker(std::string_view text, std::size_t open) : text_(text), at_(open + 1) {}
 
   struct Member {
-    std::string_view key;    // as written, without quotes
-    std::size_t begin = 0;   // of the opening quote
+    std::string_view key;   // as written, without quotes
+    std::size_t begin = 0;  // of the opening quote
     std::size_t value = 0;
-    std::size_t end = 0;     // behind the value
+    std::size_t end = 0;  // behind the value
   };
 
   // False at the end of the object, or where the text makes no sense (then ok() is false).
@@ -144,7 +154,8 @@ class ObjectWalker {
     return false;
   }
   void Space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
   bool String() {
     for (++at_; at_ < text_.size(); ++at_) {
@@ -198,8 +209,8 @@ bool ComesAfter(std::string_view key, const Struct* object_meta) {
 
 }  // namespace
 
-Outcome<void, DecodeError> SpliceResourceVersionJSON(std::string_view stored, std::uint64_t resource_version, const Struct* type,
-                                                     std::string& out) {
+Outcome<void, DecodeError> SpliceResourceVersionJSON(std::string_view stored, std::uint64_t resource_version,
+                                                     const Struct* type, std::string& out) {
   const std::size_t open = stored.find_first_not_of(" \t\r\n");
   if (open == std::string_view::npos || stored[open] != '{') return Broken("a JSON object is expected");
   ObjectWalker walker(stored, open);
@@ -220,7 +231,11 @@ Outcome<void, DecodeError> SpliceResourceVersionJSON(std::string_view stored, st
   while (members.Next(member)) {
     if (member.key == "resourceVersion") {
       if (!text.empty()) {
-        out.append(stored.substr(0, member.value)).append("\"").append(text).append("\"").append(stored.substr(member.end));
+        out.append(stored.substr(0, member.value))
+            .append("\"")
+            .append(text)
+            .append("\"")
+            .append(stored.substr(member.end));
       } else if (count > 0) {  // with the comma before it
         out.append(stored.substr(0, previous.end)).append(stored.substr(member.end));
       } else {
@@ -278,15 +293,24 @@ Outcome<MetadataView, DecodeError> ReadMetadata(std::string_view stored) {
     }
     if (!in.Bytes(bytes)) return Broken();
     switch (number) {
-      case kName: view.name = bytes; break;
-      case kNamespace: view.name_space = bytes; break;
-      case kUID: view.uid = bytes; break;
-      case kResourceVersion: view.resource_version = bytes; break;
+      case kName:
+        view.name = bytes;
+        break;
+      case kNamespace:
+        view.name_space = bytes;
+        break;
+      case kUID:
+        view.uid = bytes;
+        break;
+      case kResourceVersion:
+        view.resource_version = bytes;
+        break;
       case kDeletionTimestamp: {
         WireReader time(bytes);
         std::uint64_t seconds = 0;
         if (time.AtEnd()) break;
-        if (!time.Tag(number, wire) || number != 1 || wire != WireType::kVarint || !time.Varint(seconds)) return Broken();
+        if (!time.Tag(number, wire) || number != 1 || wire != WireType::kVarint || !time.Varint(seconds))
+          return Broken();
         view.deleting = true;
         view.deletion_seconds = static_cast<std::int64_t>(seconds);
         break;
@@ -297,13 +321,15 @@ Outcome<MetadataView, DecodeError> ReadMetadata(std::string_view stored) {
         view.labels.emplace_back(key.value, value.value);
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   return view;
 }
 
-Outcome<void, DecodeError> PartialMetadataToProto(std::string_view stored, std::string_view api_version, std::string& out) {
+Outcome<void, DecodeError> PartialMetadataToProto(std::string_view stored, std::string_view api_version,
+                                                  std::string& out) {
   KS_TRY(const std::string_view metadata, MetadataMessage(stored));
   std::string message;
   message.reserve(metadata.size() + 12);
@@ -314,7 +340,8 @@ Outcome<void, DecodeError> PartialMetadataToProto(std::string_view stored, std::
   return {};
 }
 
-Outcome<void, DecodeError> PartialMetadataToJSON(std::string_view stored, std::string_view api_version, bool type_meta, std::string& out) {
+Outcome<void, DecodeError> PartialMetadataToJSON(std::string_view stored, std::string_view api_version, bool type_meta,
+                                                 std::string& out) {
   KS_TRY(const std::string_view metadata, MetadataMessage(stored));
   static const Struct* const kObjectMeta = schema::FindType("meta/v1", "ObjectMeta");
   const std::size_t start = out.size();
@@ -374,7 +401,8 @@ FieldReader::FieldReader(const Struct& type, std::vector<std::string> paths) : p
   }
 }
 
-Outcome<std::string_view, DecodeError> FieldReader::ReadOne(std::string_view stored, std::size_t path, char (&buffer)[32]) const {
+Outcome<std::string_view, DecodeError> FieldReader::ReadOne(std::string_view stored, std::size_t path,
+                                                            char (&buffer)[32]) const {
   using Text = Outcome<std::string_view, DecodeError>;
   const Path& compiled = compiled_[path];
   if (compiled.steps.empty()) return Text(std::in_place, std::string_view());
@@ -406,7 +434,8 @@ Outcome<std::string_view, DecodeError> FieldReader::ReadOne(std::string_view sto
   }
   if (!present && last.pointer) return Text(std::in_place, std::string_view());
   if (compiled.kind == Kind::kBool) return Text(std::in_place, value != 0 ? "true" : "false");
-  const std::int64_t integer = compiled.kind == Kind::kInt32 ? std::int64_t{static_cast<std::int32_t>(value)} : static_cast<std::int64_t>(value);
+  const std::int64_t integer =
+      compiled.kind == Kind::kInt32 ? std::int64_t{static_cast<std::int32_t>(value)} : static_cast<std::int64_t>(value);
   const char* end = std::to_chars(buffer, buffer + sizeof buffer, integer).ptr;
   return Text(std::in_place, std::string_view(buffer, static_cast<std::size_t>(end - buffer)));
 }

@@ -1,4 +1,5 @@
-// Public suites: JSONTestSuite and yaml-test-suite. What of the latter is out of scope is listed here and in docs/yaml.md.
+// Public suites: JSONTestSuite and yaml-test-suite. What of the latter is out of scope is listed here and in
+// docs/yaml.md.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -25,7 +26,8 @@ TEST(Suites, JSONTestSuite) {
     const std::string text = ReadFile(entry.path());
     Arena arena;
     const auto decoded = DecodeJSON(arena, text);
-    EXPECT_EQ(decoded.ok(), JSONSyntaxError(text).empty() && decoded.ok());  // the reader and the scanner agree on what is wrong
+    EXPECT_EQ(decoded.ok(),
+              JSONSyntaxError(text).empty() && decoded.ok());  // the reader and the scanner agree on what is wrong
     if (name.starts_with("y_")) EXPECT_TRUE(decoded.ok()) << decoded.error().message;
     if (name.starts_with("n_")) {
       ASSERT_FALSE(decoded.ok());
@@ -49,10 +51,11 @@ TEST(Suites, JSONTestSuite) {
 // The suite shows invisible characters by visible ones.
 std::string Visible(std::string text) {
   static constexpr std::pair<std::string_view, std::string_view> kMarks[] = {
-      {"\xE2\x90\xA3", " "}, {"\xC2\xBB", "\t"}, {"\xE2\x80\x94\xC2\xBB", "\t"}, {"\xE2\x86\xB5", ""}, {"\xE2\x88\x8E\n", ""},
-      {"\xE2\x86\x90", "\r"}, {"\xE2\x87\x94", "\xEF\xBB\xBF"}};
+      {"\xE2\x90\xA3", " "},  {"\xC2\xBB", "\t"},     {"\xE2\x80\x94\xC2\xBB", "\t"},  {"\xE2\x86\xB5", ""},
+      {"\xE2\x88\x8E\n", ""}, {"\xE2\x86\x90", "\r"}, {"\xE2\x87\x94", "\xEF\xBB\xBF"}};
   // A tab may be drawn with dashes before its mark.
-  for (std::string::size_type at; (at = text.find("\xE2\x80\x94\xE2\x80\x94")) != std::string::npos;) text.replace(at, 3, "");
+  for (std::string::size_type at; (at = text.find("\xE2\x80\x94\xE2\x80\x94")) != std::string::npos;)
+    text.replace(at, 3, "");
   text = base::ReplaceAll(text, "\xE2\x80\x94\xC2\xBB", "\t");
   for (const auto& [mark, real] : kMarks) text = base::ReplaceAll(text, mark, real);
   return text;

@@ -1,5 +1,5 @@
-// Protobuf to JSON in one pass. JSON has the table's order, protobuf that of the numbers, so a message's fields are first located
-// (one scan over its tags, nested messages passed over by their length) and then written in order.
+// Protobuf to JSON in one pass. JSON has the table's order, protobuf that of the numbers, so a message's fields are
+// first located (one scan over its tags, nested messages passed over by their length) and then written in order.
 #include "codec/transcode.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ using schema::Type;
 
 constexpr std::string_view kEOF = "unexpected EOF";
 
-// Where a field's value is: a scalar itself, the bytes of a single value, or the stretch from the first to the last occurrence of a
-// repeated one, tags included.
+// Where a field's value is: a scalar itself, the bytes of a single value, or the stretch from the first to the last
+// occurrence of a repeated one, tags included.
 struct Slot {
   const char* data;
   std::uint64_t size_or_value;
@@ -43,7 +43,8 @@ class Transcoder {
  public:
   explicit Transcoder(std::string& out) : writer_(out) {}
 
-  bool Message(const Struct& type, std::string_view message, std::string_view api_version = {}, std::string_view kind = {}) {
+  bool Message(const Struct& type, std::string_view message, std::string_view api_version = {},
+               std::string_view kind = {}) {
     if (++depth_ > kDepthMax) return Fail("exceeded max depth");
     const std::size_t base = slots_used_;
     ReserveSlots(base + type.json_fields.size());
@@ -91,7 +92,8 @@ class Transcoder {
   }
 
   // Fills the slots of `type`, whose first JSON field is at `offset` of the outermost struct.
-  bool Locate(const Struct& type, std::string_view message, std::size_t base, std::size_t offset, std::uint64_t (&present)[2]) {
+  bool Locate(const Struct& type, std::string_view message, std::size_t base, std::size_t offset,
+              std::uint64_t (&present)[2]) {
     WireReader in(message);
     while (!in.AtEnd()) {
       const char* tag_at = in.at();
@@ -135,7 +137,8 @@ class Transcoder {
           if (!repeated) slot = {nullptr, value};
           break;
         }
-        default: return WrongType(field);
+        default:
+          return WrongType(field);
       }
       if (repeated) {
         const char* first = (word & bit) != 0 ? slot.data : tag_at;
@@ -152,9 +155,12 @@ class Transcoder {
     switch (kind) {
       case Kind::kBool:
       case Kind::kInt32:
-      case Kind::kInt64: return wire == WireType::kVarint;
-      case Kind::kDouble: return wire == WireType::kFixed64;
-      default: return wire == WireType::kBytes;
+      case Kind::kInt64:
+        return wire == WireType::kVarint;
+      case Kind::kDouble:
+        return wire == WireType::kFixed64;
+      default:
+        return wire == WireType::kBytes;
     }
   }
   bool WrongType(const Field& field) { return Fail("proto: wrong wireType for field " + std::string(field.name)); }
@@ -185,16 +191,28 @@ class Transcoder {
       return true;
     }
     switch (field.type->kind) {
-      case Kind::kString: writer_.Append("\"\""); break;
-      case Kind::kBool: writer_.Append("false"); break;
+      case Kind::kString:
+        writer_.Append("\"\"");
+        break;
+      case Kind::kBool:
+        writer_.Append("false");
+        break;
       case Kind::kInt32:
       case Kind::kInt64:
       case Kind::kDouble:
-      case Kind::kIntOrString: writer_.Append("0"); break;
-      case Kind::kQuantity: writer_.Append("\"0\""); break;
-      case Kind::kDuration: writer_.Append("\"0s\""); break;
-      case Kind::kStruct: return Message(*field.type->structure, {});
-      default: writer_.Append("null");
+      case Kind::kIntOrString:
+        writer_.Append("0");
+        break;
+      case Kind::kQuantity:
+        writer_.Append("\"0\"");
+        break;
+      case Kind::kDuration:
+        writer_.Append("\"0s\"");
+        break;
+      case Kind::kStruct:
+        return Message(*field.type->structure, {});
+      default:
+        writer_.Append("null");
     }
     return true;
   }
@@ -246,7 +264,8 @@ class Transcoder {
       case Kind::kMap:
         Key(field, before);
         return Map(*field.type->element, field.number, slot.bytes());
-      default: return Nullable(field, slot.bytes(), before);
+      default:
+        return Nullable(field, slot.bytes(), before);
     }
   }
 
@@ -293,7 +312,8 @@ class Transcoder {
         continue;
       }
       if (!Fits(element.kind, wire)) {
-        if (wire != WireType::kBytes || Fits(element.kind, WireType::kFixed64)) return Fail("proto: wrong wireType in a list");
+        if (wire != WireType::kBytes || Fits(element.kind, WireType::kFixed64))
+          return Fail("proto: wrong wireType in a list");
         std::string_view packed;
         if (!in.Bytes(packed)) return Fail(kEOF);
         for (WireReader inner(packed); !inner.AtEnd();) {
@@ -407,25 +427,38 @@ class Transcoder {
       return Scalar(element, value_wire, value);
     }
     switch (element.kind) {  // protobuf leaves a zero value out
-      case Kind::kBool: Bool(false); return true;
+      case Kind::kBool:
+        Bool(false);
+        return true;
       case Kind::kInt32:
       case Kind::kInt64:
-      case Kind::kDouble: writer_.AppendInt(0); return true;
+      case Kind::kDouble:
+        writer_.AppendInt(0);
+        return true;
       case Kind::kTime:
       case Kind::kBytes:
-      case Kind::kList: writer_.Append("null"); return true;
-      default: return Single(element, {});
+      case Kind::kList:
+        writer_.Append("null");
+        return true;
+      default:
+        return Single(element, {});
     }
   }
 
   // A length-delimited value of any kind.
   bool Single(const Type& type, std::string_view bytes) {
     switch (type.kind) {
-      case Kind::kString: writer_.AppendJSONString(bytes); return true;
-      case Kind::kStruct: return Message(*type.structure, bytes);
-      case Kind::kBytes: Base64(bytes); return true;
+      case Kind::kString:
+        writer_.AppendJSONString(bytes);
+        return true;
+      case Kind::kStruct:
+        return Message(*type.structure, bytes);
+      case Kind::kBytes:
+        Base64(bytes);
+        return true;
       case Kind::kTime:
-      case Kind::kMicroTime: return Time(bytes, type.kind == Kind::kMicroTime);
+      case Kind::kMicroTime:
+        return Time(bytes, type.kind == Kind::kMicroTime);
       case Kind::kDuration: {
         std::uint64_t parts[4] = {};
         if (!Varints(bytes, parts)) return false;
@@ -435,8 +468,10 @@ class Transcoder {
         writer_.PutUnchecked('"');
         return true;
       }
-      case Kind::kQuantity: return Quantity(bytes);
-      case Kind::kIntOrString: return IntOrString(bytes);
+      case Kind::kQuantity:
+        return Quantity(bytes);
+      case Kind::kIntOrString:
+        return IntOrString(bytes);
       case Kind::kRaw:
       case Kind::kFieldsV1:
       case Kind::kJSON: {
@@ -445,9 +480,12 @@ class Transcoder {
         raw.empty() ? writer_.Append("null") : writer_.AppendCompact(raw);
         return true;
       }
-      case Kind::kList: return List(*type.element, 1, bytes);  // wrapped
-      case Kind::kEither: return Either(*type.structure, bytes);
-      default: return Fail("proto: unexpected kind");
+      case Kind::kList:
+        return List(*type.element, 1, bytes);  // wrapped
+      case Kind::kEither:
+        return Either(*type.structure, bytes);
+      default:
+        return Fail("proto: unexpected kind");
     }
   }
 
@@ -495,7 +533,8 @@ class Transcoder {
       return true;
     }
     constexpr std::int64_t kSecondsMin = -62167219200, kSecondsMax = 253402300799;
-    if (time.seconds < kSecondsMin || time.seconds > kSecondsMax) return Fail("Time.MarshalJSON: year outside of range [0,9999]");
+    if (time.seconds < kSecondsMin || time.seconds > kSecondsMax)
+      return Fail("Time.MarshalJSON: year outside of range [0,9999]");
     writer_.Reserve(object::kTimeTextMax + 2);
     writer_.PutUnchecked('"');
     writer_.Advance(micro ? object::WriteMicroTime(time, writer_.at()) : object::WriteTime(time.seconds, writer_.at()));
@@ -572,8 +611,8 @@ DecodeError Broken(std::string text) { return {DecodeError::Kind::kSyntax, std::
 
 }  // namespace
 
-Outcome<void, DecodeError> TranscodeMessage(std::string_view message, const Struct& type, std::string_view api_version, std::string_view kind,
-                                            std::string& out) {
+Outcome<void, DecodeError> TranscodeMessage(std::string_view message, const Struct& type, std::string_view api_version,
+                                            std::string_view kind, std::string& out) {
   const std::size_t start = out.size();
   std::string error;
   {
@@ -590,7 +629,8 @@ Outcome<void, DecodeError> TranscodeProto(std::string_view stored, const Struct&
   return TranscodeMessage(envelope.raw, type, envelope.api_version, envelope.kind, out);
 }
 
-Outcome<void, DecodeError> TranscodeJSON(base::Arena& arena, std::string_view text, const Struct& type, std::string& out) {
+Outcome<void, DecodeError> TranscodeJSON(base::Arena& arena, std::string_view text, const Struct& type,
+                                         std::string& out) {
   KS_TRY(const Decoded decoded, DecodeJSON(arena, text, type));
   EncodeProto(decoded.value, type, out);
   return {};

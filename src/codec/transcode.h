@@ -1,6 +1,6 @@
-// The read path: work on encoded objects without building a Value. What lies in the store is trusted to be what we or kube-apiserver
-// wrote; broken bytes give an error, never undefined behaviour, but raw extensions are not checked again to be JSON.
-// Thread safety: functions of their arguments; FieldReader is immutable after construction.
+// The read path: work on encoded objects without building a Value. What lies in the store is trusted to be what we or
+// kube-apiserver wrote; broken bytes give an error, never undefined behaviour, but raw extensions are not checked again
+// to be JSON. Thread safety: functions of their arguments; FieldReader is immutable after construction.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,23 @@
 
 namespace keelson::codec {
 
-// Appends a protobuf message as JSON, exactly as DecodeProto and EncodeJSON would write it. `kind` and `api_version` stand first;
-// empty ones are left out, as for the items of a list.
-Outcome<void, DecodeError> TranscodeMessage(std::string_view message, const schema::Struct& type, std::string_view api_version,
-                                            std::string_view kind, std::string& out);
+// Appends a protobuf message as JSON, exactly as DecodeProto and EncodeJSON would write it. `kind` and `api_version`
+// stand first; empty ones are left out, as for the items of a list.
+Outcome<void, DecodeError> TranscodeMessage(std::string_view message, const schema::Struct& type,
+                                            std::string_view api_version, std::string_view kind, std::string& out);
 // The same for an object in its envelope, which also gives apiVersion and kind.
 Outcome<void, DecodeError> TranscodeProto(std::string_view stored, const schema::Struct& type, std::string& out);
 // And back: JSON to the envelope. Goes through a Value, because protobuf's order and lengths are not JSON's.
-Outcome<void, DecodeError> TranscodeJSON(base::Arena& arena, std::string_view text, const schema::Struct& type, std::string& out);
+Outcome<void, DecodeError> TranscodeJSON(base::Arena& arena, std::string_view text, const schema::Struct& type,
+                                         std::string& out);
 
 // Appends `stored` (an envelope) with metadata.resourceVersion replaced; 0 makes it empty, as objects are stored.
-Outcome<void, DecodeError> SpliceResourceVersion(std::string_view stored, std::uint64_t resource_version, std::string& out);
-// The same for compact JSON; 0 removes the member. `type` tells the members' order (nullptr: sorted, as custom resources are).
-Outcome<void, DecodeError> SpliceResourceVersionJSON(std::string_view stored, std::uint64_t resource_version, const schema::Struct* type,
-                                                     std::string& out);
+Outcome<void, DecodeError> SpliceResourceVersion(std::string_view stored, std::uint64_t resource_version,
+                                                 std::string& out);
+// The same for compact JSON; 0 removes the member. `type` tells the members' order (nullptr: sorted, as custom
+// resources are).
+Outcome<void, DecodeError> SpliceResourceVersionJSON(std::string_view stored, std::uint64_t resource_version,
+                                                     const schema::Struct* type, std::string& out);
 
 // What is in metadata, as views into the stored bytes.
 struct MetadataView {
@@ -38,7 +41,7 @@ struct MetadataView {
   std::string_view uid;
   std::string_view resource_version;
   std::int64_t generation = 0;
-  bool deleting = false;                 // has a deletionTimestamp
+  bool deleting = false;  // has a deletionTimestamp
   std::int64_t deletion_seconds = 0;
   std::vector<std::pair<std::string_view, std::string_view>> labels;  // in stored order: by key
 };
@@ -46,9 +49,12 @@ Outcome<MetadataView, DecodeError> ReadMetadata(std::string_view stored);
 // The bytes of the ObjectMeta message.
 Outcome<std::string_view, DecodeError> MetadataMessage(std::string_view stored);
 
-// Metadata-only forms of a stored object, as `meta.k8s.io/<version>` PartialObjectMetadata. As a list's items they have no type meta.
-Outcome<void, DecodeError> PartialMetadataToProto(std::string_view stored, std::string_view api_version, std::string& out);
-Outcome<void, DecodeError> PartialMetadataToJSON(std::string_view stored, std::string_view api_version, bool type_meta, std::string& out);
+// Metadata-only forms of a stored object, as `meta.k8s.io/<version>` PartialObjectMetadata. As a list's items they have
+// no type meta.
+Outcome<void, DecodeError> PartialMetadataToProto(std::string_view stored, std::string_view api_version,
+                                                  std::string& out);
+Outcome<void, DecodeError> PartialMetadataToJSON(std::string_view stored, std::string_view api_version, bool type_meta,
+                                                 std::string& out);
 
 // Reads scalars by dotted path (spec.nodeName, status.phase, involvedObject.name) out of stored objects of one type.
 class FieldReader {
@@ -57,8 +63,9 @@ class FieldReader {
   FieldReader(const schema::Struct& type, std::vector<std::string> paths);
 
   const std::vector<std::string>& paths() const { return paths_; }
-  // Calls `found(index of path, text)` for every path. Texts are views into `stored`, or into a buffer that lasts for the call only
-  // (numbers, booleans). Absent strings are "", absent numbers and booleans "0" and "false" unless they are optional.
+  // Calls `found(index of path, text)` for every path. Texts are views into `stored`, or into a buffer that lasts for
+  // the call only (numbers, booleans). Absent strings are "", absent numbers and booleans "0" and "false" unless they
+  // are optional.
   template <class F>
   Outcome<void, DecodeError> Read(std::string_view stored, F found) const {
     for (std::size_t i = 0; i < paths_.size(); ++i) {

@@ -20,9 +20,11 @@ std::string Stored(std::string_view json, const schema::Struct& type) {
 TEST(FieldReader, ReadsScalarsByPath) {
   const schema::Struct& pod = *schema::FindKind("", "v1", "Pod");
   const std::string stored = Stored(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n"},
-      "spec":{"nodeName":"node-1","hostNetwork":true,"priority":-5},"status":{"phase":"Running"}})", pod);
-  const FieldReader reader(pod, {"spec.nodeName", "status.phase", "metadata.name", "spec.hostNetwork", "spec.hostPID", "spec.priority",
-                                 "spec.terminationGracePeriodSeconds", "spec.serviceAccountName", "no.such", "spec", "spec.containers"});
+      "spec":{"nodeName":"node-1","hostNetwork":true,"priority":-5},"status":{"phase":"Running"}})",
+                                    pod);
+  const FieldReader reader(
+      pod, {"spec.nodeName", "status.phase", "metadata.name", "spec.hostNetwork", "spec.hostPID", "spec.priority",
+            "spec.terminationGracePeriodSeconds", "spec.serviceAccountName", "no.such", "spec", "spec.containers"});
   std::vector<std::string> got;
   ASSERT_TRUE(reader.Read(stored, [&](std::size_t, std::string_view text) { got.emplace_back(text); }).ok());
   EXPECT_EQ(got, (std::vector<std::string>{"node-1", "Running", "p", "true", "false", "-5", "", "", "", "", ""}));
@@ -51,11 +53,13 @@ TEST(Splice, JSONOfCustomResources) {
     const char* want;
   };
   constexpr Case kCases[] = {
-      {R"({"a":1,"metadata":{"name":"x"},"z":{}})", 5, R"({"a":1,"metadata":{"name":"x","resourceVersion":"5"},"z":{}})"},
+      {R"({"a":1,"metadata":{"name":"x"},"z":{}})", 5,
+       R"({"a":1,"metadata":{"name":"x","resourceVersion":"5"},"z":{}})"},
       {R"({"metadata":{"name":"x","uid":"u"}})", 5, R"({"metadata":{"name":"x","resourceVersion":"5","uid":"u"}})"},
       {R"({"metadata":{"uid":"u"}})", 5, R"({"metadata":{"resourceVersion":"5","uid":"u"}})"},
       {R"({"metadata":{}})", 5, R"({"metadata":{"resourceVersion":"5"}})"},
-      {R"({"metadata":{"name":"x","resourceVersion":"123","uid":"u"}})", 5, R"({"metadata":{"name":"x","resourceVersion":"5","uid":"u"}})"},
+      {R"({"metadata":{"name":"x","resourceVersion":"123","uid":"u"}})", 5,
+       R"({"metadata":{"name":"x","resourceVersion":"5","uid":"u"}})"},
       {R"({"metadata":{"name":"x","resourceVersion":"123","uid":"u"}})", 0, R"({"metadata":{"name":"x","uid":"u"}})"},
       {R"({"metadata":{"resourceVersion":"123","uid":"u"}})", 0, R"({"metadata":{"uid":"u"}})"},
       {R"({"metadata":{"resourceVersion":"123"}})", 0, R"({"metadata":{}})"},
@@ -77,7 +81,8 @@ TEST(Splice, JSONOfCustomResources) {
 
 TEST(Transcode, LeavesOutTypeMetaOfItems) {
   const schema::Struct& map = *schema::FindKind("", "v1", "ConfigMap");
-  const std::string stored = Stored(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"b":"1","a":"2"}})", map);
+  const std::string stored =
+      Stored(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"b":"1","a":"2"}})", map);
   std::string whole, item;
   ASSERT_TRUE(TranscodeProto(stored, map, whole).ok());
   EXPECT_EQ(whole, R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"a":"2","b":"1"}})");
@@ -87,7 +92,9 @@ TEST(Transcode, LeavesOutTypeMetaOfItems) {
 
 TEST(Transcode, BrokenBytesAreErrors) {
   const schema::Struct& pod = *schema::FindKind("", "v1", "Pod");
-  const std::string stored = Stored(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"a":"b"}},"spec":{"containers":[{"name":"c"}]}})", pod);
+  const std::string stored = Stored(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"a":"b"}},"spec":{"containers":[{"name":"c"}]}})",
+      pod);
   const std::string message(ParseEnvelope(stored)->raw);
   std::string out = "kept";
   for (std::size_t i = 0; i < message.size(); ++i) {
@@ -95,9 +102,13 @@ TEST(Transcode, BrokenBytesAreErrors) {
     if (!result.ok()) EXPECT_EQ(out, "kept");
     out = "kept";
   }
-  for (const std::string_view broken : {std::string_view("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11),  // length of -1
-                                        std::string_view("\x0a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12),  // overlong
-                                        std::string_view("\x0a\x05" "ab", 4), std::string_view("\x08\x01", 2), std::string_view("\x0c", 1)}) {
+  for (const std::string_view broken :
+       {std::string_view("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11),      // length of -1
+        std::string_view("\x0a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12),  // overlong
+        std::string_view("\x0a\x05"
+                         "ab",
+                         4),
+        std::string_view("\x08\x01", 2), std::string_view("\x0c", 1)}) {
     EXPECT_FALSE(TranscodeMessage(broken, pod, "", "", out).ok());
     Arena arena;
     EXPECT_FALSE(DecodeProtoMessage(arena, broken, pod).ok());

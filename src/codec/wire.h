@@ -7,7 +7,14 @@
 
 namespace keelson::codec {
 
-enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kStartGroup = 3, kEndGroup = 4, kFixed32 = 5 };
+enum class WireType : std::uint8_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kBytes = 2,
+  kStartGroup = 3,
+  kEndGroup = 4,
+  kFixed32 = 5
+};
 
 // Reads forward through a message; every function is false when the bytes run out or make no sense.
 class WireReader {
@@ -71,11 +78,14 @@ class WireReader {
           if (end_ - at_ < 4) return false;
           at_ += 4;
           break;
-        case WireType::kStartGroup: ++open; break;
+        case WireType::kStartGroup:
+          ++open;
+          break;
         case WireType::kEndGroup:
           if (--open < 0) return false;
           break;
-        default: return false;
+        default:
+          return false;
       }
       if (open == 0) return true;
       std::uint32_t number = 0;

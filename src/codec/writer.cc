@@ -51,12 +51,24 @@ void Writer::Grow(std::size_t bytes) {
     *out++ = '\\';
     switch (c) {
       case '"':
-      case '\\': *out++ = static_cast<char>(c); break;
-      case '\n': *out++ = 'n'; break;
-      case '\r': *out++ = 'r'; break;
-      case '\t': *out++ = 't'; break;
-      case '\b': *out++ = 'b'; break;
-      case '\f': *out++ = 'f'; break;
+      case '\\':
+        *out++ = static_cast<char>(c);
+        break;
+      case '\n':
+        *out++ = 'n';
+        break;
+      case '\r':
+        *out++ = 'r';
+        break;
+      case '\t':
+        *out++ = 't';
+        break;
+      case '\b':
+        *out++ = 'b';
+        break;
+      case '\f':
+        *out++ = 'f';
+        break;
       default:
         std::memcpy(out, "u00", 3);
         out[3] = kHex[c >> 4];

@@ -31,7 +31,8 @@ class Writer {
 
   // Makes room for `bytes` (and kSlack).
   void Reserve(std::size_t bytes) {
-    if (static_cast<std::size_t>(limit_ - at_) < bytes + kSlack || limit_ == at_) [[unlikely]] Grow(bytes);
+    if (static_cast<std::size_t>(limit_ - at_) < bytes + kSlack || limit_ == at_) [[unlikely]]
+      Grow(bytes);
   }
   char* at() { return at_; }
   void Advance(std::size_t bytes) { at_ += bytes; }
@@ -63,14 +64,16 @@ class Writer {
       const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(at_), block);
       const unsigned mask = EscapeMask(block);
-      if (mask != 0) [[unlikely]] return Escaped(from, left, static_cast<std::size_t>(__builtin_ctz(mask)));
+      if (mask != 0) [[unlikely]]
+        return Escaped(from, left, static_cast<std::size_t>(__builtin_ctz(mask)));
       from += 16, at_ += 16, left -= 16;
     }
     if (left > 0) {
       const __m128i block = LoadTail(from, left);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(at_), block);
       const unsigned mask = EscapeMask(block) & ((1u << left) - 1);
-      if (mask != 0) [[unlikely]] return Escaped(from, left, static_cast<std::size_t>(__builtin_ctz(mask)));
+      if (mask != 0) [[unlikely]]
+        return Escaped(from, left, static_cast<std::size_t>(__builtin_ctz(mask)));
       at_ += left;
     }
     *at_++ = '"';
@@ -87,7 +90,8 @@ class Writer {
 
   // The last `left` (under 16) bytes of a text without reading over its end into another page.
   static __m128i LoadTail(const char* from, std::size_t left) {
-    if ((reinterpret_cast<std::uintptr_t>(from) & 4095) <= 4096 - 16) [[likely]] return LoadPast(from);
+    if ((reinterpret_cast<std::uintptr_t>(from) & 4095) <= 4096 - 16) [[likely]]
+      return LoadPast(from);
     char copy[16] = {};
     std::memcpy(copy, from, left);
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(copy));

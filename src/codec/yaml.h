@@ -18,10 +18,12 @@ namespace keelson::codec {
 constexpr int kYAMLDepthMax = 1000;
 
 // Strict errors of the YAML text itself (keys set twice) come first, as one item, then those of the JSON it stands for.
-Outcome<Decoded, DecodeError> DecodeYAML(base::Arena& arena, std::string_view text, const schema::Struct& type, const DecodeOptions& options = {});
+Outcome<Decoded, DecodeError> DecodeYAML(base::Arena& arena, std::string_view text, const schema::Struct& type,
+                                         const DecodeOptions& options = {});
 Outcome<Decoded, DecodeError> DecodeYAML(base::Arena& arena, std::string_view text, const DecodeOptions& options = {});
 // The JSON that the text stands for, keys sorted. Duplicate keys are returned where `options` ask for them.
-Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(base::Arena& arena, std::string_view text, const DecodeOptions& options, std::string& out);
+Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(base::Arena& arena, std::string_view text,
+                                                          const DecodeOptions& options, std::string& out);
 
 // Appends the value as YAML. REQUIRES: what json.h's untyped decoder makes (Raw parts must be JSON).
 void EncodeYAML(const Value& value, std::string& out);

@@ -1,5 +1,5 @@
-// libyaml's events, one document, built into a Value; aliases share what their anchor made, so a bomb costs nothing until it is
-// counted, and it is counted as Go's decoder counts it.
+// libyaml's events, one document, built into a Value; aliases share what their anchor made, so a bomb costs nothing
+// until it is counted, and it is counted as Go's decoder counts it.
 #include <yaml.h>
 
 #include <algorithm>
@@ -37,7 +37,9 @@ struct Event {
   ~Event() { yaml_event_delete(&event); }
 };
 
-std::string_view Text(const yaml_char_t* text) { return text == nullptr ? std::string_view() : reinterpret_cast<const char*>(text); }
+std::string_view Text(const yaml_char_t* text) {
+  return text == nullptr ? std::string_view() : reinterpret_cast<const char*>(text);
+}
 
 struct Node {
   Value value;
@@ -108,16 +110,19 @@ class Builder {
       case YAML_SEQUENCE_START_EVENT:
         anchor = Text(event.event.data.sequence_start.anchor);
         Open(anchor);
-        if (++depth_ > kYAMLDepthMax || !Sequence(out)) return Fail("exceeded max depth of " + std::to_string(kYAMLDepthMax));
+        if (++depth_ > kYAMLDepthMax || !Sequence(out))
+          return Fail("exceeded max depth of " + std::to_string(kYAMLDepthMax));
         --depth_;
         break;
       case YAML_MAPPING_START_EVENT:
         anchor = Text(event.event.data.mapping_start.anchor);
         Open(anchor);
-        if (++depth_ > kYAMLDepthMax || !Mapping(out)) return Fail("exceeded max depth of " + std::to_string(kYAMLDepthMax));
+        if (++depth_ > kYAMLDepthMax || !Mapping(out))
+          return Fail("exceeded max depth of " + std::to_string(kYAMLDepthMax));
         --depth_;
         break;
-      default: return Fail("unknown problem parsing YAML content");
+      default:
+        return Fail("unknown problem parsing YAML content");
     }
     if (!anchor.empty()) {
       open_.erase(anchor);
@@ -140,7 +145,8 @@ class Builder {
     out.line = line;
     nodes_ += out.nodes;
     aliased_ += out.nodes;
-    const bool excessive = aliased_ > 100 && nodes_ > 1000 && static_cast<double>(aliased_) / static_cast<double>(nodes_) > AllowedAliasRatio(nodes_);
+    const bool excessive = aliased_ > 100 && nodes_ > 1000 &&
+                           static_cast<double>(aliased_) / static_cast<double>(nodes_) > AllowedAliasRatio(nodes_);
     if (excessive || nodes_ > kNodesMax) return Fail("document contains excessive aliasing");
     return true;
   }
@@ -161,7 +167,8 @@ class Builder {
       out = Value::String(arena_, *bytes);
       return true;
     }
-    if (!name.empty() && name != "bool" && name != "int" && name != "float" && name != "null" && name != "timestamp") return true;
+    if (!name.empty() && name != "bool" && name != "int" && name != "float" && name != "null" && name != "timestamp")
+      return true;
     const YAMLTag resolved = ResolvePlain(arena_, text, out);
     return name.empty() || Agree(name, resolved, text, out);
   }
@@ -224,10 +231,12 @@ class Builder {
     if (event.event.type != YAML_SCALAR_EVENT) return false;
     const auto& scalar = event.event.data.scalar;
     if (std::string_view(reinterpret_cast<const char*>(scalar.value), scalar.length) != "<<") return false;
-    return (scalar.plain_implicit != 0 && scalar.style == YAML_PLAIN_SCALAR_STYLE) || Text(scalar.tag) == "tag:yaml.org,2002:merge";
+    return (scalar.plain_implicit != 0 && scalar.style == YAML_PLAIN_SCALAR_STYLE) ||
+           Text(scalar.tag) == "tag:yaml.org,2002:merge";
   }
 
-  // Merged members are put in where the merge stands and replace what came before, as in Go, which also counts them as duplicates.
+  // Merged members are put in where the merge stands and replace what came before, as in Go, which also counts them as
+  // duplicates.
   void Merge(const Node& source, Value into) {
     const auto put = [&](const Value& map) {
       for (const auto& member : map.members()) {
@@ -273,8 +282,10 @@ class Builder {
         shown = text;
         return true;
       }
-      case Value::Kind::kNull: return Fail("unsupported map key: null");
-      default: return Fail("invalid map key");
+      case Value::Kind::kNull:
+        return Fail("unsupported map key: null");
+      default:
+        return Fail("invalid map key");
     }
   }
 
@@ -291,16 +302,21 @@ class Builder {
 
 bool HasUnwritable(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kDouble: return !std::isfinite(value.as_double());
-    case Value::Kind::kList: return std::ranges::any_of(value.items(), HasUnwritable);
-    case Value::Kind::kMap: return std::ranges::any_of(value.members(), [](const auto& member) { return HasUnwritable(member.value); });
-    default: return false;
+    case Value::Kind::kDouble:
+      return !std::isfinite(value.as_double());
+    case Value::Kind::kList:
+      return std::ranges::any_of(value.items(), HasUnwritable);
+    case Value::Kind::kMap:
+      return std::ranges::any_of(value.members(), [](const auto& member) { return HasUnwritable(member.value); });
+    default:
+      return false;
   }
 }
 
 }  // namespace
 
-Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(Arena& arena, std::string_view text, const DecodeOptions& options, std::string& out) {
+Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(Arena& arena, std::string_view text,
+                                                          const DecodeOptions& options, std::string& out) {
   Builder builder(arena, text);
   Value value;
   if (!builder.Document(value)) return DecodeError{DecodeError::Kind::kSyntax, builder.error()};
@@ -317,7 +333,8 @@ Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(Arena& arena, std::str
 
 namespace {
 
-Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const schema::Struct* type, const DecodeOptions& options) {
+Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const schema::Struct* type,
+                                     const DecodeOptions& options) {
   std::string json;
   KS_TRY(std::vector<std::string> strict, YAMLToJSON(arena, text, options, json));
   KS_TRY(Decoded decoded, type != nullptr ? DecodeJSON(arena, json, *type, options) : DecodeJSON(arena, json, options));
@@ -327,7 +344,8 @@ Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const 
 
 }  // namespace
 
-Outcome<Decoded, DecodeError> DecodeYAML(Arena& arena, std::string_view text, const schema::Struct& type, const DecodeOptions& options) {
+Outcome<Decoded, DecodeError> DecodeYAML(Arena& arena, std::string_view text, const schema::Struct& type,
+                                         const DecodeOptions& options) {
   return Decode(arena, text, &type, options);
 }
 

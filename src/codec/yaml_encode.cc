@@ -16,7 +16,8 @@ namespace {
 using object::Member;
 
 bool IsLetter(char32_t rune) {
-  return (rune >= 'a' && rune <= 'z') || (rune >= 'A' && rune <= 'Z') || (rune >= 0xC0 && rune != 0xD7 && rune != 0xF7 && !(rune >= 0x2000 && rune < 0x2070));
+  return (rune >= 'a' && rune <= 'z') || (rune >= 'A' && rune <= 'Z') ||
+         (rune >= 0xC0 && rune != 0xD7 && rune != 0xF7 && !(rune >= 0x2000 && rune < 0x2070));
 }
 bool IsDigit(char32_t rune) { return rune >= '0' && rune <= '9'; }
 
@@ -83,14 +84,22 @@ class Emitter {
 
   void Node(const Value& value) {
     switch (value.kind()) {
-      case Value::Kind::kNull: return Plain("null");
-      case Value::Kind::kBool: return Plain(value.as_bool() ? "true" : "false");
-      case Value::Kind::kInt: return Plain(std::to_string(value.as_int()));
-      case Value::Kind::kDouble: return Plain(object::GoDouble(value.as_double()));
-      case Value::Kind::kString: return String(value.as_string());
-      case Value::Kind::kRaw: return Raw(value.as_raw());
-      case Value::Kind::kList: return List(value);
-      case Value::Kind::kMap: return Map(value);
+      case Value::Kind::kNull:
+        return Plain("null");
+      case Value::Kind::kBool:
+        return Plain(value.as_bool() ? "true" : "false");
+      case Value::Kind::kInt:
+        return Plain(std::to_string(value.as_int()));
+      case Value::Kind::kDouble:
+        return Plain(object::GoDouble(value.as_double()));
+      case Value::Kind::kString:
+        return String(value.as_string());
+      case Value::Kind::kRaw:
+        return Raw(value.as_raw());
+      case Value::Kind::kList:
+        return List(value);
+      case Value::Kind::kMap:
+        return Map(value);
     }
   }
 
@@ -106,14 +115,16 @@ class Emitter {
   void Scalar(std::string_view text, yaml_scalar_style_t style, const char* tag = nullptr) {
     yaml_event_t event;
     const int implicit = tag == nullptr ? 1 : 0;
-    yaml_scalar_event_initialize(&event, nullptr, reinterpret_cast<const yaml_char_t*>(tag), reinterpret_cast<const yaml_char_t*>(text.data()),
-                                 static_cast<int>(text.size()), implicit, implicit, style);
+    yaml_scalar_event_initialize(&event, nullptr, reinterpret_cast<const yaml_char_t*>(tag),
+                                 reinterpret_cast<const yaml_char_t*>(text.data()), static_cast<int>(text.size()),
+                                 implicit, implicit, style);
     Emit(event);
   }
   void Plain(std::string_view text) { Scalar(text, YAML_PLAIN_SCALAR_STYLE); }
 
   void String(std::string_view text) {
-    if (!base::IsValidUTF8(text)) return Scalar(base::Base64Encode(text), YAML_DOUBLE_QUOTED_SCALAR_STYLE, "tag:yaml.org,2002:binary");
+    if (!base::IsValidUTF8(text))
+      return Scalar(base::Base64Encode(text), YAML_DOUBLE_QUOTED_SCALAR_STYLE, "tag:yaml.org,2002:binary");
     if (text.find('\n') != std::string_view::npos) return Scalar(text, YAML_LITERAL_SCALAR_STYLE);
     Scalar(text, ReadsAsString(text) ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
   }

@@ -21,15 +21,18 @@ struct Word {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr Word kWords[] = {
-    {"y", YAMLTag::kBool, 1},     {"Y", YAMLTag::kBool, 1},     {"yes", YAMLTag::kBool, 1},   {"Yes", YAMLTag::kBool, 1},
-    {"YES", YAMLTag::kBool, 1},   {"true", YAMLTag::kBool, 1},  {"True", YAMLTag::kBool, 1},  {"TRUE", YAMLTag::kBool, 1},
-    {"on", YAMLTag::kBool, 1},    {"On", YAMLTag::kBool, 1},    {"ON", YAMLTag::kBool, 1},    {"n", YAMLTag::kBool, 0},
-    {"N", YAMLTag::kBool, 0},     {"no", YAMLTag::kBool, 0},    {"No", YAMLTag::kBool, 0},    {"NO", YAMLTag::kBool, 0},
-    {"false", YAMLTag::kBool, 0}, {"False", YAMLTag::kBool, 0}, {"FALSE", YAMLTag::kBool, 0}, {"off", YAMLTag::kBool, 0},
-    {"Off", YAMLTag::kBool, 0},   {"OFF", YAMLTag::kBool, 0},   {"", YAMLTag::kNull, 0},      {"~", YAMLTag::kNull, 0},
-    {"null", YAMLTag::kNull, 0},  {"Null", YAMLTag::kNull, 0},  {"NULL", YAMLTag::kNull, 0},  {".nan", YAMLTag::kFloat, kNaN},
-    {".NaN", YAMLTag::kFloat, kNaN}, {".NAN", YAMLTag::kFloat, kNaN}, {".inf", YAMLTag::kFloat, kInf}, {".Inf", YAMLTag::kFloat, kInf},
-    {".INF", YAMLTag::kFloat, kInf}, {"+.inf", YAMLTag::kFloat, kInf}, {"+.Inf", YAMLTag::kFloat, kInf}, {"+.INF", YAMLTag::kFloat, kInf},
+    {"y", YAMLTag::kBool, 1},          {"Y", YAMLTag::kBool, 1},          {"yes", YAMLTag::kBool, 1},
+    {"Yes", YAMLTag::kBool, 1},        {"YES", YAMLTag::kBool, 1},        {"true", YAMLTag::kBool, 1},
+    {"True", YAMLTag::kBool, 1},       {"TRUE", YAMLTag::kBool, 1},       {"on", YAMLTag::kBool, 1},
+    {"On", YAMLTag::kBool, 1},         {"ON", YAMLTag::kBool, 1},         {"n", YAMLTag::kBool, 0},
+    {"N", YAMLTag::kBool, 0},          {"no", YAMLTag::kBool, 0},         {"No", YAMLTag::kBool, 0},
+    {"NO", YAMLTag::kBool, 0},         {"false", YAMLTag::kBool, 0},      {"False", YAMLTag::kBool, 0},
+    {"FALSE", YAMLTag::kBool, 0},      {"off", YAMLTag::kBool, 0},        {"Off", YAMLTag::kBool, 0},
+    {"OFF", YAMLTag::kBool, 0},        {"", YAMLTag::kNull, 0},           {"~", YAMLTag::kNull, 0},
+    {"null", YAMLTag::kNull, 0},       {"Null", YAMLTag::kNull, 0},       {"NULL", YAMLTag::kNull, 0},
+    {".nan", YAMLTag::kFloat, kNaN},   {".NaN", YAMLTag::kFloat, kNaN},   {".NAN", YAMLTag::kFloat, kNaN},
+    {".inf", YAMLTag::kFloat, kInf},   {".Inf", YAMLTag::kFloat, kInf},   {".INF", YAMLTag::kFloat, kInf},
+    {"+.inf", YAMLTag::kFloat, kInf},  {"+.Inf", YAMLTag::kFloat, kInf},  {"+.INF", YAMLTag::kFloat, kInf},
     {"-.inf", YAMLTag::kFloat, -kInf}, {"-.Inf", YAMLTag::kFloat, -kInf}, {"-.INF", YAMLTag::kFloat, -kInf},
 };
 
@@ -167,7 +170,9 @@ YAMLTag ResolvePlain(base::Arena& arena, std::string_view text, Value& out) {
     if (text.size() <= 5) {
       const auto* word = std::ranges::find(kWords, text, &Word::text);
       if (word != std::end(kWords)) {
-        out = word->tag == YAMLTag::kBool ? Value(word->number != 0) : word->tag == YAMLTag::kNull ? Value() : Value(word->number);
+        out = word->tag == YAMLTag::kBool   ? Value(word->number != 0)
+              : word->tag == YAMLTag::kNull ? Value()
+                                            : Value(word->number);
         return word->tag;
       }
     }

@@ -26,7 +26,8 @@ TEST(YAML, ReadsAsGoDoes) {
       {"a: 1\nb: x", R"({"a":1,"b":"x"})"},
       {"a: yes\nb: off\nc: 'yes'\nd: y", R"({"a":true,"b":false,"c":"yes","d":true})"},
       {"a: ~\nb: null\nc:", R"({"a":null,"b":null,"c":null})"},
-      {"a: 0x1f\nb: 0o17\nc: 017\nd: 0b101\ne: 1_000\nf: +5\ng: -7", R"({"a":31,"b":15,"c":15,"d":5,"e":1000,"f":5,"g":-7})"},
+      {"a: 0x1f\nb: 0o17\nc: 017\nd: 0b101\ne: 1_000\nf: +5\ng: -7",
+       R"({"a":31,"b":15,"c":15,"d":5,"e":1000,"f":5,"g":-7})"},
       {"a: 1.5\nb: 1e3\nc: .5\nd: 08", R"({"a":1.5,"b":1000,"c":0.5,"d":8})"},
       {"a: 18446744073709551615", R"({"a":18446744073709551615})"},
       {"a: 2024-01-01\nb: 2024-01-01T00:00:00Z", R"({"a":"2024-01-01","b":"2024-01-01T00:00:00Z"})"},
@@ -57,10 +58,11 @@ TEST(YAML, ReadsAsGoDoes) {
 
 TEST(YAML, DuplicatesAreStrictErrors) {
   Arena arena;
-  const auto decoded = DecodeYAML(arena, "apiVersion: v1\nkind: ConfigMap\ndata: {}\ndata:\n  k: v\nfoo: 1\n", *schema::FindKind("", "v1", "ConfigMap"),
-                                  {.strict = true});
+  const auto decoded = DecodeYAML(arena, "apiVersion: v1\nkind: ConfigMap\ndata: {}\ndata:\n  k: v\nfoo: 1\n",
+                                  *schema::FindKind("", "v1", "ConfigMap"), {.strict = true});
   ASSERT_TRUE(decoded.ok());
-  const std::vector<std::string> want = {"yaml: unmarshal errors:\n  line 5: key \"data\" already set in map", "unknown field \"foo\""};
+  const std::vector<std::string> want = {"yaml: unmarshal errors:\n  line 5: key \"data\" already set in map",
+                                         "unknown field \"foo\""};
   EXPECT_EQ(decoded->strict_errors, want);
   EXPECT_EQ(decoded->value["data"]["k"].as_string(), "v");
 }

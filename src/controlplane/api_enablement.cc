@@ -10,13 +10,33 @@ namespace keelson::controlplane {
 namespace {
 
 constexpr std::array<std::string_view, 22> kDefaultVersions = {
-    "/v1", "admissionregistration.k8s.io/v1", "apiextensions.k8s.io/v1", "apiregistration.k8s.io/v1", "apps/v1",
-    "authentication.k8s.io/v1", "authorization.k8s.io/v1", "autoscaling/v1", "autoscaling/v2", "batch/v1", "certificates.k8s.io/v1",
-    "coordination.k8s.io/v1", "discovery.k8s.io/v1", "events.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1", "networking.k8s.io/v1",
-    "node.k8s.io/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "resource.k8s.io/v1", "scheduling.k8s.io/v1", "storage.k8s.io/v1",
+    "/v1",
+    "admissionregistration.k8s.io/v1",
+    "apiextensions.k8s.io/v1",
+    "apiregistration.k8s.io/v1",
+    "apps/v1",
+    "authentication.k8s.io/v1",
+    "authorization.k8s.io/v1",
+    "autoscaling/v1",
+    "autoscaling/v2",
+    "batch/v1",
+    "certificates.k8s.io/v1",
+    "coordination.k8s.io/v1",
+    "discovery.k8s.io/v1",
+    "events.k8s.io/v1",
+    "flowcontrol.apiserver.k8s.io/v1",
+    "networking.k8s.io/v1",
+    "node.k8s.io/v1",
+    "policy/v1",
+    "rbac.authorization.k8s.io/v1",
+    "resource.k8s.io/v1",
+    "scheduling.k8s.io/v1",
+    "storage.k8s.io/v1",
 };
 
-std::string Key(std::string_view group, std::string_view version) { return std::string(group) + "/" + std::string(version); }
+std::string Key(std::string_view group, std::string_view version) {
+  return std::string(group) + "/" + std::string(version);
+}
 
 std::optional<bool> Parse(std::string_view text) {
   if (text.empty() || text == "true") return true;
@@ -35,7 +55,8 @@ APIEnablement APIEnablement::Default() {
   return enablement;
 }
 
-Outcome<APIEnablement, std::string> APIEnablement::FromRuntimeConfig(const std::map<std::string, std::string>& runtime_config) {
+Outcome<APIEnablement, std::string> APIEnablement::FromRuntimeConfig(
+    const std::map<std::string, std::string>& runtime_config) {
   APIEnablement enablement = Default();
   const auto matches = [](std::string_view stage, std::string_view version) {
     const bool alpha = version.find("alpha") != std::string_view::npos;
@@ -81,7 +102,8 @@ bool APIEnablement::VersionEnabled(std::string_view group, std::string_view vers
 }
 
 bool APIEnablement::ResourceEnabled(std::string_view group, std::string_view version, std::string_view resource) const {
-  if (const auto found = resources_.find(Key(group, version) + "/" + std::string(resource)); found != resources_.end()) {
+  if (const auto found = resources_.find(Key(group, version) + "/" + std::string(resource));
+      found != resources_.end()) {
     return found->second;
   }
   return VersionEnabled(group, version);

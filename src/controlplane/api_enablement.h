@@ -14,7 +14,8 @@ class APIEnablement {
   // What a fresh server serves.
   static APIEnablement Default();
   // `runtime_config` as the flag gives it, keys completed ("v1" as "/v1"). The error is the start error's text.
-  static Outcome<APIEnablement, std::string> FromRuntimeConfig(const std::map<std::string, std::string>& runtime_config);
+  static Outcome<APIEnablement, std::string> FromRuntimeConfig(
+      const std::map<std::string, std::string>& runtime_config);
 
   bool ResourceEnabled(std::string_view group, std::string_view version, std::string_view resource) const;
   bool VersionEnabled(std::string_view group, std::string_view version) const;

@@ -14,7 +14,8 @@
 namespace keelson::controlplane {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSystemNamespaces = {"kube-system", "kube-public", "kube-node-lease", "default"};
+constexpr std::array<std::string_view, 4> kSystemNamespaces = {"kube-system", "kube-public", "kube-node-lease",
+                                                               "default"};
 
 constexpr std::string_view kFlowControlProducer = "api-priority-and-fairness-config-producer-v1";
 
@@ -43,11 +44,13 @@ Awaitable<void> CreateFlowControl(std::shared_ptr<registry::Store> levels, std::
     for (const auto& object : objects) values.push_back(object.build(arena, object.name));
     return values;
   };
-  co_await EnsureObjects(levels, build(registry::BootstrapPriorityLevelConfigurations()), nullptr, kFlowControlProducer);
+  co_await EnsureObjects(levels, build(registry::BootstrapPriorityLevelConfigurations()), nullptr,
+                         kFlowControlProducer);
   co_await EnsureObjects(schemas, build(registry::BootstrapFlowSchemas()), nullptr, kFlowControlProducer);
 }
 
-Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store, std::vector<registry::APIServicePriority> served) {
+Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store,
+                                    std::vector<registry::APIServicePriority> served) {
   base::Arena arena;
   std::vector<Value> objects;
   for (const auto& priority : served) objects.push_back(registry::LocalAPIService(arena, priority, "onstart"));
@@ -57,15 +60,17 @@ Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store, std:
 }  // namespace
 
 request::User LoopbackUser() {
-  return {.name = "system:apiserver", .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}};
+  return {.name = "system:apiserver",
+          .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}};
 }
 
-void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager, Value live,
-                 std::string_view subresource) {
+void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager,
+                 Value live, std::string_view subresource) {
   patch::FieldManager::Options options;
   const std::string_view api_version = object["apiVersion"].as_string();
   const auto slash = api_version.find('/');
-  options.kind = {store.options().kind.group, std::string(slash == std::string_view::npos ? api_version : api_version.substr(slash + 1)),
+  options.kind = {store.options().kind.group,
+                  std::string(slash == std::string_view::npos ? api_version : api_version.substr(slash + 1)),
                   store.options().kind.kind};
   options.type = schema::FindKind(options.kind.group, options.kind.version, options.kind.kind);
   options.subresource = subresource;
@@ -75,8 +80,8 @@ void TrackFields(request::Context& context, const registry::Store& store, Value 
   patch::FieldManager(std::move(options)).Update(context.arena, live, object, manager, context.arena.Copy(now));
 }
 
-Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space, std::string name, MakeObject make,
-                                           std::string_view manager) {
+Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space,
+                                           std::string name, MakeObject make, std::string_view manager) {
   request::Context context;
   context.info.name_space = name_space;
   context.info.name = name;
@@ -113,7 +118,8 @@ Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> stor
   co_return meta::Result<void>();
 }
 
-Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile, std::string_view manager) {
+Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile,
+                             std::string_view manager) {
   request::Context context;
   const Value metadata = wanted["metadata"];
   context.info.name_space = metadata["namespace"].as_string();
@@ -130,11 +136,14 @@ Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wante
     if (change.action == registry::Reconciled::Action::kNone) co_return;
     if (change.action == registry::Reconciled::Action::kUpdate) {
       context.info.verb = "update";
-      registry::UpdatedObject update = [&](Value) -> registry::Task<Value> { co_return change.object.Clone(context.arena); };
+      registry::UpdatedObject update = [&](Value) -> registry::Task<Value> {
+        co_return change.object.Clone(context.arena);
+      };
       written = co_await store->Update(context, context.info.name, update, nullptr, nullptr, {});
     } else {
       registry::DeleteOptions same{.uid = std::string(decoded->Get("metadata", "uid").as_string())};
-      auto deleted = co_await store->Delete(context, context.info.name_space, context.info.name, std::move(same), nullptr);
+      auto deleted =
+          co_await store->Delete(context, context.info.name_space, context.info.name, std::move(same), nullptr);
       if (deleted.ok()) written = co_await store->Create(context, change.object.Clone(context.arena), nullptr, false);
     }
   } else if (existing.error().reason() == meta::StatusReason::kNotFound) {
@@ -148,8 +157,8 @@ Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wante
     written = existing.error();
   }
   if (!written.ok() && written.error().reason() != meta::StatusReason::kAlreadyExists) {
-    log::Error("Could not create or update a bootstrap object", "resource", store->options().resource.ToString(), "name", context.info.name,
-               "err", written.error());
+    log::Error("Could not create or update a bootstrap object", "resource", store->options().resource.ToString(),
+               "name", context.info.name, "err", written.error());
   }
 }
 
@@ -172,15 +181,18 @@ Awaitable<void> EnsureObjects(std::shared_ptr<registry::Store> store, std::vecto
 
 void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& storage) {
   if (auto namespaces = storage.Find("", "namespaces")) {
-    server.AddPostStartHook("start-system-namespaces-controller", [namespaces] { return CreateSystemNamespaces(namespaces); });
+    server.AddPostStartHook("start-system-namespaces-controller",
+                            [namespaces] { return CreateSystemNamespaces(namespaces); });
   }
   if (auto classes = storage.Find("scheduling.k8s.io", "priorityclasses")) {
-    server.AddPostStartHook("scheduling/bootstrap-system-priority-classes", [classes] { return CreatePriorityClasses(classes); });
+    server.AddPostStartHook("scheduling/bootstrap-system-priority-classes",
+                            [classes] { return CreatePriorityClasses(classes); });
   }
   auto levels = storage.Find("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations");
   auto schemas = storage.Find("flowcontrol.apiserver.k8s.io", "flowschemas");
   if (levels && schemas) {
-    server.AddPostStartHook("priority-and-fairness-config-producer", [levels, schemas] { return CreateFlowControl(levels, schemas); });
+    server.AddPostStartHook("priority-and-fairness-config-producer",
+                            [levels, schemas] { return CreateFlowControl(levels, schemas); });
   }
   if (auto services = storage.Find("apiregistration.k8s.io", "apiservices")) {
     std::vector<registry::APIServicePriority> served;
@@ -192,7 +204,8 @@ void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& st
         }
       }
     }
-    server.AddPostStartHook("apiservice-registration-controller", [services, served] { return RegisterAPIServices(services, served); });
+    server.AddPostStartHook("apiservice-registration-controller",
+                            [services, served] { return RegisterAPIServices(services, served); });
   }
 }
 

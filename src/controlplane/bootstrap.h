@@ -1,5 +1,5 @@
-// What a fresh server creates for itself, as post-start hooks: system namespaces, priority classes, flow schemas and priority levels.
-// Every step may be repeated and leaves alone what is there.
+// What a fresh server creates for itself, as post-start hooks: system namespaces, priority classes, flow schemas and
+// priority levels. Every step may be repeated and leaves alone what is there.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,19 @@ void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& st
 
 // Who the server is when it writes objects itself.
 request::User LoopbackUser();
-// managedFields as if the object had come over the network from ourselves. `live`: the object before; null when it is created.
-void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager, Value live = {},
-                 std::string_view subresource = {});  // "" or "status"
+// managedFields as if the object had come over the network from ourselves. `live`: the object before; null when it is
+// created.
+void TrackFields(request::Context& context, const registry::Store& store, Value object, std::string_view manager,
+                 Value live = {}, std::string_view subresource = {});  // "" or "status"
 // Writes what `make` makes of the object there is (null when there is none); nothing when it returns nothing.
 using MakeObject = std::function<std::optional<Value>(base::Arena& arena, Value existing)>;
-Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space, std::string name, MakeObject make,
+Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space,
+                                           std::string name, MakeObject make,
                                            std::string_view manager = "kube-apiserver");
 
 using Reconcile = registry::Reconciled (*)(base::Arena& arena, const Value& existing, const Value& wanted);
-// Creates the object where it is missing; brings an existing one up to date where `reconcile` says so. Logs what goes wrong.
+// Creates the object where it is missing; brings an existing one up to date where `reconcile` says so. Logs what goes
+// wrong.
 Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile,
                              std::string_view manager = "kube-apiserver");
 

@@ -43,7 +43,8 @@ constexpr GroupRow kGroups[] = {
 }  // namespace
 
 const schema::Resource* HubResource(const schema::Resource& resource) {
-  if (const registry::Conversion* conversion = registry::FindConversion(resource.group, resource.version, resource.kind)) {
+  if (const registry::Conversion* conversion =
+          registry::FindConversion(resource.group, resource.version, resource.kind)) {
     return schema::FindResource(conversion->hub_group, conversion->hub_version, resource.plural);
   }
   if (resource.version == "v1" || resource.group == "autoscaling") return &resource;

@@ -1,4 +1,5 @@
-// Kinds that are served in several versions: which version is the hub, how the others are converted, and the order of groups and versions.
+// Kinds that are served in several versions: which version is the hub, how the others are converted, and the order of
+// groups and versions.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// The resources and subresources that are more than reading and writing a stored object: reviews, scale, bindings, evictions.
+// The resources and subresources that are more than reading and writing a stored object: reviews, scale, bindings,
+// evictions.
 #pragma once
 
 #include "controlplane/server_chain.h"
@@ -7,10 +8,12 @@
 
 namespace keelson::controlplane {
 
-std::shared_ptr<endpoints::Scope> NewScope(const ChainConfig& config, const schema::Resource& resource, std::shared_ptr<registry::Store> store);
+std::shared_ptr<endpoints::Scope> NewScope(const ChainConfig& config, const schema::Resource& resource,
+                                           std::shared_ptr<registry::Store> store);
 // A scope whose kind is the subresource's own.
 std::shared_ptr<endpoints::Scope> NewSubresourceScope(const ChainConfig& config, const schema::Resource& resource,
-                                                      const schema::Subresource& subresource, std::shared_ptr<registry::Store> store);
+                                                      const schema::Subresource& subresource,
+                                                      std::shared_ptr<registry::Store> store);
 
 // Resources that are answered and not stored. False when `resource` is none of them.
 bool InstallReview(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version);
@@ -18,15 +21,18 @@ bool InstallReview(const ChainConfig& config, const schema::Resource& resource, 
 bool InstallScale(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
                   std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
 // pods/binding, bindings, pods/eviction.
-bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
-                           std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
-bool InstallEviction(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
-                     std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
+bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource,
+                           const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
+                           endpoints::APIGroupVersion& version);
+bool InstallEviction(const ChainConfig& config, const schema::Resource& resource,
+                     const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
+                     endpoints::APIGroupVersion& version);
 // The answer of bindings and evictions.
 Value SuccessStatus(base::Arena& arena, std::int32_t code);
 // serviceaccounts/token.
-bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
-                         std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
+bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource,
+                         const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
+                         endpoints::APIGroupVersion& version);
 bool InstallBindings(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version);
 
 }  // namespace keelson::controlplane

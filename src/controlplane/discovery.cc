@@ -66,7 +66,8 @@ endpoints::Handler WithAggregated(endpoints::Handler plain, std::shared_ptr<cons
     const auto format = exchange->http.method == "GET" ? WantsAggregated(exchange->http) : std::nullopt;
     if (!format) co_return co_await plain(exchange);
     http::Response response;
-    response.headers.Add("Content-Type", std::string(endpoints::MediaType(*format)) + std::string(kAggregatedParameters));
+    response.headers.Add("Content-Type",
+                         std::string(endpoints::MediaType(*format)) + std::string(kAggregatedParameters));
     response.headers.Add("ETag", aggregated->etag);
     response.headers.Add("Vary", "Accept");
     response.headers.Add("Cache-Control", "public");
@@ -76,9 +77,14 @@ endpoints::Handler WithAggregated(endpoints::Handler plain, std::shared_ptr<cons
       co_return response;
     }
     switch (*format) {
-      case endpoints::Format::kYAML: response.body = aggregated->yaml; break;
-      case endpoints::Format::kProtobuf: response.body = aggregated->protobuf; break;
-      default: response.body = aggregated->json;
+      case endpoints::Format::kYAML:
+        response.body = aggregated->yaml;
+        break;
+      case endpoints::Format::kProtobuf:
+        response.body = aggregated->protobuf;
+        break;
+      default:
+        response.body = aggregated->json;
     }
     co_return response;
   };
@@ -94,8 +100,10 @@ const endpoints::APIGroupVersion* ServedGroups::Find(std::string_view group, std
 }
 
 ServedGroups::ServedGroups(const server::GenericAPIServer& server) {
-  for (const server::APIGroupInfo* info : server.AllGroups()) versions_.insert(versions_.end(), info->versions.begin(), info->versions.end());
-  groups_ = endpoints::DiscoveryGroups([this](const schema::Package& package) { return Find(package.group, package.version) != nullptr; });
+  for (const server::APIGroupInfo* info : server.AllGroups())
+    versions_.insert(versions_.end(), info->versions.begin(), info->versions.end());
+  groups_ = endpoints::DiscoveryGroups(
+      [this](const schema::Package& package) { return Find(package.group, package.version) != nullptr; });
   is_served_ = [versions = versions_](const schema::Resource& resource, std::string_view subresource) {
     for (const auto& version : versions) {
       if (version->group() == resource.group && version->version() == resource.version) {
@@ -126,7 +134,8 @@ void InstallDiscovery(server::GenericAPIServer& server, const std::string& exter
       both(all.Find(package->group, package->version)->prefix(),
            handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList"));
     }
-    if (!group.group.empty()) both("/apis/" + std::string(group.group), handler(endpoints::APIGroupDocument(arena, group), "APIGroup"));
+    if (!group.group.empty())
+      both("/apis/" + std::string(group.group), handler(endpoints::APIGroupDocument(arena, group), "APIGroup"));
   }
   const auto api = handler(endpoints::APIVersionsDocument(arena, groups, external_address), "APIVersions");
   const auto apis = endpoints::NegotiatedDocument(arena, endpoints::APIGroupListDocument(arena, groups),

@@ -20,7 +20,8 @@ const schema::Struct& EndpointsType() {
 
 std::vector<std::string> AddressesOf(Value endpoints) {
   std::vector<std::string> addresses;
-  for (const Value address : endpoints["subsets"][std::size_t{0}]["addresses"].items()) addresses.emplace_back(address["ip"].as_string());
+  for (const Value address : endpoints["subsets"][std::size_t{0}]["addresses"].items())
+    addresses.emplace_back(address["ip"].as_string());
   return addresses;
 }
 
@@ -107,8 +108,9 @@ Awaitable<std::string> EndpointReconciler::Write(std::vector<std::string> addres
   const MakeObject endpoints = [&](base::Arena& arena, Value existing) -> std::optional<Value> {
     const Value subsets = existing["subsets"], labels = existing["metadata"]["labels"];
     Value ports = Ports(arena);
-    if (!existing.is_null() && labels[kSkipMirror].as_string() == "true" && subsets.size() == (addresses.empty() ? 0 : 1) &&
-        AddressesOf(existing) == addresses && (addresses.empty() || subsets[std::size_t{0}]["ports"] == ports)) {
+    if (!existing.is_null() && labels[kSkipMirror].as_string() == "true" &&
+        subsets.size() == (addresses.empty() ? 0 : 1) && AddressesOf(existing) == addresses &&
+        (addresses.empty() || subsets[std::size_t{0}]["ports"] == ports)) {
       return std::nullopt;
     }
     Value object = existing.is_null() ? NewObject(arena, "v1", "Endpoints") : existing.Clone(arena);
@@ -127,7 +129,8 @@ Awaitable<std::string> EndpointReconciler::Write(std::vector<std::string> addres
     object.Set(arena, "subsets", list);
     return object;
   };
-  if (auto written = co_await UpsertObject(endpoints_, std::string(kNamespace), std::string(kService), endpoints); !written.ok()) {
+  if (auto written = co_await UpsertObject(endpoints_, std::string(kNamespace), std::string(kService), endpoints);
+      !written.ok()) {
     co_return std::string(written.error().message());
   }
   if (!slices_) co_return std::string();
@@ -148,7 +151,8 @@ Awaitable<std::string> EndpointReconciler::Write(std::vector<std::string> addres
     object.Set(arena, "ports", addresses.empty() ? Value::List(arena) : Ports(arena));
     if (existing.is_null()) return object;
     const bool same_labels = existing["metadata"]["labels"]["kubernetes.io/service-name"].as_string() == kService;
-    if (same_labels && existing["endpoints"] == object["endpoints"] && existing["ports"] == object["ports"]) return std::nullopt;
+    if (same_labels && existing["endpoints"] == object["endpoints"] && existing["ports"] == object["ports"])
+      return std::nullopt;
     Value changed = existing.Clone(arena);
     changed["metadata"].EnsureMap(arena, "labels").Set(arena, "kubernetes.io/service-name", kService);
     changed.Set(arena, "endpoints", object["endpoints"]);
@@ -166,17 +170,21 @@ Awaitable<std::string> EndpointReconciler::Reconcile() {
     std::vector<std::string> present;
     if (existing.ok()) {
       base::Arena arena;
-      if (auto object = endpoints_->Decode(arena, *existing); object.ok() && (*object)["subsets"].size() == 1) present = AddressesOf(*object);
+      if (auto object = endpoints_->Decode(arena, *existing); object.ok() && (*object)["subsets"].size() == 1)
+        present = AddressesOf(*object);
     } else if (existing.error().reason() != meta::StatusReason::kNotFound) {
       co_return std::string(existing.error().message());
     }
-    co_return co_await Write(CountedAddresses(std::move(present), options_.address, static_cast<std::size_t>(options_.master_count)));
+    co_return co_await Write(
+        CountedAddresses(std::move(present), options_.address, static_cast<std::size_t>(options_.master_count)));
   }
   if (std::string error = co_await RefreshLease(); !error.empty()) co_return error;
   auto leased = co_await Leased();
   if (!leased.ok()) co_return leased.error();
   if (leased->empty()) {
-    co_return std::string("no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service");
+    co_return std::string(
+        "no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes "
+        "Service");
   }
   co_return co_await Write(*std::move(leased));
 }

@@ -1,6 +1,6 @@
-// The endpoints of the service kubernetes: the API servers that live. Each server keeps a key with a time to live under masterleases
-// (lease), or they count themselves up to a fixed number (master-count).
-// Thread safety: one call at a time.
+// The endpoints of the service kubernetes: the API servers that live. Each server keeps a key with a time to live under
+// masterleases (lease), or they count themselves up to a fixed number (master-count). Thread safety: one call at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ class EndpointReconciler {
   enum class Type : std::uint8_t { kLease, kMasterCount, kNone };
   struct Options {
     Type type = Type::kLease;
-    std::string address;                  // --advertise-address
+    std::string address;  // --advertise-address
     std::int64_t port = 6443;
     std::int64_t master_count = 1;
     std::string etcd_prefix = "/registry";
   };
   // `kv` must outlive this.
-  EndpointReconciler(kv::Store& kv, Options options, std::shared_ptr<registry::Store> endpoints, std::shared_ptr<registry::Store> slices)
+  EndpointReconciler(kv::Store& kv, Options options, std::shared_ptr<registry::Store> endpoints,
+                     std::shared_ptr<registry::Store> slices)
       : kv_(kv), options_(std::move(options)), endpoints_(std::move(endpoints)), slices_(std::move(slices)) {}
 
   // "" or what went wrong. To be called every ten seconds.

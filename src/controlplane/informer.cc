@@ -15,7 +15,8 @@ constexpr std::size_t kBatchMax = 512;
 constexpr std::chrono::milliseconds kRetry{200};
 
 Awaitable<void> WaitUntil(async::Event& event, std::chrono::milliseconds at_most) {
-  const auto entry = async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + at_most, [&event] { event.Set(); });
+  const auto entry =
+      async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + at_most, [&event] { event.Set(); });
   co_await event.Wait();
 }
 

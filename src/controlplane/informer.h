@@ -1,5 +1,5 @@
-// The objects of one resource as they are and as they change, for parts of the server that decide by them (RBAC, admission).
-// A watch on the registry's own store: no copy of the objects is kept here beyond what the callback keeps.
+// The objects of one resource as they are and as they change, for parts of the server that decide by them (RBAC,
+// admission). A watch on the registry's own store: no copy of the objects is kept here beyond what the callback keeps.
 // Thread safety: Start() and Stop() by the owner; HasSynced() from any thread. Callbacks run one at a time.
 #pragma once
 

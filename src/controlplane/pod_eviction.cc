@@ -35,8 +35,9 @@ bool Finished(Value pod) {
 bool IgnoresBudgets(Value pod) { return Finished(pod) || Text(pod["status"], "phase") == "Pending"; }
 
 bool Ready(Value pod) {
-  return std::ranges::any_of(pod.Get("status", "conditions").items(),
-                             [](Value condition) { return Text(condition, "type") == "Ready" && Text(condition, "status") == "True"; });
+  return std::ranges::any_of(pod.Get("status", "conditions").items(), [](Value condition) {
+    return Text(condition, "type") == "Ready" && Text(condition, "status") == "True";
+  });
 }
 
 meta::Status BudgetRefuses(std::string message, int retry_after) {
@@ -66,7 +67,8 @@ std::string WhyNone(Value budget) {
     return name + " needs " + std::to_string(Int(status, "desiredHealthy")) + " healthy pods and has " +
            std::to_string(Int(status, "currentHealthy")) + " currently";
   }
-  if (!message.empty()) return name + " does not allow evicting pods currently (" + std::string(reason) + "): " + std::string(message);
+  if (!message.empty())
+    return name + " does not allow evicting pods currently (" + std::string(reason) + "): " + std::string(message);
   return name + " does not allow evicting pods currently";
 }
 
@@ -98,7 +100,8 @@ meta::Result<Value> TakeOne(base::Arena& arena, Value current, std::string_view 
   const std::int64_t allowed = Int(status, "disruptionsAllowed");
   if (allowed < 0) return meta::NewForbidden(resource, name, "pdb disruptions allowed is negative");
   if (status["disruptedPods"].size() > kDisruptedPodsMax) {
-    return meta::NewForbidden(resource, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+    return meta::NewForbidden(resource, name,
+                              "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
   }
   if (allowed == 0) return BudgetRefuses(WhyNone(budget), 0);
   const std::string_view now = arena.Copy(registry::FormatTime(base::Clock::Real().Now()));
@@ -111,7 +114,8 @@ meta::Result<Value> TakeOne(base::Arena& arena, Value current, std::string_view 
 registry::DeleteOptions OptionsOf(Value sent, bool dry_run) {
   registry::DeleteOptions options;
   if (sent["gracePeriodSeconds"].is_int()) options.grace_period_seconds = sent["gracePeriodSeconds"].as_int();
-  if (sent["propagationPolicy"].is_string()) options.propagation_policy = std::string(sent["propagationPolicy"].as_string());
+  if (sent["propagationPolicy"].is_string())
+    options.propagation_policy = std::string(sent["propagationPolicy"].as_string());
   if (sent["orphanDependents"].is_bool()) options.orphan_dependents = sent["orphanDependents"].as_bool();
   if (const Value uid = sent.Get("preconditions", "uid"); uid.is_string()) options.uid = std::string(uid.as_string());
   if (const Value version = sent.Get("preconditions", "resourceVersion"); version.is_string()) {
@@ -122,17 +126,20 @@ registry::DeleteOptions OptionsOf(Value sent, bool dry_run) {
 }
 
 // Writes into the pod why it goes, then deletes it.
-Task<void> MarkAndDelete(std::shared_ptr<Evictor> evictor, request::Context& context, std::string name, registry::DeleteOptions options) {
+Task<void> MarkAndDelete(std::shared_ptr<Evictor> evictor, request::Context& context, std::string name,
+                         registry::DeleteOptions options) {
   base::Arena& arena = context.arena;
   const meta::GroupResource pod_resource{"", "Pod"};
   if (!options.dry_run) {
     registry::UpdatedObject mark = [&](Value existing) -> Task<Value> {
       Value pod = existing.Clone(arena);
       const Value metadata = pod["metadata"];
-      const auto differs = [&](std::string_view what, const std::string& wanted, std::string_view is, std::string_view end) {
+      const auto differs = [&](std::string_view what, const std::string& wanted, std::string_view is,
+                               std::string_view end) {
         return meta::NewConflict(pod_resource, name,
-                                 "the " + std::string(what) + " in the precondition (" + wanted + ") does not match the " + std::string(what) +
-                                     " in record (" + std::string(is) + "). The object might have been " + std::string(end));
+                                 "the " + std::string(what) + " in the precondition (" + wanted +
+                                     ") does not match the " + std::string(what) + " in record (" + std::string(is) +
+                                     "). The object might have been " + std::string(end));
       };
       if (options.uid && *options.uid != Text(metadata, "uid")) {
         co_return differs("UID", *options.uid, Text(metadata, "uid"), "deleted and then recreated");
@@ -156,10 +163,12 @@ Task<void> MarkAndDelete(std::shared_ptr<Evictor> evictor, request::Context& con
       target.Set(arena, "status", "True");
       target.Set(arena, "reason", "EvictionByEvictionAPI");
       target.Set(arena, "message", "Eviction API: evicting");
-      if (Int(pod["status"], "observedGeneration") != 0) target.Set(arena, "observedGeneration", Value(Int(metadata, "generation")));
+      if (Int(pod["status"], "observedGeneration") != 0)
+        target.Set(arena, "observedGeneration", Value(Int(metadata, "generation")));
       co_return pod;
     };
-    auto marked = co_await evictor->pods->Update(context, name, mark, nullptr, nullptr, {.endpoint = {registry::Endpoint::Part::kStatus}});
+    auto marked = co_await evictor->pods->Update(context, name, mark, nullptr, nullptr,
+                                                 {.endpoint = {registry::Endpoint::Part::kStatus}});
     if (!marked.ok()) co_return marked.error();
     if (options.resource_version) options.resource_version = std::to_string(marked->object->resource_version());
   }
@@ -171,7 +180,8 @@ Task<void> MarkAndDelete(std::shared_ptr<Evictor> evictor, request::Context& con
 Awaitable<void> Pause() {
   async::Event over;
   const auto jitter = std::chrono::milliseconds(base::Random::Real().Below(50));
-  const auto entry = async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kRetryAfter + jitter, [&over] { over.Set(); });
+  const auto entry =
+      async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kRetryAfter + jitter, [&over] { over.Set(); });
   co_await over.Wait();
 }
 
@@ -179,7 +189,8 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
   request::Context& context = exchange->context;
   base::Arena& arena = context.arena;
   const std::string name = context.info.name, name_space = context.info.name_space;
-  if (Text(eviction["metadata"], "name") != name) co_return meta::NewBadRequest("name in URL does not match name in Eviction object");
+  if (Text(eviction["metadata"], "name") != name)
+    co_return meta::NewBadRequest("name in URL does not match name in Eviction object");
   const Value sent = eviction["deleteOptions"];
   const registry::DeleteOptions original = OptionsOf(sent, dry_run || !sent["dryRun"].empty());
 
@@ -190,7 +201,8 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
     pod["metadata"].Set(arena, "resourceVersion", Value::String(arena, std::to_string(found->resource_version())));
     if (!IgnoresBudgets(pod)) break;
     registry::DeleteOptions options = original;
-    if (!Finished(pod) && !options.resource_version) options.resource_version = std::to_string(found->resource_version());
+    if (!Finished(pod) && !options.resource_version)
+      options.resource_version = std::to_string(found->resource_version());
     auto done = co_await MarkAndDelete(evictor, context, name, std::move(options));
     if (done.ok()) co_return SuccessStatus(arena, 201);
     const bool again = done.error().reason() == meta::StatusReason::kConflict && !original.resource_version &&
@@ -205,11 +217,13 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
     for (const auto& item : list.items) {
       KS_CO_TRY(const Value budget, evictor->budgets->Decode(arena, item));
       const Value selector = budget.Get("spec", "selector");
-      if (selector.is_map() && registry::LabelSelectorMatches(selector, pod.Get("metadata", "labels"))) matching.push_back(budget);
+      if (selector.is_map() && registry::LabelSelectorMatches(selector, pod.Get("metadata", "labels")))
+        matching.push_back(budget);
     }
   }
   if (matching.size() > 1) {
-    co_return meta::NewPlainError("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+    co_return meta::NewPlainError(
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
   }
   registry::DeleteOptions options = original;
   std::string budget_name;
@@ -217,7 +231,8 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
   if (matching.size() == 1) {
     const Value budget = matching.front(), status = budget["status"];
     budget_name = budget.Get("metadata", "name").as_string();
-    const bool healthy = Int(status, "currentHealthy") >= Int(status, "desiredHealthy") && Int(status, "desiredHealthy") > 0;
+    const bool healthy =
+        Int(status, "currentHealthy") >= Int(status, "desiredHealthy") && Int(status, "desiredHealthy") > 0;
     pinned = !Ready(pod) && (Text(budget["spec"], "unhealthyPodEvictionPolicy") == "AlwaysAllow" || healthy);
     if (pinned) {
       options.resource_version = std::string(Text(pod["metadata"], "resourceVersion"));
@@ -231,13 +246,15 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
       own.info.api_version = "v1";
       own.user = LoopbackUser();
       registry::UpdatedObject take = [&](Value current) -> Task<Value> { co_return TakeOne(own.arena, current, name); };
-      auto taken = co_await evictor->budgets->Update(own, budget_name, take, nullptr, nullptr, {.endpoint = {registry::Endpoint::Part::kStatus}});
+      auto taken = co_await evictor->budgets->Update(own, budget_name, take, nullptr, nullptr,
+                                                     {.endpoint = {registry::Endpoint::Part::kStatus}});
       if (!taken.ok()) co_return taken.error();
     }
   }
   auto done = co_await MarkAndDelete(evictor, context, name, std::move(options));
   if (!done.ok()) {
-    if (done.error().reason() == meta::StatusReason::kConflict && pinned && !original.resource_version) co_return StillProcessed(budget_name);
+    if (done.error().reason() == meta::StatusReason::kConflict && pinned && !original.resource_version)
+      co_return StillProcessed(budget_name);
     co_return done.error();
   }
   co_return SuccessStatus(arena, 201);
@@ -245,11 +262,13 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
 
 }  // namespace
 
-bool InstallEviction(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
-                     std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version) {
+bool InstallEviction(const ChainConfig& config, const schema::Resource& resource,
+                     const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
+                     endpoints::APIGroupVersion& version) {
   if (resource.plural != "pods" || !resource.group.empty() || subresource.name != "eviction") return false;
   const schema::Resource* budgets = schema::FindResource("policy", "v1", "poddisruptionbudgets");
-  auto evictor = std::make_shared<Evictor>(Evictor{.pods = store, .budgets = budgets == nullptr ? nullptr : config.storage->Get(*budgets)});
+  auto evictor = std::make_shared<Evictor>(
+      Evictor{.pods = store, .budgets = budgets == nullptr ? nullptr : config.storage->Get(*budgets)});
   endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
   route.item["POST"] = endpoints::NewCreater([evictor](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {
     return Evict(evictor, std::move(exchange), object, dry_run);

@@ -40,7 +40,8 @@ meta::Result<void> ValidateBinding(Value binding) {
   return {};
 }
 
-Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, std::string name, Value binding, bool dry_run) {
+Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, std::string name, Value binding,
+                 bool dry_run) {
   request::Context& context = exchange->context;
   base::Arena& arena = context.arena;
   const meta::GroupResource resource{"", "pods/binding"};
@@ -60,7 +61,8 @@ Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, st
       co_return meta::NewConflict(resource, name, "pod " + name + " is being deleted, cannot be assigned to a host");
     }
     if (const auto bound = pod.Get("spec", "nodeName").as_string(); !bound.empty()) {
-      co_return meta::NewConflict(resource, name, "pod " + name + " is already assigned to node " + base::GoQuote(bound));
+      co_return meta::NewConflict(resource, name,
+                                  "pod " + name + " is already assigned to node " + base::GoQuote(bound));
     }
     if (!pod.Get("spec", "schedulingGates").empty()) {
       co_return meta::NewConflict(resource, name, "pod " + name + " has non-empty .spec.schedulingGates");
@@ -68,7 +70,8 @@ Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, st
     if (!version.empty()) metadata.Set(arena, "resourceVersion", version);
     pod["spec"].Set(arena, "nodeName", std::string_view(node));
     Value annotations = binding.Get("metadata", "annotations");
-    for (const auto& annotation : annotations.members()) metadata.EnsureMap(arena, "annotations").Set(arena, annotation.key, annotation.value);
+    for (const auto& annotation : annotations.members())
+      metadata.EnsureMap(arena, "annotations").Set(arena, annotation.key, annotation.value);
     for (const auto& label : binding.Get("metadata", "labels").members()) {
       metadata.EnsureMap(arena, "labels").Set(arena, label.key, label.value);
     }
@@ -95,8 +98,9 @@ Value SuccessStatus(base::Arena& arena, std::int32_t code) {
   return status;
 }
 
-bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
-                           std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version) {
+bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& resource,
+                           const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
+                           endpoints::APIGroupVersion& version) {
   if (resource.plural != "pods" || !resource.group.empty() || subresource.name != "binding") return false;
   endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
   route.item["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {

@@ -19,23 +19,26 @@ struct RBACController::Impl {
 RBACController::RBACController(ResourceStorage& storage, std::shared_ptr<auth::rbac::RBACAuthorizer> authorizer)
     : impl_(std::make_shared<Impl>()) {
   impl_->authorizer = std::move(authorizer);
-  const std::pair<std::string_view, auth::rbac::Kind> kinds[] = {{"roles", auth::rbac::Kind::kRole},
-                                                                 {"clusterroles", auth::rbac::Kind::kClusterRole},
-                                                                 {"rolebindings", auth::rbac::Kind::kRoleBinding},
-                                                                 {"clusterrolebindings", auth::rbac::Kind::kClusterRoleBinding}};
+  const std::pair<std::string_view, auth::rbac::Kind> kinds[] = {
+      {"roles", auth::rbac::Kind::kRole},
+      {"clusterroles", auth::rbac::Kind::kClusterRole},
+      {"rolebindings", auth::rbac::Kind::kRoleBinding},
+      {"clusterrolebindings", auth::rbac::Kind::kClusterRoleBinding}};
   for (const auto& [plural, kind] : kinds) {
     auto store = storage.Find("rbac.authorization.k8s.io", plural);
     if (!store) continue;
-    informers_.push_back(std::make_unique<Informer>(store, [impl = impl_, kind](std::vector<Informer::Change>& changes) {
-      std::vector<Index::Change> batch;
-      for (const auto& change : changes) {
-        const auto& attributes = change.object->attributes();
-        batch.push_back({kind, std::string(attributes.name_space), std::string(attributes.name), change.deleted ? Value() : change.value});
-      }
-      std::lock_guard lock(impl->mutex);
-      impl->index = impl->index->With(batch);
-      impl->authorizer->Publish(impl->index);
-    }));
+    informers_.push_back(
+        std::make_unique<Informer>(store, [impl = impl_, kind](std::vector<Informer::Change>& changes) {
+          std::vector<Index::Change> batch;
+          for (const auto& change : changes) {
+            const auto& attributes = change.object->attributes();
+            batch.push_back({kind, std::string(attributes.name_space), std::string(attributes.name),
+                             change.deleted ? Value() : change.value});
+          }
+          std::lock_guard lock(impl->mutex);
+          impl->index = impl->index->With(batch);
+          impl->authorizer->Publish(impl->index);
+        }));
   }
 }
 

@@ -55,9 +55,11 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource
     options.type = resource.type;
   }
   for (const auto& field : strategy.selectable_fields) {
-    // Another name for a field that is there (spec.host): selectors are renamed when they are read, and a path is read once.
-    const bool alias = !field.path.empty() && field.name != field.path &&
-                       std::ranges::any_of(strategy.selectable_fields, [&](const auto& other) { return other.name == field.path; });
+    // Another name for a field that is there (spec.host): selectors are renamed when they are read, and a path is read
+    // once.
+    const bool alias =
+        !field.path.empty() && field.name != field.path &&
+        std::ranges::any_of(strategy.selectable_fields, [&](const auto& other) { return other.name == field.path; });
     if (alias) continue;
     storage::SelectedField selected{.name = std::string(field.name), .path = std::string(field.path)};
     if (field.value != nullptr) selected.value = field.value;
@@ -68,7 +70,8 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource
   options.convert = storage::StoredConversion(options.resource);
   if (!options.convert && options.hub_version != layout.storage_version.ToString()) {
     // Versions of one kind that differ in name only.
-    options.convert = [](base::Arena& arena, Value object, std::string_view, std::string_view to) -> Outcome<Value, std::string> {
+    options.convert = [](base::Arena& arena, Value object, std::string_view,
+                         std::string_view to) -> Outcome<Value, std::string> {
       object.Set(arena, "apiVersion", Value::String(arena, to));
       return object;
     };
@@ -98,14 +101,20 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   const storage::ResourceLayout layout = storage::LayoutOf({std::string(resource.group), std::string(resource.plural)});
   entry.codec = CodecOf(resource, layout, *strategy);
   const storage::Transformer& transformer =
-      config.encryption != nullptr ? config.encryption->For({std::string(resource.group), std::string(resource.plural)}) : storage::Transformer::Identity();
+      config.encryption != nullptr ? config.encryption->For({std::string(resource.group), std::string(resource.plural)})
+                                   : storage::Transformer::Identity();
   entry.store = std::make_unique<storage::Store>(
-      storage::StoreParts{.kv = *config.kv, .codec = *entry.codec, .transformer = transformer, .leases = impl_->leases, .forms = &impl_->forms},
+      storage::StoreParts{.kv = *config.kv,
+                          .codec = *entry.codec,
+                          .transformer = transformer,
+                          .leases = impl_->leases,
+                          .forms = &impl_->forms},
       storage::StoreOptions{.etcd_prefix = config.etcd_prefix, .resource_prefix = layout.resource_prefix});
   std::shared_ptr<storage::Interface> reads;
   if (impl_->Cached(resource)) {
-    entry.cacher = std::make_shared<cacher::Cacher>(*entry.store, config.io->Next(), *config.clock, impl_->history,
-                                                    cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field)});
+    entry.cacher =
+        std::make_shared<cacher::Cacher>(*entry.store, config.io->Next(), *config.clock, impl_->history,
+                                         cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field)});
     reads = entry.cacher;
   } else {
     reads = std::shared_ptr<storage::Interface>(entry.store.get(), [](storage::Interface*) {});  // owned by the entry

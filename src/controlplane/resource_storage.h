@@ -1,5 +1,6 @@
-// The stored resources of the server: for each a codec from the tables, a storage Store, a watch cache, and the registry Store above them.
-// Thread safety: construction and Start()/Stop() by the owner; everything handed out from any thread.
+// The stored resources of the server: for each a codec from the tables, a storage Store, a watch cache, and the
+// registry Store above them. Thread safety: construction and Start()/Stop() by the owner; everything handed out from
+// any thread.
 #pragma once
 
 #include <chrono>
@@ -24,12 +25,12 @@ class EncryptionAtRest;  // storage/transform/encryption_at_rest.h
 namespace keelson::controlplane {
 
 struct StorageConfig {
-  kv::Store* kv = nullptr;                    // must outlive this
-  async::IOPool* io = nullptr;                // must outlive this and run until Stop() returned
+  kv::Store* kv = nullptr;      // must outlive this
+  async::IOPool* io = nullptr;  // must outlive this and run until Stop() returned
   const base::Clock* clock = &base::Clock::Real();
   std::string etcd_prefix = "/registry";
   bool watch_cache = true;
-  std::set<std::string> uncached;             // resource.group of --watch-cache-sizes entries with 0
+  std::set<std::string> uncached;  // resource.group of --watch-cache-sizes entries with 0
   std::size_t encoded_cache_bytes = 64 * 1024 * 1024;
   std::size_t history_bytes = 64 * 1024 * 1024;
   std::uint64_t event_ttl_seconds = 3600;
@@ -47,22 +48,23 @@ class ResourceStorage {
   explicit ResourceStorage(StorageConfig config);
   ~ResourceStorage();  // REQUIRES: Stop() if Start() was called
 
-  // The registry Store of a resource, made on first use. `resource` is the table of the hub version. Null when the kind has no strategy.
+  // The registry Store of a resource, made on first use. `resource` is the table of the hub version. Null when the kind
+  // has no strategy.
   std::shared_ptr<registry::Store> Get(const schema::Resource& resource);
   std::shared_ptr<registry::Store> Find(std::string_view group, std::string_view plural) const;
 
   // Starts the watch caches; Stop() ends them and waits.
   void Start();
   void Stop();
-  bool Ready() const;                        // every cache has its first state
+  bool Ready() const;  // every cache has its first state
   std::vector<std::string> NotReady() const;
-  void Tick();                               // about every 100 ms
+  void Tick();  // about every 100 ms
 
   struct Count {
     std::string group, resource;
     std::int64_t objects;
   };
-  std::vector<Count> Counts() const;         // of cached resources
+  std::vector<Count> Counts() const;  // of cached resources
 
  private:
   struct Impl;

@@ -109,7 +109,8 @@ endpoints::CreateFunc AccessReview(std::shared_ptr<auth::Authorizer> authorizer,
   };
 }
 
-endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authenticator, std::vector<std::string> api_audiences) {
+endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authenticator,
+                                  std::vector<std::string> api_audiences) {
   return [authenticator, api_audiences](ScopePtr scope, ExchangePtr exchange, Value object, bool) -> Task<Value> {
     base::Arena& arena = exchange->context.arena;
     const std::string_view token = object.Get("spec", "token").as_string();
@@ -143,7 +144,8 @@ endpoints::CreateFunc SelfSubjectReview() {
     Value status = Value::Map(arena);
     status.Set(arena, "userInfo", UserValue(arena, *exchange->context.user));
     object.Set(arena, "metadata", Value::Map(arena));
-    object["metadata"].Set(arena, "creationTimestamp", Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
+    object["metadata"].Set(arena, "creationTimestamp",
+                           Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
     object.Set(arena, "status", status);
     co_return object;
   };
@@ -173,7 +175,8 @@ endpoints::CreateFunc RulesReview(std::shared_ptr<auth::rbac::RBACAuthorizer> rb
     Value status = Value::Map(arena);
     Value resource_rules = status.EnsureList(arena, "resourceRules");
     Value path_rules = status.EnsureList(arena, "nonResourceRules");
-    for (const auto& rule : rules) (rule.resources.empty() ? path_rules : resource_rules).Append(arena, RuleValue(arena, rule));
+    for (const auto& rule : rules)
+      (rule.resources.empty() ? path_rules : resource_rules).Append(arena, RuleValue(arena, rule));
     status.Set(arena, "incomplete", false);
     if (!errors.empty()) status.Set(arena, "evaluationError", Value::String(arena, base::Join(errors, ", ")));
     object.Set(arena, "metadata", Value::Map(arena));
@@ -189,7 +192,8 @@ bool InstallReview(const ChainConfig& config, const schema::Resource& resource, 
   endpoints::CreateFunc create;
   if (resource.kind == "TokenReview") create = TokenReview(config.authenticator, config.api_audiences);
   if (resource.kind == "SelfSubjectReview") create = SelfSubjectReview();
-  if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview") create = AccessReview(config.authorizer, false);
+  if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview")
+    create = AccessReview(config.authorizer, false);
   if (resource.kind == "SelfSubjectAccessReview") create = AccessReview(config.authorizer, true);
   if (resource.kind == "SelfSubjectRulesReview" && config.rbac) create = RulesReview(config.rbac);
   if (!create) return false;

@@ -1,12 +1,12 @@
 // The scale subresource: replicas of a workload as autoscaling/v1 Scale.
 #include "base/strings.h"
+#include "codec/json.h"
+#include "codec/yaml.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/column_descriptions.h"
 #include "endpoints/custom.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
-#include "codec/json.h"
-#include "codec/yaml.h"
 #include "meta/selector.h"
 #include "patch/field_manager.h"
 #include "patch/json_patch.h"
@@ -32,7 +32,10 @@ std::string SelectorText(Value selector, bool plain_map) {
   }
   for (const Value expression : selector["matchExpressions"].items()) {
     const std::string_view op = expression["operator"].as_string();
-    const Operator kind = op == "In" ? Operator::kIn : op == "NotIn" ? Operator::kNotIn : op == "Exists" ? Operator::kExists : Operator::kDoesNotExist;
+    const Operator kind = op == "In"       ? Operator::kIn
+                          : op == "NotIn"  ? Operator::kNotIn
+                          : op == "Exists" ? Operator::kExists
+                                           : Operator::kDoesNotExist;
     std::vector<std::string> values;
     for (const Value value : expression["values"].items()) values.emplace_back(value.as_string());
     requirements.push_back({std::string(expression["key"].as_string()), kind, std::move(values)});
@@ -50,10 +53,12 @@ Value ScaleOf(base::Arena& arena, Value parent, bool plain_map) {
   }
   scale.Set(arena, "metadata", metadata);
   Value spec = Value::Map(arena);
-  if (const auto replicas = parent.Get("spec", "replicas").as_int(); replicas != 0) spec.Set(arena, "replicas", replicas);
+  if (const auto replicas = parent.Get("spec", "replicas").as_int(); replicas != 0)
+    spec.Set(arena, "replicas", replicas);
   scale.Set(arena, "spec", spec);
   Value status = Value::Map(arena);
-  if (const auto replicas = parent.Get("status", "replicas").as_int(); replicas != 0) status.Set(arena, "replicas", replicas);
+  if (const auto replicas = parent.Get("status", "replicas").as_int(); replicas != 0)
+    status.Set(arena, "replicas", replicas);
   const std::string selector = SelectorText(parent.Get("spec", "selector"), plain_map);
   if (!selector.empty()) status.Set(arena, "selector", Value::String(arena, selector));
   scale.Set(arena, "status", status);
@@ -82,14 +87,15 @@ struct ScaleEndpoint {
 
   Task<Value> Get(ExchangePtr exchange) const {
     const auto& info = exchange->context.info;
-    KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(info.name_space, info.name, std::string(exchange->query.Get("resourceVersion"))));
+    KS_CO_TRY(const storage::ObjectPtr object,
+              co_await store->Get(info.name_space, info.name, std::string(exchange->query.Get("resourceVersion"))));
     KS_CO_TRY(const Value parent, store->Decode(exchange->context.arena, object));
     co_return ScaleOf(exchange->context.arena, parent, plain_map);
   }
 
   // Writes the replicas of what `make` turns the present Scale into.
-  Task<Value> Update(ScopePtr scope, ExchangePtr exchange, std::function<meta::Result<Value>(Value scale)> make, std::string manager,
-                     bool dry_run) const {
+  Task<Value> Update(ScopePtr scope, ExchangePtr exchange, std::function<meta::Result<Value>(Value scale)> make,
+                     std::string manager, bool dry_run) const {
     request::Context& context = exchange->context;
     base::Arena& arena = context.arena;
     registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
@@ -97,20 +103,23 @@ struct ScaleEndpoint {
       const std::string parent_version = ParentVersion();
       const patch::ReplicasPath paths[] = {{parent_version, "spec.replicas"}};
       const Value live = ScaleOf(arena, parent, plain_map);
-      if (auto fields = patch::ToScaleManagedFields(arena, parent.Get("metadata", "managedFields"), paths); fields.ok() && !fields->is_null()) {
+      if (auto fields = patch::ToScaleManagedFields(arena, parent.Get("metadata", "managedFields"), paths);
+          fields.ok() && !fields->is_null()) {
         live["metadata"].Set(arena, "managedFields", *fields);
       }
       KS_CO_TRY(Value scale, make(live.Clone(arena)));
       // An empty manager: an apply has tracked it already.
       if (!manager.empty()) ScaleFields().Update(arena, live, scale, arena.Copy(manager), endpoints::NowText(arena));
-      auto tracked = patch::FromScaleManagedFields(arena, parent.Get("metadata", "managedFields"), scale.Get("metadata", "managedFields"),
-                                                   parent_version, paths);
+      auto tracked = patch::FromScaleManagedFields(arena, parent.Get("metadata", "managedFields"),
+                                                   scale.Get("metadata", "managedFields"), parent_version, paths);
       if (tracked.ok() && !tracked->is_null()) parent["metadata"].Set(arena, "managedFields", *tracked);
       const Value metadata = scale["metadata"];
-      if (const auto uid = metadata["uid"].as_string(); !uid.empty() && uid != parent.Get("metadata", "uid").as_string()) {
-        co_return meta::NewConflict({scope->resource.group, scope->resource.resource + "/scale"}, context.info.name,
-                                    "Precondition failed: UID in precondition: " + std::string(uid) +
-                                        ", UID in object meta: " + std::string(parent.Get("metadata", "uid").as_string()));
+      if (const auto uid = metadata["uid"].as_string();
+          !uid.empty() && uid != parent.Get("metadata", "uid").as_string()) {
+        co_return meta::NewConflict(
+            {scope->resource.group, scope->resource.resource + "/scale"}, context.info.name,
+            "Precondition failed: UID in precondition: " + std::string(uid) +
+                ", UID in object meta: " + std::string(parent.Get("metadata", "uid").as_string()));
       }
       const std::int64_t replicas = scale.Get("spec", "replicas").as_int();
       if (replicas < 0) {
@@ -143,9 +152,11 @@ Awaitable<http::Response> Put(ScaleEndpoint endpoint, ScopePtr scope, ExchangePt
   if (!format.ok()) co_return endpoints::StatusResponse(*exchange, format.error());
   auto sent = endpoints::DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
   if (!sent.ok()) co_return endpoints::StatusResponse(*exchange, sent.error());
-  if (auto same = endpoints::CheckTarget(*scope, *exchange, *sent); !same.ok()) co_return endpoints::StatusResponse(*exchange, same.error());
-  auto written = co_await endpoint.Update(scope, exchange, [&](Value) -> meta::Result<Value> { return *sent; },
-                                          meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options.is_dry_run());
+  if (auto same = endpoints::CheckTarget(*scope, *exchange, *sent); !same.ok())
+    co_return endpoints::StatusResponse(*exchange, same.error());
+  auto written = co_await endpoint.Update(
+      scope, exchange, [&](Value) -> meta::Result<Value> { return *sent; },
+      meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options.is_dry_run());
   if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }
@@ -164,11 +175,14 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
   }
   if (apply) {
     auto config = codec::DecodeYAML(arena, body->view());
-    if (!config.ok()) co_return endpoints::StatusResponse(*exchange, meta::NewBadRequest("error decoding YAML: " + config.error().message));
+    if (!config.ok())
+      co_return endpoints::StatusResponse(*exchange,
+                                          meta::NewBadRequest("error decoding YAML: " + config.error().message));
     auto applied = co_await endpoint.Update(
         scope, exchange,
         [&](Value scale) {
-          return ScaleFields().Apply(arena, scale, config->value, options.field_manager, options.force.value_or(false), endpoints::NowText(arena));
+          return ScaleFields().Apply(arena, scale, config->value, options.field_manager, options.force.value_or(false),
+                                     endpoints::NowText(arena));
         },
         "", options.is_dry_run());
     if (!applied.ok()) co_return endpoints::StatusResponse(*exchange, applied.error());
@@ -206,17 +220,22 @@ Value ScaleTable(base::Arena& arena, Value scale) {
   table.Set(arena, "apiVersion", "meta.k8s.io/v1");
   table.EnsureMap(arena, "metadata").Set(arena, "resourceVersion", scale.Get("metadata", "resourceVersion"));
   Value columns = table.EnsureList(arena, "columnDefinitions");
-  const auto about = [](std::string_view column) { return endpoints::ColumnDescription("", "replicationcontrollers", column); };
+  const auto about = [](std::string_view column) {
+    return endpoints::ColumnDescription("", "replicationcontrollers", column);
+  };
   columns.Append(arena, Column(arena, "Name", "string", about("Name")));
-  columns.Append(arena, Column(arena, "Desired", "integer", "replicas is the desired number of instances for the scaled object."));
-  columns.Append(arena, Column(arena, "Available", "integer", "replicas is the actual number of observed instances of the scaled object."));
+  columns.Append(
+      arena, Column(arena, "Desired", "integer", "replicas is the desired number of instances for the scaled object."));
+  columns.Append(arena, Column(arena, "Available", "integer",
+                               "replicas is the actual number of observed instances of the scaled object."));
   columns.Append(arena, Column(arena, "Age", "string", about("Age")));
   Value row = Value::Map(arena);
   Value cells = row.EnsureList(arena, "cells");
   cells.Append(arena, scale.Get("metadata", "name"));
   cells.Append(arena, scale.Get("spec", "replicas").as_int());
   cells.Append(arena, scale.Get("status", "replicas").as_int());
-  cells.Append(arena, Value::String(arena, registry::Age(base::Clock::Real(), scale.Get("metadata", "creationTimestamp"))));
+  cells.Append(arena,
+               Value::String(arena, registry::Age(base::Clock::Real(), scale.Get("metadata", "creationTimestamp"))));
   Value partial = Value::Map(arena);
   partial.Set(arena, "kind", "PartialObjectMetadata");
   partial.Set(arena, "apiVersion", "meta.k8s.io/v1");
@@ -247,9 +266,15 @@ bool InstallScale(const ChainConfig& config, const schema::Resource& resource, c
   if (subresource.name != "scale") return false;
   const ScaleEndpoint endpoint{store, resource.plural == "replicationcontrollers"};
   endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
-  route.item["GET"] = [endpoint](ScopePtr scope, ExchangePtr exchange) { return GetScale(endpoint, std::move(scope), std::move(exchange)); };
-  route.item["PUT"] = [endpoint](ScopePtr scope, ExchangePtr exchange) { return Put(endpoint, std::move(scope), std::move(exchange)); };
-  route.item["PATCH"] = [endpoint](ScopePtr scope, ExchangePtr exchange) { return Patch(endpoint, std::move(scope), std::move(exchange)); };
+  route.item["GET"] = [endpoint](ScopePtr scope, ExchangePtr exchange) {
+    return GetScale(endpoint, std::move(scope), std::move(exchange));
+  };
+  route.item["PUT"] = [endpoint](ScopePtr scope, ExchangePtr exchange) {
+    return Put(endpoint, std::move(scope), std::move(exchange));
+  };
+  route.item["PATCH"] = [endpoint](ScopePtr scope, ExchangePtr exchange) {
+    return Patch(endpoint, std::move(scope), std::move(exchange));
+  };
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;
 }

@@ -15,7 +15,8 @@ namespace keelson::controlplane {
 using endpoints::APIGroupVersion;
 using endpoints::Scope;
 
-std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resource& resource, std::shared_ptr<registry::Store> store) {
+std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resource& resource,
+                                std::shared_ptr<registry::Store> store) {
   auto scope = std::make_shared<Scope>();
   scope->kind = {std::string(resource.group), std::string(resource.version), std::string(resource.kind)};
   scope->list_kind = {scope->kind.group, scope->kind.version, scope->kind.kind + "List"};
@@ -44,11 +45,13 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
   return scope;
 }
 
-std::shared_ptr<Scope> NewSubresourceScope(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+std::shared_ptr<Scope> NewSubresourceScope(const ChainConfig& config, const schema::Resource& resource,
+                                           const schema::Subresource& subresource,
                                            std::shared_ptr<registry::Store> store) {
   auto scope = NewScope(config, resource, std::move(store));
   scope->subresource = subresource.name;
-  scope->kind = {std::string(subresource.kind_group), std::string(subresource.kind_version), std::string(subresource.kind)};
+  scope->kind = {std::string(subresource.kind_group), std::string(subresource.kind_version),
+                 std::string(subresource.kind)};
   scope->type = schema::FindKind(subresource.kind_group, subresource.kind_version, subresource.kind);
   scope->conversion = {};
   scope->own_kind = true;
@@ -78,8 +81,8 @@ const registry::UpdateRules* RulesOf(const registry::Strategy& strategy, std::st
   return found == strategy.subresources.end() ? nullptr : &found->rules;
 }
 
-void InstallSubresources(const ChainConfig& config, const schema::Resource& resource, const std::shared_ptr<registry::Store>& store,
-                         APIGroupVersion& version) {
+void InstallSubresources(const ChainConfig& config, const schema::Resource& resource,
+                         const std::shared_ptr<registry::Store>& store, APIGroupVersion& version) {
   for (const schema::Subresource& sub : resource.subresources) {
     auto scope = NewScope(config, resource, store);
     scope->subresource = sub.name;
@@ -89,7 +92,8 @@ void InstallSubresources(const ChainConfig& config, const schema::Resource& reso
       scope->endpoint = {registry::Endpoint::Part::kOther, rules};
     } else {
       // Served by handlers of its own, or not built.
-      if (InstallScale(config, resource, sub, store, version) || InstallTokenRequest(config, resource, sub, store, version) ||
+      if (InstallScale(config, resource, sub, store, version) ||
+          InstallTokenRequest(config, resource, sub, store, version) ||
           InstallEviction(config, resource, sub, store, version)) {
         continue;
       }
@@ -128,7 +132,8 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
   return version;
 }
 
-void InstallGroups(const ChainConfig& config, server::GenericAPIServer& server, const std::function<bool(std::string_view)>& belongs) {
+void InstallGroups(const ChainConfig& config, server::GenericAPIServer& server,
+                   const std::function<bool(std::string_view)>& belongs) {
   for (const std::string_view group : GroupsByPriority()) {
     if (!belongs(group)) continue;
     server::APIGroupInfo info{.group = std::string(group)};
@@ -149,7 +154,9 @@ std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& c
   auto aggregator = std::make_shared<server::GenericAPIServer>("kube-aggregator", kube);
   InstallGroups(config, *apiextensions, [](std::string_view group) { return group == "apiextensions.k8s.io"; });
   InstallGroups(config, *aggregator, [](std::string_view group) { return group == "apiregistration.k8s.io"; });
-  InstallGroups(config, *kube, [](std::string_view group) { return group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io"; });
+  InstallGroups(config, *kube, [](std::string_view group) {
+    return group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io";
+  });
   InstallDiscovery(*aggregator, config.external_address);
   InstallOpenAPI(*aggregator);
   return aggregator;

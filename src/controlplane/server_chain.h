@@ -1,17 +1,18 @@
-// The three servers of the chain, aggregator → kube-apiserver → apiextensions, with their API groups installed (CreateServerChain).
+// The three servers of the chain, aggregator → kube-apiserver → apiextensions, with their API groups installed
+// (CreateServerChain).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "controlplane/api_enablement.h"
-#include "controlplane/resource_storage.h"
-#include "controlplane/service_account_tokens.h"
+#include "admission/admission.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
 #include "auth/rbac/index.h"
-#include "admission/admission.h"
+#include "controlplane/api_enablement.h"
+#include "controlplane/resource_storage.h"
+#include "controlplane/service_account_tokens.h"
 #include "server/generic_api_server.h"
 #include "telemetry/metrics.h"
 
@@ -26,7 +27,7 @@ struct ChainConfig {
   std::shared_ptr<auth::rbac::RBACAuthorizer> rbac;    // asked by rules reviews; null: they are not served
   std::shared_ptr<const TokenIssuer> token_issuer;     // null: no service account tokens
   std::vector<std::string> api_audiences;              // what a token review asks for where it names none
-  std::string external_address;        // host:port, told by discovery
+  std::string external_address;                        // host:port, told by discovery
   std::chrono::seconds min_request_timeout{1800};
   int delete_collection_workers = 1;
 };

@@ -91,12 +91,16 @@ void ServerPresence::Install(server::GenericAPIServer& server, ResourceStorage& 
   config_maps_ = storage.Find("", "configmaps");
   leases_ = storage.Find("coordination.k8s.io", "leases");
   if (auto endpoints = storage.Find("", "endpoints")) {
-    reconciler_ = std::make_unique<EndpointReconciler>(kv_, options_.endpoints, endpoints, storage.Find("discovery.k8s.io", "endpointslices"));
+    reconciler_ = std::make_unique<EndpointReconciler>(kv_, options_.endpoints, endpoints,
+                                                       storage.Find("discovery.k8s.io", "endpointslices"));
   }
-  if (config_maps_) server.AddPostStartHook("start-cluster-authentication-info-controller", [this] { return SyncAuthenticationInfo(); });
+  if (config_maps_)
+    server.AddPostStartHook("start-cluster-authentication-info-controller",
+                            [this] { return SyncAuthenticationInfo(); });
   if (leases_ && options_.identity_lease) {
     server.AddPostStartHook("start-kube-apiserver-identity-lease-controller", [this] { return RenewIdentity(); });
-    server.AddPostStartHook("start-kube-apiserver-identity-lease-garbage-collector", [this] { return CollectIdentities(); });
+    server.AddPostStartHook("start-kube-apiserver-identity-lease-garbage-collector",
+                            [this] { return CollectIdentities(); });
   }
 }
 
@@ -114,10 +118,12 @@ Awaitable<void> ServerPresence::Run() {
   std::string told;
   while (!stopping_) {
     const std::string error = reconciler_ ? co_await reconciler_->Reconcile() : std::string();
-    if (!error.empty() && error != told) log::Error("Could not reconcile the endpoints of the service kubernetes", "err", error);
+    if (!error.empty() && error != told)
+      log::Error("Could not reconcile the endpoints of the service kubernetes", "err", error);
     told = error;
     if (!stopping_) {
-      const auto entry = async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kInterval, [this] { wake_.Set(); });
+      const auto entry =
+          async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kInterval, [this] { wake_.Set(); });
       co_await wake_.Wait();
       wake_.Reset();
     }
@@ -129,7 +135,8 @@ Awaitable<void> ServerPresence::Run() {
     co_await CollectIdentities();
   }
   if (reconciler_) {
-    if (const std::string error = co_await reconciler_->Remove(); !error.empty()) log::Error("Could not remove our endpoint", "err", error);
+    if (const std::string error = co_await reconciler_->Remove(); !error.empty())
+      log::Error("Could not remove our endpoint", "err", error);
   }
 }
 
@@ -212,7 +219,8 @@ Awaitable<void> ServerPresence::CollectIdentities() {
     context.user = LoopbackUser();
     registry::DeleteOptions same{.uid = std::string(lease->Get("metadata", "uid").as_string())};
     auto deleted = co_await leases_->Delete(context, std::string(kSystem), context.info.name, std::move(same), nullptr);
-    if (!deleted.ok()) log::Error("Could not delete an expired identity lease", "name", context.info.name, "err", deleted.error());
+    if (!deleted.ok())
+      log::Error("Could not delete an expired identity lease", "name", context.info.name, "err", deleted.error());
   }
 }
 

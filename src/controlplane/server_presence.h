@@ -1,6 +1,6 @@
-// What tells others that this server is there and how to talk to it: the endpoints of the service kubernetes, the identity lease, and
-// the config map with the authorities of client certificates. Kept up every ten seconds; endpoints are taken back at the end.
-// Thread safety: the owner's thread.
+// What tells others that this server is there and how to talk to it: the endpoints of the service kubernetes, the
+// identity lease, and the config map with the authorities of client certificates. Kept up every ten seconds; endpoints
+// are taken back at the end. Thread safety: the owner's thread.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace keelson::controlplane {
 
 struct PresenceOptions {
   EndpointReconciler::Options endpoints;
-  bool identity_lease = true;   // gate APIServerIdentity
+  bool identity_lease = true;  // gate APIServerIdentity
   std::string hostname;
   // kube-system/extension-apiserver-authentication
   std::string client_ca_pem, request_header_ca_pem;  // "" for none

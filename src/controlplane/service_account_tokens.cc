@@ -17,14 +17,15 @@ using endpoints::Task;
 using registry::Text;
 using std::chrono::seconds;
 
-constexpr seconds kWarnOnlyBoundToken{3607};           // what admission asks for tokens it puts into pods
+constexpr seconds kWarnOnlyBoundToken{3607};  // what admission asks for tokens it puts into pods
 constexpr seconds kExtendedExpiration{365 * 24 * 3600};
 
 class StoredTokenObjects final : public auth::TokenObjects {
  public:
   explicit StoredTokenObjects(ResourceStorage& storage) : storage_(storage) {}
 
-  Awaitable<Outcome<std::optional<auth::TokenObject>, std::string>> Get(std::string resource, std::string name_space, std::string name) override {
+  Awaitable<Outcome<std::optional<auth::TokenObject>, std::string>> Get(std::string resource, std::string name_space,
+                                                                        std::string name) override {
     const auto store = storage_.Find("", resource);
     if (!store) co_return "the server has no " + resource;
     // The cache may not have seen a young object yet.
@@ -39,7 +40,8 @@ class StoredTokenObjects final : public auth::TokenObjects {
     if (!value.ok()) co_return std::string(value.error().message());
     const Value metadata = (*value)["metadata"];
     auth::TokenObject facts{.uid = std::string(Text(metadata, "uid"))};
-    if (metadata["deletionTimestamp"].is_string()) facts.deleted_at = registry::ParseTime(Text(metadata, "deletionTimestamp"));
+    if (metadata["deletionTimestamp"].is_string())
+      facts.deleted_at = registry::ParseTime(Text(metadata, "deletionTimestamp"));
     if (resource == "secrets") {
       facts.token = base::Base64Decode(Text((*value)["data"], "token")).value_or("");
       facts.invalid_since = Text(metadata["labels"], "kubernetes.io/legacy-token-invalid-since");
@@ -58,7 +60,8 @@ struct TokenService {
   std::shared_ptr<registry::Store> accounts, pods, secrets, nodes;
 };
 
-Task<Value> Read(const std::shared_ptr<registry::Store>& store, base::Arena& arena, std::string name_space, std::string name) {
+Task<Value> Read(const std::shared_ptr<registry::Store>& store, base::Arena& arena, std::string name_space,
+                 std::string name) {
   if (!store) co_return meta::NewInternalError("the resource is not served");
   KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(std::move(name_space), std::move(name), ""));
   co_return store->Decode(arena, object);
@@ -69,8 +72,8 @@ auth::ObjectClaim ClaimOf(Value object) {
 }
 
 // The object a token is bound to, checked, as claims.
-Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::string name_space, std::string account, Value ref,
-                auth::TokenClaims& claims) {
+Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::string name_space, std::string account,
+                Value ref, auth::TokenClaims& claims) {
   const std::string_view api_version = Text(ref, "apiVersion"), kind = Text(ref, "kind");
   const std::string name(Text(ref, "name"));
   std::string uid;
@@ -97,16 +100,18 @@ Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::
     uid = claims.node->uid;
   } else {
     const auto slash = api_version.find('/');
-    const std::string version = slash == std::string_view::npos ? "/" + std::string(api_version) : std::string(api_version);
+    const std::string version =
+        slash == std::string_view::npos ? "/" + std::string(api_version) : std::string(api_version);
     co_return meta::NewBadRequest("cannot bind token to object of type " + version + ", Kind=" + std::string(kind));
   }
   const std::string_view wanted = Text(ref, "uid");
   if (!wanted.empty() && wanted != uid) {
     const auto slash = api_version.find('/');
     const std::string group(slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash));
-    co_return meta::NewConflict({group, std::string(kind)}, name,
-                                "the UID in the bound object reference (" + std::string(wanted) +
-                                    ") does not match the UID in record. The object might have been deleted and then recreated");
+    co_return meta::NewConflict(
+        {group, std::string(kind)}, name,
+        "the UID in the bound object reference (" + std::string(wanted) +
+            ") does not match the UID in record. The object might have been deleted and then recreated");
   }
   co_return meta::Result<void>();
 }
@@ -127,9 +132,11 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   const auto now = std::chrono::floor<seconds>(base::Clock::Real().Now());
   const std::string_view now_text = arena.Copy(registry::FormatTime(now));
   patch::FieldManager(std::move(tracked))
-      .Update(arena, Value(), request, arena.Copy(meta::ManagerOrUserAgent(options.field_manager, context.user_agent)), now_text);
+      .Update(arena, Value(), request, arena.Copy(meta::ManagerOrUserAgent(options.field_manager, context.user_agent)),
+              now_text);
 
-  const auto must_match = [&](std::string_view key, std::string_view wanted, std::string_view what) -> meta::Result<void> {
+  const auto must_match = [&](std::string_view key, std::string_view wanted,
+                              std::string_view what) -> meta::Result<void> {
     const std::string_view sent = Text(metadata, key);
     if (sent.empty() || sent == wanted) return {};
     const FieldPath path("metadata");
@@ -141,8 +148,8 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   const std::string_view uid = Text(account["metadata"], "uid"), sent_uid = Text(metadata, "uid");
   if (!sent_uid.empty() && sent_uid != uid) {
     co_return meta::NewConflict({kTokenRequest.group, kTokenRequest.kind}, name,
-                                "the UID in the token request (" + std::string(sent_uid) + ") does not match the UID of the service account (" +
-                                    std::string(uid) + ")");
+                                "the UID in the token request (" + std::string(sent_uid) +
+                                    ") does not match the UID of the service account (" + std::string(uid) + ")");
   }
   Value spec = request["spec"];
   if (spec["audiences"].empty()) {
@@ -156,8 +163,12 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   metadata.Set(arena, "creationTimestamp", now_text);
   request.Erase("status");
   std::vector<std::string> warnings;
-  const registry::Call call{.arena = arena, .clock = base::Clock::Real(), .random = base::Random::Real(), .warnings = warnings,
-                            .name_space = name_space, .feature_enabled = nullptr};
+  const registry::Call call{.arena = arena,
+                            .clock = base::Clock::Real(),
+                            .random = base::Random::Real(),
+                            .warnings = warnings,
+                            .name_space = name_space,
+                            .feature_enabled = nullptr};
   meta::FieldErrors errors;
   strategy.validate(call, request, Value(), errors);
   if (!errors.empty()) co_return meta::NewInvalid(kTokenRequest, "", errors);
@@ -166,9 +177,10 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   if (const Value ref = spec["boundObjectRef"]; ref.is_map()) {
     KS_CO_RETURN_IF_ERROR(co_await Bind(service, arena, name_space, name, ref, claims));
   }
-  if (const auto limit = issuer.max_expiration; limit.count() > 0 && spec["expirationSeconds"].as_int() > limit.count()) {
-    context.warnings.Add("requested expiration of " + std::to_string(spec["expirationSeconds"].as_int()) + " seconds shortened to " +
-                         std::to_string(limit.count()) + " seconds");
+  if (const auto limit = issuer.max_expiration;
+      limit.count() > 0 && spec["expirationSeconds"].as_int() > limit.count()) {
+    context.warnings.Add("requested expiration of " + std::to_string(spec["expirationSeconds"].as_int()) +
+                         " seconds shortened to " + std::to_string(limit.count()) + " seconds");
     spec.Set(arena, "expirationSeconds", Value(static_cast<std::int64_t>(limit.count())));
   }
   const seconds asked(spec["expirationSeconds"].as_int());
@@ -193,7 +205,8 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   co_return request;
 }
 
-Awaitable<http::Response> ServeDocument(std::shared_ptr<const std::string> document, std::string_view type, ExchangePtr exchange) {
+Awaitable<http::Response> ServeDocument(std::shared_ptr<const std::string> document, std::string_view type,
+                                        ExchangePtr exchange) {
   http::Response response;
   if (exchange->http.method != "GET" && exchange->http.method != "HEAD") {
     response.status = 405;
@@ -208,29 +221,37 @@ Awaitable<http::Response> ServeDocument(std::shared_ptr<const std::string> docum
 
 }  // namespace
 
-std::shared_ptr<auth::TokenObjects> NewTokenObjects(ResourceStorage& storage) { return std::make_shared<StoredTokenObjects>(storage); }
+std::shared_ptr<auth::TokenObjects> NewTokenObjects(ResourceStorage& storage) {
+  return std::make_shared<StoredTokenObjects>(storage);
+}
 
 void InstallTokenDiscovery(server::GenericAPIServer& server, const std::string& issuer, const std::string& jwks_uri,
                            const std::vector<auth::PublicKey>& keys) {
   if (!issuer.starts_with("https://") || issuer.find_first_of("?#") != std::string::npos) return;
   const auto configuration = std::make_shared<const std::string>(auth::DiscoveryDocument(issuer, jwks_uri, keys));
   const auto key_set = std::make_shared<const std::string>(auth::KeySetDocument(keys));
-  server.mux().Handle("/.well-known/openid-configuration",
-                      [configuration](ExchangePtr exchange) { return ServeDocument(configuration, "application/json", std::move(exchange)); });
-  server.mux().Handle("/openid/v1/jwks",
-                      [key_set](ExchangePtr exchange) { return ServeDocument(key_set, "application/jwk-set+json", std::move(exchange)); });
+  server.mux().Handle("/.well-known/openid-configuration", [configuration](ExchangePtr exchange) {
+    return ServeDocument(configuration, "application/json", std::move(exchange));
+  });
+  server.mux().Handle("/openid/v1/jwks", [key_set](ExchangePtr exchange) {
+    return ServeDocument(key_set, "application/jwk-set+json", std::move(exchange));
+  });
 }
 
-bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
-                         std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version) {
+bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource,
+                         const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
+                         endpoints::APIGroupVersion& version) {
   if (!resource.group.empty() || resource.plural != "serviceaccounts" || subresource.name != "token") return false;
   if (!config.token_issuer) return true;
   const auto other = [&](std::string_view plural) {
     const schema::Resource* found = schema::FindResource("", "v1", plural);
     return found == nullptr ? nullptr : config.storage->Get(*found);
   };
-  auto service = std::make_shared<TokenService>(
-      TokenService{.issuer = *config.token_issuer, .accounts = store, .pods = other("pods"), .secrets = other("secrets"), .nodes = other("nodes")});
+  auto service = std::make_shared<TokenService>(TokenService{.issuer = *config.token_issuer,
+                                                             .accounts = store,
+                                                             .pods = other("pods"),
+                                                             .secrets = other("secrets"),
+                                                             .nodes = other("nodes")});
   endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
   route.item["POST"] = endpoints::NewCreater([service](ScopePtr, ExchangePtr exchange, Value object, bool) {
     return IssueToken(service, std::move(exchange), object);

@@ -23,7 +23,8 @@ constexpr std::string_view kServiceCIDRManager = "kubernetes-service-cidr-contro
 constexpr std::chrono::seconds kSyncInterval{10}, kRepairInterval{180}, kLeakGrace{60};
 constexpr std::chrono::milliseconds kPoll{5};
 
-void Fill(request::Context& context, const registry::Store& store, std::string_view verb, std::string_view name_space, std::string_view name) {
+void Fill(request::Context& context, const registry::Store& store, std::string_view verb, std::string_view name_space,
+          std::string_view name) {
   context.info.verb = verb;
   context.info.name_space = name_space;
   context.info.name = name;
@@ -101,7 +102,8 @@ ServiceController::ServiceController(kv::Store& kv, ServiceOptions options) : op
   ips_->SetSynced([this] { return HasSynced(); });
   ports_ = std::make_shared<NodePorts>(kv, options_.etcd_prefix + "/ranges/servicenodeports", options_.node_ports);
   std::vector<std::string_view> families;
-  for (const std::string& cidr : options_.cidrs) families.push_back(cidr.find(':') == std::string::npos ? "IPv4" : "IPv6");
+  for (const std::string& cidr : options_.cidrs)
+    families.push_back(cidr.find(':') == std::string::npos ? "IPv4" : "IPv6");
   allocation_ = std::make_shared<ServiceAllocation>(std::move(families), ips_, ports_);
 }
 
@@ -113,13 +115,15 @@ void ServiceController::Customize(const schema::Resource& resource, registry::St
     return allocation_->BeginWrite(context, service, old, dry_run);
   };
   options.after_delete = [this](request::Context&, Value service) -> Awaitable<void> {
-    const std::string name_space(service.Get("metadata", "namespace").as_string()), name(service.Get("metadata", "name").as_string());
+    const std::string name_space(service.Get("metadata", "namespace").as_string()),
+        name(service.Get("metadata", "name").as_string());
     if (endpoints_) {
       request::Context context;
       Fill(context, *endpoints_, "delete", name_space, name);
       auto deleted = co_await endpoints_->Delete(context, name_space, name, {}, nullptr);
       if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound) {
-        log::Error("Could not delete the endpoints of a service", "namespace", name_space, "name", name, "err", deleted.error());
+        log::Error("Could not delete the endpoints of a service", "namespace", name_space, "name", name, "err",
+                   deleted.error());
       }
     }
     co_await allocation_->ReleaseAll(service);
@@ -180,7 +184,8 @@ void ServiceController::Stop() {
 }
 
 bool ServiceController::HasSynced() const {
-  return !informers_.empty() && std::ranges::all_of(informers_, [](const auto& informer) { return informer->HasSynced(); });
+  return !informers_.empty() &&
+         std::ranges::all_of(informers_, [](const auto& informer) { return informer->HasSynced(); });
 }
 
 Awaitable<void> ServiceController::WaitUntilReady() {
@@ -198,7 +203,8 @@ Awaitable<void> ServiceController::Run() {
     co_await SyncKubernetesService();
     if (base::Clock::Real().Monotonic() < next_repair) continue;
     next_repair = base::Clock::Real().Monotonic() + kRepairInterval;
-    if (const std::string error = co_await Repair(); !error.empty()) log::Error("Could not repair the allocations of services", "err", error);
+    if (const std::string error = co_await Repair(); !error.empty())
+      log::Error("Could not repair the allocations of services", "err", error);
   }
 }
 
@@ -214,7 +220,8 @@ Awaitable<void> ServiceController::SyncServiceCIDR() {
   for (const std::string& cidr : options_.cidrs) cidrs.Append(arena, std::string_view(cidr));
   const auto widen = [](base::Arena& arena, const Value& existing, const Value& wanted) -> registry::Reconciled {
     const Value had = existing["spec"]["cidrs"], now = wanted["spec"]["cidrs"];
-    if (had.size() != 1 || now.size() != 2 || had[std::size_t{0}].as_string() != now[std::size_t{0}].as_string()) return {};
+    if (had.size() != 1 || now.size() != 2 || had[std::size_t{0}].as_string() != now[std::size_t{0}].as_string())
+      return {};
     Value both = existing.Clone(arena);
     both["spec"].Set(arena, "cidrs", now);
     return {.action = registry::Reconciled::Action::kUpdate, .object = both};
@@ -226,7 +233,9 @@ Awaitable<void> ServiceController::SyncServiceCIDR() {
   auto object = service_cidrs_->Decode(arena, *existing);
   if (!object.ok() || object->Get("metadata", "deletionTimestamp").is_string()) co_return;
   const auto conditions = object->Get("status", "conditions").items();
-  if (std::ranges::any_of(conditions, [](Value c) { return Text(c, "type") == "Ready" && Text(c, "status") != "Unknown"; })) co_return;
+  if (std::ranges::any_of(conditions,
+                          [](Value c) { return Text(c, "type") == "Ready" && Text(c, "status") != "Unknown"; }))
+    co_return;
   if (!(object->Get("spec", "cidrs") == cidrs)) {
     log::Warning("The default ServiceCIDR does not match --service-cluster-ip-range");
     co_return;
@@ -253,7 +262,8 @@ Awaitable<void> ServiceController::SyncServiceCIDR() {
     co_return manager.Apply(arena, live, config, kServiceCIDRManager, true, now);
   };
   registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kStatus}};
-  auto written = co_await service_cidrs_->Update(context, std::string(kDefaultServiceCIDR), apply, nullptr, nullptr, parameters);
+  auto written =
+      co_await service_cidrs_->Update(context, std::string(kDefaultServiceCIDR), apply, nullptr, nullptr, parameters);
   if (!written.ok()) log::Error("Could not set the status of the default ServiceCIDR", "err", written.error());
 }
 
@@ -288,7 +298,8 @@ Awaitable<std::string> ServiceController::Repair() {
     std::vector<int> ports;
     const std::string error = co_await ForEach(*services_, [&ports](Value service) -> Awaitable<std::string> {
       std::ranges::copy(ServiceNodePorts(service), std::back_inserter(ports));
-      if (const auto health = service.Get("spec", "healthCheckNodePort").as_int(); health > 0) ports.push_back(static_cast<int>(health));
+      if (const auto health = service.Get("spec", "healthCheckNodePort").as_int(); health > 0)
+        ports.push_back(static_cast<int>(health));
       co_return std::string();
     });
     if (!error.empty()) co_return error;
@@ -314,8 +325,8 @@ Awaitable<std::string> ServiceController::RepairService(Value service) {
     if (text == "None") co_return std::string();
     const auto ip = validation::ParseIPSloppy(text);
     if (!ip || !ips_->InAnyRange(*ip)) {
-      log::Error("The cluster IP of a service is in no service CIDR; please recreate the service", "ip", text, "namespace", name.name_space,
-                 "name", name.name);
+      log::Error("The cluster IP of a service is in no service CIDR; please recreate the service", "ip", text,
+                 "namespace", name.name_space, "name", name.name);
       continue;
     }
     const std::string canonical = ip->ToString();
@@ -327,13 +338,15 @@ Awaitable<std::string> ServiceController::RepairService(Value service) {
       const Value parent = address->Get("spec", "parentRef"), labels = address->Get("metadata", "labels");
       const bool of_service = Text(parent, "group").empty() && Text(parent, "resource") == "services";
       const bool ours = Text(parent, "namespace") == name.name_space && Text(parent, "name") == name.name;
-      const bool labeled = Text(labels, kManagedBy) == kAllocatorName && Text(labels, kFamily) == (ip->Is4() ? "IPv4" : "IPv6");
+      const bool labeled =
+          Text(labels, kManagedBy) == kAllocatorName && Text(labels, kFamily) == (ip->Is4() ? "IPv4" : "IPv6");
       if (of_service && ours && labeled) continue;
       if (of_service && !ours) {
-        auto other = co_await services_->Get(std::string(Text(parent, "namespace")), std::string(Text(parent, "name")), "");
+        auto other =
+            co_await services_->Get(std::string(Text(parent, "namespace")), std::string(Text(parent, "name")), "");
         if (other.ok()) {
-          log::Error("A cluster IP was assigned to several services; please recreate the service", "ip", canonical, "namespace",
-                     name.name_space, "name", name.name);
+          log::Error("A cluster IP was assigned to several services; please recreate the service", "ip", canonical,
+                     "namespace", name.name_space, "name", name.name);
           continue;
         }
       }
@@ -341,14 +354,17 @@ Awaitable<std::string> ServiceController::RepairService(Value service) {
     } else if (existing.error().reason() != meta::StatusReason::kNotFound) {
       co_return existing.error().message();
     }
-    log::Warning("The cluster IP of a service is not allocated; repairing", "ip", canonical, "namespace", name.name_space, "name", name.name);
+    log::Warning("The cluster IP of a service is not allocated; repairing", "ip", canonical, "namespace",
+                 name.name_space, "name", name.name);
     auto created = co_await addresses_->Create(canonical, ip->Is4(), name);
-    if (!created.ok() && created.error().reason() != meta::StatusReason::kAlreadyExists) co_return created.error().message();
+    if (!created.ok() && created.error().reason() != meta::StatusReason::kAlreadyExists)
+      co_return created.error().message();
   }
   co_return std::string();
 }
 
-// Every address object that we made belongs to a service that has the address; a young one may be of a service that is just being written.
+// Every address object that we made belongs to a service that has the address; a young one may be of a service that is
+// just being written.
 Awaitable<std::string> ServiceController::RepairAddress(Value address) {
   const Value metadata = address["metadata"], parent = address.Get("spec", "parentRef");
   if (Text(metadata["labels"], kManagedBy) != kAllocatorName) co_return std::string();

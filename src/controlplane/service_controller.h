@@ -1,6 +1,6 @@
-// Services' addresses and ports in a running server: puts the allocators around writes of services, keeps them informed, makes the
-// default ServiceCIDR and the service kubernetes, and repairs what does not fit, at start and then regularly.
-// Thread safety: the owner's thread, but for what it installs.
+// Services' addresses and ports in a running server: puts the allocators around writes of services, keeps them
+// informed, makes the default ServiceCIDR and the service kubernetes, and repairs what does not fit, at start and then
+// regularly. Thread safety: the owner's thread, but for what it installs.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,9 @@
 namespace keelson::controlplane {
 
 struct ServiceOptions {
-  std::vector<std::string> cidrs;         // --service-cluster-ip-range: primary, secondary
+  std::vector<std::string> cidrs;  // --service-cluster-ip-range: primary, secondary
   PortRange node_ports;
-  std::string kubernetes_ip;              // of the service kubernetes
+  std::string kubernetes_ip;  // of the service kubernetes
   std::int64_t secure_port = 6443;
   std::int64_t kubernetes_node_port = 0;  // 0: it is a ClusterIP service
   std::string etcd_prefix = "/registry";

@@ -28,14 +28,15 @@ struct Condition {
 Condition ConditionOf(Value object, std::string_view type) {
   for (const Value condition : object.Get("status", "conditions").items()) {
     if (condition["type"].as_string() != type) continue;
-    return {std::string(type), std::string(condition["status"].as_string()), std::string(condition["reason"].as_string()),
-            std::string(condition["message"].as_string())};
+    return {std::string(type), std::string(condition["status"].as_string()),
+            std::string(condition["reason"].as_string()), std::string(condition["message"].as_string())};
   }
   return {};
 }
 
 Condition DanglingCondition(std::string_view level, bool exists) {
-  const std::string about = "This FlowSchema references the PriorityLevelConfiguration object named " + base::GoQuote(level);
+  const std::string about =
+      "This FlowSchema references the PriorityLevelConfiguration object named " + base::GoQuote(level);
   if (exists) return {"Dangling", "False", "Found", about + " and it exists"};
   return {"Dangling", "True", "NotFound", about + " but there is no such object"};
 }
@@ -45,8 +46,9 @@ Value ConditionValue(base::Arena& arena, const Condition& condition, Value previ
   value.Set(arena, "type", Value::String(arena, condition.type));
   value.Set(arena, "status", Value::String(arena, condition.status));
   const bool same = previous["status"].as_string() == condition.status && previous["lastTransitionTime"].is_string();
-  value.Set(arena, "lastTransitionTime",
-            same ? previous["lastTransitionTime"] : Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
+  value.Set(
+      arena, "lastTransitionTime",
+      same ? previous["lastTransitionTime"] : Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
   value.Set(arena, "reason", Value::String(arena, condition.reason));
   value.Set(arena, "message", Value::String(arena, condition.message));
   return value;
@@ -111,10 +113,11 @@ Awaitable<void> Write(ConditionWrite write) {
     fields.Update(arena, current, next, write.manager, now);
     co_return next;
   };
-  auto written = co_await write.store->Update(context, write.name, updated, nullptr, nullptr, {.endpoint = {registry::Endpoint::Part::kStatus}});
+  auto written = co_await write.store->Update(context, write.name, updated, nullptr, nullptr,
+                                              {.endpoint = {registry::Endpoint::Part::kStatus}});
   if (!written.ok() && written.error().reason() != meta::StatusReason::kNotFound) {
-    log::Error("Could not write a condition", "resource", write.store->options().resource.ToString(), "name", write.name, "err",
-               written.error());
+    log::Error("Could not write a condition", "resource", write.store->options().resource.ToString(), "name",
+               write.name, "err", written.error());
   }
 }
 
@@ -164,9 +167,11 @@ struct StatusControllers::Impl {
     const auto found = ports.find({service.name_space, service.service});
     if (found == ports.end()) return {"Available", "False", "ServiceNotFound", where + " is not present"};
     if (!found->second.contains(service.port)) {
-      return {"Available", "False", "ServicePortError", where + " is not listening on port " + std::to_string(service.port)};
+      return {"Available", "False", "ServicePortError",
+              where + " is not listening on port " + std::to_string(service.port)};
     }
-    return {"Available", "False", "FailedDiscoveryCheck", "requests are not forwarded: API aggregation is not built into this server"};
+    return {"Available", "False", "FailedDiscoveryCheck",
+            "requests are not forwarded: API aggregation is not built into this server"};
   }
 
   void CheckAPIServices() {
@@ -187,43 +192,59 @@ StatusControllers::StatusControllers(ResourceStorage& storage) : impl_(std::make
   const auto services = storage.Find("", "services");
   const auto watch = [this](const std::shared_ptr<registry::Store>& store, auto on_change, void (Impl::*check)()) {
     if (!store) return;
-    informers_.push_back(std::make_unique<Informer>(store, [impl = impl_, on_change, check](std::vector<Informer::Change>& changes) {
-      std::lock_guard lock(impl->mutex);
-      for (const auto& change : changes) on_change(*impl, change, std::string(change.object->attributes().name));
-      (*impl.*check)();
-    }));
+    informers_.push_back(
+        std::make_unique<Informer>(store, [impl = impl_, on_change, check](std::vector<Informer::Change>& changes) {
+          std::lock_guard lock(impl->mutex);
+          for (const auto& change : changes) on_change(*impl, change, std::string(change.object->attributes().name));
+          (*impl.*check)();
+        }));
   };
-  watch(levels, [](Impl& impl, const Informer::Change& change, const std::string& name) {
-    if (change.deleted) {
-      impl.levels.erase(name);
-    } else {
-      impl.levels.insert(name);
-    }
-  }, &Impl::CheckFlowSchemas);
-  watch(impl_->schemas, [](Impl& impl, const Informer::Change& change, const std::string& name) {
-    if (change.deleted) {
-      impl.flow_schemas.erase(name);
-      return;
-    }
-    impl.flow_schemas[name] = {std::string(change.value.Get("spec", "priorityLevelConfiguration", "name").as_string()),
-                               ConditionOf(change.value, "Dangling")};
-  }, &Impl::CheckFlowSchemas);
-  watch(impl_->services, [](Impl& impl, const Informer::Change& change, const std::string& name) {
-    if (change.deleted) {
-      impl.api_services.erase(name);
-      return;
-    }
-    const Value service = change.value.Get("spec", "service");
-    impl.api_services[name] = {std::string(service["namespace"].as_string()), std::string(service["name"].as_string()),
-                               service["port"].as_int(443), ConditionOf(change.value, "Available")};
-  }, &Impl::CheckAPIServices);
-  watch(services, [](Impl& impl, const Informer::Change& change, const std::string& name) {
-    const std::pair key(std::string(change.object->attributes().name_space), name);
-    impl.ports.erase(key);
-    if (change.deleted) return;
-    for (const Value port : change.value.Get("spec", "ports").items()) impl.ports[key].insert(port["port"].as_int());
-    impl.ports[key];
-  }, &Impl::CheckAPIServices);
+  watch(
+      levels,
+      [](Impl& impl, const Informer::Change& change, const std::string& name) {
+        if (change.deleted) {
+          impl.levels.erase(name);
+        } else {
+          impl.levels.insert(name);
+        }
+      },
+      &Impl::CheckFlowSchemas);
+  watch(
+      impl_->schemas,
+      [](Impl& impl, const Informer::Change& change, const std::string& name) {
+        if (change.deleted) {
+          impl.flow_schemas.erase(name);
+          return;
+        }
+        impl.flow_schemas[name] = {
+            std::string(change.value.Get("spec", "priorityLevelConfiguration", "name").as_string()),
+            ConditionOf(change.value, "Dangling")};
+      },
+      &Impl::CheckFlowSchemas);
+  watch(
+      impl_->services,
+      [](Impl& impl, const Informer::Change& change, const std::string& name) {
+        if (change.deleted) {
+          impl.api_services.erase(name);
+          return;
+        }
+        const Value service = change.value.Get("spec", "service");
+        impl.api_services[name] = {std::string(service["namespace"].as_string()),
+                                   std::string(service["name"].as_string()), service["port"].as_int(443),
+                                   ConditionOf(change.value, "Available")};
+      },
+      &Impl::CheckAPIServices);
+  watch(
+      services,
+      [](Impl& impl, const Informer::Change& change, const std::string& name) {
+        const std::pair key(std::string(change.object->attributes().name_space), name);
+        impl.ports.erase(key);
+        if (change.deleted) return;
+        for (const Value port : change.value.Get("spec", "ports").items())
+          impl.ports[key].insert(port["port"].as_int());
+        impl.ports[key];
+      },
+      &Impl::CheckAPIServices);
 }
 
 StatusControllers::~StatusControllers() { Stop(); }

@@ -1,4 +1,5 @@
-// Conditions that the server itself keeps: whether a FlowSchema's priority level exists, whether an APIService can be reached.
+// Conditions that the server itself keeps: whether a FlowSchema's priority level exists, whether an APIService can be
+// reached.
 #pragma once
 
 #include <memory>

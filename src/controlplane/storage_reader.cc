@@ -9,16 +9,19 @@ using admission::Task;
 
 class StorageReader final : public admission::ObjectReader {
  public:
-  StorageReader(ResourceStorage& storage, std::shared_ptr<auth::Authorizer> authorizer) : storage_(storage), authorizer_(std::move(authorizer)) {}
+  StorageReader(ResourceStorage& storage, std::shared_ptr<auth::Authorizer> authorizer)
+      : storage_(storage), authorizer_(std::move(authorizer)) {}
 
-  Task<Value> Get(base::Arena& arena, std::string group, std::string resource, std::string name_space, std::string name, bool live) override {
+  Task<Value> Get(base::Arena& arena, std::string group, std::string resource, std::string name_space, std::string name,
+                  bool live) override {
     auto store = storage_.Find(group, resource);
     if (!store) co_return meta::NewNotFound({group, resource}, name);
     KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(name_space, name, live ? "" : "0"));
     co_return store->Decode(arena, object);
   }
 
-  Task<std::vector<Value>> List(base::Arena& arena, std::string group, std::string resource, std::string name_space) override {
+  Task<std::vector<Value>> List(base::Arena& arena, std::string group, std::string resource,
+                                std::string name_space) override {
     std::vector<Value> values;
     auto store = storage_.Find(group, resource);
     if (!store) co_return values;
@@ -37,8 +40,8 @@ class StorageReader final : public admission::ObjectReader {
     co_return values;
   }
 
-  Task<void> UpdateStatus(base::Arena& arena, std::string group, std::string resource, std::string name_space, std::string name,
-                          std::function<std::optional<Value>(Value current)> update) override {
+  Task<void> UpdateStatus(base::Arena& arena, std::string group, std::string resource, std::string name_space,
+                          std::string name, std::function<std::optional<Value>(Value current)> update) override {
     auto store = storage_.Find(group, resource);
     if (!store) co_return meta::NewNotFound({group, resource}, name);
     request::Context context;
@@ -52,13 +55,14 @@ class StorageReader final : public admission::ObjectReader {
       if (changed) TrackFields(context, *store, next, "kube-apiserver", current, "status");
       co_return next;
     };
-    auto written = co_await store->Update(context, name, updated, nullptr, nullptr, {.endpoint = {registry::Endpoint::Part::kStatus}});
+    auto written = co_await store->Update(context, name, updated, nullptr, nullptr,
+                                          {.endpoint = {registry::Endpoint::Part::kStatus}});
     if (!written.ok()) co_return written.error();
     co_return meta::Result<void>();
   }
 
-  Awaitable<bool> Allowed(const request::User& user, std::string verb, std::string group, std::string resource, std::string name_space,
-                          std::string name) override {
+  Awaitable<bool> Allowed(const request::User& user, std::string verb, std::string group, std::string resource,
+                          std::string name_space, std::string name) override {
     const auth::Authorization answer = co_await authorizer_->Authorize({.user = user,
                                                                         .verb = std::move(verb),
                                                                         .resource_request = true,
@@ -77,7 +81,8 @@ class StorageReader final : public admission::ObjectReader {
 
 }  // namespace
 
-std::unique_ptr<admission::ObjectReader> NewStorageReader(ResourceStorage& storage, std::shared_ptr<auth::Authorizer> authorizer) {
+std::unique_ptr<admission::ObjectReader> NewStorageReader(ResourceStorage& storage,
+                                                          std::shared_ptr<auth::Authorizer> authorizer) {
   return std::make_unique<StorageReader>(storage, std::move(authorizer));
 }
 

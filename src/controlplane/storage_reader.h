@@ -10,6 +10,7 @@
 namespace keelson::controlplane {
 
 // `storage` must outlive it; `authorizer` is asked by plugins that need permission of the requester.
-std::unique_ptr<admission::ObjectReader> NewStorageReader(ResourceStorage& storage, std::shared_ptr<auth::Authorizer> authorizer);
+std::unique_ptr<admission::ObjectReader> NewStorageReader(ResourceStorage& storage,
+                                                          std::shared_ptr<auth::Authorizer> authorizer);
 
 }  // namespace keelson::controlplane

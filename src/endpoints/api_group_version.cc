@@ -9,12 +9,14 @@
 namespace keelson::endpoints {
 namespace {
 
-constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"};
-constexpr std::array<std::string_view, 5> kProducesStreams = {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf",
-                                                              "application/json;stream=watch",
-                                                              "application/vnd.kubernetes.protobuf;stream=watch"};
+constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml",
+                                                       "application/vnd.kubernetes.protobuf"};
+constexpr std::array<std::string_view, 5> kProducesStreams = {
+    "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch"};
 constexpr std::array<std::string_view, 4> kPatchTypes = {"application/json-patch+json", "application/merge-patch+json",
-                                                         "application/strategic-merge-patch+json", "application/apply-patch+yaml"};
+                                                         "application/strategic-merge-patch+json",
+                                                         "application/apply-patch+yaml"};
 
 // What a path below the group version's prefix names.
 struct Target {
@@ -35,7 +37,8 @@ std::optional<Target> ParseTarget(const std::vector<std::string_view>& segments)
     ++at;
   }
   // namespaces/{ns}/{resource}: but namespaces/{name}[/status|/finalize] is the resource namespaces itself.
-  if (segments.size() - at >= 3 && segments[at] == "namespaces" && segments[at + 2] != "status" && segments[at + 2] != "finalize") {
+  if (segments.size() - at >= 3 && segments[at] == "namespaces" && segments[at + 2] != "status" &&
+      segments[at + 2] != "finalize") {
     target.namespaced = true;
     target.name_space = segments[at + 1];
     at += 2;
@@ -48,9 +51,13 @@ std::optional<Target> ParseTarget(const std::vector<std::string_view>& segments)
   return target;
 }
 
-bool HasVerb(std::span<const std::string_view> verbs, std::string_view verb) { return std::ranges::find(verbs, verb) != verbs.end(); }
+bool HasVerb(std::span<const std::string_view> verbs, std::string_view verb) {
+  return std::ranges::find(verbs, verb) != verbs.end();
+}
 
-Awaitable<http::Response> ListOrWatch(ScopePtr scope, ExchangePtr exchange) { return ListResource(std::move(scope), std::move(exchange), false); }
+Awaitable<http::Response> ListOrWatch(ScopePtr scope, ExchangePtr exchange) {
+  return ListResource(std::move(scope), std::move(exchange), false);
+}
 
 }  // namespace
 
@@ -73,12 +80,14 @@ std::optional<http::Response> CheckAccept(const Exchange& exchange, std::span<co
     }
   }
   std::vector<std::string> names(produces.begin(), produces.end());
-  return StatusResponse(exchange, meta::NewGenericServerResponse(
-                                      406, exchange.http.method, {}, "",
-                                      "406: Not Acceptable\n\nAvailable representations: " + base::Join(names, ", "), 0));
+  return StatusResponse(exchange,
+                        meta::NewGenericServerResponse(
+                            406, exchange.http.method, {}, "",
+                            "406: Not Acceptable\n\nAvailable representations: " + base::Join(names, ", "), 0));
 }
 
-APIGroupVersion::APIGroupVersion(std::string group, std::string version) : group_(std::move(group)), version_(std::move(version)) {}
+APIGroupVersion::APIGroupVersion(std::string group, std::string version)
+    : group_(std::move(group)), version_(std::move(version)) {}
 
 void APIGroupVersion::Add(std::string_view plural, std::string_view subresource, Route route) {
   routes_[std::string(plural)][std::string(subresource)] = std::move(route);
@@ -104,7 +113,8 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
   if (target->has_rest && !route->connects) co_return NoRoute(*exchange);
   const bool is_item = !target->name.empty();
   const bool namespaced_kind = route->scope->namespaced;
-  if (target->namespaced != namespaced_kind && !(namespaced_kind && !target->namespaced && !is_item)) co_return NoRoute(*exchange);
+  if (target->namespaced != namespaced_kind && !(namespaced_kind && !target->namespaced && !is_item))
+    co_return NoRoute(*exchange);
   if (target->watch && (!route->watchable || !target->subresource.empty())) co_return NoRoute(*exchange);
 
   const auto& handlers = is_item ? route->item : route->collection;
@@ -124,11 +134,13 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
     if (method == "PATCH") {
       const std::string type = BareMediaType(exchange->http.headers.Get("Content-Type"));
       if (std::ranges::find(kPatchTypes, type) == kPatchTypes.end()) {
-        co_return StatusResponse(*exchange, meta::NewGenericServerResponse(415, method, {}, "", "415: Unsupported Media Type", 0));
+        co_return StatusResponse(*exchange,
+                                 meta::NewGenericServerResponse(415, method, {}, "", "415: Unsupported Media Type", 0));
       }
     }
     const bool streams = method == "GET" && !is_item;
-    if (auto refused = streams ? CheckAccept(*exchange, kProducesStreams) : CheckAccept(*exchange, kProduces)) co_return std::move(*refused);
+    if (auto refused = streams ? CheckAccept(*exchange, kProducesStreams) : CheckAccept(*exchange, kProduces))
+      co_return std::move(*refused);
   }
   if (!route->scope->deprecation_warning.empty()) exchange->context.warnings.Add(route->scope->deprecation_warning);
   co_return co_await handler->second(route->scope, exchange);

@@ -1,6 +1,6 @@
-// The routes of one group version: /api/v1/... or /apis/<group>/<version>/..., and what upstream's matching layer in front of the
-// handlers answers when nothing fits (404, 405, 406, 415 with their own texts).
-// Thread safety: Add() before serving; Handle() from any thread.
+// The routes of one group version: /api/v1/... or /apis/<group>/<version>/..., and what upstream's matching layer in
+// front of the handlers answers when nothing fits (404, 405, 406, 415 with their own texts). Thread safety: Add()
+// before serving; Handle() from any thread.
 #pragma once
 
 #include <map>
@@ -19,10 +19,11 @@ using ScopeHandler = std::function<Awaitable<http::Response>(ScopePtr scope, Exc
 // A resource or subresource: its scope and a handler per HTTP method.
 struct Route {
   ScopePtr scope;
-  std::map<std::string, ScopeHandler, std::less<>> item;        // .../{name}: GET, PUT, PATCH, DELETE, POST for some subresources
+  std::map<std::string, ScopeHandler, std::less<>>
+      item;  // .../{name}: GET, PUT, PATCH, DELETE, POST for some subresources
   std::map<std::string, ScopeHandler, std::less<>> collection;  // GET (list, watch), POST, DELETE
   bool watchable = false;                                       // served below /watch/ too
-  bool connects = false;                                        // anything may follow the subresource's name in the path
+  bool connects = false;  // anything may follow the subresource's name in the path
 };
 
 class APIGroupVersion {

@@ -1,4 +1,5 @@
-// The texts that the Table form's columnDefinitions carry: part of the wire format, so as they are told by the API, kept once each.
+// The texts that the Table form's columnDefinitions carry: part of the wire format, so as they are told by the API,
+// kept once each.
 #include "endpoints/column_descriptions.h"
 
 #include <algorithm>
@@ -726,7 +727,8 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::string_view ColumnDescription(std::string_view group, std::string_view resource, std::string_view column) {
-  const auto found = std::ranges::find_if(kRows, [&](const Row& row) { return row.group == group && row.resource == resource && row.column == column; });
+  const auto found = std::ranges::find_if(
+      kRows, [&](const Row& row) { return row.group == group && row.resource == resource && row.column == column; });
   return found == std::end(kRows) ? std::string_view() : kTexts[found->text];
 }
 

@@ -12,7 +12,8 @@ const schema::Struct* TypeOf(Value object) {
   const std::string_view api_version = object["apiVersion"].as_string();
   const auto slash = api_version.find('/');
   const std::string_view group = slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
-  return schema::FindKind(group, slash == std::string_view::npos ? api_version : api_version.substr(slash + 1), object["kind"].as_string());
+  return schema::FindKind(group, slash == std::string_view::npos ? api_version : api_version.substr(slash + 1),
+                          object["kind"].as_string());
 }
 
 Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr exchange) {
@@ -35,12 +36,15 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
     const std::string_view name_space = metadata["namespace"].as_string();
     if (!name_space.empty() && name_space != context.info.name_space) {
       co_return StatusResponse(
-          *exchange, meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
+          *exchange,
+          meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
     }
     metadata.Set(context.arena, "namespace", std::string_view(context.info.name_space));
   }
   TrackUpdate(*exchange, *scope, Value(), object, meta::ManagerOrUserAgent(options.field_manager, context.user_agent));
-  if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), options.is_dry_run()); !admitted.ok()) {
+  if (auto admitted =
+          co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), options.is_dry_run());
+      !admitted.ok()) {
     co_return StatusResponse(*exchange, admitted.error());
   }
   auto answer = co_await create(scope, exchange, object, options.is_dry_run());
@@ -78,17 +82,23 @@ Awaitable<http::Response> ListAll(ListFunc list, ScopePtr scope, ExchangePtr exc
   }
   answer.Set(arena, "items", entries);
   media->transform = Transform::kNone;
-  const schema::Struct* type = schema::FindKind(scope->list_kind.group, scope->list_kind.version, scope->list_kind.kind);
+  const schema::Struct* type =
+      schema::FindKind(scope->list_kind.group, scope->list_kind.version, scope->list_kind.kind);
   co_return ValueResponse(*exchange, *media, answer, *type, 200);
 }
 
 }  // namespace
 
-http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object, const schema::Struct& type, int code) {
+http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object,
+                             const schema::Struct& type, int code) {
   std::string body;
   switch (media.format) {
-    case Format::kProtobuf: codec::EncodeProto(object, type, body); break;
-    case Format::kYAML: body = ToYAML(object, type); break;
+    case Format::kProtobuf:
+      codec::EncodeProto(object, type, body);
+      break;
+    case Format::kYAML:
+      body = ToYAML(object, type);
+      break;
     default: {
       codec::EncodeJSON(object, type, body);
       if (media.pretty) {
@@ -104,15 +114,21 @@ http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& m
 }
 
 ScopeHandler NewCreater(CreateFunc create) {
-  return [create = std::move(create)](ScopePtr scope, ExchangePtr exchange) { return Create(create, std::move(scope), std::move(exchange)); };
+  return [create = std::move(create)](ScopePtr scope, ExchangePtr exchange) {
+    return Create(create, std::move(scope), std::move(exchange));
+  };
 }
 
 ScopeHandler NewGetter(GetFunc get) {
-  return [get = std::move(get)](ScopePtr scope, ExchangePtr exchange) { return GetOne(get, std::move(scope), std::move(exchange)); };
+  return [get = std::move(get)](ScopePtr scope, ExchangePtr exchange) {
+    return GetOne(get, std::move(scope), std::move(exchange));
+  };
 }
 
 ScopeHandler NewLister(ListFunc list) {
-  return [list = std::move(list)](ScopePtr scope, ExchangePtr exchange) { return ListAll(list, std::move(scope), std::move(exchange)); };
+  return [list = std::move(list)](ScopePtr scope, ExchangePtr exchange) {
+    return ListAll(list, std::move(scope), std::move(exchange));
+  };
 }
 
 }  // namespace keelson::endpoints

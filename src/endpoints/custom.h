@@ -1,5 +1,5 @@
-// Resources that are answered instead of stored, and subresources with a kind of their own: the handlers around a function from a
-// decoded object to the answer.
+// Resources that are answered instead of stored, and subresources with a kind of their own: the handlers around a
+// function from a decoded object to the answer.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@ namespace keelson::endpoints {
 
 // From the object sent (defaulted, in the served version) to the object answered. `dry_run` as asked for.
 using CreateFunc = std::function<Task<Value>(ScopePtr scope, ExchangePtr exchange, Value object, bool dry_run)>;
-// POST: decodes, validates metadata and options as every create does, answers 201 with what `create` returns; its kind may differ from
-// the scope's (Status after an eviction).
+// POST: decodes, validates metadata and options as every create does, answers 201 with what `create` returns; its kind
+// may differ from the scope's (Status after an eviction).
 ScopeHandler NewCreater(CreateFunc create);
 
 using GetFunc = std::function<Task<Value>(ScopePtr scope, ExchangePtr exchange)>;
@@ -24,6 +24,7 @@ using ListFunc = std::function<Task<std::vector<Value>>(ScopePtr scope, Exchange
 ScopeHandler NewLister(ListFunc list);
 
 // The answer with a Value in the representation asked for.
-http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object, const schema::Struct& type, int code);
+http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object,
+                             const schema::Struct& type, int code);
 
 }  // namespace keelson::endpoints

@@ -32,8 +32,8 @@ meta::GroupVersion ParseAPIVersion(std::string_view text) {
 }
 
 std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error) {
-  return kind.kind + " in version " + base::GoQuote(kind.version) + " cannot be handled as a " + std::string(wanted) + ": " +
-         std::string(error);
+  return kind.kind + " in version " + base::GoQuote(kind.version) + " cannot be handled as a " + std::string(wanted) +
+         ": " + std::string(error);
 }
 
 // Where upstream registers a group's kinds, which its messages tell.
@@ -44,8 +44,8 @@ std::string_view SchemeName(std::string_view group) {
 }
 
 meta::Status Unrecognized(const Scope& scope, std::string_view error, std::string_view body) {
-  return meta::NewBadRequest("the object provided is unrecognized (must be of type " + scope.kind.kind + "): " + std::string(error) + " (" +
-                             Summary(body) + ")");
+  return meta::NewBadRequest("the object provided is unrecognized (must be of type " + scope.kind.kind +
+                             "): " + std::string(error) + " (" + Summary(body) + ")");
 }
 
 }  // namespace
@@ -59,7 +59,8 @@ void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
   // A struct that is no pointer is always there, also when it is empty and the decoder left it out.
   for (const std::string_view part : {"metadata", "spec"}) {
     const schema::Field* field = scope.type->FindField(part);
-    if (field != nullptr && !field->pointer && field->type->kind == schema::Kind::kStruct) object.EnsureMap(arena, part);
+    if (field != nullptr && !field->pointer && field->type->kind == schema::Kind::kStruct)
+      object.EnsureMap(arena, part);
   }
   validation::ApplyTableDefaults(arena, *scope.type, object);
   if (scope.own_kind) return;
@@ -97,8 +98,9 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
     if (type == nullptr) {
       const std::string version = kind.group_version().ToString();
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
-                                               "no kind " + base::GoQuote(kind.kind) + " is registered for version " + base::GoQuote(version) +
-                                                   " in scheme " + base::GoQuote(SchemeName(scope.kind.group))));
+                                               "no kind " + base::GoQuote(kind.kind) + " is registered for version " +
+                                                   base::GoQuote(version) + " in scheme " +
+                                                   base::GoQuote(SchemeName(scope.kind.group))));
     }
     return type;
   };
@@ -111,7 +113,8 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
   } else {
     if (format == Format::kYAML) {
       auto converted = codec::YAMLToJSON(arena, body, {.strict = wants_strict}, json_of_yaml);
-      if (!converted.ok()) return Unrecognized(scope, "couldn't get version/kind; json parse error: " + converted.error().message, body);
+      if (!converted.ok())
+        return Unrecognized(scope, "couldn't get version/kind; json parse error: " + converted.error().message, body);
       strict = *std::move(converted);
       text = json_of_yaml;
     }
@@ -125,8 +128,9 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
   if (!decoded.ok()) return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, decoded.error().message));
   if (kind.kind != scope.kind.kind || kind.group != scope.kind.group) {
     return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
-                                             "converting (" + kind.version + "." + kind.kind + ") to (" + HubPackage(scope.kind.group) + "." +
-                                                 scope.kind.kind + "): unknown conversion"));
+                                             "converting (" + kind.version + "." + kind.kind + ") to (" +
+                                                 HubPackage(scope.kind.group) + "." + scope.kind.kind +
+                                                 "): unknown conversion"));
   }
   if (wants_strict) {
     strict.insert(strict.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
@@ -135,8 +139,8 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
     }));
   }
   if (kind.version != scope.kind.version) {
-    return meta::NewBadRequest("the API version in the data (" + kind.group_version().ToString() + ") does not match the expected API version (" +
-                               scope.api_version() + ")");
+    return meta::NewBadRequest("the API version in the data (" + kind.group_version().ToString() +
+                               ") does not match the expected API version (" + scope.api_version() + ")");
   }
   Value object = decoded->value;
   object.Set(arena, "kind", std::string_view(scope.kind.kind));
@@ -167,7 +171,8 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
       text = json_of_yaml;
     }
     auto type_meta = codec::FindTypeMeta(arena, text);
-    if (!type_meta.ok()) return meta::NewBadRequest("couldn't get version/kind; json parse error: " + type_meta.error().message);
+    if (!type_meta.ok())
+      return meta::NewBadRequest("couldn't get version/kind; json parse error: " + type_meta.error().message);
     api_version = type_meta->api_version;
     kind = type_meta->kind;
     decoded = codec::DecodeJSON(arena, text, *kType);
@@ -177,8 +182,8 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
     if (schema::FindKind(version.group, version.version, kind) != nullptr) {
       return meta::NewBadRequest("decoded object cannot be converted to DeleteOptions");
     }
-    return meta::NewBadRequest("no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
-                               " in scheme \"pkg/api/legacyscheme/scheme.go:30\"");
+    return meta::NewBadRequest("no kind " + base::GoQuote(kind) + " is registered for version " +
+                               base::GoQuote(api_version) + " in scheme \"pkg/api/legacyscheme/scheme.go:30\"");
   }
   (void)scope;
   if (!decoded.ok()) return meta::NewBadRequest(decoded.error().message);

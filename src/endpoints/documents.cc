@@ -11,7 +11,8 @@
 namespace keelson::endpoints {
 namespace {
 
-constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"};
+constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml",
+                                                       "application/vnd.kubernetes.protobuf"};
 
 struct Encoded {
   base::SharedBytes json, pretty, yaml, protobuf;
@@ -19,7 +20,8 @@ struct Encoded {
 
 }  // namespace
 
-Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& type, std::string_view kind, bool any_method) {
+Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& type, std::string_view kind,
+                           bool any_method) {
   auto encoded = std::make_shared<Encoded>();
   std::string json, pretty, protobuf;
   codec::EncodeJSON(document, type, json);
@@ -39,9 +41,14 @@ Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& t
     http::Response response;
     response.headers.Add("Content-Type", MediaType(media->format));
     switch (media->format) {
-      case Format::kYAML: response.body = encoded->yaml; break;
-      case Format::kProtobuf: response.body = encoded->protobuf; break;
-      default: response.body = media->pretty ? encoded->pretty : encoded->json;
+      case Format::kYAML:
+        response.body = encoded->yaml;
+        break;
+      case Format::kProtobuf:
+        response.body = encoded->protobuf;
+        break;
+      default:
+        response.body = media->pretty ? encoded->pretty : encoded->json;
     }
     co_return response;
   };

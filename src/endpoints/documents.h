@@ -12,6 +12,7 @@ namespace keelson::endpoints {
 
 // Encodes `document` once as JSON, YAML and protobuf and answers GET with the one asked for.
 // `any_method`: upstream's handler of this path looks at no method.
-Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Struct& type, std::string_view kind, bool any_method = false);
+Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Struct& type, std::string_view kind,
+                           bool any_method = false);
 
 }  // namespace keelson::endpoints

@@ -27,7 +27,7 @@ std::string HubPackage(std::string_view group);
 Task<base::SharedBytes> ReadBody(Exchange& exchange);
 
 struct DecodedObject {
-  Value object;                          // in the served version, defaulted, not yet in the hub version
+  Value object;  // in the served version, defaulted, not yet in the hub version
   std::vector<std::string> strict_errors;
 };
 // Decodes a body of the scope's kind and applies defaults; what fieldValidation says about strict errors is done here.
@@ -35,7 +35,8 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
                                  std::string_view field_validation);
 meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, Format format, std::string_view body);
 // Strict errors per fieldValidation: a Status for Strict, warnings for Warn.
-meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors, std::string_view field_validation,
+meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors,
+                                      std::string_view field_validation,
                                       const std::function<meta::Status(const std::string& text)>& refuse);
 
 // Table and schema defaults of the served version, then the kind's own.
@@ -45,9 +46,10 @@ Value ToHub(base::Arena& arena, const Scope& scope, Value object);
 Value FromHub(base::Arena& arena, const Scope& scope, Value object);
 
 // 200 (or `code`) with the object in the representation asked for, gzipped where that pays.
-http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media, const storage::ObjectPtr& object,
-                              int code);
-http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body, bool may_compress);
+http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
+                              const storage::ObjectPtr& object, int code);
+http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body,
+                             bool may_compress);
 
 // The Table options of the request; kMetadata where no Table was asked for.
 meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const MediaTypeOptions& media);
@@ -59,7 +61,8 @@ void WipeSystemFields(Value object);
 
 registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
 registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
-Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object, Value old, bool dry_run);
+Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object,
+                 Value old, bool dry_run);
 
 // The object must be the one that the URL names; 400 otherwise.
 meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Value object);
@@ -89,7 +92,8 @@ class Patcher {
 // Field labels of the selector in the hub's words; 400 for a field the kind cannot be selected by.
 meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector);
 
-// Sets metadata.managedFields after a write by `manager` (create, update, patches other than apply). Both objects in the served version.
+// Sets metadata.managedFields after a write by `manager` (create, update, patches other than apply). Both objects in
+// the served version.
 void TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager);
 // Restores `before` where admission left managedFields that cannot be read.
 void KeepManagedFieldsAfterAdmission(Exchange& exchange, const Scope& scope, Value object, Value before);

@@ -16,7 +16,8 @@ Task<base::SharedBytes> ReadBody(Exchange& exchange) {
   co_return meta::NewBadRequest("unexpected EOF");
 }
 
-meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors, std::string_view field_validation,
+meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors,
+                                      std::string_view field_validation,
                                       const std::function<meta::Status(const std::string& text)>& refuse) {
   if (errors.empty() || field_validation == "Ignore") return {};
   if (field_validation == "Strict") return refuse("strict decoding error: " + base::Join(errors, ", "));
@@ -52,7 +53,8 @@ meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const Medi
   return IncludeObject::kMetadata;
 }
 
-http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body, bool may_compress) {
+http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body,
+                             bool may_compress) {
   http::Response response;
   response.status = code;
   response.headers.Add("Content-Type", content_type);
@@ -66,13 +68,15 @@ http::Response BytesResponse(const Exchange& exchange, int code, std::string_vie
   return response;
 }
 
-http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media, const storage::ObjectPtr& object,
-                              int code) {
+http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
+                              const storage::ObjectPtr& object, int code) {
   if (media.transform == Transform::kPartialObjectMetadataList) {
-    return StatusResponse(exchange, meta::Status({.code = 406,
-                                                  .reason = meta::StatusReason::kNotAcceptable,
-                                                  .message = "you requested PartialObjectMetadataList, but the requested object is not a list (*" +
-                                                             HubPackage(scope->kind.group) + "." + scope->kind.kind + ")"}));
+    return StatusResponse(
+        exchange,
+        meta::Status({.code = 406,
+                      .reason = meta::StatusReason::kNotAcceptable,
+                      .message = "you requested PartialObjectMetadataList, but the requested object is not a list (*" +
+                                 HubPackage(scope->kind.group) + "." + scope->kind.kind + ")"}));
   }
   auto include = IncludeObjectOf(exchange, media);
   if (!include.ok()) return StatusResponse(exchange, include.error());
@@ -84,7 +88,8 @@ http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, c
 
 void WipeSystemFields(Value object) {
   Value metadata = object["metadata"];
-  for (const std::string_view field : {"creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
+  for (const std::string_view field :
+       {"creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
     metadata.Erase(field);
   }
 }
@@ -107,16 +112,18 @@ void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission
     }
   }
   if (repeated.empty()) return;
-  exchange.context.warnings.Add(".metadata.ownerReferences contains duplicate entries" +
-                                std::string(after_admission ? " after mutating admission happens" : "") +
-                                "; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix "
-                                "your requests; duplicate UID(s) observed: " +
-                                base::Join(repeated, ", "));
+  exchange.context.warnings.Add(
+      ".metadata.ownerReferences contains duplicate entries" +
+      std::string(after_admission ? " after mutating admission happens" : "") +
+      "; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix "
+      "your requests; duplicate UID(s) observed: " +
+      base::Join(repeated, ", "));
 }
 
 namespace {
 
-admission::Attributes AttributesOf(const Scope& scope, const Exchange& exchange, admission::Operation operation, Value object, Value old, bool dry_run) {
+admission::Attributes AttributesOf(const Scope& scope, const Exchange& exchange, admission::Operation operation,
+                                   Value object, Value old, bool dry_run) {
   return {.operation = operation,
           .kind = scope.kind,
           .resource = scope.resource,
@@ -130,7 +137,8 @@ admission::Attributes AttributesOf(const Scope& scope, const Exchange& exchange,
 
 }  // namespace
 
-Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object, Value old, bool dry_run) {
+Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object,
+                 Value old, bool dry_run) {
   if (!scope->admission) co_return meta::Result<void>();
   admission::Attributes attributes = AttributesOf(*scope, *exchange, operation, object, old, dry_run);
   co_return co_await scope->admission->Admit(exchange->context, attributes);
@@ -139,7 +147,8 @@ Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::
 registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
   if (!scope->admission) return nullptr;
   return [scope, exchange, dry_run](Value object) -> Task<void> {
-    const admission::Attributes attributes = AttributesOf(*scope, *exchange, admission::Operation::kCreate, object, Value(), dry_run);
+    const admission::Attributes attributes =
+        AttributesOf(*scope, *exchange, admission::Operation::kCreate, object, Value(), dry_run);
     co_return co_await scope->admission->Validate(exchange->context, attributes);
   };
 }
@@ -147,7 +156,8 @@ registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange
 registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
   if (!scope->admission) return nullptr;
   return [scope, exchange, dry_run](Value object, Value old) -> Task<void> {
-    const admission::Attributes attributes = AttributesOf(*scope, *exchange, admission::Operation::kUpdate, object, old, dry_run);
+    const admission::Attributes attributes =
+        AttributesOf(*scope, *exchange, admission::Operation::kUpdate, object, old, dry_run);
     co_return co_await scope->admission->Validate(exchange->context, attributes);
   };
 }
@@ -156,7 +166,8 @@ namespace {
 
 // events.k8s.io selects by its own names; the stored event has core's.
 std::optional<std::string> EventFieldLabel(std::string_view field) {
-  if (field.starts_with("regarding.")) return "involvedObject." + std::string(field.substr(std::string_view("regarding.").size()));
+  if (field.starts_with("regarding."))
+    return "involvedObject." + std::string(field.substr(std::string_view("regarding.").size()));
   if (field == "reportingController") return "reportingComponent";
   if (field == "reason" || field == "type") return std::string(field);
   return std::nullopt;
@@ -181,7 +192,8 @@ meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector&
       return meta::NewBadRequest(base::GoQuote(field) +
                                  " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
     }
-    if (scope.kind.kind == "Job") return meta::NewBadRequest("field label " + base::GoQuote(field) + " not supported for Job");
+    if (scope.kind.kind == "Job")
+      return meta::NewBadRequest("field label " + base::GoQuote(field) + " not supported for Job");
     if (scope.kind.kind == "ResourceSlice") {
       return meta::NewBadRequest("field label not supported for " + scope.kind.ToString() + ": " + field);
     }

@@ -18,7 +18,8 @@ Task<meta::DeleteOptions> ReadDeleteOptions(const ScopePtr& scope, const Exchang
   } else {
     KS_CO_TRY(options, meta::DeleteOptions::FromQuery(exchange->query));
   }
-  if (const auto errors = options.Validate(); !errors.empty()) co_return meta::NewInvalidOptions("DeleteOptions", errors);
+  if (const auto errors = options.Validate(); !errors.empty())
+    co_return meta::NewInvalidOptions("DeleteOptions", errors);
   co_return options;
 }
 
@@ -36,20 +37,21 @@ registry::ValidateObject ValidateDeleteFunc(ScopePtr scope, ExchangePtr exchange
   return [scope, exchange, dry_run](Value old) -> Task<void> {
     const request::RequestInfo& info = exchange->context.info;
     admission::Attributes attributes{.operation = admission::Operation::kDelete,
-                                   .kind = scope->kind,
-                                   .resource = scope->resource,
-                                   .subresource = scope->subresource,
-                                   .name_space = info.name_space,
-                                   .name = std::string(old.Get("metadata", "name").as_string()),
-                                   .old_object = old,
-                                   .dry_run = dry_run};
+                                     .kind = scope->kind,
+                                     .resource = scope->resource,
+                                     .subresource = scope->subresource,
+                                     .name_space = info.name_space,
+                                     .name = std::string(old.Get("metadata", "name").as_string()),
+                                     .old_object = old,
+                                     .dry_run = dry_run};
     KS_CO_RETURN_IF_ERROR(co_await scope->admission->Admit(exchange->context, attributes));
     co_return co_await scope->admission->Validate(exchange->context, attributes);
   };
 }
 
 // What a kind that does not return its deleted objects answers.
-http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media, const storage::ObjectPtr& object) {
+http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media,
+                             const storage::ObjectPtr& object) {
   base::Arena arena;
   Value status = Value::Map(arena);
   status.Set(arena, "kind", "Status");
@@ -71,7 +73,8 @@ void WarnAboutOrphans(Exchange& exchange, const Scope& scope, const meta::Delete
   if (options.propagation_policy || options.orphan_dependents) return;
   if (scope.kind.group != "batch" || scope.kind.kind != "Job") return;
   exchange.context.warnings.Add(
-      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
+      "set "
       "propagationPolicy=Orphan to suppress this warning");
 }
 
@@ -84,12 +87,14 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
   auto options = co_await ReadDeleteOptions(scope, exchange);
   if (!options.ok()) co_return StatusResponse(*exchange, options.error());
   WarnAboutOrphans(*exchange, *scope, *options);
-  auto deleted = co_await scope->store->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
-                                               ValidateDeleteFunc(scope, exchange, options->is_dry_run()));
+  auto deleted =
+      co_await scope->store->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
+                                    ValidateDeleteFunc(scope, exchange, options->is_dry_run()));
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
   // 202 only for clients that said orphanDependents=false and then have to wait (upstream keeps this for old clients).
   const int code = !deleted->deleted && options->orphan_dependents == false ? 202 : 200;
-  if (deleted->deleted && !scope->store->strategy().return_deleted_object) co_return DeletedStatus(*exchange, *scope, *media, deleted->object);
+  if (deleted->deleted && !scope->store->strategy().return_deleted_object)
+    co_return DeletedStatus(*exchange, *scope, *media, deleted->object);
   co_return ObjectResponse(*exchange, scope, *media, deleted->object, code);
 }
 
@@ -118,9 +123,9 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   list.predicate.field = std::make_shared<meta::FieldSelector>(list_options->field_selector);
   list.predicate.limit = list_options->limit;
   list.predicate.continue_token = list_options->continue_token;
-  auto deleted = co_await scope->store->DeleteCollection(context, context.info.name_space, ToRegistry(*options), std::move(list),
-                                                         ValidateDeleteFunc(scope, exchange, options->is_dry_run()),
-                                                         scope->delete_collection_workers);
+  auto deleted = co_await scope->store->DeleteCollection(
+      context, context.info.name_space, ToRegistry(*options), std::move(list),
+      ValidateDeleteFunc(scope, exchange, options->is_dry_run()), scope->delete_collection_workers);
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
   const ObjectEncoder encoder(scope, *media);
   auto whole = encoder.WholeList(*deleted);

@@ -3,8 +3,8 @@
 
 #include "base/strings.h"
 #include "codec/json.h"
-#include "endpoints/handlers.h"
 #include "codec/yaml.h"
+#include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 #include "patch/field_manager.h"
 #include "patch/go_text.h"
@@ -29,7 +29,8 @@ meta::Status InvalidPatchResult(std::string_view patched, std::string_view error
   return meta::Status(std::move(fields));
 }
 
-// JSON as the patch library leaves it: objects that a patch reached into have sorted members, the rest stand as they were.
+// JSON as the patch library leaves it: objects that a patch reached into have sorted members, the rest stand as they
+// were.
 void EncodePatched(const Value& value, const Value& before, std::string& out) {
   if (!value.is_map() || !before.is_map()) {
     if (value == before && value.is_list()) {
@@ -69,30 +70,40 @@ std::string WrongKind(const Scope& scope, const Value& patched) {
     return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
            " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
   }
-  return "unable to decode " + std::string(group) + "/" + std::string(version) + ", Kind=" + std::string(kind) + " into *v1." + scope.kind.kind;
+  return "unable to decode " + std::string(group) + "/" + std::string(version) + ", Kind=" + std::string(kind) +
+         " into *v1." + scope.kind.kind;
 }
 
 std::string_view GoKindOf(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kBool: return "bool";
-    case Value::Kind::kInt: return "int64";
-    case Value::Kind::kDouble: return "float64";
-    case Value::Kind::kString: return "string";
-    case Value::Kind::kList: return "slice";
-    default: return "map";
+    case Value::Kind::kBool:
+      return "bool";
+    case Value::Kind::kInt:
+      return "int64";
+    case Value::Kind::kDouble:
+      return "float64";
+    case Value::Kind::kString:
+      return "string";
+    case Value::Kind::kList:
+      return "slice";
+    default:
+      return "map";
   }
 }
 
-// What upstream's converter from untyped objects says of a value that cannot be what the field is; `otherwise` where it says the same as
-// the decoder.
+// What upstream's converter from untyped objects says of a value that cannot be what the field is; `otherwise` where it
+// says the same as the decoder.
 std::string RestoreError(const Value& value, const schema::Struct& type, const std::string& otherwise) {
   for (const auto& member : value.members()) {
     const schema::Field* field = type.FindField(member.key);
     if (field == nullptr || member.value.is_null()) continue;
     const schema::Type* at = field->type;
-    if (at->kind == schema::Kind::kMap && !member.value.is_map()) return "cannot restore map from " + std::string(GoKindOf(member.value));
-    if (at->kind == schema::Kind::kList && !member.value.is_list()) return "cannot restore slice from " + std::string(GoKindOf(member.value));
-    if (at->kind == schema::Kind::kStruct && !member.value.is_map()) return "cannot restore struct from: " + std::string(GoKindOf(member.value));
+    if (at->kind == schema::Kind::kMap && !member.value.is_map())
+      return "cannot restore map from " + std::string(GoKindOf(member.value));
+    if (at->kind == schema::Kind::kList && !member.value.is_list())
+      return "cannot restore slice from " + std::string(GoKindOf(member.value));
+    if (at->kind == schema::Kind::kStruct && !member.value.is_map())
+      return "cannot restore struct from: " + std::string(GoKindOf(member.value));
     if (at->kind == schema::Kind::kStruct) {
       if (std::string error = RestoreError(member.value, *at->structure, ""); !error.empty()) return error;
     }
@@ -143,7 +154,8 @@ meta::Result<Value> Patcher::Apply(Value current) {
   std::string result;
   codec::EncodeJSON(patched, result);
   auto decoded = codec::DecodeJSON(arena_, result, *scope_.type, {.strict = checked});
-  // How upstream shows what came out: the patch itself for a strategic one, else the document with what was not touched left as it was.
+  // How upstream shows what came out: the patch itself for a strategic one, else the document with what was not touched
+  // left as it was.
   const auto shown = [&] {
     if (type_ == kStrategicPatch) return patch::GoSprint(patch_);
     std::string text_of_result;
@@ -152,8 +164,9 @@ meta::Result<Value> Patcher::Apply(Value current) {
   };
   if (const std::string wrong = WrongKind(scope_, patched); !wrong.empty()) return InvalidPatchResult(shown(), wrong);
   if (!decoded.ok()) {
-    return InvalidPatchResult(shown(), type_ == kStrategicPatch ? RestoreError(patched, *scope_.type, decoded.error().message)
-                                                                : decoded.error().message);
+    return InvalidPatchResult(shown(), type_ == kStrategicPatch
+                                           ? RestoreError(patched, *scope_.type, decoded.error().message)
+                                           : decoded.error().message);
   }
   std::vector<std::string> errors = patch_errors_;
   errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
@@ -173,31 +186,37 @@ meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Val
   }
   const std::string_view name = object.Get("metadata", "name").as_string();
   if (name.empty()) {
-    return meta::NewBadRequest("the name of the object (" + info.name + " based on URL) was undeterminable: name must be provided");
+    return meta::NewBadRequest("the name of the object (" + info.name +
+                               " based on URL) was undeterminable: name must be provided");
   }
   if (name != info.name) {
-    return meta::NewBadRequest("the name of the object (" + std::string(name) + ") does not match the name on the URL (" + info.name + ")");
+    return meta::NewBadRequest("the name of the object (" + std::string(name) +
+                               ") does not match the name on the URL (" + info.name + ")");
   }
   return {};
 }
 
 // Server-side apply: what the configuration says, merged with what is there, by whom it is owned.
-static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange, MediaTypeOptions media, base::SharedBytes body,
-                                            meta::WriteOptions options) {
+static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange, MediaTypeOptions media,
+                                            base::SharedBytes body, meta::WriteOptions options) {
   request::Context& context = exchange->context;
   base::Arena& arena = context.arena;
-  if (!scope->field_manager) co_return StatusResponse(*exchange, meta::NewBadRequest("apply is not supported for this resource"));
+  if (!scope->field_manager)
+    co_return StatusResponse(*exchange, meta::NewBadRequest("apply is not supported for this resource"));
   const bool checked = options.field_validation != "Ignore";
   auto config = codec::DecodeYAML(arena, body.view(), codec::DecodeOptions{.strict = checked});
-  if (!config.ok()) co_return StatusResponse(*exchange, meta::NewBadRequest("error decoding YAML: " + config.error().message));
+  if (!config.ok())
+    co_return StatusResponse(*exchange, meta::NewBadRequest("error decoding YAML: " + config.error().message));
   const bool dry_run = options.is_dry_run();
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
     const Value live = existing.is_null() ? Value() : FromHub(arena, *scope, existing.Clone(arena));
     KS_CO_TRY(const Value merged, scope->field_manager->Apply(arena, live, config->value, options.field_manager,
                                                               options.force.value_or(false), NowText(arena)));
-    KS_CO_RETURN_IF_ERROR(ReportStrictErrors(*exchange, config->strict_errors, options.field_validation, [](const std::string& error) {
-      return meta::NewBadRequest("error strict decoding YAML: " + error.substr(std::string_view("strict decoding error: ").size()));
-    }));
+    KS_CO_RETURN_IF_ERROR(
+        ReportStrictErrors(*exchange, config->strict_errors, options.field_validation, [](const std::string& error) {
+          return meta::NewBadRequest("error strict decoding YAML: " +
+                                     error.substr(std::string_view("strict decoding error: ").size()));
+        }));
     std::string text;
     codec::EncodeJSON(merged, text);
     auto decoded = codec::DecodeJSON(arena, text, *scope->type);
@@ -208,7 +227,8 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
     object = ToHub(arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
-    const admission::Operation operation = existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
+    const admission::Operation operation =
+        existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
     const Value managed = object.Get("metadata", "managedFields");
     KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
     KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
@@ -217,9 +237,10 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     co_return object;
   };
   const bool main = scope->endpoint.part == registry::Endpoint::Part::kMain;
-  auto written = co_await scope->store->Update(context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
-                                               ValidateUpdateFunc(scope, exchange, dry_run),
-                                               {.endpoint = scope->endpoint, .force_allow_create = main, .dry_run = dry_run});
+  auto written =
+      co_await scope->store->Update(context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
+                                    ValidateUpdateFunc(scope, exchange, dry_run),
+                                    {.endpoint = scope->endpoint, .force_allow_create = main, .dry_run = dry_run});
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
   co_return ObjectResponse(*exchange, scope, media, written->object, written->created ? 201 : 200);
 }
@@ -259,9 +280,9 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
     DedupOwnerReferences(*exchange, object, true);
     co_return object;
   };
-  auto written = co_await scope->store->Update(context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
-                                               ValidateUpdateFunc(scope, exchange, dry_run),
-                                               {.endpoint = scope->endpoint, .dry_run = dry_run});
+  auto written = co_await scope->store->Update(
+      context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
+      ValidateUpdateFunc(scope, exchange, dry_run), {.endpoint = scope->endpoint, .dry_run = dry_run});
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
   co_return ObjectResponse(*exchange, scope, *media, written->object, written->created ? 201 : 200);
 }

@@ -12,8 +12,10 @@ storage::ListOptions ToStorage(meta::ListOptions&& options) {
   storage::ListOptions list;
   list.resource_version = std::move(options.resource_version);
   list.resource_version_match = std::move(options.resource_version_match);
-  if (!options.label_selector.Empty()) list.predicate.label = std::make_shared<meta::LabelSelector>(std::move(options.label_selector));
-  if (!options.field_selector.Empty()) list.predicate.field = std::make_shared<meta::FieldSelector>(std::move(options.field_selector));
+  if (!options.label_selector.Empty())
+    list.predicate.label = std::make_shared<meta::LabelSelector>(std::move(options.label_selector));
+  if (!options.field_selector.Empty())
+    list.predicate.field = std::make_shared<meta::FieldSelector>(std::move(options.field_selector));
   list.predicate.limit = options.limit;
   list.predicate.continue_token = std::move(options.continue_token);
   list.predicate.allow_watch_bookmarks = options.allow_watch_bookmarks;
@@ -40,7 +42,8 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   if (timeout.count() <= 0) {
     // Spread over [T, 2T), so that watches opened together do not end together.
     const std::chrono::milliseconds least = scope->watch_timeout_min;
-    timeout = least + std::chrono::milliseconds(static_cast<std::int64_t>(static_cast<double>(least.count()) * base::Random::Real().Unit()));
+    timeout = least + std::chrono::milliseconds(
+                          static_cast<std::int64_t>(static_cast<double>(least.count()) * base::Random::Real().Unit()));
   }
   const auto deadline = exchange->context.received + timeout;
   storage::ListOptions list = ToStorage(std::move(options));
@@ -61,8 +64,8 @@ Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   if (exchange->query.Has("export") && request::ParseQueryBool(exchange->query.Get("export"))) {
-    co_return StatusResponse(*exchange,
-                             meta::NewBadRequest("the export parameter, deprecated since v1.14, is no longer supported"));
+    co_return StatusResponse(
+        *exchange, meta::NewBadRequest("the export parameter, deprecated since v1.14, is no longer supported"));
   }
   const meta::GetOptions options = meta::GetOptions::FromQuery(exchange->query);
   const request::RequestInfo& info = exchange->context.info;
@@ -87,15 +90,18 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
     co_return StatusResponse(*exchange, converted.error());
   }
   if (force_watch && info.parts.size() > 1) {
-    if (auto pinned = PinName(info.name, options.field_selector); !pinned.ok()) co_return StatusResponse(*exchange, pinned.error());
+    if (auto pinned = PinName(info.name, options.field_selector); !pinned.ok())
+      co_return StatusResponse(*exchange, pinned.error());
   }
   if (watch) co_return co_await ServeWatch(std::move(scope), std::move(exchange), std::move(options));
 
   if (media->transform == Transform::kPartialObjectMetadata) {
-    co_return StatusResponse(*exchange, meta::Status({.code = 406,
-                                                      .reason = meta::StatusReason::kNotAcceptable,
-                                                      .message = "you requested PartialObjectMetadata, but the requested object is a list (*" +
-                                                                 HubPackage(scope->kind.group) + "." + scope->list_kind.kind + ")"}));
+    co_return StatusResponse(
+        *exchange,
+        meta::Status({.code = 406,
+                      .reason = meta::StatusReason::kNotAcceptable,
+                      .message = "you requested PartialObjectMetadata, but the requested object is a list (*" +
+                                 HubPackage(scope->kind.group) + "." + scope->list_kind.kind + ")"}));
   }
   auto include = IncludeObjectOf(*exchange, *media);
   if (!include.ok()) co_return StatusResponse(*exchange, include.error());
@@ -112,7 +118,8 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   for (const auto& item : list->items) estimate += item->stored().size();
   http::Response response;
   response.headers.Add("Content-Type", encoder->content_type());
-  // The JSON form is never smaller than the stored one by much, so the stored sizes tell well enough what is worth compressing.
+  // The JSON form is never smaller than the stored one by much, so the stored sizes tell well enough what is worth
+  // compressing.
   const bool compress = estimate > kGzipThreshold && AcceptsGzip(exchange->http);
   auto source = NewListSource(std::move(encoder), *std::move(list));
   if (compress) {

@@ -25,9 +25,11 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   const std::string_view name_space = metadata["namespace"].as_string();
   if (scope->namespaced && !name_space.empty() && name_space != context.info.name_space) {
     co_return StatusResponse(
-        *exchange, meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
+        *exchange,
+        meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
   }
-  if (scope->namespaced && name_space.empty()) metadata.Set(context.arena, "namespace", std::string_view(context.info.name_space));
+  if (scope->namespaced && name_space.empty())
+    metadata.Set(context.arena, "namespace", std::string_view(context.info.name_space));
   WipeSystemFields(object);
 
   const std::string manager = meta::ManagerOrUserAgent(options.field_manager, context.user_agent);
@@ -35,7 +37,8 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   TrackUpdate(*exchange, *scope, Value(), object, manager);
   object = ToHub(context.arena, *scope, object);
   DedupOwnerReferences(*exchange, object, false);
-  if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), dry_run); !admitted.ok()) {
+  if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), dry_run);
+      !admitted.ok()) {
     co_return StatusResponse(*exchange, admitted.error());
   }
   DedupOwnerReferences(*exchange, object, true);
@@ -63,13 +66,15 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
   const std::string_view name_space = metadata["namespace"].as_string();
   if (scope->namespaced && !name_space.empty() && name_space != context.info.name_space) {
     co_return StatusResponse(
-        *exchange, meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
+        *exchange,
+        meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
   }
   const std::string name = context.info.name;
   const std::string_view sent_name = metadata["name"].as_string();
   if (sent_name.empty()) {
-    co_return StatusResponse(*exchange, meta::NewBadRequest("the name of the object (" + name +
-                                                            " based on URL) was undeterminable: name must be provided"));
+    co_return StatusResponse(*exchange,
+                             meta::NewBadRequest("the name of the object (" + name +
+                                                 " based on URL) was undeterminable: name must be provided"));
   }
   if (sent_name != name) {
     co_return StatusResponse(*exchange, meta::NewBadRequest("the name of the object (" + std::string(sent_name) +
@@ -84,11 +89,13 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
     if (!existing.is_null()) {
       live = FromHub(context.arena, *scope, existing.Clone(context.arena));
     }
-    if (scope->namespaced) object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
+    if (scope->namespaced)
+      object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
     TrackUpdate(*exchange, *scope, live, object, manager);
     object = ToHub(context.arena, *scope, object);
     DedupOwnerReferences(*exchange, object, false);
-    const admission::Operation operation = existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
+    const admission::Operation operation =
+        existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
     const Value managed = object.Get("metadata", "managedFields");
     KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
     KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);

@@ -19,7 +19,8 @@ void KeepManagedFieldsAfterAdmission(Exchange& exchange, const Scope& scope, Val
   const std::string error = patch::ValidateManagedFields(object.Get("metadata", "managedFields"));
   if (error.empty()) return;
   exchange.context.warnings.Add(
-      ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; "
+      ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+      "admission controller; "
       "please fix your requests: " +
       error);
   object["metadata"].Set(exchange.context.arena, "managedFields", before);

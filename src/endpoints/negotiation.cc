@@ -29,7 +29,8 @@ std::vector<Supported> SupportedFormats(const EndpointRestrictions& restrictions
 std::vector<std::string> AcceptedNames(const EndpointRestrictions& restrictions, bool stream) {
   std::vector<std::string> names;
   for (const auto& supported : SupportedFormats(restrictions, stream)) {
-    if (supported.format == Format::kProtobuf && !restrictions.allow_protobuf && !restrictions.allow_transforms) continue;
+    if (supported.format == Format::kProtobuf && !restrictions.allow_protobuf && !restrictions.allow_transforms)
+      continue;
     std::string name = std::string(supported.type) + "/" + std::string(supported.subtype);
     if (stream && supported.format != Format::kCBOR) name += ";stream=watch";
     names.push_back(std::move(name));
@@ -42,8 +43,8 @@ bool ParseBoolStrict(std::string_view text) {
 }
 
 // Reads a clause's parameters; false when they ask for something that is not served with this format.
-bool ReadParameters(const AcceptClause& clause, const Supported& supported, const EndpointRestrictions& restrictions, bool stream,
-                    MediaTypeOptions& options) {
+bool ReadParameters(const AcceptClause& clause, const Supported& supported, const EndpointRestrictions& restrictions,
+                    bool stream, MediaTypeOptions& options) {
   std::string as, group, version;
   for (const auto& [key, value] : clause.parameters) {
     if (key == "as") as = value;
@@ -60,7 +61,8 @@ bool ReadParameters(const AcceptClause& clause, const Supported& supported, cons
   if (as.empty() && group.empty() && version.empty()) {
     return supported.format != Format::kProtobuf || restrictions.allow_protobuf;
   }
-  if (!restrictions.allow_transforms || group != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) return false;
+  if (!restrictions.allow_transforms || group != "meta.k8s.io" || (version != "v1" && version != "v1beta1"))
+    return false;
   options.transform_version = version;
   if (as == "Table") {
     options.transform = Transform::kTable;
@@ -106,10 +108,14 @@ meta::Result<MediaTypeOptions> Negotiate(const http::Request& request, const bas
 
 std::string_view MediaType(Format format) {
   switch (format) {
-    case Format::kJSON: return "application/json";
-    case Format::kYAML: return "application/yaml";
-    case Format::kProtobuf: return "application/vnd.kubernetes.protobuf";
-    case Format::kCBOR: return "application/cbor";
+    case Format::kJSON:
+      return "application/json";
+    case Format::kYAML:
+      return "application/yaml";
+    case Format::kProtobuf:
+      return "application/vnd.kubernetes.protobuf";
+    case Format::kCBOR:
+      return "application/cbor";
   }
   return "application/json";
 }
@@ -166,7 +172,9 @@ meta::Result<MediaTypeOptions> NegotiateStream(const http::Request& request, con
   return Negotiate(request, query, restrictions, true);
 }
 
-std::string BareMediaType(std::string_view header) { return base::ToLower(base::Trim(header.substr(0, header.find(';')))); }
+std::string BareMediaType(std::string_view header) {
+  return base::ToLower(base::Trim(header.substr(0, header.find(';'))));
+}
 
 meta::Result<Format> NegotiateInput(const http::Request& request, const EndpointRestrictions& restrictions) {
   const std::string type = BareMediaType(request.headers.Get("Content-Type"));

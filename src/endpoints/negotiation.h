@@ -24,15 +24,15 @@ struct MediaTypeOptions {
   Transform transform = Transform::kNone;
   std::string transform_version = "v1";  // of meta.k8s.io
   bool stream = false;
-  std::string profile;                   // discovery's "nopeer"
+  std::string profile;  // discovery's "nopeer"
 };
 
 // What an endpoint can answer with.
 struct EndpointRestrictions {
-  bool allow_transforms = false;   // Table and PartialObjectMetadata
-  bool allow_protobuf = true;      // custom resources have none without a transform
+  bool allow_transforms = false;  // Table and PartialObjectMetadata
+  bool allow_protobuf = true;     // custom resources have none without a transform
   bool allow_yaml = true;
-  bool allow_cbor = false;         // gate CBORServingAndStorage
+  bool allow_cbor = false;  // gate CBORServingAndStorage
 };
 
 struct AcceptClause {

@@ -40,7 +40,8 @@ SharedBytes Concatenated(std::string_view a, std::string_view b, std::string_vie
 
 Value ListMetaValue(base::Arena& arena, const ObjectEncoder::ListMeta& list) {
   Value metadata = Value::Map(arena);
-  if (list.resource_version != 0) metadata.Set(arena, "resourceVersion", Value::String(arena, std::to_string(list.resource_version)));
+  if (list.resource_version != 0)
+    metadata.Set(arena, "resourceVersion", Value::String(arena, std::to_string(list.resource_version)));
   if (!list.continue_token.empty()) metadata.Set(arena, "continue", Value::String(arena, list.continue_token));
   if (list.remaining_item_count) metadata.Set(arena, "remainingItemCount", *list.remaining_item_count);
   return metadata;
@@ -49,11 +50,16 @@ Value ListMetaValue(base::Arena& arena, const ObjectEncoder::ListMeta& list) {
 std::string_view EventName(storage::WatchEvent::Type type) {
   using Type = storage::WatchEvent::Type;
   switch (type) {
-    case Type::kAdded: return "ADDED";
-    case Type::kModified: return "MODIFIED";
-    case Type::kDeleted: return "DELETED";
-    case Type::kBookmark: return "BOOKMARK";
-    case Type::kError: return "ERROR";
+    case Type::kAdded:
+      return "ADDED";
+    case Type::kModified:
+      return "MODIFIED";
+    case Type::kDeleted:
+      return "DELETED";
+    case Type::kBookmark:
+      return "BOOKMARK";
+    case Type::kError:
+      return "ERROR";
   }
   return "ERROR";
 }
@@ -66,15 +72,24 @@ const schema::Struct& MetaType(std::string_view name) {
 }  // namespace
 
 ObjectEncoder::ObjectEncoder(ScopePtr scope, MediaTypeOptions media, IncludeObject include, const base::Clock& clock)
-    : scope_(std::move(scope)), media_(std::move(media)), include_(include), clock_(clock), content_type_(MediaType(media_.format)), api_version_(scope_->api_version()) {
-  json_prefix_ = "{\"kind\":" + JSONText(scope_->kind.kind) + ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
+    : scope_(std::move(scope)),
+      media_(std::move(media)),
+      include_(include),
+      clock_(clock),
+      content_type_(MediaType(media_.format)),
+      api_version_(scope_->api_version()) {
+  json_prefix_ =
+      "{\"kind\":" + JSONText(scope_->kind.kind) + ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
 }
 
 std::string_view ObjectEncoder::stream_content_type() const {
   switch (media_.format) {
-    case Format::kProtobuf: return "application/vnd.kubernetes.protobuf;stream=watch";
-    case Format::kCBOR: return "application/cbor-seq";
-    default: return "application/json";
+    case Format::kProtobuf:
+      return "application/vnd.kubernetes.protobuf;stream=watch";
+    case Format::kCBOR:
+      return "application/cbor-seq";
+    default:
+      return "application/json";
   }
 }
 
@@ -106,7 +121,8 @@ meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& obje
   return form;
 }
 
-meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value object, const schema::Struct* type) const {
+meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value object,
+                                                     const schema::Struct* type) const {
   std::string out;
   switch (media_.format) {
     case Format::kProtobuf:
@@ -115,7 +131,8 @@ meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value o
     case Format::kYAML: {
       std::string json;
       codec::EncodeJSON(object, *type, json);
-      if (auto laid_out = codec::JSONToYAML(arena, json, out); !laid_out.ok()) return meta::NewInternalError(laid_out.error().message);
+      if (auto laid_out = codec::JSONToYAML(arena, json, out); !laid_out.ok())
+        return meta::NewInternalError(laid_out.error().message);
       break;
     }
     default:
@@ -157,7 +174,8 @@ meta::Result<Value> ObjectEncoder::Transformed(base::Arena& arena, const storage
       KS_TRY(const Value hub, scope_->store->Decode(arena, object));
       return PartialMetadata(arena, hub);
     }
-    case Transform::kNone: break;
+    case Transform::kNone:
+      break;
   }
   return Decode(arena, object);
 }
@@ -183,7 +201,8 @@ meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object)
   }
   base::Arena arena;
   KS_TRY(Value value, Transformed(arena, object));
-  const schema::Struct* type = media_.transform == Transform::kTable ? &MetaType("Table") : &MetaType("PartialObjectMetadata");
+  const schema::Struct* type =
+      media_.transform == Transform::kTable ? &MetaType("Table") : &MetaType("PartialObjectMetadata");
   return EncodeValue(arena, value, type);
 }
 
@@ -197,10 +216,11 @@ ObjectEncoder::ListFrame ObjectEncoder::Frame(const ListMeta& list, bool empty) 
     kind = "PartialObjectMetadataList";
     api_version = "meta.k8s.io/" + media_.transform_version;
   }
-  std::string head = "{\"kind\":" + JSONText(kind) + ",\"apiVersion\":" + JSONText(api_version) + ",\"metadata\":" + metadata + ",";
+  std::string head =
+      "{\"kind\":" + JSONText(kind) + ",\"apiVersion\":" + JSONText(api_version) + ",\"metadata\":" + metadata + ",";
   if (media_.transform == Transform::kTable) {
-    head = "{\"kind\":\"Table\",\"apiVersion\":" + JSONText("meta.k8s.io/" + media_.transform_version) + ",\"metadata\":" + metadata +
-           ",\"columnDefinitions\":" + columns_json() + ",\"rows\":[";
+    head = "{\"kind\":\"Table\",\"apiVersion\":" + JSONText("meta.k8s.io/" + media_.transform_version) +
+           ",\"metadata\":" + metadata + ",\"columnDefinitions\":" + columns_json() + ",\"rows\":[";
   } else {
     head += "\"items\":[";
   }
@@ -252,13 +272,15 @@ meta::Result<SharedBytes> ObjectEncoder::WholeList(const storage::ObjectList& li
     KS_TRY(const SharedBytes json, as_json.WholeList(list));
     base::Arena arena;
     std::string out;
-    if (auto laid_out = codec::JSONToYAML(arena, json.view(), out); !laid_out.ok()) return meta::NewInternalError(laid_out.error().message);
+    if (auto laid_out = codec::JSONToYAML(arena, json.view(), out); !laid_out.ok())
+      return meta::NewInternalError(laid_out.error().message);
     return SharedBytes::FromString(std::move(out));
   }
   return ProtoList(list, list_meta);
 }
 
-// Unknown{typeMeta, raw}: raw is ListMeta (1) and every item (2), whose lengths are known beforehand, so the whole is made in one go.
+// Unknown{typeMeta, raw}: raw is ListMeta (1) and every item (2), whose lengths are known beforehand, so the whole is
+// made in one go.
 meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& list, const ListMeta& list_meta) const {
   const bool partial = media_.transform == Transform::kPartialObjectMetadataList;
   base::Arena arena;
@@ -291,12 +313,14 @@ meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& li
     raw += item;
   }
   std::string out;
-  const std::string api_version = partial ? "meta.k8s.io/" + media_.transform_version : scope_->list_kind.group_version().ToString();
+  const std::string api_version =
+      partial ? "meta.k8s.io/" + media_.transform_version : scope_->list_kind.group_version().ToString();
   codec::EncodeEnvelope(api_version, partial ? "PartialObjectMetadataList" : scope_->list_kind.kind, raw, out);
   return SharedBytes::FromString(std::move(out));
 }
 
-meta::Result<void> ObjectEncoder::AppendEvent(std::string_view type, SharedBytes object, std::vector<SharedBytes>& out) const {
+meta::Result<void> ObjectEncoder::AppendEvent(std::string_view type, SharedBytes object,
+                                              std::vector<SharedBytes>& out) const {
   if (media_.format == Format::kProtobuf) {
     // WatchEvent{type (1), object (2){raw (1)}} after its length in four bytes.
     std::string event;
@@ -330,23 +354,28 @@ meta::Result<SharedBytes> ObjectEncoder::BookmarkObject(const storage::WatchEven
   object.Set(arena, "apiVersion", Value::String(arena, scope_->api_version()));
   Value metadata = object.EnsureMap(arena, "metadata");
   metadata.Set(arena, "resourceVersion", Value::String(arena, std::to_string(event.resource_version)));
-  if (event.initial_events_end) metadata.EnsureMap(arena, "annotations").Set(arena, "k8s.io/initial-events-end", "true");
+  if (event.initial_events_end)
+    metadata.EnsureMap(arena, "annotations").Set(arena, "k8s.io/initial-events-end", "true");
   switch (media_.transform) {
-    case Transform::kTable: return EncodeValue(arena, BookmarkTable(arena, object), &MetaType("Table"));
+    case Transform::kTable:
+      return EncodeValue(arena, BookmarkTable(arena, object), &MetaType("Table"));
     case Transform::kPartialObjectMetadata:
     case Transform::kPartialObjectMetadataList:
       return EncodeValue(arena, PartialMetadata(arena, object), &MetaType("PartialObjectMetadata"));
-    case Transform::kNone: break;
+    case Transform::kNone:
+      break;
   }
   return EncodeValue(arena, object, scope_->type);
 }
 
-meta::Result<void> ObjectEncoder::Event(const storage::WatchEvent& event, bool first, std::vector<SharedBytes>& out) const {
+meta::Result<void> ObjectEncoder::Event(const storage::WatchEvent& event, bool first,
+                                        std::vector<SharedBytes>& out) const {
   using Type = storage::WatchEvent::Type;
   const std::string_view name = EventName(event.type);
   if (event.type == Type::kError) {
     base::Arena arena;
-    KS_TRY(SharedBytes status, EncodeValue(arena, StatusValue(arena, *event.error), schema::FindKind("", "v1", "Status")));
+    KS_TRY(SharedBytes status,
+           EncodeValue(arena, StatusValue(arena, *event.error), schema::FindKind("", "v1", "Status")));
     return AppendEvent(name, std::move(status), out);
   }
   if (event.type == Type::kBookmark) {

@@ -1,5 +1,5 @@
-// Objects of one scope as bytes for clients. The stored form is handed out as it is where it fits; JSON is made of it once and shared.
-// Thread safety: const members from any thread.
+// Objects of one scope as bytes for clients. The stored form is handed out as it is where it fits; JSON is made of it
+// once and shared. Thread safety: const members from any thread.
 #pragma once
 
 #include <optional>
@@ -33,8 +33,9 @@ class ObjectEncoder {
   // One object as the whole answer (JSON with its newline, the protobuf envelope, ...).
   meta::Result<SharedBytes> Whole(const storage::ObjectPtr& object) const;
 
-  // A list: everything before the items, each item, everything between and after. The protobuf frame has lengths in it, so the sizes of
-  // all items are needed for the head: `items_bytes` is the sum of Item().size() plus ItemOverhead() each.
+  // A list: everything before the items, each item, everything between and after. The protobuf frame has lengths in it,
+  // so the sizes of all items are needed for the head: `items_bytes` is the sum of Item().size() plus ItemOverhead()
+  // each.
   struct ListFrame {
     SharedBytes head;
     SharedBytes separator;
@@ -48,17 +49,20 @@ class ObjectEncoder {
   bool streams_lists() const { return media_.format == Format::kJSON && !media_.pretty; }
   meta::Result<SharedBytes> WholeList(const storage::ObjectList& list) const;  // for formats that are not streamed
   ListFrame Frame(const ListMeta& list, bool empty) const;
-  meta::Result<SharedBytes> Item(const storage::ObjectPtr& object) const;     // JSON, as it stands in a list
+  meta::Result<SharedBytes> Item(const storage::ObjectPtr& object) const;  // JSON, as it stands in a list
 
-  // One event of a watch, as the slices of its frame; `first` is the stream's first event (a Table then has its columns).
+  // One event of a watch, as the slices of its frame; `first` is the stream's first event (a Table then has its
+  // columns).
   meta::Result<void> Event(const storage::WatchEvent& event, bool first, std::vector<SharedBytes>& out) const;
 
   const MediaTypeOptions& media() const { return media_; }
 
  private:
-  meta::Result<Value> Decode(base::Arena& arena, const storage::ObjectPtr& object) const;  // in the served version, with its kind
+  meta::Result<Value> Decode(base::Arena& arena,
+                             const storage::ObjectPtr& object) const;  // in the served version, with its kind
   meta::Result<SharedBytes> JSONItem(const storage::ObjectPtr& object) const;
-  meta::Result<Value> TableOf(base::Arena& arena, std::span<const storage::ObjectPtr> objects, const ListMeta& list, bool columns) const;
+  meta::Result<Value> TableOf(base::Arena& arena, std::span<const storage::ObjectPtr> objects, const ListMeta& list,
+                              bool columns) const;
   meta::Result<Value> TableRow(base::Arena& arena, const storage::ObjectPtr& object) const;
   static void AddPodConditions(base::Arena& arena, Value pod, Value row);
   Value BookmarkTable(base::Arena& arena, Value object) const;

@@ -8,7 +8,8 @@ namespace {
 using telemetry::MetricsRegistry;
 using telemetry::Stability;
 
-const std::vector<double> kDurationBuckets = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
+const std::vector<double> kDurationBuckets = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2,
+                                              3,     4,     5,    6,   8,   10,  15,  20,  30,  45,   60};
 
 struct CodeText {
   char text[8];
@@ -25,12 +26,13 @@ std::string_view CanonicalVerb(const request::RequestInfo& info, std::string_vie
   if (info.verb == "list") return "LIST";
   if (info.verb == "watch") return "WATCH";
   if (apply) return "APPLY";
-  if (info.is_resource_request && (info.subresource == "exec" || info.subresource == "attach" || info.subresource == "portforward" ||
-                                   info.subresource == "proxy")) {
+  if (info.is_resource_request && (info.subresource == "exec" || info.subresource == "attach" ||
+                                   info.subresource == "portforward" || info.subresource == "proxy")) {
     return "CONNECT";
   }
   if (method == "GET" || method == "HEAD") return "GET";
-  if (method == "POST" || method == "PUT" || method == "PATCH" || method == "DELETE" || method == "CONNECT") return method;
+  if (method == "POST" || method == "PUT" || method == "PATCH" || method == "DELETE" || method == "CONNECT")
+    return method;
   return "other";
 }
 
@@ -42,39 +44,47 @@ std::string_view ScopeOf(const request::RequestInfo& info) {
 }
 
 RequestMetrics::RequestMetrics(MetricsRegistry& registry)
-    : total_(registry.Counters({.name = "apiserver_request_total",
-                                .help = "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, "
-                                        "scope, component, and HTTP response code.",
-                                .stability = Stability::kStable,
-                                .labels = {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"}})),
-      duration_(registry.Histograms({.name = "apiserver_request_duration_seconds",
-                                     .help = "Response latency distribution in seconds for each verb, dry run value, group, version, "
-                                             "resource, subresource, scope and component.",
-                                     .stability = Stability::kStable,
-                                     .labels = {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"},
-                                     .buckets = kDurationBuckets})),
-      response_sizes_(registry.Histograms({.name = "apiserver_response_sizes",
-                                           .help = "Response size distribution in bytes for each group, version, verb, resource, "
-                                                   "subresource, scope and component.",
-                                           .stability = Stability::kStable,
-                                           .labels = {"verb", "group", "version", "resource", "subresource", "scope", "component"},
-                                           .buckets = telemetry::ExponentialBuckets(1000, 10.0, 7)})),
-      long_running_(registry.Gauges({.name = "apiserver_longrunning_requests",
-                                     .help = "Gauge of all active long-running apiserver requests broken out by verb, group, version, "
-                                             "resource, scope and component. Not all requests are tracked this way.",
-                                     .stability = Stability::kStable,
-                                     .labels = {"verb", "group", "version", "resource", "subresource", "scope", "component"}})),
-      terminations_(registry.Counters({.name = "apiserver_request_terminations_total",
-                                       .help = "Number of requests which apiserver terminated in self-defense.",
-                                       .stability = Stability::kAlpha,
-                                       .labels = {"verb", "group", "version", "resource", "subresource", "scope", "component", "code"}})),
-      aborts_(registry.Counters({.name = "apiserver_request_aborts_total",
-                                 .help = "Number of requests which apiserver aborted possibly due to a timeout, for each group, version, "
-                                         "verb, resource, subresource and scope",
-                                 .stability = Stability::kAlpha,
-                                 .labels = {"verb", "group", "version", "resource", "subresource", "scope"}})),
+    : total_(registry.Counters(
+          {.name = "apiserver_request_total",
+           .help = "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, "
+                   "scope, component, and HTTP response code.",
+           .stability = Stability::kStable,
+           .labels = {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component",
+                      "code"}})),
+      duration_(registry.Histograms(
+          {.name = "apiserver_request_duration_seconds",
+           .help = "Response latency distribution in seconds for each verb, dry run value, group, version, "
+                   "resource, subresource, scope and component.",
+           .stability = Stability::kStable,
+           .labels = {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"},
+           .buckets = kDurationBuckets})),
+      response_sizes_(
+          registry.Histograms({.name = "apiserver_response_sizes",
+                               .help = "Response size distribution in bytes for each group, version, verb, resource, "
+                                       "subresource, scope and component.",
+                               .stability = Stability::kStable,
+                               .labels = {"verb", "group", "version", "resource", "subresource", "scope", "component"},
+                               .buckets = telemetry::ExponentialBuckets(1000, 10.0, 7)})),
+      long_running_(registry.Gauges(
+          {.name = "apiserver_longrunning_requests",
+           .help = "Gauge of all active long-running apiserver requests broken out by verb, group, version, "
+                   "resource, scope and component. Not all requests are tracked this way.",
+           .stability = Stability::kStable,
+           .labels = {"verb", "group", "version", "resource", "subresource", "scope", "component"}})),
+      terminations_(registry.Counters(
+          {.name = "apiserver_request_terminations_total",
+           .help = "Number of requests which apiserver terminated in self-defense.",
+           .stability = Stability::kAlpha,
+           .labels = {"verb", "group", "version", "resource", "subresource", "scope", "component", "code"}})),
+      aborts_(registry.Counters(
+          {.name = "apiserver_request_aborts_total",
+           .help = "Number of requests which apiserver aborted possibly due to a timeout, for each group, version, "
+                   "verb, resource, subresource and scope",
+           .stability = Stability::kAlpha,
+           .labels = {"verb", "group", "version", "resource", "subresource", "scope"}})),
       inflight_(registry.Gauges({.name = "apiserver_current_inflight_requests",
-                                 .help = "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
+                                 .help = "Maximal number of currently used inflight request limit of this apiserver "
+                                         "per request kind in last second.",
                                  .stability = Stability::kStable,
                                  .labels = {"request_kind"}})),
       authentication_attempts_(registry.Counters({.name = "authentication_attempts",
@@ -88,9 +98,13 @@ void RequestMetrics::Record(const request::RequestInfo& info, std::string_view m
   const std::string_view scope = ScopeOf(info);
   const std::string_view dry = dry_run ? "All" : "";
   const CodeText code_text(code);
-  total_.With({verb, dry, info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver", code_text.view}).Inc();
+  total_
+      .With({verb, dry, info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver",
+             code_text.view})
+      .Inc();
   if (verb == "WATCH") return;
-  duration_.With({verb, dry, info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver"}).Observe(seconds);
+  duration_.With({verb, dry, info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver"})
+      .Observe(seconds);
   if (verb == "GET" || verb == "LIST") {
     response_sizes_.With({verb, info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver"})
         .Observe(static_cast<double>(response_bytes));
@@ -98,26 +112,37 @@ void RequestMetrics::Record(const request::RequestInfo& info, std::string_view m
 }
 
 void RequestMetrics::WatchStarted(const request::RequestInfo& info) {
-  long_running_.With({"WATCH", info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info), "apiserver"}).Inc();
+  long_running_
+      .With({"WATCH", info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info), "apiserver"})
+      .Inc();
 }
 
 void RequestMetrics::WatchEnded(const request::RequestInfo& info) {
-  long_running_.With({"WATCH", info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info), "apiserver"}).Dec();
+  long_running_
+      .With({"WATCH", info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info), "apiserver"})
+      .Dec();
 }
 
 void RequestMetrics::RequestTerminated(const request::RequestInfo& info, std::string_view method, int code) {
   terminations_
-      .With({CanonicalVerb(info, method, false), info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info),
-             "apiserver", CodeText(code).view})
+      .With({CanonicalVerb(info, method, false), info.api_group, info.api_version, info.resource, info.subresource,
+             ScopeOf(info), "apiserver", CodeText(code).view})
       .Inc();
 }
 
 void RequestMetrics::RequestAborted(const request::RequestInfo& info, std::string_view method) {
-  aborts_.With({CanonicalVerb(info, method, false), info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info)}).Inc();
+  aborts_
+      .With({CanonicalVerb(info, method, false), info.api_group, info.api_version, info.resource, info.subresource,
+             ScopeOf(info)})
+      .Inc();
 }
 
-void RequestMetrics::InFlight(bool mutating, int count) { inflight_.With({mutating ? "mutating" : "readOnly"}).Set(count); }
+void RequestMetrics::InFlight(bool mutating, int count) {
+  inflight_.With({mutating ? "mutating" : "readOnly"}).Set(count);
+}
 
-void RequestMetrics::Authenticated(bool success, double) { authentication_attempts_.With({success ? "success" : "failure"}).Inc(); }
+void RequestMetrics::Authenticated(bool success, double) {
+  authentication_attempts_.With({success ? "success" : "failure"}).Inc();
+}
 
 }  // namespace keelson::endpoints

@@ -16,8 +16,8 @@ class RequestMetrics {
   explicit RequestMetrics(telemetry::MetricsRegistry& registry);  // must outlive this
 
   // One finished request. `seconds` is not recorded for watches (they have a gauge).
-  void Record(const request::RequestInfo& info, std::string_view method, int code, double seconds, std::uint64_t response_bytes,
-              bool dry_run, bool apply);
+  void Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
+              std::uint64_t response_bytes, bool dry_run, bool apply);
   void WatchStarted(const request::RequestInfo& info);
   void WatchEnded(const request::RequestInfo& info);
   void RequestTerminated(const request::RequestInfo& info, std::string_view method, int code);

@@ -18,10 +18,17 @@ std::string EscapeHTML(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -68,7 +75,8 @@ Value StatusValue(base::Arena& arena, const meta::Status& status) {
       }
       details.Set(arena, "causes", causes);
     }
-    if (fields.details->retry_after_seconds != 0) details.Set(arena, "retryAfterSeconds", fields.details->retry_after_seconds);
+    if (fields.details->retry_after_seconds != 0)
+      details.Set(arena, "retryAfterSeconds", fields.details->retry_after_seconds);
     object.Set(arena, "details", details);
   }
   object.Set(arena, "code", fields.code);
@@ -78,8 +86,12 @@ Value StatusValue(base::Arena& arena, const meta::Status& status) {
 http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTypeOptions& media, int code) {
   std::string body;
   switch (media.format) {
-    case Format::kProtobuf: codec::EncodeProto(status, StatusType(), body); break;
-    case Format::kYAML: body = ToYAML(status, StatusType()); break;
+    case Format::kProtobuf:
+      codec::EncodeProto(status, StatusType(), body);
+      break;
+    case Format::kYAML:
+      body = ToYAML(status, StatusType());
+      break;
     default: {
       codec::EncodeJSON(status, StatusType(), body);
       if (media.pretty) {
@@ -131,7 +143,8 @@ http::Response PlainError(int code, std::string_view text) {
 }
 
 http::Response InternalErrorText(const Exchange& exchange, std::string_view error) {
-  return PlainError(500, "Internal Server Error: " + base::GoQuote(EscapeHTML(exchange.http.target)) + ": " + EscapeHTML(error));
+  return PlainError(
+      500, "Internal Server Error: " + base::GoQuote(EscapeHTML(exchange.http.target)) + ": " + EscapeHTML(error));
 }
 
 http::Response JSONDocument(int code, base::SharedBytes body) {

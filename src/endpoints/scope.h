@@ -1,5 +1,5 @@
-// One served resource in one version: everything the handlers need to know about it. Made once at start (or when a CRD is
-// established), immutable then, shared by all requests.
+// One served resource in one version: everything the handlers need to know about it. Made once at start (or when a CRD
+// is established), immutable then, shared by all requests.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,21 @@ struct Scope {
   meta::GroupVersionKind kind;
   meta::GroupVersionKind list_kind;
   meta::GroupVersionResource resource;
-  std::string subresource;                         // "" for the resource itself
+  std::string subresource;  // "" for the resource itself
   bool namespaced = true;
-  const schema::Struct* type = nullptr;            // of the served version
-  std::vector<schema::Column> columns;             // of the Table form
-  std::shared_ptr<registry::Store> store;          // null for resources that are not stored
-  registry::Endpoint endpoint;                     // which part an update through this scope is for
-  const registry::Conversion* conversion = nullptr;  // between the served version and the hub; null: they have the same shape
-  std::string hub_api_version;                       // of the objects that strategies and storage see
-  bool own_kind = false;                           // a subresource whose kind is not the stored one: no defaults of the stored kind
+  const schema::Struct* type = nullptr;    // of the served version
+  std::vector<schema::Column> columns;     // of the Table form
+  std::shared_ptr<registry::Store> store;  // null for resources that are not stored
+  registry::Endpoint endpoint;             // which part an update through this scope is for
+  const registry::Conversion* conversion =
+      nullptr;                  // between the served version and the hub; null: they have the same shape
+  std::string hub_api_version;  // of the objects that strategies and storage see
+  bool own_kind = false;        // a subresource whose kind is not the stored one: no defaults of the stored kind
   EndpointRestrictions restrictions;
-  std::shared_ptr<const admission::Chain> admission;            // may be null: nothing to admit
+  std::shared_ptr<const admission::Chain> admission;         // may be null: nothing to admit
   std::shared_ptr<const patch::FieldManager> field_manager;  // null: writes are not tracked (kinds without ObjectMeta)
 
-  std::string deprecation_warning;                 // said with every answer; "" for versions that are not deprecated
+  std::string deprecation_warning;  // said with every answer; "" for versions that are not deprecated
   int delete_collection_workers = 1;
   std::chrono::seconds watch_timeout_min{1800};
   std::string api_version() const { return kind.group_version().ToString(); }

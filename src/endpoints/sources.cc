@@ -13,8 +13,10 @@ namespace {
 
 class ListSource final : public http::BodySource {
  public:
-  ListSource(std::shared_ptr<const ObjectEncoder> encoder, storage::ObjectList list) : encoder_(std::move(encoder)), list_(std::move(list)) {
-    frame_ = encoder_->Frame({list_.resource_version, list_.continue_token, list_.remaining_item_count}, list_.items.empty());
+  ListSource(std::shared_ptr<const ObjectEncoder> encoder, storage::ObjectList list)
+      : encoder_(std::move(encoder)), list_(std::move(list)) {
+    frame_ = encoder_->Frame({list_.resource_version, list_.continue_token, list_.remaining_item_count},
+                             list_.items.empty());
   }
 
   void Start(std::function<void()>) override {}
@@ -54,7 +56,8 @@ class ListSource final : public http::BodySource {
 
 class WatchSource final : public http::BodySource {
  public:
-  WatchSource(std::shared_ptr<const ObjectEncoder> encoder, std::unique_ptr<storage::WatchStream> stream, base::Clock::SteadyTime deadline)
+  WatchSource(std::shared_ptr<const ObjectEncoder> encoder, std::unique_ptr<storage::WatchStream> stream,
+              base::Clock::SteadyTime deadline)
       : encoder_(std::move(encoder)), stream_(std::move(stream)), deadline_(deadline) {}
 
   void Start(std::function<void()> wake) override {
@@ -69,9 +72,12 @@ class WatchSource final : public http::BodySource {
       if (base::Clock::Real().Monotonic() >= deadline_) return State::kDone;
       storage::WatchEvent event;
       switch (stream_->Next(event)) {
-        case storage::WatchStream::Poll::kPending: return State::kPending;
-        case storage::WatchStream::Poll::kEnd: return State::kDone;
-        case storage::WatchStream::Poll::kEvent: break;
+        case storage::WatchStream::Poll::kPending:
+          return State::kPending;
+        case storage::WatchStream::Poll::kEnd:
+          return State::kDone;
+        case storage::WatchStream::Poll::kEvent:
+          break;
       }
       const std::size_t before = out.size();
       if (auto framed = encoder_->Event(event, first_, out); !framed.ok()) {
@@ -176,11 +182,13 @@ class GzipSource final : public http::BodySource {
 
 }  // namespace
 
-std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder, storage::ObjectList list) {
+std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder,
+                                                storage::ObjectList list) {
   return std::make_unique<ListSource>(std::move(encoder), std::move(list));
 }
 
-std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder, std::unique_ptr<storage::WatchStream> stream,
+std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder,
+                                                 std::unique_ptr<storage::WatchStream> stream,
                                                  base::Clock::SteadyTime deadline) {
   return std::make_unique<WatchSource>(std::move(encoder), std::move(stream), deadline);
 }
@@ -189,6 +197,8 @@ std::unique_ptr<http::BodySource> NewGzipSource(std::unique_ptr<http::BodySource
   return std::make_unique<GzipSource>(std::move(inner));
 }
 
-std::unique_ptr<http::BodySource> NewBytesSource(SharedBytes bytes) { return std::make_unique<BytesSource>(std::move(bytes)); }
+std::unique_ptr<http::BodySource> NewBytesSource(SharedBytes bytes) {
+  return std::make_unique<BytesSource>(std::move(bytes));
+}
 
 }  // namespace keelson::endpoints

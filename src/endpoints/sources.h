@@ -14,7 +14,8 @@ namespace keelson::endpoints {
 std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder, storage::ObjectList list);
 
 // The events of a watch until it ends or `deadline` passes; the end is a plain end of the body.
-std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder, std::unique_ptr<storage::WatchStream> stream,
+std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder,
+                                                 std::unique_ptr<storage::WatchStream> stream,
                                                  base::Clock::SteadyTime deadline);
 
 // Compresses what `inner` makes, as it is pulled.

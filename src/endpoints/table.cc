@@ -70,15 +70,14 @@ void ObjectEncoder::AddPodConditions(base::Arena& arena, Value pod, Value row) {
   condition.Set(arena, "type", "Completed");
   condition.Set(arena, "status", "True");
   condition.Set(arena, "reason", phase);
-  condition.Set(arena, "message",
-                phase == "Succeeded" ? "The pod has completed successfully." : "The pod failed.");
+  condition.Set(arena, "message", phase == "Succeeded" ? "The pod has completed successfully." : "The pod failed.");
   Value conditions = Value::List(arena);
   conditions.Append(arena, condition);
   row.Set(arena, "conditions", conditions);
 }
 
-meta::Result<Value> ObjectEncoder::TableOf(base::Arena& arena, std::span<const storage::ObjectPtr> objects, const ListMeta& list,
-                                           bool columns) const {
+meta::Result<Value> ObjectEncoder::TableOf(base::Arena& arena, std::span<const storage::ObjectPtr> objects,
+                                           const ListMeta& list, bool columns) const {
   Value table = Value::Map(arena);
   table.Set(arena, "kind", "Table");
   table.Set(arena, "apiVersion", media_.transform_version == "v1beta1" ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1");
@@ -95,7 +94,8 @@ meta::Result<Value> ObjectEncoder::TableOf(base::Arena& arena, std::span<const s
   return table;
 }
 
-// A bookmark's table has one row for the empty object; its metadata carries the resourceVersion even where objects are not included.
+// A bookmark's table has one row for the empty object; its metadata carries the resourceVersion even where objects are
+// not included.
 Value ObjectEncoder::BookmarkTable(base::Arena& arena, Value object) const {
   Value table = Value::Map(arena);
   table.Set(arena, "kind", "Table");

@@ -68,7 +68,10 @@ Awaitable<void> WaitForAnswer(base::Ref<Call> call) {
 
 struct Client::Impl : std::enable_shared_from_this<Impl> {
   Impl(asio::any_io_executor executor, ClientOptions options)
-      : executor(executor), options(std::move(options)), queue(base::MakeRef<WakeQueue>(executor)), idle_timer(executor) {}
+      : executor(executor),
+        options(std::move(options)),
+        queue(base::MakeRef<WakeQueue>(executor)),
+        idle_timer(executor) {}
 
   asio::any_io_executor executor;
   ClientOptions options;
@@ -203,13 +206,15 @@ struct Client::Impl : std::enable_shared_from_this<Impl> {
   }
 };
 
-Client::Client(async::IOPool& pool, ClientOptions options) : impl_(std::make_shared<Impl>(pool.Next(), std::move(options))) {}
+Client::Client(async::IOPool& pool, ClientOptions options)
+    : impl_(std::make_shared<Impl>(pool.Next(), std::move(options))) {}
 
 Client::~Client() {
   asio::post(impl_->executor, [impl = impl_] {
     impl->idle_timer.cancel();
     for (const auto& connection : std::vector<ConnectionPtr>(impl->connections)) {
-      if (connection->open() && connection->session().Idle()) connection->Close({ClientError::Kind::kClosed, "client is gone"});
+      if (connection->open() && connection->session().Idle())
+        connection->Close({ClientError::Kind::kClosed, "client is gone"});
     }
     impl->connections.clear();
   });

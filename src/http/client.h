@@ -25,25 +25,25 @@ struct ClientOptions {
   std::string host_header;                     // empty: target.host[:port]
   std::chrono::milliseconds dial_timeout{30'000};
   std::chrono::milliseconds idle_timeout{90'000};
-  std::size_t idle_connections_max = 25;       // HTTP/1.1 connections kept for later
+  std::size_t idle_connections_max = 25;  // HTTP/1.1 connections kept for later
   std::size_t response_header_bytes_max = 1024 * 1024;
 };
 
 struct ClientRequest {
   std::string method = "GET";
-  std::string target = "/";                    // path and query
-  Headers headers;                             // Host, Content-Length and Transfer-Encoding are made here
+  std::string target = "/";  // path and query
+  Headers headers;           // Host, Content-Length and Transfer-Encoding are made here
   std::variant<SharedBytes, std::unique_ptr<BodySource>> body;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // for everything up to the end of the answer's body
-  bool upgrade = false;                        // the headers ask to leave HTTP (Connection: Upgrade): a connection of its own, HTTP/1.1
+  bool upgrade = false;  // the headers ask to leave HTTP (Connection: Upgrade): a connection of its own, HTTP/1.1
 };
 
 struct ClientResponse {
   int status = 0;
   Headers headers;
   int http_major = 1;
-  std::unique_ptr<BodyReader> body;            // never null; dropping it unread gives up the rest of the answer
-  std::unique_ptr<Stream> stream;              // with 101: the raw connection
+  std::unique_ptr<BodyReader> body;  // never null; dropping it unread gives up the rest of the answer
+  std::unique_ptr<Stream> stream;    // with 101: the raw connection
 };
 
 struct ClientError {

@@ -15,10 +15,12 @@ constexpr std::size_t kWriteBytes = 64 * 1024;
 constexpr std::size_t kWriteBytesPerTurn = 512 * 1024;
 }  // namespace
 
-// A connection that has left HTTP, used from a coroutine that may run on another thread: each call goes to the client's thread and back.
+// A connection that has left HTTP, used from a coroutine that may run on another thread: each call goes to the client's
+// thread and back.
 class ClientRawStream final : public Stream {
  public:
-  ClientRawStream(std::shared_ptr<ClientConnection> connection, std::string leftover) : shared_(std::make_shared<Shared>()) {
+  ClientRawStream(std::shared_ptr<ClientConnection> connection, std::string leftover)
+      : shared_(std::make_shared<Shared>()) {
     shared_->connection = std::move(connection);
     shared_->leftover = std::move(leftover);
     shared_->connection->raw_ = this;
@@ -140,10 +142,11 @@ void ClientConnection::WaitReadable() {
 void ClientConnection::WaitWritable() {
   if (writing_ || closed_) return;
   writing_ = true;
-  socket_.async_wait(asio::socket_base::wait_write, [self = shared_from_this()](const boost::system::error_code& error) {
-    self->writing_ = false;
-    if (!error) self->OnReady();
-  });
+  socket_.async_wait(asio::socket_base::wait_write,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       self->writing_ = false;
+                       if (!error) self->OnReady();
+                     });
 }
 
 void ClientConnection::OnReady() {

@@ -16,7 +16,10 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
  public:
   ClientConnection(asio::any_io_executor executor, base::Ref<WakeQueue> queue, net::StreamSocket socket,
                    std::unique_ptr<net::Transport> transport)
-      : executor_(std::move(executor)), queue_(std::move(queue)), socket_(std::move(socket)), transport_(std::move(transport)) {}
+      : executor_(std::move(executor)),
+        queue_(std::move(queue)),
+        socket_(std::move(socket)),
+        transport_(std::move(transport)) {}
 
   // The TLS handshake; `done` gets "" or the error.
   void Handshake(std::function<void(const std::string& error)> done);

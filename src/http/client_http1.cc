@@ -95,7 +95,8 @@ void Http1ClientSession::WriteHead() {
   chunk_output_ = false;
   source_done_ = true;
   if (auto* bytes = std::get_if<SharedBytes>(&request.body)) {
-    const bool bodiless = bytes->empty() && (request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS");
+    const bool bodiless =
+        bytes->empty() && (request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS");
     if (!bodiless) AppendHeader(pending_, "Content-Length", std::to_string(bytes->size()));
     if (!bytes->empty()) slices_.push_back(*bytes);
   } else if (auto& source = std::get<std::unique_ptr<BodySource>>(request.body); source != nullptr) {
@@ -219,7 +220,8 @@ bool Http1ClientSession::ParseBody() {
     }
     done = state == ChunkedDecoder::State::kDone;
   } else {
-    const std::size_t take = until_close_ ? in.size() : static_cast<std::size_t>(std::min<std::uint64_t>(left_, in.size()));
+    const std::size_t take =
+        until_close_ ? in.size() : static_cast<std::size_t>(std::min<std::uint64_t>(left_, in.size()));
     if (take != 0) exchange.PushBody(in.substr(0, take));
     in.remove_prefix(take);
     if (!until_close_) left_ -= take;
@@ -253,8 +255,10 @@ void Http1ClientSession::Abort(const ClientError& error) {
   source_.reset();
   auto call = std::exchange(call_, nullptr);
   if (!call) return;
-  // A kept connection may have been closed by the server while the request was on its way: nothing of an answer was seen.
-  call->retriable = calls_ > 1 && !call->answered() && buffer_.empty() && std::holds_alternative<SharedBytes>(call->request.body);
+  // A kept connection may have been closed by the server while the request was on its way: nothing of an answer was
+  // seen.
+  call->retriable =
+      calls_ > 1 && !call->answered() && buffer_.empty() && std::holds_alternative<SharedBytes>(call->request.body);
   call->exchange->FailBody(error.kind == ClientError::Kind::kTimeout ? BodyError::kTimeout : BodyError::kClientGone);
   call->exchange->Detach(false);
   if (!call->answered()) call->Fail(error);

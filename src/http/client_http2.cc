@@ -12,9 +12,9 @@ namespace keelson::http {
 namespace {
 
 constexpr std::size_t kPullBytes = 32 * 1024;
-constexpr std::int32_t kStreamWindow = 1024 * 1024;          // of an answer not yet read
+constexpr std::int32_t kStreamWindow = 1024 * 1024;  // of an answer not yet read
 constexpr std::int32_t kConnectionWindow = 64 * 1024 * 1024;
-constexpr std::uint32_t kStreamsDefault = 100;               // until the server tells
+constexpr std::uint32_t kStreamsDefault = 100;  // until the server tells
 
 class Http2ClientSession;
 
@@ -49,7 +49,8 @@ class Http2ClientSession final : public ClientSession {
 
   bool Available() const override {
     return !ended_ && !going_ && nghttp2_session_check_request_allowed(session_) != 0 &&
-           streams_.size() < std::min(kStreamsDefault, nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS));
+           streams_.size() < std::min(kStreamsDefault, nghttp2_session_get_remote_settings(
+                                                           session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS));
   }
   bool Idle() const override { return streams_.empty(); }
   void Start(base::Ref<Call> call) override;
@@ -76,7 +77,9 @@ class Http2ClientSession final : public ClientSession {
 
  private:
   friend struct ClientCallbacks;
-  ClientStream* Find(std::int32_t id) const { return static_cast<ClientStream*>(nghttp2_session_get_stream_user_data(session_, id)); }
+  ClientStream* Find(std::int32_t id) const {
+    return static_cast<ClientStream*>(nghttp2_session_get_stream_user_data(session_, id));
+  }
   int OnHeader(ClientStream& stream, std::string_view name, std::string_view value);
   void OnHeadersComplete(ClientStream& stream, bool end);
   void Close(ClientStream* stream, std::uint32_t code);
@@ -106,7 +109,8 @@ struct ClientCallbacks {
                     const std::uint8_t* value, std::size_t value_size, std::uint8_t, void* user) {
     ClientStream* stream = Of(user).Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
-    return Of(user).OnHeader(*stream, {reinterpret_cast<const char*>(name), name_size}, {reinterpret_cast<const char*>(value), value_size});
+    return Of(user).OnHeader(*stream, {reinterpret_cast<const char*>(name), name_size},
+                             {reinterpret_cast<const char*>(value), value_size});
   }
 
   static int FrameReceived(nghttp2_session*, const nghttp2_frame* frame, void* user) {
@@ -121,7 +125,8 @@ struct ClientCallbacks {
     return 0;
   }
 
-  static int Data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* data, std::size_t size, void* user) {
+  static int Data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* data, std::size_t size,
+                  void* user) {
     ClientStream* stream = Of(user).Find(id);
     if (stream == nullptr) {
       nghttp2_session_consume_connection(session, size);
@@ -141,8 +146,8 @@ struct ClientCallbacks {
     return Of(user).ReadData(*static_cast<ClientStream*>(source->ptr), length, flags);
   }
 
-  static int SendData(nghttp2_session*, nghttp2_frame*, const std::uint8_t* header, std::size_t length, nghttp2_data_source* source,
-                      void* user) {
+  static int SendData(nghttp2_session*, nghttp2_frame*, const std::uint8_t* header, std::size_t length,
+                      nghttp2_data_source* source, void* user) {
     auto& self = Of(user);
     if (self.out_->size() >= self.budget_) return NGHTTP2_ERR_WOULDBLOCK;
     self.SendData(*static_cast<ClientStream*>(source->ptr), header, length);
@@ -164,7 +169,8 @@ const nghttp2_session_callbacks* SessionCallbacks() {
   return made;
 }
 
-Http2ClientSession::Http2ClientSession(ClientSessionHost& host, std::string host_header, bool tls, std::size_t header_bytes_max)
+Http2ClientSession::Http2ClientSession(ClientSessionHost& host, std::string host_header, bool tls,
+                                       std::size_t header_bytes_max)
     : host_(host), host_header_(std::move(host_header)), tls_(tls), header_bytes_max_(header_bytes_max) {
   nghttp2_option* option = nullptr;
   KS_CHECK(nghttp2_option_new(&option) == 0);
@@ -193,8 +199,8 @@ void Http2ClientSession::Start(base::Ref<Call> call) {
   texts.emplace_back(":path", request.target);
   for (const auto& [name, value] : request.headers.fields()) {
     std::string lower = base::ToLower(name);
-    if (lower == "host" || lower == "connection" || lower == "upgrade" || lower == "keep-alive" || lower == "proxy-connection" ||
-        lower == "transfer-encoding" || lower == "content-length") {
+    if (lower == "host" || lower == "connection" || lower == "upgrade" || lower == "keep-alive" ||
+        lower == "proxy-connection" || lower == "transfer-encoding" || lower == "content-length") {
       continue;
     }
     texts.emplace_back(std::move(lower), value);
@@ -213,13 +219,14 @@ void Http2ClientSession::Start(base::Ref<Call> call) {
   }
   std::vector<nghttp2_nv> fields;
   for (auto& [name, value] : texts) {
-    fields.push_back({reinterpret_cast<std::uint8_t*>(name.data()), reinterpret_cast<std::uint8_t*>(value.data()), name.size(),
-                      value.size(), NGHTTP2_NV_FLAG_NONE});
+    fields.push_back({reinterpret_cast<std::uint8_t*>(name.data()), reinterpret_cast<std::uint8_t*>(value.data()),
+                      name.size(), value.size(), NGHTTP2_NV_FLAG_NONE});
   }
   nghttp2_data_provider provider{};
   provider.source.ptr = &stream;
   provider.read_callback = ClientCallbacks::ReadData;
-  stream.id = nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), has_body ? &provider : nullptr, &stream);
+  stream.id =
+      nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), has_body ? &provider : nullptr, &stream);
   if (stream.id < 0) {
     stream.call->retriable = true;
     stream.call->Fail({ClientError::Kind::kClosed, nghttp2_strerror(stream.id)});
@@ -298,8 +305,10 @@ void Http2ClientSession::SendData(ClientStream& stream, const std::uint8_t* head
 
 void Http2ClientSession::Receive(std::string_view bytes) {
   if (ended_) return;
-  const ssize_t taken = nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  if (taken < 0) return Abort({ClientError::Kind::kProtocol, std::string("http2: ") + nghttp2_strerror(static_cast<int>(taken))});
+  const ssize_t taken =
+      nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  if (taken < 0)
+    return Abort({ClientError::Kind::kProtocol, std::string("http2: ") + nghttp2_strerror(static_cast<int>(taken))});
   host_.WantWrite();
 }
 
@@ -321,8 +330,10 @@ void Http2ClientSession::Produce(Output& out, std::size_t budget) {
 
 void Http2ClientSession::Finish(ClientStream& stream, const ClientError& error) {
   Exchange& exchange = *stream.call->exchange;
-  if (const std::size_t unread = exchange.body_buffered(); unread != 0 && !ended_) nghttp2_session_consume_connection(session_, unread);
-  if (!stream.body_ended) exchange.FailBody(error.kind == ClientError::Kind::kTimeout ? BodyError::kTimeout : BodyError::kClientGone);
+  if (const std::size_t unread = exchange.body_buffered(); unread != 0 && !ended_)
+    nghttp2_session_consume_connection(session_, unread);
+  if (!stream.body_ended)
+    exchange.FailBody(error.kind == ClientError::Kind::kTimeout ? BodyError::kTimeout : BodyError::kClientGone);
   exchange.Detach(stream.body_ended);
   if (stream.upload) stream.upload->Detach(true);
   if (!stream.call->answered()) stream.call->Fail(error);
@@ -331,7 +342,8 @@ void Http2ClientSession::Finish(ClientStream& stream, const ClientError& error) 
 void Http2ClientSession::Close(ClientStream* stream, std::uint32_t code) {
   nghttp2_session_set_stream_user_data(session_, stream->id, nullptr);
   // Refused before anything was done with it: safe to send again (RFC 9113 8.7).
-  if (code == NGHTTP2_REFUSED_STREAM && std::holds_alternative<SharedBytes>(stream->call->request.body)) stream->call->retriable = true;
+  if (code == NGHTTP2_REFUSED_STREAM && std::holds_alternative<SharedBytes>(stream->call->request.body))
+    stream->call->retriable = true;
   Finish(*stream, {ClientError::Kind::kClosed, std::string("stream error: ") + nghttp2_http2_strerror(code)});
   std::erase_if(streams_, [&](const auto& held) { return held.get() == stream; });
   host_.WantWrite();

@@ -18,7 +18,8 @@ namespace keelson::http {
 // One request and its answer.
 class Call : public base::RefCounted {
  public:
-  Call(ClientRequest request, base::Ref<WakeQueue> queue) : request(std::move(request)), exchange(base::MakeRef<Exchange>(queue, nullptr)) {}
+  Call(ClientRequest request, base::Ref<WakeQueue> queue)
+      : request(std::move(request)), exchange(base::MakeRef<Exchange>(queue, nullptr)) {}
 
   void Answer(ResponseHead head);
   void Fail(ClientError error);
@@ -28,7 +29,7 @@ class Call : public base::RefCounted {
   base::Ref<Exchange> exchange;  // the answer's body
   std::optional<ResponseHead> head;
   std::optional<ClientError> error;
-  bool retriable = false;        // failed before the server can have acted on it
+  bool retriable = false;  // failed before the server can have acted on it
   bool upgraded = false;
   std::function<void()> waiter;  // of whoever waits for `head` or `error`
 };
@@ -58,7 +59,8 @@ class ClientSession {
   virtual std::string TakeLeftover() { return {}; }
 };
 
-std::unique_ptr<ClientSession> NewHttp1ClientSession(ClientSessionHost& host, const std::string& host_header, std::size_t header_bytes_max);
+std::unique_ptr<ClientSession> NewHttp1ClientSession(ClientSessionHost& host, const std::string& host_header,
+                                                     std::size_t header_bytes_max);
 std::unique_ptr<ClientSession> NewHttp2ClientSession(ClientSessionHost& host, const std::string& host_header, bool tls,
                                                      std::size_t header_bytes_max);
 

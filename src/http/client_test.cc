@@ -9,7 +9,8 @@ Awaitable<std::string> Fetch(Client& client, ClientRequest request) {
   auto response = co_await client.Do(std::move(request));
   if (!response.ok()) co_return "error: " + response.error().message;
   auto body = co_await response->body->ReadAll(64 * 1024 * 1024);
-  if (!body.ok()) co_return std::to_string(response->status) + " body error " + std::to_string(static_cast<int>(body.error()));
+  if (!body.ok())
+    co_return std::to_string(response->status) + " body error " + std::to_string(static_cast<int>(body.error()));
   co_return std::to_string(response->status) + " " + std::string(body->view());
 }
 
@@ -121,7 +122,9 @@ TEST(Client, TellsWhyItCannotConnect) {
   ClientOptions refused;
   refused.target.host = "127.0.0.1";
   refused.target.port = free_port->port();
-  { auto closed = *std::move(free_port); }
+  {
+    auto closed = *std::move(free_port);
+  }
   Client nobody(test.pool, refused);
   auto second = Fetch(nobody, To("/hello"));
   EXPECT_EQ(test.Run(std::move(second)),

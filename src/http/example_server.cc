@@ -1,7 +1,8 @@
 // A small server for measuring and for conformance suites: http_example PORT CERT KEY [THREADS].
-// Paths: / and anything else "hello\n"; /bytes/N: N bytes; /stream/N: N bytes made on demand; /echo: the request's body; /read: "hello\n" after the body;
-// /watch: a line for each request to /event; /watchers, /delivered: how many; /close: Connection: close.
-// SIGTERM ends it gracefully; it then prints how many requests it took and how many of them it answered completely.
+// Paths: / and anything else "hello\n"; /bytes/N: N bytes; /stream/N: N bytes made on demand; /echo: the request's
+// body; /read: "hello\n" after the body; /watch: a line for each request to /event; /watchers, /delivered: how many;
+// /close: Connection: close. SIGTERM ends it gracefully; it then prints how many requests it took and how many of them
+// it answered completely.
 #include <signal.h>
 #include <unistd.h>
 
@@ -158,7 +159,8 @@ int Main(int argc, char** argv) {
     }
     tls = *std::move(made);
   }
-  auto listener = net::Listener::Listen({.address = "127.0.0.1", .port = static_cast<std::uint16_t>(std::atoi(argv[1]))});
+  auto listener =
+      net::Listener::Listen({.address = "127.0.0.1", .port = static_cast<std::uint16_t>(std::atoi(argv[1]))});
   if (!listener.ok()) {
     std::fprintf(stderr, "%s\n", listener.error().message.c_str());
     return 1;

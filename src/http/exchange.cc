@@ -41,7 +41,9 @@ class ExchangeBody final : public BodyReader {
 
 }  // namespace
 
-std::unique_ptr<BodyReader> Exchange::NewBodyReader() { return std::make_unique<ExchangeBody>(base::Ref<Exchange>(this)); }
+std::unique_ptr<BodyReader> Exchange::NewBodyReader() {
+  return std::make_unique<ExchangeBody>(base::Ref<Exchange>(this));
+}
 
 void Exchange::ExpectBody() { body_ = std::make_unique<Body>(); }
 

@@ -52,8 +52,8 @@ class Exchange : public base::RefCounted {
   // The session's calls.
   ExchangeOwner* owner() const { return owner_; }
   void Attach(ExchangeOwner* owner) { owner_ = owner; }
-  void ExpectBody();                       // before the handler runs; without it the body is empty
-  void PushBody(std::string_view bytes);   // copies
+  void ExpectBody();                      // before the handler runs; without it the body is empty
+  void PushBody(std::string_view bytes);  // copies
   void EndBody();
   void FailBody(BodyError error);
   bool body_waiting() const { return body_ != nullptr && body_->waiter != nullptr; }

@@ -21,7 +21,8 @@ constexpr std::array<bool, 256> kTokenTable = [] {
 }();
 
 bool IsToken(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return kTokenTable[static_cast<unsigned char>(c)]; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return kTokenTable[static_cast<unsigned char>(c)]; });
 }
 
 bool IsFieldValue(std::string_view text) {
@@ -52,7 +53,8 @@ std::optional<HeadError> ParseFields(std::string_view text, Headers& headers) {
     const std::string_view line = NextLine(text);
     if (line.empty()) return text.empty() ? std::nullopt : std::optional(Bad());
     const auto colon = line.find(':');
-    if (colon == std::string_view::npos || !IsToken(line.substr(0, colon))) return Bad();  // also folded lines and "Name :"
+    if (colon == std::string_view::npos || !IsToken(line.substr(0, colon)))
+      return Bad();  // also folded lines and "Name :"
     const std::string_view value = TrimBlanks(line.substr(colon + 1));
     if (!IsFieldValue(value)) return Bad("invalid header value");
     headers.Add(line.substr(0, colon), value);
@@ -103,7 +105,9 @@ Outcome<RequestHead, HeadError> ParseRequestHead(std::string_view text) {
 Outcome<ResponseHead, HeadError> ParseResponseHead(std::string_view text) {
   ResponseHead head;
   const std::string_view line = NextLine(text);
-  if (line.size() < 12 || !ParseVersion(line.substr(0, 8), &head.major, &head.minor) || head.major != 1 || line[8] != ' ') return Bad();
+  if (line.size() < 12 || !ParseVersion(line.substr(0, 8), &head.major, &head.minor) || head.major != 1 ||
+      line[8] != ' ')
+    return Bad();
   for (std::size_t i = 9; i < 12; ++i) {
     if (line[i] < '0' || line[i] > '9') return Bad();
     head.status = head.status * 10 + (line[i] - '0');

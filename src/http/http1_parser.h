@@ -12,8 +12,8 @@
 
 namespace keelson::http {
 
-// Where the head that starts at `text` ends (past its empty line); npos while it is incomplete. `*scanned` remembers how far was
-// looked, so that a head that arrives byte by byte is not scanned again and again.
+// Where the head that starts at `text` ends (past its empty line); npos while it is incomplete. `*scanned` remembers
+// how far was looked, so that a head that arrives byte by byte is not scanned again and again.
 std::size_t FindHeadEnd(std::string_view text, std::size_t* scanned);
 
 struct RequestHead {
@@ -44,7 +44,8 @@ struct BodyFraming {
   bool chunked = false;
   std::optional<std::uint64_t> length;
 };
-// Refuses what two readers could read differently: both lengths, differing lengths, unknown or doubled transfer codings.
+// Refuses what two readers could read differently: both lengths, differing lengths, unknown or doubled transfer
+// codings.
 Outcome<BodyFraming, HeadError> FramingOf(const Headers& headers, int minor);
 
 class ChunkedDecoder {
@@ -54,7 +55,18 @@ class ChunkedDecoder {
   State Feed(std::string_view& in, const std::function<void(std::string_view)>& sink);
 
  private:
-  enum class Step : std::uint8_t { kSize, kExtension, kSizeLF, kData, kDataCR, kDataLF, kTrailer, kTrailerLine, kEndLF, kDone };
+  enum class Step : std::uint8_t {
+    kSize,
+    kExtension,
+    kSizeLF,
+    kData,
+    kDataCR,
+    kDataLF,
+    kTrailer,
+    kTrailerLine,
+    kEndLF,
+    kDone
+  };
   Step step_ = Step::kSize;
   std::uint64_t left_ = 0;
   std::uint32_t digits_ = 0;

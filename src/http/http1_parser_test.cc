@@ -150,10 +150,17 @@ TEST(Message, ParseTarget) {
     const char* path;
     const char* query;
   };
-  constexpr Case kCases[] = {{"/", true, "/", ""},          {"/a%2Fb?x=%20", true, "/a/b", "x=%20"}, {"/a?", true, "/a", ""},
-                             {"*", true, "*", ""},          {"a", false, "", ""},                    {"/%zz", false, "", ""},
-                             {"/%2", false, "", ""},        {"/a\x7f", false, "", ""},               {"", false, "", ""},
-                             {"/a?b?c", true, "/a", "b?c"}, {"/%E2%82%AC", true, "/\u20ac", ""}};
+  constexpr Case kCases[] = {{"/", true, "/", ""},
+                             {"/a%2Fb?x=%20", true, "/a/b", "x=%20"},
+                             {"/a?", true, "/a", ""},
+                             {"*", true, "*", ""},
+                             {"a", false, "", ""},
+                             {"/%zz", false, "", ""},
+                             {"/%2", false, "", ""},
+                             {"/a\x7f", false, "", ""},
+                             {"", false, "", ""},
+                             {"/a?b?c", true, "/a", "b?c"},
+                             {"/%E2%82%AC", true, "/\u20ac", ""}};
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.target);
     std::string path;

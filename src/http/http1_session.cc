@@ -11,10 +11,10 @@ namespace keelson::http {
 namespace {
 
 constexpr std::size_t kPullBytes = 32 * 1024;
-constexpr std::size_t kFieldOverhead = 32;             // of a header field in memory, counted as HTTP/2 does
+constexpr std::size_t kFieldOverhead = 32;  // of a header field in memory, counted as HTTP/2 does
 constexpr std::size_t kFieldAllowance = 100 * kFieldOverhead;
 constexpr std::chrono::seconds kFirstRequestGrace{1};  // for a connection accepted just before a shutdown
-constexpr std::size_t kKeepBuffer = 2 * 1024;  // of input between requests
+constexpr std::size_t kKeepBuffer = 2 * 1024;          // of input between requests
 
 // One request at a time; what a client pipelines waits in the buffer, and beyond a bound in the socket.
 class Http1Session final : public Session, private ExchangeOwner {
@@ -74,17 +74,17 @@ class Http1Session final : public Session, private ExchangeOwner {
   bool minor_zero_ = false;
   bool keep_alive_ = true;
   bool expect_continue_ = false;
-  bool answered_ = false;         // Respond was called
-  bool closing_ = false;          // no further request
+  bool answered_ = false;  // Respond was called
+  bool closing_ = false;   // no further request
   base::Clock::SteadyTime closing_since_{};
   bool finished_ = false;
   bool peer_ended_ = false;
-  std::uint32_t running_ = 0;     // handlers, also those whose client is gone
+  std::uint32_t running_ = 0;  // handlers, also those whose client is gone
 
-  std::string pending_;           // output that is text: heads, 100 Continue, errors
-  bool writing_ = false;          // a response's body
+  std::string pending_;   // output that is text: heads, 100 Continue, errors
+  bool writing_ = false;  // a response's body
   bool chunk_output_ = false;
-  bool chunk_open_ = false;       // a chunk's size was written, its end is due
+  bool chunk_open_ = false;  // a chunk's size was written, its end is due
   bool source_done_ = false;
   std::unique_ptr<BodySource> source_;
   std::vector<SharedBytes> slices_;  // to be sent; slices_[first_] from offset_
@@ -279,7 +279,9 @@ void Http1Session::Fail(int status, std::string_view detail) {
   host_.WantWrite();
 }
 
-void Http1Session::OnBodyConsumed(std::size_t /*bytes*/) { host_.WantWrite(); }  // the driver reads on when there is room
+void Http1Session::OnBodyConsumed(std::size_t /*bytes*/) {
+  host_.WantWrite();
+}  // the driver reads on when there is room
 
 void Http1Session::OnBodyWanted() {
   if (!expect_continue_ || answered_) return;
@@ -390,7 +392,8 @@ void Http1Session::Produce(Output& out, std::size_t budget) {
       EndResponse(false);
       return;
     }
-    if (state == BodySource::State::kMore && total == 0) {  // it works but has nothing yet: others have their turn meanwhile
+    if (state == BodySource::State::kMore &&
+        total == 0) {  // it works but has nothing yet: others have their turn meanwhile
       exchange_->Wake();
       return;
     }

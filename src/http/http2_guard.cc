@@ -6,8 +6,17 @@
 namespace keelson::http {
 namespace {
 
-enum FrameType : std::uint8_t { kData = 0, kHeaders = 1, kPriority = 2, kReset = 3, kSettings = 4, kPing = 6, kGoAway = 7,
-                                kWindowUpdate = 8, kContinuation = 9 };
+enum FrameType : std::uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kPriority = 2,
+  kReset = 3,
+  kSettings = 4,
+  kPing = 6,
+  kGoAway = 7,
+  kWindowUpdate = 8,
+  kContinuation = 9
+};
 enum ErrorCode : std::uint32_t { kProtocolError = 1, kStreamClosed = 5, kEnhanceYourCalm = 11 };
 constexpr std::uint8_t kEndStream = 0x1;
 constexpr std::uint8_t kAck = 0x1;
@@ -47,7 +56,8 @@ void Http2Guard::Closed(std::int32_t stream, bool reset_by_us) {
 
 Http2Guard::Memory Http2Guard::Remember(std::int32_t stream) const {
   for (const std::uint32_t entry : closed_) {
-    if ((entry & ~kResetBit) == static_cast<std::uint32_t>(stream)) return (entry & kResetBit) != 0 ? Memory::kReset : Memory::kEnded;
+    if ((entry & ~kResetBit) == static_cast<std::uint32_t>(stream))
+      return (entry & kResetBit) != 0 ? Memory::kReset : Memory::kEnded;
   }
   return Memory::kUnknown;
 }
@@ -80,8 +90,9 @@ std::uint32_t Http2Guard::CheckHeader(const std::function<bool(std::int32_t)>& i
 
 std::uint32_t Http2Guard::CheckPayload() {
   if (payload_have_ == 4 && (type_ == kPriority || type_ == kWindowUpdate)) {
-    const std::uint32_t number = (std::uint32_t{payload_[0]} << 24 | std::uint32_t{payload_[1]} << 16 | std::uint32_t{payload_[2]} << 8 |
-                                  payload_[3]) & 0x7fffffff;
+    const std::uint32_t number = (std::uint32_t{payload_[0]} << 24 | std::uint32_t{payload_[1]} << 16 |
+                                  std::uint32_t{payload_[2]} << 8 | payload_[3]) &
+                                 0x7fffffff;
     if (type_ == kPriority && number == static_cast<std::uint32_t>(stream_)) return kProtocolError;
     if (type_ == kWindowUpdate && number == 0) return kProtocolError;  // also on a stream that is over
   }
@@ -96,7 +107,8 @@ Http2Guard::Verdict Http2Guard::Look(std::string_view bytes, base::Clock::Steady
   while (at < bytes.size()) {
     if (left_ == 0) {  // in a frame's header
       const std::size_t start = at;
-      while (header_have_ < kHeaderBytes && at < bytes.size()) header_[header_have_++] = static_cast<std::uint8_t>(bytes[at++]);
+      while (header_have_ < kHeaderBytes && at < bytes.size())
+        header_[header_have_++] = static_cast<std::uint8_t>(bytes[at++]);
       if (header_have_ < kHeaderBytes) break;
       header_have_ = 0;
       payload_have_ = 0;
@@ -104,7 +116,8 @@ Http2Guard::Verdict Http2Guard::Look(std::string_view bytes, base::Clock::Steady
       type_ = header_[3];
       flags_ = header_[4];
       stream_ = static_cast<std::int32_t>((std::uint32_t{header_[5]} << 24 | std::uint32_t{header_[6]} << 16 |
-                                           std::uint32_t{header_[7]} << 8 | header_[8]) & 0x7fffffff);
+                                           std::uint32_t{header_[7]} << 8 | header_[8]) &
+                                          0x7fffffff);
       if (const std::uint32_t error = CheckHeader(is_open); error != 0) return {start, error};
       if (IsUseless(type_, flags_, length_) && !Spend(now)) return {start, kEnhanceYourCalm};
     }

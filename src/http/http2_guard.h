@@ -1,6 +1,6 @@
-// Looks at the frames of a client before nghttp2 does. It refuses what nghttp2 lets pass silently (frames on streams that the client
-// itself has ended, malformed PRIORITY and padding), and counts frames that cost work but carry nothing.
-// Thread safety: the connection's thread.
+// Looks at the frames of a client before nghttp2 does. It refuses what nghttp2 lets pass silently (frames on streams
+// that the client itself has ended, malformed PRIORITY and padding), and counts frames that cost work but carry
+// nothing. Thread safety: the connection's thread.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 namespace keelson::http {
 
-// Frames without use for anyone: PING, SETTINGS, PRIORITY, empty DATA, unknown types. A busy client sends a few a second.
+// Frames without use for anyone: PING, SETTINGS, PRIORITY, empty DATA, unknown types. A busy client sends a few a
+// second.
 struct FloodLimits {
   double burst = 2000;
   double per_second = 200;
@@ -25,8 +26,8 @@ class Http2Guard {
   explicit Http2Guard(FloodLimits limits = {}) : limits_(limits), tokens_(limits.burst) {}
 
   struct Verdict {
-    std::size_t allowed;       // how many bytes from the front nghttp2 may see
-    std::uint32_t error = 0;   // then end the connection with this code; 0: all is well
+    std::size_t allowed;      // how many bytes from the front nghttp2 may see
+    std::uint32_t error = 0;  // then end the connection with this code; 0: all is well
   };
   // `is_open` tells whether a stream exists.
   Verdict Look(std::string_view bytes, base::Clock::SteadyTime now, const std::function<bool(std::int32_t)>& is_open);
@@ -62,8 +63,8 @@ class Http2Guard {
   bool in_headers_ = false;
   std::int32_t stream_ = 0;
   std::int32_t stream_max_ = 0;
-  std::uint32_t next_ = 0;              // in closed_
-  std::vector<std::uint32_t> closed_;   // ring; the top bit says reset by us
+  std::uint32_t next_ = 0;             // in closed_
+  std::vector<std::uint32_t> closed_;  // ring; the top bit says reset by us
 };
 
 }  // namespace keelson::http

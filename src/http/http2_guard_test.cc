@@ -12,7 +12,7 @@ namespace {
 TEST(Http2Guard, Verdicts) {
   struct Case {
     const char* name;
-    std::string bytes;        // after the preface
+    std::string bytes;  // after the preface
     std::vector<std::int32_t> open;
     std::vector<std::pair<std::int32_t, bool>> closed;  // stream, reset by us
     std::uint32_t error;
@@ -31,8 +31,20 @@ TEST(Http2Guard, Verdicts) {
       {"priority on another", Frame(2, 0, 3, four + "\x10"), {}, {}, 0},
       {"window update of nothing", Frame(8, 0, 0, std::string(4, '\0')), {}, {}, 1},
       {"window update", Frame(8, 0, 0, four), {}, {}, 0},
-      {"padding longer than the frame", Frame(1, 4, 1, "x") + Frame(0, 8, 1, "\x09" "data"), {1}, {}, 1},
-      {"padding", Frame(1, 4, 1, "x") + Frame(0, 8, 1, "\x02" "data"), {1}, {}, 0},
+      {"padding longer than the frame",
+       Frame(1, 4, 1, "x") + Frame(0, 8, 1,
+                                   "\x09"
+                                   "data"),
+       {1},
+       {},
+       1},
+      {"padding",
+       Frame(1, 4, 1, "x") + Frame(0, 8, 1,
+                                   "\x02"
+                                   "data"),
+       {1},
+       {},
+       0},
   };
   for (const Case& c : kCases) {
     for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{10'000}}) {

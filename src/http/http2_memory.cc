@@ -11,7 +11,8 @@ nghttp2_mem* Http2Memory() {
                                [](void* pointer, void*) { net::PageSlots::Free(pointer); },
                                [](std::size_t count, std::size_t size, void*) { return std::calloc(count, size); },
                                [](void* pointer, std::size_t size, void*) {
-                                 return pointer == nullptr ? net::PageSlots::AllocateClean(size) : net::PageSlots::Reallocate(pointer, size);
+                                 return pointer == nullptr ? net::PageSlots::AllocateClean(size)
+                                                           : net::PageSlots::Reallocate(pointer, size);
                                }};
   return &memory;
 }

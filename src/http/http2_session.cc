@@ -15,14 +15,15 @@
 namespace keelson::http {
 namespace {
 
-constexpr std::size_t kPullBytes = 32 * 1024;             // asked of a body source at once
-constexpr std::size_t kContinuationsMax = 64;             // frames after a HEADERS frame; the header limit ends most floods earlier
-constexpr std::size_t kUnstartedPerStream = 4;            // requests waiting for a handler, per allowed stream (Go's 4x rule)
-constexpr std::size_t kOutboundFramesMax = 10'000;        // frames waiting while the peer does not read
-constexpr std::uint32_t kHeaderOverhead = 32;             // of each field, RFC 9113 6.5.2
-constexpr std::chrono::seconds kGoAwayGrace{1};           // for the peer to learn of a shutdown before streams are refused
+constexpr std::size_t kPullBytes = 32 * 1024;  // asked of a body source at once
+constexpr std::size_t kContinuationsMax =
+    64;  // frames after a HEADERS frame; the header limit ends most floods earlier
+constexpr std::size_t kUnstartedPerStream = 4;      // requests waiting for a handler, per allowed stream (Go's 4x rule)
+constexpr std::size_t kOutboundFramesMax = 10'000;  // frames waiting while the peer does not read
+constexpr std::uint32_t kHeaderOverhead = 32;       // of each field, RFC 9113 6.5.2
+constexpr std::chrono::seconds kGoAwayGrace{1};     // for the peer to learn of a shutdown before streams are refused
 constexpr std::chrono::seconds kStallCheck{30};
-constexpr std::chrono::minutes kStreamStall{5};           // a reader that takes nothing of what is ready for it
+constexpr std::chrono::minutes kStreamStall{5};  // a reader that takes nothing of what is ready for it
 
 class Http2Session;
 
@@ -39,11 +40,11 @@ struct H2Stream final : ExchangeOwner {
   bool deferred = false;
   bool source_done = false;
   bool responded = false;
-  bool ended = false;    // our END_STREAM was written
+  bool ended = false;  // our END_STREAM was written
   bool too_large = false;
   bool reset_by_us = false;
-  bool started = false;  // its handler runs
-  bool head = false;     // answered without a body
+  bool started = false;    // its handler runs
+  bool head = false;       // answered without a body
   bool body_open = false;  // more of the request's body may come
   std::uint32_t header_bytes = 0;
   H2Stream* next = nullptr;  // all streams of the session
@@ -51,7 +52,7 @@ struct H2Stream final : ExchangeOwner {
   base::Ref<Exchange> exchange;
   std::unique_ptr<Request> request;  // until its head is complete and a handler takes it
   std::unique_ptr<BodySource> source;
-  std::vector<SharedBytes> slices;   // to be sent; slices[first] from `offset`
+  std::vector<SharedBytes> slices;  // to be sent; slices[first] from `offset`
   std::size_t first = 0;
   std::size_t offset = 0;
   std::uint64_t sent = 0;
@@ -92,7 +93,9 @@ class Http2Session final : public Session {
  private:
   friend struct Callbacks;
 
-  H2Stream* Find(std::int32_t id) const { return static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session_, id)); }
+  H2Stream* Find(std::int32_t id) const {
+    return static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session_, id));
+  }
   H2Stream* Open(std::int32_t id);
   void Close(H2Stream* stream);
   int OnHeader(H2Stream& stream, std::string_view name, std::string_view value);
@@ -116,7 +119,7 @@ class Http2Session final : public Session {
   bool settings_seen_ = false;
   Http2Guard guard_;
   bool ended_ = false;
-  bool closing_ = false;      // a shutdown notice was sent
+  bool closing_ = false;  // a shutdown notice was sent
   bool goaway_final_ = false;
   base::Clock::SteadyTime closing_since_{};
   base::Clock::SteadyTime stall_check_{};
@@ -148,7 +151,8 @@ struct Callbacks {
     return 0;
   }
 
-  static int Header(nghttp2_session*, const nghttp2_frame* frame, nghttp2_rcbuf* name, nghttp2_rcbuf* value, std::uint8_t, void* user) {
+  static int Header(nghttp2_session*, const nghttp2_frame* frame, nghttp2_rcbuf* name, nghttp2_rcbuf* value,
+                    std::uint8_t, void* user) {
     auto& self = Of(user);
     H2Stream* stream = self.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
@@ -180,8 +184,8 @@ struct Callbacks {
       case NGHTTP2_PING:
         if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0 && self.closing_ && !self.goaway_final_) {
           self.goaway_final_ = true;  // every stream that was on its way has arrived
-          nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session), NGHTTP2_NO_ERROR, nullptr,
-                                0);
+          nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session),
+                                NGHTTP2_NO_ERROR, nullptr, 0);
         }
         break;
       default:
@@ -190,7 +194,8 @@ struct Callbacks {
     return 0;
   }
 
-  static int Data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* data, std::size_t length, void* user) {
+  static int Data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* data, std::size_t length,
+                  void* user) {
     auto& self = Of(user);
     H2Stream* stream = self.Find(id);
     if (stream == nullptr || !stream->exchange || stream->ended) {
@@ -210,11 +215,13 @@ struct Callbacks {
   // A response that ends before its request's body tells the client to stop sending (Go does the same).
   static int FrameSent(nghttp2_session* session, const nghttp2_frame* frame, void*) {
     if (frame->hd.type == NGHTTP2_RST_STREAM) {
-      if (auto* stream = static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, frame->hd.stream_id)); stream != nullptr) {
+      if (auto* stream = static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, frame->hd.stream_id));
+          stream != nullptr) {
         stream->reset_by_us = true;
       }
     }
-    const bool ends = (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    const bool ends = (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) &&
+                      (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (ends && nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 0) {
       nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
     }
@@ -226,8 +233,8 @@ struct Callbacks {
     return Of(user).ReadData(*static_cast<H2Stream*>(source->ptr), length, flags);
   }
 
-  static int SendData(nghttp2_session*, nghttp2_frame*, const std::uint8_t* header, std::size_t length, nghttp2_data_source* source,
-                      void* user) {
+  static int SendData(nghttp2_session*, nghttp2_frame*, const std::uint8_t* header, std::size_t length,
+                      nghttp2_data_source* source, void* user) {
     // nghttp2 goes from DATA frame to DATA frame without asking; this is where the budget of a write ends.
     auto& self = Of(user);
     if (self.out_->size() >= self.budget_) return NGHTTP2_ERR_WOULDBLOCK;
@@ -265,19 +272,22 @@ Http2Session::Http2Session(SessionHost& host, const SessionLimits& limits) : hos
   const nghttp2_settings_entry settings[] = {
       {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, limits.frame_bytes_max},
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams_max},
-      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<std::uint32_t>(limits.header_bytes_max + 320)},  // Go: + 10 fields' overhead
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
+       static_cast<std::uint32_t>(limits.header_bytes_max + 320)},  // Go: + 10 fields' overhead
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.stream_window_bytes},
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
   };
   nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, std::size(settings));
-  const std::uint64_t window = std::min<std::uint64_t>(std::uint64_t{limits.stream_window_bytes} * limits.streams_max, (1U << 31) - 1);
+  const std::uint64_t window =
+      std::min<std::uint64_t>(std::uint64_t{limits.stream_window_bytes} * limits.streams_max, (1U << 31) - 1);
   nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, static_cast<std::int32_t>(window));
 }
 
 void Http2Session::Receive(std::string_view bytes) {
   if (ended_) return;
   const auto verdict = guard_.Look(bytes, host_.Now(), [this](std::int32_t id) { return Find(id) != nullptr; });
-  const ssize_t taken = nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), verdict.allowed);
+  const ssize_t taken =
+      nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), verdict.allowed);
   if (verdict.error != 0) nghttp2_session_terminate_session(session_, verdict.error);
   if (taken < 0) {
     if (taken == NGHTTP2_ERR_FLOODED) {
@@ -312,7 +322,8 @@ void Http2Session::Close(H2Stream* stream) {
   if (gone->body_open) --bodies_open_;
   if (gone->exchange) {
     // What the handler had not read no longer counts against the connection.
-    if (const std::size_t unread = gone->exchange->body_buffered(); unread != 0) nghttp2_session_consume_connection(session_, unread);
+    if (const std::size_t unread = gone->exchange->body_buffered(); unread != 0)
+      nghttp2_session_consume_connection(session_, unread);
     gone->exchange->Detach(gone->ended);
   }
   gone->source.reset();
@@ -362,7 +373,8 @@ void Http2Session::OnHeadersComplete(H2Stream& stream, bool end_stream) {
     return;
   }
   if (running_ < limits_.streams_max) return Start(stream);
-  // Streams that were reset may still have running handlers; new ones wait for them, and a client that only resets is sent away.
+  // Streams that were reset may still have running handlers; new ones wait for them, and a client that only resets is
+  // sent away.
   if (waiting_.size() >= kUnstartedPerStream * limits_.streams_max) {
     nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
     return;
@@ -429,12 +441,14 @@ void Http2Session::Respond(Exchange& exchange, Response response) {
       stream->source->Start([exchange = stream->exchange] { exchange->Wake(); });
     }
   }
-  const bool no_body = stream->head || response.status == 204 || response.status == 304 || (length_known && length == 0);
+  const bool no_body =
+      stream->head || response.status == 204 || response.status == 304 || (length_known && length == 0);
   SubmitHead(*stream, response, !no_body, length, length_known);
   host_.WantWrite();
 }
 
-void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool has_body, std::size_t length, bool length_known) {
+void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool has_body, std::size_t length,
+                              bool length_known) {
   // Names in lower case in one buffer; values point into the response. nghttp2 copies both.
   std::string names;
   std::size_t names_size = 0;
@@ -444,8 +458,8 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
   fields.reserve(response.headers.fields().size() + 3);
   const auto add = [&](std::string_view name, std::string_view value) {
     fields.push_back({const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(name.data())),
-                      const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(value.data())), name.size(), value.size(),
-                      NGHTTP2_NV_FLAG_NONE});
+                      const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(value.data())), name.size(),
+                      value.size(), NGHTTP2_NV_FLAG_NONE});
   };
   const std::string status = std::to_string(response.status);
   add(":status", status);
@@ -461,13 +475,15 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
       continue;
     }
     if (!IsFieldValue(value)) continue;  // as Go's HTTP/2: what a client would refuse is not sent
-    if (lower == "transfer-encoding" || lower == "upgrade" || lower == "keep-alive" || lower == "proxy-connection") continue;
+    if (lower == "transfer-encoding" || lower == "upgrade" || lower == "keep-alive" || lower == "proxy-connection")
+      continue;
     if (lower == "date") has_date = true;
     if (lower == "content-length") has_length = true;
     add(lower, value);
   }
   std::string length_text;
-  if (!has_length && length_known && !(stream.head && length == 0) && response.status != 204 && response.status != 304) {
+  if (!has_length && length_known && !(stream.head && length == 0) && response.status != 204 &&
+      response.status != 304) {
     length_text = std::to_string(length);
     add("content-length", length_text);
   }
@@ -480,7 +496,8 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
     stream.ended = true;
     stream.source.reset();
   }
-  const int rc = nghttp2_submit_response(session_, stream.id, fields.data(), fields.size(), has_body ? &provider : nullptr);
+  const int rc =
+      nghttp2_submit_response(session_, stream.id, fields.data(), fields.size(), has_body ? &provider : nullptr);
   if (rc != 0) {
     stream.ended = false;
     nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_INTERNAL_ERROR);
@@ -539,10 +556,11 @@ ssize_t Http2Session::ReadData(H2Stream& stream, std::size_t length, std::uint32
       for (const auto& [name, value] : trailers->fields()) {
         names.push_back(base::ToLower(name));
         fields.push_back({reinterpret_cast<std::uint8_t*>(names.back().data()),
-                          const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(value.data())), names.back().size(),
-                          value.size(), NGHTTP2_NV_FLAG_NONE});
+                          const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(value.data())),
+                          names.back().size(), value.size(), NGHTTP2_NV_FLAG_NONE});
       }
-      if (nghttp2_submit_trailer(session_, stream.id, fields.data(), fields.size()) == 0) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      if (nghttp2_submit_trailer(session_, stream.id, fields.data(), fields.size()) == 0)
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
     }
     stream.ended = true;
   }
@@ -601,7 +619,8 @@ void Http2Session::Woken(H2Stream& stream) {
   host_.WantWrite();
 }
 
-// Two steps, so that no request is lost: first "open no more streams", then, when the peer must have seen it, the last stream we took.
+// Two steps, so that no request is lost: first "open no more streams", then, when the peer must have seen it, the last
+// stream we took.
 void Http2Session::ShutdownGracefully() {
   if (closing_) return;
   closing_ = true;
@@ -619,7 +638,8 @@ void Http2Session::Abort() {
 void Http2Session::Tick(base::Clock::SteadyTime now) {
   if (closing_ && !goaway_final_ && now - closing_since_ >= kGoAwayGrace) {
     goaway_final_ = true;
-    nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR, nullptr, 0);
+    nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+                          NGHTTP2_NO_ERROR, nullptr, 0);
     host_.WantWrite();
   }
   if (now < stall_check_) return;

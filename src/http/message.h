@@ -1,5 +1,6 @@
 // What a handler sees of HTTP: a Request in, a Response out.
-// A response's body is shared immutable slices, given at once or made on demand by a BodySource on the connection's thread.
+// A response's body is shared immutable slices, given at once or made on demand by a BodySource on the connection's
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,16 @@ namespace keelson::http {
 
 using base::SharedBytes;
 
-// Header fields in order; names compare without regard to case. Written in Go's canonical form on HTTP/1.1, lower case on HTTP/2.
+// Header fields in order; names compare without regard to case. Written in Go's canonical form on HTTP/1.1, lower case
+// on HTTP/2.
 class Headers {
  public:
-  void Add(std::string_view name, std::string_view value) { fields_.emplace_back(std::string(name), std::string(value)); }
+  void Add(std::string_view name, std::string_view value) {
+    fields_.emplace_back(std::string(name), std::string(value));
+  }
   void Set(std::string_view name, std::string_view value);  // replaces all
   void Remove(std::string_view name);
-  std::string_view Get(std::string_view name) const;        // the first, "" when absent
+  std::string_view Get(std::string_view name) const;  // the first, "" when absent
   bool Has(std::string_view name) const;
   std::vector<std::string_view> Values(std::string_view name) const;
   const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }
@@ -55,10 +59,10 @@ struct PeerCertificate {
 
 struct Request {
   std::string method;
-  std::string target;       // as sent: path and query
-  std::string path;         // percent-decoded
-  std::string raw_query;    // after '?'
-  std::string host;         // Host or :authority
+  std::string target;     // as sent: path and query
+  std::string path;       // percent-decoded
+  std::string raw_query;  // after '?'
+  std::string host;       // Host or :authority
   Headers headers;
   int http_major = 1;
   int http_minor = 1;
@@ -71,15 +75,15 @@ struct Request {
   std::function<void(std::function<void()> callback)> on_close;
 };
 
-// Makes a response's body on demand. Pull() runs on the connection's thread; the source is destroyed there when the response has ended
-// or the client has gone, whichever is first.
+// Makes a response's body on demand. Pull() runs on the connection's thread; the source is destroyed there when the
+// response has ended or the client has gone, whichever is first.
 class BodySource {
  public:
   enum class State : std::uint8_t {
     kMore,     // there is more (nothing appended: pull again after others had their turn)
     kPending,  // nothing (more) now: pull again after the wake call
     kDone,
-    kAbort,    // give up: reset the stream or close the connection without a proper end
+    kAbort,  // give up: reset the stream or close the connection without a proper end
   };
   virtual ~BodySource() = default;
   // `wake` may be called from any thread, any number of times, also after the source is gone.

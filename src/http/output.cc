@@ -24,7 +24,8 @@ void Output::Append(base::SharedBytes bytes) {
 std::span<const std::string_view> Output::pieces() {
   views_.clear();
   for (const Piece& piece : pieces_) {
-    views_.push_back(piece.shared.empty() ? std::string_view(text_).substr(piece.offset, piece.size) : piece.shared.view());
+    views_.push_back(piece.shared.empty() ? std::string_view(text_).substr(piece.offset, piece.size)
+                                          : piece.shared.view());
   }
   return views_;
 }

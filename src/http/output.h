@@ -1,4 +1,5 @@
-// Bytes on their way to a socket: own text and shared slices in order, handed over as pieces without being copied together.
+// Bytes on their way to a socket: own text and shared slices in order, handed over as pieces without being copied
+// together.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +14,12 @@ namespace keelson::http {
 
 class Output {
  public:
-  void Append(std::string_view bytes);            // copied
-  void Append(base::SharedBytes bytes);           // kept alive until Clear()
+  void Append(std::string_view bytes);   // copied
+  void Append(base::SharedBytes bytes);  // kept alive until Clear()
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  std::span<const std::string_view> pieces();     // valid until the next change
-  void Clear();                                   // keeps some memory for the next use
+  std::span<const std::string_view> pieces();  // valid until the next change
+  void Clear();                                // keeps some memory for the next use
 
  private:
   struct Piece {

@@ -14,9 +14,9 @@
 
 namespace keelson::http {
 namespace {
-constexpr std::chrono::milliseconds kAcceptRetry{50};    // out of descriptors: wait, do not spin
+constexpr std::chrono::milliseconds kAcceptRetry{50};  // out of descriptors: wait, do not spin
 constexpr std::chrono::milliseconds kShutdownLook{20};
-constexpr std::chrono::seconds kDestroyPatience{10};     // for handlers that ignore that their client is gone
+constexpr std::chrono::seconds kDestroyPatience{10};  // for handlers that ignore that their client is gone
 }  // namespace
 
 struct Server::Impl : std::enable_shared_from_this<Impl> {
@@ -87,8 +87,8 @@ struct Server::Impl : std::enable_shared_from_this<Impl> {
     const int fd = socket.native_handle();
     auto transport = tls != nullptr ? tls->Accept(fd) : net::NewPlainTransport(fd);
     std::shared_ptr<Shard> shard(worker, &worker->shard);
-    auto connection = std::make_shared<ServerConnection>(worker->server, std::move(shard), std::move(socket), net::ToString(endpoint),
-                                                         std::move(transport));
+    auto connection = std::make_shared<ServerConnection>(worker->server, std::move(shard), std::move(socket),
+                                                         net::ToString(endpoint), std::move(transport));
     connection->position = worker->shard.connections.insert(worker->shard.connections.end(), connection);
     if (worker->shard.draining) connection->ShutdownGracefully();
     connection->Start();

@@ -20,22 +20,23 @@ namespace keelson::http {
 
 struct ServerOptions {
   SessionLimits limits;
-  std::chrono::milliseconds header_timeout{32'000};   // from the first byte of a request (or the connection) to the end of its head
-  std::chrono::milliseconds idle_timeout{90'000};     // a connection without a request
-  std::chrono::milliseconds body_timeout{60'000};     // a handler waits for a body and nothing comes: it gets kTimeout
-  std::chrono::milliseconds write_timeout{300'000};   // the socket takes nothing
-  std::chrono::milliseconds linger{5'000};            // for the peer to read the last answer and close; a reset would destroy it
-  std::chrono::milliseconds tick{1'000};              // how often timeouts are looked at
-  std::size_t connections_max = 100'000;              // further ones are closed at once
+  std::chrono::milliseconds header_timeout{
+      32'000};  // from the first byte of a request (or the connection) to the end of its head
+  std::chrono::milliseconds idle_timeout{90'000};    // a connection without a request
+  std::chrono::milliseconds body_timeout{60'000};    // a handler waits for a body and nothing comes: it gets kTimeout
+  std::chrono::milliseconds write_timeout{300'000};  // the socket takes nothing
+  std::chrono::milliseconds linger{5'000};  // for the peer to read the last answer and close; a reset would destroy it
+  std::chrono::milliseconds tick{1'000};    // how often timeouts are looked at
+  std::size_t connections_max = 100'000;    // further ones are closed at once
   // On any I/O thread. `remote` is 127.0.0.1:41234.
   std::function<void(const std::string& remote, const std::string& error)> on_tls_error;
 };
 
 struct ServerStats {
-  std::uint64_t connections = 0;           // open now
+  std::uint64_t connections = 0;  // open now
   std::uint64_t connections_total = 0;
   std::uint64_t requests_total = 0;
-  std::uint64_t handlers = 0;              // running now
+  std::uint64_t handlers = 0;  // running now
   std::uint64_t tls_handshake_errors_total = 0;
 };
 
@@ -44,11 +45,12 @@ class Server {
   Server(async::IOPool& pool, Handler handler, ServerOptions options = {});
   ~Server();  // Close(), then waits until every connection and handler is gone
 
-  // Accepts on `listener` from now on; may be called for several. Without `tls` plain text is spoken (HTTP/2 by prior knowledge).
+  // Accepts on `listener` from now on; may be called for several. Without `tls` plain text is spoken (HTTP/2 by prior
+  // knowledge).
   void Start(net::Listener listener, std::shared_ptr<net::TLSServerContext> tls);
 
-  // Graceful end: closes the listeners, tells clients (GOAWAY, Connection: close), waits for requests under way until `timeout`,
-  // then closes what is left. True when everything had ended by itself.
+  // Graceful end: closes the listeners, tells clients (GOAWAY, Connection: close), waits for requests under way until
+  // `timeout`, then closes what is left. True when everything had ended by itself.
   Awaitable<bool> Shutdown(std::chrono::milliseconds timeout);
   void StopListening();
   void Close();  // everything now

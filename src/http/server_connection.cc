@@ -11,9 +11,9 @@
 namespace keelson::http {
 namespace {
 
-constexpr std::size_t kReadBytes = 16 * 1024;          // one TLS record
-constexpr int kReadsPerTurn = 16;                      // then other connections have their turn
-constexpr std::size_t kWriteBytes = 64 * 1024;         // produced at once; what the socket does not take of it waits in memory
+constexpr std::size_t kReadBytes = 16 * 1024;   // one TLS record
+constexpr int kReadsPerTurn = 16;               // then other connections have their turn
+constexpr std::size_t kWriteBytes = 64 * 1024;  // produced at once; what the socket does not take of it waits in memory
 constexpr std::size_t kWriteBytesPerTurn = 512 * 1024;
 
 // Buffers of the thread, not of the connection: between turns a connection holds none.
@@ -34,7 +34,8 @@ void ServerShared::Leave(std::atomic<std::uint64_t>& count) {
   quiet.notify_all();
 }
 
-// Responses that become ready in one turn of the loop are written together: one pass per connection, not one per response.
+// Responses that become ready in one turn of the loop are written together: one pass per connection, not one per
+// response.
 void Shard::ScheduleWrite(const std::shared_ptr<ServerConnection>& connection) {
   scheduled.push_back(connection);
   if (run_posted) return;
@@ -49,8 +50,9 @@ void Shard::RunScheduled() {
   for (const auto& connection : now) connection->RunScheduled();
 }
 
-ServerConnection::ServerConnection(std::shared_ptr<ServerShared> server, std::shared_ptr<Shard> shard, asio::ip::tcp::socket socket,
-                                   std::string remote, std::unique_ptr<net::Transport> transport)
+ServerConnection::ServerConnection(std::shared_ptr<ServerShared> server, std::shared_ptr<Shard> shard,
+                                   asio::ip::tcp::socket socket, std::string remote,
+                                   std::unique_ptr<net::Transport> transport)
     : server_(std::move(server)),
       shard_(std::move(shard)),
       socket_(std::move(socket)),
@@ -87,11 +89,12 @@ void ServerConnection::WaitWritable() {
   if (writing_ || state_ == State::kClosed) return;
   writing_ = true;
   write_since_ = Now();
-  socket_.async_wait(asio::socket_base::wait_write, [self = shared_from_this()](const boost::system::error_code& error) {
-    self->writing_ = false;
-    if (error || self->state_ == State::kClosed) return;
-    self->OnWritable();
-  });
+  socket_.async_wait(asio::socket_base::wait_write,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       self->writing_ = false;
+                       if (error || self->state_ == State::kClosed) return;
+                       self->OnWritable();
+                     });
 }
 
 void ServerConnection::OnReadable() {
@@ -158,11 +161,10 @@ void ServerConnection::BeginServing() {
     }
   } else {
     char first = 0;
-    http2 = ::recv(socket_.native_handle(), &first, 1, MSG_PEEK) == 1 && first == 'P' &&
-            [&] {
-              char preface[3] = {};
-              return ::recv(socket_.native_handle(), preface, 3, MSG_PEEK) == 3 && std::string_view(preface, 3) == "PRI";
-            }();
+    http2 = ::recv(socket_.native_handle(), &first, 1, MSG_PEEK) == 1 && first == 'P' && [&] {
+      char preface[3] = {};
+      return ::recv(socket_.native_handle(), preface, 3, MSG_PEEK) == 3 && std::string_view(preface, 3) == "PRI";
+    }();
   }
   state_ = State::kServing;
   session_ = http2 ? NewHttp2Session(*this, server_->options.limits) : NewHttp1Session(*this, server_->options.limits);
@@ -211,7 +213,8 @@ void ServerConnection::RunScheduled() {
   Work();
 }
 
-// Starts handlers and writes what is ready, in one go: a handler that does not wait is answered in the turn that read its request.
+// Starts handlers and writes what is ready, in one go: a handler that does not wait is answered in the turn that read
+// its request.
 void ServerConnection::Work() {
   if (working_ || state_ != State::kServing) return;
   auto self = shared_from_this();
@@ -352,7 +355,8 @@ void ServerConnection::Upgrade(UpgradeHandler handler) {
   asio::co_spawn(shard_->executor, std::move(run), asio::detached);
 }
 
-Awaitable<void> ServerConnection::RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler, std::string leftover) {
+Awaitable<void> ServerConnection::RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler,
+                                             std::string leftover) {
   try {
     auto stream = std::make_unique<UpgradedStream>(self, std::move(leftover));
     co_await handler(std::move(stream));

@@ -36,7 +36,8 @@ struct ServerShared {
 
 // The connections of one I/O thread. Everything on that thread.
 struct Shard {
-  Shard(asio::any_io_executor executor) : executor(std::move(executor)), wake_queue(base::MakeRef<WakeQueue>(this->executor)) {}
+  Shard(asio::any_io_executor executor)
+      : executor(std::move(executor)), wake_queue(base::MakeRef<WakeQueue>(this->executor)) {}
 
   void ScheduleWrite(const std::shared_ptr<ServerConnection>& connection);
   void RunScheduled();
@@ -52,15 +53,15 @@ struct Shard {
 
 class ServerConnection final : public std::enable_shared_from_this<ServerConnection>, private SessionHost {
  public:
-  ServerConnection(std::shared_ptr<ServerShared> server, std::shared_ptr<Shard> shard, asio::ip::tcp::socket socket, std::string remote,
-                   std::unique_ptr<net::Transport> transport);
+  ServerConnection(std::shared_ptr<ServerShared> server, std::shared_ptr<Shard> shard, asio::ip::tcp::socket socket,
+                   std::string remote, std::unique_ptr<net::Transport> transport);
   ~ServerConnection();
 
   void Start();
   void ShutdownGracefully();
-  void Close();                              // now
+  void Close();  // now
   void Tick(base::Clock::SteadyTime now);
-  void RunScheduled();                       // by the shard
+  void RunScheduled();  // by the shard
 
   std::list<std::shared_ptr<ServerConnection>>::iterator position;  // in the shard
 
@@ -87,7 +88,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void Finish();
   void DropRequests();
   void Upgrade(UpgradeHandler handler);
-  Awaitable<void> RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange, std::unique_ptr<Request> request);
+  Awaitable<void> RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
+                             std::unique_ptr<Request> request);
   Awaitable<void> RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler, std::string leftover);
 
   const std::shared_ptr<ServerShared> server_;
@@ -98,12 +100,12 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   std::unique_ptr<Session> session_;
   std::shared_ptr<const PeerCertificate> peer_;
   State state_ = State::kHandshake;
-  bool reading_ = false;         // a wait for readability is under way
-  bool writing_ = false;         // a wait for writability is under way
+  bool reading_ = false;  // a wait for readability is under way
+  bool writing_ = false;  // a wait for writability is under way
   bool scheduled_ = false;
   bool draining_ = false;
   bool working_ = false;
-  bool again_ = false;           // something came up while working
+  bool again_ = false;  // something came up while working
   Phase phase_ = Phase::kHeaders;
   bool body_waiting_ = false;
   std::uint64_t phase_request_ = 0;

@@ -64,12 +64,14 @@ TEST(Http1Server, BodiesBothWays) {
   };
   const Case kCases[] = {
       {"length", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", "\r\n\r\nbody"},
-      {"chunked", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n", "\r\n\r\nbody"},
+      {"chunked", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n",
+       "\r\n\r\nbody"},
       {"unread body", "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", "hello\n"},
       {"absolute form", "GET http://other/headers HTTP/1.1\r\nHost: x\r\n\r\n", "GET /headers other\n"},
       {"HTTP/1.0", "GET /hello HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK\r\n"},
       {"HEAD", "HEAD /bytes/7 HTTP/1.1\r\nHost: x\r\n\r\n", "Content-Length: 7\r\n\r\n"},
-      {"malformed chunks", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "400 Bad Request"},
+      {"malformed chunks", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+       "400 Bad Request"},
       {"handler throws", Get("/throw"), "500 Internal Server Error"},
   };
   for (const Case& c : kCases) {
@@ -105,13 +107,19 @@ TEST(Http1Server, RefusesWhatIsNoRequest) {
     const char* want;
   };
   const Case kCases[] = {
-      {"garbage", std::string("\x01\x02garbage\r\n\r\n", 13), "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"},
+      {"garbage", std::string("\x01\x02garbage\r\n\r\n", 13),
+       "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad "
+       "Request"},
       {"no host", "GET / HTTP/1.1\r\n\r\n", "400 Bad Request: missing required Host header"},
       {"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400 Bad Request: too many Host headers"},
-      {"large head", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(5000, 'x') + "\r\n\r\n", "431 Request Header Fields Too Large"},
-      {"endless head", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(5000, 'x'), "431 Request Header Fields Too Large"},
+      {"large head", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(5000, 'x') + "\r\n\r\n",
+       "431 Request Header Fields Too Large"},
+      {"endless head", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(5000, 'x'),
+       "431 Request Header Fields Too Large"},
       {"expectation", "GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", "417 Expectation Failed"},
-      {"smuggling", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400 Bad Request"},
+      {"smuggling",
+       "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+       "400 Bad Request"},
       {"version", "GET / HTTP/3.0\r\nHost: a\r\n\r\n", "505 HTTP Version Not Supported"},
   };
   for (const Case& c : kCases) {
@@ -132,7 +140,8 @@ TEST(Http1Server, UpgradeHandsOverTheStream) {
   RawClient client(test.port);
   client.Send(Get("/upgrade", "Connection: Upgrade\r\nUpgrade: echo\r\n") + "early");
   const std::string answer = client.ReadUntil("early");
-  EXPECT_TRUE(answer.starts_with("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")) << answer;
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"))
+      << answer;
   client.Send("late");
   EXPECT_EQ(client.ReadUntil("late"), "late");
   ::shutdown(client.fd(), SHUT_WR);
@@ -213,7 +222,9 @@ TEST(Http2Server, MultiplexesOverTLS) {
   constexpr int kCalls = 60;
   std::vector<std::future<std::string>> answers;
   for (int i = 0; i < kCalls; ++i) {
-    auto fetch = Fetch(client, i % 3 == 0 ? To("/stream/300000") : i % 3 == 1 ? To("/gate") : To("/echo", std::string(300'000, 'u')));
+    auto fetch = Fetch(client, i % 3 == 0   ? To("/stream/300000")
+                               : i % 3 == 1 ? To("/gate")
+                                            : To("/echo", std::string(300'000, 'u')));
     answers.push_back(asio::co_spawn(test.pool.Next(), std::move(fetch), asio::use_future));
   }
   EXPECT_TRUE(Eventually([&] { return test.started == kCalls; }));
@@ -235,7 +246,8 @@ TEST(Http2Server, Trailers) {
   std::string all;
   const auto ended = [&] {
     const auto frames = ParseFrames(all);
-    return std::any_of(frames.begin(), frames.end(), [](const ReceivedFrame& frame) { return frame.stream == 1 && (frame.flags & 1) != 0; });
+    return std::any_of(frames.begin(), frames.end(),
+                       [](const ReceivedFrame& frame) { return frame.stream == 1 && (frame.flags & 1) != 0; });
   };
   while (!ended()) {
     const std::string some = client.ReadSome();
@@ -333,8 +345,9 @@ TEST(Http2Server, OversizedHeadersGet431) {
 
 TEST(Http2Server, GarbageEndsTheConnection) {
   TestServer test;
-  for (const std::string& bytes : {std::string("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"), Preface() + std::string(100, '\xff'),
-                                   Preface() + Frame(0, 0, 0, "data on stream zero")}) {
+  for (const std::string& bytes :
+       {std::string("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"), Preface() + std::string(100, '\xff'),
+        Preface() + Frame(0, 0, 0, "data on stream zero")}) {
     RawClient client(test.port);
     client.Send(bytes);
     client.ReadToEnd();

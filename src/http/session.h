@@ -18,20 +18,22 @@ namespace keelson::http {
 
 // Bounds of what a peer may ask of one connection.
 struct SessionLimits {
-  std::size_t header_bytes_max = 1024 * 1024;        // of one request's head (Go's DefaultMaxHeaderBytes)
-  std::uint32_t streams_max = 100;                   // HTTP/2 streams at once; also requests whose handler runs
-  std::uint32_t stream_window_bytes = 256 * 1024;    // of a request's body not yet read by its handler
-  std::uint32_t frame_bytes_max = 256 * 1024;        // HTTP/2 frames we accept
-  std::size_t pipelined_bytes_max = 64 * 1024;       // HTTP/1.1: what is read ahead of an unanswered request
-  std::size_t drain_bytes_max = 256 * 1024;          // HTTP/1.1: of a body nobody read, to keep the connection (Go's maxPostHandlerReadBytes)
-  std::uint64_t reset_burst = 1000;                  // RST_STREAM frames from the client, and how many more each second
+  std::size_t header_bytes_max = 1024 * 1024;      // of one request's head (Go's DefaultMaxHeaderBytes)
+  std::uint32_t streams_max = 100;                 // HTTP/2 streams at once; also requests whose handler runs
+  std::uint32_t stream_window_bytes = 256 * 1024;  // of a request's body not yet read by its handler
+  std::uint32_t frame_bytes_max = 256 * 1024;      // HTTP/2 frames we accept
+  std::size_t pipelined_bytes_max = 64 * 1024;     // HTTP/1.1: what is read ahead of an unanswered request
+  std::size_t drain_bytes_max =
+      256 * 1024;  // HTTP/1.1: of a body nobody read, to keep the connection (Go's maxPostHandlerReadBytes)
+  std::uint64_t reset_burst = 1000;  // RST_STREAM frames from the client, and how many more each second
   std::uint64_t reset_per_second = 33;
 };
 
 // What the driver does for a session.
 class SessionHost {
  public:
-  virtual void OnRequest(base::Ref<Exchange> exchange, std::unique_ptr<Request> request) = 0;  // answered by Session::Respond
+  virtual void OnRequest(base::Ref<Exchange> exchange,
+                         std::unique_ptr<Request> request) = 0;  // answered by Session::Respond
   virtual void WantWrite() = 0;  // Produce has something, or finished() may have changed
   virtual const base::Ref<WakeQueue>& wake_queue() const = 0;
   virtual base::Clock::SteadyTime Now() const = 0;
@@ -52,19 +54,20 @@ class Session {
 
   // Takes all of `bytes`. Problems become answers and finished().
   virtual void Receive(std::string_view bytes) = 0;
-  virtual void ReceiveEnd() = 0;                // the peer sends no more
-  virtual bool wants_input() const = 0;         // false: leave what comes in the socket
+  virtual void ReceiveEnd() = 0;         // the peer sends no more
+  virtual bool wants_input() const = 0;  // false: leave what comes in the socket
   // Appends about `budget` bytes of what can be sent now.
   virtual void Produce(Output& out, std::size_t budget) = 0;
   virtual void Respond(Exchange& exchange, Response response) = 0;
-  virtual bool finished() const = 0;            // close the connection once everything produced is sent
-  virtual void ShutdownGracefully() = 0;        // no new requests; those under way are answered
-  virtual void Abort() = 0;                     // the connection is gone: ends every exchange
+  virtual bool finished() const = 0;                   // close the connection once everything produced is sent
+  virtual void ShutdownGracefully() = 0;               // no new requests; those under way are answered
+  virtual void Abort() = 0;                            // the connection is gone: ends every exchange
   virtual void Tick(base::Clock::SteadyTime now) = 0;  // about once a second
 
   virtual Phase phase() const = 0;
   std::uint64_t requests() const { return requests_; }
-  // Of the request bodies that are waited for, whether one is; the driver ends the connection when nothing comes for too long.
+  // Of the request bodies that are waited for, whether one is; the driver ends the connection when nothing comes for
+  // too long.
   virtual void FailStalledBodies() = 0;
   virtual bool body_waiting() const = 0;
 

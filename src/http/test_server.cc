@@ -85,7 +85,8 @@ std::vector<ReceivedFrame> ParseFrames(std::string_view bytes) {
   while (bytes.size() >= 9) {
     const std::size_t length = std::size_t{at(0)} << 16 | std::size_t{at(1)} << 8 | at(2);
     if (bytes.size() < 9 + length) break;
-    const std::uint32_t stream = std::uint32_t{at(5)} << 24 | std::uint32_t{at(6)} << 16 | std::uint32_t{at(7)} << 8 | at(8);
+    const std::uint32_t stream =
+        std::uint32_t{at(5)} << 24 | std::uint32_t{at(6)} << 16 | std::uint32_t{at(7)} << 8 | at(8);
     frames.push_back({at(3), at(4), stream, std::string(bytes.substr(9, length))});
     bytes.remove_prefix(9 + length);
   }
@@ -153,7 +154,8 @@ Awaitable<void> EchoRaw(std::unique_ptr<Stream> stream) {
 }  // namespace
 
 TestServer::TestServer(ServerOptions options, bool tls, std::size_t threads) : pool(threads), tls_(tls) {
-  server = std::make_unique<Server>(pool, [this](Request request) { return Handle(std::move(request)); }, std::move(options));
+  server = std::make_unique<Server>(
+      pool, [this](Request request) { return Handle(std::move(request)); }, std::move(options));
   std::shared_ptr<net::TLSServerContext> context;
   if (tls) {
     const auto pair = ca.Issue("server", {"127.0.0.1", "localhost"});
@@ -192,7 +194,9 @@ Awaitable<Response> TestServer::Handle(Request request) {
   });
   request.on_close([this] { ++gone; });
   const std::string path = request.path;
-  const auto number = [&](std::string_view prefix) { return base::ParseUint64(path.substr(prefix.size())).value_or(0); };
+  const auto number = [&](std::string_view prefix) {
+    return base::ParseUint64(path.substr(prefix.size())).value_or(0);
+  };
   if (path == "/echo") {
     auto body = co_await request.body->ReadAll(4 * 1024 * 1024);
     if (body.ok()) {

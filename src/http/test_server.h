@@ -41,8 +41,8 @@ class RawClient {
 
 // HTTP/2 frames by hand.
 std::string Frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream, std::string_view payload);
-std::string Preface();                                        // with an empty SETTINGS frame
-std::string RequestHeaders(std::string_view path);            // a header block without indexing
+std::string Preface();                              // with an empty SETTINGS frame
+std::string RequestHeaders(std::string_view path);  // a header block without indexing
 struct ReceivedFrame {
   std::uint8_t type;
   std::uint8_t flags;
@@ -51,8 +51,8 @@ struct ReceivedFrame {
 };
 std::vector<ReceivedFrame> ParseFrames(std::string_view bytes);
 
-// Paths: /hello, /echo, /bytes/N, /stream/N (counted in `pulled`), /gate (waits for `gate`), /hold (a body that never ends),
-// /upgrade (echoes), /headers (the request's), /redirect, /close, /throw, /peer.
+// Paths: /hello, /echo, /bytes/N, /stream/N (counted in `pulled`), /gate (waits for `gate`), /hold (a body that never
+// ends), /upgrade (echoes), /headers (the request's), /redirect, /close, /throw, /peer.
 class TestServer {
  public:
   explicit TestServer(ServerOptions options = {}, bool tls = false, std::size_t threads = 2);
@@ -63,9 +63,9 @@ class TestServer {
   async::IOPool pool;
   std::shared_ptr<async::Event> gate = std::make_shared<async::Event>();
   std::atomic<std::uint64_t> pulled{0};
-  std::atomic<int> gone{0};        // close callbacks that ran
+  std::atomic<int> gone{0};  // close callbacks that ran
   std::atomic<int> started{0};
-  std::atomic<int> ended{0};       // responses that ended, and how many of them completely
+  std::atomic<int> ended{0};  // responses that ended, and how many of them completely
   std::atomic<int> complete{0};
   net::testing::Authority ca{"test-ca"};
   std::unique_ptr<Server> server;

@@ -74,7 +74,8 @@ std::string WebSocketAcceptKey(std::string_view key) {
   return base::Base64Encode({reinterpret_cast<const char*>(digest), size});
 }
 
-Response AcceptWebSocket(const Request& request, std::string_view protocol, WebSocketHandler handler, std::size_t message_bytes_max) {
+Response AcceptWebSocket(const Request& request, std::string_view protocol, WebSocketHandler handler,
+                         std::size_t message_bytes_max) {
   if (request.method != "GET" || !IsWebSocketRequest(request)) return Refuse(400, "not a websocket handshake\n");
   if (request.headers.Get("Sec-WebSocket-Version") != "13") {
     Response response = Refuse(426, "unsupported websocket version\n");
@@ -124,7 +125,8 @@ Awaitable<bool> WebSocket::WriteFrame(std::string head, SharedBytes payload) {
   bool ok = !closed_;
   if (ok) {
     // A small message travels in one record with its head.
-    SharedBytes first = SharedBytes::FromString(payload.size() <= 4096 ? head + std::string(payload.view()) : std::move(head));
+    SharedBytes first =
+        SharedBytes::FromString(payload.size() <= 4096 ? head + std::string(payload.view()) : std::move(head));
     ok = (co_await stream_->Write(std::move(first))).ok();
     if (ok && payload.size() > 4096) ok = (co_await stream_->Write(std::move(payload))).ok();
     if (!ok) closed_ = true;

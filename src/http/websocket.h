@@ -17,7 +17,14 @@
 
 namespace keelson::http {
 
-enum class WebSocketOpcode : std::uint8_t { kContinuation = 0, kText = 1, kBinary = 2, kClose = 8, kPing = 9, kPong = 10 };
+enum class WebSocketOpcode : std::uint8_t {
+  kContinuation = 0,
+  kText = 1,
+  kBinary = 2,
+  kClose = 8,
+  kPing = 9,
+  kPong = 10
+};
 
 // Close codes used here.
 inline constexpr std::uint16_t kWebSocketNormal = 1000;
@@ -27,16 +34,19 @@ inline constexpr std::uint16_t kWebSocketInvalidData = 1007;
 inline constexpr std::uint16_t kWebSocketTooBig = 1009;
 
 struct WebSocketMessage {
-  WebSocketOpcode opcode = WebSocketOpcode::kText;  // kText and kBinary whole messages; kPing, kPong, kClose as they come
-  std::string data;                                 // of kClose: the reason
-  std::uint16_t code = 0;                           // of kClose
+  WebSocketOpcode opcode =
+      WebSocketOpcode::kText;  // kText and kBinary whole messages; kPing, kPong, kClose as they come
+  std::string data;            // of kClose: the reason
+  std::uint16_t code = 0;      // of kClose
 };
 
 class WebSocketReader {
  public:
   // A server expects masked frames, a client unmasked ones.
-  WebSocketReader(std::size_t message_bytes_max, bool expect_masked) : message_bytes_max_(message_bytes_max), masked_(expect_masked) {}
-  // Appends what is complete to `out`. 0, or the code with which the connection must be closed; nothing is read after that.
+  WebSocketReader(std::size_t message_bytes_max, bool expect_masked)
+      : message_bytes_max_(message_bytes_max), masked_(expect_masked) {}
+  // Appends what is complete to `out`. 0, or the code with which the connection must be closed; nothing is read after
+  // that.
   std::uint16_t Feed(std::string_view bytes, std::vector<WebSocketMessage>& out);
 
  private:
@@ -83,7 +93,8 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
   WebSocket(std::unique_ptr<Stream> stream, std::size_t message_bytes_max)
       : stream_(std::move(stream)), reader_(message_bytes_max, true) {}
 
-  // The next text or binary message; empty once the connection is closed. Pings are answered and close is completed on the way.
+  // The next text or binary message; empty once the connection is closed. Pings are answered and close is completed on
+  // the way.
   Awaitable<std::optional<WebSocketMessage>> Read();
   // False once the connection is closed.
   Awaitable<bool> Write(WebSocketOpcode opcode, SharedBytes payload);
@@ -91,7 +102,8 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
   bool closed() const { return closed_ || close_sent_; }
   void Abort() { stream_->Close(); }  // from any thread
 
-  // Sends each slice of `source` as one message until it is done or the client leaves; what the client sends is ignored.
+  // Sends each slice of `source` as one message until it is done or the client leaves; what the client sends is
+  // ignored.
   Awaitable<void> Serve(std::unique_ptr<BodySource> source, WebSocketOpcode opcode);
 
  private:

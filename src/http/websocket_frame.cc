@@ -65,7 +65,8 @@ std::uint16_t WebSocketReader::OnFrame(std::vector<WebSocketMessage>& out) {
     message.code = kWebSocketNoStatus;
     if (message.data.size() == 1) return kWebSocketProtocolError;
     if (message.data.size() >= 2) {
-      message.code = static_cast<std::uint16_t>(static_cast<std::uint8_t>(message.data[0]) << 8 | static_cast<std::uint8_t>(message.data[1]));
+      message.code = static_cast<std::uint16_t>(static_cast<std::uint8_t>(message.data[0]) << 8 |
+                                                static_cast<std::uint8_t>(message.data[1]));
       message.data.erase(0, 2);
       if (!IsCloseCode(message.code)) return kWebSocketProtocolError;
       if (!base::IsValidUTF8(message.data)) return kWebSocketInvalidData;
@@ -83,7 +84,11 @@ std::uint16_t WebSocketReader::Feed(std::string_view bytes, std::vector<WebSocke
         bytes.remove_prefix(1);
         if (have_ == 2) {
           const std::uint8_t size = header_[1] & 0x7f;
-          need_ = static_cast<std::uint8_t>(2 + (size == 126 ? 2 : size == 127 ? 8 : 0) + ((header_[1] & 0x80) != 0 ? 4 : 0));
+          need_ = static_cast<std::uint8_t>(2 +
+                                            (size == 126   ? 2
+                                             : size == 127 ? 8
+                                                           : 0) +
+                                            ((header_[1] & 0x80) != 0 ? 4 : 0));
         }
       }
       if (have_ < need_) return 0;
@@ -95,7 +100,8 @@ std::uint16_t WebSocketReader::Feed(std::string_view bytes, std::vector<WebSocke
     const std::size_t start = target.size();
     target.append(bytes.substr(0, take));
     if (masked_) {
-      for (std::size_t i = 0; i < take; ++i) target[start + i] = static_cast<char>(target[start + i] ^ mask_[(offset_ + i) & 3]);
+      for (std::size_t i = 0; i < take; ++i)
+        target[start + i] = static_cast<char>(target[start + i] ^ mask_[(offset_ + i) & 3]);
     }
     offset_ += take;
     left_ -= take;

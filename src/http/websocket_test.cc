@@ -38,19 +38,30 @@ TEST(WebSocketReader, Cases) {
       {"empty text", Masked(Op::kText, ""), {{Op::kText, ""}}, 0},
       {"text of 125", Masked(Op::kText, std::string(125, 'a')), {{Op::kText, std::string(125, 'a')}}, 0},
       {"text of 126", Masked(Op::kText, std::string(126, 'a')), {{Op::kText, std::string(126, 'a')}}, 0},
-      {"binary of 65535", Masked(Op::kBinary, std::string(65535, '\xff')), {{Op::kBinary, std::string(65535, '\xff')}}, 0},
+      {"binary of 65535",
+       Masked(Op::kBinary, std::string(65535, '\xff')),
+       {{Op::kBinary, std::string(65535, '\xff')}},
+       0},
       {"binary of 70000", Masked(Op::kBinary, large), {{Op::kBinary, large}}, 0},
       {"two messages", Masked(Op::kText, "a") + Masked(Op::kBinary, "b"), {{Op::kText, "a"}, {Op::kBinary, "b"}}, 0},
-      {"fragments", Masked(Op::kText, "a", false) + Masked(Op::kContinuation, "b", false) + Masked(Op::kContinuation, "c"),
-       {{Op::kText, "abc"}}, 0},
-      {"ping between fragments", Masked(Op::kText, "a", false) + Masked(Op::kPing, "p") + Masked(Op::kContinuation, "b"),
-       {{Op::kPing, "p"}, {Op::kText, "ab"}}, 0},
-      {"empty fragments", Masked(Op::kText, "", false) + Masked(Op::kContinuation, "", false) + Masked(Op::kContinuation, ""),
-       {{Op::kText, ""}}, 0},
+      {"fragments",
+       Masked(Op::kText, "a", false) + Masked(Op::kContinuation, "b", false) + Masked(Op::kContinuation, "c"),
+       {{Op::kText, "abc"}},
+       0},
+      {"ping between fragments",
+       Masked(Op::kText, "a", false) + Masked(Op::kPing, "p") + Masked(Op::kContinuation, "b"),
+       {{Op::kPing, "p"}, {Op::kText, "ab"}},
+       0},
+      {"empty fragments",
+       Masked(Op::kText, "", false) + Masked(Op::kContinuation, "", false) + Masked(Op::kContinuation, ""),
+       {{Op::kText, ""}},
+       0},
       {"ping of 125", Masked(Op::kPing, std::string(125, 'p')), {{Op::kPing, std::string(125, 'p')}}, 0},
       {"unsolicited pong", Masked(Op::kPong, "x"), {{Op::kPong, "x"}}, 0},
-      {"character over two fragments", Masked(Op::kText, "\xe2", false) + Masked(Op::kContinuation, "\x82\xac"),
-       {{Op::kText, "\xe2\x82\xac"}}, 0},
+      {"character over two fragments",
+       Masked(Op::kText, "\xe2", false) + Masked(Op::kContinuation, "\x82\xac"),
+       {{Op::kText, "\xe2\x82\xac"}},
+       0},
       {"close without a code", Masked(Op::kClose, ""), {{Op::kClose, ""}}, 0},
       {"close with a reason", CloseWith(1000, "bye"), {{Op::kClose, "bye"}}, 0},
       {"close 3000", CloseWith(3000), {{Op::kClose, ""}}, 0},
@@ -111,7 +122,9 @@ TEST(WebSocketReader, Cases) {
   }
 }
 
-TEST(WebSocket, AcceptKeyOfTheRFC) { EXPECT_EQ(WebSocketAcceptKey("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="); }
+TEST(WebSocket, AcceptKeyOfTheRFC) {
+  EXPECT_EQ(WebSocketAcceptKey("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+}
 
 Awaitable<void> Echo(std::shared_ptr<WebSocket> socket) {
   while (auto message = co_await socket->Read()) {
@@ -168,8 +181,10 @@ class WebSocketServer : public ::testing::Test {
   }
   static std::string Handshake(std::string_view path, std::string_view extra = {}) {
     return "GET " + std::string(path) +
-           " HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + std::string(extra) + "\r\n";
+           " HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: "
+           "13\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+           std::string(extra) + "\r\n";
   }
 
   std::atomic<bool> source_ended_{false};
@@ -188,7 +203,8 @@ TEST_F(WebSocketServer, ShakesHandsAndEchoes) {
   EXPECT_EQ(client.ReadUntil("hello"), EncodeWebSocketFrame(Op::kText, "hello"));
   const std::string large(90'000, 'z');
   client.Send(Masked(Op::kBinary, large) + Masked(Op::kPing, "are you there"));
-  EXPECT_EQ(client.ReadUntil("are you there"), EncodeWebSocketFrame(Op::kBinary, large) + EncodeWebSocketFrame(Op::kPong, "are you there"));
+  EXPECT_EQ(client.ReadUntil("are you there"),
+            EncodeWebSocketFrame(Op::kBinary, large) + EncodeWebSocketFrame(Op::kPong, "are you there"));
   client.Send(CloseWith(1000, "done"));
   EXPECT_EQ(client.ReadToEnd(), EncodeWebSocketFrame(Op::kClose, "\x03\xe8"));
   EXPECT_TRUE(client.closed());
@@ -228,12 +244,18 @@ TEST_F(WebSocketServer, RefusesBadHandshakes) {
   };
   const Case kCases[] = {
       {"no upgrade", "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"},
-      {"POST", "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", "400 Bad Request"},
-      {"version 8", "GET /echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n"
-                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", "426 Upgrade Required"},
-      {"short key", "GET /echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                    "Sec-WebSocket-Key: YQ==\r\n\r\n", "400 Bad Request"},
+      {"POST",
+       "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+       "400 Bad Request"},
+      {"version 8",
+       "GET /echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n"
+       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+       "426 Upgrade Required"},
+      {"short key",
+       "GET /echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+       "Sec-WebSocket-Key: YQ==\r\n\r\n",
+       "400 Bad Request"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);

@@ -34,22 +34,22 @@ enum class ErrorCode : std::uint8_t {
   kFutureRevision,  // the revision asked for does not exist yet
   kLeaseNotFound,
   kLeaseExists,
-  kDuplicateKey,    // one transaction writes a key twice
-  kTooLarge,        // "etcdserver: request is too large"
+  kDuplicateKey,  // one transaction writes a key twice
+  kTooLarge,      // "etcdserver: request is too large"
   kTooManyOps,
-  kNoSpace,         // "etcdserver: mvcc: database space exceeded"
+  kNoSpace,  // "etcdserver: mvcc: database space exceeded"
   kEmptyKey,
   kCorrupt,
-  kUnavailable,     // no server answers
+  kUnavailable,  // no server answers
   kDeadline,
   kCanceled,
-  kClosed,          // this store was shut down
+  kClosed,  // this store was shut down
   kInternal,
-  kKeyNotFound,     // ignore_value or ignore_lease without a key to keep them of
-  kInvalidArgument, // value with ignore_value, lease with ignore_lease
+  kKeyNotFound,      // ignore_value or ignore_lease without a key to keep them of
+  kInvalidArgument,  // value with ignore_value, lease with ignore_lease
   kLeaseTTLTooLarge,
-  kTooManyRequests, // the queue of writes is full
-  kInUse,           // another process has the data folder
+  kTooManyRequests,  // the queue of writes is full
+  kInUse,            // another process has the data folder
 };
 
 struct Error {
@@ -68,11 +68,12 @@ enum class SortTarget : std::uint8_t { kKey, kVersion, kCreateRevision, kModRevi
 struct RangeRequest {
   std::string key;
   std::string range_end;
-  std::int64_t limit = 0;     // 0: no limit
-  Revision revision = 0;      // 0: now
+  std::int64_t limit = 0;  // 0: no limit
+  Revision revision = 0;   // 0: now
   bool keys_only = false;
   bool count_only = false;
-  // Sorting and the bounds below apply before the limit; they cost a read of the whole range. `count` ignores the bounds.
+  // Sorting and the bounds below apply before the limit; they cost a read of the whole range. `count` ignores the
+  // bounds.
   SortOrder sort_order = SortOrder::kNone;
   SortTarget sort_target = SortTarget::kKey;
   Revision min_mod_revision = 0;  // 0: no bound
@@ -85,7 +86,7 @@ struct RangeResponse {
   Revision revision = 0;      // of the store when read (not the revision asked for)
   std::vector<KeyValue> kvs;  // by key, unless sorted otherwise
   bool more = false;
-  std::int64_t count = 0;     // all keys of the range, whatever the limit
+  std::int64_t count = 0;  // all keys of the range, whatever the limit
 };
 
 struct Compare {
@@ -95,8 +96,8 @@ struct Compare {
   Target target = Target::kModRevision;
   Operator op = Operator::kEqual;
   std::int64_t number = 0;
-  SharedBytes value;         // of Target::kValue
-  std::string range_end;     // every key of the range must satisfy it
+  SharedBytes value;      // of Target::kValue
+  std::string range_end;  // every key of the range must satisfy it
 };
 
 struct PutRequest {
@@ -126,7 +127,9 @@ struct Op {
 
   static Op Range(RangeRequest request) { return {.kind = Kind::kRange, .range = std::move(request)}; }
   static Op Put(PutRequest request) { return {.kind = Kind::kPut, .put = std::move(request)}; }
-  static Op DeleteRange(DeleteRangeRequest request) { return {.kind = Kind::kDeleteRange, .delete_range = std::move(request)}; }
+  static Op DeleteRange(DeleteRangeRequest request) {
+    return {.kind = Kind::kDeleteRange, .delete_range = std::move(request)};
+  }
   static Op Txn(TxnRequest request);
 };
 
@@ -168,7 +171,7 @@ struct Event {
 struct WatchRequest {
   std::string key;
   std::string range_end;
-  Revision start_revision = 0;   // the first revision wanted; 0: from now on
+  Revision start_revision = 0;  // the first revision wanted; 0: from now on
   bool prev_kv = false;
   bool progress_notify = false;  // now and then an empty response tells how far the watch is
   bool no_put = false;           // etcd's filters
@@ -203,10 +206,10 @@ struct Lease {
 };
 
 struct StoreStatus {
-  std::string version;            // "3.6.5"; the embedded store tells the etcd version whose meaning it has
+  std::string version;  // "3.6.5"; the embedded store tells the etcd version whose meaning it has
   Revision revision = 0;
   Revision compact_revision = 0;
-  std::int64_t db_size = 0;       // bytes on disk
+  std::int64_t db_size = 0;  // bytes on disk
   std::int64_t db_size_in_use = 0;
 };
 

@@ -1,5 +1,5 @@
-// Label and field selectors: parse with apimachinery's grammar and errors, match against what was taken out of an object.
-// Immutable once parsed. Thread safety: const members from any thread.
+// Label and field selectors: parse with apimachinery's grammar and errors, match against what was taken out of an
+// object. Immutable once parsed. Thread safety: const members from any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,17 @@ using FieldsView = std::span<const std::pair<std::string_view, std::string_view>
 
 class LabelSelector {
  public:
-  enum class Operator : std::uint8_t { kIn, kNotIn, kEquals, kDoubleEquals, kNotEquals, kExists, kDoesNotExist, kGreaterThan, kLessThan };
+  enum class Operator : std::uint8_t {
+    kIn,
+    kNotIn,
+    kEquals,
+    kDoubleEquals,
+    kNotEquals,
+    kExists,
+    kDoesNotExist,
+    kGreaterThan,
+    kLessThan
+  };
   struct Requirement {
     std::string key;
     Operator op;
@@ -29,9 +39,9 @@ class LabelSelector {
   static Outcome<LabelSelector, std::string> Parse(std::string_view text);  // the error is the message of the 400
   bool Empty() const { return requirements_.empty(); }                      // matches everything
   bool Matches(LabelsView labels) const;
-  std::string ToString() const;                                             // canonical; parses back to the same
+  std::string ToString() const;                                                   // canonical; parses back to the same
   const std::vector<Requirement>& requirements() const { return requirements_; }  // sorted by key
-  static LabelSelector Of(std::vector<Requirement> requirements);           // already valid ones, e.g. of a metav1.LabelSelector
+  static LabelSelector Of(std::vector<Requirement> requirements);  // already valid ones, e.g. of a metav1.LabelSelector
 
  private:
   std::vector<Requirement> requirements_;

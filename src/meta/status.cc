@@ -11,8 +11,10 @@ namespace {
 using base::GoQuote;
 using object::AppendJSONString;
 
-Status Make(std::int32_t code, StatusReason reason, std::string message, std::optional<StatusDetails> details = std::nullopt) {
-  return Status(Status::Fields{.code = code, .reason = reason, .message = std::move(message), .details = std::move(details)});
+Status Make(std::int32_t code, StatusReason reason, std::string message,
+            std::optional<StatusDetails> details = std::nullopt) {
+  return Status(
+      Status::Fields{.code = code, .reason = reason, .message = std::move(message), .details = std::move(details)});
 }
 
 StatusDetails About(const GroupResource& resource, std::string_view name) {
@@ -87,9 +89,26 @@ const TypeRow& RowOf(FieldError::Type type) { return kTypes[static_cast<std::siz
 
 std::string_view ToString(StatusReason reason) {
   static constexpr std::string_view kNames[] = {
-      "", "Unauthorized", "Forbidden", "NotFound", "AlreadyExists", "Conflict", "Gone", "Invalid", "ServerTimeout", "StorageReadError",
-      "Timeout", "TooManyRequests", "BadRequest", "MethodNotAllowed", "NotAcceptable", "RequestEntityTooLarge", "UnsupportedMediaType",
-      "InternalError", "Expired", "ServiceUnavailable",
+      "",
+      "Unauthorized",
+      "Forbidden",
+      "NotFound",
+      "AlreadyExists",
+      "Conflict",
+      "Gone",
+      "Invalid",
+      "ServerTimeout",
+      "StorageReadError",
+      "Timeout",
+      "TooManyRequests",
+      "BadRequest",
+      "MethodNotAllowed",
+      "NotAcceptable",
+      "RequestEntityTooLarge",
+      "UnsupportedMediaType",
+      "InternalError",
+      "Expired",
+      "ServiceUnavailable",
   };
   return kNames[static_cast<std::size_t>(reason)];
 }
@@ -138,11 +157,13 @@ std::string AggregateMessage(const FieldErrors& errors) {
 }
 
 Status NewNotFound(const GroupResource& resource, std::string_view name) {
-  return Make(404, StatusReason::kNotFound, resource.ToString() + " " + GoQuote(name) + " not found", About(resource, name));
+  return Make(404, StatusReason::kNotFound, resource.ToString() + " " + GoQuote(name) + " not found",
+              About(resource, name));
 }
 
 Status NewAlreadyExists(const GroupResource& resource, std::string_view name) {
-  return Make(409, StatusReason::kAlreadyExists, resource.ToString() + " " + GoQuote(name) + " already exists", About(resource, name));
+  return Make(409, StatusReason::kAlreadyExists, resource.ToString() + " " + GoQuote(name) + " already exists",
+              About(resource, name));
 }
 
 Status NewGenerateNameConflict(const GroupResource& resource, std::string_view name, std::int32_t retry_after_seconds) {
@@ -155,9 +176,10 @@ Status NewGenerateNameConflict(const GroupResource& resource, std::string_view n
 }
 
 Status NewConflict(const GroupResource& resource, std::string_view name, std::string_view error) {
-  return Make(409, StatusReason::kConflict,
-              "Operation cannot be fulfilled on " + resource.ToString() + " " + GoQuote(name) + ": " + std::string(error),
-              About(resource, name));
+  return Make(
+      409, StatusReason::kConflict,
+      "Operation cannot be fulfilled on " + resource.ToString() + " " + GoQuote(name) + ": " + std::string(error),
+      About(resource, name));
 }
 
 Status NewApplyConflict(std::vector<StatusCause> causes, std::string message) {
@@ -185,24 +207,28 @@ Status NewBadRequest(std::string_view message) { return Make(400, StatusReason::
 Status NewInvalid(const GroupKind& kind, std::string_view name, const FieldErrors& errors) {
   StatusDetails details{.name = std::string(name), .group = kind.group, .kind = kind.kind};
   for (const auto& error : errors) {
-    details.causes.push_back({std::string(CauseReason(error.type)), error.Body(), error.field.empty() ? "<nil>" : error.field});
+    details.causes.push_back(
+        {std::string(CauseReason(error.type)), error.Body(), error.field.empty() ? "<nil>" : error.field});
   }
-  return Make(422, StatusReason::kInvalid, kind.ToString() + " " + GoQuote(name) + " is invalid: " + AggregateMessage(errors),
-              std::move(details));
+  return Make(422, StatusReason::kInvalid,
+              kind.ToString() + " " + GoQuote(name) + " is invalid: " + AggregateMessage(errors), std::move(details));
 }
 
 Status NewMethodNotSupported(const GroupResource& resource, std::string_view verb) {
   return Make(405, StatusReason::kMethodNotAllowed,
-              std::string(verb) + " is not supported on resources of kind " + GoQuote(resource.ToString()), About(resource, ""));
+              std::string(verb) + " is not supported on resources of kind " + GoQuote(resource.ToString()),
+              About(resource, ""));
 }
 
 Status NewNotAcceptable(const std::vector<std::string>& accepted) {
-  return Make(406, StatusReason::kNotAcceptable, "only the following media types are accepted: " + base::Join(accepted, ", "));
+  return Make(406, StatusReason::kNotAcceptable,
+              "only the following media types are accepted: " + base::Join(accepted, ", "));
 }
 
 Status NewUnsupportedMediaType(const std::vector<std::string>& accepted) {
-  return Make(415, StatusReason::kUnsupportedMediaType,
-              "the body of the request was in an unknown format - accepted media types include: " + base::Join(accepted, ", "));
+  return Make(
+      415, StatusReason::kUnsupportedMediaType,
+      "the body of the request was in an unknown format - accepted media types include: " + base::Join(accepted, ", "));
 }
 
 Status NewRequestEntityTooLarge(std::string_view message) {
@@ -210,14 +236,17 @@ Status NewRequestEntityTooLarge(std::string_view message) {
 }
 
 Status NewTooManyRequests(std::string_view message, std::int32_t retry_after_seconds) {
-  return Make(429, StatusReason::kTooManyRequests, std::string(message), StatusDetails{.retry_after_seconds = retry_after_seconds});
+  return Make(429, StatusReason::kTooManyRequests, std::string(message),
+              StatusDetails{.retry_after_seconds = retry_after_seconds});
 }
 
 Status NewGone(std::string_view message) { return Make(410, StatusReason::kGone, std::string(message)); }
 
 Status NewExpired(std::string_view message, std::string continue_token) {
-  return Status(Status::Fields{
-      .code = 410, .reason = StatusReason::kExpired, .message = std::string(message), .continue_token = std::move(continue_token)});
+  return Status(Status::Fields{.code = 410,
+                               .reason = StatusReason::kExpired,
+                               .message = std::string(message),
+                               .continue_token = std::move(continue_token)});
 }
 
 Status NewInternalError(std::string_view error) {
@@ -235,32 +264,54 @@ Status NewServerTimeout(const GroupResource& resource, std::string_view operatio
 }
 
 Status NewTimeout(std::string_view message, std::int32_t retry_after_seconds) {
-  return Make(504, StatusReason::kTimeout, "Timeout: " + std::string(message), StatusDetails{.retry_after_seconds = retry_after_seconds});
+  return Make(504, StatusReason::kTimeout, "Timeout: " + std::string(message),
+              StatusDetails{.retry_after_seconds = retry_after_seconds});
 }
 
 Status NewTooLargeResourceVersion(std::uint64_t wanted, std::uint64_t current, std::int32_t retry_after_seconds) {
-  return Make(504, StatusReason::kTimeout,
-              "Timeout: Too large resource version: " + std::to_string(wanted) + ", current: " + std::to_string(current),
-              StatusDetails{.causes = {{"ResourceVersionTooLarge", "Too large resource version", ""}},
-                            .retry_after_seconds = retry_after_seconds});
+  return Make(
+      504, StatusReason::kTimeout,
+      "Timeout: Too large resource version: " + std::to_string(wanted) + ", current: " + std::to_string(current),
+      StatusDetails{.causes = {{"ResourceVersionTooLarge", "Too large resource version", ""}},
+                    .retry_after_seconds = retry_after_seconds});
 }
 
-Status NewServiceUnavailable(std::string_view message) { return Make(503, StatusReason::kServiceUnavailable, std::string(message)); }
+Status NewServiceUnavailable(std::string_view message) {
+  return Make(503, StatusReason::kServiceUnavailable, std::string(message));
+}
 
-Status NewStoreReadError(std::string_view message) { return Make(500, StatusReason::kStoreReadError, std::string(message)); }
+Status NewStoreReadError(std::string_view message) {
+  return Make(500, StatusReason::kStoreReadError, std::string(message));
+}
 
-Status NewPlainError(std::string_view message, std::int32_t code) { return Make(code, StatusReason::kUnknown, std::string(message)); }
+Status NewPlainError(std::string_view message, std::int32_t code) {
+  return Make(code, StatusReason::kUnknown, std::string(message));
+}
 
-Status NewGenericServerResponse(std::int32_t code, std::string_view verb, const GroupResource& resource, std::string_view name,
-                                std::string_view server_message, std::int32_t retry_after_seconds) {
+Status NewGenericServerResponse(std::int32_t code, std::string_view verb, const GroupResource& resource,
+                                std::string_view name, std::string_view server_message,
+                                std::int32_t retry_after_seconds) {
   StatusReason reason = StatusReason::kUnknown;
-  std::string message = "the server responded with the status code " + std::to_string(code) + " but did not return more information";
+  std::string message =
+      "the server responded with the status code " + std::to_string(code) + " but did not return more information";
   const std::string given(server_message);
   switch (code) {
-    case 400: reason = StatusReason::kBadRequest; message = "the server rejected our request for an unknown reason"; break;
-    case 401: reason = StatusReason::kUnauthorized; message = "the server has asked for the client to provide credentials"; break;
-    case 403: reason = StatusReason::kForbidden; message = given; break;
-    case 404: reason = StatusReason::kNotFound; message = "the server could not find the requested resource"; break;
+    case 400:
+      reason = StatusReason::kBadRequest;
+      message = "the server rejected our request for an unknown reason";
+      break;
+    case 401:
+      reason = StatusReason::kUnauthorized;
+      message = "the server has asked for the client to provide credentials";
+      break;
+    case 403:
+      reason = StatusReason::kForbidden;
+      message = given;
+      break;
+    case 404:
+      reason = StatusReason::kNotFound;
+      message = "the server could not find the requested resource";
+      break;
     case 405:
       reason = StatusReason::kMethodNotAllowed;
       message = "the server does not allow this method on the requested resource";
@@ -273,7 +324,10 @@ Status NewGenericServerResponse(std::int32_t code, std::string_view verb, const 
       reason = verb == "POST" ? StatusReason::kAlreadyExists : StatusReason::kConflict;
       message = "the server reported a conflict";
       break;
-    case 415: reason = StatusReason::kUnsupportedMediaType; message = given; break;
+    case 415:
+      reason = StatusReason::kUnsupportedMediaType;
+      message = given;
+      break;
     case 422:
       reason = StatusReason::kInvalid;
       message = "the server rejected our request due to an error in our request";
@@ -282,10 +336,14 @@ Status NewGenericServerResponse(std::int32_t code, std::string_view verb, const 
       reason = StatusReason::kTooManyRequests;
       message = "the server has received too many requests and has asked us to try again later";
       break;
-    case 503: reason = StatusReason::kServiceUnavailable; message = "the server is currently unable to handle the request"; break;
+    case 503:
+      reason = StatusReason::kServiceUnavailable;
+      message = "the server is currently unable to handle the request";
+      break;
     case 504:
       reason = StatusReason::kTimeout;
-      message = "the server was unable to return a response in the time allotted, but may still be processing the request";
+      message =
+          "the server was unable to return a response in the time allotted, but may still be processing the request";
       break;
     default:
       if (code >= 500) {

@@ -15,14 +15,31 @@
 namespace keelson::meta {
 
 enum class StatusReason : std::uint8_t {
-  kUnknown, kUnauthorized, kForbidden, kNotFound, kAlreadyExists, kConflict, kGone, kInvalid, kServerTimeout, kStoreReadError, kTimeout,
-  kTooManyRequests, kBadRequest, kMethodNotAllowed, kNotAcceptable, kRequestEntityTooLarge, kUnsupportedMediaType, kInternalError,
-  kExpired, kServiceUnavailable,
+  kUnknown,
+  kUnauthorized,
+  kForbidden,
+  kNotFound,
+  kAlreadyExists,
+  kConflict,
+  kGone,
+  kInvalid,
+  kServerTimeout,
+  kStoreReadError,
+  kTimeout,
+  kTooManyRequests,
+  kBadRequest,
+  kMethodNotAllowed,
+  kNotAcceptable,
+  kRequestEntityTooLarge,
+  kUnsupportedMediaType,
+  kInternalError,
+  kExpired,
+  kServiceUnavailable,
 };
 std::string_view ToString(StatusReason reason);  // as on the wire; kUnknown is ""
 
 struct StatusCause {
-  std::string reason;   // FieldValueRequired, ...
+  std::string reason;  // FieldValueRequired, ...
   std::string message;
   std::string field;
 };
@@ -65,11 +82,22 @@ using Result = Outcome<T, Status>;
 // A field error, as apimachinery's field.Error: validation collects these, NewInvalid renders them.
 struct FieldError {
   enum class Type : std::uint8_t {
-    kNotFound, kRequired, kDuplicate, kInvalid, kNotSupported, kForbidden, kTooLong, kTooShort, kTooMany, kTooFew, kInternal, kTypeInvalid,
+    kNotFound,
+    kRequired,
+    kDuplicate,
+    kInvalid,
+    kNotSupported,
+    kForbidden,
+    kTooLong,
+    kTooShort,
+    kTooMany,
+    kTooFew,
+    kInternal,
+    kTypeInvalid,
   };
   Type type;
-  std::string field;   // "" renders as <nil>
-  std::string value;   // already rendered (strings quoted, numbers plain, the rest JSON); empty shows none
+  std::string field;  // "" renders as <nil>
+  std::string value;  // already rendered (strings quoted, numbers plain, the rest JSON); empty shows none
   std::string detail;
   std::string Body() const;      // `Invalid value: "x": must be ...`
   std::string ToString() const;  // `spec.name: ` + Body()
@@ -95,16 +123,19 @@ Status NewTooManyRequests(std::string_view message, std::int32_t retry_after_sec
 Status NewGone(std::string_view message);
 Status NewExpired(std::string_view message, std::string continue_token = {});
 Status NewInternalError(std::string_view error);
-Status NewServerTimeout(const GroupResource& resource, std::string_view operation, std::int32_t retry_after_seconds = 2);
+Status NewServerTimeout(const GroupResource& resource, std::string_view operation,
+                        std::int32_t retry_after_seconds = 2);
 Status NewTimeout(std::string_view message, std::int32_t retry_after_seconds);
 Status NewTooLargeResourceVersion(std::uint64_t wanted, std::uint64_t current, std::int32_t retry_after_seconds);
 Status NewServiceUnavailable(std::string_view message);
 Status NewStoreReadError(std::string_view message);
 // An error that upstream returns as a plain Go error: its text, a code (500 as a rule), no reason, no details.
 Status NewPlainError(std::string_view message, std::int32_t code = 500);
-// What the matching layer in front of the handlers answers (go-restful's service errors): message and reason from the code alone.
-Status NewGenericServerResponse(std::int32_t code, std::string_view verb, const GroupResource& resource, std::string_view name,
-                                std::string_view server_message, std::int32_t retry_after_seconds);
+// What the matching layer in front of the handlers answers (go-restful's service errors): message and reason from the
+// code alone.
+Status NewGenericServerResponse(std::int32_t code, std::string_view verb, const GroupResource& resource,
+                                std::string_view name, std::string_view server_message,
+                                std::int32_t retry_after_seconds);
 
 }  // namespace keelson::meta
 

@@ -10,7 +10,8 @@
 namespace keelson::net {
 
 std::string JoinHostPort(std::string_view host, std::uint16_t port);
-std::string ToString(const boost::asio::ip::tcp::endpoint& endpoint);  // an IPv4 address in IPv6 form is written as IPv4
+std::string ToString(
+    const boost::asio::ip::tcp::endpoint& endpoint);  // an IPv4 address in IPv6 form is written as IPv4
 
 struct HostPort {
   std::string host;  // without brackets

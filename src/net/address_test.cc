@@ -11,7 +11,8 @@ TEST(Address, JoinAndSplit) {
     const char* host;
     std::uint16_t port;
   };
-  constexpr Case kCases[] = {{"127.0.0.1:6443", "127.0.0.1", 6443}, {"[::1]:443", "::1", 443}, {"example.com:80", "example.com", 80}};
+  constexpr Case kCases[] = {
+      {"127.0.0.1:6443", "127.0.0.1", 6443}, {"[::1]:443", "::1", 443}, {"example.com:80", "example.com", 80}};
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.text);
     EXPECT_EQ(JoinHostPort(c.host, c.port), c.text);

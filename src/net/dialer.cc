@@ -17,7 +17,8 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-// Cancels what the coroutine waits for when the deadline passes. Shared with the timer's callback, which may run after the coroutine.
+// Cancels what the coroutine waits for when the deadline passes. Shared with the timer's callback, which may run after
+// the coroutine.
 struct Attempt {
   explicit Attempt(const asio::any_io_executor& executor) : resolver(executor), timer(executor) {}
   tcp::resolver resolver;
@@ -44,7 +45,8 @@ std::string Reason(const boost::system::error_code& error) {
   return "connect: " + error.message();
 }
 
-Awaitable<boost::system::error_code> ConnectOne(std::shared_ptr<Attempt> attempt, StreamSocket::endpoint_type endpoint) {
+Awaitable<boost::system::error_code> ConnectOne(std::shared_ptr<Attempt> attempt,
+                                                StreamSocket::endpoint_type endpoint) {
   boost::system::error_code error;
   attempt->socket.emplace(co_await asio::this_coro::executor);
   attempt->socket->open(endpoint.protocol(), error);
@@ -97,7 +99,8 @@ Awaitable<Result<StreamSocket>> Dial(DialTarget target, std::chrono::steady_cloc
       attempt->socket.reset();
       co_return socket;
     }
-    if (failure.empty()) failure = "dial " + names[i] + ": " + (attempt->expired ? std::string("i/o timeout") : Reason(error));
+    if (failure.empty())
+      failure = "dial " + names[i] + ": " + (attempt->expired ? std::string("i/o timeout") : Reason(error));
   }
   attempt->timer.cancel();
   co_return Error{failure};

@@ -15,7 +15,7 @@ namespace keelson::net {
 using StreamSocket = boost::asio::generic::stream_protocol::socket;
 
 struct DialTarget {
-  std::string host;       // a name, resolved once, or an address
+  std::string host;  // a name, resolved once, or an address
   std::uint16_t port = 0;
   std::string unix_path;  // instead of host and port
   // Asked about each resolved address before it is used: what was checked is what is connected to. Empty: all are fine.

@@ -45,7 +45,8 @@ TEST(Dialer, ConnectsToAddressesNamesAndUnixSockets) {
   ::close(fd);
   std::filesystem::remove(path);
   EXPECT_EQ(DialText(pool, {.unix_path = path}), "dial unix " + path + ": connect: No such file or directory");
-  EXPECT_EQ(DialText(pool, {.unix_path = std::string(200, 'x')}), "dial unix " + std::string(200, 'x') + ": connect: invalid argument");
+  EXPECT_EQ(DialText(pool, {.unix_path = std::string(200, 'x')}),
+            "dial unix " + std::string(200, 'x') + ": connect: invalid argument");
 }
 
 TEST(Dialer, ChecksTheAddressItConnectsTo) {

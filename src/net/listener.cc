@@ -112,8 +112,8 @@ Result<Listener> Listener::Listen(const ListenOptions& options) {
   length = sizeof(bound);
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0) return fail("getsockname");
   const bool ipv6 = bound.ss_family == AF_INET6;
-  const std::uint16_t port =
-      ntohs(ipv6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+  const std::uint16_t port = ntohs(ipv6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                        : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
   return Listener(fd, ipv6, port, JoinHostPort(dual ? "::" : options.address, port));
 }
 

@@ -9,8 +9,9 @@
 namespace keelson::net {
 
 struct ListenOptions {
-  std::string address = "0.0.0.0";  // 0.0.0.0 and :: mean both families where the machine has IPv6 (Go's "tcp" listener)
-  std::uint16_t port = 0;           // 0: any free one
+  std::string address =
+      "0.0.0.0";           // 0.0.0.0 and :: mean both families where the machine has IPv6 (Go's "tcp" listener)
+  std::uint16_t port = 0;  // 0: any free one
   bool permit_port_sharing = false;     // SO_REUSEPORT
   bool permit_address_sharing = false;  // SO_REUSEADDR beyond what every Go listener sets: binding beside a wildcard
   int backlog = 4096;                   // cut by net.core.somaxconn

@@ -19,7 +19,8 @@ constexpr std::size_t kCachedPerThread = 8;
 class Range {
  public:
   Range() {
-    void* range = ::mmap(nullptr, kSlots * PageSlots::kSlotBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* range = ::mmap(nullptr, kSlots * PageSlots::kSlotBytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) return;  // a strict limit on address space: malloc does it all
     ::madvise(range, kSlots * PageSlots::kSlotBytes, MADV_NOHUGEPAGE);
     begin_ = reinterpret_cast<std::uintptr_t>(range);
@@ -113,12 +114,13 @@ void* PageSlots::Reallocate(void* pointer, std::size_t size) {
 
 namespace {
 
-// OpenSSL takes an allocator only before its first allocation, so this runs before main. Its record buffers are why 5,000 clients that
-// connect at once would otherwise leave a heap of holes.
+// OpenSSL takes an allocator only before its first allocation, so this runs before main. Its record buffers are why
+// 5,000 clients that connect at once would otherwise leave a heap of holes.
 [[gnu::constructor]] void GiveSlotsToOpenSSL() {
-  CRYPTO_set_mem_functions([](std::size_t size, const char*, int) { return PageSlots::Allocate(size); },
-                           [](void* pointer, std::size_t size, const char*, int) { return PageSlots::Reallocate(pointer, size); },
-                           [](void* pointer, const char*, int) { PageSlots::Free(pointer); });
+  CRYPTO_set_mem_functions(
+      [](std::size_t size, const char*, int) { return PageSlots::Allocate(size); },
+      [](void* pointer, std::size_t size, const char*, int) { return PageSlots::Reallocate(pointer, size); },
+      [](void* pointer, const char*, int) { PageSlots::Free(pointer); });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Memory for buffers of one protocol frame or record (16 to 24 KiB), of which most connections touch a page or hold none at all.
-// A slot is fresh pages in one reserved range: only what was touched is resident, and what is given back leaves no hole in the heap.
-// Thread safety: from any thread.
+// Memory for buffers of one protocol frame or record (16 to 24 KiB), of which most connections touch a page or hold
+// none at all. A slot is fresh pages in one reserved range: only what was touched is resident, and what is given back
+// leaves no hole in the heap. Thread safety: from any thread.
 #pragma once
 
 #include <cstddef>

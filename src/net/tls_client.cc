@@ -63,7 +63,8 @@ std::unique_ptr<Transport> TLSClientContext::Connect(int fd, const std::string& 
       X509_VERIFY_PARAM_set1_ip_asc(parameters, server_name.c_str());
     } else {
       // Common names are not host names any more: Go looks at the alternative names only.
-      X509_VERIFY_PARAM_set_hostflags(parameters, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+      X509_VERIFY_PARAM_set_hostflags(parameters,
+                                      X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
       X509_VERIFY_PARAM_set1_host(parameters, server_name.c_str(), server_name.size());
     }
   }

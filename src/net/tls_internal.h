@@ -34,7 +34,8 @@ std::string LastSSLError();  // empties OpenSSL's queue
 std::vector<X509Ptr> ParseCertificates(std::string_view pem);
 KeyPtr ParsePrivateKey(std::string_view pem);
 // Puts chain and key into `context`; `what` names them in errors.
-Result<void> UseCertificate(SSL_CTX* context, std::string_view cert_pem, std::string_view key_pem, const std::string& what);
+Result<void> UseCertificate(SSL_CTX* context, std::string_view cert_pem, std::string_view key_pem,
+                            const std::string& what);
 // Settings common to both ends: versions, suites, buffers.
 Result<void> ConfigureContext(SSL_CTX* context, int min_version, const std::string& ciphers, const std::string& groups);
 Result<std::string> ReadFile(const std::string& path);

@@ -77,7 +77,8 @@ Result<std::string> CipherList(const std::vector<std::string>& names) {
     for (const auto& [alias, canonical] : kLegacyAliases) {
       if (wanted == alias) wanted = canonical;
     }
-    const auto* suite = std::find_if(std::begin(kSuites), std::end(kSuites), [&](const Suite& s) { return s.go == wanted; });
+    const auto* suite =
+        std::find_if(std::begin(kSuites), std::end(kSuites), [&](const Suite& s) { return s.go == wanted; });
     if (suite == std::end(kSuites)) return Error{"Cipher suite " + name + " not supported or doesn't exist"};
     AppendItem(list, suite->openssl);
   }
@@ -88,7 +89,8 @@ Result<std::string> GroupList(const std::vector<std::int32_t>& curves) {
   std::string list;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const std::int32_t curve = curves[i];
-    if (curve < 0 || curve > 65535) return Error{"curve preference " + std::to_string(curve) + " is out of range [0, 65535]"};
+    if (curve < 0 || curve > 65535)
+      return Error{"curve preference " + std::to_string(curve) + " is out of range [0, 65535]"};
     if (std::find(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i), curve) !=
         curves.begin() + static_cast<std::ptrdiff_t>(i)) {
       return Error{"duplicate curve preference " + std::to_string(curve)};

@@ -56,9 +56,10 @@ class TicketKeys {
       }
       if (key == nullptr) return 0;
     }
-    OSSL_PARAM parameters[] = {
-        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, const_cast<unsigned char*>(key->mac.data()), key->mac.size()),
-        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, const_cast<char*>("SHA256"), 0), OSSL_PARAM_construct_end()};
+    OSSL_PARAM parameters[] = {OSSL_PARAM_construct_octet_string(
+                                   OSSL_MAC_PARAM_KEY, const_cast<unsigned char*>(key->mac.data()), key->mac.size()),
+                               OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, const_cast<char*>("SHA256"), 0),
+                               OSSL_PARAM_construct_end()};
     if (EVP_MAC_CTX_set_params(mac, parameters) != 1) return -1;
     if (EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key->cipher.data(), iv, encrypt) != 1) return -1;
     return newest ? 1 : 2;
@@ -89,7 +90,7 @@ class TicketKeys {
 
 // Everything a handshake needs, as it was read at one moment.
 struct Snapshot {
-  std::vector<SSLContextPtr> contexts;  // the default first
+  std::vector<SSLContextPtr> contexts;                   // the default first
   std::map<std::string, SSL_CTX*, std::less<>> by_name;  // lower case, "*.example.com" for wildcards
   TicketKeys* tickets = nullptr;
   bool http2 = true;
@@ -109,10 +110,13 @@ int SnapshotIndex() {
   static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return index;
 }
-const Snapshot* SnapshotOf(SSL* ssl) { return static_cast<const Snapshot*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), SnapshotIndex())); }
+const Snapshot* SnapshotOf(SSL* ssl) {
+  return static_cast<const Snapshot*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), SnapshotIndex()));
+}
 
 std::string LocalAddress(SSL* ssl) {
-  const int fd = SSL_get_app_data(ssl) != nullptr ? static_cast<int>(reinterpret_cast<std::intptr_t>(SSL_get_app_data(ssl))) : -1;
+  const int fd =
+      SSL_get_app_data(ssl) != nullptr ? static_cast<int>(reinterpret_cast<std::intptr_t>(SSL_get_app_data(ssl))) : -1;
   sockaddr_storage storage{};
   socklen_t length = sizeof(storage);
   if (fd < 0 || ::getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
@@ -140,8 +144,8 @@ int ChooseCertificate(SSL* ssl, void*) {
   return 1;
 }
 
-int ChooseProtocol(SSL* ssl, const unsigned char** out, unsigned char* out_length, const unsigned char* in, unsigned int in_length,
-                   void*) {
+int ChooseProtocol(SSL* ssl, const unsigned char** out, unsigned char* out_length, const unsigned char* in,
+                   unsigned int in_length, void*) {
   static constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
   const Snapshot* snapshot = SnapshotOf(ssl);
   const bool http2 = snapshot == nullptr || snapshot->http2;
@@ -155,13 +159,14 @@ int ChooseProtocol(SSL* ssl, const unsigned char** out, unsigned char* out_lengt
   return SSL_TLSEXT_ERR_OK;
 }
 
-int TicketKeyCallback(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypt) {
+int TicketKeyCallback(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
+                      int encrypt) {
   const Snapshot* snapshot = SnapshotOf(ssl);
   return snapshot == nullptr ? -1 : snapshot->tickets->Setup(name, iv, cipher, mac, encrypt);
 }
 
-// Accepts whatever the client presents: the authenticators judge it. A ticket carries the leaf only, so a client that sent
-// intermediates gets none and makes full handshakes.
+// Accepts whatever the client presents: the authenticators judge it. A ticket carries the leaf only, so a client that
+// sent intermediates gets none and makes full handshakes.
 int AcceptPeer(X509_STORE_CTX* store, void*) {
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
   STACK_OF(X509)* sent = X509_STORE_CTX_get0_untrusted(store);
@@ -174,7 +179,8 @@ int AcceptPeer(X509_STORE_CTX* store, void*) {
 }
 
 std::string Text(const ASN1_STRING* text) {
-  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<std::size_t>(ASN1_STRING_length(text))};
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
 
 // The names a certificate is for: common name, DNS names and addresses.
@@ -183,10 +189,12 @@ std::vector<std::string> NamesOf(X509* certificate) {
   X509_NAME* subject = X509_get_subject_name(certificate);
   if (const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1); at >= 0) {
     std::string common = Text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-    const bool host_like = !common.empty() && common.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.*:") == std::string::npos;
+    const bool host_like =
+        !common.empty() && common.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.*:") == std::string::npos;
     if (host_like) names.push_back(std::move(common));
   }
-  auto* alternatives = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  auto* alternatives =
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
   for (int i = 0; alternatives != nullptr && i < sk_GENERAL_NAME_num(alternatives); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives, i);
     if (name->type == GEN_DNS) names.push_back(Text(name->d.dNSName));
@@ -253,7 +261,8 @@ struct TLSServerContext::Impl {
       SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
       SSL_CTX_set_cert_verify_callback(context.get(), AcceptPeer, nullptr);
       auto* subjects = sk_X509_NAME_new_null();
-      for (const X509Ptr& ca : ParseCertificates(ca_pem)) sk_X509_NAME_push(subjects, X509_NAME_dup(X509_get_subject_name(ca.get())));
+      for (const X509Ptr& ca : ParseCertificates(ca_pem))
+        sk_X509_NAME_push(subjects, X509_NAME_dup(X509_get_subject_name(ca.get())));
       SSL_CTX_set_client_CA_list(context.get(), subjects);
     }
     return context;
@@ -273,7 +282,8 @@ struct TLSServerContext::Impl {
     std::string ca_pem = options.client_ca_pem;
     for (const auto& path : options.client_ca_files) {
       KS_TRY(std::string text, ReadFile(path));
-      if (ParseCertificates(text).empty()) return Error{"data does not contain any valid RSA or ECDSA certificates: " + path};
+      if (ParseCertificates(text).empty())
+        return Error{"data does not contain any valid RSA or ECDSA certificates: " + path};
       ca_pem += '\n';
       ca_pem += text;
     }
@@ -315,10 +325,10 @@ struct TLSServerContext::Impl {
   std::string Stamp() const {
     std::string stamp;
     const auto add = [&](const std::string& path) {
-      struct stat info {};
+      struct stat info{};
       if (path.empty() || ::stat(path.c_str(), &info) != 0) return;
-      stamp += std::to_string(info.st_ino) + "," + std::to_string(info.st_size) + "," + std::to_string(info.st_mtim.tv_sec) + "." +
-               std::to_string(info.st_mtim.tv_nsec) + ";";
+      stamp += std::to_string(info.st_ino) + "," + std::to_string(info.st_size) + "," +
+               std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + ";";
     };
     const auto add_pair = [&](const CertificateSource& source) {
       add(source.cert_file);
@@ -373,7 +383,8 @@ Result<bool> TLSServerContext::SetClientCAs(std::string pem) {
   return impl_->Load();
 }
 
-void TLSServerContext::Follow(std::chrono::milliseconds interval, std::function<void(const std::string& error)> changed) {
+void TLSServerContext::Follow(std::chrono::milliseconds interval,
+                              std::function<void(const std::string& error)> changed) {
   std::lock_guard lock(impl_->follow_mutex);
   if (impl_->follower.joinable()) return;
   impl_->follower = std::thread([impl = impl_.get(), interval, changed = std::move(changed)] {
@@ -382,7 +393,8 @@ void TLSServerContext::Follow(std::chrono::milliseconds interval, std::function<
     std::unique_lock held(impl->follow_mutex);
     while (!impl->follow_changed.wait_for(held, interval, [&] { return impl->stopping; })) {
       held.unlock();
-      // A failed read keeps the old stamp, so it is tried again: certificate and key may be written one after the other.
+      // A failed read keeps the old stamp, so it is tried again: certificate and key may be written one after the
+      // other.
       if (impl->Changed() || std::chrono::steady_clock::now() - read >= kReadAgain) {
         read = std::chrono::steady_clock::now();
         auto result = impl->Load();

@@ -1,6 +1,6 @@
 // The serving side of TLS: certificates chosen by server name, read again when their files change.
-// Client certificates are asked for and handed on, never verified here: whether one is believed is the authenticator's question.
-// Thread safety: all members from any thread. Connections keep what they were opened with.
+// Client certificates are asked for and handed on, never verified here: whether one is believed is the authenticator's
+// question. Thread safety: all members from any thread. Connections keep what they were opened with.
 #pragma once
 
 #include <chrono>
@@ -25,15 +25,15 @@ struct CertificateSource {
 };
 
 struct TLSServerOptions {
-  CertificateSource certificate;              // for clients that name no server, or one that nothing matches
-  std::vector<CertificateSource> sni;         // earlier before later, explicit names before those from a certificate
-  std::string min_version;                    // VersionTLS10 ... VersionTLS13; "" is TLS 1.2
-  std::vector<std::string> cipher_suites;     // Go's names
+  CertificateSource certificate;           // for clients that name no server, or one that nothing matches
+  std::vector<CertificateSource> sni;      // earlier before later, explicit names before those from a certificate
+  std::string min_version;                 // VersionTLS10 ... VersionTLS13; "" is TLS 1.2
+  std::vector<std::string> cipher_suites;  // Go's names
   std::vector<std::int32_t> curve_preferences;
   bool request_client_certificate = true;
-  std::vector<std::string> client_ca_files;   // their subjects are the acceptable CAs told to clients
-  std::string client_ca_pem;                  // further ones
-  bool http2 = true;                          // ALPN h2 before http/1.1
+  std::vector<std::string> client_ca_files;  // their subjects are the acceptable CAs told to clients
+  std::string client_ca_pem;                 // further ones
+  bool http2 = true;                         // ALPN h2 before http/1.1
 };
 
 class TLSServerContext {
@@ -45,11 +45,13 @@ class TLSServerContext {
   // The server's end of a new connection over `fd`, with the certificates of this moment.
   std::unique_ptr<Transport> Accept(int fd) const;
 
-  // Reads the files again; what cannot be read leaves everything as it was. True when something changed. Blocks on the disk.
+  // Reads the files again; what cannot be read leaves everything as it was. True when something changed. Blocks on the
+  // disk.
   Result<bool> Reload();
   // Replaces options.client_ca_pem (CAs that live in a ConfigMap).
   Result<bool> SetClientCAs(std::string pem);
-  // Looks at the files every `interval` on a thread of its own until the context is destroyed. `changed` gets "" or an error.
+  // Looks at the files every `interval` on a thread of its own until the context is destroyed. `changed` gets "" or an
+  // error.
   void Follow(std::chrono::milliseconds interval, std::function<void(const std::string& error)> changed);
 
  private:

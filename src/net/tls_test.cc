@@ -78,7 +78,8 @@ TEST(TLS, CarriesBytesAndClientCertificates) {
   Authority ca("test-ca");
   auto server = NewServer({.certificate = Source(ca.Issue("server", {"localhost"})), .client_ca_pem = ca.cert_pem()});
   const auto admin = ca.Issue("admin-user", {}, {"system:masters"});
-  auto client = NewClient({.ca_pem = ca.cert_pem(), .client_cert_pem = admin.cert_pem, .client_key_pem = admin.key_pem});
+  auto client =
+      NewClient({.ca_pem = ca.cert_pem(), .client_cert_pem = admin.cert_pem, .client_key_pem = admin.key_pem});
   Handshaken pair(*server, *client, "localhost");
   ASSERT_TRUE(pair.ok);
   EXPECT_TRUE(pair.server_state.alpn_h2);
@@ -108,7 +109,8 @@ TEST(TLS, ClientsWithoutOrWithUnknownCertificatesAreLetIn) {
   ASSERT_TRUE(first.ok);
   EXPECT_TRUE(first.server_state.peer_chain_der.empty());
   const auto stranger = other.Issue("stranger", {});
-  auto unknown = NewClient({.ca_pem = ca.cert_pem(), .client_cert_pem = stranger.cert_pem, .client_key_pem = stranger.key_pem});
+  auto unknown =
+      NewClient({.ca_pem = ca.cert_pem(), .client_cert_pem = stranger.cert_pem, .client_key_pem = stranger.key_pem});
   Handshaken second(*server, *unknown, "localhost");
   ASSERT_TRUE(second.ok);
   EXPECT_TRUE(IsFor(second.server_state, "stranger"));  // judged above, not here
@@ -124,8 +126,9 @@ TEST(TLS, ClientsVerifyNameAndIssuer) {
     bool skip;
     bool want;
   };
-  const Case kCases[] = {{"localhost", ca, false, true},  {"127.0.0.1", ca, false, true}, {"example.com", ca, false, false},
-                         {"127.0.0.2", ca, false, false}, {"localhost", other, false, false}, {"example.com", other, true, true}};
+  const Case kCases[] = {{"localhost", ca, false, true},     {"127.0.0.1", ca, false, true},
+                         {"example.com", ca, false, false},  {"127.0.0.2", ca, false, false},
+                         {"localhost", other, false, false}, {"example.com", other, true, true}};
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     auto client = NewClient({.ca_pem = c.trusted.cert_pem(), .insecure_skip_verify = c.skip});
@@ -146,9 +149,10 @@ TEST(TLS, ChoosesCertificatesByServerName) {
     const char* name;
     const char* want;
   };
-  constexpr Case kCases[] = {{"localhost", "default-cert"},     {"x.example.com", "wild-cert"},  {"a.example.com", "exact-cert"},
-                             {"A.Example.COM", "exact-cert"},   {"b.example.com", "explicit-cert"},
-                             {"x.y.example.com", "default-cert"}, {"unknown.org", "default-cert"}};
+  constexpr Case kCases[] = {{"localhost", "default-cert"},      {"x.example.com", "wild-cert"},
+                             {"a.example.com", "exact-cert"},    {"A.Example.COM", "exact-cert"},
+                             {"b.example.com", "explicit-cert"}, {"x.y.example.com", "default-cert"},
+                             {"unknown.org", "default-cert"}};
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     auto client = NewClient({.insecure_skip_verify = true});
@@ -217,7 +221,8 @@ TEST(TLS, VersionsAndSuites) {
 TEST(TLS, NamesOfGo) {
   EXPECT_EQ(TLSVersion("x").error().message, "unknown tls version \"x\"");
   EXPECT_TRUE(TLSVersion("").ok());
-  EXPECT_EQ(*CipherList({"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"}), "ECDHE-RSA-AES128-GCM-SHA256");
+  EXPECT_EQ(*CipherList({"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"}),
+            "ECDHE-RSA-AES128-GCM-SHA256");
   EXPECT_EQ(*CipherList({"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305"}), "ECDHE-RSA-CHACHA20-POLY1305");
   EXPECT_EQ(CipherList({"NONE"}).error().message, "Cipher suite NONE not supported or doesn't exist");
   EXPECT_EQ(*GroupList({29, 23, 4588}), "X25519:P-256");
@@ -233,8 +238,10 @@ TEST(TLS, GarbageEndsInAnErrorNotInACrash) {
     std::string bytes;
     bool plain_http;
   };
-  const Case kCases[] = {{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", true}, {std::string(300, '\0'), false},
-                         {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + std::string(600, 'A'), false}};
+  const Case kCases[] = {
+      {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", true},
+      {std::string(300, '\0'), false},
+      {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + std::string(600, 'A'), false}};
   for (const Case& c : kCases) {
     int fds[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);

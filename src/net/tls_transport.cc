@@ -13,11 +13,12 @@
 namespace keelson::net {
 namespace {
 
-constexpr std::size_t kRecordMax = 16384;           // plain bytes of a TLS record
+constexpr std::size_t kRecordMax = 16384;            // plain bytes of a TLS record
 constexpr std::size_t kUnsentMax = 4 * 1024 * 1024;  // a peer that makes us answer (key updates) but never reads
 constexpr std::size_t kKeepCiphertext = 512 * 1024;  // of the thread's scratch between uses
 
-// Ciphertext of the operation under way on this thread; sent in one call at its end. No connection keeps a buffer for it.
+// Ciphertext of the operation under way on this thread; sent in one call at its end. No connection keeps a buffer for
+// it.
 std::string& CipherScratch() {
   thread_local std::string scratch;
   return scratch;
@@ -139,7 +140,8 @@ class TLSTransport final : public Transport {
     state.resumed = SSL_session_reused(ssl_.get()) == 1;
     state.version = SSL_get_version(ssl_.get());
     state.cipher = SSL_CIPHER_standard_name(SSL_get_current_cipher(ssl_.get()));
-    if (const char* name = SSL_get_servername(ssl_.get(), TLSEXT_NAMETYPE_host_name); name != nullptr) state.server_name = name;
+    if (const char* name = SSL_get_servername(ssl_.get(), TLSEXT_NAMETYPE_host_name); name != nullptr)
+      state.server_name = name;
     const auto add = [&](X509* certificate) {
       unsigned char* der = nullptr;
       const int size = i2d_X509(certificate, &der);
@@ -177,7 +179,8 @@ class TLSTransport final : public Transport {
     }
   }
 
-  // Fills whole records: small pieces are gathered into the thread's scratch, a piece as large as a record is encrypted where it lies.
+  // Fills whole records: small pieces are gathered into the thread's scratch, a piece as large as a record is encrypted
+  // where it lies.
   IOStatus Write(std::span<const std::string_view> pieces) override {
     if (broken_) return IOStatus::kError;
     ERR_clear_error();
@@ -272,7 +275,8 @@ KeyPtr ParsePrivateKey(std::string_view pem) {
   return key;
 }
 
-Result<void> UseCertificate(SSL_CTX* context, std::string_view cert_pem, std::string_view key_pem, const std::string& what) {
+Result<void> UseCertificate(SSL_CTX* context, std::string_view cert_pem, std::string_view key_pem,
+                            const std::string& what) {
   auto chain = ParseCertificates(cert_pem);
   if (chain.empty()) return Error{"tls: failed to find any PEM data in certificate input: " + what};
   auto key = ParsePrivateKey(key_pem);
@@ -286,16 +290,19 @@ Result<void> UseCertificate(SSL_CTX* context, std::string_view cert_pem, std::st
   return {};
 }
 
-Result<void> ConfigureContext(SSL_CTX* context, int min_version, const std::string& ciphers, const std::string& groups) {
+Result<void> ConfigureContext(SSL_CTX* context, int min_version, const std::string& ciphers,
+                              const std::string& groups) {
   SSL_CTX_set_min_proto_version(context, min_version);
   SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION);
   // What the administrator asked for by name is given, also when OpenSSL's default level would refuse it.
   SSL_CTX_set_security_level(context, min_version < TLS1_2_VERSION ? 0 : 1);
-  if (!ciphers.empty() && SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1) return Error{"tls: " + LastSSLError()};
+  if (!ciphers.empty() && SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1)
+    return Error{"tls: " + LastSSLError()};
   // AES-128 first as Go prefers it: a tenth cheaper than AES-256 here.
   SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
   if (SSL_CTX_set1_groups_list(context, groups.c_str()) != 1) return Error{"tls: " + LastSSLError()};
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_mode(context,
+                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                    SSL_OP_PRIORITIZE_CHACHA | SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_read_ahead(context, 1);  // one system call for a record instead of two

@@ -1,6 +1,7 @@
-// A non-blocking byte channel over one connected descriptor, in plain text or in TLS. The driver above waits for readiness.
-// What the socket does not take at once is kept here; it is bounded because a driver gives no more while something is kept.
-// Thread safety: one thread. Ownership: the descriptor belongs to the driver and must outlive the transport.
+// A non-blocking byte channel over one connected descriptor, in plain text or in TLS. The driver above waits for
+// readiness. What the socket does not take at once is kept here; it is bounded because a driver gives no more while
+// something is kept. Thread safety: one thread. Ownership: the descriptor belongs to the driver and must outlive the
+// transport.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +25,10 @@ enum class IOStatus : std::uint8_t {
 struct TLSState {
   bool alpn_h2 = false;
   bool resumed = false;
-  std::string version;                       // TLSv1.3
-  std::string cipher;                        // TLS_AES_128_GCM_SHA256
-  std::string server_name;                   // SNI
-  std::vector<std::string> peer_chain_der;   // leaf first
+  std::string version;                      // TLSv1.3
+  std::string cipher;                       // TLS_AES_128_GCM_SHA256
+  std::string server_name;                  // SNI
+  std::vector<std::string> peer_chain_der;  // leaf first
 };
 
 class Transport {
@@ -45,7 +46,7 @@ class Transport {
   virtual IOStatus Write(std::span<const std::string_view> pieces) = 0;
   virtual void CloseWrite() = 0;  // close_notify where there is one, then a FIN once everything is sent
 
-  IOStatus Flush();                                          // kOk when nothing is left
+  IOStatus Flush();  // kOk when nothing is left
   std::size_t unsent() const { return unsent_.size() - unsent_offset_; }
   void WriteRaw(std::string_view bytes) { SendOrKeep(bytes); }  // past the encryption
   const std::string& error_text() const { return error_text_; }

@@ -18,8 +18,8 @@ std::uint64_t Unit(std::string_view name) {
     std::string_view name;
     std::uint64_t nanoseconds;
   };
-  constexpr Named kUnits[] = {{"ns", 1}, {"us", 1000}, {"\xC2\xB5s", 1000}, {"\xCE\xBCs", 1000}, {"ms", 1'000'000},
-                              {"s", kSecond}, {"m", 60 * kSecond}, {"h", 3600 * kSecond}};
+  constexpr Named kUnits[] = {{"ns", 1},         {"us", 1000},   {"\xC2\xB5s", 1000}, {"\xCE\xBCs", 1000},
+                              {"ms", 1'000'000}, {"s", kSecond}, {"m", 60 * kSecond}, {"h", 3600 * kSecond}};
   const auto* found = std::ranges::find(kUnits, name, &Named::name);
   return found == std::end(kUnits) ? 0 : found->nanoseconds;
 }
@@ -90,7 +90,8 @@ Outcome<std::int64_t, std::string> ParseDuration(std::string_view text) {
     while (size < rest.size() && rest[size] != '.' && !IsDigit(rest[size])) ++size;
     if (size == 0) return "time: missing unit in duration " + base::GoQuote(text);
     const std::uint64_t unit = Unit(rest.substr(0, size));
-    if (unit == 0) return "time: unknown unit " + base::GoQuote(rest.substr(0, size)) + " in duration " + base::GoQuote(text);
+    if (unit == 0)
+      return "time: unknown unit " + base::GoQuote(rest.substr(0, size)) + " in duration " + base::GoQuote(text);
     rest.remove_prefix(size);
     if (whole > kOverflow / unit) return invalid();
     whole *= unit;

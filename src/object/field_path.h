@@ -10,7 +10,7 @@ namespace keelson::object {
 
 class FieldPath {
  public:
-  FieldPath() = default;                                              // no path: renders as "<nil>" in errors, "" here
+  FieldPath() = default;  // no path: renders as "<nil>" in errors, "" here
   explicit FieldPath(std::string_view name) : name_(name) {}
   FieldPath Child(std::string_view name) const { return FieldPath(this, name, -1, false); }
   FieldPath Index(std::int64_t index) const { return FieldPath(this, {}, index, false); }

@@ -41,18 +41,27 @@ class Parser {
     SkipSpace();
     if (rest_.empty()) return false;
     switch (rest_[0]) {
-      case '{': return ParseMap(out, depth);
-      case '[': return ParseList(out, depth);
+      case '{':
+        return ParseMap(out, depth);
+      case '[':
+        return ParseList(out, depth);
       case '"': {
         std::string_view text;
         if (!ParseString(text)) return false;
         out = Value(text);
         return true;
       }
-      case 't': out = true; return TakeWord("true");
-      case 'f': out = false; return TakeWord("false");
-      case 'n': out = Value(); return TakeWord("null");
-      default: return ParseNumber(out);
+      case 't':
+        out = true;
+        return TakeWord("true");
+      case 'f':
+        out = false;
+        return TakeWord("false");
+      case 'n':
+        out = Value();
+        return TakeWord("null");
+      default:
+        return ParseNumber(out);
     }
   }
 
@@ -94,7 +103,9 @@ class Parser {
     if (!Take('"')) return false;
     // Most strings need no unescaping: copy them in one piece.
     std::size_t plain = 0;
-    while (plain < rest_.size() && rest_[plain] != '"' && rest_[plain] != '\\' && static_cast<std::uint8_t>(rest_[plain]) >= 0x20) ++plain;
+    while (plain < rest_.size() && rest_[plain] != '"' && rest_[plain] != '\\' &&
+           static_cast<std::uint8_t>(rest_[plain]) >= 0x20)
+      ++plain;
     if (plain < rest_.size() && rest_[plain] == '"' && base::IsValidUTF8(rest_.substr(0, plain))) {
       out = arena_.Copy(rest_.substr(0, plain));
       rest_.remove_prefix(plain + 1);
@@ -126,14 +137,28 @@ class Parser {
     switch (c) {
       case '"':
       case '\\':
-      case '/': text += c; return true;
-      case 'b': text += '\b'; return true;
-      case 'f': text += '\f'; return true;
-      case 'n': text += '\n'; return true;
-      case 'r': text += '\r'; return true;
-      case 't': text += '\t'; return true;
-      case 'u': break;
-      default: return false;
+      case '/':
+        text += c;
+        return true;
+      case 'b':
+        text += '\b';
+        return true;
+      case 'f':
+        text += '\f';
+        return true;
+      case 'n':
+        text += '\n';
+        return true;
+      case 'r':
+        text += '\r';
+        return true;
+      case 't':
+        text += '\t';
+        return true;
+      case 'u':
+        break;
+      default:
+        return false;
     }
     std::uint32_t rune = 0;
     if (!ParseHex(rune)) return false;

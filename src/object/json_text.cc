@@ -93,11 +93,21 @@ void AppendJSONString(std::string& out, std::string_view text) {
         out += '\\';
         out += text[0];
         break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
       default:
         if (byte < 0x20 || byte == '<' || byte == '>' || byte == '&') {
           out += "\\u00";
@@ -131,12 +141,24 @@ std::string GoDouble(double value) {
 
 void AppendJSON(std::string& out, const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kNull: out += "null"; break;
-    case Value::Kind::kBool: out += value.as_bool() ? "true" : "false"; break;
-    case Value::Kind::kInt: out += std::to_string(value.as_int()); break;
-    case Value::Kind::kDouble: AppendJSONDouble(out, value.as_double()); break;
-    case Value::Kind::kString: AppendJSONString(out, value.as_string()); break;
-    case Value::Kind::kRaw: AppendCompact(value.as_raw(), out); break;
+    case Value::Kind::kNull:
+      out += "null";
+      break;
+    case Value::Kind::kBool:
+      out += value.as_bool() ? "true" : "false";
+      break;
+    case Value::Kind::kInt:
+      out += std::to_string(value.as_int());
+      break;
+    case Value::Kind::kDouble:
+      AppendJSONDouble(out, value.as_double());
+      break;
+    case Value::Kind::kString:
+      AppendJSONString(out, value.as_string());
+      break;
+    case Value::Kind::kRaw:
+      AppendCompact(value.as_raw(), out);
+      break;
     case Value::Kind::kList: {
       out += '[';
       bool first = true;

@@ -20,9 +20,9 @@ std::string GoDouble(double value);
 void AppendJSON(std::string& out, const Value& value);
 std::string ToJSON(const Value& value);
 
-// A JSON text as a tree, for the small texts that live inside objects (keys of managedFields, Raw values, annotations). Strict
-// grammar; integers that fit stay integers; the last of duplicate keys wins; deeper than kJSONDepthMax is refused.
-// Nothing comes back for what is not one JSON value. The result does not refer to `text`.
+// A JSON text as a tree, for the small texts that live inside objects (keys of managedFields, Raw values, annotations).
+// Strict grammar; integers that fit stay integers; the last of duplicate keys wins; deeper than kJSONDepthMax is
+// refused. Nothing comes back for what is not one JSON value. The result does not refer to `text`.
 inline constexpr int kJSONDepthMax = 1000;
 std::optional<Value> ParseJSON(Arena& arena, std::string_view text);
 

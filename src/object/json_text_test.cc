@@ -60,13 +60,16 @@ TEST(JSONText, Trees) {
 
 TEST(JSONText, Parses) {
   Arena arena;
-  for (const char* text : {"null", "true", "[1,-2,1.5,1e+30,\"a\\\"b\\\\\"]", "{\"a\":{\"b\":[]},\"c\":\"h\xc3\xa9\"}", "9223372036854775807"}) {
+  for (const char* text : {"null", "true", "[1,-2,1.5,1e+30,\"a\\\"b\\\\\"]", "{\"a\":{\"b\":[]},\"c\":\"h\xc3\xa9\"}",
+                           "9223372036854775807"}) {
     const auto value = ParseJSON(arena, text);
     ASSERT_TRUE(value.has_value()) << text;
     EXPECT_EQ(ToJSON(*value), text);
   }
-  EXPECT_EQ(ToJSON(*ParseJSON(arena, " { \"a\" : [ 1 , 2 ] , \"a\" : \"\\u00e9\\ud83d\\ude00\\ud800x\" } ")), "{\"a\":\"\xc3\xa9\xf0\x9f\x98\x80\xef\xbf\xbdx\"}");
-  for (const char* text : {"", "{", "[1,]", "{\"a\"}", "01", "1.", "-", "\"\\x\"", "\"a\nb\"", "1 2", "nul", "{\"a\":1,}", "'a'"}) {
+  EXPECT_EQ(ToJSON(*ParseJSON(arena, " { \"a\" : [ 1 , 2 ] , \"a\" : \"\\u00e9\\ud83d\\ude00\\ud800x\" } ")),
+            "{\"a\":\"\xc3\xa9\xf0\x9f\x98\x80\xef\xbf\xbdx\"}");
+  for (const char* text :
+       {"", "{", "[1,]", "{\"a\"}", "01", "1.", "-", "\"\\x\"", "\"a\nb\"", "1 2", "nul", "{\"a\":1,}", "'a'"}) {
     EXPECT_FALSE(ParseJSON(arena, text).has_value()) << text;
   }
   EXPECT_FALSE(ParseJSON(arena, std::string(5000, '[')).has_value());

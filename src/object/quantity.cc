@@ -135,7 +135,8 @@ Outcome<Quantity, std::string_view> Quantity::ParseInto(std::string_view text, b
   std::string_view number = pieces.number;
   if (number.size() + pieces.denominator.size() > kDigitsMax) return kNumeric;
   std::array<char, kDigitsMax> digits;
-  std::copy(pieces.denominator.begin(), pieces.denominator.end(), std::copy(number.begin(), number.end(), digits.begin()));
+  std::copy(pieces.denominator.begin(), pieces.denominator.end(),
+            std::copy(number.begin(), number.end(), digits.begin()));
   const std::string_view shifted(digits.data(), number.size() + pieces.denominator.size());
   Number value = 0;
   for (const char c : shifted) value = value * 10 + (c - '0');
@@ -146,8 +147,9 @@ Outcome<Quantity, std::string_view> Quantity::ParseInto(std::string_view text, b
   if (scale > INT32_MAX || scale < INT32_MIN) return kNumeric;
   // Where upstream's 64-bit path is taken it keeps a text that looks canonical.
   const auto digit_count = static_cast<int>(std::max<std::size_t>(number.size(), 1) + pieces.denominator.size());
-  const bool fast = decimal ? digit_count <= static_cast<int>(kInt64Digits) && scale >= kNano
-                            : places == 0 && 15 - digit_count - static_cast<int>(static_cast<float>(exponent) * 3 / 10) - 1 >= 0;
+  const bool fast =
+      decimal ? digit_count <= static_cast<int>(kInt64Digits) && scale >= kNano
+              : places == 0 && 15 - digit_count - static_cast<int>(static_cast<float>(exponent) * 3 / 10) - 1 >= 0;
   if (fast) {
     result.number_ = decimal ? value : value << exponent;
     if (!pieces.positive) result.number_ = -result.number_;
@@ -196,8 +198,7 @@ Outcome<std::string_view, std::string_view> Quantity::Canonical(std::string_view
 std::string_view Quantity::Write(char* buffer) const {
   if (number_ == 0) return "0";
   Format format = format_;
-  if (format == Format::kBinarySI &&
-      ((Compare(Quantity(-1024)) > 0 && Compare(Quantity(1024)) < 0) || !IsInteger())) {
+  if (format == Format::kBinarySI && ((Compare(Quantity(-1024)) > 0 && Compare(Quantity(1024)) < 0) || !IsInteger())) {
     format = Format::kDecimalSI;  // Small or fractional: 1024 has no part in it.
   }
   Number number = number_;
@@ -279,7 +280,8 @@ void Quantity::Add(const Quantity& other) {
   constexpr Number kLimit = static_cast<Number>(1) << 122;
   while (scale_ > b_scale && number_ < kLimit && number_ > -kLimit) number_ *= 10, --scale_;
   while (b_scale > scale_ && b < kLimit && b > -kLimit) b *= 10, --b_scale;
-  // What does not meet at a common scale differs by more than 36 digits: the smaller one is lost in the larger one's last place.
+  // What does not meet at a common scale differs by more than 36 digits: the smaller one is lost in the larger one's
+  // last place.
   if (scale_ > b_scale) b = DivideUp(b, scale_ - b_scale);
   if (b_scale > scale_) number_ = DivideUp(number_, b_scale - scale_), scale_ = b_scale;
   number_ += b;

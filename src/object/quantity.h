@@ -1,7 +1,7 @@
-// A resource quantity ("500m", "1Gi", "12e6"): a decimal number with the notation it was written in, as apimachinery's resource.Quantity.
-// Kubernetes keeps quantities in a canonical text; Quantity::Parse(text)->ToString() is that text. Values are exact to the nano.
-// Numbers of more than 38 significant digits are refused (upstream computes on without bound).
-// Thread safety: a value type.
+// A resource quantity ("500m", "1Gi", "12e6"): a decimal number with the notation it was written in, as apimachinery's
+// resource.Quantity. Kubernetes keeps quantities in a canonical text; Quantity::Parse(text)->ToString() is that text.
+// Values are exact to the nano. Numbers of more than 38 significant digits are refused (upstream computes on without
+// bound). Thread safety: a value type.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +49,10 @@ class Quantity {
   static Outcome<Quantity, std::string_view> ParseInto(std::string_view text, bool* keep_text);
   std::string_view Write(char* buffer) const;
 
-  Number number_ = 0;        // the value is number_ * 10^scale_
+  Number number_ = 0;  // the value is number_ * 10^scale_
   std::int32_t scale_ = 0;
   Format format_ = Format::kDecimalSI;
-  std::string text_;         // upstream keeps the text it parsed where it looks canonical ("1.500" too)
+  std::string text_;  // upstream keeps the text it parsed where it looks canonical ("1.500" too)
 };
 
 }  // namespace keelson::object

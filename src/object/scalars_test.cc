@@ -13,12 +13,45 @@ TEST(Quantity, CanonicalText) {
     const char* want;
   };
   constexpr Case kCases[] = {
-      {"0", "0"}, {"0m", "0"}, {"1000m", "1"}, {"1500m", "1500m"}, {"1.5", "1500m"}, {"0.1", "100m"}, {"0.10", "100m"},
-      {"100m", "100m"}, {"1000", "1k"}, {"1024Mi", "1Gi"}, {"1030Mi", "1030Mi"}, {"1500Mi", "1500Mi"}, {"1Gi", "1Gi"}, {"0.5Gi", "512Mi"},
-      {"1023", "1023"}, {"512Ki", "512Ki"}, {"1e3", "1e3"}, {"1E3", "1E3"}, {"1000e0", "1e3"}, {"-5", "-5"}, {"+5", "+5"}, {"1.500", "1.500"},
-      {"100n", "100n"}, {"0.0000000001", "1n"}, {"-0.0000000001", "-1n"}, {"12e6", "12e6"}, {"1.2e7", "1.2e7"}, {"1.25e7", "12500e3"}, {"0.001Ki", "1024m"},
-      {"9223372036854775807", "9223372036854775807"}, {"99999999999999999999", "99999999999999999999"},
-      {"16Ei", "9223372036854775807"}, {"Mi", "0"}, {".", "0"}, {"5.", "5."}, {"1Ki", "1Ki"}, {"8Ki", "8Ki"}, {"1023Ki", "1023Ki"}, {"1P", "1P"},
+      {"0", "0"},
+      {"0m", "0"},
+      {"1000m", "1"},
+      {"1500m", "1500m"},
+      {"1.5", "1500m"},
+      {"0.1", "100m"},
+      {"0.10", "100m"},
+      {"100m", "100m"},
+      {"1000", "1k"},
+      {"1024Mi", "1Gi"},
+      {"1030Mi", "1030Mi"},
+      {"1500Mi", "1500Mi"},
+      {"1Gi", "1Gi"},
+      {"0.5Gi", "512Mi"},
+      {"1023", "1023"},
+      {"512Ki", "512Ki"},
+      {"1e3", "1e3"},
+      {"1E3", "1E3"},
+      {"1000e0", "1e3"},
+      {"-5", "-5"},
+      {"+5", "+5"},
+      {"1.500", "1.500"},
+      {"100n", "100n"},
+      {"0.0000000001", "1n"},
+      {"-0.0000000001", "-1n"},
+      {"12e6", "12e6"},
+      {"1.2e7", "1.2e7"},
+      {"1.25e7", "12500e3"},
+      {"0.001Ki", "1024m"},
+      {"9223372036854775807", "9223372036854775807"},
+      {"99999999999999999999", "99999999999999999999"},
+      {"16Ei", "9223372036854775807"},
+      {"Mi", "0"},
+      {".", "0"},
+      {"5.", "5."},
+      {"1Ki", "1Ki"},
+      {"8Ki", "8Ki"},
+      {"1023Ki", "1023Ki"},
+      {"1P", "1P"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.text);
@@ -31,7 +64,8 @@ TEST(Quantity, CanonicalText) {
 }
 
 TEST(Quantity, Refuses) {
-  constexpr const char* kWrong[] = {"", "1i", "abc", "1 Gi", "1Kii", "1e", "1ee3", "0x10", "1.2.3", "--1", "1e99999999999999999999"};
+  constexpr const char* kWrong[] = {
+      "", "1i", "abc", "1 Gi", "1Kii", "1e", "1ee3", "0x10", "1.2.3", "--1", "1e99999999999999999999"};
   for (const char* text : kWrong) EXPECT_FALSE(Quantity::Parse(text).ok()) << text;
   EXPECT_EQ(Quantity::Parse("1 Gi").error(),
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
@@ -66,9 +100,9 @@ TEST(Time, ReadsAndWrites) {
     const char* want;
   };
   constexpr Case kCases[] = {
-      {"2008-01-01T01:01:01Z", "2008-01-01T01:01:01Z"},          {"2024-02-29T23:59:59+02:00", "2024-02-29T21:59:59Z"},
-      {"1969-12-31T23:59:59Z", "1969-12-31T23:59:59Z"},          {"2024-01-01T00:00:00.999Z", "2024-01-01T00:00:00Z"},
-      {"0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"},          {"9999-12-31T23:59:59-01:00", "10000-01-01T00:59:59Z"},
+      {"2008-01-01T01:01:01Z", "2008-01-01T01:01:01Z"}, {"2024-02-29T23:59:59+02:00", "2024-02-29T21:59:59Z"},
+      {"1969-12-31T23:59:59Z", "1969-12-31T23:59:59Z"}, {"2024-01-01T00:00:00.999Z", "2024-01-01T00:00:00Z"},
+      {"0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"}, {"9999-12-31T23:59:59-01:00", "10000-01-01T00:59:59Z"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.text);
@@ -81,12 +115,14 @@ TEST(Time, ReadsAndWrites) {
 }
 
 TEST(Time, ErrorsAreGos) {
-  EXPECT_EQ(ParseTime("abc").error(), R"(parsing time "abc" as "2006-01-02T15:04:05Z07:00": cannot parse "abc" as "2006")");
+  EXPECT_EQ(ParseTime("abc").error(),
+            R"(parsing time "abc" as "2006-01-02T15:04:05Z07:00": cannot parse "abc" as "2006")");
   EXPECT_EQ(ParseTime("").error(), R"(parsing time "" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "2006")");
   EXPECT_EQ(ParseTime("2024-13-01T00:00:00Z").error(), R"(parsing time "2024-13-01T00:00:00Z": month out of range)");
   EXPECT_EQ(ParseTime("2023-02-29T00:00:00Z").error(), R"(parsing time "2023-02-29T00:00:00Z": day out of range)");
   EXPECT_EQ(ParseTime("2024-01-01T00:00:00Zx").error(), R"(parsing time "2024-01-01T00:00:00Zx": extra text: "x")");
-  EXPECT_EQ(ParseTime("2024-01-01").error(), R"(parsing time "2024-01-01" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "T")");
+  EXPECT_EQ(ParseTime("2024-01-01").error(),
+            R"(parsing time "2024-01-01" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "T")");
 }
 
 TEST(Duration, ReadsAndWrites) {
@@ -94,8 +130,16 @@ TEST(Duration, ReadsAndWrites) {
     const char* text;
     const char* want;
   };
-  constexpr Case kCases[] = {{"0", "0s"}, {"1h", "1h0m0s"}, {"90s", "1m30s"}, {"1.5s", "1.5s"}, {"300ms", "300ms"}, {"1500us", "1.5ms"},
-                             {"-2m", "-2m0s"}, {"1ns", "1ns"}, {"100\xC2\xB5s", "100\xC2\xB5s"}, {"2562047h47m16.854775807s", "2562047h47m16.854775807s"}};
+  constexpr Case kCases[] = {{"0", "0s"},
+                             {"1h", "1h0m0s"},
+                             {"90s", "1m30s"},
+                             {"1.5s", "1.5s"},
+                             {"300ms", "300ms"},
+                             {"1500us", "1.5ms"},
+                             {"-2m", "-2m0s"},
+                             {"1ns", "1ns"},
+                             {"100\xC2\xB5s", "100\xC2\xB5s"},
+                             {"2562047h47m16.854775807s", "2562047h47m16.854775807s"}};
   for (const Case& c : kCases) {
     const auto parsed = ParseDuration(c.text);
     ASSERT_TRUE(parsed.ok()) << c.text;

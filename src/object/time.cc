@@ -72,7 +72,8 @@ class Parser {
   Outcome<Time, std::string> Run() {
     int month = 0, day = 0, hour = 0, minute = 0, second = 0;
     std::int64_t year = 0;
-    if (rest_.size() < 4 || !IsDigit(rest_[0]) || !IsDigit(rest_[1]) || !IsDigit(rest_[2]) || !IsDigit(rest_[3])) return Cannot("2006");
+    if (rest_.size() < 4 || !IsDigit(rest_[0]) || !IsDigit(rest_[1]) || !IsDigit(rest_[2]) || !IsDigit(rest_[3]))
+      return Cannot("2006");
     year = Two(rest_.data()) * 100 + Two(rest_.data() + 2);
     rest_.remove_prefix(4);
     if (!Literal("-")) return Cannot("-");
@@ -145,8 +146,8 @@ class Parser {
     return true;
   }
   std::string Cannot(std::string_view element) const {
-    return "parsing time " + base::GoQuote(text_) + " as " + base::GoQuote(layout_) + ": cannot parse " + base::GoQuote(rest_) + " as " +
-           base::GoQuote(element);
+    return "parsing time " + base::GoQuote(text_) + " as " + base::GoQuote(layout_) + ": cannot parse " +
+           base::GoQuote(rest_) + " as " + base::GoQuote(element);
   }
   std::string Range(std::string_view what) const {
     return "parsing time " + base::GoQuote(text_) + ": " + std::string(what) + " out of range";
@@ -162,12 +163,15 @@ std::int64_t DaysFromCivil(std::int64_t year, int month, int day) {
   year -= month <= 2;
   const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
   const auto yoe = static_cast<std::uint32_t>(year - era * 400);
-  const std::uint32_t doy = (153 * static_cast<std::uint32_t>(month > 2 ? month - 3 : month + 9) + 2) / 5 + static_cast<std::uint32_t>(day) - 1;
+  const std::uint32_t doy = (153 * static_cast<std::uint32_t>(month > 2 ? month - 3 : month + 9) + 2) / 5 +
+                            static_cast<std::uint32_t>(day) - 1;
   const std::uint32_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
   return era * 146097 + static_cast<std::int64_t>(doe) - 719468;
 }
 
-Outcome<Time, std::string> ParseTime(std::string_view text, bool micro) { return Parser(text, micro ? kMicroLayout : kLayout).Run(); }
+Outcome<Time, std::string> ParseTime(std::string_view text, bool micro) {
+  return Parser(text, micro ? kMicroLayout : kLayout).Run();
+}
 
 std::size_t WriteTime(std::int64_t seconds, char* out) {
   char* end = WriteDateTime(seconds, out);

@@ -1,4 +1,5 @@
-// Points in time as Kubernetes writes them: RFC 3339 in UTC, with seconds (metav1.Time) or microseconds (metav1.MicroTime).
+// Points in time as Kubernetes writes them: RFC 3339 in UTC, with seconds (metav1.Time) or microseconds
+// (metav1.MicroTime).
 #pragma once
 
 #include <cstdint>

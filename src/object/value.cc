@@ -14,8 +14,8 @@ struct Value::ListRep {
   std::uint32_t capacity;
 };
 
-// Up to kLinearMax members a lookup walks them; beyond that an open-addressing table of indices keeps it constant, so that a body
-// with 100,000 keys costs no more per key than a small one.
+// Up to kLinearMax members a lookup walks them; beyond that an open-addressing table of indices keeps it constant, so
+// that a body with 100,000 keys costs no more per key than a small one.
 struct Value::MapRep {
   static constexpr std::uint32_t kLinearMax = 24;
 
@@ -92,7 +92,8 @@ Value Value::Map(Arena& arena, std::size_t capacity) {
   Value value;
   value.kind_ = Kind::kMap;
   value.map_ = arena.New<MapRep>();
-  *value.map_ = {capacity > 0 ? arena.NewArray<Member>(capacity) : nullptr, 0, static_cast<std::uint32_t>(capacity), nullptr, 0};
+  *value.map_ = {capacity > 0 ? arena.NewArray<Member>(capacity) : nullptr, 0, static_cast<std::uint32_t>(capacity),
+                 nullptr, 0};
   return value;
 }
 
@@ -247,13 +248,19 @@ Value Value::Clone(Arena& arena, bool copy_text) const {
 bool Value::Equal(const Value& a, const Value& b) {
   if (a.kind_ != b.kind_) return a.is_number() && b.is_number() && a.as_double() == b.as_double();
   switch (a.kind_) {
-    case Kind::kNull: return true;
-    case Kind::kBool: return a.bool_ == b.bool_;
-    case Kind::kInt: return a.int_ == b.int_;
-    case Kind::kDouble: return a.double_ == b.double_;
+    case Kind::kNull:
+      return true;
+    case Kind::kBool:
+      return a.bool_ == b.bool_;
+    case Kind::kInt:
+      return a.int_ == b.int_;
+    case Kind::kDouble:
+      return a.double_ == b.double_;
     case Kind::kString:
-    case Kind::kRaw: return a.size_ == b.size_ && (a.size_ == 0 || std::memcmp(a.text_, b.text_, a.size_) == 0);
-    case Kind::kList: return std::ranges::equal(a.items(), b.items(), Equal);
+    case Kind::kRaw:
+      return a.size_ == b.size_ && (a.size_ == 0 || std::memcmp(a.text_, b.text_, a.size_) == 0);
+    case Kind::kList:
+      return std::ranges::equal(a.items(), b.items(), Equal);
     case Kind::kMap:
       if (a.map_ == b.map_) return true;
       if (a.size() != b.size()) return false;

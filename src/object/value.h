@@ -1,7 +1,7 @@
 // A JSON-shaped tree in a request's arena, for the write path: decode, default, admit, validate, patch, encode.
-// A Value is a handle of sixteen bytes. Scalars are values; a list or a map is shared by its copies, so a change made through one
-// handle is seen through the others: Clone() first where that is not wanted.
-// Thread safety: none. Lifetime: no longer than the arena (and than any text that was put in without copying).
+// A Value is a handle of sixteen bytes. Scalars are values; a list or a map is shared by its copies, so a change made
+// through one handle is seen through the others: Clone() first where that is not wanted. Thread safety: none. Lifetime:
+// no longer than the arena (and than any text that was put in without copying).
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ class Value {
   enum class Kind : std::uint8_t { kNull, kBool, kInt, kDouble, kString, kRaw, kList, kMap };
 
   constexpr Value() = default;
-  constexpr Value(bool value) : kind_(Kind::kBool), bool_(value) {}             // NOLINT: literals read well in tables
-  constexpr Value(std::int64_t value) : kind_(Kind::kInt), int_(value) {}       // NOLINT
-  constexpr Value(int value) : kind_(Kind::kInt), int_(value) {}                // NOLINT
-  constexpr Value(double value) : kind_(Kind::kDouble), double_(value) {}       // NOLINT
+  constexpr Value(bool value) : kind_(Kind::kBool), bool_(value) {}        // NOLINT: literals read well in tables
+  constexpr Value(std::int64_t value) : kind_(Kind::kInt), int_(value) {}  // NOLINT
+  constexpr Value(int value) : kind_(Kind::kInt), int_(value) {}           // NOLINT
+  constexpr Value(double value) : kind_(Kind::kDouble), double_(value) {}  // NOLINT
   // The text is not copied: it must outlive the arena's use (a literal, a table's string, arena text). See String().
-  constexpr Value(std::string_view text)                                        // NOLINT
+  constexpr Value(std::string_view text)  // NOLINT
       : kind_(Kind::kString), size_(static_cast<std::uint32_t>(text.size())), text_(text.data()) {}
-  constexpr Value(const char* text) : Value(std::string_view(text)) {}          // NOLINT
-  Value(std::string&&) = delete;  // would dangle
+  constexpr Value(const char* text) : Value(std::string_view(text)) {}  // NOLINT
+  Value(std::string&&) = delete;                                        // would dangle
 
   static Value String(Arena& arena, std::string_view text) { return Value(arena.Copy(text)); }
   // JSON text kept as it came (RawExtension, FieldsV1, JSON): not looked into until somebody parses it.
@@ -42,7 +42,8 @@ class Value {
   }
   static Value List(Arena& arena, std::size_t capacity = 0);
   static Value Map(Arena& arena, std::size_t capacity = 0);
-  // Lists and maps whose content is known: one exact allocation, for decoders. REQUIRES: the keys of `members` are distinct.
+  // Lists and maps whose content is known: one exact allocation, for decoders. REQUIRES: the keys of `members` are
+  // distinct.
   static Value ListOf(Arena& arena, std::span<const Value> items);
   static Value MapOf(Arena& arena, std::span<const Member> members);
 
@@ -60,11 +61,14 @@ class Value {
   // The scalar, or the fallback where this is something else.
   bool as_bool(bool fallback = false) const { return is_bool() ? bool_ : fallback; }
   std::int64_t as_int(std::int64_t fallback = 0) const { return is_int() ? int_ : fallback; }
-  double as_double(double fallback = 0) const { return is_double() ? double_ : is_int() ? static_cast<double>(int_) : fallback; }
+  double as_double(double fallback = 0) const {
+    return is_double() ? double_ : is_int() ? static_cast<double>(int_) : fallback;
+  }
   std::string_view as_string() const { return is_string() ? std::string_view(text_, size_) : std::string_view(); }
   std::string_view as_raw() const { return is_raw() ? std::string_view(text_, size_) : std::string_view(); }
 
-  // Lists and maps. Reading what is not there gives null, an empty span or zero, so that reads chain: pod["spec"]["nodeName"].
+  // Lists and maps. Reading what is not there gives null, an empty span or zero, so that reads chain:
+  // pod["spec"]["nodeName"].
   std::size_t size() const;  // items or members; 0 for anything else
   bool empty() const { return size() == 0; }
   std::span<Value> items() const;
@@ -72,7 +76,8 @@ class Value {
   Value operator[](std::string_view key) const;
   Value operator[](const char* key) const { return (*this)[std::string_view(key)]; }
   Value operator[](std::size_t index) const;
-  // The place of a member, for telling null from absent and for changing it; nullptr when absent. Valid until the map changes.
+  // The place of a member, for telling null from absent and for changing it; nullptr when absent. Valid until the map
+  // changes.
   Value* Find(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
   // Follows keys: Get("metadata", "labels").
@@ -95,16 +100,18 @@ class Value {
   void Append(Arena& arena, Value item);
   void Insert(Arena& arena, std::size_t at, Value item);
   void Remove(std::size_t at);
-  void Clear();  // list or map
+  void Clear();        // list or map
   void SortMembers();  // by key; lookups stay right. REQUIRES: is_map().
   // The same for two handles exactly when a change through one is seen through the other; nullptr for scalars.
-  const void* identity() const { return is_list() ? static_cast<const void*>(list_) : is_map() ? static_cast<const void*>(map_) : nullptr; }
+  const void* identity() const {
+    return is_list() ? static_cast<const void*>(list_) : is_map() ? static_cast<const void*>(map_) : nullptr;
+  }
 
   // A deep copy of the structure; the texts stay where they are unless `copy_text`.
   Value Clone(Arena& arena, bool copy_text = false) const;
 
-  // Semantic equality as Kubernetes' equality.Semantic has it for JSON-shaped data: maps regardless of order; null equals absent
-  // only at the top. Integers and doubles of the same value are equal.
+  // Semantic equality as Kubernetes' equality.Semantic has it for JSON-shaped data: maps regardless of order; null
+  // equals absent only at the top. Integers and doubles of the same value are equal.
   friend bool operator==(const Value& a, const Value& b) { return Equal(a, b); }
 
  private:

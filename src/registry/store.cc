@@ -64,17 +64,24 @@ meta::Status Store::InterpretError(const storage::Error& error, std::string_view
   using storage::ErrorCode;
   const auto& resource = options_.resource;
   switch (error.code) {
-    case ErrorCode::kStatus: return *error.status;
-    case ErrorCode::kKeyNotFound: return meta::NewNotFound(resource, verb == "list" ? "" : name);
+    case ErrorCode::kStatus:
+      return *error.status;
+    case ErrorCode::kKeyNotFound:
+      return meta::NewNotFound(resource, verb == "list" ? "" : name);
     case ErrorCode::kKeyExists:
-      return verb == "create" ? meta::NewAlreadyExists(resource, name) : meta::NewConflict(resource, name, error.ToString());
+      return verb == "create" ? meta::NewAlreadyExists(resource, name)
+                              : meta::NewConflict(resource, name, error.ToString());
     case ErrorCode::kResourceVersionConflicts:
-    case ErrorCode::kInvalidObject: return meta::NewConflict(resource, name, error.ToString());
-    case ErrorCode::kUnreachable: return meta::NewServerTimeout(resource, verb);
+    case ErrorCode::kInvalidObject:
+      return meta::NewConflict(resource, name, error.ToString());
+    case ErrorCode::kUnreachable:
+      return meta::NewServerTimeout(resource, verb);
     case ErrorCode::kTimeout:
       return verb == "list" ? meta::NewServerTimeout(resource, verb) : meta::NewPlainError(error.ToString());
-    case ErrorCode::kCorruptObject: return meta::NewInternalError(error.ToString());
-    case ErrorCode::kInternal: return meta::NewInternalError(error.message);
+    case ErrorCode::kCorruptObject:
+      return meta::NewInternalError(error.ToString());
+    case ErrorCode::kInternal:
+      return meta::NewInternalError(error.message);
   }
   return meta::NewInternalError(error.message);
 }
@@ -181,11 +188,13 @@ meta::Result<void> Store::BeforeCreate(request::Context& context, Value object) 
   const FieldPath path("metadata");
   if (strategy.validate != nullptr) {
     if (!strategy.validates_metadata) {
-      validation::ValidateObjectMeta(metadata, options_.namespaced, strategy.name_rule, path, errors, strategy.core_finalizers);
+      validation::ValidateObjectMeta(metadata, options_.namespaced, strategy.name_rule, path, errors,
+                                     strategy.core_finalizers);
     }
     strategy.validate(call, object, Value(), errors);
   } else {
-    validation::ValidateObjectMeta(metadata, options_.namespaced, strategy.name_rule, path, errors, strategy.core_finalizers);
+    validation::ValidateObjectMeta(metadata, options_.namespaced, strategy.name_rule, path, errors,
+                                   strategy.core_finalizers);
   }
   if (errors.empty()) {
     validation::ValidateObjectMeta(metadata, options_.namespaced, validation::NameIsPathSegment, path, errors, false);
@@ -194,7 +203,8 @@ meta::Result<void> Store::BeforeCreate(request::Context& context, Value object) 
   if (strategy.warnings_on_create != nullptr) strategy.warnings_on_create(call, object, Value());
   AddWarnings(context, warnings);
   if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, Value());
-  // Upstream decodes what it has just written, and defaults run again then: a Job gets its labels of the template that Prepare filled in.
+  // Upstream decodes what it has just written, and defaults run again then: a Job gets its labels of the template that
+  // Prepare filled in.
   if (strategy.defaults != nullptr) strategy.defaults(context.arena, object);
   return {};
 }
@@ -205,7 +215,8 @@ bool Store::SpecChanged(Value object, Value old) const {
   return !SemanticEqual(object["spec"], old["spec"], *field->type, field->pointer);
 }
 
-meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, Value old, const Endpoint& endpoint) const {
+meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, Value old,
+                                       const Endpoint& endpoint) const {
   const Strategy& strategy = *options_.strategy;
   base::Arena& arena = context.arena;
   Value metadata = object.EnsureMap(arena, "metadata");
@@ -231,7 +242,8 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
     keep(old, object, "spec");
   }
   if (rules->prepare_for_update != nullptr) rules->prepare_for_update(call, object, old);
-  if (endpoint.part != Endpoint::Part::kStatus && strategy.generation == Generation::kSpec && SpecChanged(object, old)) {
+  if (endpoint.part != Endpoint::Part::kStatus && strategy.generation == Generation::kSpec &&
+      SpecChanged(object, old)) {
     metadata.Set(arena, "generation", old_meta["generation"].as_int() + 1);
   }
 
@@ -253,27 +265,31 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
   return {};
 }
 
-meta::Result<ObjectPtr> Store::Wrap(request::Context& context, std::string key, Value object, std::uint64_t resource_version) const {
+meta::Result<ObjectPtr> Store::Wrap(request::Context& context, std::string key, Value object,
+                                    std::uint64_t resource_version) const {
   auto encoded = options_.codec->Encode(context.arena, object);
   if (!encoded.ok()) return meta::NewPlainError(encoded.error());
   auto stored = options_.codec->WithResourceVersion(encoded->view(), resource_version);
   if (!stored.ok()) return meta::NewPlainError(stored.error());
   auto attributes = options_.codec->GetAttrs(*stored);
   if (!attributes.ok()) return meta::NewPlainError(attributes.error());
-  return ObjectPtr(base::MakeRef<storage::Object>(std::move(key), resource_version, *std::move(stored), *std::move(attributes)));
+  return ObjectPtr(
+      base::MakeRef<storage::Object>(std::move(key), resource_version, *std::move(stored), *std::move(attributes)));
 }
 
 Task<ObjectPtr> Store::DryRunCreate(request::Context& context, std::string key, Value object) const {
   auto existing = co_await options_.storage->Get(key, {});
   if (existing.ok()) {
-    co_return InterpretError({.code = storage::ErrorCode::kKeyExists, .key = key}, "create", object.Get("metadata", "name").as_string());
+    co_return InterpretError({.code = storage::ErrorCode::kKeyExists, .key = key}, "create",
+                             object.Get("metadata", "name").as_string());
   }
   // Nothing is stored, so a resourceVersion that was sent is neither refused nor replaced.
   const auto sent = base::ParseUint64(object.Get("metadata", "resourceVersion").as_string());
   co_return Wrap(context, std::move(key), object, sent.value_or(0));
 }
 
-Task<WriteResult> Store::CreateOnce(request::Context& context, Value object, ValidateObject validate, bool dry_run) const {
+Task<WriteResult> Store::CreateOnce(request::Context& context, Value object, ValidateObject validate,
+                                    bool dry_run) const {
   base::Arena& arena = context.arena;
   Value metadata = object.EnsureMap(arena, "metadata");
   metadata.Set(arena, "creationTimestamp", Value::String(arena, FormatTime(options_.clock->Now())));
@@ -326,20 +342,24 @@ Task<WriteResult> Store::Create(request::Context& context, Value object, Validat
   }
   for (int attempt = 1;; ++attempt) {
     Value copy = object.Clone(context.arena);
-    const std::string name = options_.strategy->random_names ? GenerateName(base_name, *options_.random) : std::string(base_name);
+    const std::string name =
+        options_.strategy->random_names ? GenerateName(base_name, *options_.random) : std::string(base_name);
     copy["metadata"].Set(context.arena, "name", Value::String(context.arena, name));
     auto created = co_await CreateOnce(context, copy, validate, dry_run);
     if (created.ok() || created.error().reason() != meta::StatusReason::kAlreadyExists) co_return created;
-    if (attempt >= kGenerateNameAttemptsMax || !options_.strategy->random_names) co_return meta::NewGenerateNameConflict(options_.resource, name, 1);
+    if (attempt >= kGenerateNameAttemptsMax || !options_.strategy->random_names)
+      co_return meta::NewGenerateNameConflict(options_.resource, name, 1);
   }
 }
 
-Task<WriteResult> Store::Update(request::Context& context, std::string name, UpdatedObject updated, ValidateObject validate_create,
-                                ValidateObjectUpdate validate_update, UpdateParameters parameters) const {
+Task<WriteResult> Store::Update(request::Context& context, std::string name, UpdatedObject updated,
+                                ValidateObject validate_create, ValidateObjectUpdate validate_update,
+                                UpdateParameters parameters) const {
   const Endpoint endpoint = parameters.endpoint;
   const bool dry_run = parameters.dry_run;
   KS_CO_TRY(const std::string key, KeyFor(context.info.name_space, name));
-  const bool may_create = parameters.force_allow_create || (options_.strategy->allow_create_on_update && endpoint.part == Endpoint::Part::kMain);
+  const bool may_create = parameters.force_allow_create ||
+                          (options_.strategy->allow_create_on_update && endpoint.part == Endpoint::Part::kMain);
   base::Arena& arena = context.arena;
   bool created = false;
   bool emptied = false;  // the last finalizer of an object in deletion went away: delete it instead
@@ -367,7 +387,8 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     if (created) {
       if (const auto uid = metadata["uid"].as_string(); !uid.empty()) {
         co_return meta::NewConflict(options_.resource, name,
-                                    "uid mismatch: the provided object specified uid " + std::string(uid) + ", and no existing object was found");
+                                    "uid mismatch: the provided object specified uid " + std::string(uid) +
+                                        ", and no existing object was found");
       }
       metadata.Erase("resourceVersion");
       metadata.Set(arena, "creationTimestamp", Value::String(arena, FormatTime(options_.clock->Now())));
@@ -384,7 +405,8 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     const std::string_view version = metadata["resourceVersion"].as_string();
     if (version.empty() || version == "0") {
       if (!options_.strategy->allow_unconditional_update) {
-        const FieldErrors errors = {validation::Invalid(FieldPath("metadata.resourceVersion"), Value(0), "must be specified for an update")};
+        const FieldErrors errors = {
+            validation::Invalid(FieldPath("metadata.resourceVersion"), Value(0), "must be specified for an update")};
         co_return meta::NewInvalid({options_.resource.group, options_.resource.resource}, name, errors);
       }
       metadata.Set(arena, "resourceVersion", Value::String(arena, std::to_string(existing->resource_version())));
@@ -415,7 +437,8 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     } else {
       const ObjectPtr found = existing.ok() ? *existing : ObjectPtr();
       auto object = co_await update(found);
-      written = object.ok() ? Wrap(context, key, object->object, found ? found->resource_version() : 0) : meta::Result<ObjectPtr>(object.error());
+      written = object.ok() ? Wrap(context, key, object->object, found ? found->resource_version() : 0)
+                            : meta::Result<ObjectPtr>(object.error());
       if (emptied) written = Wrap(context, key, last, found->resource_version());
     }
   } else {

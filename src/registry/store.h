@@ -1,6 +1,6 @@
-// The generic registry Store: what happens between a decoded request and storage, the same for every kind; a Strategy says where kinds
-// differ. Upstream's genericregistry.Store. Turns storage errors into Statuses.
-// Thread safety: all members from any I/O thread. Values given to it live in the request's arena, which must outlive the call.
+// The generic registry Store: what happens between a decoded request and storage, the same for every kind; a Strategy
+// says where kinds differ. Upstream's genericregistry.Store. Turns storage errors into Statuses. Thread safety: all
+// members from any I/O thread. Values given to it live in the request's arena, which must outlive the call.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 #include "meta/status.h"
 #include "object/value.h"
 #include "registry/strategy.h"
-#include "schema/schema.h"
 #include "request/context.h"
+#include "schema/schema.h"
 #include "storage/interface.h"
 #include "storage/resource_codec.h"
 
@@ -32,15 +32,15 @@ using storage::ObjectPtr;
 // Admission's place in a write: sees the object (and the old one), may refuse.
 using ValidateObject = std::function<Task<void>(Value object)>;
 using ValidateObjectUpdate = std::function<Task<void>(Value object, Value old)>;
-// Makes the new object of the existing one (null when there is none and creation is allowed): patching, mutating admission and managed
-// fields happen in here. Called again when somebody else wrote meanwhile.
+// Makes the new object of the existing one (null when there is none and creation is allowed): patching, mutating
+// admission and managed fields happen in here. Called again when somebody else wrote meanwhile.
 using UpdatedObject = std::function<Task<Value>(Value existing)>;
 
 struct DeleteOptions {
   std::optional<std::int64_t> grace_period_seconds;
   std::optional<std::string> propagation_policy;
   std::optional<bool> orphan_dependents;
-  std::optional<std::string> uid;               // preconditions
+  std::optional<std::string> uid;  // preconditions
   std::optional<std::string> resource_version;
   bool dry_run = false;
 };
@@ -75,19 +75,19 @@ class Store {
     meta::GroupResource resource;
     meta::GroupKind kind;
     bool namespaced = true;
-    const schema::Struct* type = nullptr;          // of the hub version; null: custom resources
-    const Strategy* strategy = nullptr;            // must outlive this
+    const schema::Struct* type = nullptr;  // of the hub version; null: custom resources
+    const Strategy* strategy = nullptr;    // must outlive this
     std::shared_ptr<storage::Interface> storage;
     std::shared_ptr<const storage::ResourceCodec> codec;
-    std::string key_root;                          // "/pods"
-    std::uint64_t ttl_seconds = 0;                 // events
+    std::string key_root;           // "/pods"
+    std::uint64_t ttl_seconds = 0;  // events
     bool garbage_collector = true;
     bool allow_privileged = false;
     const base::Clock* clock = &base::Clock::Real();
     base::Random* random = &base::Random::Real();
     bool (*feature_enabled)(std::string_view gate) = nullptr;
-    // Work around a write that is more than a pure function: allocation of addresses and ports. Runs before validation; the function it
-    // returns is told whether the write succeeded.
+    // Work around a write that is more than a pure function: allocation of addresses and ports. Runs before validation;
+    // the function it returns is told whether the write succeeded.
     using Finish = std::function<Awaitable<void>(bool success)>;
     std::function<Task<Finish>(request::Context& context, Value object, Value old, bool dry_run)> begin_write;
     std::function<Awaitable<void>(request::Context& context, Value object)> after_delete;
@@ -101,8 +101,9 @@ class Store {
   Task<storage::ObjectList> List(std::string name_space, storage::ListOptions options) const;
   Task<std::unique_ptr<storage::WatchStream>> Watch(std::string name_space, storage::ListOptions options) const;
   Task<WriteResult> Create(request::Context& context, Value object, ValidateObject validate, bool dry_run) const;
-  Task<WriteResult> Update(request::Context& context, std::string name, UpdatedObject updated, ValidateObject validate_create,
-                           ValidateObjectUpdate validate_update, UpdateParameters parameters) const;
+  Task<WriteResult> Update(request::Context& context, std::string name, UpdatedObject updated,
+                           ValidateObject validate_create, ValidateObjectUpdate validate_update,
+                           UpdateParameters parameters) const;
   Task<DeleteResult> Delete(request::Context& context, std::string name_space, std::string name, DeleteOptions options,
                             ValidateObject validate) const;
   // Deletes what the selectors match; the list of them as they were. `workers` at a time.
@@ -127,11 +128,13 @@ class Store {
   meta::Result<void> BeforeUpdate(request::Context& context, Value object, Value old, const Endpoint& endpoint) const;
   Task<WriteResult> CreateOnce(request::Context& context, Value object, ValidateObject validate, bool dry_run) const;
   Task<ObjectPtr> DryRunCreate(request::Context& context, std::string key, Value object) const;
-  meta::Result<ObjectPtr> Wrap(request::Context& context, std::string key, Value object, std::uint64_t resource_version) const;
+  meta::Result<ObjectPtr> Wrap(request::Context& context, std::string key, Value object,
+                               std::uint64_t resource_version) const;
   meta::Result<DeletePlan> BeforeDelete(request::Context& context, Value object, const DeleteOptions& options) const;
   bool UpdateDeletionFinalizers(base::Arena& arena, Value object, const DeleteOptions& options) const;
-  Task<DeleteResult> DeleteForReal(request::Context& context, std::string key, std::string name, storage::Preconditions preconditions,
-                                   ValidateObject validate, ObjectPtr existing, bool ignore_not_found, bool dry_run) const;
+  Task<DeleteResult> DeleteForReal(request::Context& context, std::string key, std::string name,
+                                   storage::Preconditions preconditions, ValidateObject validate, ObjectPtr existing,
+                                   bool ignore_not_found, bool dry_run) const;
   meta::Status InterpretError(const storage::Error& error, std::string_view verb, std::string_view name) const;
 
   Options options_;

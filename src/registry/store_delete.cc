@@ -16,7 +16,8 @@ bool HasFinalizer(Value metadata, std::string_view name) {
 }
 
 void BumpGeneration(base::Arena& arena, Value metadata) {
-  if (const auto generation = metadata["generation"].as_int(); generation > 0) metadata.Set(arena, "generation", generation + 1);
+  if (const auto generation = metadata["generation"].as_int(); generation > 0)
+    metadata.Set(arena, "generation", generation + 1);
 }
 
 // Pods: what the option says, else what the spec says; at once when nothing can be running.
@@ -35,7 +36,8 @@ std::int64_t PodGracePeriod(Value pod, const DeleteOptions& options) {
 
 }  // namespace
 
-meta::Result<Store::DeletePlan> Store::BeforeDelete(request::Context& context, Value object, const DeleteOptions& options) const {
+meta::Result<Store::DeletePlan> Store::BeforeDelete(request::Context& context, Value object,
+                                                    const DeleteOptions& options) const {
   base::Arena& arena = context.arena;
   Value metadata = object["metadata"];
   const std::string name(metadata["name"].as_string());
@@ -43,13 +45,15 @@ meta::Result<Store::DeletePlan> Store::BeforeDelete(request::Context& context, V
   if (options.uid && *options.uid != metadata["uid"].as_string()) {
     return meta::NewConflict(kind, name,
                              "the UID in the precondition (" + *options.uid + ") does not match the UID in record (" +
-                                 std::string(metadata["uid"].as_string()) + "). The object might have been deleted and then recreated");
+                                 std::string(metadata["uid"].as_string()) +
+                                 "). The object might have been deleted and then recreated");
   }
   if (options.resource_version && *options.resource_version != metadata["resourceVersion"].as_string()) {
     return meta::NewConflict(kind, name,
                              "the ResourceVersion in the precondition (" + *options.resource_version +
                                  ") does not match the ResourceVersion in record (" +
-                                 std::string(metadata["resourceVersion"].as_string()) + "). The object might have been modified");
+                                 std::string(metadata["resourceVersion"].as_string()) +
+                                 "). The object might have been modified");
   }
   if (!options_.strategy->graceful_deletion) return DeletePlan{};
 
@@ -113,9 +117,10 @@ bool Store::UpdateDeletionFinalizers(base::Arena& arena, Value object, const Del
 }
 
 Task<DeleteResult> Store::DeleteForReal(request::Context& context, std::string key, std::string name,
-                                        storage::Preconditions preconditions, ValidateObject validate, ObjectPtr existing,
-                                        bool ignore_not_found, bool dry_run) const {
-  storage::ValidateDeletion check = [this, &context, validate](const ObjectPtr& object) -> Awaitable<meta::Result<void>> {
+                                        storage::Preconditions preconditions, ValidateObject validate,
+                                        ObjectPtr existing, bool ignore_not_found, bool dry_run) const {
+  storage::ValidateDeletion check = [this, &context,
+                                     validate](const ObjectPtr& object) -> Awaitable<meta::Result<void>> {
     if (!validate) co_return meta::Result<void>();
     KS_CO_TRY(Value value, Decode(context.arena, object));
     co_return co_await validate(value);
@@ -138,8 +143,8 @@ Task<DeleteResult> Store::DeleteForReal(request::Context& context, std::string k
   co_return DeleteResult{.object = std::move(gone), .deleted = true};
 }
 
-Task<DeleteResult> Store::Delete(request::Context& context, std::string name_space, std::string name, DeleteOptions options,
-                                 ValidateObject validate) const {
+Task<DeleteResult> Store::Delete(request::Context& context, std::string name_space, std::string name,
+                                 DeleteOptions options, ValidateObject validate) const {
   if (options_.strategy->delete_forbidden != nullptr) {
     const std::string_view why = options_.strategy->delete_forbidden(name);
     if (!why.empty()) co_return meta::NewForbidden(options_.resource, name, why);
@@ -156,13 +161,15 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
     // Namespaces check in their own words, and one that is on its way out is left alone.
     const std::string_view uid = trial.Get("metadata", "uid").as_string();
     if (options.uid && *options.uid != uid) {
-      co_return meta::NewConflict(options_.resource, name,
-                                  "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + std::string(uid));
+      co_return meta::NewConflict(
+          options_.resource, name,
+          "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + std::string(uid));
     }
     const std::string_view version = trial.Get("metadata", "resourceVersion").as_string();
     if (options.resource_version && *options.resource_version != version) {
-      co_return meta::NewConflict(options_.resource, name, "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
-                                                               ", ResourceVersion in object meta: " + std::string(version));
+      co_return meta::NewConflict(options_.resource, name,
+                                  "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
+                                      ", ResourceVersion in object meta: " + std::string(version));
     }
     if (trial.Get("metadata", "deletionTimestamp").is_string() && !trial.Get("spec", "finalizers").empty()) {
       co_return DeleteResult{.object = existing, .deleted = false};
@@ -201,7 +208,8 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
         }
         const auto moment = options_.clock->Now();
         const auto marked = ParseTime(metadata["deletionTimestamp"].as_string());
-        if (!marked || *marked > moment) metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(moment)));
+        if (!marked || *marked > moment)
+          metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(moment)));
         if (namespace_pending) {
           object.EnsureMap(arena, "status").Set(arena, "phase", "Terminating");
         } else {
@@ -236,12 +244,13 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
       if (preconditions.resource_version) preconditions.resource_version = std::to_string(marked->resource_version());
     }
   }
-  co_return co_await DeleteForReal(context, std::move(key), std::move(name), std::move(preconditions), zeroed_grace ? nullptr : validate,
-                                   existing, zeroed_grace, options.dry_run);
+  co_return co_await DeleteForReal(context, std::move(key), std::move(name), std::move(preconditions),
+                                   zeroed_grace ? nullptr : validate, existing, zeroed_grace, options.dry_run);
 }
 
-Task<storage::ObjectList> Store::DeleteCollection(request::Context& context, std::string name_space, DeleteOptions options,
-                                                  storage::ListOptions list, ValidateObject validate, int /*workers*/) const {
+Task<storage::ObjectList> Store::DeleteCollection(request::Context& context, std::string name_space,
+                                                  DeleteOptions options, storage::ListOptions list,
+                                                  ValidateObject validate, int /*workers*/) const {
   // One worker: items go in order. More would only hide the latency of a remote store.
   const bool limited = list.predicate.limit > 0;
   storage::ObjectList all;
@@ -249,7 +258,8 @@ Task<storage::ObjectList> Store::DeleteCollection(request::Context& context, std
   for (;;) {
     KS_CO_TRY(storage::ObjectList page, co_await List(name_space, list));
     for (const ObjectPtr& item : page.items) {
-      auto deleted = co_await Delete(context, std::string(item->attributes().name_space), std::string(item->attributes().name), options, validate);
+      auto deleted = co_await Delete(context, std::string(item->attributes().name_space),
+                                     std::string(item->attributes().name), options, validate);
       if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound) co_return deleted.error();
     }
     all.items.insert(all.items.end(), page.items.begin(), page.items.end());

@@ -1,5 +1,5 @@
-// What is known about one request while it is served. Made by the first filter, filled in by the others, gone with the request.
-// Thread safety: the request's own coroutine; it outlives every view into it.
+// What is known about one request while it is served. Made by the first filter, filled in by the others, gone with the
+// request. Thread safety: the request's own coroutine; it outlives every view into it.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@
 namespace keelson::request {
 
 struct Context {
-  base::Arena arena;                          // the objects of this request
+  base::Arena arena;  // the objects of this request
   RequestInfo info;
-  std::optional<User> user;                   // after authentication (and impersonation)
+  std::optional<User> user;  // after authentication (and impersonation)
   std::string audit_id;
   std::string user_agent;
   std::string remote_address;

@@ -32,7 +32,8 @@ bool IsPathSegment(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == std::string_view::npos;
 }
 
-// GET without a name is a list or a watch; a selector that pins metadata.name names the object for authorization and metrics.
+// GET without a name is a list or a watch; a selector that pins metadata.name names the object for authorization and
+// metrics.
 void ResolveCollectionRead(const base::Query& query, RequestInfo& info) {
   bool watch = false;
   bool decodable = true;
@@ -42,7 +43,8 @@ void ResolveCollectionRead(const base::Query& query, RequestInfo& info) {
   if (query.Has("watch")) watch = ParseQueryBool(query.Get("watch"));
   if (decodable && query.Has("fieldSelector")) {
     if (auto selector = meta::FieldSelector::Parse(query.Get("fieldSelector")); selector.ok()) {
-      if (const auto name = selector->RequiresExactMatch("metadata.name"); name && IsPathSegment(*name)) info.name = *name;
+      if (const auto name = selector->RequiresExactMatch("metadata.name"); name && IsPathSegment(*name))
+        info.name = *name;
     }
   }
   info.verb = watch ? "watch" : "list";
@@ -61,7 +63,8 @@ bool RequestInfo::IsLongRunning() const {
   return path.starts_with("/debug/pprof/");
 }
 
-Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path, std::string_view raw_query) {
+Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path,
+                                                 std::string_view raw_query) {
   RequestInfo info;
   info.path = path;
   info.verb = base::ToLower(method);
@@ -92,7 +95,8 @@ Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::s
   if (parts[0] == "namespaces" && parts.size() > 1) {
     info.name_space = parts[1];
     // namespaces/x/status and namespaces/x/finalize are about the namespace itself.
-    if (parts.size() > 2 && parts[2] != "status" && parts[2] != "finalize") parts.erase(parts.begin(), parts.begin() + 2);
+    if (parts.size() > 2 && parts[2] != "status" && parts[2] != "finalize")
+      parts.erase(parts.begin(), parts.begin() + 2);
   }
 
   info.parts = parts;

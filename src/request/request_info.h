@@ -1,4 +1,5 @@
-// What a request is about, read from its method and URL alone (upstream's RequestInfo): who may do it is decided on this.
+// What a request is about, read from its method and URL alone (upstream's RequestInfo): who may do it is decided on
+// this.
 #pragma once
 
 #include <string>
@@ -12,8 +13,9 @@ namespace keelson::request {
 struct RequestInfo {
   bool is_resource_request = false;
   std::string path;
-  std::string verb;         // get, list, watch, create, update, patch, delete, deletecollection, proxy; lower-case method otherwise
-  std::string api_prefix;   // api, apis
+  std::string
+      verb;  // get, list, watch, create, update, patch, delete, deletecollection, proxy; lower-case method otherwise
+  std::string api_prefix;  // api, apis
   std::string api_group;
   std::string api_version;
   std::string name_space;
@@ -29,7 +31,8 @@ struct RequestInfo {
 };
 
 // The error is the text after "failed to create RequestInfo: ".
-Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path, std::string_view raw_query);
+Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path,
+                                                 std::string_view raw_query);
 
 // Boolean query values: only "0" and "false" (any case) are false.
 bool ParseQueryBool(std::string_view value);

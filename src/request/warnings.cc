@@ -8,7 +8,8 @@ namespace keelson::request {
 namespace {
 
 std::size_t CountRunes(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 std::string CutRunes(std::string_view text, std::size_t runes) {

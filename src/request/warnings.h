@@ -12,7 +12,8 @@ class Warnings {
   static constexpr std::size_t kRunesMax = 4096;
   static constexpr std::size_t kTruncatedRunes = 256;
 
-  // Empty texts, invalid UTF-8 and control characters are dropped. Over the budget every text is cut to kTruncatedRunes.
+  // Empty texts, invalid UTF-8 and control characters are dropped. Over the budget every text is cut to
+  // kTruncatedRunes.
   void Add(std::string_view text);
   // `299 - "text"`, quotes and backslashes escaped.
   std::vector<std::string> HeaderValues() const;

@@ -6,8 +6,8 @@ namespace keelson::schema {
 namespace {
 
 // Kinds of meta/v1 that every served group version knows, as metav1.AddToGroupVersion registers them.
-constexpr std::string_view kEverywhere[] = {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions",
-                                            "UpdateOptions", "WatchEvent"};
+constexpr std::string_view kEverywhere[] = {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions",
+                                            "PatchOptions",  "UpdateOptions", "WatchEvent"};
 // Kinds of meta/v1 that are "unversioned": found under v1 whatever the group of the request.
 constexpr std::string_view kUnversioned[] = {"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"};
 
@@ -49,7 +49,8 @@ const Field* Struct::FindField(std::string_view json_name) const {
 }
 
 std::uint16_t Struct::SearchProtoPosition(std::uint32_t number) const {
-  const auto found = std::ranges::lower_bound(proto_fields, number, {}, [](const Field* field) { return field->number; });
+  const auto found =
+      std::ranges::lower_bound(proto_fields, number, {}, [](const Field* field) { return field->number; });
   if (found == proto_fields.end() || (*found)->number != number) return kNoPosition;
   return static_cast<std::uint16_t>(found - proto_fields.begin());
 }
@@ -71,11 +72,15 @@ const Struct* FindKind(std::string_view group, std::string_view version, std::st
   if (package != nullptr) {
     if (const Struct* type = FindIn(*package, kind)) {
       // Only what carries apiVersion and kind is a kind.
-      return type->FindPosition("apiVersion") != Struct::kNoPosition && type->FindPosition("kind") != Struct::kNoPosition ? type : nullptr;
+      return type->FindPosition("apiVersion") != Struct::kNoPosition &&
+                     type->FindPosition("kind") != Struct::kNoPosition
+                 ? type
+                 : nullptr;
     }
     if (std::ranges::find(kEverywhere, kind) != std::end(kEverywhere)) return FindType("meta/v1", kind);
   }
-  if (version == "v1" && std::ranges::find(kUnversioned, kind) != std::end(kUnversioned)) return FindType("meta/v1", kind);
+  if (version == "v1" && std::ranges::find(kUnversioned, kind) != std::end(kUnversioned))
+    return FindType("meta/v1", kind);
   if (group == "meta.k8s.io" && (version == "v1" || version == "v1beta1")) return FindType("meta/v1", kind);
   return nullptr;
 }

@@ -1,5 +1,6 @@
-// The shape of kinds as data. Built-in kinds come from tables that the build makes of api/*.kapi (constant, no start-up work);
-// custom resources build the same structures at run time. Everything here is immutable once made and lives as long as its user.
+// The shape of kinds as data. Built-in kinds come from tables that the build makes of api/*.kapi (constant, no start-up
+// work); custom resources build the same structures at run time. Everything here is immutable once made and lives as
+// long as its user.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,24 @@
 namespace keelson::schema {
 
 enum class Kind : std::uint8_t {
-  kString, kBool, kInt32, kInt64, kDouble,
-  kBytes,        // base64 text in JSON
-  kTime,         // RFC 3339, seconds
-  kMicroTime,    // RFC 3339, microseconds
-  kDuration,     // metav1.Duration: Go text in JSON
+  kString,
+  kBool,
+  kInt32,
+  kInt64,
+  kDouble,
+  kBytes,      // base64 text in JSON
+  kTime,       // RFC 3339, seconds
+  kMicroTime,  // RFC 3339, microseconds
+  kDuration,   // metav1.Duration: Go text in JSON
   kQuantity,
   kIntOrString,
-  kRaw,          // runtime.RawExtension: any JSON object, kept as text
-  kFieldsV1,     // managedFields' set, kept as text
-  kJSON,         // apiextensions JSON: any JSON value, kept as text
-  kStruct, kList, kMap,
-  kEither,       // written as one of its structure's (nameless) fields: JSONSchemaPropsOrBool, ...OrArray, ...OrStringArray
+  kRaw,       // runtime.RawExtension: any JSON object, kept as text
+  kFieldsV1,  // managedFields' set, kept as text
+  kJSON,      // apiextensions JSON: any JSON value, kept as text
+  kStruct,
+  kList,
+  kMap,
+  kEither,  // written as one of its structure's (nameless) fields: JSONSchemaPropsOrBool, ...OrArray, ...OrStringArray
 };
 
 enum class ListTopology : std::uint8_t { kAtomic, kSet, kMap };
@@ -35,28 +42,30 @@ struct Type {
   Kind kind;
   const Type* element = nullptr;      // of a list or map
   const Struct* structure = nullptr;  // of a struct or an either
-  bool wrapped = false;               // a list that protobuf puts into a message of its own, as its field 1 (ExtraValue, Verbs)
+  bool wrapped = false;  // a list that protobuf puts into a message of its own, as its field 1 (ExtraValue, Verbs)
 };
 
 // What the codecs read of every field stands in its first cache line.
 struct alignas(64) Field {
-  std::string_view name;            // JSON name; "" for an inlined struct
-  const char* quoted = nullptr;     // "name": as JSON writes it, name.size() + 3 bytes long; nullptr where made at run time
+  std::string_view name;  // JSON name; "" for an inlined struct
+  const char* quoted =
+      nullptr;  // "name": as JSON writes it, name.size() + 3 bytes long; nullptr where made at run time
   const Type* type = nullptr;
-  std::uint32_t number = 0;         // protobuf field number; 0: not in protobuf
-  bool pointer : 1 = false;         // optional: absent and zero differ, protobuf omits when absent
-  bool inlined : 1 = false;         // JSON members stand in the parent (protobuf: a nested message, or nothing with number 0)
-  bool always : 1 = false;          // JSON writes it even when empty (no omitempty); null where it is a nil pointer, list or map
-  bool omit_zero : 1 = false;       // JSON leaves out an all-zero struct
-  bool required : 1 = false;        // as OpenAPI says
+  std::uint32_t number = 0;  // protobuf field number; 0: not in protobuf
+  bool pointer : 1 = false;  // optional: absent and zero differ, protobuf omits when absent
+  bool inlined : 1 = false;  // JSON members stand in the parent (protobuf: a nested message, or nothing with number 0)
+  bool always : 1 =
+      false;  // JSON writes it even when empty (no omitempty); null where it is a nil pointer, list or map
+  bool omit_zero : 1 = false;  // JSON leaves out an all-zero struct
+  bool required : 1 = false;   // as OpenAPI says
   MapTopology map_topology = MapTopology::kGranular;
   ListTopology list_topology = ListTopology::kAtomic;
-  bool has_list_topology = false;   // written in the table (else patch= decides for server-side apply)
+  bool has_list_topology = false;  // written in the table (else patch= decides for server-side apply)
   PatchStrategy patch_strategy = PatchStrategy::kNone;
   std::string_view patch_merge_key;
   std::span<const std::string_view> list_keys;  // of ListTopology::kMap
   std::span<const std::string_view> enum_values;
-  std::string_view default_text;    // JSON text of the default ("\"TCP\"", "1"); "" for none
+  std::string_view default_text;  // JSON text of the default ("\"TCP\"", "1"); "" for none
   std::string_view description;
 };
 
@@ -72,7 +81,8 @@ inline std::uint64_t HashName(const char* name, std::size_t size) {
     std::memcpy(&high, name + size - 4, 4);
     first = low | static_cast<std::uint64_t>(high) << (8 * (size - 4));
   } else {
-    for (std::size_t i = 0; i < size; ++i) first |= static_cast<std::uint64_t>(static_cast<unsigned char>(name[i])) << (8 * i);
+    for (std::size_t i = 0; i < size; ++i)
+      first |= static_cast<std::uint64_t>(static_cast<unsigned char>(name[i])) << (8 * i);
   }
   return first + last * 0x9E3779B97F4A7C15u + size;
 }
@@ -88,27 +98,30 @@ struct WireField {
 };
 
 struct Struct {
-  std::string_view name;        // ObjectMeta
-  std::string_view package;     // meta/v1
+  std::string_view name;     // ObjectMeta
+  std::string_view package;  // meta/v1
   std::string_view proto_package;
-  std::span<const Field> fields;                   // in JSON order, inlined structs as one field
-  std::span<const Field* const> json_fields;       // in JSON order with inlined structs opened up: what a Value's members can be
-  std::span<const Field* const> proto_fields;      // by ascending number; inlined structs with a number appear as themselves
-  std::span<const std::uint16_t> proto_positions;  // proto_fields' positions in json_fields; kNoPosition for inlined structs
-  std::span<const std::uint16_t> name_index;       // json_fields' positions sorted by name
-  std::span<const WireField> wire;                 // the same as proto_fields; empty where made at run time
-  std::span<const std::uint8_t> wire_of_json;      // by position in json_fields: its position in wire, or 0xff
+  std::span<const Field> fields;  // in JSON order, inlined structs as one field
+  std::span<const Field* const>
+      json_fields;  // in JSON order with inlined structs opened up: what a Value's members can be
+  std::span<const Field* const>
+      proto_fields;  // by ascending number; inlined structs with a number appear as themselves
+  std::span<const std::uint16_t>
+      proto_positions;                        // proto_fields' positions in json_fields; kNoPosition for inlined structs
+  std::span<const std::uint16_t> name_index;  // json_fields' positions sorted by name
+  std::span<const WireField> wire;            // the same as proto_fields; empty where made at run time
+  std::span<const std::uint8_t> wire_of_json;  // by position in json_fields: its position in wire, or 0xff
   // Bit per position of wire: protobuf writes the field even where the object does not have it.
   std::uint64_t wire_always[2] = {0, 0};
-  // A perfect hash of the names: json_fields' position (or 0xff) at (HashName(name) * name_multiplier) >> name_shift. Tables made
-  // at run time may leave it empty; FindPosition then searches name_index.
+  // A perfect hash of the names: json_fields' position (or 0xff) at (HashName(name) * name_multiplier) >> name_shift.
+  // Tables made at run time may leave it empty; FindPosition then searches name_index.
   std::span<const std::uint8_t> name_table;
   std::uint64_t name_multiplier = 0;
   std::uint8_t name_shift = 0;
   // Bit per position of json_fields: JSON writes the field even where the object does not have it.
   std::uint64_t written_always[2] = {0, 0};
   MapTopology map_topology = MapTopology::kGranular;
-  std::string_view union_discriminator;            // "" with union members: a union without discriminator
+  std::string_view union_discriminator;  // "" with union members: a union without discriminator
   std::span<const std::string_view> union_members;
   std::string_view description;
 
@@ -135,7 +148,7 @@ struct Column {
 
 struct Subresource {
   std::string_view name;
-  std::string_view kind_group;    // of the kind it speaks
+  std::string_view kind_group;  // of the kind it speaks
   std::string_view kind_version;
   std::string_view kind;
   std::span<const std::string_view> verbs;
@@ -158,11 +171,11 @@ struct Resource {
 
 // One .kapi file: a package of types, the group version it serves ("" group for core), and its resources.
 struct Package {
-  std::string_view name;           // core/v1
+  std::string_view name;  // core/v1
   std::string_view group;
   std::string_view version;
-  bool serves;                     // has a `serves` line: its kinds have a group version
-  std::span<const Struct> types;   // sorted by name
+  bool serves;                    // has a `serves` line: its kinds have a group version
+  std::span<const Struct> types;  // sorted by name
   std::span<const Resource> resources;
 };
 

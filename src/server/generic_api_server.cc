@@ -60,7 +60,8 @@ const endpoints::APIGroupVersion* GenericAPIServer::FindGroupVersion(std::string
 Awaitable<http::Response> GenericAPIServer::Serve(endpoints::ExchangePtr exchange) const {
   const std::string_view path = exchange->http.path;
   bool known_group = false;
-  // Discovery documents of a group version stand at its very prefix (with or without a slash); below it are its resources.
+  // Discovery documents of a group version stand at its very prefix (with or without a slash); below it are its
+  // resources.
   if (const auto* handler = mux_.Find(path)) co_return co_await (*handler)(exchange);
   if (const auto* version = FindGroupVersion(path, known_group)) co_return co_await version->Handle(exchange);
   if (known_group) co_return endpoints::NoRoute(*exchange);

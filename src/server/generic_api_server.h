@@ -1,6 +1,6 @@
-// One server of the chain (aggregator → kube-apiserver → apiextensions → not found): its API groups, its other paths, its post-start
-// hooks. Only the first server's handler chain runs; a request that a server has no path for goes on to its delegate.
-// Thread safety: installation before PrepareRun(); serving from any thread.
+// One server of the chain (aggregator → kube-apiserver → apiextensions → not found): its API groups, its other paths,
+// its post-start hooks. Only the first server's handler chain runs; a request that a server has no path for goes on to
+// its delegate. Thread safety: installation before PrepareRun(); serving from any thread.
 #pragma once
 
 #include <atomic>

@@ -7,7 +7,8 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
   // Innermost first: each line wraps what stands above it.
   endpoints::Handler handler = std::move(api);
   handler = WithAuthorization(std::move(handler), options.authorizer);
-  handler = WithMaxInFlightLimit(std::move(handler), options.max_requests_inflight, options.max_mutating_requests_inflight);
+  handler =
+      WithMaxInFlightLimit(std::move(handler), options.max_requests_inflight, options.max_mutating_requests_inflight);
   handler = WithImpersonation(std::move(handler), options.authorizer);
   handler = WithAuthentication(std::move(handler), options.authenticator, *options.metrics);
   handler = WithCORS(std::move(handler), {.allowed_origins = options.cors_allowed_origins});

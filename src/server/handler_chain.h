@@ -1,5 +1,5 @@
-// The handler chain around a server, outermost first, in upstream's order (DefaultBuildHandlerChain). Filters that are not built are
-// absent: audit, tracing, priority and fairness.
+// The handler chain around a server, outermost first, in upstream's order (DefaultBuildHandlerChain). Filters that are
+// not built are absent: audit, tracing, priority and fairness.
 #pragma once
 
 #include <atomic>
@@ -27,9 +27,9 @@ struct ChainOptions {
   std::vector<std::string> hsts_directives;
   std::vector<std::string> cors_allowed_origins;
   bool shutdown_send_retry_after = false;
-  std::shared_ptr<std::atomic<bool>> shutting_down;                     // for shutdown_send_retry_after
-  std::shared_ptr<endpoints::filters::RequestGroup> requests;           // non-long-running ones
-  endpoints::RequestMetrics* metrics = nullptr;                         // must outlive the chain
+  std::shared_ptr<std::atomic<bool>> shutting_down;            // for shutdown_send_retry_after
+  std::shared_ptr<endpoints::filters::RequestGroup> requests;  // non-long-running ones
+  endpoints::RequestMetrics* metrics = nullptr;                // must outlive the chain
   base::Random* random = &base::Random::Real();
 };
 

@@ -28,7 +28,8 @@ bool HealthChecks::Ready() const {
   return std::ranges::all_of(ChecksOf("readyz"), [](const Entry& entry) { return entry.check().empty(); });
 }
 
-http::Response HealthChecks::Respond(std::string_view endpoint, std::string_view check, const endpoints::Exchange& exchange) const {
+http::Response HealthChecks::Respond(std::string_view endpoint, std::string_view check,
+                                     const endpoints::Exchange& exchange) const {
   const std::vector<Entry> checks = ChecksOf(endpoint);
   if (!check.empty()) {
     const auto found = std::ranges::find(checks, check, &Entry::name);

@@ -6,9 +6,13 @@
 
 namespace keelson::server {
 
-void PathMux::Handle(std::string path, endpoints::Handler handler) { exact_[std::move(path)] = {std::move(handler), true}; }
+void PathMux::Handle(std::string path, endpoints::Handler handler) {
+  exact_[std::move(path)] = {std::move(handler), true};
+}
 
-void PathMux::Unlisted(std::string path, endpoints::Handler handler) { exact_[std::move(path)] = {std::move(handler), false}; }
+void PathMux::Unlisted(std::string path, endpoints::Handler handler) {
+  exact_[std::move(path)] = {std::move(handler), false};
+}
 
 void PathMux::HandlePrefix(std::string prefix, endpoints::Handler handler) {
   KS_CHECK(prefix.ends_with('/'));

@@ -25,7 +25,8 @@ void ShutdownEvent(std::string_view name) { log::V(1).Info("[graceful-terminatio
 
 }  // namespace
 
-Serving::Serving(async::IOPool& io, std::shared_ptr<GenericAPIServer> chain, telemetry::MetricsRegistry& metrics, ServingOptions options)
+Serving::Serving(async::IOPool& io, std::shared_ptr<GenericAPIServer> chain, telemetry::MetricsRegistry& metrics,
+                 ServingOptions options)
     : io_(io), chain_(std::move(chain)), metrics_(metrics), options_(std::move(options)), request_metrics_(metrics) {
   options_.chain.metrics = &request_metrics_;
   options_.chain.requests = requests_;
@@ -61,9 +62,12 @@ void Serving::PrepareRun() {
   };
   mux.Handle("/version", serve_version);
   mux.Unlisted("/version/", serve_version);
-  mux.HandlePrefix("/version/", [](ExchangePtr exchange) -> Awaitable<http::Response> { co_return endpoints::NoRoute(*exchange); });
+  mux.HandlePrefix("/version/",
+                   [](ExchangePtr exchange) -> Awaitable<http::Response> { co_return endpoints::NoRoute(*exchange); });
   const auto index = base::SharedBytes(IndexDocument(chain_->AllListedPaths()));
-  const endpoints::Handler serve_index = [index](ExchangePtr) -> Awaitable<http::Response> { co_return endpoints::JSONDocument(200, index); };
+  const endpoints::Handler serve_index = [index](ExchangePtr) -> Awaitable<http::Response> {
+    co_return endpoints::JSONDocument(200, index);
+  };
   mux.Unlisted("/", serve_index);
   mux.Unlisted("/index.html", serve_index);
 }
@@ -80,11 +84,13 @@ void Serving::Start(net::Listener listener, std::shared_ptr<net::TLSServerContex
     const auto check = [state] { return state->done ? std::string() : std::string("not finished"); };
     health_.Add("poststarthook/" + hook.name, check, {.healthz = true, .livez = false, .readyz = true});
     const auto grace = options_.livez_grace_period;
-    health_.Add("poststarthook/" + hook.name, [check, started, grace] {
-      // Starting up is not a reason to be killed before the grace period is over.
-      if (base::Clock::Real().Monotonic() - started < grace) return std::string();
-      return check();
-    }, {.healthz = false, .livez = true, .readyz = false});
+    health_.Add("poststarthook/" + hook.name,
+                [check, started, grace] {
+                  // Starting up is not a reason to be killed before the grace period is over.
+                  if (base::Clock::Real().Monotonic() - started < grace) return std::string();
+                  return check();
+                },
+                {.healthz = false, .livez = true, .readyz = false});
     auto run = [](PostStartHook hook, std::shared_ptr<Hook> state) -> Awaitable<void> {
       co_await hook.run();
       state->done = true;
@@ -99,7 +105,8 @@ void Serving::Start(net::Listener listener, std::shared_ptr<net::TLSServerContex
       }
     });
   }
-  health_.Add("shutdown", [flag = shutting_down_] { return *flag ? std::string("process is shutting down") : std::string(); },
+  health_.Add("shutdown",
+              [flag = shutting_down_] { return *flag ? std::string("process is shutting down") : std::string(); },
               {.healthz = false, .livez = false, .readyz = true});
   endpoints::Handler api = [chain = chain_](ExchangePtr exchange) { return chain->Serve(std::move(exchange)); };
   server_ = std::make_unique<http::Server>(io_, BuildHandlerChain(std::move(api), options_.chain), options_.http);

@@ -1,5 +1,5 @@
-// From an assembled server chain to a process that serves and ends well: the listener, post-start hooks, health, and the graceful
-// shutdown in upstream's sequence (PrepareRun and Run).
+// From an assembled server chain to a process that serves and ends well: the listener, post-start hooks, health, and
+// the graceful shutdown in upstream's sequence (PrepareRun and Run).
 #pragma once
 
 #include <atomic>
@@ -29,10 +29,12 @@ struct ServingOptions {
   bool profiling = true;
 };
 
-// Thread safety: the owner's thread, but for RequestShutdown(), which is any thread's (and a signal handler's through a pipe).
+// Thread safety: the owner's thread, but for RequestShutdown(), which is any thread's (and a signal handler's through a
+// pipe).
 class Serving {
  public:
-  Serving(async::IOPool& io, std::shared_ptr<GenericAPIServer> chain, telemetry::MetricsRegistry& metrics, ServingOptions options);
+  Serving(async::IOPool& io, std::shared_ptr<GenericAPIServer> chain, telemetry::MetricsRegistry& metrics,
+          ServingOptions options);
   ~Serving();
 
   HealthChecks& health() { return health_; }

@@ -6,9 +6,19 @@ namespace keelson::server {
 
 std::string VersionDocument(std::string_view git_version) {
   const std::pair<std::string_view, std::string_view> rows[] = {
-      {"major", "1"}, {"minor", "36"}, {"emulationMajor", "1"}, {"emulationMinor", "36"},
-      {"minCompatibilityMajor", "1"}, {"minCompatibilityMinor", "35"}, {"gitVersion", git_version}, {"gitCommit", ""},
-      {"gitTreeState", ""}, {"buildDate", ""}, {"goVersion", ""}, {"compiler", "clang"}, {"platform", "linux/amd64"},
+      {"major", "1"},
+      {"minor", "36"},
+      {"emulationMajor", "1"},
+      {"emulationMinor", "36"},
+      {"minCompatibilityMajor", "1"},
+      {"minCompatibilityMinor", "35"},
+      {"gitVersion", git_version},
+      {"gitCommit", ""},
+      {"gitTreeState", ""},
+      {"buildDate", ""},
+      {"goVersion", ""},
+      {"compiler", "clang"},
+      {"platform", "linux/amd64"},
   };
   std::string out = "{";
   for (const auto& [key, value] : rows) {

@@ -24,7 +24,8 @@ Awaitable<kv::Result<void>> Compactor::Compact() {
     const auto& found = response->responses[0].range.kvs;
     if (!found.empty()) {
       compact_time_ = found[0].version;
-      if (const auto theirs = base::ParseInt64(found[0].value.view())) compact_revision_.store(*theirs, std::memory_order_relaxed);
+      if (const auto theirs = base::ParseInt64(found[0].value.view()))
+        compact_revision_.store(*theirs, std::memory_order_relaxed);
     }
     co_return kv::Result<void>();
   }

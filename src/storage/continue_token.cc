@@ -94,16 +94,31 @@ class Reader {
       }
       if (at_ == text_.size()) return std::nullopt;
       switch (const char escape = text_[at_++]) {
-        case 'b': out.push_back('\b'); break;
-        case 'f': out.push_back('\f'); break;
-        case 'n': out.push_back('\n'); break;
-        case 'r': out.push_back('\r'); break;
-        case 't': out.push_back('\t'); break;
-        case '"': case '\\': case '/': out.push_back(escape); break;
+        case 'b':
+          out.push_back('\b');
+          break;
+        case 'f':
+          out.push_back('\f');
+          break;
+        case 'n':
+          out.push_back('\n');
+          break;
+        case 'r':
+          out.push_back('\r');
+          break;
+        case 't':
+          out.push_back('\t');
+          break;
+        case '"':
+        case '\\':
+        case '/':
+          out.push_back(escape);
+          break;
         case 'u':
           if (!Unicode(out)) return std::nullopt;
           break;
-        default: return std::nullopt;
+        default:
+          return std::nullopt;
       }
     }
     return std::nullopt;
@@ -135,7 +150,10 @@ class Reader {
     char32_t unit = 0;
     for (int i = 0; i < 4; ++i) {
       const char c = text_[at_++];
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) return std::nullopt;
       unit = unit * 16 + static_cast<char32_t>(digit);
     }
@@ -143,7 +161,8 @@ class Reader {
   }
 
   void Space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+      ++at_;
   }
   bool Take(char c) {
     if (at_ == text_.size() || text_[at_] != c) return false;
@@ -175,7 +194,9 @@ std::string IllegalBase64(std::string_view token) {
   std::size_t at = 0;
   while (at < token.size()) {
     const char c = token[at];
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '\n' || c == '\r')) break;
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+          c == '\n' || c == '\r'))
+      break;
     ++at;
   }
   return "illegal base64 data at input byte " + std::to_string(at);
@@ -198,12 +219,15 @@ Outcome<ContinueToken, std::string> DecodeContinue(std::string_view token, std::
   if (!json) return invalid(IllegalBase64(token));
   auto members = Reader(*json).Read();
   if (!members.ok()) return invalid(members.error());
-  if (members->version != kVersion) return invalid("server does not recognize this encoded version " + members->version);
-  if (members->resource_version == 0) return invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+  if (members->version != kVersion)
+    return invalid("server does not recognize this encoded version " + members->version);
+  if (members->resource_version == 0)
+    return invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   if (members->start.empty()) return invalid("encoded start key empty (version meta.k8s.io/v1)");
   std::string start = members->start.starts_with('/') ? members->start : "/" + members->start;
   if (!IsClean(start)) return invalid(members->start);
-  return ContinueToken{.start_key = std::string(key_prefix) + start.substr(1), .resource_version = members->resource_version};
+  return ContinueToken{.start_key = std::string(key_prefix) + start.substr(1),
+                       .resource_version = members->resource_version};
 }
 
 }  // namespace keelson::storage

@@ -13,6 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   KS_CHECK(token->start_key.starts_with("/pods/") && token->start_key.find("/../") == std::string::npos);
   const auto again = DecodeContinue(EncodeContinue(token->start_key, "/pods/", token->resource_version), "/pods/");
   // A start of "/" alone leaves nothing to encode.
-  KS_CHECK(token->start_key == "/pods/" || (again.ok() && again->start_key == token->start_key && again->resource_version == token->resource_version));
+  KS_CHECK(token->start_key == "/pods/" ||
+           (again.ok() && again->start_key == token->start_key && again->resource_version == token->resource_version));
   return 0;
 }

@@ -25,14 +25,17 @@ TEST(ContinueToken, Decodes) {
       {"cache's", R"({"v":"meta.k8s.io/v1","rv":12,"start":"/default/p1"})", "/pods/default/p1", 12},
       {"latest", R"({"v":"meta.k8s.io/v1","rv":-1,"start":"a"})", "/pods/a", -1},
       {"escapes", R"({ "rv" : 3, "start" : "a\u0041\n\/b", "v":"meta.k8s.io/v1"})", "/pods/aA\n/b", 3},
-      {"version", R"({"v":"v2","rv":12,"start":"a"})", "continue key is not valid: server does not recognize this encoded version v2", 0},
+      {"version", R"({"v":"v2","rv":12,"start":"a"})",
+       "continue key is not valid: server does not recognize this encoded version v2", 0},
       {"revision", R"({"v":"meta.k8s.io/v1","rv":0,"start":"a"})",
        "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)", 0},
-      {"start", R"({"v":"meta.k8s.io/v1","rv":1,"start":""})", "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)", 0},
+      {"start", R"({"v":"meta.k8s.io/v1","rv":1,"start":""})",
+       "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)", 0},
       {"parent", R"({"v":"meta.k8s.io/v1","rv":1,"start":"../secrets"})", "continue key is not valid: ../secrets", 0},
       {"twice a slash", R"({"v":"meta.k8s.io/v1","rv":1,"start":"a//b"})", "continue key is not valid: a//b", 0},
       {"cut off", R"({"v":"meta.k8s.io/v1")", "continue key is not valid: unexpected end of JSON input", 0},
-      {"more behind", R"({"v":"meta.k8s.io/v1","rv":1,"start":"a"}x)", "continue key is not valid: invalid character 'x' after top-level value", 0},
+      {"more behind", R"({"v":"meta.k8s.io/v1","rv":1,"start":"a"}x)",
+       "continue key is not valid: invalid character 'x' after top-level value", 0},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);

@@ -1,6 +1,6 @@
 // The memory that encoded forms (JSON, table row, metadata only) of all objects may take together (--encoded-cache-mb).
-// Forms are made on first use by whoever encodes, kept with their object, and given up under pressure: the ones not asked for since
-// the hand passed last go first (second chance). Thread safety: all members from any thread.
+// Forms are made on first use by whoever encodes, kept with their object, and given up under pressure: the ones not
+// asked for since the hand passed last go first (second chance). Thread safety: all members from any thread.
 #pragma once
 
 #include <atomic>

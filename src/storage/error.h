@@ -13,17 +13,17 @@ enum class ErrorCode : std::uint8_t {
   kKeyNotFound = 1,
   kKeyExists = 2,
   kResourceVersionConflicts = 3,
-  kInvalidObject = 4,   // a precondition failed
+  kInvalidObject = 4,  // a precondition failed
   kUnreachable = 5,
   kTimeout = 6,
   kCorruptObject = 7,
-  kInternal = 100,      // a transformer failed, or a bug: 500 InternalError
-  kStatus = 101,        // `status` goes to the client unchanged
+  kInternal = 100,  // a transformer failed, or a bug: 500 InternalError
+  kStatus = 101,    // `status` goes to the client unchanged
 };
 
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
-  std::string key;      // the full etcd key
+  std::string key;  // the full etcd key
   std::uint64_t resource_version = 0;
   std::string message;  // AdditionalErrorMsg, or the internal error's text
   std::optional<meta::Status> status;

@@ -4,7 +4,8 @@
 
 namespace keelson::storage {
 
-HealthProbe::HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix, std::chrono::milliseconds timeout)
+HealthProbe::HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix,
+                         std::chrono::milliseconds timeout)
     : kv_(kv), clock_(clock), key_(PathPrefix(etcd_prefix) + "health"), period_(timeout / 2) {
   if (!kv.embedded()) last_ = "etcd client connection not yet established";
 }
@@ -23,7 +24,8 @@ Awaitable<std::optional<std::string>> HealthProbe::Check() {
   }
   auto answer = co_await kv_.Range({.key = key_, .limit = 1});
   std::lock_guard lock(mutex_);
-  last_ = answer.ok() ? std::nullopt : std::optional<std::string>("error getting data from etcd: " + answer.error().message);
+  last_ = answer.ok() ? std::nullopt
+                      : std::optional<std::string>("error getting data from etcd: " + answer.error().message);
   co_return last_;
 }
 

@@ -1,7 +1,7 @@
 // The storage interface (upstream's storage.Interface): objects of one resource by key, with resourceVersions.
 // Two implementations: Store over kv (storage/store.h), and Cacher over another Interface (cacher/cacher.h).
-// Keys are relative to the etcd prefix and begin with the resource prefix: /pods/default/web; a list's key is /pods or /pods/default.
-// Thread safety: all members from any thread; coroutines resume on the caller's executor.
+// Keys are relative to the etcd prefix and begin with the resource prefix: /pods/default/web; a list's key is /pods or
+// /pods/default. Thread safety: all members from any thread; coroutines resume on the caller's executor.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct ListOptions {
   std::string resource_version;
   std::string resource_version_match;  // "", Exact, NotOlderThan
   SelectionPredicate predicate;
-  bool recursive = true;               // false: the key is one object
+  bool recursive = true;  // false: the key is one object
   std::optional<bool> send_initial_events;
   // What narrows a watch: the request's namespace and name, "" for all.
   std::string scope_namespace;
@@ -69,10 +69,10 @@ struct ObjectList {
 struct WatchEvent {
   enum class Type : std::uint8_t { kAdded, kModified, kDeleted, kBookmark, kError };
   Type type = Type::kAdded;
-  ObjectPtr object;                      // null for kBookmark and kError
-  std::uint64_t resource_version = 0;    // of kBookmark
-  bool initial_events_end = false;       // of kBookmark
-  std::optional<meta::Status> error;     // of kError: the stream ends after it
+  ObjectPtr object;                    // null for kBookmark and kError
+  std::uint64_t resource_version = 0;  // of kBookmark
+  bool initial_events_end = false;     // of kBookmark
+  std::optional<meta::Status> error;   // of kError: the stream ends after it
 };
 
 // A watch: a cursor, polled on the connection's thread. No queue of its own.
@@ -91,10 +91,11 @@ class WatchStream {
 using ValidateDeletion = std::function<Awaitable<meta::Result<void>>(const ObjectPtr& existing)>;
 
 struct Updated {
-  Value object;                       // in the caller's arena
+  Value object;  // in the caller's arena
   std::optional<std::uint64_t> ttl_seconds;
 };
-// Makes the new object of the existing one (null when there is none). May be called several times. A Status stops the update.
+// Makes the new object of the existing one (null when there is none). May be called several times. A Status stops the
+// update.
 using UpdateFunc = std::function<Awaitable<meta::Result<Updated>>(const ObjectPtr& existing)>;
 
 struct Stats {
@@ -109,15 +110,17 @@ class Interface {
   // kKeyExists when there is one. The result is what was stored. `object` must have no resourceVersion.
   virtual Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) = 0;
   // The deleted object, with the deletion's revision as its resourceVersion.
-  // `cached` (here and below): what the caller believes is stored; saves a read when it is, costs a retry when it is not. May be null.
-  // `validate` may be empty.
+  // `cached` (here and below): what the caller believes is stored; saves a read when it is, costs a retry when it is
+  // not. May be null. `validate` may be empty.
   virtual Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
                                               ObjectPtr cached = nullptr) = 0;
   virtual Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) = 0;
   virtual Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) = 0;
-  // Reads, calls `update`, writes if nobody else wrote meanwhile, else again. Bytes that did not change are not written.
-  virtual Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions,
-                                                        UpdateFunc update, ObjectPtr cached = nullptr) = 0;
+  // Reads, calls `update`, writes if nobody else wrote meanwhile, else again. Bytes that did not change are not
+  // written.
+  virtual Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
+                                                        Preconditions preconditions, UpdateFunc update,
+                                                        ObjectPtr cached = nullptr) = 0;
   virtual Awaitable<Result<std::unique_ptr<WatchStream>>> Watch(std::string key, ListOptions options) = 0;
   virtual Awaitable<Result<Stats>> GetStats() = 0;
   virtual Awaitable<Result<std::uint64_t>> GetCurrentResourceVersion() = 0;

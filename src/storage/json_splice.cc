@@ -41,15 +41,22 @@ class Skipper {
         case '"':
           if (!String(ignored)) return false;
           break;
-        case '{': case '[':
+        case '{':
+        case '[':
           ++depth;
           ++at_;
           break;
-        case '}': case ']':
+        case '}':
+        case ']':
           --depth;
           ++at_;
           break;
-        case ',': case ':': case ' ': case '\n': case '\t': case '\r':
+        case ',':
+        case ':':
+        case ' ':
+        case '\n':
+        case '\t':
+        case '\r':
           ++at_;
           break;
         default:
@@ -59,7 +66,8 @@ class Skipper {
     return depth == 0;
   }
   void Space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
 
  private:
@@ -84,7 +92,8 @@ base::SharedBytes Splice(std::string_view text, std::size_t from, std::size_t to
 
 }  // namespace
 
-std::optional<base::SharedBytes> SetJSONResourceVersion(std::string_view stored, std::string_view text, MetadataOrder order) {
+std::optional<base::SharedBytes> SetJSONResourceVersion(std::string_view stored, std::string_view text,
+                                                        MetadataOrder order) {
   Skipper top(stored, 0);
   if (!top.Take('{')) return std::nullopt;
   std::string_view key;
@@ -95,9 +104,9 @@ std::optional<base::SharedBytes> SetJSONResourceVersion(std::string_view stored,
   }
   if (!top.Take('{')) return std::nullopt;
 
-  std::size_t member = top.at();       // where the current member begins
-  std::size_t place = top.at();        // where a new one goes
-  bool any_before = false;             // ... behind another, so with a comma before it
+  std::size_t member = top.at();  // where the current member begins
+  std::size_t place = top.at();   // where a new one goes
+  bool any_before = false;        // ... behind another, so with a comma before it
   bool any_behind = false;
   bool passed = false;
   std::optional<std::size_t> previous_end;

@@ -31,9 +31,11 @@ Outcome<std::string, Error> PrepareKey(std::string_view resource_prefix, std::st
   std::string prepared(key);
   if (recursive && !prepared.ends_with('/')) prepared += '/';
   const bool inside = prepared.starts_with(resource_prefix) &&
-                      (prepared.size() == resource_prefix.size() || resource_prefix.ends_with('/') || prepared[resource_prefix.size()] == '/');
+                      (prepared.size() == resource_prefix.size() || resource_prefix.ends_with('/') ||
+                       prepared[resource_prefix.size()] == '/');
   if (!inside) {
-    return PlainError("invalid key: " + base::GoQuote(key) + " lacks resource prefix: " + base::GoQuote(resource_prefix));
+    return PlainError("invalid key: " + base::GoQuote(key) +
+                      " lacks resource prefix: " + base::GoQuote(resource_prefix));
   }
   return prepared;
 }

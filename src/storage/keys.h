@@ -1,4 +1,5 @@
-// Keys: what the interface takes (relative to the etcd prefix, beginning with the resource prefix) and what lies in the store.
+// Keys: what the interface takes (relative to the etcd prefix, beginning with the resource prefix) and what lies in the
+// store.
 #pragma once
 
 #include <string>
@@ -12,7 +13,8 @@ namespace keelson::storage {
 // "/" + prefix + "/": what stands before every relative key without its leading slash. "/registry" → "/registry/".
 std::string PathPrefix(std::string_view etcd_prefix);
 
-// The relative key, checked against path tricks and against the resource prefix; with a trailing slash when `recursive`.
+// The relative key, checked against path tricks and against the resource prefix; with a trailing slash when
+// `recursive`.
 Outcome<std::string, Error> PrepareKey(std::string_view resource_prefix, std::string_view key, bool recursive);
 
 // 0 for "" and "0". The error is the text of upstream's InvalidError.

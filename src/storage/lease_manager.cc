@@ -16,7 +16,8 @@ Awaitable<kv::Result<kv::LeaseID>> LeaseManager::GetLease(std::int64_t ttl_secon
     std::lock_guard lock(mutex_);
     ++attached_;
     // Long enough for this object, yet not so long that an object of a short life would stay for another's sake.
-    if (previous_ != 0 && now + ttl < expires_ && now + ttl + reuse > expires_ && attached_ <= options_.objects_max) co_return previous_;
+    if (previous_ != 0 && now + ttl < expires_ && now + ttl + reuse > expires_ && attached_ <= options_.objects_max)
+      co_return previous_;
   }
   auto granted = co_await kv_.LeaseGrant(ttl_seconds + reuse.count());
   if (!granted.ok()) co_return std::move(granted).error();

@@ -1,5 +1,5 @@
-// Leases for objects with a time to live, shared by many objects so that a busy resource (events) does not cost a lease each.
-// Thread safety: all members from any thread.
+// Leases for objects with a time to live, shared by many objects so that a busy resource (events) does not cost a lease
+// each. Thread safety: all members from any thread.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,8 @@ struct LeaseOptions {
 
 class LeaseManager {
  public:
-  LeaseManager(kv::Store& kv, const base::Clock& clock, LeaseOptions options = {}) : kv_(kv), clock_(clock), options_(options) {}
+  LeaseManager(kv::Store& kv, const base::Clock& clock, LeaseOptions options = {})
+      : kv_(kv), clock_(clock), options_(options) {}
 
   // A lease that lives at least `ttl_seconds` from now.
   Awaitable<kv::Result<kv::LeaseID>> GetLease(std::int64_t ttl_seconds);

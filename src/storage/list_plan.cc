@@ -8,9 +8,12 @@ namespace {
 
 constexpr std::string_view kExpiredList = "The resourceVersion for the provided list is too old.";
 constexpr std::string_view kExpiredContinue =
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
-    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token "
-    "results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and "
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue "
+    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with "
+    "the provided token "
+    "results in an inconsistent list - objects that were created, modified, or deleted between the time the first "
+    "chunk was returned and "
     "now may show up in the list.";
 
 Error BadRequest(std::string_view message) { return StatusError(meta::NewBadRequest(message)); }
@@ -55,8 +58,8 @@ Error CompactedListError(std::string_view start_key, std::string_view key_prefix
   return StatusError(meta::NewExpired(kExpiredContinue, EncodeContinue(start_key, key_prefix, -1)));
 }
 
-PageEnd EndPage(std::string_view last_key, std::string_view key, std::uint64_t resource_version, std::int64_t count, bool has_more,
-                const ListOptions& options) {
+PageEnd EndPage(std::string_view last_key, std::string_view key, std::uint64_t resource_version, std::int64_t count,
+                bool has_more, const ListOptions& options) {
   PageEnd end;
   if (!has_more) return end;
   std::string next(last_key);
@@ -67,13 +70,14 @@ PageEnd EndPage(std::string_view last_key, std::string_view key, std::uint64_t r
   return end;
 }
 
-std::optional<Error> CheckPreconditions(const Preconditions& preconditions, std::string_view uid, std::uint64_t resource_version,
-                                        std::string_view full_key) {
+std::optional<Error> CheckPreconditions(const Preconditions& preconditions, std::string_view uid,
+                                        std::uint64_t resource_version, std::string_view full_key) {
   const auto failed = [&](std::string message) {
     return Error{.code = ErrorCode::kInvalidObject, .key = std::string(full_key), .message = std::move(message)};
   };
   if (preconditions.uid && *preconditions.uid != uid) {
-    return failed("Precondition failed: UID in precondition: " + *preconditions.uid + ", UID in object meta: " + std::string(uid));
+    return failed("Precondition failed: UID in precondition: " + *preconditions.uid +
+                  ", UID in object meta: " + std::string(uid));
   }
   const std::string version = resource_version == 0 ? "" : std::to_string(resource_version);
   if (preconditions.resource_version && *preconditions.resource_version != version) {

@@ -103,9 +103,18 @@ TEST(StorageFactory, Layout) {
       {{"events.k8s.io", "events"}, "/events", "v1", false},
       {{"networking.k8s.io", "ingresses"}, "/ingress", "networking.k8s.io/v1", false},
       {{"networking.k8s.io", "ingressclasses"}, "/ingressclasses", "networking.k8s.io/v1", false},
-      {{"admissionregistration.k8s.io", "mutatingadmissionpolicies"}, "/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1beta1", false},
-      {{"apiregistration.k8s.io", "apiservices"}, "/apiregistration.k8s.io/apiservices", "apiregistration.k8s.io/v1", true},
-      {{"apiextensions.k8s.io", "customresourcedefinitions"}, "/apiextensions.k8s.io/customresourcedefinitions", "apiextensions.k8s.io/v1beta1", true},
+      {{"admissionregistration.k8s.io", "mutatingadmissionpolicies"},
+       "/mutatingadmissionpolicies",
+       "admissionregistration.k8s.io/v1beta1",
+       false},
+      {{"apiregistration.k8s.io", "apiservices"},
+       "/apiregistration.k8s.io/apiservices",
+       "apiregistration.k8s.io/v1",
+       true},
+      {{"apiextensions.k8s.io", "customresourcedefinitions"},
+       "/apiextensions.k8s.io/customresourcedefinitions",
+       "apiextensions.k8s.io/v1beta1",
+       true},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.resource.ToString());

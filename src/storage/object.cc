@@ -33,7 +33,8 @@ std::string_view Attributes::Field(std::string_view field) const {
   return {};
 }
 
-Object::Object(std::string key, std::uint64_t resource_version, SharedBytes stored, Attributes attributes, EncodedForms* forms, bool stale)
+Object::Object(std::string key, std::uint64_t resource_version, SharedBytes stored, Attributes attributes,
+               EncodedForms* forms, bool stale)
     : key_(std::move(key)),
       resource_version_(resource_version),
       stored_(std::move(stored)),

@@ -1,7 +1,7 @@
 // One stored object at one revision: immutable, shared by the cache, every LIST and every watcher.
-// The stored form (the k8s protobuf envelope for built-ins, JSON for custom resources) is there from the start, with its
-// resourceVersion in place; other encodings are made on first use, shared, and dropped when memory is short (encoded_forms.h).
-// Thread safety: all const members from any thread.
+// The stored form (the k8s protobuf envelope for built-ins, JSON for custom resources) is there from the start, with
+// its resourceVersion in place; other encodings are made on first use, shared, and dropped when memory is short
+// (encoded_forms.h). Thread safety: all const members from any thread.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,14 @@ namespace keelson::storage {
 using base::SharedBytes;
 class EncodedForms;  // storage/encoded_forms.h
 
-// What selectors and indexes read, taken out of the bytes once. The texts are views: into the stored bytes, into `extra`
-// (what does not stand there as it is: numbers, booleans, escaped JSON), or into constant tables.
+// What selectors and indexes read, taken out of the bytes once. The texts are views: into the stored bytes, into
+// `extra` (what does not stand there as it is: numbers, booleans, escaped JSON), or into constant tables.
 struct Attributes {
   std::string_view name;
   std::string_view name_space;
   std::vector<std::pair<std::string_view, std::string_view>> labels;  // by key
-  std::vector<std::pair<std::string_view, std::string_view>> fields;  // selectable field and its value; empty values left out
+  std::vector<std::pair<std::string_view, std::string_view>>
+      fields;  // selectable field and its value; empty values left out
   SharedBytes extra;
 
   std::string_view Field(std::string_view name) const;  // "" when it is not there
@@ -36,11 +37,11 @@ class Object : public base::RefCounted {
  public:
   static constexpr std::size_t kFormsMax = 4;
 
-  // `attributes` must have been read from `stored`. `forms` accounts for the encoded forms and must outlive this; null: nobody does.
-  // `stale`: what lies in the store differs from what a writer would put there (older version, other encoding, retired key),
-  // so that an update is written even if it changes nothing.
-  Object(std::string key, std::uint64_t resource_version, SharedBytes stored, Attributes attributes, EncodedForms* forms = nullptr,
-         bool stale = false);
+  // `attributes` must have been read from `stored`. `forms` accounts for the encoded forms and must outlive this; null:
+  // nobody does. `stale`: what lies in the store differs from what a writer would put there (older version, other
+  // encoding, retired key), so that an update is written even if it changes nothing.
+  Object(std::string key, std::uint64_t resource_version, SharedBytes stored, Attributes attributes,
+         EncodedForms* forms = nullptr, bool stale = false);
   ~Object();
 
   std::string_view key() const { return key_; }  // relative: /pods/default/web

@@ -95,7 +95,8 @@ std::optional<std::string_view> FindBytes(std::string_view message, std::uint32_
     std::uint32_t at = 0;
     WireType type{};
     std::string_view bytes;
-    const bool read = reader.Tag(at, type) && (at == number && type == WireType::kBytes ? reader.Bytes(bytes) : reader.Skip(type));
+    const bool read =
+        reader.Tag(at, type) && (at == number && type == WireType::kBytes ? reader.Bytes(bytes) : reader.Skip(type));
     if (!read) {
       valid = false;
       return std::nullopt;
@@ -150,7 +151,8 @@ void ProtoPaths::Add(const std::vector<std::uint32_t>& numbers, int leaf) {
   if (node != nullptr) node->leaf = leaf;
 }
 
-bool ScanProto(std::string_view message, const std::vector<ProtoPaths::Node>& paths, const std::function<void(int, const ProtoValue&)>& visit) {
+bool ScanProto(std::string_view message, const std::vector<ProtoPaths::Node>& paths,
+               const std::function<void(int, const ProtoValue&)>& visit) {
   WireReader reader(message);
   while (!reader.AtEnd()) {
     std::uint32_t number = 0;

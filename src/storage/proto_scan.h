@@ -20,7 +20,8 @@ constexpr std::uint32_t kName = 1, kNamespace = 3, kSelfLink = 4, kUID = 5, kRes
 
 // The object's message inside the envelope; empty view and false when the bytes are none.
 bool FindRaw(std::string_view stored, std::string_view& raw);
-// The last field `number` of a message, as bytes; nullopt when there is none. False through `valid` when the message is broken.
+// The last field `number` of a message, as bytes; nullopt when there is none. False through `valid` when the message is
+// broken.
 std::optional<std::string_view> FindBytes(std::string_view message, std::uint32_t number, bool& valid);
 
 // The same object with metadata.resourceVersion set to `text` ("" as in storage); nullopt when the bytes are broken.
@@ -30,7 +31,7 @@ std::optional<base::SharedBytes> SetProtoResourceVersion(std::string_view stored
 struct ProtoPaths {
   struct Node {
     std::uint32_t number = 0;
-    int leaf = -1;              // what Visit is told; -1: only a way to others
+    int leaf = -1;  // what Visit is told; -1: only a way to others
     std::vector<Node> children;
   };
   std::vector<Node> roots;
@@ -41,6 +42,7 @@ struct ProtoValue {
   std::string_view bytes;    // of a string or message
 };
 // Calls visit(leaf, value) for every occurrence, in order of the bytes. False when the message is broken.
-bool ScanProto(std::string_view message, const std::vector<ProtoPaths::Node>& paths, const std::function<void(int, const ProtoValue&)>& visit);
+bool ScanProto(std::string_view message, const std::vector<ProtoPaths::Node>& paths,
+               const std::function<void(int, const ProtoValue&)>& visit);
 
 }  // namespace keelson::storage

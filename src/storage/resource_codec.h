@@ -1,5 +1,6 @@
-// How one resource's objects are turned into stored bytes and back, and what selectors may read of them. One per served resource;
-// made by the registry from the schema tables (or a CRD). Pure: no I/O. Thread safety: const members from any thread.
+// How one resource's objects are turned into stored bytes and back, and what selectors may read of them. One per served
+// resource; made by the registry from the schema tables (or a CRD). Pure: no I/O. Thread safety: const members from any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,15 @@ class ResourceCodec {
   virtual Outcome<base::SharedBytes, std::string> Encode(base::Arena& arena, Value object) const = 0;
   // Stored bytes (with or without a resourceVersion inside) as a Value in the hub version, defaults applied.
   virtual Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view stored) const = 0;
-  // What Encode() would write for the object in `stored`, where that is not what lies there (another version or media type);
-  // empty when `stored` is in the storage version and encoding already. The error is what reading a corrupt object tells.
+  // What Encode() would write for the object in `stored`, where that is not what lies there (another version or media
+  // type); empty when `stored` is in the storage version and encoding already. The error is what reading a corrupt
+  // object tells.
   virtual Outcome<base::SharedBytes, std::string> Normalize(std::string_view stored) const = 0;
   // The same bytes with metadata.resourceVersion set, without decoding; 0 removes it. REQUIRES: normalized bytes.
-  virtual Outcome<base::SharedBytes, std::string> WithResourceVersion(std::string_view stored, std::uint64_t resource_version) const = 0;
-  // Labels, name, namespace and selectable fields, read from the bytes without building a Value. REQUIRES: normalized bytes.
+  virtual Outcome<base::SharedBytes, std::string> WithResourceVersion(std::string_view stored,
+                                                                      std::uint64_t resource_version) const = 0;
+  // Labels, name, namespace and selectable fields, read from the bytes without building a Value. REQUIRES: normalized
+  // bytes.
   virtual Outcome<Attributes, std::string> GetAttrs(const base::SharedBytes& stored) const = 0;
   virtual std::string UID(std::string_view stored) const = 0;
 };

@@ -19,10 +19,14 @@ constexpr std::string_view kCorrupt = "object data is corrupt";
 
 std::string TextOf(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kString: return std::string(value.as_string());
-    case Value::Kind::kInt: return std::to_string(value.as_int());
-    case Value::Kind::kBool: return value.as_bool() ? "true" : "false";
-    default: return {};
+    case Value::Kind::kString:
+      return std::string(value.as_string());
+    case Value::Kind::kInt:
+      return std::to_string(value.as_int());
+    case Value::Kind::kBool:
+      return value.as_bool() ? "true" : "false";
+    default:
+      return {};
   }
 }
 
@@ -55,7 +59,8 @@ class Without {
   std::optional<Value> saved_;
 };
 
-// Collects texts that do not stand in the stored bytes; views are made when all are there, because the buffer moves until then.
+// Collects texts that do not stand in the stored bytes; views are made when all are there, because the buffer moves
+// until then.
 class ExtraTexts {
  public:
   struct Piece {
@@ -88,7 +93,8 @@ class SchemaCodec final : public ResourceCodec {
   Outcome<SharedBytes, std::string> Encode(base::Arena& arena, Value object) const override;
   Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view stored) const override;
   Outcome<SharedBytes, std::string> Normalize(std::string_view stored) const override;
-  Outcome<SharedBytes, std::string> WithResourceVersion(std::string_view stored, std::uint64_t resource_version) const override;
+  Outcome<SharedBytes, std::string> WithResourceVersion(std::string_view stored,
+                                                        std::uint64_t resource_version) const override;
   Outcome<Attributes, std::string> GetAttrs(const SharedBytes& stored) const override;
   std::string UID(std::string_view stored) const override;
 
@@ -106,9 +112,9 @@ class SchemaCodec final : public ResourceCodec {
   const SchemaCodecOptions options_;
   const std::string api_version_;
   const std::string hub_version_;
-  ProtoPaths paths_;           // of the selectable fields
-  std::vector<Leaf> leaves_;   // one for each of options_.fields
-  bool computed_ = false;      // some field needs the decoded object
+  ProtoPaths paths_;          // of the selectable fields
+  std::vector<Leaf> leaves_;  // one for each of options_.fields
+  bool computed_ = false;     // some field needs the decoded object
 };
 
 // Turns a dotted path into protobuf field numbers.
@@ -135,8 +141,10 @@ Outcome<SharedBytes, std::string> SchemaCodec::Encode(base::Arena& arena, Value 
   if (hub_version_ != api_version_) {
     KS_TRY(object, options_.convert(arena, object, hub_version_, api_version_));
   }
-  if (object["apiVersion"].as_string() != api_version_) object.Set(arena, "apiVersion", Value::String(arena, api_version_));
-  if (object["kind"].as_string() != options_.storage.kind) object.Set(arena, "kind", Value::String(arena, options_.storage.kind));
+  if (object["apiVersion"].as_string() != api_version_)
+    object.Set(arena, "apiVersion", Value::String(arena, api_version_));
+  if (object["kind"].as_string() != options_.storage.kind)
+    object.Set(arena, "kind", Value::String(arena, options_.storage.kind));
   const Value metadata = object["metadata"];
   const Without version(arena, metadata, "resourceVersion");
   const Without link(arena, metadata, "selfLink");
@@ -164,7 +172,8 @@ Outcome<Value, std::string> SchemaCodec::DecodeAny(base::Arena& arena, std::stri
     const meta::GroupVersion version = ParseGroupVersion(api_version);
     const schema::Struct* type = schema::FindKind(version.group, version.version, envelope->kind);
     if (type == nullptr || !type->HasProto()) {
-      return "no kind \"" + std::string(envelope->kind) + "\" is registered for version \"" + api_version + "\" in scheme";
+      return "no kind \"" + std::string(envelope->kind) + "\" is registered for version \"" + api_version +
+             "\" in scheme";
     }
     auto decoded = codec::DecodeProto(arena, stored, *type);
     if (!decoded.ok()) return std::move(decoded).error().message;
@@ -180,7 +189,8 @@ Outcome<Value, std::string> SchemaCodec::DecodeAny(base::Arena& arena, std::stri
     api_version = found->api_version;
     const meta::GroupVersion version = ParseGroupVersion(api_version);
     const schema::Struct* type = StoredType({version.group, version.version, std::string(found->kind)});
-    if (type == nullptr) return "no kind \"" + std::string(found->kind) + "\" is registered for version \"" + api_version + "\" in scheme";
+    if (type == nullptr)
+      return "no kind \"" + std::string(found->kind) + "\" is registered for version \"" + api_version + "\" in scheme";
     auto decoded = codec::DecodeJSON(arena, stored, *type);
     if (!decoded.ok()) return std::move(decoded).error().message;
     object = decoded->value;
@@ -201,8 +211,8 @@ Outcome<SharedBytes, std::string> SchemaCodec::Normalize(std::string_view stored
   if (codec::HasEnvelope(stored)) {
     auto envelope = codec::ParseEnvelope(stored);
     if (!envelope.ok()) return std::move(envelope).error().message;
-    if (!options_.json && envelope->api_version == api_version_ && envelope->kind == options_.storage.kind && envelope->content_type.empty() &&
-        envelope->content_encoding.empty()) {
+    if (!options_.json && envelope->api_version == api_version_ && envelope->kind == options_.storage.kind &&
+        envelope->content_type.empty() && envelope->content_encoding.empty()) {
       return SharedBytes();
     }
   } else if (options_.json) {
@@ -216,10 +226,12 @@ Outcome<SharedBytes, std::string> SchemaCodec::Normalize(std::string_view stored
   return Encode(arena, object);
 }
 
-Outcome<SharedBytes, std::string> SchemaCodec::WithResourceVersion(std::string_view stored, std::uint64_t resource_version) const {
+Outcome<SharedBytes, std::string> SchemaCodec::WithResourceVersion(std::string_view stored,
+                                                                   std::uint64_t resource_version) const {
   const std::string text = resource_version == 0 ? std::string() : std::to_string(resource_version);
   auto changed = options_.json
-                     ? SetJSONResourceVersion(stored, text, options_.type != nullptr ? MetadataOrder::kStruct : MetadataOrder::kSorted)
+                     ? SetJSONResourceVersion(
+                           stored, text, options_.type != nullptr ? MetadataOrder::kStruct : MetadataOrder::kSorted)
                      : SetProtoResourceVersion(stored, text);
   if (!changed) return std::string(kCorrupt);
   return *std::move(changed);
@@ -237,8 +249,9 @@ Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes&
   if (!metadata || !valid) return std::string(kCorrupt);
 
   Attributes attributes;
-  static const std::vector<ProtoPaths::Node> kMetadata = {
-      {.number = object_meta::kName, .leaf = 0}, {.number = object_meta::kNamespace, .leaf = 1}, {.number = object_meta::kLabels, .leaf = 2}};
+  static const std::vector<ProtoPaths::Node> kMetadata = {{.number = object_meta::kName, .leaf = 0},
+                                                          {.number = object_meta::kNamespace, .leaf = 1},
+                                                          {.number = object_meta::kLabels, .leaf = 2}};
   valid = ScanProto(*metadata, kMetadata, [&](int leaf, const ProtoValue& value) {
     if (leaf == 0) attributes.name = value.bytes;
     if (leaf == 1) attributes.name_space = value.bytes;
@@ -249,7 +262,8 @@ Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes&
     if (entry) attributes.labels.emplace_back(key.value_or(""), text.value_or(""));
   });
   if (!valid) return std::string(kCorrupt);
-  if (!std::is_sorted(attributes.labels.begin(), attributes.labels.end())) std::sort(attributes.labels.begin(), attributes.labels.end());
+  if (!std::is_sorted(attributes.labels.begin(), attributes.labels.end()))
+    std::sort(attributes.labels.begin(), attributes.labels.end());
 
   struct Text {
     bool set = false;
@@ -259,15 +273,22 @@ Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes&
   std::vector<Text> texts(leaves_.size());
   ExtraTexts extra;
   valid = paths_.roots.empty() || ScanProto(raw, paths_.roots, [&](int leaf, const ProtoValue& value) {
-    Text& text = texts[static_cast<std::size_t>(leaf)];
-    text.set = true;
-    switch (leaves_[static_cast<std::size_t>(leaf)].kind) {
-      case schema::Kind::kBool: text.view = value.number != 0 ? "true" : "false"; break;
-      case schema::Kind::kInt32: text.extra = extra.Add(std::to_string(static_cast<std::int32_t>(value.number))); break;
-      case schema::Kind::kInt64: text.extra = extra.Add(std::to_string(static_cast<std::int64_t>(value.number))); break;
-      default: text.view = value.bytes;
-    }
-  });
+            Text& text = texts[static_cast<std::size_t>(leaf)];
+            text.set = true;
+            switch (leaves_[static_cast<std::size_t>(leaf)].kind) {
+              case schema::Kind::kBool:
+                text.view = value.number != 0 ? "true" : "false";
+                break;
+              case schema::Kind::kInt32:
+                text.extra = extra.Add(std::to_string(static_cast<std::int32_t>(value.number)));
+                break;
+              case schema::Kind::kInt64:
+                text.extra = extra.Add(std::to_string(static_cast<std::int64_t>(value.number)));
+                break;
+              default:
+                text.view = value.bytes;
+            }
+          });
   if (!valid) return std::string(kCorrupt);
   for (std::size_t i = 0; i < leaves_.size(); ++i) {  // What is not there is the zero value.
     if (texts[i].set || !leaves_[i].in_proto) continue;
@@ -284,9 +305,11 @@ Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes&
   attributes.extra = std::move(extra).Finish();
   attributes.fields.reserve(texts.size() + 2);
   attributes.fields.emplace_back("metadata.name", attributes.name);
-  if (options_.selects_namespace && !attributes.name_space.empty()) attributes.fields.emplace_back("metadata.namespace", attributes.name_space);
+  if (options_.selects_namespace && !attributes.name_space.empty())
+    attributes.fields.emplace_back("metadata.namespace", attributes.name_space);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::string_view text = texts[i].extra ? attributes.extra.view().substr(texts[i].extra->offset, texts[i].extra->size) : texts[i].view;
+    const std::string_view text =
+        texts[i].extra ? attributes.extra.view().substr(texts[i].extra->offset, texts[i].extra->size) : texts[i].view;
     if (!text.empty()) attributes.fields.emplace_back(options_.fields[i].name, text);
   }
   return attributes;
@@ -300,7 +323,8 @@ Outcome<Attributes, std::string> SchemaCodec::ValueAttributes(const SharedBytes&
   const auto name = extra.Add(metadata["name"].as_string());
   const auto name_space = extra.Add(metadata["namespace"].as_string());
   std::vector<std::pair<ExtraTexts::Piece, ExtraTexts::Piece>> labels;
-  for (const auto& member : metadata["labels"].members()) labels.emplace_back(extra.Add(member.key), extra.Add(member.value.as_string()));
+  for (const auto& member : metadata["labels"].members())
+    labels.emplace_back(extra.Add(member.key), extra.Add(member.value.as_string()));
   std::vector<ExtraTexts::Piece> fields;
   for (const SelectedField& field : options_.fields) {
     Value at = object;
@@ -309,13 +333,16 @@ Outcome<Attributes, std::string> SchemaCodec::ValueAttributes(const SharedBytes&
   }
   Attributes attributes;
   attributes.extra = std::move(extra).Finish();
-  const auto view = [&](const ExtraTexts::Piece& piece) { return attributes.extra.view().substr(piece.offset, piece.size); };
+  const auto view = [&](const ExtraTexts::Piece& piece) {
+    return attributes.extra.view().substr(piece.offset, piece.size);
+  };
   attributes.name = view(name);
   attributes.name_space = view(name_space);
   for (const auto& [key, value] : labels) attributes.labels.emplace_back(view(key), view(value));
   std::sort(attributes.labels.begin(), attributes.labels.end());
   attributes.fields.emplace_back("metadata.name", attributes.name);
-  if (options_.selects_namespace && !attributes.name_space.empty()) attributes.fields.emplace_back("metadata.namespace", attributes.name_space);
+  if (options_.selects_namespace && !attributes.name_space.empty())
+    attributes.fields.emplace_back("metadata.namespace", attributes.name_space);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].size != 0) attributes.fields.emplace_back(options_.fields[i].name, view(fields[i]));
   }
@@ -338,6 +365,8 @@ std::string SchemaCodec::UID(std::string_view stored) const {
 
 }  // namespace
 
-std::unique_ptr<ResourceCodec> NewSchemaCodec(SchemaCodecOptions options) { return std::make_unique<SchemaCodec>(std::move(options)); }
+std::unique_ptr<ResourceCodec> NewSchemaCodec(SchemaCodecOptions options) {
+  return std::make_unique<SchemaCodec>(std::move(options));
+}
 
 }  // namespace keelson::storage

@@ -27,14 +27,20 @@ std::string ReadFile(const std::filesystem::path& path) {
 }
 
 std::unique_ptr<ResourceCodec> PodCodec() {
-  return NewSchemaCodec({.resource = {"", "pods"}, .storage = {"", "v1", "Pod"}, .type = schema::FindKind("", "v1", "Pod"),
+  return NewSchemaCodec({.resource = {"", "pods"},
+                         .storage = {"", "v1", "Pod"},
+                         .type = schema::FindKind("", "v1", "Pod"),
                          .fields = {{"spec.nodeName", "spec.nodeName", {}},
                                     {"spec.hostNetwork", "spec.hostNetwork", {}},
                                     {"status.phase", "status.phase", {}},
-                                    {"computed", "", [](Value pod) { return std::string(pod["spec"]["containers"][std::size_t{0}]["name"].as_string()); }}}});
+                                    {"computed", "", [](Value pod) {
+                                       return std::string(
+                                           pod["spec"]["containers"][std::size_t{0}]["name"].as_string());
+                                     }}}});
 }
 
-constexpr std::string_view kPod = R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default","uid":"u1","resourceVersion":"99",
+constexpr std::string_view kPod =
+    R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default","uid":"u1","resourceVersion":"99",
   "selfLink":"x","labels":{"b":"2","a":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],"nodeName":"n1"},"status":{"phase":"Running"}})";
 
 TEST(SchemaCodec, Pod) {
@@ -80,7 +86,8 @@ TEST(SchemaCodec, PodStoredAsJSON) {
 
 TEST(SchemaCodec, CorruptBytesAreErrors) {
   const auto codec = PodCodec();
-  for (const std::string& bytes : {std::string(), std::string("k8s\0", 4), std::string("k8s\0\x0a\xff", 6), std::string("{"), std::string("garbage")}) {
+  for (const std::string& bytes : {std::string(), std::string("k8s\0", 4), std::string("k8s\0\x0a\xff", 6),
+                                   std::string("{"), std::string("garbage")}) {
     EXPECT_FALSE(codec->Normalize(bytes).ok());
     EXPECT_FALSE(codec->WithResourceVersion(bytes, 5).ok());
     EXPECT_FALSE(codec->GetAttrs(SharedBytes(bytes)).ok());
@@ -89,16 +96,20 @@ TEST(SchemaCodec, CorruptBytesAreErrors) {
 }
 
 TEST(SchemaCodec, CustomResource) {
-  const auto codec = NewSchemaCodec({.resource = {"cr.bar.com", "foos"}, .storage = {"cr.bar.com", "v1", "Foo"}, .json = true,
+  const auto codec = NewSchemaCodec({.resource = {"cr.bar.com", "foos"},
+                                     .storage = {"cr.bar.com", "v1", "Foo"},
+                                     .json = true,
                                      .fields = {{"spec.color", "spec.color", {}}, {"spec.size", "spec.size", {}}}});
   base::Arena arena;
   const auto foo = codec::DecodeJSON(
-      arena, R"({"kind":"Foo","apiVersion":"cr.bar.com/v1","metadata":{"uid":"u","name":"a","labels":{"x":"\u0041"}},"spec":{"size":3,"color":"red<"}})");
+      arena,
+      R"({"kind":"Foo","apiVersion":"cr.bar.com/v1","metadata":{"uid":"u","name":"a","labels":{"x":"\u0041"}},"spec":{"size":3,"color":"red<"}})");
   ASSERT_TRUE(foo.ok());
   const auto stored = codec->Encode(arena, foo->value);
   ASSERT_TRUE(stored.ok());
   EXPECT_EQ(stored->view(),
-            "{\"apiVersion\":\"cr.bar.com/v1\",\"kind\":\"Foo\",\"metadata\":{\"labels\":{\"x\":\"A\"},\"name\":\"a\",\"uid\":\"u\"},\"spec\":{"
+            "{\"apiVersion\":\"cr.bar.com/"
+            "v1\",\"kind\":\"Foo\",\"metadata\":{\"labels\":{\"x\":\"A\"},\"name\":\"a\",\"uid\":\"u\"},\"spec\":{"
             "\"color\":\"red\\u003c\",\"size\":3}}\n");
   EXPECT_TRUE(codec->Normalize(stored->view())->empty());
   const auto with = codec->WithResourceVersion(stored->view(), 5);
@@ -126,12 +137,13 @@ constexpr std::string_view kStoredDefinition =
     "\n";
 
 TEST(SchemaCodec, CustomResourceDefinitionIsStoredAsV1beta1) {
-  const auto codec = NewSchemaCodec({.resource = {"apiextensions.k8s.io", "customresourcedefinitions"},
-                                     .storage = {"apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"},
-                                     .hub_version = "apiextensions.k8s.io/v1",
-                                     .json = true,
-                                     .type = StoredType({"apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"}),
-                                     .convert = StoredConversion({"apiextensions.k8s.io", "customresourcedefinitions"})});
+  const auto codec =
+      NewSchemaCodec({.resource = {"apiextensions.k8s.io", "customresourcedefinitions"},
+                      .storage = {"apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"},
+                      .hub_version = "apiextensions.k8s.io/v1",
+                      .json = true,
+                      .type = StoredType({"apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"}),
+                      .convert = StoredConversion({"apiextensions.k8s.io", "customresourcedefinitions"})});
   EXPECT_TRUE(codec->Normalize(kStoredDefinition)->empty());
   base::Arena arena;
   const auto object = codec->Decode(arena, kStoredDefinition);
@@ -149,23 +161,28 @@ TEST(SchemaCodec, CustomResourceDefinitionIsStoredAsV1beta1) {
   EXPECT_EQ((*object)["apiVersion"].as_string(), "apiextensions.k8s.io/v1");  // encoding leaves the object as it was
 
   // Versions that differ keep what is their own; a webhook has another shape.
-  const auto two = codec::DecodeJSON(arena, R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a"},"spec":{
+  const auto two = codec::DecodeJSON(
+      arena,
+      R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a"},"spec":{
     "group":"g","names":{"plural":"as","kind":"A"},"scope":"Cluster","conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://x"},
     "conversionReviewVersions":["v1"]}},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}},
     {"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","description":"x"}},
      "additionalPrinterColumns":[{"name":"n","type":"string","jsonPath":".x"}]}]}})",
-                                     *schema::FindKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"));
+      *schema::FindKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"));
   ASSERT_TRUE(two.ok());
   const auto stored = codec->Encode(arena, two->value);
-  EXPECT_NE(stored->view().find(R"("conversion":{"strategy":"Webhook","webhookClientConfig":{"url":"https://x"},"conversionReviewVersions":["v1"]})"),
-            std::string_view::npos);
+  EXPECT_NE(
+      stored->view().find(
+          R"("conversion":{"strategy":"Webhook","webhookClientConfig":{"url":"https://x"},"conversionReviewVersions":["v1"]})"),
+      std::string_view::npos);
   EXPECT_NE(stored->view().find(R"("JSONPath":".x")"), std::string_view::npos);
   EXPECT_EQ(stored->view().find("validation"), std::string_view::npos);
   const auto back = codec->Decode(arena, stored->view());
   EXPECT_EQ((*back)["spec"], two->value["spec"]);
 }
 
-// Every built-in kind with every field filled: the bytes are left alone but for the resourceVersion, and come out as they went in.
+// Every built-in kind with every field filled: the bytes are left alone but for the resourceVersion, and come out as
+// they went in.
 TEST(SchemaCodec, EveryKind) {
   const std::filesystem::path folder = std::filesystem::path(Suites()) / "roundtrip";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no test data at " << folder;
@@ -173,14 +190,16 @@ TEST(SchemaCodec, EveryKind) {
   for (const schema::Package* package : schema::Packages()) {
     for (const schema::Resource& resource : package->resources) {
       const std::string group(package->group.empty() ? "core" : package->group);
-      const auto path = folder / (group + "." + std::string(package->version) + "." + std::string(resource.kind) + ".pb");
+      const auto path =
+          folder / (group + "." + std::string(package->version) + "." + std::string(resource.kind) + ".pb");
       if (!std::filesystem::exists(path) || resource.type->FindField("metadata") == nullptr) continue;
       SCOPED_TRACE(path.filename());
       ++kinds;
       const std::string bytes = ReadFile(path);
-      const auto codec = NewSchemaCodec({.resource = {std::string(package->group), std::string(resource.plural)},
-                                         .storage = {std::string(package->group), std::string(package->version), std::string(resource.kind)},
-                                         .type = resource.type});
+      const auto codec = NewSchemaCodec(
+          {.resource = {std::string(package->group), std::string(resource.plural)},
+           .storage = {std::string(package->group), std::string(package->version), std::string(resource.kind)},
+           .type = resource.type});
       ASSERT_TRUE(codec->Normalize(bytes).ok());
       EXPECT_TRUE(codec->Normalize(bytes)->empty());
       const auto plain = codec->WithResourceVersion(bytes, 0);

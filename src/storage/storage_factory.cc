@@ -19,7 +19,8 @@ constexpr Prefix kPrefixes[] = {
     {"apiextensions.k8s.io", "customresourcedefinitions", "apiextensions.k8s.io/customresourcedefinitions"},
 };
 
-// The version written, where it is not v1. A version that the release before did not serve is not chosen, so that going back works.
+// The version written, where it is not v1. A version that the release before did not serve is not chosen, so that going
+// back works.
 struct StoredVersion {
   std::string_view group;
   std::string_view resource;  // "" for the whole group
@@ -59,7 +60,8 @@ constexpr Trigger kTriggers[] = {
 ResourceLayout LayoutOf(const meta::GroupResource& resource) {
   ResourceLayout layout{.resource_prefix = "/" + resource.resource, .storage_version = {resource.group, "v1"}};
   for (const Prefix& entry : kPrefixes) {
-    if (entry.group == resource.group && entry.resource == resource.resource) layout.resource_prefix = "/" + std::string(entry.prefix);
+    if (entry.group == resource.group && entry.resource == resource.resource)
+      layout.resource_prefix = "/" + std::string(entry.prefix);
   }
   for (const StoredVersion& entry : kVersions) {
     if (entry.group == resource.group && (entry.resource.empty() || entry.resource == resource.resource)) {
@@ -78,7 +80,8 @@ ResourceLayout LayoutOf(const meta::GroupResource& resource) {
 }
 
 ResourceLayout CustomResourceLayout(const meta::GroupResource& resource, std::string_view storage_version) {
-  return {.resource_prefix = "/" + resource.group + "/" + resource.resource, .storage_version = {resource.group, std::string(storage_version)},
+  return {.resource_prefix = "/" + resource.group + "/" + resource.resource,
+          .storage_version = {resource.group, std::string(storage_version)},
           .json = true};
 }
 

@@ -10,11 +10,11 @@
 namespace keelson::storage {
 
 struct ResourceLayout {
-  std::string resource_prefix;        // "/pods"; keys are <etcd prefix><this>/[namespace/]name
+  std::string resource_prefix;         // "/pods"; keys are <etcd prefix><this>/[namespace/]name
   meta::GroupVersion storage_version;  // events.k8s.io events are stored as core v1
-  bool json = false;                  // else protobuf
-  bool watch_cache = true;            // false: too many changes for what a cache would bring (events)
-  std::string_view trigger_field;     // the field with an index in the watch cache; "" for none
+  bool json = false;                   // else protobuf
+  bool watch_cache = true;             // false: too many changes for what a cache would bring (events)
+  std::string_view trigger_field;      // the field with an index in the watch cache; "" for none
 };
 
 // Of a built-in resource. Custom resources: CustomResourceLayout.

@@ -59,7 +59,8 @@ Awaitable<Result<ObjectPtr>> Store::ObjectOf(kv::KeyValue pair) {
   }
   const bool stale = plain->stale || !normalized->empty();
   const auto revision = static_cast<std::uint64_t>(pair.mod_revision);
-  auto stored = parts_.codec.WithResourceVersion(normalized->empty() ? plain->data.view() : normalized->view(), revision);
+  auto stored =
+      parts_.codec.WithResourceVersion(normalized->empty() ? plain->data.view() : normalized->view(), revision);
   if (!stored.ok()) {
     decode_errors_.fetch_add(1, std::memory_order_relaxed);
     co_return PlainError(stored.error());
@@ -69,7 +70,8 @@ Awaitable<Result<ObjectPtr>> Store::ObjectOf(kv::KeyValue pair) {
     decode_errors_.fetch_add(1, std::memory_order_relaxed);
     co_return PlainError(attributes.error());
   }
-  co_return ObjectPtr(new Object(pair.key.substr(path_prefix_.size() - 1), revision, *std::move(stored), *std::move(attributes), parts_.forms, stale));
+  co_return ObjectPtr(new Object(pair.key.substr(path_prefix_.size() - 1), revision, *std::move(stored),
+                                 *std::move(attributes), parts_.forms, stale));
 }
 
 Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t resource_version) const {
@@ -77,7 +79,8 @@ Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t
   if (!stored.ok()) return PlainError(stored.error());
   auto attributes = parts_.codec.GetAttrs(*stored);
   if (!attributes.ok()) return PlainError(attributes.error());
-  return ObjectPtr(new Object(std::string(object.key()), resource_version, *std::move(stored), *std::move(attributes), parts_.forms));
+  return ObjectPtr(new Object(std::string(object.key()), resource_version, *std::move(stored), *std::move(attributes),
+                              parts_.forms));
 }
 
 Result<ObjectPtr> Store::Written(std::string full_key, SharedBytes plain, kv::Revision revision) const {
@@ -86,7 +89,8 @@ Result<ObjectPtr> Store::Written(std::string full_key, SharedBytes plain, kv::Re
   if (!stored.ok()) return PlainError(stored.error());
   auto attributes = parts_.codec.GetAttrs(*stored);
   if (!attributes.ok()) return PlainError(attributes.error());
-  return ObjectPtr(new Object(full_key.substr(path_prefix_.size() - 1), version, *std::move(stored), *std::move(attributes), parts_.forms));
+  return ObjectPtr(new Object(full_key.substr(path_prefix_.size() - 1), version, *std::move(stored),
+                              *std::move(attributes), parts_.forms));
 }
 
 Awaitable<Result<Store::State>> Store::StateOf(std::string full_key, kv::RangeResponse range) {
@@ -102,7 +106,8 @@ Awaitable<Result<Store::State>> Store::Read(std::string full_key) {
   co_return co_await StateOf(std::move(full_key), *std::move(range));
 }
 
-std::optional<Error> Store::Refused(const Preconditions& preconditions, const ObjectPtr& object, std::string_view full_key) const {
+std::optional<Error> Store::Refused(const Preconditions& preconditions, const ObjectPtr& object,
+                                    std::string_view full_key) const {
   const std::string uid = object && preconditions.uid ? parts_.codec.UID(object->stored().view()) : std::string();
   return CheckPreconditions(preconditions, uid, object ? object->resource_version() : 0, full_key);
 }
@@ -123,19 +128,22 @@ Awaitable<Result<ObjectPtr>> Store::Get(std::string key, GetOptions options) {
 Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
-  // In this process the revision alone costs next to nothing; over the network a second question would cost more than the value.
+  // In this process the revision alone costs next to nothing; over the network a second question would cost more than
+  // the value.
   const bool ask_revision = cached && parts_.kv.embedded();
   for (bool keys_only = ask_revision;; keys_only = false) {
     auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1, .keys_only = keys_only});
     if (!range.ok()) co_return FromKV(range.error(), full_key);
     if (range->kvs.empty()) co_return NotFound(full_key);
-    if (cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version()) co_return cached;
+    if (cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version())
+      co_return cached;
     if (!keys_only) co_return co_await ObjectOf(std::move(range->kvs[0]));
   }
 }
 
-Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, SharedBytes plain, std::uint64_t revision,
-                                                         std::uint64_t ttl_seconds, bool with_failure_read) {
+Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, SharedBytes plain,
+                                                         std::uint64_t revision, std::uint64_t ttl_seconds,
+                                                         bool with_failure_read) {
   kv::LeaseID lease = 0;
   if (ttl_seconds != 0) {
     auto leased = co_await parts_.leases.GetLease(static_cast<std::int64_t>(ttl_seconds));
@@ -167,7 +175,8 @@ Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::u
   co_return Written(full_key, *std::move(plain), response.revision);
 }
 
-Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions preconditions, ValidateDeletion validate, ObjectPtr cached) {
+Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
+                                           ObjectPtr cached) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
   State state{.object = std::move(cached)};
@@ -194,13 +203,14 @@ Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions precon
     request.failure.push_back(kv::Op::Range({.key = full_key}));
     auto response = co_await parts_.kv.Txn(std::move(request));
     if (!response.ok()) co_return FromKV(response.error(), full_key);
-    if (response->succeeded) co_return WithResourceVersion(*state.object, static_cast<std::uint64_t>(response->revision));
+    if (response->succeeded)
+      co_return WithResourceVersion(*state.object, static_cast<std::uint64_t>(response->revision));
     KS_CO_TRY(state, co_await StateOf(full_key, std::move(response->responses[0].range)));
   }
 }
 
-Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions, UpdateFunc update,
-                                                     ObjectPtr cached) {
+Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignore_not_found,
+                                                     Preconditions preconditions, UpdateFunc update, ObjectPtr cached) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
   State state{.object = std::move(cached)};
@@ -250,7 +260,8 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
   const std::int64_t limit = options.recursive ? options.predicate.limit : 0;
   const bool paging = limit > 0;
 
-  kv::RangeRequest request{.key = plan.start_key.empty() ? prefix : FullKey(plan.start_key), .limit = paging ? limit : 0,
+  kv::RangeRequest request{.key = plan.start_key.empty() ? prefix : FullKey(plan.start_key),
+                           .limit = paging ? limit : 0,
                            .revision = static_cast<kv::Revision>(plan.exact_revision)};
   if (options.recursive) request.range_end = kv::PrefixEnd(prefix);
   ObjectList list;
@@ -263,13 +274,15 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
       if (range.error().code == kv::ErrorCode::kCompacted) co_return CompactedListError(plan.start_key, relative);
       if (range.error().code == kv::ErrorCode::kFutureRevision) {
         auto current = co_await parts_.kv.CurrentRevision();
-        co_return StatusError(meta::NewTooLargeResourceVersion(plan.exact_revision, current.ok() ? static_cast<std::uint64_t>(*current) : 0, 0));
+        co_return StatusError(meta::NewTooLargeResourceVersion(
+            plan.exact_revision, current.ok() ? static_cast<std::uint64_t>(*current) : 0, 0));
       }
       co_return FromKV(range.error(), prefix);
     }
     const auto revision = static_cast<std::uint64_t>(range->revision);
     if (list.resource_version == 0) {
-      if (plan.not_older_than > revision) co_return StatusError(meta::NewTooLargeResourceVersion(plan.not_older_than, revision, 0));
+      if (plan.not_older_than > revision)
+        co_return StatusError(meta::NewTooLargeResourceVersion(plan.not_older_than, revision, 0));
       list.resource_version = plan.exact_revision != 0 ? plan.exact_revision : revision;
       request.revision = static_cast<kv::Revision>(list.resource_version);  // later pages show the same state
     }

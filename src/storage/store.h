@@ -1,6 +1,7 @@
 // The storage interface on any kv backend (upstream's etcd3 store): one per resource.
-// What comes back is the stored form with its resourceVersion in place and its attributes read; nothing here builds a tree.
-// Thread safety: all members from any thread. Ownership: everything given to the constructor must outlive this and its streams.
+// What comes back is the stored form with its resourceVersion in place and its attributes read; nothing here builds a
+// tree. Thread safety: all members from any thread. Ownership: everything given to the constructor must outlive this
+// and its streams.
 #pragma once
 
 #include <atomic>
@@ -43,8 +44,8 @@ class Store final : public Interface {
                                       ObjectPtr cached = nullptr) override;
   Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) override;
   Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) override;
-  Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions, UpdateFunc update,
-                                                ObjectPtr cached = nullptr) override;
+  Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions,
+                                                UpdateFunc update, ObjectPtr cached = nullptr) override;
   Awaitable<Result<std::unique_ptr<WatchStream>>> Watch(std::string key, ListOptions options) override;
   Awaitable<Result<Stats>> GetStats() override;
   Awaitable<Result<std::uint64_t>> GetCurrentResourceVersion() override;
@@ -68,7 +69,8 @@ class Store final : public Interface {
  private:
   struct State;
   Awaitable<Result<State>> Read(std::string full_key);
-  std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object, std::string_view full_key) const;
+  std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
+                               std::string_view full_key) const;
   Result<ObjectPtr> Written(std::string full_key, SharedBytes plain, kv::Revision revision) const;
   Awaitable<Result<State>> StateOf(std::string full_key, kv::RangeResponse range);
   Awaitable<Result<kv::TxnResponse>> PutIfUnchanged(std::string full_key, SharedBytes plain, std::uint64_t revision,

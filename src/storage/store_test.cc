@@ -24,7 +24,8 @@ class StoreHarness final : public Harness {
       kv_ = kv::memory::Open();
     }
     leases_ = std::make_unique<LeaseManager>(*kv_, clock_);
-    store_ = std::make_unique<Store>(StoreParts{.kv = *kv_, .codec = codec_, .leases = *leases_}, StoreOptions{.resource_prefix = "/pods"});
+    store_ = std::make_unique<Store>(StoreParts{.kv = *kv_, .codec = codec_, .leases = *leases_},
+                                     StoreOptions{.resource_prefix = "/pods"});
   }
   Interface& storage() override { return *store_; }
   kv::Store& kv() override { return *kv_; }
@@ -39,10 +40,11 @@ class StoreHarness final : public Harness {
   std::unique_ptr<Store> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Store, Contract,
-                         ::testing::Values(HarnessParam{"memory", [](async::IOPool&) { return std::make_unique<StoreHarness>(false); }},
-                                           HarnessParam{"rocks", [](async::IOPool&) { return std::make_unique<StoreHarness>(true); }}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Store, Contract,
+    ::testing::Values(HarnessParam{"memory", [](async::IOPool&) { return std::make_unique<StoreHarness>(false); }},
+                      HarnessParam{"rocks", [](async::IOPool&) { return std::make_unique<StoreHarness>(true); }}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace keelson::storage

@@ -1,5 +1,6 @@
-// Watch straight from kv, for resources without a watch cache (events). The kv watcher is the cursor: one response is fetched, handed
-// out event by event, and only then the next is asked for, so a slow client holds back nobody and costs no queue.
+// Watch straight from kv, for resources without a watch cache (events). The kv watcher is the cursor: one response is
+// fetched, handed out event by event, and only then the next is asked for, so a slow client holds back nobody and costs
+// no queue.
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <deque>
@@ -23,7 +24,8 @@ meta::Status StatusOf(const Error& error) {
 
 // Shared by the stream, which the client's connection owns, and by the coroutine that fetches for it.
 struct Shared {
-  Shared(Store& store_in, std::string key_in, ListOptions options_in) : store(store_in), key(std::move(key_in)), options(std::move(options_in)) {}
+  Shared(Store& store_in, std::string key_in, ListOptions options_in)
+      : store(store_in), key(std::move(key_in)), options(std::move(options_in)) {}
 
   Store& store;
   const std::string key;  // prepared, relative
@@ -33,9 +35,9 @@ struct Shared {
 
   std::mutex mutex;
   std::function<void()> wake;
-  std::deque<WatchEvent> ready;              // of one response
-  bool ended = false;                        // nothing follows `ready`
-  bool closed = false;                       // the stream is gone
+  std::deque<WatchEvent> ready;  // of one response
+  bool ended = false;            // nothing follows `ready`
+  bool closed = false;           // the stream is gone
   std::unique_ptr<kv::Watcher> watcher;
   std::shared_ptr<async::Event> drained = std::make_shared<async::Event>();
 
@@ -63,8 +65,9 @@ struct Shared {
 // What a change looks like to one who sees only what its predicate selects. False: nothing.
 Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) {
   if (change.type == kv::Event::Type::kPut && !change.is_create() && !change.prev_kv) {
-    out = ErrorEvent(meta::NewInternalError("etcd event received with PrevKv=nil (key=" + std::string("\"") + change.kv.key + "\", modRevision=" +
-                                            std::to_string(change.kv.mod_revision) + ", type=PUT)"));
+    out = ErrorEvent(
+        meta::NewInternalError("etcd event received with PrevKv=nil (key=" + std::string("\"") + change.kv.key +
+                               "\", modRevision=" + std::to_string(change.kv.mod_revision) + ", type=PUT)"));
     co_return true;
   }
   const auto revision = static_cast<std::uint64_t>(change.kv.mod_revision);
@@ -90,7 +93,8 @@ Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) 
     auto object = co_await shared.store.ObjectOf(*std::move(change.prev_kv));
     if (!object.ok()) {
       out = change.type == kv::Event::Type::kDelete
-                ? ErrorEvent(meta::NewStoreReadError("saw a DELETED event, but object data is corrupt - " + object.error().ToString()))
+                ? ErrorEvent(meta::NewStoreReadError("saw a DELETED event, but object data is corrupt - " +
+                                                     object.error().ToString()))
                 : ErrorEvent(StatusOf(object.error()));
       co_return true;
     }
@@ -102,7 +106,8 @@ Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) 
   }
   if (!before) co_return false;
   auto last = shared.store.WithResourceVersion(*before, revision);
-  out = last.ok() ? WatchEvent{.type = WatchEvent::Type::kDeleted, .object = *std::move(last)} : ErrorEvent(StatusOf(last.error()));
+  out = last.ok() ? WatchEvent{.type = WatchEvent::Type::kDeleted, .object = *std::move(last)}
+                  : ErrorEvent(StatusOf(last.error()));
   co_return true;
 }
 
@@ -124,13 +129,15 @@ Awaitable<bool> SendInitialEvents(std::shared_ptr<Shared> shared) {
       co_await shared->Offer(std::move(events), true);
       co_return false;
     }
-    for (ObjectPtr& object : page->items) events.push_back({.type = WatchEvent::Type::kAdded, .object = std::move(object)});
+    for (ObjectPtr& object : page->items)
+      events.push_back({.type = WatchEvent::Type::kAdded, .object = std::move(object)});
     options.predicate.continue_token = page->continue_token;
     const bool last_page = page->continue_token.empty();
     if (last_page) {
       shared->start = page->resource_version;
       if (shared->options.send_initial_events.value_or(false) && shared->options.predicate.allow_watch_bookmarks) {
-        events.push_back({.type = WatchEvent::Type::kBookmark, .resource_version = shared->start, .initial_events_end = true});
+        events.push_back(
+            {.type = WatchEvent::Type::kBookmark, .resource_version = shared->start, .initial_events_end = true});
       }
     }
     if (!co_await shared->Offer(std::move(events), false)) co_return false;
@@ -141,7 +148,8 @@ Awaitable<bool> SendInitialEvents(std::shared_ptr<Shared> shared) {
 Awaitable<void> Fetch(std::shared_ptr<Shared> shared) {
   if (shared->initial_events && !co_await SendInitialEvents(shared)) co_return;
   const std::string full_key = shared->store.FullKey(shared->key);
-  kv::WatchRequest request{.key = full_key, .start_revision = static_cast<kv::Revision>(shared->start) + 1, .prev_kv = true};
+  kv::WatchRequest request{
+      .key = full_key, .start_revision = static_cast<kv::Revision>(shared->start) + 1, .prev_kv = true};
   if (shared->options.recursive) request.range_end = kv::PrefixEnd(full_key);
   auto watcher = shared->store.kv().Watch(std::move(request));
   kv::Watcher* const cursor = watcher.get();
@@ -179,7 +187,8 @@ Awaitable<void> Fetch(std::shared_ptr<Shared> shared) {
 
 class StoreWatchStream final : public WatchStream {
  public:
-  StoreWatchStream(std::shared_ptr<Shared> shared, asio::any_io_executor executor) : shared_(std::move(shared)), executor_(std::move(executor)) {}
+  StoreWatchStream(std::shared_ptr<Shared> shared, asio::any_io_executor executor)
+      : shared_(std::move(shared)), executor_(std::move(executor)) {}
   ~StoreWatchStream() override {
     std::shared_ptr<async::Event> drained;
     {

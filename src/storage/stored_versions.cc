@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view kDefinitionsGroup = "apiextensions.k8s.io";
 
-// What every version of a definition may have, and v1beta1 once for all of them. In v1: schema; above the versions: validation.
+// What every version of a definition may have, and v1beta1 once for all of them. In v1: schema; above the versions:
+// validation.
 struct Shared {
   std::string_view in_version;
   std::string_view in_spec;
@@ -46,7 +47,8 @@ Value ConversionToStored(base::Arena& arena, Value conversion) {
   stored.Set(arena, "strategy", conversion["strategy"]);
   const Value webhook = conversion["webhook"];
   if (!webhook["clientConfig"].is_null()) stored.Set(arena, "webhookClientConfig", webhook["clientConfig"]);
-  if (!webhook["conversionReviewVersions"].is_null()) stored.Set(arena, "conversionReviewVersions", webhook["conversionReviewVersions"]);
+  if (!webhook["conversionReviewVersions"].is_null())
+    stored.Set(arena, "conversionReviewVersions", webhook["conversionReviewVersions"]);
   return stored;
 }
 
@@ -79,7 +81,8 @@ Value SpecToStored(base::Arena& arena, Value spec) {
     for (const Value& version : given) identical = identical && Same(version[shared.in_version], first);
     if (identical) {
       for (Value& version : versions.items()) version.Erase(shared.in_version);
-      if (!Absent(first)) stored.Set(arena, shared.in_spec, shared.columns ? RenameColumns(arena, first, "jsonPath", "JSONPath") : first);
+      if (!Absent(first))
+        stored.Set(arena, shared.in_spec, shared.columns ? RenameColumns(arena, first, "jsonPath", "JSONPath") : first);
       continue;
     }
     if (!shared.columns) continue;
@@ -94,7 +97,9 @@ Value SpecToStored(base::Arena& arena, Value spec) {
 
 Value SpecFromStored(base::Arena& arena, Value stored) {
   Value spec = Shallow(arena, stored);
-  for (const std::string_view gone : {"version", "validation", "subresources", "additionalPrinterColumns", "selectableFields"}) spec.Erase(gone);
+  for (const std::string_view gone :
+       {"version", "validation", "subresources", "additionalPrinterColumns", "selectableFields"})
+    spec.Erase(gone);
   // v1beta1's default is true, v1's false.
   const Value preserve = stored["preserveUnknownFields"];
   spec.Erase("preserveUnknownFields");
@@ -120,14 +125,16 @@ Value SpecFromStored(base::Arena& arena, Value stored) {
       Value value = stored[shared.in_spec];
       if (value.is_null()) value = version[shared.in_version];
       if (value.is_null()) continue;
-      version.Set(arena, shared.in_version, shared.columns ? RenameColumns(arena, value, "JSONPath", "jsonPath") : value);
+      version.Set(arena, shared.in_version,
+                  shared.columns ? RenameColumns(arena, value, "JSONPath", "jsonPath") : value);
     }
   }
   spec.Set(arena, "versions", versions);
   return spec;
 }
 
-Outcome<Value, std::string> ConvertDefinition(base::Arena& arena, Value object, std::string_view from, std::string_view to) {
+Outcome<Value, std::string> ConvertDefinition(base::Arena& arena, Value object, std::string_view from,
+                                              std::string_view to) {
   Value converted = Shallow(arena, object);
   converted.Set(arena, "apiVersion", Value::String(arena, to));
   if (from == to) return converted;

@@ -10,12 +10,17 @@ class IdentityTransformer final : public Transformer {
     if (data.view().starts_with("k8s:enc:")) return std::string("identity transformer tried to read encrypted data");
     return Plain{.data = data};
   }
-  Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data, std::string_view) const override { return data; }
+  Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data,
+                                                             std::string_view) const override {
+    return data;
+  }
 };
 
 }  // namespace
 
-Awaitable<Outcome<void, std::string>> Transformer::Prepare(base::SharedBytes) const { co_return Outcome<void, std::string>(); }
+Awaitable<Outcome<void, std::string>> Transformer::Prepare(base::SharedBytes) const {
+  co_return Outcome<void, std::string>();
+}
 
 const Transformer& Transformer::Identity() {
   static const IdentityTransformer identity;

@@ -1,5 +1,5 @@
-// What stands between the encoded object and the store: nothing (identity) or encryption. The full etcd key is authenticated with it.
-// Thread safety: all members from any thread.
+// What stands between the encoded object and the store: nothing (identity) or encryption. The full etcd key is
+// authenticated with it. Thread safety: all members from any thread.
 #pragma once
 
 #include <string>
@@ -15,12 +15,15 @@ class Transformer {
  public:
   struct Plain {
     base::SharedBytes data;
-    bool stale = false;  // not written with the key a writer would use: an update that changes nothing is written all the same
+    bool stale =
+        false;  // not written with the key a writer would use: an update that changes nothing is written all the same
   };
 
   virtual ~Transformer() = default;
-  virtual Outcome<Plain, std::string> TransformFromStorage(const base::SharedBytes& data, std::string_view key) const = 0;
-  virtual Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data, std::string_view key) const = 0;
+  virtual Outcome<Plain, std::string> TransformFromStorage(const base::SharedBytes& data,
+                                                           std::string_view key) const = 0;
+  virtual Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data,
+                                                                     std::string_view key) const = 0;
 
   // True when `data` cannot be read before a key was fetched from elsewhere: await Prepare() first.
   virtual bool NeedsPrepare(const base::SharedBytes& data) const {

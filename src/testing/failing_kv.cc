@@ -29,7 +29,8 @@ struct FailingKV::Switch {
 
 class FailingKV::BreakableWatcher final : public kv::Watcher {
  public:
-  BreakableWatcher(std::shared_ptr<Switch> shared, std::unique_ptr<kv::Watcher> watcher) : switch_(std::move(shared)), watcher_(std::move(watcher)) {
+  BreakableWatcher(std::shared_ptr<Switch> shared, std::unique_ptr<kv::Watcher> watcher)
+      : switch_(std::move(shared)), watcher_(std::move(watcher)) {
     std::lock_guard lock(switch_->mutex);
     broken_ = !switch_->connected;
     switch_->watchers.insert(this);

@@ -34,7 +34,9 @@ class FailingKV final : public kv::Store {
   Awaitable<kv::Result<kv::Lease>> LeaseGrant(std::int64_t ttl_seconds, kv::LeaseID id) override;
   Awaitable<kv::Result<kv::Revision>> LeaseRevoke(kv::LeaseID id) override { return store_.LeaseRevoke(id); }
   Awaitable<kv::Result<kv::Lease>> LeaseKeepAlive(kv::LeaseID id) override { return store_.LeaseKeepAlive(id); }
-  Awaitable<kv::Result<kv::Lease>> LeaseTimeToLive(kv::LeaseID id, bool keys) override { return store_.LeaseTimeToLive(id, keys); }
+  Awaitable<kv::Result<kv::Lease>> LeaseTimeToLive(kv::LeaseID id, bool keys) override {
+    return store_.LeaseTimeToLive(id, keys);
+  }
   Awaitable<kv::Result<std::vector<kv::LeaseID>>> Leases() override { return store_.Leases(); }
   Awaitable<kv::Result<kv::StoreStatus>> Status() override { return store_.Status(); }
   bool embedded() const override { return embedded_; }

@@ -10,8 +10,12 @@ namespace keelson::testing {
 
 class FakeClock final : public base::Clock {
  public:
-  SystemTime Now() const override { return SystemTime(std::chrono::hours(24 * 365 * 56)) + std::chrono::nanoseconds(passed_.load()); }
-  SteadyTime Monotonic() const override { return SteadyTime(std::chrono::hours(1)) + std::chrono::nanoseconds(passed_.load()); }
+  SystemTime Now() const override {
+    return SystemTime(std::chrono::hours(24 * 365 * 56)) + std::chrono::nanoseconds(passed_.load());
+  }
+  SteadyTime Monotonic() const override {
+    return SteadyTime(std::chrono::hours(1)) + std::chrono::nanoseconds(passed_.load());
+  }
   void Advance(std::chrono::nanoseconds time) { passed_ += time.count(); }
 
  private:

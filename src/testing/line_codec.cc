@@ -12,7 +12,9 @@ namespace {
 constexpr std::string_view kNow = "line/v1\n";
 constexpr std::string_view kBefore = "line/v0\n";
 
-void Line(std::string& out, std::string_view key, std::string_view value) { out.append(key).append("=").append(value).append("\n"); }
+void Line(std::string& out, std::string_view key, std::string_view value) {
+  out.append(key).append("=").append(value).append("\n");
+}
 
 // Calls visit(key, value) for each line behind the first.
 template <class Visit>
@@ -49,7 +51,8 @@ Outcome<base::SharedBytes, std::string> LineCodec::Encode(base::Arena&, Value ob
       members.emplace_back(member.key, member.value.as_string());
     }
     std::sort(members.begin(), members.end());
-    for (const auto& [key, value] : members) Line(out, (name == "labels" ? "label:" : "field:") + std::string(key), value);
+    for (const auto& [key, value] : members)
+      Line(out, (name == "labels" ? "label:" : "field:") + std::string(key), value);
   }
   Line(out, "data", object["data"].as_string());
   return base::SharedBytes(out);
@@ -82,7 +85,8 @@ Outcome<base::SharedBytes, std::string> LineCodec::Normalize(std::string_view st
   return base::SharedBytes(std::string(kNow) + std::string(stored.substr(kBefore.size())));
 }
 
-Outcome<base::SharedBytes, std::string> LineCodec::WithResourceVersion(std::string_view stored, std::uint64_t resource_version) const {
+Outcome<base::SharedBytes, std::string> LineCodec::WithResourceVersion(std::string_view stored,
+                                                                       std::uint64_t resource_version) const {
   std::string out(kNow);
   const bool read = Lines(stored, [&](std::string_view key, std::string_view value) {
     if (key == "resourceVersion") return;

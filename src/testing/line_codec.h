@@ -26,7 +26,8 @@ class LineCodec final : public storage::ResourceCodec {
   Outcome<base::SharedBytes, std::string> Encode(base::Arena& arena, Value object) const override;
   Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view stored) const override;
   Outcome<base::SharedBytes, std::string> Normalize(std::string_view stored) const override;
-  Outcome<base::SharedBytes, std::string> WithResourceVersion(std::string_view stored, std::uint64_t resource_version) const override;
+  Outcome<base::SharedBytes, std::string> WithResourceVersion(std::string_view stored,
+                                                              std::uint64_t resource_version) const override;
   Outcome<storage::Attributes, std::string> GetAttrs(const base::SharedBytes& stored) const override;
   std::string UID(std::string_view stored) const override;
 

@@ -16,7 +16,9 @@ Value ParseScalar(std::string_view json) {
 
 void ApplyToType(base::Arena& arena, const schema::Type& type, Value value) {
   switch (type.kind) {
-    case schema::Kind::kStruct: ApplyTableDefaults(arena, *type.structure, value); break;
+    case schema::Kind::kStruct:
+      ApplyTableDefaults(arena, *type.structure, value);
+      break;
     case schema::Kind::kList:
       if (type.element->kind == schema::Kind::kStruct || type.element->kind == schema::Kind::kList) {
         for (const Value item : value.items()) ApplyToType(arena, *type.element, item);
@@ -27,7 +29,8 @@ void ApplyToType(base::Arena& arena, const schema::Type& type, Value value) {
         for (const auto& member : value.members()) ApplyToType(arena, *type.element, member.value);
       }
       break;
-    default: break;
+    default:
+      break;
   }
 }
 

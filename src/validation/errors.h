@@ -17,8 +17,9 @@ namespace keelson::validation {
 using meta::FieldError;
 using meta::FieldErrors;
 
-// The value as the error text shows it: strings quoted as Go does (%q), integers, doubles and booleans plain, everything else compact
-// JSON (HTML-escaped), null as "null". Typed strings (enums, in upstream named string types) look the same as JSON.
+// The value as the error text shows it: strings quoted as Go does (%q), integers, doubles and booleans plain,
+// everything else compact JSON (HTML-escaped), null as "null". Typed strings (enums, in upstream named string types)
+// look the same as JSON.
 std::string RenderValue(const Value& value);
 
 FieldError Required(const FieldPath& path, std::string_view detail = {});
@@ -34,7 +35,7 @@ FieldError Forbidden(const FieldPath& path, std::string_view detail);
 FieldError Duplicate(const FieldPath& path, const Value& value);
 FieldError NotFound(const FieldPath& path, const Value& value);
 FieldError NotSupported(const FieldPath& path, const Value& value, std::span<const std::string_view> supported);
-FieldError TooLong(const FieldPath& path, std::int64_t bytes_max);            // may not be more than N bytes
+FieldError TooLong(const FieldPath& path, std::int64_t bytes_max);  // may not be more than N bytes
 FieldError TooLongCharacters(const FieldPath& path, std::int64_t characters_max);
 FieldError TooShort(const FieldPath& path, std::int64_t characters_min);
 FieldError TooMany(const FieldPath& path, std::int64_t actual, std::int64_t max);

@@ -1,12 +1,12 @@
-// The generated code: arrays of constants that the compiler lays down as they stand. Nothing is computed at start-up, and because
-// every array has a fixed name and size, a package's file needs nothing of the others but declarations.
+// The generated code: arrays of constants that the compiler lays down as they stand. Nothing is computed at start-up,
+// and because every array has a fixed name and size, a package's file needs nothing of the others but declarations.
 #include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
 
-#include "model.h"
 #include "../../src/schema/schema.h"
+#include "model.h"
 
 namespace kapi {
 namespace {
@@ -41,16 +41,27 @@ bool WriteIfChanged(const std::string& path, const std::string& text) {
 }
 
 const char* KindName(const std::string& scalar) {
-  static const std::map<std::string, const char*> kNames = {
-      {"string", "kString"}, {"bool", "kBool"}, {"int32", "kInt32"}, {"int64", "kInt64"}, {"double", "kDouble"}, {"bytes", "kBytes"},
-      {"time", "kTime"}, {"microtime", "kMicroTime"}, {"duration", "kDuration"}, {"quantity", "kQuantity"},
-      {"int-or-string", "kIntOrString"}, {"raw", "kRaw"}, {"fieldsv1", "kFieldsV1"}, {"json", "kJSON"}};
+  static const std::map<std::string, const char*> kNames = {{"string", "kString"},
+                                                            {"bool", "kBool"},
+                                                            {"int32", "kInt32"},
+                                                            {"int64", "kInt64"},
+                                                            {"double", "kDouble"},
+                                                            {"bytes", "kBytes"},
+                                                            {"time", "kTime"},
+                                                            {"microtime", "kMicroTime"},
+                                                            {"duration", "kDuration"},
+                                                            {"quantity", "kQuantity"},
+                                                            {"int-or-string", "kIntOrString"},
+                                                            {"raw", "kRaw"},
+                                                            {"fieldsv1", "kFieldsV1"},
+                                                            {"json", "kJSON"}};
   return kNames.at(scalar);
 }
 
 std::string DefaultText(const FieldDef& field) {
   if (!field.has_default) return "";
-  if (field.type.shape == TypeRef::Shape::kScalar && field.type.name == "string") return "\"" + field.default_value + "\"";
+  if (field.type.shape == TypeRef::Shape::kScalar && field.type.name == "string")
+    return "\"" + field.default_value + "\"";
   return field.default_value;
 }
 
@@ -69,17 +80,21 @@ class PackageEmitter {
     for (const TypeDef& type : package_.types) EmitType(type);
     EmitStructs(id);
     EmitResources();
-    std::string out = "// Made by tools/kapi from " + package_.file + ": edit that file.\n#include \"schema/schema.h\"\n\n";
+    std::string out =
+        "// Made by tools/kapi from " + package_.file + ": edit that file.\n#include \"schema/schema.h\"\n\n";
     out += "namespace keelson::schema::tables {\n\nusing std::string_view;\n\n";
     for (const std::string& declaration : declarations_) out += declaration + "\n";
     out += "\n";
     // A type names its element by address, so the array must be complete before anything refers to it.
-    out += "static constinit const Type " + id + "_shapes[" + std::to_string(std::max<std::size_t>(1, shapes_.size())) + "] = {\n";
+    out += "static constinit const Type " + id + "_shapes[" + std::to_string(std::max<std::size_t>(1, shapes_.size())) +
+           "] = {\n";
     for (const std::string& shape : shapes_) out += "    " + shape + ",\n";
     out += "};\n\n" + body_;
-    out += "extern constinit const Package " + id + "_package = {\n    .name = " + View(package_.name) + ", .group = " + View(package_.group) +
-           ", .version = " + View(package_.version) + ", .serves = " + (package_.serves ? "true" : "false") + ",\n    .types = " +
-           (package_.types.empty() ? "{}" : id + "_types") + ", .resources = " + (package_.resources.empty() ? "{}" : id + "_resources") +
+    out += "extern constinit const Package " + id + "_package = {\n    .name = " + View(package_.name) +
+           ", .group = " + View(package_.group) + ", .version = " + View(package_.version) +
+           ", .serves = " + (package_.serves ? "true" : "false") +
+           ",\n    .types = " + (package_.types.empty() ? "{}" : id + "_types") +
+           ", .resources = " + (package_.resources.empty() ? "{}" : id + "_resources") +
            "};\n\n}  // namespace keelson::schema::tables\n";
     return out;
   }
@@ -108,8 +123,9 @@ class PackageEmitter {
       }
       case TypeRef::Shape::kList:
       case TypeRef::Shape::kMap:
-        text = std::string("{Kind::") + (type.shape == TypeRef::Shape::kList ? "kList" : "kMap") + ", &" + id + "_shapes[" +
-               std::to_string(Shape(type.element[0])) + "], nullptr, " + (type.wrapped ? "true" : "false") + "}";
+        text = std::string("{Kind::") + (type.shape == TypeRef::Shape::kList ? "kList" : "kMap") + ", &" + id +
+               "_shapes[" + std::to_string(Shape(type.element[0])) + "], nullptr, " +
+               (type.wrapped ? "true" : "false") + "}";
         break;
     }
     const auto found = std::ranges::find(shapes_, text);
@@ -145,8 +161,10 @@ class PackageEmitter {
     const std::string id = Identifier(package_.name) + "_" + type.name;
     if (type.fields.empty()) return;
     std::string fields;
-    for (std::size_t i = 0; i < type.fields.size(); ++i) fields += "    " + FieldText(type.fields[i], id + "_" + std::to_string(i)) + ",\n";
-    body_ += "extern constinit const Field " + id + "_fields[" + std::to_string(type.fields.size()) + "] = {\n" + fields + "};\n";
+    for (std::size_t i = 0; i < type.fields.size(); ++i)
+      fields += "    " + FieldText(type.fields[i], id + "_" + std::to_string(i)) + ",\n";
+    body_ += "extern constinit const Field " + id + "_fields[" + std::to_string(type.fields.size()) + "] = {\n" +
+             fields + "};\n";
     EmitOrders(type, id);
   }
 
@@ -166,8 +184,10 @@ class PackageEmitter {
     if (field.list == "set") text += ", .list_topology = ListTopology::kSet";
     if (field.list == "map") text += ", .list_topology = ListTopology::kMap";
     if (!field.list.empty()) text += ", .has_list_topology = true";
-    static const std::map<std::string, const char*> kPatch = {
-        {"merge", "kMerge"}, {"replace", "kReplace"}, {"retainKeys", "kRetainKeys"}, {"merge,retainKeys", "kMergeRetainKeys"}};
+    static const std::map<std::string, const char*> kPatch = {{"merge", "kMerge"},
+                                                              {"replace", "kReplace"},
+                                                              {"retainKeys", "kRetainKeys"},
+                                                              {"merge,retainKeys", "kMergeRetainKeys"}};
     if (!field.patch.empty()) text += std::string(", .patch_strategy = PatchStrategy::") + kPatch.at(field.patch);
     if (!field.key.empty()) text += ", .patch_merge_key = " + View(field.key);
     if (!field.list_keys.empty()) text += ", .list_keys = " + Strings(id + "_keys", field.list_keys);
@@ -208,8 +228,9 @@ class PackageEmitter {
     EmitWire(type, id, json, proto);
   }
 
-  void EmitWire(const TypeDef& type, const std::string& id, const std::vector<JSONField>& json, const std::vector<std::size_t>& proto) {
-    std::uint64_t (&always)[2] = wire_always_[id].bits;
+  void EmitWire(const TypeDef& type, const std::string& id, const std::vector<JSONField>& json,
+                const std::vector<std::size_t>& proto) {
+    std::uint64_t(&always)[2] = wire_always_[id].bits;
     std::vector<std::size_t> of_json(json.size(), 0xff);
     body_ += "static constinit const WireField " + id + "_wire[] = {\n";
     for (std::size_t at = 0; at < proto.size(); ++at) {
@@ -218,10 +239,12 @@ class PackageEmitter {
       const std::size_t position = found == json.end() ? 0xff : static_cast<std::size_t>(found - json.begin());
       if (position != 0xff) of_json[position] = at;
       const std::string shape = Identifier(package_.name) + "_shapes[" + std::to_string(Shape(field.type)) + "]";
-      body_ += "    {&" + shape + ", " + std::to_string(field.number) + ", " + std::to_string(position) + ", " + KindOf(field.type) + ", " +
-               (field.pointer ? "true" : "false") + ", " + (field.inlined ? "true" : "false") + "},\n";
+      body_ += "    {&" + shape + ", " + std::to_string(field.number) + ", " + std::to_string(position) + ", " +
+               KindOf(field.type) + ", " + (field.pointer ? "true" : "false") + ", " +
+               (field.inlined ? "true" : "false") + "},\n";
       // gogo writes everything but nil pointers, lists, maps and byte slices.
-      const bool nil = field.pointer || field.type.shape == TypeRef::Shape::kList || field.type.shape == TypeRef::Shape::kMap ||
+      const bool nil = field.pointer || field.type.shape == TypeRef::Shape::kList ||
+                       field.type.shape == TypeRef::Shape::kMap ||
                        (field.type.shape == TypeRef::Shape::kScalar && field.type.name == "bytes");
       if (!nil) always[at / 64] |= std::uint64_t{1} << (at % 64);
     }
@@ -234,10 +257,14 @@ class PackageEmitter {
 
   std::string KindOf(const TypeRef& type) {
     switch (type.shape) {
-      case TypeRef::Shape::kScalar: return std::string("Kind::") + KindName(type.name);
-      case TypeRef::Shape::kList: return "Kind::kList";
-      case TypeRef::Shape::kMap: return "Kind::kMap";
-      case TypeRef::Shape::kNamed: break;
+      case TypeRef::Shape::kScalar:
+        return std::string("Kind::") + KindName(type.name);
+      case TypeRef::Shape::kList:
+        return "Kind::kList";
+      case TypeRef::Shape::kMap:
+        return "Kind::kMap";
+      case TypeRef::Shape::kNamed:
+        break;
     }
     const PackageDef* package = model_.Find(type.package);
     return package->types[package->TypeIndex(type.name)].alternatives() ? "Kind::kEither" : "Kind::kStruct";
@@ -278,7 +305,8 @@ class PackageEmitter {
     if (field.pointer || field.omit_zero) return false;
     if (field.type.shape == TypeRef::Shape::kNamed) return true;
     if (field.type.shape != TypeRef::Shape::kScalar) return false;
-    static const std::set<std::string> kStructs = {"time", "microtime", "duration", "quantity", "int-or-string", "raw", "fieldsv1", "json"};
+    static const std::set<std::string> kStructs = {"time",          "microtime", "duration", "quantity",
+                                                   "int-or-string", "raw",       "fieldsv1", "json"};
     return kStructs.contains(field.type.name);
   }
 
@@ -294,7 +322,8 @@ class PackageEmitter {
     body_ += "\nextern constinit const Struct " + id + "_types[" + std::to_string(package_.types.size()) + "] = {\n";
     for (const TypeDef& type : package_.types) {
       const std::string name = id + "_" + type.name;
-      body_ += "    {.name = " + View(type.name) + ", .package = " + View(package_.name) + ", .proto_package = " + View(package_.proto);
+      body_ += "    {.name = " + View(type.name) + ", .package = " + View(package_.name) +
+               ", .proto_package = " + View(package_.proto);
       if (!type.fields.empty()) body_ += ", .fields = " + name + "_fields";
       if (HasJSON(type)) body_ += ", .json_fields = " + name + "_json";
       if (std::ranges::any_of(type.fields, [](const FieldDef& field) { return field.number != 0; })) {
@@ -304,7 +333,8 @@ class PackageEmitter {
       if (const auto wire = wire_always_.find(name); wire != wire_always_.end()) {
         body_ += ", .wire = " + name + "_wire";
         if (HasJSON(type)) body_ += ", .wire_of_json = " + name + "_wire_of_json";
-        body_ += ", .wire_always = {" + std::to_string(wire->second.bits[0]) + "u, " + std::to_string(wire->second.bits[1]) + "u}";
+        body_ += ", .wire_always = {" + std::to_string(wire->second.bits[0]) + "u, " +
+                 std::to_string(wire->second.bits[1]) + "u}";
       }
       if (const auto table = name_tables_.find(name); table != name_tables_.end()) {
         body_ += ", .name_table = " + name + "_table, .name_multiplier = " + std::to_string(table->second.multiplier) +
@@ -312,7 +342,8 @@ class PackageEmitter {
                  std::to_string(table->second.always[0]) + "u, " + std::to_string(table->second.always[1]) + "u}";
       }
       if (type.atomic) body_ += ", .map_topology = MapTopology::kAtomic";
-      if (type.is_union) body_ += ", .union_discriminator = " + View(type.discriminator) + ", .union_members = " + name + "_members";
+      if (type.is_union)
+        body_ += ", .union_discriminator = " + View(type.discriminator) + ", .union_members = " + name + "_members";
       body_ += "},\n";
     }
     body_ += "};\n\n";
@@ -328,8 +359,8 @@ class PackageEmitter {
       if (!resource.subresources.empty()) {
         std::string text;
         for (const SubresourceDef& sub : resource.subresources) {
-          text += "    {" + View(sub.name) + ", " + View(sub.kind_group) + ", " + View(sub.kind_version) + ", " + View(sub.kind) + ", " +
-                  Strings(name + "_" + Identifier(sub.name) + "_verbs", sub.verbs) + "},\n";
+          text += "    {" + View(sub.name) + ", " + View(sub.kind_group) + ", " + View(sub.kind_version) + ", " +
+                  View(sub.kind) + ", " + Strings(name + "_" + Identifier(sub.name) + "_verbs", sub.verbs) + "},\n";
         }
         body_ += "static constinit const Subresource " + name + "_subs[] = {\n" + text + "};\n";
         subs = name + "_subs";
@@ -347,10 +378,11 @@ class PackageEmitter {
       const std::string shorts = Strings(name + "_short", resource.short_names);
       const std::string categories = Strings(name + "_categories", resource.categories);
       const std::string verbs = Strings(name + "_verbs", resource.verbs);
-      out += "    {.group = " + View(package_.group) + ", .version = " + View(package_.version) + ", .plural = " + View(resource.plural) +
-             ", .singular = " + View(resource.singular) + ", .kind = " + View(resource.kind) +
-             ", .namespaced = " + (resource.namespaced ? "true" : "false") + ",\n     .short_names = " + shorts + ", .categories = " +
-             categories + ", .verbs = " + verbs + ", .subresources = " + subs + ", .columns = " + columns + ", .type = &" + id + "_types[" +
+      out += "    {.group = " + View(package_.group) + ", .version = " + View(package_.version) +
+             ", .plural = " + View(resource.plural) + ", .singular = " + View(resource.singular) +
+             ", .kind = " + View(resource.kind) + ", .namespaced = " + (resource.namespaced ? "true" : "false") +
+             ",\n     .short_names = " + shorts + ", .categories = " + categories + ", .verbs = " + verbs +
+             ", .subresources = " + subs + ", .columns = " + columns + ", .type = &" + id + "_types[" +
              std::to_string(package_.TypeIndex(resource.kind)) + "]},\n";
     }
     body_ += "\nstatic constinit const Resource " + id + "_resources[] = {\n" + out + "};\n\n";
@@ -387,9 +419,12 @@ bool Emit(const Model& model, const std::string& directory) {
     list += "    &tables::" + id + "_package,\n";
   }
   return WriteIfChanged(directory + "/packages.cc",
-                        "// Made by tools/kapi: all packages.\n#include \"schema/schema.h\"\n\nnamespace keelson::schema {\nnamespace tables {\n" +
-                            declarations + "}  // namespace tables\n\nstatic constinit const Package* const kPackages[] = {\n" + list +
-                            "};\n\nstd::span<const Package* const> Packages() { return kPackages; }\n\n}  // namespace keelson::schema\n");
+                        "// Made by tools/kapi: all packages.\n#include \"schema/schema.h\"\n\nnamespace "
+                        "keelson::schema {\nnamespace tables {\n" +
+                            declarations +
+                            "}  // namespace tables\n\nstatic constinit const Package* const kPackages[] = {\n" + list +
+                            "};\n\nstd::span<const Package* const> Packages() { return kPackages; }\n\n}  // namespace "
+                            "keelson::schema\n");
 }
 
 }  // namespace kapi

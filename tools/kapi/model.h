@@ -18,10 +18,10 @@ struct Place {
 struct TypeRef {
   enum class Shape { kScalar, kNamed, kList, kMap };
   Shape shape = Shape::kScalar;
-  std::string name;                // scalar's word, or the type's name
-  std::string package;             // of a named type, resolved
-  std::vector<TypeRef> element;    // one, for lists and maps
-  bool wrapped = false;            // protobuf: a message with the items in field 1
+  std::string name;              // scalar's word, or the type's name
+  std::string package;           // of a named type, resolved
+  std::vector<TypeRef> element;  // one, for lists and maps
+  bool wrapped = false;          // protobuf: a message with the items in field 1
 };
 
 struct FieldDef {
@@ -35,9 +35,9 @@ struct FieldDef {
   bool required = false;
   bool wrapped = false;
   TypeRef type;
-  std::string list;                // atomic, set, map
+  std::string list;  // atomic, set, map
   std::vector<std::string> list_keys;
-  std::string map;                 // atomic, granular
+  std::string map;  // atomic, granular
   std::string patch;
   std::string key;
   std::vector<std::string> enum_values;
@@ -49,7 +49,7 @@ struct TypeDef {
   Place place;
   std::string name;
   bool atomic = false;
-  bool is_union = false;           // union(...): a struct of which one member is set
+  bool is_union = false;  // union(...): a struct of which one member is set
   std::string discriminator;
   std::vector<std::string> members;
   std::vector<FieldDef> fields;
@@ -78,7 +78,7 @@ struct ResourceDef {
 };
 
 struct PackageDef {
-  std::string file;      // relative to the root, for the generated file's header
+  std::string file;  // relative to the root, for the generated file's header
   std::string name, proto, group, version;
   bool serves = false;
   std::vector<TypeDef> types;  // sorted by name

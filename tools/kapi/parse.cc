@@ -7,8 +7,9 @@
 namespace kapi {
 namespace {
 
-constexpr std::string_view kScalars[] = {"string", "bool", "int32", "int64", "double", "bytes", "time", "microtime", "duration",
-                                         "quantity", "int-or-string", "raw", "fieldsv1", "json"};
+constexpr std::string_view kScalars[] = {"string",        "bool", "int32",     "int64",    "double",
+                                         "bytes",         "time", "microtime", "duration", "quantity",
+                                         "int-or-string", "raw",  "fieldsv1",  "json"};
 
 bool IsNumber(const std::string& text) {
   return !text.empty() && text.size() < 10 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -123,11 +124,13 @@ void Parser::ParseHeader(const std::vector<std::string>& words, PackageDef& pack
 void Parser::ParseResource(const std::vector<std::string>& words, PackageDef& package) {
   section_ = Section::kResource;
   package.resources.emplace_back().place = place_;
-  if (words.size() < 4) return Error("expected `resource PLURAL KIND namespaced|cluster [singular=] [short=] [categories=]`");
+  if (words.size() < 4)
+    return Error("expected `resource PLURAL KIND namespaced|cluster [singular=] [short=] [categories=]`");
   ResourceDef& resource = package.resources.back();
   resource.plural = words[1];
   resource.kind = words[2];
-  if (words[3] != "namespaced" && words[3] != "cluster") return Error("`" + words[3] + "` is neither namespaced nor cluster");
+  if (words[3] != "namespaced" && words[3] != "cluster")
+    return Error("`" + words[3] + "` is neither namespaced nor cluster");
   resource.namespaced = words[3] == "namespaced";
   for (std::size_t i = 4; i < words.size(); ++i) {
     const auto sign = words[i].find('=');
@@ -152,7 +155,8 @@ void Parser::ParseResourceLine(const std::vector<std::string>& words, PackageDef
     resource.verbs.assign(words.begin() + 1, words.end());
   } else if (words[0] == "sub") {
     if (words.size() < 4) return Error("expected `sub NAME KIND VERB...`");
-    SubresourceDef sub{.name = words[1], .kind_group = package.group, .kind_version = package.version, .kind = words[2]};
+    SubresourceDef sub{
+        .name = words[1], .kind_group = package.group, .kind_version = package.version, .kind = words[2]};
     if (const auto slash = words[2].find('/'); slash != std::string::npos) {  // group/version.Kind
       const auto dot = words[2].find('.', slash);
       if (dot == std::string::npos) return Error("expected group/version.Kind");
@@ -212,7 +216,8 @@ void Parser::ParseField(const std::vector<std::string>& words, PackageDef& packa
   const std::string& number = words[at];
   if (number != "-" && !IsNumber(number)) return Error("`" + number + "` is no protobuf field number (use - for none)");
   if (number != "-") field.number = static_cast<std::uint32_t>(std::stoul(number));
-  if (number != "-" && (field.number == 0 || field.number > 536870911)) return Error("protobuf field number out of range");
+  if (number != "-" && (field.number == 0 || field.number > 536870911))
+    return Error("protobuf field number out of range");
   std::string_view type = words[at + 1];
   if (type.starts_with('*')) {
     field.pointer = true;
@@ -246,8 +251,10 @@ void Parser::ParseAttribute(const std::string& word, FieldDef& field) {
   } else if (key == "list") {
     const auto open = value.find('(');
     field.list = value.substr(0, open);
-    if (open != std::string::npos) field.list_keys = SplitQuoted(std::string_view(value).substr(open + 1, value.size() - open - 2), ',');
-    if (field.list != "atomic" && field.list != "set" && field.list != "map") return Error("unknown list type `" + field.list + "`");
+    if (open != std::string::npos)
+      field.list_keys = SplitQuoted(std::string_view(value).substr(open + 1, value.size() - open - 2), ',');
+    if (field.list != "atomic" && field.list != "set" && field.list != "map")
+      return Error("unknown list type `" + field.list + "`");
     if ((field.list == "map") == field.list_keys.empty()) return Error("list=map needs keys, other lists have none");
   } else if (key == "map") {
     field.map = value;

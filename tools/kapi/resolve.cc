@@ -14,14 +14,16 @@ class Resolver {
     std::ranges::sort(model_.packages, {}, &PackageDef::name);
     for (std::size_t i = 1; i < model_.packages.size(); ++i) {
       if (model_.packages[i].name == model_.packages[i - 1].name) {
-        Fail({model_.packages[i].file, 1}, "package " + model_.packages[i].name + " is also in " + model_.packages[i - 1].file);
+        Fail({model_.packages[i].file, 1},
+             "package " + model_.packages[i].name + " is also in " + model_.packages[i - 1].file);
       }
     }
     for (PackageDef& package : model_.packages) std::ranges::sort(package.types, {}, &TypeDef::name);
     for (PackageDef& package : model_.packages) {
       for (TypeDef& type : package.types) ResolveType(package, type);
       for (const ResourceDef& resource : package.resources) {
-        if (package.TypeIndex(resource.kind) < 0) Fail(resource.place, "no type " + resource.kind + " in " + package.name);
+        if (package.TypeIndex(resource.kind) < 0)
+          Fail(resource.place, "no type " + resource.kind + " in " + package.name);
       }
     }
     for (const PackageDef& package : model_.packages) {
@@ -61,7 +63,8 @@ class Resolver {
     type.package = package->name;
   }
 
-  // meta is meta/v1; a longer name is taken as it stands; one that is the beginning of a single package's name means that one.
+  // meta is meta/v1; a longer name is taken as it stands; one that is the beginning of a single package's name means
+  // that one.
   const PackageDef* Qualified(const std::string& name) const {
     if (const PackageDef* exact = model_.Find(name)) return exact;
     if (const PackageDef* v1 = model_.Find(name + "/v1")) return v1;

@@ -8,7 +8,8 @@
 
 namespace keelson::admission {
 
-// The organizations (O=) in the subject of the first certificate request in `pem`; nothing where there is no request that can be read.
+// The organizations (O=) in the subject of the first certificate request in `pem`; nothing where there is no request
+// that can be read.
 std::optional<std::vector<std::string>> OrganizationsOf(std::string_view pem);
 
 }  // namespace keelson::admission

@@ -7,7 +7,8 @@ namespace keelson::admission {
 namespace {
 
 // `verb` on signers/<name>, or on <domain>/*.
-Awaitable<bool> AllowedForSigner(ObjectReader& reader, const request::User& user, std::string verb, std::string signer) {
+Awaitable<bool> AllowedForSigner(ObjectReader& reader, const request::User& user, std::string verb,
+                                 std::string signer) {
   if (co_await reader.Allowed(user, verb, "certificates.k8s.io", "signers", "", signer)) co_return true;
   const std::string domain = signer.substr(0, signer.find('/'));
   co_return co_await reader.Allowed(user, verb, "certificates.k8s.io", "signers", "", domain + "/*");
@@ -16,7 +17,8 @@ Awaitable<bool> AllowedForSigner(ObjectReader& reader, const request::User& user
 Task<void> Check(ObjectReader& reader, request::Context& context, const Attributes& attributes, std::string_view verb) {
   const std::string signer(attributes.old_object.Get("spec", "signerName").as_string());
   if (co_await AllowedForSigner(reader, *context.user, std::string(verb), signer)) co_return meta::Result<void>();
-  co_return NewForbidden(attributes, "user not permitted to " + std::string(verb) + " requests with signerName " + base::GoQuote(signer));
+  co_return NewForbidden(
+      attributes, "user not permitted to " + std::string(verb) + " requests with signerName " + base::GoQuote(signer));
 }
 
 }  // namespace
@@ -25,7 +27,8 @@ std::unique_ptr<Plugin> NewCertificateApproval(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
       "CertificateApproval", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
       [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
-        if (!attributes.Is("certificates.k8s.io", "certificatesigningrequests") || attributes.subresource != "approval") {
+        if (!attributes.Is("certificates.k8s.io", "certificatesigningrequests") ||
+            attributes.subresource != "approval") {
           co_return meta::Result<void>();
         }
         co_return co_await Check(*reader, context, attributes, "approve");
@@ -41,7 +44,8 @@ std::unique_ptr<Plugin> NewCertificateSigning(const PluginOptions& options) {
         }
         const Value now = attributes.object["status"];
         const Value old = attributes.old_object["status"];
-        if (now["certificate"] == old["certificate"] && now["conditions"] == old["conditions"]) co_return meta::Result<void>();
+        if (now["certificate"] == old["certificate"] && now["conditions"] == old["conditions"])
+          co_return meta::Result<void>();
         co_return co_await Check(*reader, context, attributes, "sign");
       });
 }

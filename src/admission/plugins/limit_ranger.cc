@@ -17,7 +17,8 @@ using Amounts = std::map<std::string, Quantity, std::less<>>;
 Amounts Read(Value resources) {
   Amounts amounts;
   for (const auto& member : resources.members()) {
-    if (auto quantity = Quantity::Parse(member.value.as_string()); quantity.ok()) amounts.emplace(member.key, *quantity);
+    if (auto quantity = Quantity::Parse(member.value.as_string()); quantity.ok())
+      amounts.emplace(member.key, *quantity);
   }
   return amounts;
 }
@@ -54,13 +55,17 @@ std::string Complete(base::Arena& arena, Value container, std::string_view part,
   return base::Join(set, ", ");
 }
 
-void CompleteContainers(base::Arena& arena, Value pod, Value defaults, Value default_requests, std::vector<std::string>& notes) {
-  const std::pair<std::string_view, std::string_view> lists[] = {{"containers", "container "}, {"initContainers", "init container "}};
+void CompleteContainers(base::Arena& arena, Value pod, Value defaults, Value default_requests,
+                        std::vector<std::string>& notes) {
+  const std::pair<std::string_view, std::string_view> lists[] = {{"containers", "container "},
+                                                                 {"initContainers", "init container "}};
   for (const auto& [list, word] : lists) {
     for (Value container : pod["spec"][list].items()) {
       const std::string who = " for " + std::string(word) + std::string(container["name"].as_string());
-      if (const auto set = Complete(arena, container, "requests", default_requests); !set.empty()) notes.push_back(set + " request" + who);
-      if (const auto set = Complete(arena, container, "limits", defaults); !set.empty()) notes.push_back(set + " limit" + who);
+      if (const auto set = Complete(arena, container, "requests", default_requests); !set.empty())
+        notes.push_back(set + " request" + who);
+      if (const auto set = Complete(arena, container, "limits", defaults); !set.empty())
+        notes.push_back(set + " limit" + who);
     }
   }
 }
@@ -68,12 +73,15 @@ void CompleteContainers(base::Arena& arena, Value pod, Value defaults, Value def
 // Bounds of one item of a LimitRange against what something asks for.
 class Bounds {
  public:
-  Bounds(Value item, std::vector<std::string>& errors) : type_(item["type"].as_string()), item_(item), errors_(errors) {}
+  Bounds(Value item, std::vector<std::string>& errors)
+      : type_(item["type"].as_string()), item_(item), errors_(errors) {}
 
   void Check(const Amounts& requests, const Amounts& limits) {
-    for (const auto& [name, least] : Read(item_["min"])) CheckMin(name, least, Find(requests, name), Find(limits, name));
+    for (const auto& [name, least] : Read(item_["min"]))
+      CheckMin(name, least, Find(requests, name), Find(limits, name));
     for (const auto& [name, most] : Read(item_["max"])) CheckMax(name, most, Find(requests, name), Find(limits, name));
-    for (const auto& [name, ratio] : Read(item_["maxLimitRequestRatio"])) CheckRatio(name, ratio, Find(requests, name), Find(limits, name));
+    for (const auto& [name, ratio] : Read(item_["maxLimitRequestRatio"]))
+      CheckRatio(name, ratio, Find(requests, name), Find(limits, name));
   }
   // Claims have requests only.
   void CheckRequests(const Amounts& requests) {
@@ -162,12 +170,16 @@ class LimitRangerPlugin final : public Plugin {
  public:
   explicit LimitRangerPlugin(const PluginOptions& options) : reader_(*options.reader) {}
   std::string_view name() const override { return "LimitRanger"; }
-  bool Handles(Operation operation) const override { return operation == Operation::kCreate || operation == Operation::kUpdate; }
+  bool Handles(Operation operation) const override {
+    return operation == Operation::kCreate || operation == Operation::kUpdate;
+  }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
-    const bool pod_create = attributes.Is("", "pods") && attributes.subresource.empty() && attributes.operation == Operation::kCreate;
+    const bool pod_create =
+        attributes.Is("", "pods") && attributes.subresource.empty() && attributes.operation == Operation::kCreate;
     if (!pod_create) co_return meta::Result<void>();
-    KS_CO_TRY(const std::vector<Value> ranges, co_await reader_.List(context.arena, "", "limitranges", attributes.name_space));
+    KS_CO_TRY(const std::vector<Value> ranges,
+              co_await reader_.List(context.arena, "", "limitranges", attributes.name_space));
     std::vector<std::string> notes;
     for (const Value range : ranges) {
       for (const Value item : range.Get("spec", "limits").items()) {
@@ -185,12 +197,14 @@ class LimitRangerPlugin final : public Plugin {
   }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
-    const bool pod = attributes.Is("", "pods") && ((attributes.subresource.empty() && attributes.operation == Operation::kCreate) ||
-                                                   (attributes.subresource == "resize" && attributes.operation == Operation::kUpdate));
+    const bool pod = attributes.Is("", "pods") &&
+                     ((attributes.subresource.empty() && attributes.operation == Operation::kCreate) ||
+                      (attributes.subresource == "resize" && attributes.operation == Operation::kUpdate));
     const bool claim = attributes.Is("", "persistentvolumeclaims") && attributes.subresource.empty();
     if (!pod && !claim) co_return meta::Result<void>();
     if (attributes.old_object.Get("metadata", "deletionTimestamp").is_string()) co_return meta::Result<void>();
-    KS_CO_TRY(const std::vector<Value> ranges, co_await reader_.List(context.arena, "", "limitranges", attributes.name_space));
+    KS_CO_TRY(const std::vector<Value> ranges,
+              co_await reader_.List(context.arena, "", "limitranges", attributes.name_space));
     for (const Value range : ranges) {
       std::vector<std::string> errors;
       for (const Value item : range.Get("spec", "limits").items()) CheckItem(item, attributes.object, pod, errors);
@@ -222,6 +236,8 @@ class LimitRangerPlugin final : public Plugin {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewLimitRanger(const PluginOptions& options) { return std::make_unique<LimitRangerPlugin>(options); }
+std::unique_ptr<Plugin> NewLimitRanger(const PluginOptions& options) {
+  return std::make_unique<LimitRangerPlugin>(options);
+}
 
 }  // namespace keelson::admission

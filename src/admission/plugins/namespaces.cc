@@ -8,8 +8,9 @@ namespace {
 bool IsProtected(std::string_view name) { return name == "default" || name == "kube-system" || name == "kube-public"; }
 
 meta::Status Terminating(const Attributes& attributes) {
-  const meta::Status forbidden = NewForbidden(
-      attributes, "unable to create new content in namespace " + attributes.name_space + " because it is being terminated");
+  const meta::Status forbidden =
+      NewForbidden(attributes, "unable to create new content in namespace " + attributes.name_space +
+                                   " because it is being terminated");
   meta::Status::Fields fields = forbidden.fields();
   fields.details->causes.push_back(
       {"NamespaceTerminating", "namespace " + attributes.name_space + " is being terminated", "metadata.namespace"});
@@ -39,14 +40,18 @@ Task<void> Lifecycle(ObjectReader& reader, request::Context& context, Attributes
 
 std::unique_ptr<Plugin> NewNamespaceLifecycle(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
-      "NamespaceLifecycle", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
-      [reader = options.reader](request::Context& context, Attributes& attributes) { return Lifecycle(*reader, context, attributes); }, nullptr);
+      "NamespaceLifecycle",
+      std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
+      [reader = options.reader](request::Context& context, Attributes& attributes) {
+        return Lifecycle(*reader, context, attributes);
+      },
+      nullptr);
 }
 
 std::unique_ptr<Plugin> NewNamespaceExists(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
-      "NamespaceExists", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete}, nullptr,
-      [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
+      "NamespaceExists", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
+      nullptr, [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
         if (attributes.name_space.empty() || attributes.Is("", "namespaces")) co_return meta::Result<void>();
         auto found = co_await reader->Get(context.arena, "", "namespaces", "", attributes.name_space, true);
         if (!found.ok()) co_return found.error();
@@ -59,9 +64,12 @@ std::unique_ptr<Plugin> NewAlwaysAdmit(const PluginOptions&) {
 }
 
 std::unique_ptr<Plugin> NewAlwaysDeny(const PluginOptions&) {
-  const auto deny = [](const Attributes& attributes) { return NewForbidden(attributes, "admission control is denying all modifications"); };
+  const auto deny = [](const Attributes& attributes) {
+    return NewForbidden(attributes, "admission control is denying all modifications");
+  };
   return std::make_unique<SimplePlugin>(
-      "AlwaysDeny", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete, Operation::kConnect},
+      "AlwaysDeny",
+      std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete, Operation::kConnect},
       [deny](request::Context&, Attributes& attributes) -> Task<void> { co_return deny(attributes); },
       [deny](request::Context&, const Attributes& attributes) -> Task<void> { co_return deny(attributes); });
 }

@@ -1,4 +1,5 @@
-// PodSecurity: pods must keep to the Pod Security Standard that their namespace's labels name; templates of pods get warnings.
+// PodSecurity: pods must keep to the Pod Security Standard that their namespace's labels name; templates of pods get
+// warnings.
 #include "admission/plugins/pod_security_checks.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ constexpr std::size_t kPodsToCheck = 3000;
 constexpr auto kPodCheckTime = std::chrono::seconds(1);
 
 bool IsIgnoredSubresource(std::string_view subresource) {
-  static constexpr std::string_view kIgnored[] = {"attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "status"};
+  static constexpr std::string_view kIgnored[] = {"attach", "binding",     "eviction", "exec",
+                                                  "log",    "portforward", "proxy",    "status"};
   return std::ranges::find(kIgnored, subresource) != std::end(kIgnored);
 }
 
@@ -28,8 +30,8 @@ Value TemplateOf(const Attributes& attributes) {
   if (attributes.Is("", "podtemplates")) return object["template"];
   if (attributes.Is("batch", "cronjobs")) return object.Get("spec", "jobTemplate", "spec", "template");
   const bool plain = attributes.Is("", "replicationcontrollers") || attributes.Is("apps", "replicasets") ||
-                     attributes.Is("apps", "deployments") || attributes.Is("apps", "statefulsets") || attributes.Is("apps", "daemonsets") ||
-                     attributes.Is("batch", "jobs");
+                     attributes.Is("apps", "deployments") || attributes.Is("apps", "statefulsets") ||
+                     attributes.Is("apps", "daemonsets") || attributes.Is("batch", "jobs");
   return plain ? object.Get("spec", "template") : Value();
 }
 
@@ -71,7 +73,9 @@ class PodSecurityPlugin final : public Plugin {
  public:
   explicit PodSecurityPlugin(const PluginOptions& options) : reader_(*options.reader), clock_(*options.clock) {}
   std::string_view name() const override { return "PodSecurity"; }
-  bool Handles(Operation operation) const override { return operation == Operation::kCreate || operation == Operation::kUpdate; }
+  bool Handles(Operation operation) const override {
+    return operation == Operation::kCreate || operation == Operation::kUpdate;
+  }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
     if (attributes.Is("", "namespaces")) co_return co_await CheckNamespace(context, attributes);
@@ -95,8 +99,10 @@ class PodSecurityPlugin final : public Plugin {
     if (!errors.empty() && (create || meta::AggregateMessage(errors) != meta::AggregateMessage(old_errors))) {
       co_return meta::NewInvalid({"", "Namespace"}, name, errors);
     }
-    if (create || policy.enforce == old.enforce || policy.enforce.level == Level::kPrivileged) co_return meta::Result<void>();
-    if (policy.enforce.version == old.enforce.version && policy.enforce.level <= old.enforce.level) co_return meta::Result<void>();
+    if (create || policy.enforce == old.enforce || policy.enforce.level == Level::kPrivileged)
+      co_return meta::Result<void>();
+    if (policy.enforce.version == old.enforce.version && policy.enforce.level <= old.enforce.level)
+      co_return meta::Result<void>();
     co_await WarnOfPods(context, name, policy.enforce);
     co_return meta::Result<void>();
   }
@@ -126,12 +132,12 @@ class PodSecurityPlugin final : public Plugin {
       if (clock_.Monotonic() > end) break;
     }
     if (checked < pods.size()) {
-      context.warnings.Add("new PodSecurity enforce level only checked against the first " + std::to_string(checked) + " of " +
-                           std::to_string(pods.size()) + " existing pods");
+      context.warnings.Add("new PodSecurity enforce level only checked against the first " + std::to_string(checked) +
+                           " of " + std::to_string(pods.size()) + " existing pods");
     }
     if (groups.empty()) co_return;
-    context.warnings.Add("existing pods in namespace " + base::GoQuote(name_space) + " violate the new PodSecurity enforce level " +
-                         base::GoQuote(enforce.ToString()));
+    context.warnings.Add("existing pods in namespace " + base::GoQuote(name_space) +
+                         " violate the new PodSecurity enforce level " + base::GoQuote(enforce.ToString()));
     std::set<std::string> lines;
     for (const auto& [reasons, group] : groups) {
       std::string who = group.first;
@@ -146,7 +152,8 @@ class PodSecurityPlugin final : public Plugin {
     if (IsIgnoredSubresource(attributes.subresource)) co_return meta::Result<void>();
     auto found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, false);
     if (!found.ok()) found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, true);
-    if (!found.ok()) co_return meta::NewInternalError("failed to lookup namespace " + base::GoQuote(attributes.name_space));
+    if (!found.ok())
+      co_return meta::NewInternalError("failed to lookup namespace " + base::GoQuote(attributes.name_space));
     if (attributes.operation == Operation::kUpdate && !IsSignificant(attributes.object, attributes.old_object)) {
       co_return meta::Result<void>();
     }
@@ -154,7 +161,8 @@ class PodSecurityPlugin final : public Plugin {
     const Policy policy = PolicyFromLabels(found->Get("metadata", "labels"), errors);
     const auto violations = Evaluate(policy.enforce, attributes.object["metadata"], attributes.object["spec"]);
     if (!violations.empty()) {
-      co_return NewForbidden(attributes, "violates PodSecurity " + base::GoQuote(policy.enforce.ToString()) + ": " + Details(violations));
+      co_return NewForbidden(
+          attributes, "violates PodSecurity " + base::GoQuote(policy.enforce.ToString()) + ": " + Details(violations));
     }
     Warn(context, policy, attributes.object);
     co_return meta::Result<void>();
@@ -171,7 +179,8 @@ class PodSecurityPlugin final : public Plugin {
   static void Warn(request::Context& context, const Policy& policy, Value pod) {
     const auto violations = Evaluate(policy.warn, pod["metadata"], pod["spec"]);
     if (violations.empty()) return;
-    context.warnings.Add("would violate PodSecurity " + base::GoQuote(policy.warn.ToString()) + ": " + Details(violations));
+    context.warnings.Add("would violate PodSecurity " + base::GoQuote(policy.warn.ToString()) + ": " +
+                         Details(violations));
   }
 
   ObjectReader& reader_;
@@ -180,6 +189,8 @@ class PodSecurityPlugin final : public Plugin {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewPodSecurity(const PluginOptions& options) { return std::make_unique<PodSecurityPlugin>(options); }
+std::unique_ptr<Plugin> NewPodSecurity(const PluginOptions& options) {
+  return std::make_unique<PodSecurityPlugin>(options);
+}
 
 }  // namespace keelson::admission

@@ -102,7 +102,8 @@ Found AppArmorProfile(const Subject& pod) {
   if (!annotations.empty()) who += (who.empty() ? "" : " and ") + Plural("annotation", annotations.size());
   Names all(values.begin(), values.end());
   all.insert(all.end(), annotations.begin(), annotations.end());
-  return Violation{Plural("forbidden AppArmor profile", all.size()), who + " must not set AppArmor profile type to " + Quoted(all)};
+  return Violation{Plural("forbidden AppArmor profile", all.size()),
+                   who + " must not set AppArmor profile type to " + Quoted(all)};
 }
 
 template <class Allowed>
@@ -119,16 +120,19 @@ void CollectAdded(const Subject& pod, Allowed allowed, Names& containers, NameSe
 }
 
 std::string MustNotAdd(const Names& containers, const NameSet& capabilities) {
-  return Counted("container", containers) + " must not include " + Quoted(capabilities) + " in securityContext.capabilities.add";
+  return Counted("container", containers) + " must not include " + Quoted(capabilities) +
+         " in securityContext.capabilities.add";
 }
 
 Found CapabilitiesBaseline(const Subject& pod) {
-  static constexpr std::array<std::string_view, 13> kDefault = {"AUDIT_WRITE", "CHOWN",   "DAC_OVERRIDE", "FOWNER", "FSETID",
-                                                                "KILL",        "MKNOD",   "NET_BIND_SERVICE", "SETFCAP", "SETGID",
-                                                                "SETPCAP",     "SETUID",  "SYS_CHROOT"};
+  static constexpr std::array<std::string_view, 13> kDefault = {
+      "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER",  "FSETID", "KILL",      "MKNOD",
+      "NET_BIND_SERVICE", "SETFCAP", "SETGID",       "SETPCAP", "SETUID", "SYS_CHROOT"};
   Names containers;
   NameSet capabilities;
-  CollectAdded(pod, [](std::string_view name) { return std::ranges::find(kDefault, name) != kDefault.end(); }, containers, capabilities);
+  CollectAdded(
+      pod, [](std::string_view name) { return std::ranges::find(kDefault, name) != kDefault.end(); }, containers,
+      capabilities);
   if (containers.empty()) return std::nullopt;
   return Violation{"non-default capabilities", MustNotAdd(containers, capabilities)};
 }
@@ -164,7 +168,8 @@ Found HostPorts(const Subject& pod) {
     if (bad) containers.push_back(NameOf(container));
   });
   if (containers.empty()) return std::nullopt;
-  return Violation{"hostPort", Counted("container", containers) + std::string(Use(containers.size())) + Plural("hostPort", ports.size()) + " " +
+  return Violation{"hostPort", Counted("container", containers) + std::string(Use(containers.size())) +
+                                   Plural("hostPort", ports.size()) + " " +
                                    base::Join(Names(ports.begin(), ports.end()), ", ")};
 }
 
@@ -206,7 +211,8 @@ Found ProcMountAnyUsers(const Subject& pod) {
     types.emplace(type.as_string());
   });
   if (containers.empty()) return std::nullopt;
-  return Violation{"procMount", Counted("container", containers) + " must not set securityContext.procMount to " + Quoted(types)};
+  return Violation{"procMount",
+                   Counted("container", containers) + " must not set securityContext.procMount to " + Quoted(types)};
 }
 
 Found ProcMount(const Subject& pod) {
@@ -221,8 +227,8 @@ Found SELinuxOptions(const Subject& pod) {
     const Value options = security["seLinuxOptions"];
     if (!options.is_map()) return false;
     const std::string_view type = options["type"].as_string();
-    const bool type_ok = type.empty() || type == "container_t" || type == "container_init_t" || type == "container_kvm_t" ||
-                         (pod.minor >= 31 && type == "container_engine_t");
+    const bool type_ok = type.empty() || type == "container_t" || type == "container_init_t" ||
+                         type == "container_kvm_t" || (pod.minor >= 31 && type == "container_engine_t");
     const bool sets_user = !options["user"].as_string().empty();
     const bool sets_role = !options["role"].as_string().empty();
     if (!type_ok) types.emplace(type);
@@ -235,7 +241,8 @@ Found SELinuxOptions(const Subject& pod) {
   if (!types.empty()) what.push_back(Counted("type", types));
   if (user) what.emplace_back("user may not be set");
   if (role) what.emplace_back("role may not be set");
-  return Violation{"seLinuxOptions", setters.ToString() + " set forbidden securityContext.seLinuxOptions: " + base::Join(what, "; ")};
+  return Violation{"seLinuxOptions",
+                   setters.ToString() + " set forbidden securityContext.seLinuxOptions: " + base::Join(what, "; ")};
 }
 
 Found SeccompAnnotations(const Subject& pod) {
@@ -248,9 +255,11 @@ Found SeccompAnnotations(const Subject& pod) {
     bad.insert(key + "=" + base::GoQuote(value));
   };
   check("seccomp.security.alpha.kubernetes.io/pod");
-  ForEachContainer(pod, [&](Value container) { check("container.seccomp.security.alpha.kubernetes.io/" + NameOf(container)); });
+  ForEachContainer(
+      pod, [&](Value container) { check("container.seccomp.security.alpha.kubernetes.io/" + NameOf(container)); });
   if (bad.empty()) return std::nullopt;
-  return Violation{"seccompProfile", "forbidden " + Plural("annotation", bad.size()) + " " + base::Join(Names(bad.begin(), bad.end()), ", ")};
+  return Violation{"seccompProfile", "forbidden " + Plural("annotation", bad.size()) + " " +
+                                         base::Join(Names(bad.begin(), bad.end()), ", ")};
 }
 
 Found SeccompFields(const Subject& pod) {
@@ -262,7 +271,8 @@ Found SeccompFields(const Subject& pod) {
     return true;
   });
   if (setters.empty()) return std::nullopt;
-  return Violation{"seccompProfile", setters.ToString() + " must not set securityContext.seccompProfile.type to " + Quoted(values)};
+  return Violation{"seccompProfile",
+                   setters.ToString() + " must not set securityContext.seccompProfile.type to " + Quoted(values)};
 }
 
 Found SeccompBaseline(const Subject& pod) { return pod.minor < 19 ? SeccompAnnotations(pod) : SeccompFields(pod); }
@@ -273,22 +283,32 @@ Found Sysctls(const Subject& pod) {
     std::int64_t since;
   };
   static constexpr Safe kSafe[] = {
-      {"kernel.shm_rmid_forced", 0},         {"net.ipv4.ip_local_port_range", 0},      {"net.ipv4.tcp_syncookies", 0},
-      {"net.ipv4.ping_group_range", 0},      {"net.ipv4.ip_unprivileged_port_start", 0}, {"net.ipv4.ip_local_reserved_ports", 27},
-      {"net.ipv4.tcp_keepalive_time", 29},   {"net.ipv4.tcp_fin_timeout", 29},         {"net.ipv4.tcp_keepalive_intvl", 29},
-      {"net.ipv4.tcp_keepalive_probes", 29}, {"net.ipv4.tcp_rmem", 32},                {"net.ipv4.tcp_wmem", 32},
+      {"kernel.shm_rmid_forced", 0},
+      {"net.ipv4.ip_local_port_range", 0},
+      {"net.ipv4.tcp_syncookies", 0},
+      {"net.ipv4.ping_group_range", 0},
+      {"net.ipv4.ip_unprivileged_port_start", 0},
+      {"net.ipv4.ip_local_reserved_ports", 27},
+      {"net.ipv4.tcp_keepalive_time", 29},
+      {"net.ipv4.tcp_fin_timeout", 29},
+      {"net.ipv4.tcp_keepalive_intvl", 29},
+      {"net.ipv4.tcp_keepalive_probes", 29},
+      {"net.ipv4.tcp_rmem", 32},
+      {"net.ipv4.tcp_wmem", 32},
   };
   Names bad;
   for (const Value sysctl : pod.spec.Get("securityContext", "sysctls").items()) {
     const std::string name = NameOf(sysctl);
-    if (std::ranges::none_of(kSafe, [&](const Safe& safe) { return safe.name == name && safe.since <= pod.minor; })) bad.push_back(name);
+    if (std::ranges::none_of(kSafe, [&](const Safe& safe) { return safe.name == name && safe.since <= pod.minor; }))
+      bad.push_back(name);
   }
   if (bad.empty()) return std::nullopt;
   return Violation{"forbidden sysctls", base::Join(bad, ", ")};
 }
 
 Found WindowsHostProcess(const Subject& pod) {
-  const Setters setters = WhoSets(pod, [](Value security) { return security.Get("windowsOptions", "hostProcess").as_bool(); });
+  const Setters setters =
+      WhoSets(pod, [](Value security) { return security.Get("windowsOptions", "hostProcess").as_bool(); });
   if (setters.empty()) return std::nullopt;
   return Violation{"hostProcess", setters.ToString() + " must not set securityContext.windowsOptions.hostProcess=true"};
 }
@@ -299,7 +319,8 @@ Found AllowPrivilegeEscalation(const Subject& pod) {
   if (pod.minor >= 25 && pod.windows()) return std::nullopt;
   Names containers;
   ForEachContainer(pod, [&](Value container) {
-    if (container.Get("securityContext", "allowPrivilegeEscalation").as_bool(true)) containers.push_back(NameOf(container));
+    if (container.Get("securityContext", "allowPrivilegeEscalation").as_bool(true))
+      containers.push_back(NameOf(container));
   });
   if (containers.empty()) return std::nullopt;
   return Violation{"allowPrivilegeEscalation != false",
@@ -311,25 +332,45 @@ Found CapabilitiesRestricted(const Subject& pod) {
   Names keeping;
   ForEachContainer(pod, [&](Value container) {
     const auto dropped = container.Get("securityContext", "capabilities", "drop").items();
-    if (std::ranges::none_of(dropped, [](Value name) { return name.as_string() == "ALL"; })) keeping.push_back(NameOf(container));
+    if (std::ranges::none_of(dropped, [](Value name) { return name.as_string() == "ALL"; }))
+      keeping.push_back(NameOf(container));
   });
   Names adding;
   NameSet capabilities;
   CollectAdded(pod, [](std::string_view name) { return name == "NET_BIND_SERVICE"; }, adding, capabilities);
   Names details;
-  if (!keeping.empty()) details.push_back(Counted("container", keeping) + R"( must set securityContext.capabilities.drop=["ALL"])");
+  if (!keeping.empty())
+    details.push_back(Counted("container", keeping) + R"( must set securityContext.capabilities.drop=["ALL"])");
   if (!adding.empty()) details.push_back(MustNotAdd(adding, capabilities));
   if (details.empty()) return std::nullopt;
   return Violation{"unrestricted capabilities", base::Join(details, "; ")};
 }
 
 Found RestrictedVolumes(const Subject& pod) {
-  static constexpr std::string_view kAllowed[] = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral",
-                                                  "image", "persistentVolumeClaim", "projected", "secret"};
-  static constexpr std::string_view kRestricted[] = {
-      "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "nfs", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder",
-      "cephfs", "flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO",
-      "storageos"};
+  static constexpr std::string_view kAllowed[] = {"configMap", "csi",   "downwardAPI",           "emptyDir",
+                                                  "ephemeral", "image", "persistentVolumeClaim", "projected",
+                                                  "secret"};
+  static constexpr std::string_view kRestricted[] = {"hostPath",
+                                                     "gcePersistentDisk",
+                                                     "awsElasticBlockStore",
+                                                     "gitRepo",
+                                                     "nfs",
+                                                     "iscsi",
+                                                     "glusterfs",
+                                                     "rbd",
+                                                     "flexVolume",
+                                                     "cinder",
+                                                     "cephfs",
+                                                     "flocker",
+                                                     "fc",
+                                                     "azureFile",
+                                                     "vsphereVolume",
+                                                     "quobyte",
+                                                     "azureDisk",
+                                                     "photonPersistentDisk",
+                                                     "portworxVolume",
+                                                     "scaleIO",
+                                                     "storageos"};
   Names volumes;
   NameSet types;
   for (const Value volume : pod.spec["volumes"].items()) {
@@ -340,13 +381,15 @@ Found RestrictedVolumes(const Subject& pod) {
     types.emplace(type == std::end(kRestricted) ? "unknown" : *type);
   }
   if (volumes.empty()) return std::nullopt;
-  return Violation{"restricted volume types",
-                   Counted("volume", volumes) + std::string(Use(volumes.size())) + Counted("restricted volume type", types)};
+  return Violation{"restricted volume types", Counted("volume", volumes) + std::string(Use(volumes.size())) +
+                                                  Counted("restricted volume type", types)};
 }
 
 Found RunAsNonRoot(const Subject& pod) {
   if (pod.minor >= 35 && pod.own_users()) return std::nullopt;
-  const auto says_no = [](Value security) { return security["runAsNonRoot"].is_bool() && !security["runAsNonRoot"].as_bool(); };
+  const auto says_no = [](Value security) {
+    return security["runAsNonRoot"].is_bool() && !security["runAsNonRoot"].as_bool();
+  };
   if (const Setters setters = WhoSets(pod, says_no); !setters.empty()) {
     return Violation{"runAsNonRoot != true", setters.ToString() + " must not set securityContext.runAsNonRoot=false"};
   }
@@ -356,12 +399,14 @@ Found RunAsNonRoot(const Subject& pod) {
     if (!container.Get("securityContext", "runAsNonRoot").is_bool()) silent.push_back(NameOf(container));
   });
   if (silent.empty()) return std::nullopt;
-  return Violation{"runAsNonRoot != true", "pod or " + Counted("container", silent) + " must set securityContext.runAsNonRoot=true"};
+  return Violation{"runAsNonRoot != true",
+                   "pod or " + Counted("container", silent) + " must set securityContext.runAsNonRoot=true"};
 }
 
 Found RunAsUser(const Subject& pod) {
   if (pod.minor >= 35 && pod.own_users()) return std::nullopt;
-  const Setters setters = WhoSets(pod, [](Value security) { return security["runAsUser"].is_int() && security["runAsUser"].as_int() == 0; });
+  const Setters setters = WhoSets(
+      pod, [](Value security) { return security["runAsUser"].is_int() && security["runAsUser"].as_int() == 0; });
   if (setters.empty()) return std::nullopt;
   return Violation{"runAsUser=0", setters.ToString() + " must not set runAsUser=0"};
 }
@@ -376,7 +421,8 @@ Found SeccompRestricted(const Subject& pod) {
   });
   if (silent.empty()) return std::nullopt;
   return Violation{"seccompProfile",
-                   "pod or " + Counted("container", silent) + R"( must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")"};
+                   "pod or " + Counted("container", silent) +
+                       R"( must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")"};
 }
 
 // The checks in the order in which violations are told: by level, then by name (capital letters first).
@@ -441,7 +487,8 @@ class LabelReader {
 
  private:
   void Tell(const std::string& key, std::string_view value, std::string_view detail) {
-    errors_.push_back({meta::FieldError::Type::kInvalid, "metadata.labels[" + key + "]", base::GoQuote(value), std::string(detail)});
+    errors_.push_back(
+        {meta::FieldError::Type::kInvalid, "metadata.labels[" + key + "]", base::GoQuote(value), std::string(detail)});
   }
 
   Value labels_;
@@ -452,9 +499,12 @@ class LabelReader {
 
 std::string_view ToString(Level level) {
   switch (level) {
-    case Level::kPrivileged: return "privileged";
-    case Level::kBaseline: return "baseline";
-    case Level::kRestricted: return "restricted";
+    case Level::kPrivileged:
+      return "privileged";
+    case Level::kBaseline:
+      return "baseline";
+    case Level::kRestricted:
+      return "restricted";
   }
   return "";
 }
@@ -505,7 +555,8 @@ std::vector<Violation> Evaluate(const LevelVersion& policy, Value metadata, Valu
   std::vector<Violation> violations;
   for (const Check& check : kChecks) {
     if (!applies(check)) continue;
-    if (std::ranges::any_of(kChecks, [&](const Check& other) { return applies(other) && other.overrides == check.id; })) continue;
+    if (std::ranges::any_of(kChecks, [&](const Check& other) { return applies(other) && other.overrides == check.id; }))
+      continue;
     if (Found found = check.check(pod)) violations.push_back(std::move(*found));
   }
   return violations;

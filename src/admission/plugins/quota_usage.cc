@@ -28,10 +28,16 @@ Evaluator EvaluatorOf(const Attributes& attributes) {
 
 bool IsIgnored(const Attributes& attributes) {
   static constexpr std::pair<std::string_view, std::string_view> kIgnored[] = {
-      {"", "bindings"}, {"", "componentstatuses"}, {"", "events"}, {"events.k8s.io", "events"},
-      {"authentication.k8s.io", "tokenreviews"}, {"authentication.k8s.io", "selfsubjectreviews"},
-      {"authorization.k8s.io", "subjectaccessreviews"}, {"authorization.k8s.io", "selfsubjectaccessreviews"},
-      {"authorization.k8s.io", "localsubjectaccessreviews"}, {"authorization.k8s.io", "selfsubjectrulesreviews"}};
+      {"", "bindings"},
+      {"", "componentstatuses"},
+      {"", "events"},
+      {"events.k8s.io", "events"},
+      {"authentication.k8s.io", "tokenreviews"},
+      {"authentication.k8s.io", "selfsubjectreviews"},
+      {"authorization.k8s.io", "subjectaccessreviews"},
+      {"authorization.k8s.io", "selfsubjectaccessreviews"},
+      {"authorization.k8s.io", "localsubjectaccessreviews"},
+      {"authorization.k8s.io", "selfsubjectrulesreviews"}};
   return std::ranges::any_of(kIgnored, [&](const auto& row) { return attributes.Is(row.first, row.second); });
 }
 
@@ -42,19 +48,30 @@ std::string CountName(const Attributes& attributes) {
 
 // Resources of the core group that have always been counted under their plain name too.
 bool HasPlainName(const Attributes& attributes) {
-  return attributes.Is("", "configmaps") || attributes.Is("", "resourcequotas") || attributes.Is("", "replicationcontrollers") ||
-         attributes.Is("", "secrets");
+  return attributes.Is("", "configmaps") || attributes.Is("", "resourcequotas") ||
+         attributes.Is("", "replicationcontrollers") || attributes.Is("", "secrets");
 }
 
-bool IsTerminating(Value pod) { return pod.Get("spec", "activeDeadlineSeconds").is_int() && pod.Get("spec", "activeDeadlineSeconds").as_int() >= 0; }
+bool IsTerminating(Value pod) {
+  return pod.Get("spec", "activeDeadlineSeconds").is_int() && pod.Get("spec", "activeDeadlineSeconds").as_int() >= 0;
+}
 
 bool IsExtended(std::string_view name) {
-  return name.find('/') != std::string_view::npos && name.find("kubernetes.io/") == std::string_view::npos && !name.starts_with("requests.");
+  return name.find('/') != std::string_view::npos && name.find("kubernetes.io/") == std::string_view::npos &&
+         !name.starts_with("requests.");
 }
 
 bool IsPodName(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"count/pods", "cpu", "ephemeral-storage", "limits.cpu", "limits.ephemeral-storage",
-                                                "limits.memory", "memory", "pods", "requests.cpu", "requests.ephemeral-storage",
+  static constexpr std::string_view kNames[] = {"count/pods",
+                                                "cpu",
+                                                "ephemeral-storage",
+                                                "limits.cpu",
+                                                "limits.ephemeral-storage",
+                                                "limits.memory",
+                                                "memory",
+                                                "pods",
+                                                "requests.cpu",
+                                                "requests.ephemeral-storage",
                                                 "requests.memory"};
   if (std::ranges::find(kNames, name) != std::end(kNames)) return true;
   if (name.starts_with("hugepages-") || name.starts_with("requests.hugepages-")) return true;
@@ -62,7 +79,8 @@ bool IsPodName(std::string_view name) {
 }
 
 bool IsClaimName(std::string_view name) {
-  if (name == "persistentvolumeclaims" || name == "count/persistentvolumeclaims" || name == "requests.storage") return true;
+  if (name == "persistentvolumeclaims" || name == "count/persistentvolumeclaims" || name == "requests.storage")
+    return true;
   const std::size_t at = name.find(kStorageClassMark);
   if (at == std::string_view::npos) return false;
   const std::string_view rest = name.substr(at + kStorageClassMark.size());
@@ -83,7 +101,9 @@ void TakeLarger(Amounts& into, const Amounts& other) {
   }
 }
 
-bool IsPodLevelName(std::string_view name) { return name == "cpu" || name == "memory" || name.starts_with("hugepages-"); }
+bool IsPodLevelName(std::string_view name) {
+  return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
+}
 
 bool HasPodLevelResources(Value pod) {
   for (const std::string_view part : {"requests", "limits"}) {
@@ -109,7 +129,8 @@ Amounts PodTotal(Value pod, std::string_view part) {
   Amounts total, sidecars, largest;
   const Value statuses = pod.Get("status", "containerStatuses");
   const Value init_statuses = pod.Get("status", "initContainerStatuses");
-  for (const Value container : pod.Get("spec", "containers").items()) Add(total, ContainerAmounts(container, statuses, part));
+  for (const Value container : pod.Get("spec", "containers").items())
+    Add(total, ContainerAmounts(container, statuses, part));
   for (const Value container : pod.Get("spec", "initContainers").items()) {
     if (container["restartPolicy"].as_string() == "Always") {
       const Amounts own = ContainerAmounts(container, init_statuses, part);
@@ -141,7 +162,8 @@ Amounts PodTotal(Value pod, std::string_view part) {
 Amounts ComputeNames(const Amounts& requests, const Amounts& limits) {
   Amounts names;
   for (const auto& [name, quantity] : requests) {
-    const bool plain = name == "cpu" || name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-");
+    const bool plain =
+        name == "cpu" || name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-");
     if (plain) names.emplace(name, quantity);
     if (plain || IsExtended(name)) names.emplace("requests." + name, quantity);
   }
@@ -216,7 +238,8 @@ std::set<std::string_view> NamesAt(std::initializer_list<Value> places) {
 
 bool ScopeMatches(Evaluator evaluator, std::string_view scope, std::string_view op, Value values, Value object) {
   if (evaluator == Evaluator::kClaims && scope == "VolumeAttributesClass") {
-    return NamesMatch(NamesAt({object.Get("spec", "volumeAttributesClassName"), object.Get("status", "currentVolumeAttributesClassName"),
+    return NamesMatch(NamesAt({object.Get("spec", "volumeAttributesClassName"),
+                               object.Get("status", "currentVolumeAttributesClassName"),
                                object.Get("status", "modifyVolumeStatus", "targetVolumeAttributesClassName")}),
                       op, values);
   }
@@ -246,7 +269,8 @@ Amounts ServiceUsage(Value service) {
 Amounts ClaimUsage(Value claim) {
   Amounts usage{{"count/persistentvolumeclaims", Quantity(1)}, {"persistentvolumeclaims", Quantity(1)}};
   const Value annotated = claim.Get("metadata", "annotations", "volume.beta.kubernetes.io/storage-class");
-  const std::string storage_class((annotated.is_string() ? annotated : claim.Get("spec", "storageClassName")).as_string());
+  const std::string storage_class(
+      (annotated.is_string() ? annotated : claim.Get("spec", "storageClassName")).as_string());
   const std::string prefix = storage_class.empty() ? "" : storage_class + std::string(kStorageClassMark);
   if (!prefix.empty()) usage.emplace(prefix + "persistentvolumeclaims", Quantity(1));
   const auto requested = Quantity::Parse(claim.Get("spec", "resources", "requests", "storage").as_string());
@@ -262,7 +286,8 @@ Amounts ClaimUsage(Value claim) {
 }
 
 std::int64_t DeviceCount(Value request) {
-  return request["allocationMode"].as_string() == "All" ? kAllDevices : std::max<std::int64_t>(1, request["count"].as_int(1));
+  return request["allocationMode"].as_string() == "All" ? kAllDevices
+                                                        : std::max<std::int64_t>(1, request["count"].as_int(1));
 }
 
 Amounts ResourceClaimUsage(Value claim) {
@@ -271,7 +296,8 @@ Amounts ResourceClaimUsage(Value claim) {
     Amounts own;  // of alternatives only one is taken: the largest of each class counts
     const auto count = [&](Value one) {
       const std::string_view device_class = one["deviceClassName"].as_string();
-      if (!device_class.empty()) TakeLarger(own, {{std::string(device_class) + std::string(kDeviceClassSuffix), Quantity(DeviceCount(one))}});
+      if (!device_class.empty())
+        TakeLarger(own, {{std::string(device_class) + std::string(kDeviceClassSuffix), Quantity(DeviceCount(one))}});
     };
     count(request["exactly"]);
     for (const Value alternative : request["firstAvailable"].items()) count(alternative);
@@ -285,7 +311,8 @@ Amounts ResourceClaimUsage(Value claim) {
 Amounts ReadAmounts(Value resources) {
   Amounts amounts;
   for (const auto& member : resources.members()) {
-    if (auto quantity = Quantity::Parse(member.value.as_string()); quantity.ok()) amounts.emplace(member.key, *quantity);
+    if (auto quantity = Quantity::Parse(member.value.as_string()); quantity.ok())
+      amounts.emplace(member.key, *quantity);
   }
   return amounts;
 }
@@ -303,11 +330,15 @@ bool Handles(const Attributes& attributes) {
   switch (EvaluatorOf(attributes)) {
     case Evaluator::kPods:
       if (attributes.subresource == "resize") return !create;
-      return attributes.subresource.empty() && (create || IsTerminating(attributes.object) != IsTerminating(attributes.old_object));
-    case Evaluator::kClaims: return attributes.subresource.empty() || (attributes.subresource == "status" && !create);
+      return attributes.subresource.empty() &&
+             (create || IsTerminating(attributes.object) != IsTerminating(attributes.old_object));
+    case Evaluator::kClaims:
+      return attributes.subresource.empty() || (attributes.subresource == "status" && !create);
     case Evaluator::kServices:
-    case Evaluator::kResourceClaims: return attributes.subresource.empty();
-    case Evaluator::kCount: return attributes.subresource.empty() && create;
+    case Evaluator::kResourceClaims:
+      return attributes.subresource.empty();
+    case Evaluator::kCount:
+      return attributes.subresource.empty() && create;
   }
   return false;
 }
@@ -317,11 +348,16 @@ std::vector<std::string> MatchingNames(const Attributes& attributes, const Amoun
   const auto matches = [&](std::string_view name) {
     if (name == count_name) return true;
     switch (EvaluatorOf(attributes)) {
-      case Evaluator::kPods: return IsPodName(name);
-      case Evaluator::kServices: return name == "services" || name == "services.nodeports" || name == "services.loadbalancers";
-      case Evaluator::kClaims: return IsClaimName(name);
-      case Evaluator::kResourceClaims: return name.ends_with(kDeviceClassSuffix);
-      case Evaluator::kCount: return HasPlainName(attributes) && name == attributes.resource.resource;
+      case Evaluator::kPods:
+        return IsPodName(name);
+      case Evaluator::kServices:
+        return name == "services" || name == "services.nodeports" || name == "services.loadbalancers";
+      case Evaluator::kClaims:
+        return IsClaimName(name);
+      case Evaluator::kResourceClaims:
+        return name.ends_with(kDeviceClassSuffix);
+      case Evaluator::kCount:
+        return HasPlainName(attributes) && name == attributes.resource.resource;
     }
     return false;
   };
@@ -338,14 +374,16 @@ bool ScopesMatch(const Attributes& attributes, Value quota_spec, Value object) {
     if (!ScopeMatches(evaluator, scope.as_string(), "Exists", Value(), object)) return false;
   }
   for (const Value term : quota_spec.Get("scopeSelector", "matchExpressions").items()) {
-    if (!ScopeMatches(evaluator, term["scopeName"].as_string(), term["operator"].as_string(), term["values"], object)) return false;
+    if (!ScopeMatches(evaluator, term["scopeName"].as_string(), term["operator"].as_string(), term["values"], object))
+      return false;
   }
   return true;
 }
 
 std::string MissingConstraints(const Attributes& attributes, const std::vector<std::string>& names, Value object) {
   if (EvaluatorOf(attributes) != Evaluator::kPods || HasPodLevelResources(object)) return "";
-  static constexpr std::string_view kDemanded[] = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"};
+  static constexpr std::string_view kDemanded[] = {"cpu",        "memory",       "requests.cpu", "requests.memory",
+                                                   "limits.cpu", "limits.memory"};
   std::vector<std::string> missing;
   for (const std::string& name : names) {
     if (std::ranges::find(kDemanded, name) == std::end(kDemanded)) continue;
@@ -358,7 +396,8 @@ std::string MissingConstraints(const Attributes& attributes, const std::vector<s
         }
       }
     }
-    if (!containers.empty()) missing.push_back(name + " for: " + base::Join({containers.begin(), containers.end()}, ","));
+    if (!containers.empty())
+      missing.push_back(name + " for: " + base::Join({containers.begin(), containers.end()}, ","));
   }
   return missing.empty() ? "" : "must specify " + base::Join(missing, "; ");
 }
@@ -372,10 +411,14 @@ Amounts Usage(const Attributes& attributes, Value object, base::Clock::SystemTim
       Add(usage, ComputeNames(PodTotal(object, "requests"), PodTotal(object, "limits")));
       return usage;
     }
-    case Evaluator::kServices: return ServiceUsage(object);
-    case Evaluator::kClaims: return ClaimUsage(object);
-    case Evaluator::kResourceClaims: return ResourceClaimUsage(object);
-    case Evaluator::kCount: break;
+    case Evaluator::kServices:
+      return ServiceUsage(object);
+    case Evaluator::kClaims:
+      return ClaimUsage(object);
+    case Evaluator::kResourceClaims:
+      return ResourceClaimUsage(object);
+    case Evaluator::kCount:
+      break;
   }
   Amounts usage{{CountName(attributes), Quantity(1)}};
   if (HasPlainName(attributes)) usage.emplace(attributes.resource.resource, Quantity(1));

@@ -1,5 +1,5 @@
-// What objects count for against quotas: which quotas look at them, and how much of each resource they use. Internal to admission.
-// Thread safety: pure functions.
+// What objects count for against quotas: which quotas look at them, and how much of each resource they use. Internal to
+// admission. Thread safety: pure functions.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace keelson::admission::quota {
 
 using Amounts = std::map<std::string, object::Quantity, std::less<>>;  // by resource name, as in status.hard
 
-Amounts ReadAmounts(Value resources);  // what cannot be parsed is left out
+Amounts ReadAmounts(Value resources);          // what cannot be parsed is left out
 std::string ToString(const Amounts& amounts);  // "cpu=1,pods=2"
 
 // Is this a request that may change usage at all?
@@ -24,7 +24,8 @@ bool Handles(const Attributes& attributes);
 std::vector<std::string> MatchingNames(const Attributes& attributes, const Amounts& hard);
 // Do all scopes of the quota hold for the object?
 bool ScopesMatch(const Attributes& attributes, Value quota_spec, Value object);
-// What a quota on `names` demands of the object and it lacks ("must specify limits.cpu for: a,b"); empty when all is there.
+// What a quota on `names` demands of the object and it lacks ("must specify limits.cpu for: a,b"); empty when all is
+// there.
 std::string MissingConstraints(const Attributes& attributes, const std::vector<std::string>& names, Value object);
 Amounts Usage(const Attributes& attributes, Value object, base::Clock::SystemTime now);
 

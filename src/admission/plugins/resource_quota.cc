@@ -1,6 +1,6 @@
 // ResourceQuota: refuses what would take a namespace over one of its quotas, and books what it lets pass.
-// Usage is only ever raised here; the quota controller lowers it again. Each quota is checked and booked in one compare-and-set of its
-// status, so that requests side by side cannot both take the last place.
+// Usage is only ever raised here; the quota controller lowers it again. Each quota is checked and booked in one
+// compare-and-set of its status, so that requests side by side cannot both take the last place.
 #include "admission/plugins/plugins.h"
 #include "admission/plugins/quota_usage.h"
 #include "base/strings.h"
@@ -43,11 +43,14 @@ class ResourceQuotaPlugin final : public Plugin {
  public:
   explicit ResourceQuotaPlugin(const PluginOptions& options) : reader_(*options.reader), clock_(*options.clock) {}
   std::string_view name() const override { return "ResourceQuota"; }
-  bool Handles(Operation operation) const override { return operation == Operation::kCreate || operation == Operation::kUpdate; }
+  bool Handles(Operation operation) const override {
+    return operation == Operation::kCreate || operation == Operation::kUpdate;
+  }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
     if (!quota::Handles(attributes)) co_return meta::Result<void>();
-    KS_CO_TRY(const std::vector<Value> quotas, co_await reader_.List(context.arena, "", "resourcequotas", attributes.name_space));
+    KS_CO_TRY(const std::vector<Value> quotas,
+              co_await reader_.List(context.arena, "", "resourcequotas", attributes.name_space));
     if (quotas.empty()) co_return meta::Result<void>();
     KS_CO_TRY(const std::vector<Demand> demands, FindDemands(attributes, quotas));
     // All quotas are asked before any is booked.
@@ -74,7 +77,8 @@ class ResourceQuotaPlugin final : public Plugin {
       const std::vector<std::string> names = quota::MatchingNames(attributes, hard);
       if (names.empty() || !quota::ScopesMatch(attributes, quota["spec"], attributes.object)) continue;
       const std::string name(quota.Get("metadata", "name").as_string());
-      if (const std::string missing = quota::MissingConstraints(attributes, names, attributes.object); !missing.empty()) {
+      if (const std::string missing = quota::MissingConstraints(attributes, names, attributes.object);
+          !missing.empty()) {
         return NewForbidden(attributes, "failed quota: " + name + ": " + missing);
       }
       const Amounts used = quota::ReadAmounts(quota.Get("status", "used"));
@@ -89,7 +93,8 @@ class ResourceQuotaPlugin final : public Plugin {
     for (const auto& [resource, quantity] : usage) {
       if (quantity.Sign() < 0) negative.push_back(resource);
     }
-    if (!negative.empty()) return NewForbidden(attributes, "quota usage is negative for resource(s): " + base::Join(negative, ","));
+    if (!negative.empty())
+      return NewForbidden(attributes, "quota usage is negative for resource(s): " + base::Join(negative, ","));
     for (Demand& demand : demands) RemoveZeros(demand.delta);
     std::erase_if(demands, [](const Demand& demand) { return demand.delta.empty(); });
     return demands;
@@ -125,7 +130,8 @@ class ResourceQuotaPlugin final : public Plugin {
             return std::nullopt;
           }
           Value used = Value::Map(arena);
-          for (const auto& [name, quantity] : *next) used.Set(arena, arena.Copy(name), Value::String(arena, quantity.ToString()));
+          for (const auto& [name, quantity] : *next)
+            used.Set(arena, arena.Copy(name), Value::String(arena, quantity.ToString()));
           current.EnsureMap(arena, "status").Set(arena, "used", used);
           return current;
         });
@@ -141,6 +147,8 @@ class ResourceQuotaPlugin final : public Plugin {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewResourceQuota(const PluginOptions& options) { return std::make_unique<ResourceQuotaPlugin>(options); }
+std::unique_ptr<Plugin> NewResourceQuota(const PluginOptions& options) {
+  return std::make_unique<ResourceQuotaPlugin>(options);
+}
 
 }  // namespace keelson::admission

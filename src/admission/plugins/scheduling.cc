@@ -15,8 +15,9 @@ Task<void> TaintNode(request::Context& context, Attributes& attributes) {
   if (!attributes.Is("", "nodes") || !attributes.subresource.empty()) co_return meta::Result<void>();
   base::Arena& arena = context.arena;
   Value taints = attributes.object.EnsureMap(arena, "spec").EnsureList(arena, "taints");
-  const bool there = std::ranges::any_of(
-      taints.items(), [](Value taint) { return taint["key"].as_string() == kNotReady && taint["effect"].as_string() == "NoSchedule"; });
+  const bool there = std::ranges::any_of(taints.items(), [](Value taint) {
+    return taint["key"].as_string() == kNotReady && taint["effect"].as_string() == "NoSchedule";
+  });
   if (there) co_return meta::Result<void>();
   Value taint = Value::Map(arena);
   taint.Set(arena, "key", kNotReady);
@@ -33,7 +34,8 @@ bool Tolerates(Value tolerations, std::string_view key) {
   });
 }
 
-Task<void> AddTolerations(std::int64_t not_ready, std::int64_t unreachable, request::Context& context, Attributes& attributes) {
+Task<void> AddTolerations(std::int64_t not_ready, std::int64_t unreachable, request::Context& context,
+                          Attributes& attributes) {
   if (!attributes.Is("", "pods") || !attributes.subresource.empty()) co_return meta::Result<void>();
   base::Arena& arena = context.arena;
   const Value present = attributes.object.Get("spec", "tolerations");
@@ -67,7 +69,8 @@ Task<void> PodPriority(ObjectReader& reader, request::Context& context, Attribut
   std::string_view policy = "PreemptLowerPriority";
   Value chosen;
   if (name.empty()) {
-    KS_CO_TRY(const std::vector<Value> classes, co_await reader.List(arena, "scheduling.k8s.io", "priorityclasses", ""));
+    KS_CO_TRY(const std::vector<Value> classes,
+              co_await reader.List(arena, "scheduling.k8s.io", "priorityclasses", ""));
     for (const Value candidate : classes) {
       if (!candidate["globalDefault"].as_bool()) continue;
       if (chosen.is_null() || candidate["value"].as_int() < chosen["value"].as_int()) chosen = candidate;
@@ -75,7 +78,8 @@ Task<void> PodPriority(ObjectReader& reader, request::Context& context, Attribut
     if (!chosen.is_null()) name = chosen.Get("metadata", "name").as_string();
   } else {
     auto found = co_await reader.Get(arena, "scheduling.k8s.io", "priorityclasses", "", std::string(name), false);
-    if (!found.ok()) co_return NewForbidden(attributes, "no PriorityClass with name " + std::string(name) + " was found");
+    if (!found.ok())
+      co_return NewForbidden(attributes, "no PriorityClass with name " + std::string(name) + " was found");
     chosen = *found;
   }
   if (!chosen.is_null()) {
@@ -84,15 +88,17 @@ Task<void> PodPriority(ObjectReader& reader, request::Context& context, Attribut
   }
   if (!name.empty()) spec.Set(arena, "priorityClassName", name);
   if (const Value given = spec["priority"]; !given.is_null() && given.as_int() != priority) {
-    co_return NewForbidden(attributes, "the integer value of priority (" + std::to_string(given.as_int()) +
-                                           ") must not be provided in pod spec; priority admission controller computed " +
-                                           std::to_string(priority) + " from the given PriorityClass name");
+    co_return NewForbidden(attributes,
+                           "the integer value of priority (" + std::to_string(given.as_int()) +
+                               ") must not be provided in pod spec; priority admission controller computed " +
+                               std::to_string(priority) + " from the given PriorityClass name");
   }
   spec.Set(arena, "priority", priority);
   if (const Value given = spec["preemptionPolicy"]; !given.is_null() && given.as_string() != policy) {
-    co_return NewForbidden(attributes, "the string value of PreemptionPolicy (" + std::string(given.as_string()) +
-                                           ") must not be provided in pod spec; priority admission controller computed " +
-                                           std::string(policy) + " from the given PriorityClass name");
+    co_return NewForbidden(attributes,
+                           "the string value of PreemptionPolicy (" + std::string(given.as_string()) +
+                               ") must not be provided in pod spec; priority admission controller computed " +
+                               std::string(policy) + " from the given PriorityClass name");
   }
   spec.Set(arena, "preemptionPolicy", policy);
   co_return meta::Result<void>();
@@ -106,14 +112,16 @@ Task<void> OnlyOneDefaultClass(ObjectReader& reader, request::Context& context, 
     }
     co_return meta::Result<void>();
   }
-  if (!attributes.Is("scheduling.k8s.io", "priorityclasses") || !attributes.object["globalDefault"].as_bool()) co_return meta::Result<void>();
-  KS_CO_TRY(const std::vector<Value> classes, co_await reader.List(context.arena, "scheduling.k8s.io", "priorityclasses", ""));
+  if (!attributes.Is("scheduling.k8s.io", "priorityclasses") || !attributes.object["globalDefault"].as_bool())
+    co_return meta::Result<void>();
+  KS_CO_TRY(const std::vector<Value> classes,
+            co_await reader.List(context.arena, "scheduling.k8s.io", "priorityclasses", ""));
   for (const Value candidate : classes) {
     const std::string_view name = candidate.Get("metadata", "name").as_string();
     if (!candidate["globalDefault"].as_bool()) continue;
     if (attributes.operation == Operation::kCreate || name != attributes.object.Get("metadata", "name").as_string()) {
-      co_return NewForbidden(attributes,
-                             "PriorityClass " + std::string(name) + " is already marked as default. Only one default can exist");
+      co_return NewForbidden(attributes, "PriorityClass " + std::string(name) +
+                                             " is already marked as default. Only one default can exist");
     }
   }
   co_return meta::Result<void>();
@@ -123,7 +131,8 @@ Task<Value> FindRuntimeClass(ObjectReader& reader, request::Context& context, co
   const std::string name(attributes.object.Get("spec", "runtimeClassName").as_string());
   auto found = co_await reader.Get(context.arena, "node.k8s.io", "runtimeclasses", "", name, false);
   if (!found.ok()) found = co_await reader.Get(context.arena, "node.k8s.io", "runtimeclasses", "", name, true);
-  if (!found.ok()) co_return NewForbidden(attributes, "pod rejected: RuntimeClass " + base::GoQuote(name) + " not found");
+  if (!found.ok())
+    co_return NewForbidden(attributes, "pod rejected: RuntimeClass " + base::GoQuote(name) + " not found");
   co_return *found;
 }
 
@@ -144,14 +153,16 @@ Task<void> ApplyRuntimeClass(ObjectReader& reader, request::Context& context, At
     Value selector = spec.EnsureMap(arena, "nodeSelector");
     if (const Value have = selector[label.key]; !have.is_null() && !(have == label.value)) {
       co_return NewForbidden(attributes, "conflict: runtimeClass.scheduling.nodeSelector[" + std::string(label.key) +
-                                             "] = " + std::string(label.value.as_string()) + "; pod.spec.nodeSelector[" + std::string(label.key) +
+                                             "] = " + std::string(label.value.as_string()) +
+                                             "; pod.spec.nodeSelector[" + std::string(label.key) +
                                              "] = " + std::string(have.as_string()));
     }
     selector.Set(arena, label.key, label.value);
   }
   for (const Value toleration : runtime_class.Get("scheduling", "tolerations").items()) {
     Value tolerations = spec.EnsureList(arena, "tolerations");
-    if (std::ranges::none_of(tolerations.items(), [&](Value have) { return have == toleration; })) tolerations.Append(arena, toleration);
+    if (std::ranges::none_of(tolerations.items(), [&](Value have) { return have == toleration; }))
+      tolerations.Append(arena, toleration);
   }
   co_return meta::Result<void>();
 }
@@ -168,7 +179,8 @@ Task<void> CheckRuntimeClass(ObjectReader& reader, request::Context& context, co
     co_return NewForbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
   }
   if (fixed.is_null() && !overhead.empty()) {
-    co_return NewForbidden(attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
+    co_return NewForbidden(attributes,
+                           "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
   }
   co_return meta::Result<void>();
 }
@@ -183,7 +195,9 @@ Task<void> CopyTopologyLabels(ObjectReader& reader, request::Context& context, A
   if (!node.ok()) co_return meta::Result<void>();
   for (const std::string_view key : {"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}) {
     if (const Value label = node->Get("metadata", "labels")[key]; label.is_string()) {
-      attributes.object.EnsureMap(context.arena, "metadata").EnsureMap(context.arena, "labels").Set(context.arena, key, label);
+      attributes.object.EnsureMap(context.arena, "metadata")
+          .EnsureMap(context.arena, "labels")
+          .Set(context.arena, key, label);
     }
   }
   co_return meta::Result<void>();
@@ -192,14 +206,18 @@ Task<void> CopyTopologyLabels(ObjectReader& reader, request::Context& context, A
 }  // namespace
 
 std::unique_ptr<Plugin> NewTaintNodesByCondition(const PluginOptions&) {
-  return std::make_unique<SimplePlugin>("TaintNodesByCondition", std::initializer_list<Operation>{Operation::kCreate}, TaintNode, nullptr);
+  return std::make_unique<SimplePlugin>("TaintNodesByCondition", std::initializer_list<Operation>{Operation::kCreate},
+                                        TaintNode, nullptr);
 }
 
 std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
       "DefaultTolerationSeconds", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate},
-      [not_ready = options.default_not_ready_toleration_seconds, unreachable = options.default_unreachable_toleration_seconds](
-          request::Context& context, Attributes& attributes) { return AddTolerations(not_ready, unreachable, context, attributes); },
+      [not_ready = options.default_not_ready_toleration_seconds,
+       unreachable = options.default_unreachable_toleration_seconds](request::Context& context,
+                                                                     Attributes& attributes) {
+        return AddTolerations(not_ready, unreachable, context, attributes);
+      },
       nullptr);
 }
 
@@ -207,7 +225,8 @@ std::unique_ptr<Plugin> NewPriority(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
       "Priority", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
       [reader = options.reader](request::Context& context, Attributes& attributes) -> Task<void> {
-        if (attributes.operation == Operation::kDelete || !attributes.Is("", "pods") || !attributes.subresource.empty()) co_return meta::Result<void>();
+        if (attributes.operation == Operation::kDelete || !attributes.Is("", "pods") || !attributes.subresource.empty())
+          co_return meta::Result<void>();
         co_return co_await PodPriority(*reader, context, attributes);
       },
       [reader = options.reader](request::Context& context, const Attributes& attributes) {
@@ -218,7 +237,9 @@ std::unique_ptr<Plugin> NewPriority(const PluginOptions& options) {
 std::unique_ptr<Plugin> NewRuntimeClass(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
       "RuntimeClass", std::initializer_list<Operation>{Operation::kCreate},
-      [reader = options.reader](request::Context& context, Attributes& attributes) { return ApplyRuntimeClass(*reader, context, attributes); },
+      [reader = options.reader](request::Context& context, Attributes& attributes) {
+        return ApplyRuntimeClass(*reader, context, attributes);
+      },
       [reader = options.reader](request::Context& context, const Attributes& attributes) {
         return CheckRuntimeClass(*reader, context, attributes);
       });
@@ -227,7 +248,9 @@ std::unique_ptr<Plugin> NewRuntimeClass(const PluginOptions& options) {
 std::unique_ptr<Plugin> NewPodTopologyLabels(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
       "PodTopologyLabels", std::initializer_list<Operation>{Operation::kCreate},
-      [reader = options.reader](request::Context& context, Attributes& attributes) { return CopyTopologyLabels(*reader, context, attributes); },
+      [reader = options.reader](request::Context& context, Attributes& attributes) {
+        return CopyTopologyLabels(*reader, context, attributes);
+      },
       nullptr);
 }
 

@@ -22,15 +22,17 @@ void ForEachSecret(Value pod, const F& visit) {
       visit(name, "volume with secret.secretName=" + base::GoQuote(name) + " is not allowed because service account ");
     }
   }
-  const std::pair<std::string_view, std::string_view> lists[] = {
-      {"initContainers", "init container "}, {"containers", "container "}, {"ephemeralContainers", "ephemeral container "}};
+  const std::pair<std::string_view, std::string_view> lists[] = {{"initContainers", "init container "},
+                                                                 {"containers", "container "},
+                                                                 {"ephemeralContainers", "ephemeral container "}};
   for (const auto& [list, word] : lists) {
     for (const Value container : pod["spec"][list].items()) {
       const std::string who = std::string(word) + std::string(container["name"].as_string());
       for (const Value variable : container["env"].items()) {
         if (const auto name = variable.Get("valueFrom", "secretKeyRef", "name").as_string(); !name.empty()) {
-          visit(name, who + " with envVar " + std::string(variable["name"].as_string()) + " referencing secret.secretName=" +
-                          base::GoQuote(name) + " is not allowed because service account ");
+          visit(name, who + " with envVar " + std::string(variable["name"].as_string()) +
+                          " referencing secret.secretName=" + base::GoQuote(name) +
+                          " is not allowed because service account ");
         }
       }
       for (const Value source : container["envFrom"].items()) {
@@ -44,14 +46,16 @@ void ForEachSecret(Value pod, const F& visit) {
 }
 
 bool Lists(Value references, std::string_view name) {
-  return std::ranges::any_of(references.items(), [&](Value reference) { return reference["name"].as_string() == name; });
+  return std::ranges::any_of(references.items(),
+                             [&](Value reference) { return reference["name"].as_string() == name; });
 }
 
 std::string RefuseSecrets(Value account, Value pod) {
   const std::string account_name(account.Get("metadata", "name").as_string());
   std::string problem;
   ForEachSecret(pod, [&](std::string_view name, const std::string& text) {
-    if (problem.empty() && !Lists(account["secrets"], name)) problem = text + account_name + " does not reference that secret";
+    if (problem.empty() && !Lists(account["secrets"], name))
+      problem = text + account_name + " does not reference that secret";
   });
   if (!problem.empty()) return problem;
   std::int64_t index = 0;
@@ -117,7 +121,8 @@ void MountToken(base::Arena& arena, base::Random& random, Value pod) {
   for (const std::string_view list : {"initContainers", "containers"}) {
     for (Value container : spec[list].items()) {
       const Value mounts = container["volumeMounts"];
-      if (std::ranges::any_of(mounts.items(), [](Value mount) { return mount["mountPath"].as_string() == kMountPath; })) continue;
+      if (std::ranges::any_of(mounts.items(), [](Value mount) { return mount["mountPath"].as_string() == kMountPath; }))
+        continue;
       Value mount = Value::Map(arena);
       mount.Set(arena, "name", volume_name);
       mount.Set(arena, "readOnly", true);
@@ -129,12 +134,13 @@ void MountToken(base::Arena& arena, base::Random& random, Value pod) {
   if (!has_volume && mounted) spec.EnsureList(arena, "volumes").Append(arena, TokenVolume(arena, volume_name));
 }
 
-Task<Value> FindAccount(ObjectReader& reader, request::Context& context, const Attributes& attributes, std::string name) {
+Task<Value> FindAccount(ObjectReader& reader, request::Context& context, const Attributes& attributes,
+                        std::string name) {
   auto found = co_await reader.Get(context.arena, "", "serviceaccounts", attributes.name_space, name, false);
   if (!found.ok()) found = co_await reader.Get(context.arena, "", "serviceaccounts", attributes.name_space, name, true);
   if (!found.ok()) {
-    co_return NewForbidden(attributes, "error looking up service account " + attributes.name_space + "/" + name + ": serviceaccount " +
-                                           base::GoQuote(name) + " not found");
+    co_return NewForbidden(attributes, "error looking up service account " + attributes.name_space + "/" + name +
+                                           ": serviceaccount " + base::GoQuote(name) + " not found");
   }
   co_return *found;
 }
@@ -161,7 +167,9 @@ class ServiceAccountPlugin final : public Plugin {
  public:
   explicit ServiceAccountPlugin(const PluginOptions& options) : reader_(*options.reader), random_(*options.random) {}
   std::string_view name() const override { return "ServiceAccount"; }
-  bool Handles(Operation operation) const override { return operation == Operation::kCreate || operation == Operation::kUpdate; }
+  bool Handles(Operation operation) const override {
+    return operation == Operation::kCreate || operation == Operation::kUpdate;
+  }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
     if (!Concerns(attributes)) co_return meta::Result<void>();
@@ -174,7 +182,8 @@ class ServiceAccountPlugin final : public Plugin {
       spec.Set(arena, "serviceAccountName", "default");
       spec.Set(arena, "serviceAccount", "default");
     }
-    KS_CO_TRY(const Value account, co_await FindAccount(reader_, context, attributes, std::string(spec["serviceAccountName"].as_string())));
+    KS_CO_TRY(const Value account,
+              co_await FindAccount(reader_, context, attributes, std::string(spec["serviceAccountName"].as_string())));
     Value automount = spec["automountServiceAccountToken"];
     if (automount.is_null()) automount = account["automountServiceAccountToken"];
     if (automount.is_null() || automount.as_bool()) MountToken(arena, random_, pod);
@@ -203,7 +212,8 @@ class ServiceAccountPlugin final : public Plugin {
     }
     KS_CO_TRY(const Value account, co_await FindAccount(reader_, context, attributes, name));
     if (account.Get("metadata", "annotations")[kEnforceSecrets].as_string() == "true") {
-      if (const std::string problem = RefuseSecrets(account, pod); !problem.empty()) co_return NewForbidden(attributes, problem);
+      if (const std::string problem = RefuseSecrets(account, pod); !problem.empty())
+        co_return NewForbidden(attributes, problem);
     }
     co_return meta::Result<void>();
   }
@@ -221,6 +231,8 @@ class ServiceAccountPlugin final : public Plugin {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewServiceAccount(const PluginOptions& options) { return std::make_unique<ServiceAccountPlugin>(options); }
+std::unique_ptr<Plugin> NewServiceAccount(const PluginOptions& options) {
+  return std::make_unique<ServiceAccountPlugin>(options);
+}
 
 }  // namespace keelson::admission

@@ -16,7 +16,8 @@ class SimplePlugin final : public Plugin {
   using AdmitFunc = std::function<Task<void>(request::Context& context, Attributes& attributes)>;
   using ValidateFunc = std::function<Task<void>(request::Context& context, const Attributes& attributes)>;
 
-  SimplePlugin(std::string_view name, std::initializer_list<Operation> operations, AdmitFunc admit, ValidateFunc validate)
+  SimplePlugin(std::string_view name, std::initializer_list<Operation> operations, AdmitFunc admit,
+               ValidateFunc validate)
       : name_(name), operations_(operations), admit_(std::move(admit)), validate_(std::move(validate)) {}
 
   std::string_view name() const override { return name_; }

@@ -23,7 +23,8 @@ Value DefaultOf(const std::vector<Value>& classes, std::initializer_list<std::st
     const std::string_view created = candidate.Get("metadata", "creationTimestamp").as_string();
     const std::string_view best_created = best.Get("metadata", "creationTimestamp").as_string();
     const bool newer = created > best_created ||
-                       (created == best_created && candidate.Get("metadata", "name").as_string() < best.Get("metadata", "name").as_string());
+                       (created == best_created &&
+                        candidate.Get("metadata", "name").as_string() < best.Get("metadata", "name").as_string());
     if (newer) best = candidate;
   }
   return best;
@@ -36,22 +37,28 @@ Task<void> SetStorageClass(ObjectReader& reader, request::Context& context, Attr
       claim.Get("metadata", "annotations").Has("volume.beta.kubernetes.io/storage-class")) {
     co_return meta::Result<void>();
   }
-  KS_CO_TRY(const std::vector<Value> classes, co_await reader.List(context.arena, "storage.k8s.io", "storageclasses", ""));
-  const Value chosen =
-      DefaultOf(classes, {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"});
-  if (!chosen.is_null()) claim.EnsureMap(context.arena, "spec").Set(context.arena, "storageClassName", chosen.Get("metadata", "name"));
+  KS_CO_TRY(const std::vector<Value> classes,
+            co_await reader.List(context.arena, "storage.k8s.io", "storageclasses", ""));
+  const Value chosen = DefaultOf(
+      classes, {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"});
+  if (!chosen.is_null())
+    claim.EnsureMap(context.arena, "spec").Set(context.arena, "storageClassName", chosen.Get("metadata", "name"));
   co_return meta::Result<void>();
 }
 
 Task<void> SetIngressClass(ObjectReader& reader, request::Context& context, Attributes& attributes) {
-  if (!attributes.Is("networking.k8s.io", "ingresses") || !attributes.subresource.empty()) co_return meta::Result<void>();
+  if (!attributes.Is("networking.k8s.io", "ingresses") || !attributes.subresource.empty())
+    co_return meta::Result<void>();
   Value ingress = attributes.object;
-  if (!ingress.Get("spec", "ingressClassName").is_null() || ingress.Get("metadata", "annotations").Has("kubernetes.io/ingress.class")) {
+  if (!ingress.Get("spec", "ingressClassName").is_null() ||
+      ingress.Get("metadata", "annotations").Has("kubernetes.io/ingress.class")) {
     co_return meta::Result<void>();
   }
-  KS_CO_TRY(const std::vector<Value> classes, co_await reader.List(context.arena, "networking.k8s.io", "ingressclasses", ""));
+  KS_CO_TRY(const std::vector<Value> classes,
+            co_await reader.List(context.arena, "networking.k8s.io", "ingressclasses", ""));
   const Value chosen = DefaultOf(classes, {"ingressclass.kubernetes.io/is-default-class"});
-  if (!chosen.is_null()) ingress.EnsureMap(context.arena, "spec").Set(context.arena, "ingressClassName", chosen.Get("metadata", "name"));
+  if (!chosen.is_null())
+    ingress.EnsureMap(context.arena, "spec").Set(context.arena, "ingressClassName", chosen.Get("metadata", "name"));
   co_return meta::Result<void>();
 }
 
@@ -81,7 +88,8 @@ Task<void> CheckResize(ObjectReader& reader, request::Context& context, const At
   }
   const auto class_of = [](Value claim) {
     const Value annotation = claim.Get("metadata", "annotations")["volume.beta.kubernetes.io/storage-class"];
-    return std::string(annotation.is_string() ? annotation.as_string() : claim.Get("spec", "storageClassName").as_string());
+    return std::string(annotation.is_string() ? annotation.as_string()
+                                              : claim.Get("spec", "storageClassName").as_string());
   };
   const std::string name = class_of(attributes.object);
   bool expandable = !name.empty() && name == class_of(attributes.old_object);
@@ -90,8 +98,9 @@ Task<void> CheckResize(ObjectReader& reader, request::Context& context, const At
     expandable = found.ok() && (*found)["allowVolumeExpansion"].as_bool();
   }
   if (!expandable) {
-    co_return NewForbidden(
-        attributes, "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize");
+    co_return NewForbidden(attributes,
+                           "only dynamically provisioned pvc can be resized and the storageclass that provisions the "
+                           "pvc must support resize");
   }
   co_return meta::Result<void>();
 }
@@ -112,29 +121,37 @@ Task<void> DenyExternalIPs(request::Context&, const Attributes& attributes) {
 std::unique_ptr<Plugin> NewDefaultStorageClass(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
       "DefaultStorageClass", std::initializer_list<Operation>{Operation::kCreate},
-      [reader = options.reader](request::Context& context, Attributes& attributes) { return SetStorageClass(*reader, context, attributes); },
+      [reader = options.reader](request::Context& context, Attributes& attributes) {
+        return SetStorageClass(*reader, context, attributes);
+      },
       nullptr);
 }
 
 std::unique_ptr<Plugin> NewDefaultIngressClass(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
       "DefaultIngressClass", std::initializer_list<Operation>{Operation::kCreate},
-      [reader = options.reader](request::Context& context, Attributes& attributes) { return SetIngressClass(*reader, context, attributes); },
+      [reader = options.reader](request::Context& context, Attributes& attributes) {
+        return SetIngressClass(*reader, context, attributes);
+      },
       nullptr);
 }
 
 std::unique_ptr<Plugin> NewStorageObjectInUseProtection(const PluginOptions&) {
-  return std::make_unique<SimplePlugin>("StorageObjectInUseProtection", std::initializer_list<Operation>{Operation::kCreate}, Protect, nullptr);
+  return std::make_unique<SimplePlugin>("StorageObjectInUseProtection",
+                                        std::initializer_list<Operation>{Operation::kCreate}, Protect, nullptr);
 }
 
 std::unique_ptr<Plugin> NewPersistentVolumeClaimResize(const PluginOptions& options) {
   return std::make_unique<SimplePlugin>(
       "PersistentVolumeClaimResize", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
-      [reader = options.reader](request::Context& context, const Attributes& attributes) { return CheckResize(*reader, context, attributes); });
+      [reader = options.reader](request::Context& context, const Attributes& attributes) {
+        return CheckResize(*reader, context, attributes);
+      });
 }
 
 std::unique_ptr<Plugin> NewDenyServiceExternalIPs(const PluginOptions&) {
-  return std::make_unique<SimplePlugin>("DenyServiceExternalIPs", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate},
+  return std::make_unique<SimplePlugin>("DenyServiceExternalIPs",
+                                        std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate},
                                         nullptr, DenyExternalIPs);
 }
 

@@ -36,33 +36,39 @@ Binding BindingOf(const Index::Change& change) {
 bool IsServiceAccount(std::string_view user, std::string_view name_space, std::string_view name) {
   if (!user.starts_with(kServiceAccountPrefix)) return false;
   user.remove_prefix(kServiceAccountPrefix.size());
-  return user.size() == name_space.size() + 1 + name.size() && user.starts_with(name_space) && user[name_space.size()] == ':' &&
-         user.ends_with(name);
+  return user.size() == name_space.size() + 1 + name.size() && user.starts_with(name_space) &&
+         user[name_space.size()] == ':' && user.ends_with(name);
 }
 
 bool Applies(const Subject& subject, const Binding& binding, const request::User& user) {
   switch (subject.kind) {
-    case Subject::Kind::kUser: return subject.name == user.name;
-    case Subject::Kind::kGroup: return user.InGroup(subject.name);
+    case Subject::Kind::kUser:
+      return subject.name == user.name;
+    case Subject::Kind::kGroup:
+      return user.InGroup(subject.name);
     case Subject::Kind::kServiceAccount: {
       // Without a namespace of its own it is one of the binding's; a cluster binding has none to lend.
       const std::string_view name_space = subject.name_space.empty() ? binding.name_space : subject.name_space;
       return !name_space.empty() && IsServiceAccount(user.name, name_space, subject.name);
     }
-    case Subject::Kind::kOther: return false;
+    case Subject::Kind::kOther:
+      return false;
   }
   return false;
 }
 
 std::string SubjectText(const Subject& subject, const Binding& binding) {
   switch (subject.kind) {
-    case Subject::Kind::kUser: return "User " + base::GoQuote(subject.name);
-    case Subject::Kind::kGroup: return "Group " + base::GoQuote(subject.name);
+    case Subject::Kind::kUser:
+      return "User " + base::GoQuote(subject.name);
+    case Subject::Kind::kGroup:
+      return "Group " + base::GoQuote(subject.name);
     case Subject::Kind::kServiceAccount: {
       const std::string_view name_space = subject.name_space.empty() ? binding.name_space : subject.name_space;
       return "ServiceAccount " + base::GoQuote(subject.name + "/" + std::string(name_space));
     }
-    case Subject::Kind::kOther: break;
+    case Subject::Kind::kOther:
+      break;
   }
   return base::GoQuote(subject.name);
 }
@@ -82,7 +88,8 @@ std::string Source::ToString() const {
   const bool cluster = binding->name_space.empty();
   const std::string name = cluster ? binding->name : binding->name + "/" + binding->name_space;
   return std::string(cluster ? "ClusterRoleBinding " : "RoleBinding ") + base::GoQuote(name) + " of " +
-         (binding->role_is_cluster_role ? "ClusterRole " : "Role ") + base::GoQuote(binding->role_name) + " to " + SubjectText(*subject, *binding);
+         (binding->role_is_cluster_role ? "ClusterRole " : "Role ") + base::GoQuote(binding->role_name) + " to " +
+         SubjectText(*subject, *binding);
 }
 
 std::shared_ptr<const Index> Index::With(std::span<const Change> changes) const {
@@ -92,7 +99,8 @@ std::shared_ptr<const Index> Index::With(std::span<const Change> changes) const 
     auto& copy = touched[name];
     if (copy == nullptr) {
       const auto found = next->namespaces_.find(name);
-      copy = found == next->namespaces_.end() ? std::make_shared<Namespace>() : std::make_shared<Namespace>(*found->second);
+      copy = found == next->namespaces_.end() ? std::make_shared<Namespace>()
+                                              : std::make_shared<Namespace>(*found->second);
     }
     return *copy;
   };
@@ -136,20 +144,23 @@ const PolicyRules* Index::FindRules(bool cluster_role, std::string_view name_spa
   return found == in->second->roles.end() ? nullptr : found->second.get();
 }
 
-bool Index::VisitBinding(const Binding& binding, const request::User& user, const Visitor& visit, std::vector<std::string>& errors) const {
-  const auto subject = std::ranges::find_if(binding.subjects, [&](const Subject& one) { return Applies(one, binding, user); });
+bool Index::VisitBinding(const Binding& binding, const request::User& user, const Visitor& visit,
+                         std::vector<std::string>& errors) const {
+  const auto subject =
+      std::ranges::find_if(binding.subjects, [&](const Subject& one) { return Applies(one, binding, user); });
   if (subject == binding.subjects.end()) return true;
   const PolicyRules* const rules = FindRules(binding.role_is_cluster_role, binding.name_space, binding.role_name);
   if (rules == nullptr) {
-    errors.push_back(std::string(binding.role_is_cluster_role ? "clusterrole" : "role") + ".rbac.authorization.k8s.io " +
-                     base::GoQuote(binding.role_name) + " not found");
+    errors.push_back(std::string(binding.role_is_cluster_role ? "clusterrole" : "role") +
+                     ".rbac.authorization.k8s.io " + base::GoQuote(binding.role_name) + " not found");
     return true;
   }
   const Source source{.binding = &binding, .subject = &*subject};
   return std::ranges::all_of(*rules, [&](const PolicyRule& rule) { return visit(source, rule); });
 }
 
-void Index::VisitRulesFor(const request::User& user, std::string_view name_space, const Visitor& visit, std::vector<std::string>& errors) const {
+void Index::VisitRulesFor(const request::User& user, std::string_view name_space, const Visitor& visit,
+                          std::vector<std::string>& errors) const {
   for (const auto& [name, binding] : cluster_bindings_) {
     if (!VisitBinding(*binding, user, visit, errors)) return;
   }
@@ -161,7 +172,8 @@ void Index::VisitRulesFor(const request::User& user, std::string_view name_space
   }
 }
 
-PolicyRules Index::RulesFor(const request::User& user, std::string_view name_space, std::vector<std::string>& errors) const {
+PolicyRules Index::RulesFor(const request::User& user, std::string_view name_space,
+                            std::vector<std::string>& errors) const {
   PolicyRules rules;
   VisitRulesFor(
       user, name_space,
@@ -188,8 +200,8 @@ Authorization Index::Authorize(const Attributes& attributes) const {
   return answer;
 }
 
-std::string EscalationProblem(const request::User& user, std::span<const PolicyRule> held, std::span<const PolicyRule> wanted,
-                              std::span<const std::string> resolution_errors) {
+std::string EscalationProblem(const request::User& user, std::span<const PolicyRule> held,
+                              std::span<const PolicyRule> wanted, std::span<const std::string> resolution_errors) {
   const PolicyRules missing = UncoveredRules(held, wanted);
   if (missing.empty()) return {};
   std::set<std::string> lines;
@@ -197,7 +209,8 @@ std::string EscalationProblem(const request::User& user, std::span<const PolicyR
   std::string groups;
   for (const std::string& group : user.groups) groups += (groups.empty() ? "" : " ") + base::GoQuote(group);
   std::string text = "user " + base::GoQuote(user.name) + " (groups=[" + groups +
-                     "]) is attempting to grant RBAC permissions not currently held:\n" + base::Join({lines.begin(), lines.end()}, "\n");
+                     "]) is attempting to grant RBAC permissions not currently held:\n" +
+                     base::Join({lines.begin(), lines.end()}, "\n");
   if (!resolution_errors.empty()) {
     text += "; resolution errors: [" + base::Join({resolution_errors.begin(), resolution_errors.end()}, " ") + "]";
   }

@@ -1,5 +1,5 @@
-// Roles and bindings in memory, and who may do what by them. An Index is an immutable snapshot: a change makes a new one that shares what
-// it does not touch. Thread safety: const members from any thread.
+// Roles and bindings in memory, and who may do what by them. An Index is an immutable snapshot: a change makes a new
+// one that shares what it does not touch. Thread safety: const members from any thread.
 #pragma once
 
 #include <functional>
@@ -55,10 +55,11 @@ class Index {
   // This snapshot with the changes in it; the Values are read and not kept.
   std::shared_ptr<const Index> With(std::span<const Change> changes) const;
 
-  // Calls for each rule that applies to the user in the namespace ("" for cluster scope), cluster bindings first, by name; stops when the
-  // visitor says false. Roles that bindings name and nobody has are told as errors.
+  // Calls for each rule that applies to the user in the namespace ("" for cluster scope), cluster bindings first, by
+  // name; stops when the visitor says false. Roles that bindings name and nobody has are told as errors.
   using Visitor = std::function<bool(const Source& source, const PolicyRule& rule)>;
-  void VisitRulesFor(const request::User& user, std::string_view name_space, const Visitor& visit, std::vector<std::string>& errors) const;
+  void VisitRulesFor(const request::User& user, std::string_view name_space, const Visitor& visit,
+                     std::vector<std::string>& errors) const;
   PolicyRules RulesFor(const request::User& user, std::string_view name_space, std::vector<std::string>& errors) const;
   // The rules of what a binding refers to; nullptr when there is none.
   const PolicyRules* FindRules(bool cluster_role, std::string_view name_space, std::string_view name) const;
@@ -72,7 +73,8 @@ class Index {
     RuleMap roles;
     BindingMap bindings;
   };
-  bool VisitBinding(const Binding& binding, const request::User& user, const Visitor& visit, std::vector<std::string>& errors) const;
+  bool VisitBinding(const Binding& binding, const request::User& user, const Visitor& visit,
+                    std::vector<std::string>& errors) const;
 
   RuleMap cluster_roles_;
   BindingMap cluster_bindings_;
@@ -80,8 +82,8 @@ class Index {
 };
 
 // What a user who grants `wanted` without holding it is told; empty when all of it is held.
-std::string EscalationProblem(const request::User& user, std::span<const PolicyRule> held, std::span<const PolicyRule> wanted,
-                              std::span<const std::string> resolution_errors);
+std::string EscalationProblem(const request::User& user, std::span<const PolicyRule> held,
+                              std::span<const PolicyRule> wanted, std::span<const std::string> resolution_errors);
 
 // The authorizer of --authorization-mode=RBAC over the newest snapshot.
 class RBACAuthorizer final : public Authorizer {

@@ -12,8 +12,9 @@ Value Texts(base::Arena& arena, std::initializer_list<std::string_view> texts) {
   return list;
 }
 
-Value Rule(base::Arena& arena, std::initializer_list<std::string_view> groups, std::initializer_list<std::string_view> resources,
-           std::initializer_list<std::string_view> verbs, std::initializer_list<std::string_view> names = {}) {
+Value Rule(base::Arena& arena, std::initializer_list<std::string_view> groups,
+           std::initializer_list<std::string_view> resources, std::initializer_list<std::string_view> verbs,
+           std::initializer_list<std::string_view> names = {}) {
   Value rule = Value::Map(arena);
   rule.Set(arena, "apiGroups", Texts(arena, groups));
   rule.Set(arena, "resources", Texts(arena, resources));
@@ -29,8 +30,8 @@ Value Role(base::Arena& arena, std::initializer_list<Value> rules) {
   return role;
 }
 
-Value MakeBinding(base::Arena& arena, std::string_view kind, std::string_view role, std::string_view subject_kind, std::string_view subject,
-                  std::string_view name_space = {}) {
+Value MakeBinding(base::Arena& arena, std::string_view kind, std::string_view role, std::string_view subject_kind,
+                  std::string_view subject, std::string_view name_space = {}) {
   Value reference = Value::Map(arena);
   reference.Set(arena, "kind", kind);
   reference.Set(arena, "name", role);
@@ -44,8 +45,8 @@ Value MakeBinding(base::Arena& arena, std::string_view kind, std::string_view ro
   return binding;
 }
 
-Attributes Ask(std::string_view user, std::string_view verb, std::string_view resource, std::string_view name_space = {},
-               std::string_view name = {}, std::string_view group = {}) {
+Attributes Ask(std::string_view user, std::string_view verb, std::string_view resource,
+               std::string_view name_space = {}, std::string_view name = {}, std::string_view group = {}) {
   Attributes attributes;
   attributes.user.name = user;
   attributes.user.groups = {"system:authenticated"};
@@ -73,11 +74,20 @@ TEST(Rules, Allows) {
       {"every verb", {{"*"}, {""}, {"pods"}, {}, {}}, Ask("u", "list", "pods"), true},
       {"other group", {{"get"}, {"apps"}, {"pods"}, {}, {}}, Ask("u", "get", "pods"), false},
       {"every group", {{"get"}, {"*"}, {"pods"}, {}, {}}, Ask("u", "get", "pods"), true},
-      {"a resource does not cover its subresources", {{"get"}, {""}, {"pods"}, {}, {}}, Ask("u", "get", "pods/log"), false},
+      {"a resource does not cover its subresources",
+       {{"get"}, {""}, {"pods"}, {}, {}},
+       Ask("u", "get", "pods/log"),
+       false},
       {"a subresource", {{"get"}, {""}, {"pods/log"}, {}, {}}, Ask("u", "get", "pods/log"), true},
       {"pods/* means nothing", {{"get"}, {""}, {"pods/*"}, {}, {}}, Ask("u", "get", "pods/log"), false},
-      {"every resource's scale", {{"get"}, {"*"}, {"*/scale"}, {}, {}}, Ask("u", "get", "deployments/scale", {}, {}, "apps"), true},
-      {"scale is not scales", {{"get"}, {"*"}, {"*/scale"}, {}, {}}, Ask("u", "get", "deployments/escale", {}, {}, "apps"), false},
+      {"every resource's scale",
+       {{"get"}, {"*"}, {"*/scale"}, {}, {}},
+       Ask("u", "get", "deployments/scale", {}, {}, "apps"),
+       true},
+      {"scale is not scales",
+       {{"get"}, {"*"}, {"*/scale"}, {}, {}},
+       Ask("u", "get", "deployments/escale", {}, {}, "apps"),
+       false},
       {"every resource covers subresources", {{"get"}, {""}, {"*"}, {}, {}}, Ask("u", "get", "pods/log"), true},
       {"named", {{"get"}, {""}, {"pods"}, {"a"}, {}}, Ask("u", "get", "pods", "ns", "a"), true},
       {"named, another asked", {{"get"}, {""}, {"pods"}, {"a"}, {}}, Ask("u", "get", "pods", "ns", "b"), false},
@@ -93,14 +103,20 @@ TEST(Rules, AllowsPaths) {
     bool want;
   };
   constexpr Case kCases[] = {
-      {"*", "/anything", true},  {"/healthz", "/healthz", true},     {"/healthz", "/healthz/etcd", false}, {"/healthz/*", "/healthz/etcd", true},
-      {"/api*", "/apis", true},  {"/healthz/**", "/healthz/x", true}, {"/*/x", "/a/x", false},
+      {"*", "/anything", true},
+      {"/healthz", "/healthz", true},
+      {"/healthz", "/healthz/etcd", false},
+      {"/healthz/*", "/healthz/etcd", true},
+      {"/api*", "/apis", true},
+      {"/healthz/**", "/healthz/x", true},
+      {"/*/x", "/a/x", false},
   };
   for (const Case& c : kCases) {
     Attributes attributes;
     attributes.verb = "get";
     attributes.path = c.path;
-    EXPECT_EQ(RuleAllows(attributes, {.verbs = {"get"}, .non_resource_urls = {c.url}}), c.want) << c.url << " " << c.path;
+    EXPECT_EQ(RuleAllows(attributes, {.verbs = {"get"}, .non_resource_urls = {c.url}}), c.want)
+        << c.url << " " << c.path;
   }
 }
 
@@ -130,11 +146,13 @@ TEST(Rules, UncoveredRules) {
 
 TEST(Rules, EscalationProblem) {
   request::User user{.name = "bob", .uid = {}, .groups = {"dev", "system:authenticated"}, .extra = {}};
-  const std::vector<PolicyRule> wanted = {{.verbs = {"get", "list"}, .api_groups = {"apps"}, .resources = {"deployments"}},
-                                          {.verbs = {"get"}, .non_resource_urls = {"/metrics"}}};
+  const std::vector<PolicyRule> wanted = {
+      {.verbs = {"get", "list"}, .api_groups = {"apps"}, .resources = {"deployments"}},
+      {.verbs = {"get"}, .non_resource_urls = {"/metrics"}}};
   const std::vector<std::string> errors = {"role x not found"};
   EXPECT_EQ(EscalationProblem(user, {}, wanted, errors),
-            "user \"bob\" (groups=[\"dev\" \"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n"
+            "user \"bob\" (groups=[\"dev\" \"system:authenticated\"]) is attempting to grant RBAC permissions not "
+            "currently held:\n"
             "{APIGroups:[\"apps\"], Resources:[\"deployments\"], Verbs:[\"get\" \"list\"]}\n"
             "{NonResourceURLs:[\"/metrics\"], Verbs:[\"get\"]}; resolution errors: [role x not found]");
   EXPECT_EQ(EscalationProblem(user, FullAuthority(), wanted, {}), "");
@@ -165,11 +183,14 @@ TEST_F(IndexTest, Authorize) {
 
   Attributes member = Ask("ann", "list", "pods");
   member.user.groups.emplace_back("team");
-  EXPECT_EQ(index_->Authorize(member).reason, "RBAC: allowed by ClusterRoleBinding \"readers\" of ClusterRole \"reader\" to Group \"team\"");
+  EXPECT_EQ(index_->Authorize(member).reason,
+            "RBAC: allowed by ClusterRoleBinding \"readers\" of ClusterRole \"reader\" to Group \"team\"");
 
   answer = index_->Authorize(Ask("system:serviceaccount:ns:bot", "create", "pods", "ns"));
-  EXPECT_EQ(answer.reason, "RBAC: allowed by RoleBinding \"robots/ns\" of Role \"writer\" to ServiceAccount \"bot/ns\"");
-  EXPECT_EQ(index_->Authorize(Ask("system:serviceaccount:n:s:bot", "create", "pods", "ns")).decision, Decision::kNoOpinion);
+  EXPECT_EQ(answer.reason,
+            "RBAC: allowed by RoleBinding \"robots/ns\" of Role \"writer\" to ServiceAccount \"bot/ns\"");
+  EXPECT_EQ(index_->Authorize(Ask("system:serviceaccount:n:s:bot", "create", "pods", "ns")).decision,
+            Decision::kNoOpinion);
 
   answer = index_->Authorize(Ask("eve", "get", "pods"));
   EXPECT_EQ(answer.decision, Decision::kNoOpinion);
@@ -178,8 +199,9 @@ TEST_F(IndexTest, Authorize) {
 }
 
 TEST_F(IndexTest, ASnapshotStaysWhenTheNextDiffers) {
-  const auto next = index_->With(std::vector<Index::Change>{{Kind::kRoleBinding, "ns", "bobs", Value()},
-                                                            {Kind::kClusterRole, "", "gone", Role(arena_, {Rule(arena_, {"*"}, {"*"}, {"*"})})}});
+  const auto next = index_->With(
+      std::vector<Index::Change>{{Kind::kRoleBinding, "ns", "bobs", Value()},
+                                 {Kind::kClusterRole, "", "gone", Role(arena_, {Rule(arena_, {"*"}, {"*"}, {"*"})})}});
   EXPECT_EQ(index_->Authorize(Ask("bob", "get", "pods", "ns")).decision, Decision::kAllow);
   EXPECT_EQ(next->Authorize(Ask("bob", "get", "pods", "ns")).decision, Decision::kNoOpinion);
   EXPECT_EQ(next->Authorize(Ask("eve", "delete", "nodes")).decision, Decision::kAllow);

@@ -39,7 +39,8 @@ bool ResourceMatches(const PolicyRule& rule, std::string_view combined, std::str
   for (const std::string& resource : rule.resources) {
     if (resource == kAll || resource == combined) return true;
     // "*/scale" is every resource's scale.
-    if (!subresource.empty() && resource.size() == subresource.size() + 2 && resource.starts_with("*/") && resource.ends_with(subresource)) {
+    if (!subresource.empty() && resource.size() == subresource.size() + 2 && resource.starts_with("*/") &&
+        resource.ends_with(subresource)) {
       return true;
     }
   }
@@ -62,7 +63,8 @@ bool Covers(const PolicyRule& held, const PolicyRule& wanted) {
   const bool urls = std::ranges::all_of(wanted.non_resource_urls, [&](const std::string& url) {
     return std::ranges::any_of(held.non_resource_urls, [&](const std::string& rule) { return URLCovers(rule, url); });
   });
-  const bool names = held.resource_names.empty() || (!wanted.resource_names.empty() && HasAllOf(held.resource_names, wanted.resource_names));
+  const bool names = held.resource_names.empty() ||
+                     (!wanted.resource_names.empty() && HasAllOf(held.resource_names, wanted.resource_names));
   return verbs && groups && resources && urls && names;
 }
 
@@ -111,10 +113,12 @@ Value ToValue(base::Arena& arena, const PolicyRule& rule) {
 bool RuleAllows(const Attributes& attributes, const PolicyRule& rule) {
   if (!HasOrAll(rule.verbs, attributes.verb)) return false;
   if (!attributes.resource_request) {
-    return std::ranges::any_of(rule.non_resource_urls, [&](const std::string& url) { return URLCovers(url, attributes.path); });
+    return std::ranges::any_of(rule.non_resource_urls,
+                               [&](const std::string& url) { return URLCovers(url, attributes.path); });
   }
   if (!HasOrAll(rule.api_groups, attributes.api_group)) return false;
-  const std::string combined = attributes.subresource.empty() ? attributes.resource : attributes.resource + "/" + attributes.subresource;
+  const std::string combined =
+      attributes.subresource.empty() ? attributes.resource : attributes.resource + "/" + attributes.subresource;
   if (!ResourceMatches(rule, combined, attributes.subresource)) return false;
   return rule.resource_names.empty() || Has(rule.resource_names, attributes.name);
 }
@@ -156,11 +160,14 @@ PolicyRules UncoveredRules(std::span<const PolicyRule> held, std::span<const Pol
 PolicyRules CompactRules(std::span<const PolicyRule> rules) {
   PolicyRules compact;
   for (const PolicyRule& rule : rules) {
-    const bool simple = rule.api_groups.size() == 1 && rule.resources.size() == 1 && rule.resource_names.size() <= 1 && rule.non_resource_urls.empty();
+    const bool simple = rule.api_groups.size() == 1 && rule.resources.size() == 1 && rule.resource_names.size() <= 1 &&
+                        rule.non_resource_urls.empty();
     const auto same = simple ? std::ranges::find_if(compact,
                                                     [&](const PolicyRule& other) {
-                                                      return other.api_groups == rule.api_groups && other.resources == rule.resources &&
-                                                             other.resource_names == rule.resource_names && other.non_resource_urls.empty();
+                                                      return other.api_groups == rule.api_groups &&
+                                                             other.resources == rule.resources &&
+                                                             other.resource_names == rule.resource_names &&
+                                                             other.non_resource_urls.empty();
                                                     })
                              : compact.end();
     if (same == compact.end()) {

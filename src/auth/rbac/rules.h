@@ -22,8 +22,8 @@ struct PolicyRule {
 };
 using PolicyRules = std::vector<PolicyRule>;
 
-PolicyRule RuleOf(const Value& rule);        // rbac.authorization.k8s.io/v1 PolicyRule
-PolicyRules RulesOf(const Value& role);      // of a Role or ClusterRole
+PolicyRule RuleOf(const Value& rule);    // rbac.authorization.k8s.io/v1 PolicyRule
+PolicyRules RulesOf(const Value& role);  // of a Role or ClusterRole
 Value ToValue(base::Arena& arena, const PolicyRule& rule);
 
 bool RuleAllows(const Attributes& attributes, const PolicyRule& rule);
@@ -34,7 +34,8 @@ PolicyRules BreakdownRule(const PolicyRule& rule);
 PolicyRules UncoveredRules(std::span<const PolicyRule> held, std::span<const PolicyRule> wanted);
 // Rules that differ only in verbs become one, verbs in order of appearance.
 PolicyRules CompactRules(std::span<const PolicyRule> rules);
-std::string CompactString(const PolicyRule& rule);  // {APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}
+std::string CompactString(
+    const PolicyRule& rule);  // {APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}
 
 // Everything there is: what aggregation rules ask of who writes them.
 const PolicyRules& FullAuthority();

@@ -38,7 +38,8 @@ std::string ServiceAccountAuthenticator::CheckTimes(const TokenClaims& claims) c
   const auto now = std::chrono::floor<seconds>(options_.clock->Now()).time_since_epoch();
   if (claims.not_before && now + kLeeway < seconds(*claims.not_before)) return "service account token is not valid yet";
   if (claims.expires && now - kLeeway > seconds(*claims.expires)) return "service account token has expired";
-  if (claims.issued_at && now + kLeeway < seconds(*claims.issued_at)) return "service account token is issued in the future";
+  if (claims.issued_at && now + kLeeway < seconds(*claims.issued_at))
+    return "service account token is issued in the future";
   return {};
 }
 
@@ -46,7 +47,8 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Authenticate(const 
   return AuthenticateFor(request, options_.api_audiences);
 }
 
-Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateFor(const http::Request& request, std::vector<std::string> audiences) {
+Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateFor(const http::Request& request,
+                                                                             std::vector<std::string> audiences) {
   const std::string text(BearerToken(request));
   if (text.empty() || text.starts_with('{')) co_return AuthenticationResult();
   auto token = ParseToken(text);
@@ -56,12 +58,14 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateFor(con
   if (!payload || !payload->is_map()) co_return AuthenticationResult();
   TokenClaims claims = TokenClaims::From(*payload);
   const bool legacy = claims.issuer == kLegacyIssuer;
-  if (!legacy && std::ranges::find(options_.issuers, claims.issuer) == options_.issuers.end()) co_return AuthenticationResult();
+  if (!legacy && std::ranges::find(options_.issuers, claims.issuer) == options_.issuers.end())
+    co_return AuthenticationResult();
   if (std::string error = VerifyToken(*token, options_.keys); !error.empty()) co_return Refuse(std::move(error));
 
   const std::vector<std::string>& own = claims.audiences.empty() ? options_.api_audiences : claims.audiences;
   std::vector<std::string> both;
-  std::ranges::copy_if(own, std::back_inserter(both), [&](const auto& name) { return std::ranges::find(audiences, name) != audiences.end(); });
+  std::ranges::copy_if(own, std::back_inserter(both),
+                       [&](const auto& name) { return std::ranges::find(audiences, name) != audiences.end(); });
   if (both.empty() && !options_.api_audiences.empty()) {
     co_return Refuse("token audiences " + List(own) + " is invalid for the target audiences " + List(audiences));
   }
@@ -70,17 +74,19 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateFor(con
 }
 
 // "" when the object is there, is the one the token was made for, and lives.
-Awaitable<std::string> ServiceAccountAuthenticator::CheckObject(std::string resource, std::string name_space, ObjectClaim claim,
-                                                                std::string_view kind) const {
+Awaitable<std::string> ServiceAccountAuthenticator::CheckObject(std::string resource, std::string name_space,
+                                                                ObjectClaim claim, std::string_view kind) const {
   auto object = co_await options_.objects->Get(resource, name_space, claim.name);
   if (!object.ok() || !*object) co_return std::string(kInvalidated);
   if ((*object)->uid != claim.uid) {
-    co_return std::string(kind) + " UID (" + (*object)->uid + ") does not match service account " + std::string(kind) + " ref claim (" + claim.uid + ")";
+    co_return std::string(kind) + " UID (" + (*object)->uid + ") does not match service account " + std::string(kind) +
+        " ref claim (" + claim.uid + ")";
   }
   co_return Deleted(**object) ? std::string(kInvalidated) : std::string();
 }
 
-Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Bound(TokenClaims claims, std::vector<std::string> audiences) const {
+Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Bound(TokenClaims claims,
+                                                                   std::vector<std::string> audiences) const {
   if (std::string error = CheckTimes(claims); !error.empty()) co_return Refuse(std::move(error));
   const ObjectClaim& account = claims.service_account;
   const std::string full_name = claims.name_space + "/" + account.name;
@@ -117,12 +123,15 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Bound(TokenClaims c
   co_return result;
 }
 
-Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payload, std::string_view token, std::vector<std::string> audiences) const {
+Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payload, std::string_view token,
+                                                                    std::vector<std::string> audiences) const {
   const std::string prefix = "kubernetes.io/serviceaccount/";
-  const auto claim = [&](std::string_view name) { return std::string(payload[prefix + std::string(name)].as_string()); };
+  const auto claim = [&](std::string_view name) {
+    return std::string(payload[prefix + std::string(name)].as_string());
+  };
   const std::string subject(payload["sub"].as_string());
-  const std::string name_space = claim("namespace"), secret_name = claim("secret.name"), name = claim("service-account.name"),
-                    uid = claim("service-account.uid");
+  const std::string name_space = claim("namespace"), secret_name = claim("secret.name"),
+                    name = claim("service-account.name"), uid = claim("service-account.uid");
   if (subject.empty()) co_return Refuse("sub claim is missing");
   if (name_space.empty()) co_return Refuse("namespace claim is missing");
   if (secret_name.empty()) co_return Refuse("secretName claim is missing");
@@ -137,11 +146,14 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payloa
     if (!account.ok()) co_return Refuse(account.error());
     if (!*account) co_return Refuse("serviceaccounts \"" + name + "\" not found");
     if ((*account)->deleted_at) co_return Refuse("ServiceAccount " + name_space + "/" + name + " has been deleted");
-    if ((*account)->uid != uid) co_return Refuse("ServiceAccount UID (" + (*account)->uid + ") does not match claim (" + uid + ")");
+    if ((*account)->uid != uid)
+      co_return Refuse("ServiceAccount UID (" + (*account)->uid + ") does not match claim (" + uid + ")");
     if (!(*secret)->invalid_since.empty()) {
-      co_return Refuse("the token in secret " + name_space + "/" + secret_name + " for service account " + name_space + "/" + name +
-                       " has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
-                       "'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token");
+      co_return Refuse(
+          "the token in secret " + name_space + "/" + secret_name + " for service account " + name_space + "/" + name +
+          " has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or "
+          "remove the "
+          "'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token");
     }
   }
   AuthenticationResult result;

@@ -18,15 +18,16 @@ namespace keelson::auth {
 struct TokenObject {
   std::string uid;
   std::optional<base::Clock::SystemTime> deleted_at;  // metadata.deletionTimestamp
-  std::string token;          // of secrets: data.token
-  std::string invalid_since;  // of secrets: the label kubernetes.io/legacy-token-invalid-since
+  std::string token;                                  // of secrets: data.token
+  std::string invalid_since;                          // of secrets: the label kubernetes.io/legacy-token-invalid-since
 };
 
 class TokenObjects {
  public:
   virtual ~TokenObjects() = default;
   // Nothing when there is none; an error when nobody can tell. `resource`: serviceaccounts, secrets, pods, nodes.
-  virtual Awaitable<Outcome<std::optional<TokenObject>, std::string>> Get(std::string resource, std::string name_space, std::string name) = 0;
+  virtual Awaitable<Outcome<std::optional<TokenObject>, std::string>> Get(std::string resource, std::string name_space,
+                                                                          std::string name) = 0;
 };
 
 class ServiceAccountAuthenticator final : public Authenticator {
@@ -42,12 +43,15 @@ class ServiceAccountAuthenticator final : public Authenticator {
   explicit ServiceAccountAuthenticator(Options options) : options_(std::move(options)) {}
 
   Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
-  Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request, std::vector<std::string> audiences) override;
+  Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request,
+                                                  std::vector<std::string> audiences) override;
 
  private:
   Awaitable<AuthenticationResult> Bound(TokenClaims claims, std::vector<std::string> audiences) const;
-  Awaitable<AuthenticationResult> Legacy(Value payload, std::string_view token, std::vector<std::string> audiences) const;
-  Awaitable<std::string> CheckObject(std::string resource, std::string name_space, ObjectClaim claim, std::string_view kind) const;
+  Awaitable<AuthenticationResult> Legacy(Value payload, std::string_view token,
+                                         std::vector<std::string> audiences) const;
+  Awaitable<std::string> CheckObject(std::string resource, std::string name_space, ObjectClaim claim,
+                                     std::string_view kind) const;
   std::string CheckTimes(const TokenClaims& claims) const;
   bool Deleted(const TokenObject& object) const;
 

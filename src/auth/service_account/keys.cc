@@ -50,7 +50,8 @@ const Algorithm* AlgorithmOf(const EVP_PKEY* key) {
   if (EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA) return &kRSA;
   char group[64] = {};
   std::size_t size = 0;
-  if (EVP_PKEY_get_base_id(key) != EVP_PKEY_EC || EVP_PKEY_get_group_name(key, group, sizeof(group), &size) != 1) return nullptr;
+  if (EVP_PKEY_get_base_id(key) != EVP_PKEY_EC || EVP_PKEY_get_group_name(key, group, sizeof(group), &size) != 1)
+    return nullptr;
   const auto found = std::ranges::find(kCurves, std::string_view(group, size), &Algorithm::group);
   return found == std::end(kCurves) ? nullptr : found;
 }
@@ -104,7 +105,8 @@ KeyPtr ParseBlock(const std::string& name, const unsigned char* data, long size)
     const X509Ptr certificate(d2i_X509(nullptr, &at, size));
     return certificate ? KeyPtr(X509_get_pubkey(certificate.get())) : nullptr;
   }
-  if (name == "PRIVATE KEY" || name == "RSA PRIVATE KEY" || name == "EC PRIVATE KEY") return KeyPtr(d2i_AutoPrivateKey(nullptr, &at, size));
+  if (name == "PRIVATE KEY" || name == "RSA PRIVATE KEY" || name == "EC PRIVATE KEY")
+    return KeyPtr(d2i_AutoPrivateKey(nullptr, &at, size));
   return nullptr;
 }
 
@@ -155,8 +157,9 @@ bool PublicKey::Verify(std::string_view signed_text, std::string_view signature)
     OPENSSL_free(encoded);
   }
   const DigestPtr context(EVP_MD_CTX_new());
-  const bool good = EVP_DigestVerifyInit(context.get(), nullptr, impl_->algorithm->digest(), nullptr, impl_->key.get()) == 1 &&
-                    EVP_DigestVerify(context.get(), Bytes(der), der.size(), Bytes(signed_text), signed_text.size()) == 1;
+  const bool good =
+      EVP_DigestVerifyInit(context.get(), nullptr, impl_->algorithm->digest(), nullptr, impl_->key.get()) == 1 &&
+      EVP_DigestVerify(context.get(), Bytes(der), der.size(), Bytes(signed_text), signed_text.size()) == 1;
   ERR_clear_error();
   return good;
 }
@@ -265,7 +268,8 @@ std::string DiscoveryDocument(std::string_view issuer, std::string_view jwks_uri
   std::string out = "{";
   AppendMember(out, "issuer", issuer);
   AppendMember(out, "jwks_uri", jwks_uri);
-  out += R"(,"response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":[)";
+  out +=
+      R"(,"response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":[)";
   for (const std::string& name : algorithms) {
     if (!out.ends_with('[')) out += ',';
     object::AppendJSONString(out, name);

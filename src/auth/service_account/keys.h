@@ -1,5 +1,5 @@
-// Keys that sign and verify service account tokens (JWS compact form). Algorithm by key: RSA RS256; P-256 ES256, P-384 ES384, P-521 ES512.
-// Thread safety: const members from any thread.
+// Keys that sign and verify service account tokens (JWS compact form). Algorithm by key: RSA RS256; P-256 ES256, P-384
+// ES384, P-521 ES512. Thread safety: const members from any thread.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class PublicKey {
   const std::string& id() const;         // base64url of SHA-256 over the key's PKIX DER
   const std::string& algorithm() const;  // RS256
   bool Verify(std::string_view signed_text, std::string_view signature) const;
-  std::string JWK() const;               // a JSON object, members in the order go-jose writes them
+  std::string JWK() const;  // a JSON object, members in the order go-jose writes them
 
   struct Impl;
   explicit PublicKey(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -26,7 +26,8 @@ class PublicKey {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Every key of a PEM text: private keys (their public part), public keys, certificates. An error where there is none of a known type.
+// Every key of a PEM text: private keys (their public part), public keys, certificates. An error where there is none of
+// a known type.
 Outcome<std::vector<PublicKey>, std::string> ParsePublicKeys(std::string_view pem);
 
 class SigningKey {
@@ -44,7 +45,7 @@ class SigningKey {
 // A token taken apart; nothing of it is believed yet. An error for what is no JWS in compact form.
 struct Token {
   std::string algorithm, key_id;
-  std::string payload;        // JSON text
+  std::string payload;  // JSON text
   std::string_view signed_text;
   std::string signature;
 };

@@ -26,7 +26,8 @@ T RunNow(Awaitable<T> task) {
 
 std::string PEMOf(EVP_PKEY* key, bool with_private) {
   BIO* bio = BIO_new(BIO_s_mem());
-  with_private ? PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr) : PEM_write_bio_PUBKEY(bio, key);
+  with_private ? PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr)
+               : PEM_write_bio_PUBKEY(bio, key);
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);
   std::string pem(data, static_cast<std::size_t>(size));
@@ -99,7 +100,8 @@ TEST(Keys, DoesNotTrustTheHeadersAlgorithm) {
   const Pair pair = Generate("ES256");
   const auto keys = *ParsePublicKeys(pair.public_pem);
   for (const std::string_view header : {R"({"alg":"none"})", R"({"alg":"HS256"})", R"({"alg":"RS256"})"}) {
-    const std::string text = base::Base64URLEncode(header) + "." + base::Base64URLEncode("{}") + "." + base::Base64URLEncode("x");
+    const std::string text =
+        base::Base64URLEncode(header) + "." + base::Base64URLEncode("{}") + "." + base::Base64URLEncode("x");
     const auto token = ParseToken(text);
     ASSERT_TRUE(token.ok());
     EXPECT_NE(VerifyToken(*token, keys), "");
@@ -108,11 +110,22 @@ TEST(Keys, DoesNotTrustTheHeadersAlgorithm) {
 }
 
 TEST(Claims, MembersAreSorted) {
-  TokenClaims claims{.issuer = "i", .subject = "s", .id = "j", .audiences = {"a"}, .expires = 3, .not_before = 1, .issued_at = 2,
-                     .name_space = "ns", .service_account = {"n", "0a1b2c3d-long-enough-not-to-stand-in-the-string"}, .pod = ObjectClaim{"p", "pu"}, .node = ObjectClaim{"node", ""}, .warn_after = 9};
-  EXPECT_EQ(claims.ToJSON(),
-            R"({"aud":["a"],"exp":3,"iat":2,"iss":"i","jti":"j","kubernetes.io":{"namespace":"ns","node":{"name":"node"},)"
-            R"("pod":{"name":"p","uid":"pu"},"serviceaccount":{"name":"n","uid":"0a1b2c3d-long-enough-not-to-stand-in-the-string"},"warnafter":9},"nbf":1,"sub":"s"})");
+  TokenClaims claims{.issuer = "i",
+                     .subject = "s",
+                     .id = "j",
+                     .audiences = {"a"},
+                     .expires = 3,
+                     .not_before = 1,
+                     .issued_at = 2,
+                     .name_space = "ns",
+                     .service_account = {"n", "0a1b2c3d-long-enough-not-to-stand-in-the-string"},
+                     .pod = ObjectClaim{"p", "pu"},
+                     .node = ObjectClaim{"node", ""},
+                     .warn_after = 9};
+  EXPECT_EQ(
+      claims.ToJSON(),
+      R"({"aud":["a"],"exp":3,"iat":2,"iss":"i","jti":"j","kubernetes.io":{"namespace":"ns","node":{"name":"node"},)"
+      R"("pod":{"name":"p","uid":"pu"},"serviceaccount":{"name":"n","uid":"0a1b2c3d-long-enough-not-to-stand-in-the-string"},"warnafter":9},"nbf":1,"sub":"s"})");
   base::Arena arena;
   EXPECT_EQ(TokenClaims::From(*object::ParseJSON(arena, claims.ToJSON())).ToJSON(), claims.ToJSON());
 }
@@ -120,7 +133,8 @@ TEST(Claims, MembersAreSorted) {
 class FakeObjects final : public TokenObjects {
  public:
   std::map<std::string, TokenObject> objects;  // resource/namespace/name
-  Awaitable<Outcome<std::optional<TokenObject>, std::string>> Get(std::string resource, std::string name_space, std::string name) override {
+  Awaitable<Outcome<std::optional<TokenObject>, std::string>> Get(std::string resource, std::string name_space,
+                                                                  std::string name) override {
     const auto found = objects.find(resource + "/" + name_space + "/" + name);
     if (found == objects.end()) co_return std::optional<TokenObject>();
     co_return std::optional<TokenObject>(found->second);
@@ -132,12 +146,18 @@ class ServiceAccountTokens : public ::testing::Test {
   ServiceAccountTokens() {
     objects_->objects["serviceaccounts/ns/sa"] = {.uid = "sa-uid"};
     objects_->objects["pods/ns/p"] = {.uid = "p-uid"};
-    claims_ = {.issuer = "https://issuer", .subject = "system:serviceaccount:ns:sa", .id = "jti", .audiences = {"api"},
-               .name_space = "ns", .service_account = {"sa", "sa-uid"}};
+    claims_ = {.issuer = "https://issuer",
+               .subject = "system:serviceaccount:ns:sa",
+               .id = "jti",
+               .audiences = {"api"},
+               .name_space = "ns",
+               .service_account = {"sa", "sa-uid"}};
     claims_.issued_at = claims_.not_before = Now();
     claims_.expires = Now() + 600;
   }
-  std::int64_t Now() const { return std::chrono::duration_cast<std::chrono::seconds>(clock_.Now().time_since_epoch()).count(); }
+  std::int64_t Now() const {
+    return std::chrono::duration_cast<std::chrono::seconds>(clock_.Now().time_since_epoch()).count();
+  }
   AuthenticationResult Ask(const std::string& token, std::optional<std::vector<std::string>> audiences = std::nullopt) {
     ServiceAccountAuthenticator authenticator({.issuers = {"https://issuer"},
                                                .api_audiences = {"api"},
@@ -180,10 +200,13 @@ TEST_F(ServiceAccountTokens, RefusesInUpstreamsWords) {
   };
   EXPECT_EQ(refused([&] { claims_.expires = Now() - 61; }), "service account token has expired");
   EXPECT_EQ(refused([&] { claims_.not_before = Now() + 61; }), "service account token is not valid yet");
-  EXPECT_EQ(refused([&] { claims_.audiences = {"other"}; }), "token audiences [other] is invalid for the target audiences [api]");
-  EXPECT_EQ(refused([&] { claims_.service_account.uid = "x"; }), "service account UID (sa-uid) does not match claim (x)");
+  EXPECT_EQ(refused([&] { claims_.audiences = {"other"}; }),
+            "token audiences [other] is invalid for the target audiences [api]");
+  EXPECT_EQ(refused([&] { claims_.service_account.uid = "x"; }),
+            "service account UID (sa-uid) does not match claim (x)");
   EXPECT_EQ(refused([&] { claims_.pod = {"gone", "u"}; }), "service account token has been invalidated");
-  EXPECT_EQ(refused([&] { claims_.pod = {"p", "x"}; }), "pod UID (p-uid) does not match service account pod ref claim (x)");
+  EXPECT_EQ(refused([&] { claims_.pod = {"p", "x"}; }),
+            "pod UID (p-uid) does not match service account pod ref claim (x)");
   EXPECT_EQ(refused([&] { claims_.issuer = "https://other"; }), "");  // somebody else's token
   objects_->objects["serviceaccounts/ns/sa"].deleted_at = clock_.Now() - std::chrono::seconds(61);
   EXPECT_EQ(refused([] {}), "service account ns/sa has been deleted");

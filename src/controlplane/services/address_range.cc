@@ -48,7 +48,8 @@ bool AddressRange::Contains(const validation::IPAddress& address) const {
 std::string AddressRange::Text(Number number) const {
   validation::IPAddress address;
   const std::size_t end = ipv4_ ? 12 : 0;
-  for (std::size_t i = address.bytes.size(); i-- > end; number >>= 8) address.bytes[i] = static_cast<std::uint8_t>(number);
+  for (std::size_t i = address.bytes.size(); i-- > end; number >>= 8)
+    address.bytes[i] = static_cast<std::uint8_t>(number);
   if (ipv4_) address.bytes[10] = address.bytes[11] = 0xff;
   return address.ToString();
 }
@@ -65,7 +66,8 @@ void AddressRange::Candidates::Enter(Number first, Number last) {
   if (over_) return;
   const Number size = last - first + 1;
   constexpr Number kAll = ~std::uint64_t{0};
-  start_ = at_ = first + (size > kAll ? Number{random_.Next()} : Number{random_.Below(static_cast<std::uint64_t>(size))});
+  start_ = at_ =
+      first + (size > kAll ? Number{random_.Next()} : Number{random_.Below(static_cast<std::uint64_t>(size))});
 }
 
 std::optional<std::string> AddressRange::Candidates::Next() {

@@ -30,7 +30,8 @@ class AddressRange {
   // The address at network + index.
   std::string AddressAt(Number index) const { return Text(base_ + index); }
 
-  // The addresses in the order dynamic allocation tries them: above the band from a random place on, wrapping, then the band likewise.
+  // The addresses in the order dynamic allocation tries them: above the band from a random place on, wrapping, then the
+  // band likewise.
   class Candidates {
    public:
     Candidates(const AddressRange& range, base::Random& random);

@@ -84,8 +84,8 @@ Awaitable<ClusterIPs::Result<void>> ClusterIPs::Allocate(std::string ip, Service
   if (dry_run) {
     if (found) co_return Result<void>();
     if (ranges.empty() || !ranges.front()->ready()) co_return Refused(kNotReady);
-    co_return Refused("the provided IP (" + address->ToString() + ") is not in the valid range. The range of valid IPs is " +
-                      ranges.front()->addresses.cidr());
+    co_return Refused("the provided IP (" + address->ToString() +
+                      ") is not in the valid range. The range of valid IPs is " + ranges.front()->addresses.cidr());
   }
   if (!found) co_return Refused(kMismatchedNetwork);
   auto created = co_await objects_->Create(address->ToString(), address->Is4(), std::move(service));

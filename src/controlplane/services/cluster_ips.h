@@ -1,7 +1,6 @@
-// Cluster IPs of services. An address belongs to whoever created the IPAddress object of its name, so that servers on one store never
-// give one out twice; what is known of other objects here only saves attempts.
-// Which ranges there are is told by ServiceCIDR objects (Set and Remove, from an informer).
-// Thread safety: all members from any thread.
+// Cluster IPs of services. An address belongs to whoever created the IPAddress object of its name, so that servers on
+// one store never give one out twice; what is known of other objects here only saves attempts. Which ranges there are
+// is told by ServiceCIDR objects (Set and Remove, from an informer). Thread safety: all members from any thread.
 #pragma once
 
 #include <atomic>
@@ -32,7 +31,8 @@ struct ServiceName {
 class AddressObjects {
  public:
   virtual ~AddressObjects() = default;
-  virtual Awaitable<meta::Result<void>> Create(std::string ip, bool ipv4, ServiceName service) = 0;  // AlreadyExists: taken
+  virtual Awaitable<meta::Result<void>> Create(std::string ip, bool ipv4,
+                                               ServiceName service) = 0;  // AlreadyExists: taken
   virtual Awaitable<meta::Result<void>> Delete(std::string ip) = 0;
 };
 
@@ -75,7 +75,7 @@ class ClusterIPs {
   base::Random& random_;
   std::function<bool()> synced_;
   mutable std::mutex mutex_;
-  std::map<std::string, RangePtr> ranges_;   // by CIDR
+  std::map<std::string, RangePtr> ranges_;  // by CIDR
   std::unordered_set<std::string> taken_;
 };
 

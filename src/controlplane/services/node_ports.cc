@@ -14,7 +14,9 @@ constexpr int kBandMin = 16, kBandMax = 128, kBandStep = 32;
 constexpr int kRoundsBeforeLeakCleanup = 3;
 constexpr std::string_view kResource = "servicenodeportallocations";
 
-std::size_t BandOf(int size) { return size <= kBandMin ? 0 : static_cast<std::size_t>(std::clamp(size / kBandStep, kBandMin, kBandMax)); }
+std::size_t BandOf(int size) {
+  return size <= kBandMin ? 0 : static_cast<std::size_t>(std::clamp(size / kBandStep, kBandMin, kBandMax));
+}
 
 const schema::Struct& RangeAllocationType() {
   static const schema::Struct* const type = schema::FindKind("", "v1", "RangeAllocation");
@@ -24,7 +26,8 @@ const schema::Struct& RangeAllocationType() {
 }  // namespace
 
 std::string PortBitmap::Allocate(int port) {
-  if (!range_.Contains(port)) return "provided port is not in the valid range. The range of valid ports is " + range_.String();
+  if (!range_.Contains(port))
+    return "provided port is not in the valid range. The range of valid ports is " + range_.String();
   if (taken_[Index(port)]) return "provided port is already allocated";
   taken_[Index(port)] = true;
   return {};
@@ -78,7 +81,8 @@ Outcome<NodePorts::Stored, std::string> NodePorts::Parse(const kv::RangeResponse
   auto decoded = codec::DecodeProto(arena, response.kvs.front().value.view(), RangeAllocationType());
   if (!decoded.ok()) return "unable to decode the port allocations: " + decoded.error().message;
   const Value object = decoded->value;
-  if (object["range"].as_string() != range_.String()) return std::string("the provided port range does not match the current port range");
+  if (object["range"].as_string() != range_.String())
+    return std::string("the provided port range does not match the current port range");
   const std::string_view text = object["data"].as_string();  // base64 of the message's bytes, as in JSON
   std::string data(text.size() / 4 * 3, '\0');
   data.resize(codec::ReadBase64(text, data.data()));
@@ -91,7 +95,8 @@ Awaitable<Outcome<NodePorts::Stored, std::string>> NodePorts::Get() {
   co_return Parse(*got);
 }
 
-Awaitable<Outcome<std::optional<NodePorts::Stored>, std::string>> NodePorts::Put(const Stored& before, const PortBitmap& after) {
+Awaitable<Outcome<std::optional<NodePorts::Stored>, std::string>> NodePorts::Put(const Stored& before,
+                                                                                 const PortBitmap& after) {
   base::Arena arena;
   Value object = Value::Map(arena);
   object.Set(arena, "apiVersion", "v1");
@@ -145,7 +150,8 @@ Awaitable<Outcome<PortBitmap, std::string>> NodePorts::Read() {
   co_return std::move(got->ports);
 }
 
-Awaitable<std::string> NodePorts::Repair(std::function<Awaitable<Outcome<std::vector<int>, std::string>>()> used_ports) {
+Awaitable<std::string> NodePorts::Repair(
+    std::function<Awaitable<Outcome<std::vector<int>, std::string>>()> used_ports) {
   for (;;) {
     auto stored = co_await Get();  // before the services: what is allocated in between makes the write below fail
     if (!stored.ok()) co_return stored.error();

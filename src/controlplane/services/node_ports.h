@@ -1,6 +1,6 @@
-// Node ports of services: a bitmap in one key of the store, changed by compare and put, so that servers on one store never give out a
-// port twice. Several ports of one service change in one write.
-// Thread safety: all members from any thread.
+// Node ports of services: a bitmap in one key of the store, changed by compare and put, so that servers on one store
+// never give out a port twice. Several ports of one service change in one write. Thread safety: all members from any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -58,15 +58,15 @@ class NodePorts {
   const PortRange& range() const { return range_; }
   base::Random& random() { return random_; }
 
-  // Changes the bitmap; called again on the newer one when somebody else was faster. What `change` returns other than "" ends it with
-  // nothing written. An error too where nobody made the bitmap yet (Repair does).
+  // Changes the bitmap; called again on the newer one when somebody else was faster. What `change` returns other than
+  // "" ends it with nothing written. An error too where nobody made the bitmap yet (Repair does).
   using Change = std::function<std::string(PortBitmap& ports)>;
   Awaitable<std::string> Apply(Change change);
   Awaitable<void> Release(std::vector<int> ports);
   Awaitable<Outcome<PortBitmap, std::string>> Read();
 
-  // The bitmap rebuilt from what services use. Ports that nobody uses stay taken for a few rounds (leaked, or of a service being
-  // written), then they are freed. Makes the bitmap where there is none. "" or what went wrong.
+  // The bitmap rebuilt from what services use. Ports that nobody uses stay taken for a few rounds (leaked, or of a
+  // service being written), then they are freed. Makes the bitmap where there is none. "" or what went wrong.
   Awaitable<std::string> Repair(std::function<Awaitable<Outcome<std::vector<int>, std::string>>()> used_ports);
 
  private:

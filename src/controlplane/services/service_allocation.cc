@@ -31,14 +31,17 @@ meta::Status Refused(Value service, validation::FieldError error) {
 
 bool SameDualStack(Value service, Value old) {
   const Value now = service["spec"], before = old["spec"];
-  return !old.is_null() && core::NeedsClusterIP(service) && core::NeedsClusterIP(old) && Text(now, "ipFamilyPolicy") == "PreferDualStack" &&
-         Text(before, "ipFamilyPolicy") == "PreferDualStack" && Text(now, "clusterIP") == Text(before, "clusterIP") &&
-         now["clusterIPs"] == before["clusterIPs"] && now["ipFamilies"] == before["ipFamilies"];
+  return !old.is_null() && core::NeedsClusterIP(service) && core::NeedsClusterIP(old) &&
+         Text(now, "ipFamilyPolicy") == "PreferDualStack" && Text(before, "ipFamilyPolicy") == "PreferDualStack" &&
+         Text(now, "clusterIP") == Text(before, "clusterIP") && now["clusterIPs"] == before["clusterIPs"] &&
+         now["ipFamilies"] == before["ipFamilies"];
 }
 
-// One try at the ports a service needs, on a bitmap that may be thrown away. `values` are written into the service once the bitmap is.
+// One try at the ports a service needs, on a bitmap that may be thrown away. `values` are written into the service once
+// the bitmap is.
 struct PortTry {
-  PortTry(NodePorts& ports, PortBitmap& bitmap_in, bool dry_run_in) : random(ports.random()), bitmap(bitmap_in), dry_run(dry_run_in) {}
+  PortTry(NodePorts& ports, PortBitmap& bitmap_in, bool dry_run_in)
+      : random(ports.random()), bitmap(bitmap_in), dry_run(dry_run_in) {}
 
   base::Random& random;
   PortBitmap& bitmap;
@@ -51,7 +54,8 @@ struct PortTry {
   std::string Allocate(int port) {
     std::string error;
     if (dry_run) {  // knows no range
-      if (bitmap.Has(port) || std::ranges::find(taken, port) != taken.end()) error = "provided port is already allocated";
+      if (bitmap.Has(port) || std::ranges::find(taken, port) != taken.end())
+        error = "provided port is already allocated";
     } else {
       error = bitmap.Allocate(port);
     }
@@ -99,7 +103,8 @@ bool TakeNewPorts(Value service, PortTry& attempt) {
       if (wanted != 0 && wanted != known->second && !attempt.Fixed(service, i, wanted)) return false;
       continue;
     }
-    const auto named = std::ranges::find_if(ports, [&](Value port) { return Int(port, "port") == number && PortOf(port) != 0; });
+    const auto named =
+        std::ranges::find_if(ports, [&](Value port) { return Int(port, "port") == number && PortOf(port) != 0; });
     int chosen = 0;
     if (named != ports.end()) {
       chosen = PortOf(*named);
@@ -130,7 +135,8 @@ bool TakeChangedPorts(Value service, const std::vector<int>& had, PortTry& attem
       fixed.insert(port);
     }
     if (!seen.emplace(Text(ports[i], "protocol"), port).second) {
-      attempt.refused = meta::NewPlainError("duplicate nodePort: {" + std::string(Text(ports[i], "protocol")) + " " + std::to_string(port) + "}");
+      attempt.refused = meta::NewPlainError("duplicate nodePort: {" + std::string(Text(ports[i], "protocol")) + " " +
+                                            std::to_string(port) + "}");
       return false;
     }
   }
@@ -141,7 +147,8 @@ bool TakeHealthPort(Value service, PortTry& attempt) {
   const int wanted = static_cast<int>(Int(service["spec"], "healthCheckNodePort"));
   if (wanted != 0) {
     if (const std::string error = attempt.Allocate(wanted); !error.empty()) {
-      attempt.refused = meta::NewInternalError("failed to allocate requested HealthCheck NodePort " + std::to_string(wanted) + ": " + error);
+      attempt.refused = meta::NewInternalError("failed to allocate requested HealthCheck NodePort " +
+                                               std::to_string(wanted) + ": " + error);
     }
   } else if (auto next = attempt.AllocateNext()) {
     attempt.health = next;
@@ -177,8 +184,9 @@ Task<void> ServiceAllocation::AllocateIPs(base::Arena& arena, Value service, std
     if (!wanted.empty()) {
       auto allocated = co_await ips_->Allocate(wanted, name, plan.dry_run);
       if (!allocated.ok()) {
-        co_return Refused(service, validation::Invalid(path.Child("clusterIPs"), ips,
-                                                       "failed to allocate IP " + wanted + ": " + allocated.error().message));
+        co_return Refused(service,
+                          validation::Invalid(path.Child("clusterIPs"), ips,
+                                              "failed to allocate IP " + wanted + ": " + allocated.error().message));
       }
       plan.taken_ips.push_back(wanted);
       continue;
@@ -187,9 +195,11 @@ Task<void> ServiceAllocation::AllocateIPs(base::Arena& arena, Value service, std
     if (!allocated.ok()) {
       const ClusterIPs::Error& error = allocated.error();
       if (error.full) {
-        co_return meta::NewInternalError("failed to allocate a serviceIP for Service \"" + name.name + "\": " + error.message);
+        co_return meta::NewInternalError("failed to allocate a serviceIP for Service \"" + name.name +
+                                         "\": " + error.message);
       }
-      co_return Refused(service, validation::Invalid(path.Child("clusterIPs"), ips, "failed to allocate IP: " + error.message));
+      co_return Refused(service,
+                        validation::Invalid(path.Child("clusterIPs"), ips, "failed to allocate IP: " + error.message));
     }
     ips.items()[i] = Value::String(arena, *allocated);
     plan.taken_ips.push_back(*std::move(allocated));
@@ -204,7 +214,8 @@ Task<void> ServiceAllocation::ChangeIPs(base::Arena& arena, Value service, Value
     if (!core::NeedsClusterIP(service) || core::IsHeadless(service)) co_return meta::Result<void>();
     co_return co_await AllocateIPs(arena, service, 0, plan);
   }
-  if (SameDualStack(service, old) || core::IsHeadless(old) || !core::NeedsClusterIP(old)) co_return meta::Result<void>();
+  if (SameDualStack(service, old) || core::IsHeadless(old) || !core::NeedsClusterIP(old))
+    co_return meta::Result<void>();
   const Value before = old["spec"]["clusterIPs"];
   if (!core::NeedsClusterIP(service)) {
     for (const Value ip : before.items()) plan.freed_ips.emplace_back(ip.as_string());
@@ -219,7 +230,8 @@ Task<void> ServiceAllocation::ChangeIPs(base::Arena& arena, Value service, Value
 Task<void> ServiceAllocation::ChangePorts(base::Arena& arena, Value service, Value old, Plan& plan) const {
   const std::vector<int> had = ServiceNodePorts(old);
   const bool needs = core::NeedsNodePort(service), needed = !old.is_null() && core::NeedsNodePort(old);
-  const bool health = core::NeedsHealthCheckNodePort(service), had_health = !old.is_null() && core::NeedsHealthCheckNodePort(old);
+  const bool health = core::NeedsHealthCheckNodePort(service),
+             had_health = !old.is_null() && core::NeedsHealthCheckNodePort(old);
   std::vector<int> taken;
   std::map<std::size_t, int> values;
   std::optional<int> health_port;
@@ -227,8 +239,9 @@ Task<void> ServiceAllocation::ChangePorts(base::Arena& arena, Value service, Val
   if (needs || (health && !had_health)) {
     const auto attempt_on = [&](PortBitmap& bitmap) -> std::string {
       PortTry attempt(*ports_, bitmap, plan.dry_run);
-      const bool done = (!needs || (old.is_null() ? TakeNewPorts(service, attempt) : TakeChangedPorts(service, had, attempt))) &&
-                        (!health || had_health || TakeHealthPort(service, attempt));
+      const bool done =
+          (!needs || (old.is_null() ? TakeNewPorts(service, attempt) : TakeChangedPorts(service, had, attempt))) &&
+          (!health || had_health || TakeHealthPort(service, attempt));
       taken = std::move(attempt.taken);
       values = std::move(attempt.values);
       health_port = attempt.health;
@@ -238,11 +251,12 @@ Task<void> ServiceAllocation::ChangePorts(base::Arena& arena, Value service, Val
     // A service whose ports all stay as they are writes nothing.
     PortBitmap nothing(ports_->range());
     std::string error;
-    const bool unchanged = !old.is_null() && !(health && !had_health) &&
-                           std::ranges::all_of(service["spec"]["ports"].items(), [&](Value port) {
-                             const int number = PortOf(port);
-                             return number == 0 ? !core::AllocatesNodePorts(service) : std::ranges::find(had, number) != had.end();
-                           });
+    const bool unchanged =
+        !old.is_null() && !(health && !had_health) &&
+        std::ranges::all_of(service["spec"]["ports"].items(), [&](Value port) {
+          const int number = PortOf(port);
+          return number == 0 ? !core::AllocatesNodePorts(service) : std::ranges::find(had, number) != had.end();
+        });
     if (unchanged) {
       error = attempt_on(nothing);
     } else if (plan.dry_run) {
@@ -274,11 +288,13 @@ Awaitable<void> ServiceAllocation::Release(std::vector<std::string> ips, std::ve
   co_await ports_->Release(std::move(ports));
 }
 
-Task<ServiceAllocation::Finish> ServiceAllocation::BeginWrite(request::Context& context, Value service, Value old, bool dry_run) {
+Task<ServiceAllocation::Finish> ServiceAllocation::BeginWrite(request::Context& context, Value service, Value old,
+                                                              bool dry_run) {
   base::Arena& arena = context.arena;
   Value metadata = service.EnsureMap(arena, "metadata");
   service.EnsureMap(arena, "spec");
-  if (metadata["namespace"].as_string().empty()) metadata.Set(arena, "namespace", std::string_view(context.info.name_space));
+  if (metadata["namespace"].as_string().empty())
+    metadata.Set(arena, "namespace", std::string_view(context.info.name_space));
   if (!old.is_null()) core::PatchAllocatedValues(arena, service, old);
   core::NormalizeClusterIPs(arena, service, old);
   meta::FieldErrors errors;
@@ -304,10 +320,12 @@ Awaitable<void> ServiceAllocation::ReleaseAll(Value service) {
   if (core::NeedsClusterIP(service) && !core::IsHeadless(service)) {
     const Value spec = service["spec"];
     for (const Value ip : spec["clusterIPs"].items()) ips.emplace_back(ip.as_string());
-    if (ips.empty() && !Text(spec, "clusterIP").empty() && Text(spec, "clusterIP") != "None") ips.emplace_back(Text(spec, "clusterIP"));
+    if (ips.empty() && !Text(spec, "clusterIP").empty() && Text(spec, "clusterIP") != "None")
+      ips.emplace_back(Text(spec, "clusterIP"));
   }
   std::vector<int> ports = ServiceNodePorts(service);
-  if (const auto health = Int(service["spec"], "healthCheckNodePort"); health > 0 && core::NeedsHealthCheckNodePort(service)) {
+  if (const auto health = Int(service["spec"], "healthCheckNodePort");
+      health > 0 && core::NeedsHealthCheckNodePort(service)) {
     ports.push_back(static_cast<int>(health));
   }
   return Release(std::move(ips), std::move(ports));

@@ -1,5 +1,5 @@
-// What happens around the write of a service: families, cluster IPs and node ports are decided and taken before validation, given back
-// when the write fails, and what the service no longer needs is released once it succeeded.
+// What happens around the write of a service: families, cluster IPs and node ports are decided and taken before
+// validation, given back when the write fails, and what the service no longer needs is released once it succeeded.
 // Thread safety: all members from any thread.
 #pragma once
 
@@ -19,7 +19,8 @@ std::vector<int> ServiceNodePorts(Value service);
 class ServiceAllocation {
  public:
   // `families`: IPv4, IPv6 in the order of --service-cluster-ip-range.
-  ServiceAllocation(std::vector<std::string_view> families, std::shared_ptr<ClusterIPs> ips, std::shared_ptr<NodePorts> ports)
+  ServiceAllocation(std::vector<std::string_view> families, std::shared_ptr<ClusterIPs> ips,
+                    std::shared_ptr<NodePorts> ports)
       : families_(std::move(families)), ips_(std::move(ips)), ports_(std::move(ports)) {}
 
   using Finish = registry::Store::Options::Finish;

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
 #include <set>
 #include <thread>
 
@@ -18,7 +18,9 @@ template <class T>
 T Wait(Awaitable<T> work) {
   asio::io_context context;
   std::optional<T> result;
-  const auto run = [](Awaitable<T> work, std::optional<T>& result) -> Awaitable<void> { result.emplace(co_await std::move(work)); };
+  const auto run = [](Awaitable<T> work, std::optional<T>& result) -> Awaitable<void> {
+    result.emplace(co_await std::move(work));
+  };
   asio::co_spawn(context, run(std::move(work), result), asio::detached);
   context.run();
   return *std::move(result);
@@ -89,7 +91,8 @@ class FakeAddresses final : public AddressObjects {
   std::map<std::string, std::string> owners;
   Awaitable<meta::Result<void>> Create(std::string ip, bool, ServiceName service) override {
     std::lock_guard lock(mutex);
-    if (!owners.emplace(ip, service.name).second) co_return meta::NewAlreadyExists({"networking.k8s.io", "ipaddresses"}, ip);
+    if (!owners.emplace(ip, service.name).second)
+      co_return meta::NewAlreadyExists({"networking.k8s.io", "ipaddresses"}, ip);
     co_return meta::Result<void>();
   }
   Awaitable<meta::Result<void>> Delete(std::string ip) override {
@@ -103,7 +106,8 @@ TEST(ClusterIPs, WordsOfRefusals) {
   auto objects = std::make_shared<FakeAddresses>();
   ClusterIPs ips(objects);
   EXPECT_EQ(Wait(ips.Allocate("10.0.0.5", {"ns", "a"}, true)).error().message, "allocator not ready");
-  EXPECT_EQ(Wait(ips.Allocate("10.0.0.5", {"ns", "a"}, false)).error().message, "the provided network does not match the current range");
+  EXPECT_EQ(Wait(ips.Allocate("10.0.0.5", {"ns", "a"}, false)).error().message,
+            "the provided network does not match the current range");
   EXPECT_TRUE(Wait(ips.AllocateNext(true, {"ns", "a"}, false)).error().full);
   ips.SetServiceCIDR("kubernetes", {"10.0.0.0/24"}, false);
   EXPECT_TRUE(Wait(ips.AllocateNext(true, {"ns", "a"}, false)).error().full);
@@ -114,8 +118,10 @@ TEST(ClusterIPs, WordsOfRefusals) {
   EXPECT_EQ(Wait(ips.Allocate("10.0.0.5", {"ns", "b"}, false)).error().message, "provided IP is already allocated");
   for (const char* outside : {"10.0.0.0", "10.0.0.255", "10.0.1.1"}) {
     EXPECT_EQ(Wait(ips.Allocate(outside, {"ns", "a"}, true)).error().message,
-              "the provided IP (" + std::string(outside) + ") is not in the valid range. The range of valid IPs is 10.0.0.0/24");
-    EXPECT_EQ(Wait(ips.Allocate(outside, {"ns", "a"}, false)).error().message, "the provided network does not match the current range");
+              "the provided IP (" + std::string(outside) +
+                  ") is not in the valid range. The range of valid IPs is 10.0.0.0/24");
+    EXPECT_EQ(Wait(ips.Allocate(outside, {"ns", "a"}, false)).error().message,
+              "the provided network does not match the current range");
   }
   EXPECT_EQ(*Wait(ips.AllocateNext(true, {"ns", "a"}, true)), "10.0.0.0");
   Wait(ips.Release("10.0.0.5"));
@@ -179,7 +185,8 @@ Awaitable<Outcome<std::vector<int>, std::string>> NoPorts() { co_return std::vec
 TEST(NodePorts, RaceOfTwoServersGivesEveryPortOnce) {
   const auto kv = kv::memory::Open();
   const PortRange range{30000, 60};
-  NodePorts first(*kv, "/registry/ranges/servicenodeports", range), second(*kv, "/registry/ranges/servicenodeports", range);
+  NodePorts first(*kv, "/registry/ranges/servicenodeports", range),
+      second(*kv, "/registry/ranges/servicenodeports", range);
   const auto take = [](NodePorts& ports, int& got) {
     return ports.Apply([&](PortBitmap& bitmap) {
       const auto port = bitmap.AllocateNext(ports.random());
@@ -216,7 +223,9 @@ TEST(NodePorts, RaceOfTwoServersGivesEveryPortOnce) {
 TEST(NodePorts, RepairAddsWhatServicesUseAndFreesLeaksAfterAWhile) {
   const auto kv = kv::memory::Open();
   NodePorts ports(*kv, "/registry/ranges/servicenodeports", {30000, 60});
-  const auto used = []() -> Awaitable<Outcome<std::vector<int>, std::string>> { co_return std::vector<int>{30001, 30001, 40000}; };
+  const auto used = []() -> Awaitable<Outcome<std::vector<int>, std::string>> {
+    co_return std::vector<int>{30001, 30001, 40000};
+  };
   EXPECT_EQ(Wait(ports.Repair(used)), "");
   EXPECT_EQ(Wait(ports.Apply([](PortBitmap& bitmap) { return bitmap.Allocate(30005); })), "");
   for (int round = 0; round < 2; ++round) {
@@ -295,10 +304,12 @@ TEST_F(Services, AFailedWriteGivesEverythingBack) {
   EXPECT_EQ(Addresses(), 0u);
   EXPECT_TRUE(Ports().empty());
   // The address is given back also where the ports are refused.
-  const auto refused = Begin(Parse(R"({"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":99}]}})"));
+  const auto refused =
+      Begin(Parse(R"({"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":99}]}})"));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message(),
-            "Service \"a\" is invalid: spec.ports[0].nodePort: Invalid value: 99: provided port is not in the valid range. The range of valid "
+            "Service \"a\" is invalid: spec.ports[0].nodePort: Invalid value: 99: provided port is not in the valid "
+            "range. The range of valid "
             "ports is 30000-30099");
   EXPECT_EQ(Addresses(), 0u);
 }
@@ -338,7 +349,8 @@ TEST_F(Services, TypeChangesReleaseAndTake) {
 }
 
 TEST_F(Services, HeadlessTakesNothing) {
-  Value service = Parse(R"({"metadata":{"name":"a"},"spec":{"type":"ClusterIP","clusterIP":"None","selector":{"a":"b"}}})");
+  Value service =
+      Parse(R"({"metadata":{"name":"a"},"spec":{"type":"ClusterIP","clusterIP":"None","selector":{"a":"b"}}})");
   Write(service);
   EXPECT_EQ(Addresses(), 0u);
   EXPECT_EQ(service["spec"]["ipFamilies"].size(), 1u);
@@ -354,8 +366,8 @@ TEST_F(DualServices, SingleToDualAndBack) {
   EXPECT_EQ(Addresses(), 2u);
   EXPECT_EQ(dual["spec"]["clusterIPs"].size(), 2u);
   EXPECT_EQ(dual["spec"]["clusterIPs"][std::size_t{0}].as_string(), single["spec"]["clusterIP"].as_string());
-  EXPECT_TRUE(validation::ParseIPSloppy(dual["spec"]["clusterIPs"][std::size_t{1}].as_string()) && objects_->owners.contains(
-      std::string(dual["spec"]["clusterIPs"][std::size_t{1}].as_string())));
+  EXPECT_TRUE(validation::ParseIPSloppy(dual["spec"]["clusterIPs"][std::size_t{1}].as_string()) &&
+              objects_->owners.contains(std::string(dual["spec"]["clusterIPs"][std::size_t{1}].as_string())));
   Value back = dual.Clone(context_.arena);
   back["spec"].Set(context_.arena, "ipFamilyPolicy", "SingleStack");
   Write(back, dual);

@@ -7,9 +7,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <exception>
 
+#include "base/duration.h"
 #include "base/strings.h"
 #include "endpoints/responses.h"
-#include "base/duration.h"
 #include "telemetry/log.h"
 
 namespace keelson::endpoints::filters {
@@ -51,13 +51,13 @@ Awaitable<http::Response> Guarded(const Handler& next, ExchangePtr exchange) {
     failure = std::current_exception();
   }
   std::string text;
-  log::Error("Request panicked", "err", WhatOf(failure, text), "method", exchange->http.method, "URI", exchange->http.target, "audit-ID",
-             exchange->context.audit_id.substr(0, kAuditIDLogged));
+  log::Error("Request panicked", "err", WhatOf(failure, text), "method", exchange->http.method, "URI",
+             exchange->http.target, "audit-ID", exchange->context.audit_id.substr(0, kAuditIDLogged));
   co_return PanicResponse();
 }
 
-// Runs a function when its last copy is gone: with the response that holds one, or with the frame of a handler that threw or was
-// given up on.
+// Runs a function when its last copy is gone: with the response that holds one, or with the frame of a handler that
+// threw or was given up on.
 class Release {
  public:
   explicit Release(std::function<void()> function)
@@ -116,7 +116,8 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
     if (watch) metrics.WatchStarted(finished.info);
     response.on_end.push_back([&metrics, watch, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
       const std::chrono::duration<double> took = Clock::Real().Monotonic() - finished.received;
-      metrics.Record(finished.info, finished.method, finished.code, took.count(), bytes, finished.dry_run, finished.apply);
+      metrics.Record(finished.info, finished.method, finished.code, took.count(), bytes, finished.dry_run,
+                     finished.apply);
       if (watch) metrics.WatchEnded(finished.info);
       if (!complete && !watch) metrics.RequestAborted(finished.info, finished.method);
     });
@@ -130,9 +131,10 @@ Handler WithHTTPLogging(Handler next) {
     http::Response response = co_await next(exchange);
     if (verbose.enabled()) {
       const auto latency = Clock::Real().Monotonic() - exchange->context.received;
-      verbose.Info("HTTP", "verb", CanonicalVerb(exchange->context.info, exchange->http.method, false), "URI", exchange->http.target, "latency",
-                   latency, "userAgent", exchange->context.user_agent, "audit-ID", exchange->context.audit_id.substr(0, kAuditIDLogged),
-                   "srcIP", exchange->http.remote_address, "resp", response.status);
+      verbose.Info("HTTP", "verb", CanonicalVerb(exchange->context.info, exchange->http.method, false), "URI",
+                   exchange->http.target, "latency", latency, "userAgent", exchange->context.user_agent, "audit-ID",
+                   exchange->context.audit_id.substr(0, kAuditIDLogged), "srcIP", exchange->http.remote_address, "resp",
+                   response.status);
     }
     co_return response;
   };
@@ -140,7 +142,8 @@ Handler WithHTTPLogging(Handler next) {
 
 Handler WithHSTS(Handler next, std::vector<std::string> directives) {
   if (directives.empty()) return next;
-  return [next = std::move(next), value = base::Join(directives, "; ")](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next),
+          value = base::Join(directives, "; ")](ExchangePtr exchange) -> Awaitable<http::Response> {
     http::Response response = co_await next(exchange);
     if (!response.headers.Has("Strict-Transport-Security")) response.headers.Add("Strict-Transport-Security", value);
     co_return response;
@@ -150,7 +153,8 @@ Handler WithHSTS(Handler next, std::vector<std::string> directives) {
 Handler WithCacheControl(Handler next) {
   return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
     http::Response response = co_await next(exchange);
-    if (!response.headers.Has("Cache-Control") && response.status != 101) response.headers.Add("Cache-Control", "no-cache, private");
+    if (!response.headers.Has("Cache-Control") && response.status != 101)
+      response.headers.Add("Cache-Control", "no-cache, private");
     co_return response;
   };
 }
@@ -236,8 +240,9 @@ Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout) {
     if (const auto text = exchange->query.Get("timeout"); !text.empty()) {
       const auto parsed = base::ParseDuration(text);
       if (!parsed) {
-        co_return StatusResponse(*exchange, meta::NewBadRequest("invalid timeout specified in the request URL - time: invalid duration " +
-                                                                base::GoQuote(text)));
+        co_return StatusResponse(
+            *exchange, meta::NewBadRequest("invalid timeout specified in the request URL - time: invalid duration " +
+                                           base::GoQuote(text)));
       }
       if (parsed->count() > 0) effective = std::min(effective, *parsed);
     }
@@ -294,7 +299,8 @@ Handler WithWarningRecorder(Handler next) {
 Handler WithCORS(Handler next, const CORSOptions& options) {
   if (options.allowed_origins.empty()) return next;
   auto patterns = std::make_shared<std::vector<std::unique_ptr<re2::RE2>>>();
-  for (const auto& text : options.allowed_origins) patterns->push_back(std::make_unique<re2::RE2>(text, re2::RE2::Quiet));
+  for (const auto& text : options.allowed_origins)
+    patterns->push_back(std::make_unique<re2::RE2>(text, re2::RE2::Quiet));
   return [next = std::move(next), patterns](ExchangePtr exchange) -> Awaitable<http::Response> {
     const std::string origin(exchange->http.headers.Get("Origin"));
     bool allowed = false;
@@ -311,7 +317,8 @@ Handler WithCORS(Handler next, const CORSOptions& options) {
     response.headers.Set("Access-Control-Allow-Origin", origin);
     response.headers.Set("Access-Control-Allow-Methods", "POST, GET, OPTIONS, PUT, DELETE, PATCH");
     response.headers.Set("Access-Control-Allow-Headers",
-                         "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since");
+                         "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, "
+                         "X-Requested-With, If-Modified-Since");
     response.headers.Set("Access-Control-Expose-Headers", "Date");
     response.headers.Set("Access-Control-Allow-Credentials", "true");
     co_return response;
@@ -333,9 +340,11 @@ Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> au
     headers.Remove("Authorization");
     std::erase_if(headers.fields(), [](const auto& field) {
       const std::string name = base::ToLower(field.first);
-      return name == "x-remote-user" || name == "x-remote-uid" || name == "x-remote-group" || name.starts_with("x-remote-extra-");
+      return name == "x-remote-user" || name == "x-remote-uid" || name == "x-remote-group" ||
+             name.starts_with("x-remote-extra-");
     });
-    const bool unauthenticated = result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
+    const bool unauthenticated =
+        result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
     exchange->context.user = std::move(result.user);
     http::Response response = co_await next(exchange);
     // A client that is nobody may not keep an HTTP/2 connection (gate UnauthenticatedHTTP2DOSMitigation).
@@ -366,10 +375,13 @@ Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_ma
     std::atomic<int> mutating{0};
   };
   auto counters = std::make_shared<Counters>();
-  return [next = std::move(next), non_mutating_max, mutating_max, counters](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), non_mutating_max, mutating_max,
+          counters](ExchangePtr exchange) -> Awaitable<http::Response> {
     const request::RequestInfo& info = exchange->context.info;
     // Probes must get through when the server is busiest (priority and fairness exempts them upstream).
-    const bool probe = !info.is_resource_request && (info.path.starts_with("/healthz") || info.path.starts_with("/livez") || info.path.starts_with("/readyz"));
+    const bool probe =
+        !info.is_resource_request &&
+        (info.path.starts_with("/healthz") || info.path.starts_with("/livez") || info.path.starts_with("/readyz"));
     if (info.IsLongRunning() || probe) co_return co_await next(exchange);
     const bool reading = info.verb == "get" || info.verb == "list" || info.verb == "watch";
     const int max = reading ? non_mutating_max : mutating_max;

@@ -1,6 +1,7 @@
 // The filters of the handler chain, by upstream's names, each wrapping the next. Their order is the server's business
 // (server/handler_chain.cc). A filter that is not built is absent, never a pass-through.
-// A filter is a closure that is itself a coroutine: safe here, because the chain outlives every request that runs through it.
+// A filter is a closure that is itself a coroutine: safe here, because the chain outlives every request that runs
+// through it.
 #pragma once
 
 #include <atomic>
@@ -34,7 +35,7 @@ class RequestGroup {
  public:
   bool Enter();  // false once closing
   void Leave();
-  void Close();            // from now on Enter() fails
+  void Close();  // from now on Enter() fails
   bool closing() const { return closing_; }
   std::size_t count() const { return count_; }
   void OnEmpty(std::function<void()> callback);  // when closing and nobody is inside; any thread

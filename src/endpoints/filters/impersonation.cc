@@ -1,4 +1,5 @@
-// Acting as somebody else: Impersonate-User, -Uid, -Group and -Extra-* headers, allowed where the requester may impersonate each of them.
+// Acting as somebody else: Impersonate-User, -Uid, -Group and -Extra-* headers, allowed where the requester may
+// impersonate each of them.
 #include <algorithm>
 
 #include "base/strings.h"
@@ -58,20 +59,22 @@ std::optional<std::pair<std::string, std::string>> ServiceAccountOf(std::string_
 // Asks whether the requester may; the answer to a refusal is kept, because the first one is what the client is told.
 class Checker {
  public:
-  Checker(auth::Authorizer& authorizer, const request::User& requester) : authorizer_(authorizer), requester_(requester) {}
+  Checker(auth::Authorizer& authorizer, const request::User& requester)
+      : authorizer_(authorizer), requester_(requester) {}
 
   Awaitable<bool> May(auth::Attributes attributes) {
     attributes.user = requester_;
     const auth::Authorization answer = co_await authorizer_.Authorize(attributes);
     if (answer.decision == auth::Decision::kAllow) co_return true;
     if (!refusal_) {
-      refusal_ = meta::NewForbidden({attributes.api_group, attributes.resource}, attributes.name, auth::ForbiddenMessage(attributes, answer.reason));
+      refusal_ = meta::NewForbidden({attributes.api_group, attributes.resource}, attributes.name,
+                                    auth::ForbiddenMessage(attributes, answer.reason));
     }
     co_return false;
   }
 
-  Awaitable<bool> MayImpersonate(std::string verb, std::string group, std::string resource, std::string subresource, std::string name_space,
-                                 std::string name) {
+  Awaitable<bool> MayImpersonate(std::string verb, std::string group, std::string resource, std::string subresource,
+                                 std::string name_space, std::string name) {
     co_return co_await May({.verb = std::move(verb),
                             .resource_request = true,
                             .api_group = std::move(group),
@@ -108,7 +111,8 @@ Awaitable<bool> UserInfoMode(Checker& checker, const Wanted& wanted) {
 }
 
 // The constrained modes: the request itself must be allowed to be made as somebody else, and then that somebody.
-Awaitable<bool> ConstrainedModes(Checker& checker, const Wanted& wanted, const request::User& requester, const request::RequestInfo& info) {
+Awaitable<bool> ConstrainedModes(Checker& checker, const Wanted& wanted, const request::User& requester,
+                                 const request::RequestInfo& info) {
   const auto on = [&](std::string_view mode) {
     auth::Attributes attributes = auth::AttributesOf(requester, info);
     attributes.verb = "impersonate-on:" + std::string(mode) + ":" + info.verb;
@@ -121,7 +125,8 @@ Awaitable<bool> ConstrainedModes(Checker& checker, const Wanted& wanted, const r
     const std::string name = wanted.name.substr(kNodePrefix.size());
     const auto own = std::ranges::find(requester.extra, "authentication.kubernetes.io/node-name",
                                        &std::pair<std::string, std::vector<std::string>>::first);
-    if (own != requester.extra.end() && !own->second.empty() && own->second[0] == name && co_await checker.May(on("associated-node")) &&
+    if (own != requester.extra.end() && !own->second.empty() && own->second[0] == name &&
+        co_await checker.May(on("associated-node")) &&
         co_await checker.MayImpersonate("impersonate:associated-node", group, "nodes", "", "", "*")) {
       co_return true;
     }
@@ -130,7 +135,8 @@ Awaitable<bool> ConstrainedModes(Checker& checker, const Wanted& wanted, const r
   }
   if (wanted.only_name() && account) {
     co_return co_await checker.May(on("serviceaccount")) &&
-        co_await checker.MayImpersonate("impersonate:serviceaccount", group, "serviceaccounts", "", account->first, account->second);
+        co_await checker.MayImpersonate("impersonate:serviceaccount", group, "serviceaccounts", "", account->first,
+                                        account->second);
   }
   if (node || account) co_return false;
   co_return co_await checker.May(on("user-info")) && co_await UserInfoMode(checker, wanted);
@@ -140,7 +146,8 @@ Awaitable<bool> LegacyMode(Checker& checker, const Wanted& wanted) {
   const std::string verb = "impersonate";
   const std::string group(kAuthentication);
   if (const auto account = ServiceAccountOf(wanted.name)) {
-    if (!co_await checker.MayImpersonate(verb, "", "serviceaccounts", "", account->first, account->second)) co_return false;
+    if (!co_await checker.MayImpersonate(verb, "", "serviceaccounts", "", account->first, account->second))
+      co_return false;
   } else if (!co_await checker.MayImpersonate(verb, "", "users", "", "", wanted.name)) {
     co_return false;
   }
@@ -187,7 +194,8 @@ std::string GoUser(const Wanted& wanted) {
     }
     extra += "}";
   }
-  return "&user.DefaultInfo{Name:\"\", UID:" + base::GoQuote(wanted.uid) + ", Groups:" + strings(wanted.groups) + ", Extra:" + extra + "}";
+  return "&user.DefaultInfo{Name:\"\", UID:" + base::GoQuote(wanted.uid) + ", Groups:" + strings(wanted.groups) +
+         ", Extra:" + extra + "}";
 }
 
 }  // namespace
@@ -197,7 +205,8 @@ Handler WithImpersonation(Handler next, std::shared_ptr<auth::Authorizer> author
     const Wanted wanted = ReadHeaders(exchange->http.headers);
     if (!wanted.any) co_return co_await next(exchange);
     if (wanted.name.empty()) {
-      co_return StatusResponse(*exchange, meta::NewBadRequest("requested " + GoUser(wanted) + " without impersonating a user name"));
+      co_return StatusResponse(
+          *exchange, meta::NewBadRequest("requested " + GoUser(wanted) + " without impersonating a user name"));
     }
     const request::User requester = *exchange->context.user;
     Checker checker(*authorizer, requester);
@@ -212,7 +221,8 @@ Handler WithImpersonation(Handler next, std::shared_ptr<auth::Authorizer> author
     // A member of the privileged group passes every check: the constrained modes then add nothing.
     if (requester.InGroup(request::kSystemMasters)) constrained = false;
     exchange->context.user = Impersonated(wanted, constrained);
-    std::erase_if(exchange->http.headers.fields(), [](const auto& field) { return base::ToLower(field.first).starts_with("impersonate-"); });
+    std::erase_if(exchange->http.headers.fields(),
+                  [](const auto& field) { return base::ToLower(field.first).starts_with("impersonate-"); });
     co_return co_await next(exchange);
   };
 }

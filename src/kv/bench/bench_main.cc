@@ -36,7 +36,8 @@ double Seconds(Clock::duration time) { return std::chrono::duration<double>(time
 double OwnCPU() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 double ProcessCPU(pid_t pid) {
@@ -44,7 +45,8 @@ double ProcessCPU(pid_t pid) {
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   long user = 0;
   long system = 0;
-  std::sscanf(text.c_str() + text.rfind(')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system);
+  std::sscanf(text.c_str() + text.rfind(')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user,
+              &system);
   return static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
@@ -82,9 +84,15 @@ struct Subject {
 Subject StartServer(const std::string& name, const std::string& binary, const std::string& dir, int port) {
   const std::string client = "http://127.0.0.1:" + std::to_string(port);
   const std::string peer = "http://127.0.0.1:" + std::to_string(port + 1);
-  std::vector<std::string> arguments = {binary, "--data-dir=" + dir, "--listen-client-urls=" + client, "--advertise-client-urls=" + client,
-                                        "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
-                                        "--log-level=error", "--quota-backend-bytes=8000000000"};
+  std::vector<std::string> arguments = {binary,
+                                        "--data-dir=" + dir,
+                                        "--listen-client-urls=" + client,
+                                        "--advertise-client-urls=" + client,
+                                        "--listen-peer-urls=" + peer,
+                                        "--initial-advertise-peer-urls=" + peer,
+                                        "--initial-cluster=default=" + peer,
+                                        "--log-level=error",
+                                        "--quota-backend-bytes=8000000000"};
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -160,7 +168,9 @@ class Bench {
     const auto end = start + std::chrono::milliseconds(quick_ ? 1000 : 4000);
     std::vector<std::future<int>> running;
     for (int i = 0; i < clients; ++i) {
-      running.push_back(asio::co_spawn(io_.Next(), PutUntil(*subject.store, "/puts/" + std::to_string(clients) + "/", i, value, end), asio::use_future));
+      running.push_back(
+          asio::co_spawn(io_.Next(), PutUntil(*subject.store, "/puts/" + std::to_string(clients) + "/", i, value, end),
+                         asio::use_future));
     }
     int done = 0;
     for (auto& one : running) done += one.get();
@@ -173,7 +183,8 @@ class Bench {
     const SharedBytes value(std::string(5700, 'v'));
     for (int i = 0; i < 10'000; i += 100) {
       TxnRequest request;
-      for (int j = i; j < i + 100; ++j) request.success.push_back(Op::Put({.key = fmt::format("/range/{:06}", (j * 7919) % 10'000), .value = value}));
+      for (int j = i; j < i + 100; ++j)
+        request.success.push_back(Op::Put({.key = fmt::format("/range/{:06}", (j * 7919) % 10'000), .value = value}));
       KS_CHECK(Await(subject.store->Txn(std::move(request))).ok());
     }
     const int rounds = quick_ ? 3 : 10;
@@ -197,7 +208,8 @@ class Bench {
     std::vector<std::unique_ptr<Watcher>> watchers;
     std::vector<std::future<int>> running;
     for (int i = 0; i < kWatchers; ++i) {
-      watchers.push_back(subject.store->Watch({.key = "/fan/", .range_end = PrefixEnd("/fan/"), .start_revision = *now + 1}));
+      watchers.push_back(
+          subject.store->Watch({.key = "/fan/", .range_end = PrefixEnd("/fan/"), .start_revision = *now + 1}));
       running.push_back(asio::co_spawn(io_.Next(), CountEvents(*watchers.back(), events), asio::use_future));
     }
     const double cpu = subject.CPU();
@@ -215,7 +227,8 @@ class Bench {
     const int total = quick_ ? 50'000 : 1'000'000;
     const SharedBytes value(std::string(512, 'v'));
     std::vector<std::future<int>> running;
-    for (int i = 0; i < 256; ++i) running.push_back(asio::co_spawn(io_.Next(), Overwrite(*subject.store, i, 256, total, value), asio::use_future));
+    for (int i = 0; i < 256; ++i)
+      running.push_back(asio::co_spawn(io_.Next(), Overwrite(*subject.store, i, 256, total, value), asio::use_future));
     for (auto& one : running) one.get();
     auto now = Await(subject.store->CurrentRevision());
     KS_CHECK(now.ok() && Await(subject.store->Compact(*now, true)).ok());
@@ -225,7 +238,8 @@ class Bench {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       bytes = std::min(bytes, FolderBytes(subject.dir));
     }
-    Note(fmt::format("MB on disk after {} overwrites and compaction", total), subject, static_cast<double>(bytes) / 1e6, false);
+    Note(fmt::format("MB on disk after {} overwrites and compaction", total), subject, static_cast<double>(bytes) / 1e6,
+         false);
   }
 
   void Note(const std::string& what, const Subject& subject, double value, bool more_is_better) {
@@ -235,14 +249,16 @@ class Bench {
   }
 
   void Print() {
-    fmt::print("\n{:55} {:>12} {:>12} {:>12} {:>16} {:>16}\n", "", "embedded", "served", "etcd", "embedded ahead", "served ahead");
+    fmt::print("\n{:55} {:>12} {:>12} {:>12} {:>16} {:>16}\n", "", "embedded", "served", "etcd", "embedded ahead",
+               "served ahead");
     for (const auto& [what, more] : order_) {
       auto& row = results_[what];
       const auto ratio = [&](const std::string& name) {
         if (!row.contains("etcd") || !row.contains(name)) return std::string("-");
         return fmt::format("{:.1f} x", more ? row[name] / row["etcd"] : row["etcd"] / row[name]);
       };
-      fmt::print("{:55} {:12.1f} {:12.1f} {:12.1f} {:>16} {:>16}\n", what, row["embedded"], row["served"], row["etcd"], ratio("embedded"), ratio("served"));
+      fmt::print("{:55} {:12.1f} {:12.1f} {:12.1f} {:>16} {:>16}\n", what, row["embedded"], row["served"], row["etcd"],
+                 ratio("embedded"), ratio("served"));
     }
   }
 
@@ -267,7 +283,8 @@ void OpenTimes(Bench& bench, bool quick) {
   const int keys = quick ? 20'000 : 200'000;  // 1 GB
   for (int i = 0; i < keys; i += 100) {
     TxnRequest request;
-    for (int j = i; j < i + 100; ++j) request.success.push_back(Op::Put({.key = "/start/" + std::to_string(j), .value = value}));
+    for (int j = i; j < i + 100; ++j)
+      request.success.push_back(Op::Put({.key = "/start/" + std::to_string(j), .value = value}));
     KS_CHECK(bench.Await(subject.store->Txn(std::move(request))).ok());
   }
   subject.Stop();
@@ -281,7 +298,7 @@ void OpenTimes(Bench& bench, bool quick) {
 
 int Main(int argc, char** argv) {
   bool quick = false;
-  std::string only;     // puts, range, fanout, space or open
+  std::string only;          // puts, range, fanout, space or open
   std::string subject_name;  // embedded, served or etcd
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -308,7 +325,8 @@ int Main(int argc, char** argv) {
     }
     if (wanted("range")) bench.Range(subject);
     if (wanted("fanout")) bench.FanOut(subject);
-    if (subject.pid != 0) bench.Note("resident MB after that", subject, static_cast<double>(ResidentKB(subject.pid)) / 1024, false);
+    if (subject.pid != 0)
+      bench.Note("resident MB after that", subject, static_cast<double>(ResidentKB(subject.pid)) / 1024, false);
     subject.Stop();
     if (!wanted("space")) continue;
     rocks::TempDir other;

@@ -106,7 +106,8 @@ std::string Describe(const Event& event, std::string_view prefix) {
 
 std::vector<std::string> Names(const RangeResponse& response, std::string_view prefix) {
   std::vector<std::string> names;
-  for (const KeyValue& kv : response.kvs) names.push_back(kv.key.starts_with(prefix) ? kv.key.substr(prefix.size()) : kv.key);
+  for (const KeyValue& kv : response.kvs)
+    names.push_back(kv.key.starts_with(prefix) ? kv.key.substr(prefix.size()) : kv.key);
   return names;
 }
 

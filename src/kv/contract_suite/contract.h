@@ -25,7 +25,7 @@ class Harness {
   virtual Store& store() = 0;
   // Lets `seconds` pass for leases. Real time where there is no clock to move.
   virtual void Advance(int seconds) = 0;
-  virtual bool fresh() const { return false; }  // nobody wrote before this test
+  virtual bool fresh() const { return false; }    // nobody wrote before this test
   virtual bool cluster() const { return false; }  // several members, which may be behind each other
   // Closes the store and opens it again; false when it cannot.
   virtual bool Reopen() { return false; }

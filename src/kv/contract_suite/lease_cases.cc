@@ -6,9 +6,9 @@
 namespace keelson::kv {
 namespace {
 
-#define GRANT(name, ttl)                              \
+#define GRANT(name, ttl)                                \
   auto name##_granted = Await(store().LeaseGrant(ttl)); \
-  ASSERT_TRUE(name##_granted.ok());                   \
+  ASSERT_TRUE(name##_granted.ok());                     \
   [[maybe_unused]] const LeaseID name = name##_granted->id
 
 TEST_P(Contract, LeaseGrantChoosesAnID) {

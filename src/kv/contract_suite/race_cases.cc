@@ -46,7 +46,8 @@ TEST_P(Contract, CompareAndSwapCountsExactly) {
 }
 
 Awaitable<bool> TryCreate(Store& store, std::string key, std::string value) {
-  TxnRequest create{.compare = {{.key = key, .number = 0}}, .success = {Op::Put({.key = key, .value = SharedBytes(value)})}};
+  TxnRequest create{.compare = {{.key = key, .number = 0}},
+                    .success = {Op::Put({.key = key, .value = SharedBytes(value)})}};
   auto answer = co_await store.Txn(std::move(create));
   co_return answer.ok() && answer->succeeded;
 }
@@ -54,7 +55,8 @@ Awaitable<bool> TryCreate(Store& store, std::string key, std::string value) {
 TEST_P(Contract, OnlyOneCreates) {
   for (int round = 0; round < 10; ++round) {
     std::vector<std::future<bool>> clients;
-    for (int i = 0; i < 10; ++i) clients.push_back(Spawn(TryCreate(store(), Key("k" + std::to_string(round)), std::to_string(i))));
+    for (int i = 0; i < 10; ++i)
+      clients.push_back(Spawn(TryCreate(store(), Key("k" + std::to_string(round)), std::to_string(i))));
     int created = 0;
     for (auto& client : clients) created += Await(std::move(client)) ? 1 : 0;
     EXPECT_EQ(created, 1);
@@ -64,7 +66,8 @@ TEST_P(Contract, OnlyOneCreates) {
 Awaitable<std::vector<Revision>> PutMany(Store& store, std::string prefix, int from, int count) {
   std::vector<Revision> revisions;
   for (int i = from; i < from + count; ++i) {
-    TxnRequest put{.success = {Op::Put({.key = prefix + std::to_string(i % 7), .value = SharedBytes(std::to_string(i))})}};
+    TxnRequest put{
+        .success = {Op::Put({.key = prefix + std::to_string(i % 7), .value = SharedBytes(std::to_string(i))})}};
     auto answer = co_await store.Txn(std::move(put));
     if (!answer.ok()) break;
     revisions.push_back(answer->revision);
@@ -139,7 +142,8 @@ TEST_P(Contract, WatchStartedAnywhereSeesTheRest) {
   for (int i = 0; i < 10; ++i) {
     const auto events = Await(std::move(seen[static_cast<std::size_t>(i)]));
     ASSERT_EQ(events.size(), static_cast<std::size_t>(200 - i * 20));
-    for (std::size_t j = 0; j < events.size(); ++j) ASSERT_EQ(events[j].kv.mod_revision, revisions[j + static_cast<std::size_t>(i) * 20]);
+    for (std::size_t j = 0; j < events.size(); ++j)
+      ASSERT_EQ(events[j].kv.mod_revision, revisions[j + static_cast<std::size_t>(i) * 20]);
   }
 }
 

@@ -117,7 +117,11 @@ TEST_P(Contract, NextPageStartsAfterTheLastKey) {
 
 TEST_P(Contract, LimitTellsMoreAndTheWholeCount) {
   for (const char* name : {"a", "b", "c"}) Put(name, "1");
-  struct Case { std::int64_t limit; std::size_t kvs; bool more; };
+  struct Case {
+    std::int64_t limit;
+    std::size_t kvs;
+    bool more;
+  };
   for (const Case& c : {Case{0, 3, false}, Case{1, 1, true}, Case{2, 2, true}, Case{3, 3, false}, Case{4, 3, false}}) {
     SCOPED_TRACE(c.limit);
     const auto answer = List({.key = prefix_, .range_end = PrefixEndOfAll(), .limit = c.limit});
@@ -238,7 +242,11 @@ TEST_P(Contract, SortedByTargets) {
   Put("a", "3");
   Put("c", "2");
   Put("a", "3");  // version 2, modified last, created second
-  struct Case { SortTarget target; SortOrder order; Strings want; };
+  struct Case {
+    SortTarget target;
+    SortOrder order;
+    Strings want;
+  };
   const Case cases[] = {
       {SortTarget::kKey, SortOrder::kAscend, {"a", "b", "c"}},
       {SortTarget::kKey, SortOrder::kDescend, {"c", "b", "a"}},
@@ -251,14 +259,20 @@ TEST_P(Contract, SortedByTargets) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(testing::Message() << static_cast<int>(c.target) << " " << static_cast<int>(c.order));
-    EXPECT_EQ(Names(List({.key = prefix_, .range_end = PrefixEndOfAll(), .sort_order = c.order, .sort_target = c.target}), prefix_), c.want);
+    EXPECT_EQ(
+        Names(List({.key = prefix_, .range_end = PrefixEndOfAll(), .sort_order = c.order, .sort_target = c.target}),
+              prefix_),
+        c.want);
   }
 }
 
 TEST_P(Contract, SortAppliesBeforeTheLimit) {
   Put("b", "1");
   Put("a", "2");
-  const auto answer = List({.key = prefix_, .range_end = PrefixEndOfAll(), .limit = 1, .sort_order = SortOrder::kAscend,
+  const auto answer = List({.key = prefix_,
+                            .range_end = PrefixEndOfAll(),
+                            .limit = 1,
+                            .sort_order = SortOrder::kAscend,
                             .sort_target = SortTarget::kCreateRevision});
   EXPECT_EQ(Names(answer, prefix_), (Strings{"b"}));
   EXPECT_TRUE(answer.more);

@@ -174,7 +174,8 @@ TEST_P(Contract, TxnReadsAtAnOldRevision) {
 }
 
 TEST_P(Contract, TxnReadAtFutureRevisionFailsWhole) {
-  // A member of an etcd 3.6 cluster that no client waits at leaves the reads of a transaction out, so it applies what the others refuse.
+  // A member of an etcd 3.6 cluster that no client waits at leaves the reads of a transaction out, so it applies what
+  // the others refuse.
   if (harness_->cluster()) GTEST_SKIP() << "makes the members of an etcd cluster inconsistent";
   const Revision before = Now();
   auto answer = Txn({.success = {PutOp("a", "1"), Op::Range({.key = Key("a"), .revision = before + 1000})}});
@@ -253,15 +254,24 @@ TEST_P(Contract, ComparesOfNumbers) {
   const Revision created = Put("a", "1");
   const Revision modified = Put("a", "2");
   const CompareCase cases[] = {
-      {"version = ", Target::kVersion, Operator::kEqual, 0, true},      {"version = +1", Target::kVersion, Operator::kEqual, 1, false},
-      {"version != +1", Target::kVersion, Operator::kNotEqual, 1, true}, {"version != ", Target::kVersion, Operator::kNotEqual, 0, false},
-      {"version > -1", Target::kVersion, Operator::kGreater, -1, true},  {"version > ", Target::kVersion, Operator::kGreater, 0, false},
-      {"version < +1", Target::kVersion, Operator::kLess, 1, true},      {"version < ", Target::kVersion, Operator::kLess, 0, false},
-      {"create = ", Target::kCreateRevision, Operator::kEqual, 0, true}, {"create > ", Target::kCreateRevision, Operator::kGreater, 0, false},
-      {"create < +1", Target::kCreateRevision, Operator::kLess, 1, true}, {"create != -1", Target::kCreateRevision, Operator::kNotEqual, -1, true},
-      {"mod = ", Target::kModRevision, Operator::kEqual, 0, true},       {"mod > -1", Target::kModRevision, Operator::kGreater, -1, true},
-      {"mod < ", Target::kModRevision, Operator::kLess, 0, false},       {"mod != ", Target::kModRevision, Operator::kNotEqual, 0, false},
-      {"lease = ", Target::kLease, Operator::kEqual, 0, true},           {"lease > ", Target::kLease, Operator::kGreater, 0, false},
+      {"version = ", Target::kVersion, Operator::kEqual, 0, true},
+      {"version = +1", Target::kVersion, Operator::kEqual, 1, false},
+      {"version != +1", Target::kVersion, Operator::kNotEqual, 1, true},
+      {"version != ", Target::kVersion, Operator::kNotEqual, 0, false},
+      {"version > -1", Target::kVersion, Operator::kGreater, -1, true},
+      {"version > ", Target::kVersion, Operator::kGreater, 0, false},
+      {"version < +1", Target::kVersion, Operator::kLess, 1, true},
+      {"version < ", Target::kVersion, Operator::kLess, 0, false},
+      {"create = ", Target::kCreateRevision, Operator::kEqual, 0, true},
+      {"create > ", Target::kCreateRevision, Operator::kGreater, 0, false},
+      {"create < +1", Target::kCreateRevision, Operator::kLess, 1, true},
+      {"create != -1", Target::kCreateRevision, Operator::kNotEqual, -1, true},
+      {"mod = ", Target::kModRevision, Operator::kEqual, 0, true},
+      {"mod > -1", Target::kModRevision, Operator::kGreater, -1, true},
+      {"mod < ", Target::kModRevision, Operator::kLess, 0, false},
+      {"mod != ", Target::kModRevision, Operator::kNotEqual, 0, false},
+      {"lease = ", Target::kLease, Operator::kEqual, 0, true},
+      {"lease > ", Target::kLease, Operator::kGreater, 0, false},
   };
   for (const CompareCase& c : cases) {
     SCOPED_TRACE(c.name);
@@ -296,13 +306,20 @@ TEST_P(Contract, ComparesOfMissingKeyAreWithZero) {
 
 TEST_P(Contract, ComparesOfValues) {
   Put("a", "m");
-  struct Case { const char* name; Operator op; const char* value; bool want; };
-  for (const Case& c : {Case{"equal", Operator::kEqual, "m", true}, Case{"not equal", Operator::kEqual, "n", false},
-                        Case{"greater", Operator::kGreater, "a", true}, Case{"not greater", Operator::kGreater, "m", false},
-                        Case{"less", Operator::kLess, "z", true}, Case{"longer is greater", Operator::kLess, "mm", true},
-                        Case{"different", Operator::kNotEqual, "x", true}, Case{"same", Operator::kNotEqual, "m", false}}) {
+  struct Case {
+    const char* name;
+    Operator op;
+    const char* value;
+    bool want;
+  };
+  for (const Case& c :
+       {Case{"equal", Operator::kEqual, "m", true}, Case{"not equal", Operator::kEqual, "n", false},
+        Case{"greater", Operator::kGreater, "a", true}, Case{"not greater", Operator::kGreater, "m", false},
+        Case{"less", Operator::kLess, "z", true}, Case{"longer is greater", Operator::kLess, "mm", true},
+        Case{"different", Operator::kNotEqual, "x", true}, Case{"same", Operator::kNotEqual, "m", false}}) {
     SCOPED_TRACE(c.name);
-    auto answer = Txn({.compare = {{.key = Key("a"), .target = Target::kValue, .op = c.op, .value = SharedBytes(c.value)}}});
+    auto answer =
+        Txn({.compare = {{.key = Key("a"), .target = Target::kValue, .op = c.op, .value = SharedBytes(c.value)}}});
     ASSERT_TRUE(answer.ok());
     EXPECT_EQ(answer->succeeded, c.want);
   }
@@ -420,7 +437,8 @@ TEST_P(Contract, IgnoreValueWithAValueIsRefused) {
 }
 
 TEST_P(Contract, IgnoreLeaseNeedsAKey) {
-  EXPECT_EQ(Txn({.success = {Op::Put({.key = Key("none"), .ignore_lease = true})}}).error().code, ErrorCode::kKeyNotFound);
+  EXPECT_EQ(Txn({.success = {Op::Put({.key = Key("none"), .ignore_lease = true})}}).error().code,
+            ErrorCode::kKeyNotFound);
 }
 
 TEST_P(Contract, NestedTxnRunsItsOwnBranch) {

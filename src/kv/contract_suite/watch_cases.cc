@@ -26,7 +26,8 @@ TEST_P(Contract, WatchWithoutRevisionStartsNow) {
   auto watch = WatchAll();
   auto next = Spawn(watch->Next());
   // A server learns of the watch some time after Watch(); so it is asked for until it answers.
-  for (int i = 0; next.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready && i < 500; ++i) Put("a", "after");
+  for (int i = 0; next.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready && i < 500; ++i)
+    Put("a", "after");
   auto response = Await(std::move(next));
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(Describe(response->events.at(0), prefix_), "put a=after");
@@ -168,14 +169,16 @@ TEST_P(Contract, WithoutPrevKVThereIsNone) {
 }
 
 TEST_P(Contract, NoPutFilter) {
-  auto watch = store().Watch({.key = prefix_, .range_end = PrefixEndOfAll(), .start_revision = Now() + 1, .no_put = true});
+  auto watch =
+      store().Watch({.key = prefix_, .range_end = PrefixEndOfAll(), .start_revision = Now() + 1, .no_put = true});
   Put("a", "1");
   Delete("a");
   EXPECT_EQ(DescribeAll(Take(*watch, 1), prefix_), (Strings{"delete a"}));
 }
 
 TEST_P(Contract, NoDeleteFilter) {
-  auto watch = store().Watch({.key = prefix_, .range_end = PrefixEndOfAll(), .start_revision = Now() + 1, .no_delete = true});
+  auto watch =
+      store().Watch({.key = prefix_, .range_end = PrefixEndOfAll(), .start_revision = Now() + 1, .no_delete = true});
   Put("a", "1");
   Delete("a");
   Put("a", "2");
@@ -342,7 +345,8 @@ TEST_P(Contract, ManyWatchersSeeTheSame) {
   for (int i = 0; i < kWatchers; ++i) watchers.push_back(WatchAll(start));
   for (int i = 0; i < 10; ++i) Put("k" + std::to_string(i % 3), std::to_string(i));
   const auto want = DescribeAll(Take(*watchers[0], 10), prefix_);
-  for (int i = 1; i < kWatchers; ++i) EXPECT_EQ(DescribeAll(Take(*watchers[static_cast<std::size_t>(i)], 10), prefix_), want);
+  for (int i = 1; i < kWatchers; ++i)
+    EXPECT_EQ(DescribeAll(Take(*watchers[static_cast<std::size_t>(i)], 10), prefix_), want);
 }
 
 TEST_P(Contract, SlowWatcherGetsEverything) {
@@ -353,12 +357,14 @@ TEST_P(Contract, SlowWatcherGetsEverything) {
     ASSERT_TRUE(Txn(std::move(request)).ok());
   }
   const auto events = Take(*watch, 2500);
-  for (std::size_t i = 0; i < events.size(); ++i) ASSERT_EQ(Describe(events[i], prefix_), "put k" + std::to_string(i) + "=1");
+  for (std::size_t i = 0; i < events.size(); ++i)
+    ASSERT_EQ(Describe(events[i], prefix_), "put k" + std::to_string(i) + "=1");
 }
 
 TEST_P(Contract, WatchOfEmptyKeyWithRangeOfEverything) {
   // etcd reads key "" with an end as "from the first key on".
-  auto watch = store().Watch({.key = std::string(1, '\0'), .range_end = std::string(1, '\0'), .start_revision = Now() + 1});
+  auto watch =
+      store().Watch({.key = std::string(1, '\0'), .range_end = std::string(1, '\0'), .start_revision = Now() + 1});
   Put("a", "1");
   // It sees every key of a store that other cases use too (their leases expire), so ours is looked for.
   for (int responses = 0; responses < 100; ++responses) {

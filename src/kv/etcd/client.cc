@@ -39,7 +39,8 @@ grpc::ChannelArguments MakeArguments(const Options& options) {
 }  // namespace
 
 Result<std::shared_ptr<Client>> Client::Connect(Options options) {
-  if (options.endpoints.empty()) return Error{.code = ErrorCode::kInvalidArgument, .message = "no etcd endpoints are given"};
+  if (options.endpoints.empty())
+    return Error{.code = ErrorCode::kInvalidArgument, .message = "no etcd endpoints are given"};
   std::shared_ptr<Client> client(new Client(std::move(options)));
   const Options& given = client->options_;
   const bool files = !given.ca_file.empty() || !given.cert_file.empty() || !given.key_file.empty();
@@ -71,10 +72,13 @@ Result<std::shared_ptr<Client>> Client::Connect(Options options) {
   for (auto& endpoint : client->endpoints_) endpoint.channel->GetState(true);
   while (std::chrono::system_clock::now() < deadline) {
     for (auto& endpoint : client->endpoints_) {
-      if (endpoint.channel->WaitForConnected(std::min(deadline, std::chrono::system_clock::now() + std::chrono::milliseconds(100)))) return client;
+      if (endpoint.channel->WaitForConnected(
+              std::min(deadline, std::chrono::system_clock::now() + std::chrono::milliseconds(100))))
+        return client;
     }
   }
-  return Error{.code = ErrorCode::kUnavailable, .message = "no etcd endpoint answers: " + base::Join(given.endpoints, ", ")};
+  return Error{.code = ErrorCode::kUnavailable,
+               .message = "no etcd endpoint answers: " + base::Join(given.endpoints, ", ")};
 }
 
 const Endpoint& Client::Pick() {
@@ -86,6 +90,8 @@ const Endpoint& Client::Pick() {
   return endpoints_[start % endpoints_.size()];
 }
 
-bool Client::NeverSent(const grpc::Status& status) { return status.error_message().starts_with("failed to connect to all addresses"); }
+bool Client::NeverSent(const grpc::Status& status) {
+  return status.error_message().starts_with("failed to connect to all addresses");
+}
 
 }  // namespace keelson::kv::etcd

@@ -1,6 +1,7 @@
 // The connections to etcd's members and calls over them. Internal to kv/etcd.
-// Thread safety: all members from any thread. Ownership: the store and its watchers, never what runs on gRPC's threads: the last channel
-// joins those threads when it goes, so the destructor waits until every call is over and then lets the channels go where it runs.
+// Thread safety: all members from any thread. Ownership: the store and its watchers, never what runs on gRPC's threads:
+// the last channel joins those threads when it goes, so the destructor waits until every call is over and then lets the
+// channels go where it runs.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -76,12 +77,13 @@ Awaitable<Result<Response>> Client::Call(Request request, bool repeatable, Start
     state->request = request;
     state->context.set_deadline(deadline);
     const Endpoint& endpoint = Pick();
-    const grpc::Status status = co_await mvcc::Suspend<grpc::Status>([state, &endpoint, start](mvcc::Callback<grpc::Status> done) {
-      // gRPC wants a callback that can be copied.
-      auto shared = std::make_shared<mvcc::Callback<grpc::Status>>(std::move(done));
-      start(endpoint, &state->context, &state->request, &state->response,
-            [state, shared](const grpc::Status& result) { (*shared)(result); });
-    });
+    const grpc::Status status =
+        co_await mvcc::Suspend<grpc::Status>([state, &endpoint, start](mvcc::Callback<grpc::Status> done) {
+          // gRPC wants a callback that can be copied.
+          auto shared = std::make_shared<mvcc::Callback<grpc::Status>>(std::move(done));
+          start(endpoint, &state->context, &state->request, &state->response,
+                [state, shared](const grpc::Status& result) { (*shared)(result); });
+        });
     if (status.ok()) co_return std::move(state->response);
     const bool elsewhere = status.error_code() == grpc::StatusCode::UNAVAILABLE && (repeatable || NeverSent(status));
     if (!elsewhere || attempt >= 2 * endpoints_.size() + 1) co_return etcdpb::FromStatus(status);

@@ -16,28 +16,36 @@ namespace keelson::kv::etcd {
 namespace {
 
 std::string Show(const KeyValue& kv) {
-  return kv.key + "=" + std::string(kv.value.view()) + "@" + std::to_string(kv.create_revision) + "," + std::to_string(kv.mod_revision) + "," +
-         std::to_string(kv.version) + "," + std::to_string(kv.lease) + " ";
+  return kv.key + "=" + std::string(kv.value.view()) + "@" + std::to_string(kv.create_revision) + "," +
+         std::to_string(kv.mod_revision) + "," + std::to_string(kv.version) + "," + std::to_string(kv.lease) + " ";
 }
 
 std::string Show(const RangeResponse& response) {
-  std::string text = "range rev=" + std::to_string(response.revision) + " count=" + std::to_string(response.count) + (response.more ? " more " : " ");
+  std::string text = "range rev=" + std::to_string(response.revision) + " count=" + std::to_string(response.count) +
+                     (response.more ? " more " : " ");
   for (const KeyValue& kv : response.kvs) text += Show(kv);
   return text;
 }
 
 // etcd tells no revision of a nested transaction.
 std::string Show(const TxnResponse& response, bool nested = false) {
-  std::string text = "txn rev=" + (nested ? "-" : std::to_string(response.revision)) + (response.succeeded ? " yes [" : " no [");
+  std::string text =
+      "txn rev=" + (nested ? "-" : std::to_string(response.revision)) + (response.succeeded ? " yes [" : " no [");
   for (const OpResponse& one : response.responses) {
     switch (one.kind) {
-      case Op::Kind::kRange: text += Show(one.range); break;
-      case Op::Kind::kPut: text += "put " + (one.put_prev ? Show(*one.put_prev) : ""); break;
+      case Op::Kind::kRange:
+        text += Show(one.range);
+        break;
+      case Op::Kind::kPut:
+        text += "put " + (one.put_prev ? Show(*one.put_prev) : "");
+        break;
       case Op::Kind::kDeleteRange:
         text += "deleted " + std::to_string(one.deleted) + " ";
         for (const KeyValue& kv : one.delete_prev) text += Show(kv);
         break;
-      case Op::Kind::kTxn: text += Show(*one.txn, true); break;
+      case Op::Kind::kTxn:
+        text += Show(*one.txn, true);
+        break;
     }
     text += "; ";
   }
@@ -56,10 +64,14 @@ class Requests {
   std::string Key() { return "/k" + std::to_string(random_->Below(6)); }
   std::string End(const std::string& key) {
     switch (random_->Below(5)) {
-      case 0: return PrefixEnd("/k");
-      case 1: return Key();
-      case 2: return std::string(1, '\0');
-      default: return random_->Below(2) == 0 ? "" : key + "x";
+      case 0:
+        return PrefixEnd("/k");
+      case 1:
+        return Key();
+      case 2:
+        return std::string(1, '\0');
+      default:
+        return random_->Below(2) == 0 ? "" : key + "x";
     }
   }
   RangeRequest Range(Revision now) {
@@ -78,8 +90,11 @@ class Requests {
     return request;
   }
   Compare Condition(Revision now) {
-    Compare compare{.key = Key(), .target = static_cast<Compare::Target>(random_->Below(5)), .op = static_cast<Compare::Operator>(random_->Below(4))};
-    compare.number = compare.target == Compare::Target::kVersion ? static_cast<std::int64_t>(random_->Below(3)) : now - static_cast<Revision>(random_->Below(6));
+    Compare compare{.key = Key(),
+                    .target = static_cast<Compare::Target>(random_->Below(5)),
+                    .op = static_cast<Compare::Operator>(random_->Below(4))};
+    compare.number = compare.target == Compare::Target::kVersion ? static_cast<std::int64_t>(random_->Below(3))
+                                                                 : now - static_cast<Revision>(random_->Below(6));
     if (Chance(3)) compare.number = 0;
     compare.value = SharedBytes(std::to_string(random_->Below(4)));
     if (Chance(4)) compare.range_end = End(compare.key);
@@ -88,14 +103,17 @@ class Requests {
   Op Operation(Revision now, int depth) {
     switch (random_->Below(depth > 0 ? 8 : 7)) {
       case 0:
-      case 1: return Op::Range(Range(now));
+      case 1:
+        return Op::Range(Range(now));
       case 2: {
         DeleteRangeRequest remove{.key = Key(), .prev_kv = Chance(2)};
-        // etcd takes a deletion "from here on" for an empty range when it looks for duplicate keys; the embedded store does not.
+        // etcd takes a deletion "from here on" for an empty range when it looks for duplicate keys; the embedded store
+        // does not.
         if (Chance(3)) remove.range_end = Chance(2) ? PrefixEnd("/k") : remove.key + "x";
         return Op::DeleteRange(std::move(remove));
       }
-      case 7: return Op::Txn(Txn(now, depth - 1));
+      case 7:
+        return Op::Txn(Txn(now, depth - 1));
       default: {
         PutRequest put{.key = Key(), .value = SharedBytes(std::to_string(random_->Below(4))), .prev_kv = Chance(2)};
         put.ignore_value = Chance(8);
@@ -167,7 +185,8 @@ TEST(Differential, EmbeddedAnswersAsEtcd) {
       ASSERT_TRUE(response.ok()) << response.error().message;
       for (const Event& event : response->events) {
         at = event.kv.mod_revision;
-        histories[which] += (event.type == Event::Type::kPut ? "put " : "delete ") + Show(event.kv) + (event.prev_kv ? "before " + Show(*event.prev_kv) : "") + "\n";
+        histories[which] += (event.type == Event::Type::kPut ? "put " : "delete ") + Show(event.kv) +
+                            (event.prev_kv ? "before " + Show(*event.prev_kv) : "") + "\n";
       }
     }
     ++which;

@@ -1,4 +1,5 @@
-// A store in a real etcd, over gRPC. Several endpoints: requests go round those that answer; a watch moves to another when its own breaks.
+// A store in a real etcd, over gRPC. Several endpoints: requests go round those that answer; a watch moves to another
+// when its own breaks.
 #pragma once
 
 #include <chrono>
@@ -11,8 +12,9 @@
 namespace keelson::kv::etcd {
 
 struct Options {
-  std::vector<std::string> endpoints;  // "https://host:port", "http://host:port" or "host:port" (TLS when any file below is set)
-  std::string ca_file;                 // TLS: PEM files
+  std::vector<std::string>
+      endpoints;        // "https://host:port", "http://host:port" or "host:port" (TLS when any file below is set)
+  std::string ca_file;  // TLS: PEM files
   std::string cert_file;
   std::string key_file;
   std::chrono::milliseconds dial_timeout{20'000};

@@ -44,7 +44,9 @@ std::unique_ptr<Harness> MakeHarness() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Etcd, Contract,
-                         testing::Values(HarnessParam{"etcd", MakeHarness, "no etcd binary: set KEELSON_ETCD, or put one into PATH or the cache folder"}),
+                         testing::Values(HarnessParam{
+                             "etcd", MakeHarness,
+                             "no etcd binary: set KEELSON_ETCD, or put one into PATH or the cache folder"}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(EtcdClient, NobodyAnswers) {

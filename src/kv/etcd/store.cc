@@ -68,9 +68,9 @@ class EtcdStore final : public Store {
     pb::TxnRequest message;
     etcdpb::ToPB(request, &message);
     auto answer = co_await client_->Call<pb::TxnRequest, pb::TxnResponse>(
-        std::move(message), false, [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::TxnRequest* in, pb::TxnResponse* out, DoneFunction done) {
-          endpoint.kv->async()->Txn(context, in, out, std::move(done));
-        });
+        std::move(message), false,
+        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::TxnRequest* in, pb::TxnResponse* out,
+           DoneFunction done) { endpoint.kv->async()->Txn(context, in, out, std::move(done)); });
     if (!answer.ok()) co_return std::move(answer).error();
     co_return etcdpb::FromPB(*answer);
   }
@@ -83,9 +83,9 @@ class EtcdStore final : public Store {
     message.set_physical(physical);
     auto answer = co_await client_->Call<pb::CompactionRequest, pb::CompactionResponse>(
         std::move(message), false,
-        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::CompactionRequest* in, pb::CompactionResponse* out, DoneFunction done) {
-          endpoint.kv->async()->Compact(context, in, out, std::move(done));
-        });
+        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::CompactionRequest* in,
+           pb::CompactionResponse* out,
+           DoneFunction done) { endpoint.kv->async()->Compact(context, in, out, std::move(done)); });
     if (!answer.ok()) co_return std::move(answer).error();
     co_return answer->header().revision();
   }
@@ -105,9 +105,9 @@ class EtcdStore final : public Store {
     message.set_id(id);
     auto answer = co_await client_->Call<pb::LeaseGrantRequest, pb::LeaseGrantResponse>(
         std::move(message), false,
-        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::LeaseGrantRequest* in, pb::LeaseGrantResponse* out, DoneFunction done) {
-          endpoint.lease->async()->LeaseGrant(context, in, out, std::move(done));
-        });
+        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::LeaseGrantRequest* in,
+           pb::LeaseGrantResponse* out,
+           DoneFunction done) { endpoint.lease->async()->LeaseGrant(context, in, out, std::move(done)); });
     if (!answer.ok()) co_return std::move(answer).error();
     co_return Lease{.id = answer->id(), .granted_ttl = answer->ttl(), .remaining_ttl = answer->ttl()};
   }
@@ -117,17 +117,16 @@ class EtcdStore final : public Store {
     message.set_id(id);
     auto answer = co_await client_->Call<pb::LeaseRevokeRequest, pb::LeaseRevokeResponse>(
         std::move(message), false,
-        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::LeaseRevokeRequest* in, pb::LeaseRevokeResponse* out, DoneFunction done) {
-          endpoint.lease->async()->LeaseRevoke(context, in, out, std::move(done));
-        });
+        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::LeaseRevokeRequest* in,
+           pb::LeaseRevokeResponse* out,
+           DoneFunction done) { endpoint.lease->async()->LeaseRevoke(context, in, out, std::move(done)); });
     if (!answer.ok()) co_return std::move(answer).error();
     co_return answer->header().revision();
   }
 
   Awaitable<Result<Lease>> LeaseKeepAlive(LeaseID id) override {
-    return mvcc::Suspend<Result<Lease>>([client = client_, id](KeepAliveOnce::Done done) {
-      KeepAliveOnce::Ask(*client, id, std::move(done));
-    });
+    return mvcc::Suspend<Result<Lease>>(
+        [client = client_, id](KeepAliveOnce::Done done) { KeepAliveOnce::Ask(*client, id, std::move(done)); });
   }
 
   Awaitable<Result<Lease>> LeaseTimeToLive(LeaseID id, bool keys) override {
@@ -136,7 +135,8 @@ class EtcdStore final : public Store {
     message.set_keys(keys);
     auto answer = co_await client_->Call<pb::LeaseTimeToLiveRequest, pb::LeaseTimeToLiveResponse>(
         std::move(message), true,
-        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::LeaseTimeToLiveRequest* in, pb::LeaseTimeToLiveResponse* out,
+        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::LeaseTimeToLiveRequest* in,
+           pb::LeaseTimeToLiveResponse* out,
            DoneFunction done) { endpoint.lease->async()->LeaseTimeToLive(context, in, out, std::move(done)); });
     if (!answer.ok()) co_return std::move(answer).error();
     Lease lease{.id = answer->id(), .granted_ttl = answer->grantedttl(), .remaining_ttl = answer->ttl()};
@@ -147,9 +147,9 @@ class EtcdStore final : public Store {
   Awaitable<Result<std::vector<LeaseID>>> Leases() override {
     auto answer = co_await client_->Call<pb::LeaseLeasesRequest, pb::LeaseLeasesResponse>(
         pb::LeaseLeasesRequest(), true,
-        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::LeaseLeasesRequest* in, pb::LeaseLeasesResponse* out, DoneFunction done) {
-          endpoint.lease->async()->LeaseLeases(context, in, out, std::move(done));
-        });
+        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::LeaseLeasesRequest* in,
+           pb::LeaseLeasesResponse* out,
+           DoneFunction done) { endpoint.lease->async()->LeaseLeases(context, in, out, std::move(done)); });
     if (!answer.ok()) co_return std::move(answer).error();
     std::vector<LeaseID> ids;
     for (const auto& lease : answer->leases()) ids.push_back(lease.id());
@@ -159,9 +159,8 @@ class EtcdStore final : public Store {
   Awaitable<Result<StoreStatus>> Status() override {
     auto answer = co_await client_->Call<pb::StatusRequest, pb::StatusResponse>(
         pb::StatusRequest(), true,
-        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::StatusRequest* in, pb::StatusResponse* out, DoneFunction done) {
-          endpoint.maintenance->async()->Status(context, in, out, std::move(done));
-        });
+        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::StatusRequest* in, pb::StatusResponse* out,
+           DoneFunction done) { endpoint.maintenance->async()->Status(context, in, out, std::move(done)); });
     if (!answer.ok()) co_return std::move(answer).error();
     co_return StoreStatus{.version = answer->version(),
                           .revision = answer->header().revision(),
@@ -174,9 +173,9 @@ class EtcdStore final : public Store {
  private:
   Awaitable<Result<pb::RangeResponse>> CallRange(pb::RangeRequest message) {
     return client_->Call<pb::RangeRequest, pb::RangeResponse>(
-        std::move(message), true, [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::RangeRequest* in, pb::RangeResponse* out, DoneFunction done) {
-          endpoint.kv->async()->Range(context, in, out, std::move(done));
-        });
+        std::move(message), true,
+        [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::RangeRequest* in, pb::RangeResponse* out,
+           DoneFunction done) { endpoint.kv->async()->Range(context, in, out, std::move(done)); });
   }
 
   const std::shared_ptr<Client> client_;

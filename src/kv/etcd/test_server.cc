@@ -67,15 +67,17 @@ std::unique_ptr<TestServer> TestServer::Start(int members) {
   if (ports.size() != static_cast<std::size_t>(2 * members)) return nullptr;
   std::string cluster;
   for (int i = 0; i < members; ++i) {
-    cluster += (i > 0 ? "," : "") + std::string("m") + std::to_string(i) + "=" + Loopback(ports[static_cast<std::size_t>(2 * i + 1)]);
+    cluster += (i > 0 ? "," : "") + std::string("m") + std::to_string(i) + "=" +
+               Loopback(ports[static_cast<std::size_t>(2 * i + 1)]);
   }
   for (int i = 0; i < members; ++i) {
     const std::string client = Loopback(ports[static_cast<std::size_t>(2 * i)]);
     const std::string peer = Loopback(ports[static_cast<std::size_t>(2 * i + 1)]);
     const std::string name = "m" + std::to_string(i);
     server->endpoints_.push_back(client);
-    server->arguments_.push_back({server->binary_, "--name=" + name, "--data-dir=" + server->dir_ + "/" + name, "--listen-client-urls=" + client,
-                                  "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
+    server->arguments_.push_back({server->binary_, "--name=" + name, "--data-dir=" + server->dir_ + "/" + name,
+                                  "--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+                                  "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
                                   "--initial-cluster=" + cluster, "--unsafe-no-fsync", "--log-level=error"});
     server->pids_.push_back(-1);
     server->Spawn(static_cast<std::size_t>(i));

@@ -18,7 +18,7 @@ class TestServer {
   ~TestServer();
 
   const std::vector<std::string>& endpoints() const { return endpoints_; }
-  void Kill(std::size_t member);     // kill -9
+  void Kill(std::size_t member);  // kill -9
   void Restart(std::size_t member);
 
  private:

@@ -17,8 +17,9 @@ constexpr auto kRetryMax = std::chrono::milliseconds(3000);
 
 class Stream;
 
-// What outlives a single stream. A read is under way exactly when nothing is held, so at most one response waits here, and a slow
-// watcher slows its stream. Lock order: State's mutex before Stream's; gRPC runs its callbacks on threads of its own, never inside a call.
+// What outlives a single stream. A read is under way exactly when nothing is held, so at most one response waits here,
+// and a slow watcher slows its stream. Lock order: State's mutex before Stream's; gRPC runs its callbacks on threads of
+// its own, never inside a call.
 class State : public std::enable_shared_from_this<State> {
  public:
   State(Client& client, WatchRequest request)  // `client` is used until Cancel()
@@ -43,9 +44,9 @@ class State : public std::enable_shared_from_this<State> {
   Client& client_;
   const WatchRequest request_;
   std::mutex mutex_;
-  Revision next_;                              // where a new stream starts; 0 until the server said where it is
-  std::optional<WatchResponse> held_;          // not taken yet
-  std::vector<Event> fragments_;               // of a response that is not complete
+  Revision next_;                      // where a new stream starts; 0 until the server said where it is
+  std::optional<WatchResponse> held_;  // not taken yet
+  std::vector<Event> fragments_;       // of a response that is not complete
   Done waiting_;
   Stream* stream_ = nullptr;
   bool canceled_ = false;
@@ -58,8 +59,8 @@ class State : public std::enable_shared_from_this<State> {
 // One gRPC stream; deletes itself when gRPC is done with it.
 class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchResponse> {
  public:
-  Stream(async::Gate::Entry entry, std::shared_ptr<State> state, const Endpoint& endpoint, const WatchRequest& request, Revision start,
-         bool progress)
+  Stream(async::Gate::Entry entry, std::shared_ptr<State> state, const Endpoint& endpoint, const WatchRequest& request,
+         Revision start, bool progress)
       : entry_(std::move(entry)), state_(std::move(state)), progress_(progress) {
     etcdpb::ToPB(request, create_.mutable_create_request());
     create_.mutable_create_request()->set_start_revision(start);
@@ -210,8 +211,8 @@ void State::OnEnd(const grpc::Status& status) {
   if (canceled_ || ended_) return;
   const auto code = status.error_code();
   // What the server refuses for good is told; what broke on the way is tried again, at the next endpoint.
-  if (code == grpc::StatusCode::PERMISSION_DENIED || code == grpc::StatusCode::UNAUTHENTICATED || code == grpc::StatusCode::INVALID_ARGUMENT ||
-      code == grpc::StatusCode::UNIMPLEMENTED) {
+  if (code == grpc::StatusCode::PERMISSION_DENIED || code == grpc::StatusCode::UNAUTHENTICATED ||
+      code == grpc::StatusCode::INVALID_ARGUMENT || code == grpc::StatusCode::UNIMPLEMENTED) {
     Fail(etcdpb::FromStatus(status), lock);
     return;
   }
@@ -268,7 +269,8 @@ void State::RequestProgress() {
 
 class EtcdWatcher final : public Watcher {
  public:
-  EtcdWatcher(std::shared_ptr<Client> client, std::shared_ptr<State> state) : client_(std::move(client)), state_(std::move(state)) {}
+  EtcdWatcher(std::shared_ptr<Client> client, std::shared_ptr<State> state)
+      : client_(std::move(client)), state_(std::move(state)) {}
   ~EtcdWatcher() override { state_->Cancel(); }
   Awaitable<Result<WatchResponse>> Next() override {
     return mvcc::Suspend<Result<WatchResponse>>([state = state_](Done done) { state->Take(std::move(done)); },

@@ -1,5 +1,5 @@
-// One watch of an etcd: a stream of its own, resumed at another endpoint where it broke. At most one response is held; the next is read
-// when that was taken. Internal to kv/etcd.
+// One watch of an etcd: a stream of its own, resumed at another endpoint where it broke. At most one response is held;
+// the next is read when that was taken. Internal to kv/etcd.
 #pragma once
 
 #include <memory>

@@ -25,26 +25,83 @@ constexpr std::int64_t kQuotaDefault = std::int64_t{2} * 1024 * 1024 * 1024;
 
 // Flags of etcd that stand alone; all others take a value, after = or as the next word.
 const std::set<std::string_view>& BooleanFlags() {
-  static const std::set<std::string_view> flags = {
-      "unsafe-no-fsync", "client-cert-auth", "peer-client-cert-auth", "auto-tls", "peer-auto-tls", "pre-vote", "strict-reconfig-check",
-      "enable-pprof", "force-new-cluster", "version", "enable-v2", "experimental-initial-corrupt-check", "experimental-enable-lease-checkpoint",
-      "experimental-enable-lease-checkpoint-persist", "experimental-memory-mlock", "experimental-txn-mode-write-with-shared-buffer",
-      "experimental-enable-distributed-tracing", "socket-reuse-port", "socket-reuse-address", "enable-log-rotation", "unsafe-no-fsync"};
+  static const std::set<std::string_view> flags = {"unsafe-no-fsync",
+                                                   "client-cert-auth",
+                                                   "peer-client-cert-auth",
+                                                   "auto-tls",
+                                                   "peer-auto-tls",
+                                                   "pre-vote",
+                                                   "strict-reconfig-check",
+                                                   "enable-pprof",
+                                                   "force-new-cluster",
+                                                   "version",
+                                                   "enable-v2",
+                                                   "experimental-initial-corrupt-check",
+                                                   "experimental-enable-lease-checkpoint",
+                                                   "experimental-enable-lease-checkpoint-persist",
+                                                   "experimental-memory-mlock",
+                                                   "experimental-txn-mode-write-with-shared-buffer",
+                                                   "experimental-enable-distributed-tracing",
+                                                   "socket-reuse-port",
+                                                   "socket-reuse-address",
+                                                   "enable-log-rotation",
+                                                   "unsafe-no-fsync"};
   return flags;
 }
 
 // Flags of etcd that say nothing to a single member with its own store.
 bool IsAccepted(std::string_view flag) {
-  static const std::set<std::string_view> flags = {
-      "initial-cluster", "initial-cluster-state", "initial-cluster-token", "initial-advertise-peer-urls", "wal-dir", "snapshot-count",
-      "heartbeat-interval", "election-timeout", "max-snapshots", "max-wals", "cors", "discovery", "discovery-srv", "proxy", "log-level", "logger",
-      "log-outputs", "log-format", "log-rotation-config-json", "auto-compaction-mode", "auto-compaction-retention", "metrics",
-      "listen-metrics-urls", "host-whitelist", "auth-token", "bcrypt-cost", "peer-cert-file", "peer-key-file", "peer-trusted-ca-file",
-      "peer-cert-allowed-cn", "client-crl-file", "peer-crl-file", "cipher-suites", "tls-min-version", "tls-max-version",
-      "grpc-keepalive-min-time", "grpc-keepalive-interval", "grpc-keepalive-timeout", "backend-batch-limit", "backend-batch-interval",
-      "backend-bbolt-freelist-type", "max-concurrent-streams", "feature-gates", "config-file", "compact-hash-check-time",
-      "watch-progress-notify-interval", "warning-apply-duration", "corrupt-check-time", "compaction-batch-limit"};
-  return flags.contains(flag) || BooleanFlags().contains(flag) || flag.starts_with("experimental-") || flag.starts_with("discovery-");
+  static const std::set<std::string_view> flags = {"initial-cluster",
+                                                   "initial-cluster-state",
+                                                   "initial-cluster-token",
+                                                   "initial-advertise-peer-urls",
+                                                   "wal-dir",
+                                                   "snapshot-count",
+                                                   "heartbeat-interval",
+                                                   "election-timeout",
+                                                   "max-snapshots",
+                                                   "max-wals",
+                                                   "cors",
+                                                   "discovery",
+                                                   "discovery-srv",
+                                                   "proxy",
+                                                   "log-level",
+                                                   "logger",
+                                                   "log-outputs",
+                                                   "log-format",
+                                                   "log-rotation-config-json",
+                                                   "auto-compaction-mode",
+                                                   "auto-compaction-retention",
+                                                   "metrics",
+                                                   "listen-metrics-urls",
+                                                   "host-whitelist",
+                                                   "auth-token",
+                                                   "bcrypt-cost",
+                                                   "peer-cert-file",
+                                                   "peer-key-file",
+                                                   "peer-trusted-ca-file",
+                                                   "peer-cert-allowed-cn",
+                                                   "client-crl-file",
+                                                   "peer-crl-file",
+                                                   "cipher-suites",
+                                                   "tls-min-version",
+                                                   "tls-max-version",
+                                                   "grpc-keepalive-min-time",
+                                                   "grpc-keepalive-interval",
+                                                   "grpc-keepalive-timeout",
+                                                   "backend-batch-limit",
+                                                   "backend-batch-interval",
+                                                   "backend-bbolt-freelist-type",
+                                                   "max-concurrent-streams",
+                                                   "feature-gates",
+                                                   "config-file",
+                                                   "compact-hash-check-time",
+                                                   "watch-progress-notify-interval",
+                                                   "warning-apply-duration",
+                                                   "corrupt-check-time",
+                                                   "compaction-batch-limit"};
+  return flags.contains(flag) || BooleanFlags().contains(flag) || flag.starts_with("experimental-") ||
+         flag.starts_with("discovery-");
 }
 
 std::vector<std::string> SplitList(std::string_view text) {
@@ -114,7 +171,9 @@ Result<std::unique_ptr<mvcc::EmbeddedStore>> OpenStore(const Flags& flags) {
   options.dir = flags.data_dir;
   options.quota_bytes = flags.quota_bytes > 0 ? flags.quota_bytes : kQuotaDefault;
   options.sync = flags.sync;
-  options.progress = [](std::uint64_t done, std::uint64_t about) { fmt::print(stderr, "reading the store: {} of about {} changes\n", done, about); };
+  options.progress = [](std::uint64_t done, std::uint64_t about) {
+    fmt::print(stderr, "reading the store: {} of about {} changes\n", done, about);
+  };
   return rocks::Open(std::move(options));
 }
 
@@ -168,7 +227,8 @@ int Main(const std::vector<std::string>& arguments) {
     etcdserver::Options options;
     options.address = AddressOf(url);
     options.name = flags->name;
-    options.client_urls = flags->advertise_client_urls.empty() ? flags->listen_client_urls : flags->advertise_client_urls;
+    options.client_urls =
+        flags->advertise_client_urls.empty() ? flags->listen_client_urls : flags->advertise_client_urls;
     options.peer_urls = flags->peer_urls;
     options.quota_bytes = flags->quota_bytes > 0 ? flags->quota_bytes : kQuotaDefault;
     options.defragment = [&store] { return rocks::Defragment(**store); };

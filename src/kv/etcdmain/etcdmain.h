@@ -8,15 +8,15 @@
 
 namespace keelson::kv::etcdmain {
 
-// The flags that mean something here, from etcd's command line. Flags of etcd that mean nothing to one member with its own store are
-// accepted; what etcd has not is an error.
+// The flags that mean something here, from etcd's command line. Flags of etcd that mean nothing to one member with its
+// own store are accepted; what etcd has not is an error.
 struct Flags {
   std::string name = "default";
   std::string data_dir = "default.etcd";
   std::vector<std::string> listen_client_urls = {"http://localhost:2379"};
   std::vector<std::string> advertise_client_urls;
   std::vector<std::string> peer_urls = {"http://localhost:2380"};
-  std::int64_t quota_bytes = 0;  // 0: 2 GiB, as etcd
+  std::int64_t quota_bytes = 0;       // 0: 2 GiB, as etcd
   std::size_t request_bytes_max = 0;  // 0: as etcd
   std::size_t txn_ops_max = 0;
   bool sync = true;

@@ -6,9 +6,10 @@ namespace keelson::kv::etcdmain {
 namespace {
 
 TEST(EtcdFlags, AsToolsPassThem) {
-  auto flags = ParseFlags({"--listen-peer-urls=http://localhost:0", "--data-dir", "/tmp/x", "-name", "a", "--unsafe-no-fsync=true",
-                           "--advertise-client-urls=http://127.0.0.1:1,http://127.0.0.1:2", "--listen-client-urls", "http://127.0.0.1:1",
-                           "--initial-cluster", "a=http://localhost:0", "--experimental-watch-progress-notify-interval=5s", "--quota-backend-bytes=1024"});
+  auto flags = ParseFlags({"--listen-peer-urls=http://localhost:0", "--data-dir", "/tmp/x", "-name", "a",
+                           "--unsafe-no-fsync=true", "--advertise-client-urls=http://127.0.0.1:1,http://127.0.0.1:2",
+                           "--listen-client-urls", "http://127.0.0.1:1", "--initial-cluster", "a=http://localhost:0",
+                           "--experimental-watch-progress-notify-interval=5s", "--quota-backend-bytes=1024"});
   ASSERT_TRUE(flags.ok()) << flags.error();
   EXPECT_EQ(flags->data_dir, "/tmp/x");
   EXPECT_EQ(flags->name, "a");

@@ -5,16 +5,26 @@
 namespace keelson::kv::etcdpb {
 namespace {
 
-SharedBytes TakeBytes(std::string* bytes) { return bytes->empty() ? SharedBytes() : SharedBytes::FromString(std::move(*bytes)); }
+SharedBytes TakeBytes(std::string* bytes) {
+  return bytes->empty() ? SharedBytes() : SharedBytes::FromString(std::move(*bytes));
+}
 
 void CompareToPB(const Compare& from, pb::Compare* to) {
   to->set_key(from.key);
   to->set_range_end(from.range_end);
   switch (from.op) {
-    case Compare::Operator::kEqual: to->set_result(pb::Compare::EQUAL); break;
-    case Compare::Operator::kGreater: to->set_result(pb::Compare::GREATER); break;
-    case Compare::Operator::kLess: to->set_result(pb::Compare::LESS); break;
-    case Compare::Operator::kNotEqual: to->set_result(pb::Compare::NOT_EQUAL); break;
+    case Compare::Operator::kEqual:
+      to->set_result(pb::Compare::EQUAL);
+      break;
+    case Compare::Operator::kGreater:
+      to->set_result(pb::Compare::GREATER);
+      break;
+    case Compare::Operator::kLess:
+      to->set_result(pb::Compare::LESS);
+      break;
+    case Compare::Operator::kNotEqual:
+      to->set_result(pb::Compare::NOT_EQUAL);
+      break;
   }
   switch (from.target) {
     case Compare::Target::kVersion:
@@ -43,11 +53,20 @@ void CompareToPB(const Compare& from, pb::Compare* to) {
 Result<Compare> CompareFromPB(const pb::Compare& from) {
   Compare to{.key = from.key(), .range_end = from.range_end()};
   switch (from.result()) {
-    case pb::Compare::EQUAL: to.op = Compare::Operator::kEqual; break;
-    case pb::Compare::GREATER: to.op = Compare::Operator::kGreater; break;
-    case pb::Compare::LESS: to.op = Compare::Operator::kLess; break;
-    case pb::Compare::NOT_EQUAL: to.op = Compare::Operator::kNotEqual; break;
-    default: return Error{.code = ErrorCode::kInvalidArgument, .message = "etcdserver: unknown compare result"};
+    case pb::Compare::EQUAL:
+      to.op = Compare::Operator::kEqual;
+      break;
+    case pb::Compare::GREATER:
+      to.op = Compare::Operator::kGreater;
+      break;
+    case pb::Compare::LESS:
+      to.op = Compare::Operator::kLess;
+      break;
+    case pb::Compare::NOT_EQUAL:
+      to.op = Compare::Operator::kNotEqual;
+      break;
+    default:
+      return Error{.code = ErrorCode::kInvalidArgument, .message = "etcdserver: unknown compare result"};
   }
   switch (from.target()) {
     case pb::Compare::VERSION:
@@ -70,14 +89,17 @@ Result<Compare> CompareFromPB(const pb::Compare& from) {
       to.target = Compare::Target::kLease;
       to.number = from.lease();
       break;
-    default: return Error{.code = ErrorCode::kInvalidArgument, .message = "etcdserver: unknown compare target"};
+    default:
+      return Error{.code = ErrorCode::kInvalidArgument, .message = "etcdserver: unknown compare target"};
   }
   return to;
 }
 
 void OpToPB(const Op& from, pb::RequestOp* to) {
   switch (from.kind) {
-    case Op::Kind::kRange: ToPB(from.range, to->mutable_request_range()); break;
+    case Op::Kind::kRange:
+      ToPB(from.range, to->mutable_request_range());
+      break;
     case Op::Kind::kPut: {
       auto* put = to->mutable_request_put();
       put->set_key(from.put.key);
@@ -95,20 +117,26 @@ void OpToPB(const Op& from, pb::RequestOp* to) {
       remove->set_prev_kv(from.delete_range.prev_kv);
       break;
     }
-    case Op::Kind::kTxn: ToPB(*from.txn, to->mutable_request_txn()); break;
+    case Op::Kind::kTxn:
+      ToPB(*from.txn, to->mutable_request_txn());
+      break;
   }
 }
 
 Result<Op> OpFromPB(pb::RequestOp& from, int depth) {
   switch (from.request_case()) {
-    case pb::RequestOp::kRequestRange: return Op::Range(FromPB(from.request_range()));
-    case pb::RequestOp::kRequestPut: return Op::Put(FromPB(*from.mutable_request_put()));
-    case pb::RequestOp::kRequestDeleteRange: return Op::DeleteRange(FromPB(from.request_delete_range()));
+    case pb::RequestOp::kRequestRange:
+      return Op::Range(FromPB(from.request_range()));
+    case pb::RequestOp::kRequestPut:
+      return Op::Put(FromPB(*from.mutable_request_put()));
+    case pb::RequestOp::kRequestDeleteRange:
+      return Op::DeleteRange(FromPB(from.request_delete_range()));
     case pb::RequestOp::kRequestTxn: {
       KS_TRY(TxnRequest nested, FromPB(*from.mutable_request_txn(), depth + 1));
       return Op::Txn(std::move(nested));
     }
-    case pb::RequestOp::REQUEST_NOT_SET: break;
+    case pb::RequestOp::REQUEST_NOT_SET:
+      break;
   }
   return MakeError(ErrorCode::kEmptyKey);  // what etcd says of an operation without a request
 }
@@ -167,7 +195,8 @@ RangeRequest FromPB(const pb::RangeRequest& from) {
   if (from.sort_target() >= 0 && from.sort_target() <= 4) to.sort_target = static_cast<SortTarget>(from.sort_target());
   // etcd sorts by a target other than the key even when no order is given.
   if (to.sort_order == SortOrder::kNone && to.sort_target != SortTarget::kKey) to.sort_order = SortOrder::kAscend;
-  if (to.sort_order == SortOrder::kAscend && to.sort_target == SortTarget::kKey) to.sort_order = SortOrder::kNone;  // as it is
+  if (to.sort_order == SortOrder::kAscend && to.sort_target == SortTarget::kKey)
+    to.sort_order = SortOrder::kNone;  // as it is
   to.min_mod_revision = from.min_mod_revision();
   to.max_mod_revision = from.max_mod_revision();
   to.min_create_revision = from.min_create_revision();
@@ -251,7 +280,9 @@ void ToPB(const TxnResponse& from, pb::TxnResponse* to) {
   for (const OpResponse& one : from.responses) {
     auto* op = to->add_responses();
     switch (one.kind) {
-      case Op::Kind::kRange: ToPB(one.range, op->mutable_response_range()); break;
+      case Op::Kind::kRange:
+        ToPB(one.range, op->mutable_response_range());
+        break;
       case Op::Kind::kPut:
         op->mutable_response_put()->mutable_header()->set_revision(from.revision);
         if (one.put_prev) ToPB(*one.put_prev, op->mutable_response_put()->mutable_prev_kv());
@@ -263,7 +294,9 @@ void ToPB(const TxnResponse& from, pb::TxnResponse* to) {
         for (const KeyValue& kv : one.delete_prev) ToPB(kv, removed->add_prev_kvs());
         break;
       }
-      case Op::Kind::kTxn: ToPB(*one.txn, op->mutable_response_txn()); break;
+      case Op::Kind::kTxn:
+        ToPB(*one.txn, op->mutable_response_txn());
+        break;
     }
   }
 }
@@ -273,7 +306,9 @@ TxnResponse FromPB(pb::TxnResponse& from) {
   for (auto& op : *from.mutable_responses()) {
     OpResponse& one = to.responses.emplace_back();
     switch (op.response_case()) {
-      case pb::ResponseOp::kResponseRange: one.range = FromPB(*op.mutable_response_range()); break;
+      case pb::ResponseOp::kResponseRange:
+        one.range = FromPB(*op.mutable_response_range());
+        break;
       case pb::ResponseOp::kResponsePut:
         one.kind = Op::Kind::kPut;
         if (op.response_put().has_prev_kv()) one.put_prev = FromPB(*op.mutable_response_put()->mutable_prev_kv());
@@ -287,7 +322,8 @@ TxnResponse FromPB(pb::TxnResponse& from) {
         one.kind = Op::Kind::kTxn;
         one.txn = std::make_shared<TxnResponse>(FromPB(*op.mutable_response_txn()));
         break;
-      case pb::ResponseOp::RESPONSE_NOT_SET: break;
+      case pb::ResponseOp::RESPONSE_NOT_SET:
+        break;
     }
   }
   return to;
@@ -300,7 +336,8 @@ void ToPB(const Event& from, pb::Event* to) {
 }
 
 Event FromPB(pb::Event& from) {
-  Event to{.type = from.type() == pb::Event::DELETE ? Event::Type::kDelete : Event::Type::kPut, .kv = FromPB(*from.mutable_kv())};
+  Event to{.type = from.type() == pb::Event::DELETE ? Event::Type::kDelete : Event::Type::kPut,
+           .kv = FromPB(*from.mutable_kv())};
   if (from.has_prev_kv()) to.prev_kv = FromPB(*from.mutable_prev_kv());
   return to;
 }
@@ -338,13 +375,26 @@ Error FromStatus(const grpc::Status& status) {
   }
   ErrorCode code = ErrorCode::kInternal;
   switch (status.error_code()) {
-    case grpc::StatusCode::UNAVAILABLE: code = text.starts_with("etcdserver: request timed out") ? ErrorCode::kDeadline : ErrorCode::kUnavailable; break;
-    case grpc::StatusCode::DEADLINE_EXCEEDED: code = ErrorCode::kDeadline; break;
-    case grpc::StatusCode::CANCELLED: code = ErrorCode::kCanceled; break;
-    case grpc::StatusCode::INVALID_ARGUMENT: code = ErrorCode::kInvalidArgument; break;
-    case grpc::StatusCode::RESOURCE_EXHAUSTED: code = ErrorCode::kTooLarge; break;  // gRPC's own limit on messages
-    case grpc::StatusCode::DATA_LOSS: code = ErrorCode::kCorrupt; break;
-    default: break;
+    case grpc::StatusCode::UNAVAILABLE:
+      code = text.starts_with("etcdserver: request timed out") ? ErrorCode::kDeadline : ErrorCode::kUnavailable;
+      break;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      code = ErrorCode::kDeadline;
+      break;
+    case grpc::StatusCode::CANCELLED:
+      code = ErrorCode::kCanceled;
+      break;
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      code = ErrorCode::kInvalidArgument;
+      break;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      code = ErrorCode::kTooLarge;
+      break;  // gRPC's own limit on messages
+    case grpc::StatusCode::DATA_LOSS:
+      code = ErrorCode::kCorrupt;
+      break;
+    default:
+      break;
   }
   return {.code = code, .message = text};
 }

@@ -1,4 +1,5 @@
-// Between etcd's messages and kv.h. The only header of ours that names generated code; included by .cc files of kv/etcd and kv/etcdserver.
+// Between etcd's messages and kv.h. The only header of ours that names generated code; included by .cc files of kv/etcd
+// and kv/etcdserver.
 #pragma once
 
 #include <grpcpp/support/status.h>

@@ -20,7 +20,8 @@ constexpr auto kFirstBytesTimeout = std::chrono::seconds(10);
 constexpr auto kAcceptRetry = std::chrono::milliseconds(100);
 
 std::string HTTPAnswer(int code, const char* reason, const std::string& body) {
-  return "HTTP/1.1 " + std::to_string(code) + " " + reason + "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+  return "HTTP/1.1 " + std::to_string(code) + " " + reason +
+         "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\nConnection: close\r\n\r\n" + body;
 }
 
@@ -29,7 +30,8 @@ Awaitable<std::string> AnswerHTTP(Context& context, std::string head) {
   if (words.size() != 3 || !words[2].starts_with("HTTP/1.")) co_return HTTPAnswer(400, "Bad Request", "{}");
   const std::string path(words[1].substr(0, words[1].find('?')));
   if (words[0] != "GET" && words[0] != "HEAD") co_return HTTPAnswer(405, "Method Not Allowed", "{}");
-  if (path == "/version") co_return HTTPAnswer(200, "OK", R"({"etcdserver":"3.6.5","etcdcluster":"3.6.0","storage":"3.6.0"})");
+  if (path == "/version")
+    co_return HTTPAnswer(200, "OK", R"({"etcdserver":"3.6.5","etcdcluster":"3.6.0","storage":"3.6.0"})");
   if (path == "/health" || path == "/readyz" || path == "/livez") {
     RangeRequest question{.key = "health"};
     auto answer = co_await context.store.Range(std::move(question));
@@ -42,7 +44,8 @@ Awaitable<std::string> AnswerHTTP(Context& context, std::string head) {
 }  // namespace
 
 struct Acceptor::Impl {
-  Impl(Context& context_in, std::function<void(int)> take_in) : context(context_in), acceptor(context.io.executor(0)), take(std::move(take_in)) {}
+  Impl(Context& context_in, std::function<void(int)> take_in)
+      : context(context_in), acceptor(context.io.executor(0)), take(std::move(take_in)) {}
   Context& context;
   tcp::acceptor acceptor;
   const std::function<void(int)> take;
@@ -89,7 +92,8 @@ Awaitable<void> ServeConnection(std::shared_ptr<Acceptor::Impl> impl, tcp::socke
   asio::co_spawn(socket->get_executor(), CloseLater(socket, timer), asio::detached);
   auto readable = co_await socket->async_wait(tcp::socket::wait_read, kNoThrow);
   char first[3] = {};
-  const ssize_t size = std::get<0>(readable) ? 0 : ::recv(socket->native_handle(), first, sizeof(first), MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t size =
+      std::get<0>(readable) ? 0 : ::recv(socket->native_handle(), first, sizeof(first), MSG_PEEK | MSG_DONTWAIT);
   if (size <= 0) {
     timer->cancel();
     co_return;
@@ -103,7 +107,8 @@ Awaitable<void> ServeConnection(std::shared_ptr<Acceptor::Impl> impl, tcp::socke
     co_return;
   }
   std::string head;
-  auto read = co_await asio::async_read_until(*socket, asio::dynamic_buffer(head, kRequestHeadBytesMax), "\r\n\r\n", kNoThrow);
+  auto read =
+      co_await asio::async_read_until(*socket, asio::dynamic_buffer(head, kRequestHeadBytesMax), "\r\n\r\n", kNoThrow);
   if (!std::get<0>(read)) {
     const std::string answer = co_await AnswerHTTP(impl->context, head);
     co_await asio::async_write(*socket, asio::buffer(answer), kNoThrow);
@@ -115,8 +120,11 @@ Awaitable<void> ServeConnection(std::shared_ptr<Acceptor::Impl> impl, tcp::socke
 
 Acceptor::Acceptor(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<Acceptor>> Acceptor::Listen(Context& context, const std::string& address, std::function<void(int)> take) {
-  const auto failed = [&](const std::string& why) { return Error{.code = ErrorCode::kUnavailable, .message = "cannot serve the etcd API on " + address + ": " + why}; };
+Result<std::unique_ptr<Acceptor>> Acceptor::Listen(Context& context, const std::string& address,
+                                                   std::function<void(int)> take) {
+  const auto failed = [&](const std::string& why) {
+    return Error{.code = ErrorCode::kUnavailable, .message = "cannot serve the etcd API on " + address + ": " + why};
+  };
   const auto colon = address.rfind(':');
   if (colon == std::string::npos) return failed("it has no port");
   std::string host = address.substr(0, colon);
@@ -124,7 +132,8 @@ Result<std::unique_ptr<Acceptor>> Acceptor::Listen(Context& context, const std::
   auto impl = std::make_shared<Impl>(context, std::move(take));
   boost::system::error_code error;
   tcp::resolver resolver(context.io.executor(0));
-  const auto found = resolver.resolve(host, address.substr(colon + 1), tcp::resolver::passive | tcp::resolver::address_configured, error);
+  const auto found = resolver.resolve(host, address.substr(colon + 1),
+                                      tcp::resolver::passive | tcp::resolver::address_configured, error);
   if (error || found.empty()) return failed(error.message());
   const tcp::endpoint endpoint = found.begin()->endpoint();
   impl->acceptor.open(endpoint.protocol(), error);

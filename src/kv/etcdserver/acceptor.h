@@ -1,5 +1,6 @@
 // One port for gRPC and for the few plain HTTP questions that tools ask an etcd: /health, /readyz, /livez, /version.
-// The first bytes of a connection tell which it is: HTTP/2 goes to gRPC, anything else is answered here. Without TLS only.
+// The first bytes of a connection tell which it is: HTTP/2 goes to gRPC, anything else is answered here. Without TLS
+// only.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,8 @@ struct Context;
 class Acceptor {
  public:
   // `take` gets the descriptor of each connection that speaks HTTP/2, and owns it.
-  static Result<std::unique_ptr<Acceptor>> Listen(Context& context, const std::string& address, std::function<void(int)> take);
+  static Result<std::unique_ptr<Acceptor>> Listen(Context& context, const std::string& address,
+                                                  std::function<void(int)> take);
   ~Acceptor();
   int port() const;
 

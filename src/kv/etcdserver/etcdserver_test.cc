@@ -43,7 +43,8 @@ class ServedHarness final : public Harness {
   std::unique_ptr<Store> client_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Served, Contract, testing::Values(HarnessParam{"served", [] { return std::make_unique<ServedHarness>(); }, ""}),
+INSTANTIATE_TEST_SUITE_P(Served, Contract,
+                         testing::Values(HarnessParam{"served", [] { return std::make_unique<ServedHarness>(); }, ""}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(EtcdServer, NeedsLoopbackOrMutualTLS) {
@@ -66,7 +67,8 @@ std::string HTTPGet(const std::string& address, const std::string& path) {
   EXPECT_EQ(::send(file, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
   std::string answer;
   char part[1024];
-  for (ssize_t size = 0; (size = ::recv(file, part, sizeof(part), 0)) > 0;) answer.append(part, static_cast<std::size_t>(size));
+  for (ssize_t size = 0; (size = ::recv(file, part, sizeof(part), 0)) > 0;)
+    answer.append(part, static_cast<std::size_t>(size));
   ::close(file);
   return answer;
 }

@@ -9,7 +9,7 @@
 namespace keelson::kv::etcdserver {
 namespace {
 
-constexpr std::size_t kShareBytesMin = 512;          // smaller values are copied: a slice of their own costs more
+constexpr std::size_t kShareBytesMin = 512;  // smaller values are copied: a slice of their own costs more
 constexpr std::size_t kPendingBytes = 16 * 1024;
 
 std::size_t VarintSize(std::uint64_t number) {
@@ -50,7 +50,9 @@ class Encoder {
     Length(field, bytes.size());
     Flush();
     auto* owner = new SharedBytes(bytes);
-    slices_.emplace_back(const_cast<char*>(bytes.data()), bytes.size(), [](void* held) { delete static_cast<SharedBytes*>(held); }, owner);
+    slices_.emplace_back(
+        const_cast<char*>(bytes.data()), bytes.size(), [](void* held) { delete static_cast<SharedBytes*>(held); },
+        owner);
   }
   void Flush() {
     if (pending_.empty()) return;
@@ -70,12 +72,14 @@ class Encoder {
   std::vector<grpc::Slice> slices_;
 };
 
-std::size_t NumberSize(std::int64_t number) { return number == 0 ? 0 : 1 + VarintSize(static_cast<std::uint64_t>(number)); }
+std::size_t NumberSize(std::int64_t number) {
+  return number == 0 ? 0 : 1 + VarintSize(static_cast<std::uint64_t>(number));
+}
 std::size_t BytesSize(std::size_t size) { return size == 0 ? 0 : 1 + VarintSize(size) + size; }
 
 void EncodeKeyValue(Encoder& encoder, int field, const KeyValue& kv) {
-  encoder.Length(field, BytesSize(kv.key.size()) + NumberSize(kv.create_revision) + NumberSize(kv.mod_revision) + NumberSize(kv.version) +
-                            BytesSize(kv.value.size()) + NumberSize(kv.lease));
+  encoder.Length(field, BytesSize(kv.key.size()) + NumberSize(kv.create_revision) + NumberSize(kv.mod_revision) +
+                            NumberSize(kv.version) + BytesSize(kv.value.size()) + NumberSize(kv.lease));
   encoder.Bytes(1, kv.key);
   encoder.Number(2, kv.create_revision);
   encoder.Number(3, kv.mod_revision);

@@ -30,13 +30,15 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Options& 
   const bool tls = !options.cert_file.empty() || !options.key_file.empty() || !options.ca_file.empty();
   if (!tls) {
     if (!IsLoopback(options.address)) {
-      return Error{.code = ErrorCode::kInvalidArgument,
-                   .message = "the etcd API is served on a loopback address or with mutual TLS only, not on " + options.address};
+      return Error{
+          .code = ErrorCode::kInvalidArgument,
+          .message = "the etcd API is served on a loopback address or with mutual TLS only, not on " + options.address};
     }
     return grpc::InsecureServerCredentials();
   }
   if (options.cert_file.empty() || options.key_file.empty() || options.ca_file.empty()) {
-    return Error{.code = ErrorCode::kInvalidArgument, .message = "TLS of the etcd API needs a certificate, its key and a CA for its clients"};
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .message = "TLS of the etcd API needs a certificate, its key and a CA for its clients"};
   }
   grpc::SslServerCredentialsOptions ssl(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   KS_TRY(std::string key, ReadPEM(options.key_file));
@@ -50,7 +52,13 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Options& 
 
 struct Server::Impl {
   Impl(Store& store, Options options)
-      : context(store, std::move(options)), kv(context), watch(context), lease(context), maintenance(context), cluster(context), auth(context) {}
+      : context(store, std::move(options)),
+        kv(context),
+        watch(context),
+        lease(context),
+        maintenance(context),
+        cluster(context),
+        auth(context) {}
   Context context;
   KVService kv;
   WatchService watch;
@@ -70,7 +78,8 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
   grpc::ServerBuilder builder;
   int port = 0;
   if (tls) builder.AddListeningPort(impl->context.options.address, credentials, &port);
-  for (grpc::Service* service : std::initializer_list<grpc::Service*>{&impl->kv, &impl->watch, &impl->lease, &impl->maintenance, &impl->cluster, &impl->auth}) {
+  for (grpc::Service* service : std::initializer_list<grpc::Service*>{
+           &impl->kv, &impl->watch, &impl->lease, &impl->maintenance, &impl->cluster, &impl->auth}) {
     builder.RegisterService(service);
   }
   builder.SetMaxReceiveMessageSize(static_cast<int>(kRequestBytesMax));
@@ -81,18 +90,21 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // Somebody else's port is an error, not shared.
   impl->server = builder.BuildAndStart();
   if (impl->server && !tls) {
-    KS_TRY(impl->acceptor, Acceptor::Listen(impl->context, impl->context.options.address, [server = impl->server.get()](int descriptor) {
-             grpc::AddInsecureChannelFromFd(server, descriptor);
-           }));
+    KS_TRY(impl->acceptor, Acceptor::Listen(impl->context, impl->context.options.address,
+                                            [server = impl->server.get()](int descriptor) {
+                                              grpc::AddInsecureChannelFromFd(server, descriptor);
+                                            }));
     port = impl->acceptor->port();
   }
   if (!impl->server || port == 0) {
-    return Error{.code = ErrorCode::kUnavailable, .message = "cannot serve the etcd API on " + impl->context.options.address};
+    return Error{.code = ErrorCode::kUnavailable,
+                 .message = "cannot serve the etcd API on " + impl->context.options.address};
   }
   const std::string& asked = impl->context.options.address;
   const auto colon = asked.rfind(':');
   impl->address = colon == std::string::npos ? asked : asked.substr(0, colon + 1) + std::to_string(port);
-  if (impl->context.options.client_urls.empty()) impl->context.options.client_urls = {(tls ? "https://" : "http://") + impl->address};
+  if (impl->context.options.client_urls.empty())
+    impl->context.options.client_urls = {(tls ? "https://" : "http://") + impl->address};
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

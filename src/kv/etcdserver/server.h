@@ -12,15 +12,16 @@
 namespace keelson::kv::etcdserver {
 
 struct Options {
-  std::string address;    // "127.0.0.1:2379"; port 0 chooses one
-  std::string ca_file;    // with all three: mutual TLS. Without, only a loopback address is served.
+  std::string address;  // "127.0.0.1:2379"; port 0 chooses one
+  std::string ca_file;  // with all three: mutual TLS. Without, only a loopback address is served.
   std::string cert_file;
   std::string key_file;
   std::string name = "default";
   std::vector<std::string> client_urls;  // told to who asks for members; the address when empty
   std::vector<std::string> peer_urls;
-  std::int64_t quota_bytes = 0;          // told by Status; beyond it the NOSPACE alarm is told
-  std::function<Result<void>()> defragment;  // Maintenance.Defragment; without it there is nothing to do and it succeeds
+  std::int64_t quota_bytes = 0;  // told by Status; beyond it the NOSPACE alarm is told
+  std::function<Result<void>()>
+      defragment;  // Maintenance.Defragment; without it there is nothing to do and it succeeds
 };
 
 class Server {

@@ -12,8 +12,8 @@
 namespace keelson::kv::etcdserver {
 namespace {
 
-// Runs `work`, which fills the answer and returns its status, and finishes the call with that. gRPC keeps request and answer until then;
-// `work` lives in this frame, so what a lambda coroutine captured lives as long as it runs.
+// Runs `work`, which fills the answer and returns its status, and finishes the call with that. gRPC keeps request and
+// answer until then; `work` lives in this frame, so what a lambda coroutine captured lives as long as it runs.
 template <class Work>
 Awaitable<void> Answer(Context& context, grpc::ServerUnaryReactor* reactor, Work work) {
   auto entry = context.gate.Enter();
@@ -211,7 +211,8 @@ class SnapshotStream final : public grpc::ServerWriteReactor<pb::SnapshotRespons
 
 }  // namespace
 
-grpc::ServerUnaryReactor* KVService::Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in, grpc::ByteBuffer* out) {
+grpc::ServerUnaryReactor* KVService::Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
+                                           grpc::ByteBuffer* out) {
   pb::RangeRequest message;
   grpc::ByteBuffer bytes = *in;
   grpc::ProtoBufferReader reader(&bytes);
@@ -219,10 +220,13 @@ grpc::ServerUnaryReactor* KVService::Range(grpc::CallbackServerContext* call, co
     call->DefaultReactor()->Finish({grpc::StatusCode::INTERNAL, "the request cannot be parsed"});
     return call->DefaultReactor();
   }
-  return Start(context_, call, [this, request = etcdpb::FromPB(message), out]() mutable { return DoRange(context_, std::move(request), out); });
+  return Start(context_, call, [this, request = etcdpb::FromPB(message), out]() mutable {
+    return DoRange(context_, std::move(request), out);
+  });
 }
 
-grpc::ServerUnaryReactor* KVService::Put(grpc::CallbackServerContext* call, const pb::PutRequest* in, pb::PutResponse* out) {
+grpc::ServerUnaryReactor* KVService::Put(grpc::CallbackServerContext* call, const pb::PutRequest* in,
+                                         pb::PutResponse* out) {
   return Start(context_, call, [this, in, out] { return DoPut(context_, *in, out); });
 }
 
@@ -231,17 +235,21 @@ grpc::ServerUnaryReactor* KVService::DeleteRange(grpc::CallbackServerContext* ca
   return Start(context_, call, [this, in, out] { return DoDelete(context_, in, out); });
 }
 
-grpc::ServerUnaryReactor* KVService::Txn(grpc::CallbackServerContext* call, const pb::TxnRequest* in, pb::TxnResponse* out) {
+grpc::ServerUnaryReactor* KVService::Txn(grpc::CallbackServerContext* call, const pb::TxnRequest* in,
+                                         pb::TxnResponse* out) {
   pb::TxnRequest copy = *in;
   auto request = etcdpb::FromPB(copy);
   if (!request.ok()) {
     call->DefaultReactor()->Finish(etcdpb::ToStatus(request.error()));
     return call->DefaultReactor();
   }
-  return Start(context_, call, [this, request = *std::move(request), out]() mutable { return DoTxn(context_, std::move(request), out); });
+  return Start(context_, call, [this, request = *std::move(request), out]() mutable {
+    return DoTxn(context_, std::move(request), out);
+  });
 }
 
-grpc::ServerUnaryReactor* KVService::Compact(grpc::CallbackServerContext* call, const pb::CompactionRequest* in, pb::CompactionResponse* out) {
+grpc::ServerUnaryReactor* KVService::Compact(grpc::CallbackServerContext* call, const pb::CompactionRequest* in,
+                                             pb::CompactionResponse* out) {
   return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
     auto answer = co_await context_.store.Compact(in->revision(), in->physical());
     if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
@@ -272,11 +280,13 @@ grpc::ServerUnaryReactor* LeaseService::LeaseRevoke(grpc::CallbackServerContext*
   });
 }
 
-grpc::ServerBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse>* LeaseService::LeaseKeepAlive(grpc::CallbackServerContext*) {
+grpc::ServerBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse>* LeaseService::LeaseKeepAlive(
+    grpc::CallbackServerContext*) {
   return new KeepAliveStream(context_);
 }
 
-grpc::ServerUnaryReactor* LeaseService::LeaseTimeToLive(grpc::CallbackServerContext* call, const pb::LeaseTimeToLiveRequest* in,
+grpc::ServerUnaryReactor* LeaseService::LeaseTimeToLive(grpc::CallbackServerContext* call,
+                                                        const pb::LeaseTimeToLiveRequest* in,
                                                         pb::LeaseTimeToLiveResponse* out) {
   return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
     auto lease = co_await context_.store.LeaseTimeToLive(in->id(), in->keys());
@@ -290,7 +300,8 @@ grpc::ServerUnaryReactor* LeaseService::LeaseTimeToLive(grpc::CallbackServerCont
   });
 }
 
-grpc::ServerUnaryReactor* LeaseService::LeaseLeases(grpc::CallbackServerContext* call, const pb::LeaseLeasesRequest*, pb::LeaseLeasesResponse* out) {
+grpc::ServerUnaryReactor* LeaseService::LeaseLeases(grpc::CallbackServerContext* call, const pb::LeaseLeasesRequest*,
+                                                    pb::LeaseLeasesResponse* out) {
   return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
     auto ids = co_await context_.store.Leases();
     if (!ids.ok()) co_return etcdpb::ToStatus(ids.error());
@@ -300,16 +311,18 @@ grpc::ServerUnaryReactor* LeaseService::LeaseLeases(grpc::CallbackServerContext*
   });
 }
 
-grpc::ServerUnaryReactor* MaintenanceService::Alarm(grpc::CallbackServerContext* call, const pb::AlarmRequest* in, pb::AlarmResponse* out) {
+grpc::ServerUnaryReactor* MaintenanceService::Alarm(grpc::CallbackServerContext* call, const pb::AlarmRequest* in,
+                                                    pb::AlarmResponse* out) {
   return Start(context_, call, [this, in, out] { return DoAlarm(context_, in, out); });
 }
 
-grpc::ServerUnaryReactor* MaintenanceService::Status(grpc::CallbackServerContext* call, const pb::StatusRequest*, pb::StatusResponse* out) {
+grpc::ServerUnaryReactor* MaintenanceService::Status(grpc::CallbackServerContext* call, const pb::StatusRequest*,
+                                                     pb::StatusResponse* out) {
   return Start(context_, call, [this, out] { return DoStatus(context_, out); });
 }
 
-grpc::ServerUnaryReactor* MaintenanceService::Defragment(grpc::CallbackServerContext* call, const pb::DefragmentRequest*,
-                                                         pb::DefragmentResponse* out) {
+grpc::ServerUnaryReactor* MaintenanceService::Defragment(grpc::CallbackServerContext* call,
+                                                         const pb::DefragmentRequest*, pb::DefragmentResponse* out) {
   return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
     if (context_.options.defragment) {
       auto done = context_.options.defragment();
@@ -320,7 +333,8 @@ grpc::ServerUnaryReactor* MaintenanceService::Defragment(grpc::CallbackServerCon
   });
 }
 
-grpc::ServerUnaryReactor* MaintenanceService::Hash(grpc::CallbackServerContext* call, const pb::HashRequest*, pb::HashResponse* out) {
+grpc::ServerUnaryReactor* MaintenanceService::Hash(grpc::CallbackServerContext* call, const pb::HashRequest*,
+                                                   pb::HashResponse* out) {
   return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
     auto hash = co_await HashAt(context_, 0);
     if (!hash.ok()) co_return etcdpb::ToStatus(hash.error());
@@ -330,7 +344,8 @@ grpc::ServerUnaryReactor* MaintenanceService::Hash(grpc::CallbackServerContext* 
   });
 }
 
-grpc::ServerUnaryReactor* MaintenanceService::HashKV(grpc::CallbackServerContext* call, const pb::HashKVRequest* in, pb::HashKVResponse* out) {
+grpc::ServerUnaryReactor* MaintenanceService::HashKV(grpc::CallbackServerContext* call, const pb::HashKVRequest* in,
+                                                     pb::HashKVResponse* out) {
   return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
     auto status = co_await context_.store.Status();
     if (!status.ok()) co_return etcdpb::ToStatus(status.error());
@@ -345,11 +360,13 @@ grpc::ServerUnaryReactor* MaintenanceService::HashKV(grpc::CallbackServerContext
   });
 }
 
-grpc::ServerWriteReactor<pb::SnapshotResponse>* MaintenanceService::Snapshot(grpc::CallbackServerContext*, const pb::SnapshotRequest*) {
+grpc::ServerWriteReactor<pb::SnapshotResponse>* MaintenanceService::Snapshot(grpc::CallbackServerContext*,
+                                                                             const pb::SnapshotRequest*) {
   return new SnapshotStream(context_);
 }
 
-grpc::ServerUnaryReactor* ClusterService::MemberList(grpc::CallbackServerContext* call, const pb::MemberListRequest*, pb::MemberListResponse* out) {
+grpc::ServerUnaryReactor* ClusterService::MemberList(grpc::CallbackServerContext* call, const pb::MemberListRequest*,
+                                                     pb::MemberListResponse* out) {
   return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
     SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
     auto* member = out->add_members();
@@ -361,14 +378,16 @@ grpc::ServerUnaryReactor* ClusterService::MemberList(grpc::CallbackServerContext
   });
 }
 
-grpc::ServerUnaryReactor* AuthService::AuthStatus(grpc::CallbackServerContext* call, const pb::AuthStatusRequest*, pb::AuthStatusResponse* out) {
+grpc::ServerUnaryReactor* AuthService::AuthStatus(grpc::CallbackServerContext* call, const pb::AuthStatusRequest*,
+                                                  pb::AuthStatusResponse* out) {
   return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
     SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
     co_return grpc::Status::OK;
   });
 }
 
-grpc::ServerUnaryReactor* AuthService::Authenticate(grpc::CallbackServerContext* call, const pb::AuthenticateRequest*, pb::AuthenticateResponse*) {
+grpc::ServerUnaryReactor* AuthService::Authenticate(grpc::CallbackServerContext* call, const pb::AuthenticateRequest*,
+                                                    pb::AuthenticateResponse*) {
   auto* reactor = call->DefaultReactor();
   reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION, "etcdserver: authentication is not enabled"});
   return reactor;

@@ -8,15 +8,20 @@ namespace keelson::kv::etcdserver {
 
 // Range is answered in bytes (range_encoder.h), the rest in messages.
 class KVService final
-    : public pb::KV::WithRawCallbackMethod_Range<pb::KV::WithCallbackMethod_Put<
-          pb::KV::WithCallbackMethod_DeleteRange<pb::KV::WithCallbackMethod_Txn<pb::KV::WithCallbackMethod_Compact<pb::KV::Service>>>>> {
+    : public pb::KV::WithRawCallbackMethod_Range<pb::KV::WithCallbackMethod_Put<pb::KV::WithCallbackMethod_DeleteRange<
+          pb::KV::WithCallbackMethod_Txn<pb::KV::WithCallbackMethod_Compact<pb::KV::Service>>>>> {
  public:
   explicit KVService(Context& context) : context_(context) {}
-  grpc::ServerUnaryReactor* Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in, grpc::ByteBuffer* out) override;
-  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* call, const pb::PutRequest* in, pb::PutResponse* out) override;
-  grpc::ServerUnaryReactor* DeleteRange(grpc::CallbackServerContext* call, const pb::DeleteRangeRequest* in, pb::DeleteRangeResponse* out) override;
-  grpc::ServerUnaryReactor* Txn(grpc::CallbackServerContext* call, const pb::TxnRequest* in, pb::TxnResponse* out) override;
-  grpc::ServerUnaryReactor* Compact(grpc::CallbackServerContext* call, const pb::CompactionRequest* in, pb::CompactionResponse* out) override;
+  grpc::ServerUnaryReactor* Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
+                                  grpc::ByteBuffer* out) override;
+  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* call, const pb::PutRequest* in,
+                                pb::PutResponse* out) override;
+  grpc::ServerUnaryReactor* DeleteRange(grpc::CallbackServerContext* call, const pb::DeleteRangeRequest* in,
+                                        pb::DeleteRangeResponse* out) override;
+  grpc::ServerUnaryReactor* Txn(grpc::CallbackServerContext* call, const pb::TxnRequest* in,
+                                pb::TxnResponse* out) override;
+  grpc::ServerUnaryReactor* Compact(grpc::CallbackServerContext* call, const pb::CompactionRequest* in,
+                                    pb::CompactionResponse* out) override;
 
  private:
   Context& context_;
@@ -25,12 +30,16 @@ class KVService final
 class LeaseService final : public pb::Lease::CallbackService {
  public:
   explicit LeaseService(Context& context) : context_(context) {}
-  grpc::ServerUnaryReactor* LeaseGrant(grpc::CallbackServerContext* call, const pb::LeaseGrantRequest* in, pb::LeaseGrantResponse* out) override;
-  grpc::ServerUnaryReactor* LeaseRevoke(grpc::CallbackServerContext* call, const pb::LeaseRevokeRequest* in, pb::LeaseRevokeResponse* out) override;
-  grpc::ServerBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse>* LeaseKeepAlive(grpc::CallbackServerContext* call) override;
+  grpc::ServerUnaryReactor* LeaseGrant(grpc::CallbackServerContext* call, const pb::LeaseGrantRequest* in,
+                                       pb::LeaseGrantResponse* out) override;
+  grpc::ServerUnaryReactor* LeaseRevoke(grpc::CallbackServerContext* call, const pb::LeaseRevokeRequest* in,
+                                        pb::LeaseRevokeResponse* out) override;
+  grpc::ServerBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse>* LeaseKeepAlive(
+      grpc::CallbackServerContext* call) override;
   grpc::ServerUnaryReactor* LeaseTimeToLive(grpc::CallbackServerContext* call, const pb::LeaseTimeToLiveRequest* in,
                                             pb::LeaseTimeToLiveResponse* out) override;
-  grpc::ServerUnaryReactor* LeaseLeases(grpc::CallbackServerContext* call, const pb::LeaseLeasesRequest* in, pb::LeaseLeasesResponse* out) override;
+  grpc::ServerUnaryReactor* LeaseLeases(grpc::CallbackServerContext* call, const pb::LeaseLeasesRequest* in,
+                                        pb::LeaseLeasesResponse* out) override;
 
  private:
   Context& context_;
@@ -39,12 +48,18 @@ class LeaseService final : public pb::Lease::CallbackService {
 class MaintenanceService final : public pb::Maintenance::CallbackService {
  public:
   explicit MaintenanceService(Context& context) : context_(context) {}
-  grpc::ServerUnaryReactor* Alarm(grpc::CallbackServerContext* call, const pb::AlarmRequest* in, pb::AlarmResponse* out) override;
-  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* call, const pb::StatusRequest* in, pb::StatusResponse* out) override;
-  grpc::ServerUnaryReactor* Defragment(grpc::CallbackServerContext* call, const pb::DefragmentRequest* in, pb::DefragmentResponse* out) override;
-  grpc::ServerUnaryReactor* Hash(grpc::CallbackServerContext* call, const pb::HashRequest* in, pb::HashResponse* out) override;
-  grpc::ServerUnaryReactor* HashKV(grpc::CallbackServerContext* call, const pb::HashKVRequest* in, pb::HashKVResponse* out) override;
-  grpc::ServerWriteReactor<pb::SnapshotResponse>* Snapshot(grpc::CallbackServerContext* call, const pb::SnapshotRequest* in) override;
+  grpc::ServerUnaryReactor* Alarm(grpc::CallbackServerContext* call, const pb::AlarmRequest* in,
+                                  pb::AlarmResponse* out) override;
+  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* call, const pb::StatusRequest* in,
+                                   pb::StatusResponse* out) override;
+  grpc::ServerUnaryReactor* Defragment(grpc::CallbackServerContext* call, const pb::DefragmentRequest* in,
+                                       pb::DefragmentResponse* out) override;
+  grpc::ServerUnaryReactor* Hash(grpc::CallbackServerContext* call, const pb::HashRequest* in,
+                                 pb::HashResponse* out) override;
+  grpc::ServerUnaryReactor* HashKV(grpc::CallbackServerContext* call, const pb::HashKVRequest* in,
+                                   pb::HashKVResponse* out) override;
+  grpc::ServerWriteReactor<pb::SnapshotResponse>* Snapshot(grpc::CallbackServerContext* call,
+                                                           const pb::SnapshotRequest* in) override;
 
  private:
   Context& context_;
@@ -53,7 +68,8 @@ class MaintenanceService final : public pb::Maintenance::CallbackService {
 class ClusterService final : public pb::Cluster::CallbackService {
  public:
   explicit ClusterService(Context& context) : context_(context) {}
-  grpc::ServerUnaryReactor* MemberList(grpc::CallbackServerContext* call, const pb::MemberListRequest* in, pb::MemberListResponse* out) override;
+  grpc::ServerUnaryReactor* MemberList(grpc::CallbackServerContext* call, const pb::MemberListRequest* in,
+                                       pb::MemberListResponse* out) override;
 
  private:
   Context& context_;
@@ -62,8 +78,10 @@ class ClusterService final : public pb::Cluster::CallbackService {
 class AuthService final : public pb::Auth::CallbackService {
  public:
   explicit AuthService(Context& context) : context_(context) {}
-  grpc::ServerUnaryReactor* AuthStatus(grpc::CallbackServerContext* call, const pb::AuthStatusRequest* in, pb::AuthStatusResponse* out) override;
-  grpc::ServerUnaryReactor* Authenticate(grpc::CallbackServerContext* call, const pb::AuthenticateRequest* in, pb::AuthenticateResponse* out) override;
+  grpc::ServerUnaryReactor* AuthStatus(grpc::CallbackServerContext* call, const pb::AuthStatusRequest* in,
+                                       pb::AuthStatusResponse* out) override;
+  grpc::ServerUnaryReactor* Authenticate(grpc::CallbackServerContext* call, const pb::AuthenticateRequest* in,
+                                         pb::AuthenticateResponse* out) override;
 
  private:
   Context& context_;

@@ -11,12 +11,12 @@
 namespace keelson::kv::etcdserver {
 namespace {
 
-constexpr std::int64_t kAllWatches = -1;                       // the watch id of what concerns the whole stream
-constexpr std::size_t kWatchesMax = 100'000;                   // of one stream
+constexpr std::int64_t kAllWatches = -1;      // the watch id of what concerns the whole stream
+constexpr std::size_t kWatchesMax = 100'000;  // of one stream
 constexpr std::size_t kFragmentBytes = std::size_t{1} << 20;
 
-// One stream. Each watch is a coroutine that takes the next response of its watcher when its last one was written, so a client that
-// reads slowly holds at most one response per watch here. gRPC owns it until OnDone; coroutines share it.
+// One stream. Each watch is a coroutine that takes the next response of its watcher when its last one was written, so a
+// client that reads slowly holds at most one response per watch here. gRPC owns it until OnDone; coroutines share it.
 class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::WatchResponse> {
  public:
   static WatchStream* Start(Context& context) {
@@ -71,10 +71,17 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
 
   void Handle() {
     switch (request_.request_union_case()) {
-      case pb::WatchRequest::kCreateRequest: Spawn(executor_, Create(self_, request_.create_request())); break;
-      case pb::WatchRequest::kCancelRequest: CancelWatch(request_.cancel_request().watch_id()); break;
-      case pb::WatchRequest::kProgressRequest: Spawn(executor_, AskProgress(self_)); break;
-      case pb::WatchRequest::REQUEST_UNION_NOT_SET: break;
+      case pb::WatchRequest::kCreateRequest:
+        Spawn(executor_, Create(self_, request_.create_request()));
+        break;
+      case pb::WatchRequest::kCancelRequest:
+        CancelWatch(request_.cancel_request().watch_id());
+        break;
+      case pb::WatchRequest::kProgressRequest:
+        Spawn(executor_, AskProgress(self_));
+        break;
+      case pb::WatchRequest::REQUEST_UNION_NOT_SET:
+        break;
     }
   }
 
@@ -181,7 +188,8 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
     }
   }
 
-  // The watch has delivered everything up to `revision`. True when somebody asked for that; answers who waited for the last one.
+  // The watch has delivered everything up to `revision`. True when somebody asked for that; answers who waited for the
+  // last one.
   bool Reached(std::int64_t id, Revision revision) {
     bool asked = false;
     Revision answer = 0;

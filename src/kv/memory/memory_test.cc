@@ -23,7 +23,8 @@ class MemoryHarness final : public Harness {
   std::unique_ptr<mvcc::EmbeddedStore> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Memory, Contract, testing::Values(HarnessParam{"memory", [] { return std::make_unique<MemoryHarness>(); }, ""}),
+INSTANTIATE_TEST_SUITE_P(Memory, Contract,
+                         testing::Values(HarnessParam{"memory", [] { return std::make_unique<MemoryHarness>(); }, ""}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

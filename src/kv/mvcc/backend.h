@@ -73,7 +73,8 @@ class Backend {
   virtual Result<void> Load(LoadSink& sink) = 0;
   // Durable when it returns. After an error nothing may be committed any more: what was kept is not known.
   virtual Result<void> Commit(const CommitBatch& batch) = 0;
-  // Drops records that no reader can reach any more, in the order of revisions. Needs not be durable: it is done again after Load.
+  // Drops records that no reader can reach any more, in the order of revisions. Needs not be durable: it is done again
+  // after Load.
   virtual Result<void> Forget(std::span<const Location> dead) = 0;
   // Everything up to `revision` was forgotten that can be; a chance to give space back.
   virtual void Compacted(Revision revision) = 0;

@@ -34,7 +34,8 @@ Result<void> Core::Start() {
   }
   lessor.RenewAll(Now());
   for (const auto& [key, versions] : index.keys()) {
-    if (const Version* version = Index::At(versions, kNewest); version != nullptr && version->lease != 0) lessor.Attach(version->lease, key);
+    if (const Version* version = Index::At(versions, kNewest); version != nullptr && version->lease != 0)
+      lessor.Attach(version->lease, key);
   }
   visible = std::max(visible, compact);
   assigned_ = visible;
@@ -119,7 +120,8 @@ void Core::Run() {
       } else {
         auto due = next_progress_;
         if (const auto expiry = lessor.NextExpiry()) due = std::min(due, *expiry);
-        const auto wait = std::clamp<std::chrono::nanoseconds>(due - Now(), std::chrono::milliseconds(1), std::chrono::hours(1));
+        const auto wait =
+            std::clamp<std::chrono::nanoseconds>(due - Now(), std::chrono::milliseconds(1), std::chrono::hours(1));
         queue_ready_.wait_for(guard, wait, ready);
       }
       if (stopping_) return;
@@ -194,7 +196,8 @@ void Core::Rollback() {
   for (const auto& [id, ttl] : revoked_) lessor.Grant(id, ttl, Now());
   lessor.DetachAll();
   for (const auto& [key, versions] : index.keys()) {
-    if (const Version* version = Index::At(versions, kNewest); version != nullptr && version->lease != 0) lessor.Attach(version->lease, key);
+    if (const Version* version = Index::At(versions, kNewest); version != nullptr && version->lease != 0)
+      lessor.Attach(version->lease, key);
   }
   assigned_ = visible;
   compacting_ = compact;
@@ -212,7 +215,9 @@ void Core::TrimSlice() {
   }
   KS_FAILPOINT("kv/compact/before-forget");
   if (backend && !dead.empty()) {
-    std::ranges::sort(dead, [](const Location& a, const Location& b) { return std::pair(a.revision, a.sub) < std::pair(b.revision, b.sub); });
+    std::ranges::sort(dead, [](const Location& a, const Location& b) {
+      return std::pair(a.revision, a.sub) < std::pair(b.revision, b.sub);
+    });
     auto forgotten = backend->Forget(dead);
     if (!forgotten.ok()) failed_ = std::move(forgotten).error();
   }

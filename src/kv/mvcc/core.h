@@ -1,6 +1,6 @@
 // The store's state and its writer thread. Internal to mvcc; see store.h for the picture.
-// Locking: `lock` guards index, lessor, visible and compact. The writer thread alone changes them, so it reads them without the lock
-// and takes it exclusively to change them; everybody else reads them under the shared lock.
+// Locking: `lock` guards index, lessor, visible and compact. The writer thread alone changes them, so it reads them
+// without the lock and takes it exclusively to change them; everybody else reads them under the shared lock.
 #pragma once
 
 #include <atomic>
@@ -117,13 +117,13 @@ class Core final : public LoadSink {
   Revision HeaderRevision() const { return assigned_ + (sub_ > 0 ? 1 : 0); }
 
   // Of the writer thread only.
-  Revision assigned_ = 1;          // the last revision given to a transaction, committed or not
-  std::uint32_t sub_ = 0;          // changes of the transaction that is being applied
-  Revision compacting_ = -1;       // compact, as of the transactions applied but not committed
-  std::vector<Change> changes_;    // applied, not committed
+  Revision assigned_ = 1;        // the last revision given to a transaction, committed or not
+  std::uint32_t sub_ = 0;        // changes of the transaction that is being applied
+  Revision compacting_ = -1;     // compact, as of the transactions applied but not committed
+  std::vector<Change> changes_;  // applied, not committed
   CommitBatch batch_;
   std::vector<std::pair<LeaseID, std::int64_t>> revoked_;  // to undo
-  std::optional<Error> failed_;    // no commit is possible any more
+  std::optional<Error> failed_;                            // no commit is possible any more
   Revision trimmed_ = -1;
   std::vector<Callback<Result<Revision>>> trim_waiters_;
   base::Clock::SteadyTime next_progress_;
@@ -139,7 +139,8 @@ class Core final : public LoadSink {
 template <class T, class F>
 class TaskOf final : public Task {
  public:
-  TaskOf(std::size_t bytes, F apply, Callback<Result<T>> done) : Task(bytes), apply_(std::move(apply)), done_(std::move(done)) {}
+  TaskOf(std::size_t bytes, F apply, Callback<Result<T>> done)
+      : Task(bytes), apply_(std::move(apply)), done_(std::move(done)) {}
   void Apply() override { result_.emplace(apply_()); }
   void Complete(const Error* failure) override {
     if (failure != nullptr) {

@@ -32,11 +32,16 @@ bool Less(SortTarget target, const KeyValue& a, const KeyValue& b, bool descend)
     return descend ? right < left : left < right;
   };
   switch (target) {
-    case SortTarget::kKey: return by(a.key, b.key);
-    case SortTarget::kVersion: return by(a.version, b.version);
-    case SortTarget::kCreateRevision: return by(a.create_revision, b.create_revision);
-    case SortTarget::kModRevision: return by(a.mod_revision, b.mod_revision);
-    case SortTarget::kValue: return by(a.value.view(), b.value.view());
+    case SortTarget::kKey:
+      return by(a.key, b.key);
+    case SortTarget::kVersion:
+      return by(a.version, b.version);
+    case SortTarget::kCreateRevision:
+      return by(a.create_revision, b.create_revision);
+    case SortTarget::kModRevision:
+      return by(a.mod_revision, b.mod_revision);
+    case SortTarget::kValue:
+      return by(a.value.view(), b.value.view());
   }
   return false;
 }
@@ -83,7 +88,8 @@ Result<Revision> Core::ResolveRevision(Revision asked, Revision current, Revisio
 
 void Core::Gather(const RangeRequest& request, Revision at, RangeResponse& response, Missing& missing) const {
   const bool all = PostProcessed(request);
-  const std::size_t limit = request.count_only ? 0 : (request.limit > 0 && !all ? static_cast<std::size_t>(request.limit) : kUnlimited);
+  const std::size_t limit =
+      request.count_only ? 0 : (request.limit > 0 && !all ? static_cast<std::size_t>(request.limit) : kUnlimited);
   const bool values = !request.count_only && (!request.keys_only || (all && request.sort_target == SortTarget::kValue));
   std::vector<std::pair<std::size_t, const Version*>> absent;
   index.ForEach(request.key, request.range_end, at, [&](const Entry& entry, const Version& version) {
@@ -112,7 +118,9 @@ void Core::FinishRange(const RangeRequest& request, RangeResponse& response) {
     std::erase_if(response.kvs, [&](const KeyValue& kv) { return !WithinBounds(request, kv); });
     if (request.sort_order != SortOrder::kNone) {
       const bool descend = request.sort_order == SortOrder::kDescend;
-      std::ranges::sort(response.kvs, [&](const KeyValue& left, const KeyValue& right) { return Less(request.sort_target, left, right, descend); });
+      std::ranges::sort(response.kvs, [&](const KeyValue& left, const KeyValue& right) {
+        return Less(request.sort_target, left, right, descend);
+      });
     }
     if (request.limit > 0 && response.kvs.size() > static_cast<std::size_t>(request.limit)) {
       response.kvs.resize(static_cast<std::size_t>(request.limit));
@@ -166,7 +174,8 @@ Awaitable<Result<RangeResponse>> EmbeddedStore::Range(RangeRequest request) { re
 Awaitable<Result<TxnResponse>> EmbeddedStore::Txn(TxnRequest request) {
   KS_CO_RETURN_IF_ERROR(CheckTxn(request, core_->options.limits));
   const std::size_t bytes = WriteBytes(request);
-  co_return co_await core_->Submit<TxnResponse>(bytes, [core = core_.get(), request = std::move(request)] { return core->ApplyTxn(request); });
+  co_return co_await core_->Submit<TxnResponse>(
+      bytes, [core = core_.get(), request = std::move(request)] { return core->ApplyTxn(request); });
 }
 
 std::unique_ptr<Watcher> EmbeddedStore::Watch(WatchRequest request) {

@@ -1,9 +1,11 @@
 // A kv::Store inside this process: etcd's meaning in memory over a backend that keeps it.
 //
-//   Txn, Compact, leases ──> queue ──> writer: apply to the index ─> one commit of all ─> publish ─> watchers woken, callers answered
-//   Range, Watch         ──> the index at the last published revision; values not in memory come from the backend, on a pool
+//   Txn, Compact, leases ──> queue ──> writer: apply to the index ─> one commit of all ─> publish ─> watchers woken,
+//   callers answered Range, Watch         ──> the index at the last published revision; values not in memory come from
+//   the backend, on a pool
 //
-// Nothing is visible to anybody before it is durable. After a commit failed the store refuses writes and still serves reads.
+// Nothing is visible to anybody before it is durable. After a commit failed the store refuses writes and still serves
+// reads.
 #pragma once
 
 #include <chrono>
@@ -24,10 +26,11 @@ class Core;  // kv/mvcc/core.h
 struct Options {
   const base::Clock* clock = &base::Clock::Real();  // must outlive the store
   Limits limits;
-  std::size_t resident_bytes_max = std::size_t{8} * 1024 * 1024;  // values kept in memory, the youngest; without a backend all
-  std::size_t queue_max = 65536;                                  // waiting writes; more get kTooManyRequests
-  std::int64_t lease_ttl_min = 2;                                 // seconds; what etcd has with its default election timeout
-  std::chrono::milliseconds progress_interval{600'000};           // between progress responses of a watch with progress_notify
+  std::size_t resident_bytes_max =
+      std::size_t{8} * 1024 * 1024;                      // values kept in memory, the youngest; without a backend all
+  std::size_t queue_max = 65536;                         // waiting writes; more get kTooManyRequests
+  std::int64_t lease_ttl_min = 2;                        // seconds; what etcd has with its default election timeout
+  std::chrono::milliseconds progress_interval{600'000};  // between progress responses of a watch with progress_notify
 };
 
 // Thread safety: as kv::Store. Destruction answers what is pending with kClosed; not on an I/O thread.

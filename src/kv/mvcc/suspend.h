@@ -18,8 +18,9 @@ namespace keelson::kv::mvcc {
 template <class T>
 using Callback = std::move_only_function<void(T)>;
 
-// Calls start(callback) and waits until the callback is called, once, from any thread; resumes on the coroutine's executor.
-// `interrupt` is called when the coroutine is cancelled meanwhile; it has to see to it that the callback is called.
+// Calls start(callback) and waits until the callback is called, once, from any thread; resumes on the coroutine's
+// executor. `interrupt` is called when the coroutine is cancelled meanwhile; it has to see to it that the callback is
+// called.
 template <class T, class Start, class Interrupt>
 Awaitable<T> Suspend(Start start, Interrupt interrupt) {
   auto executor = asio::prefer(co_await asio::this_coro::executor, asio::execution::outstanding_work.tracked);

@@ -1,4 +1,5 @@
-// Transactions, leases and compaction on the writer thread: checked first, then applied to the index; nothing is visible yet.
+// Transactions, leases and compaction on the writer thread: checked first, then applied to the index; nothing is
+// visible yet.
 #include <algorithm>
 #include <mutex>
 
@@ -12,21 +13,30 @@ namespace {
 template <class T>
 bool Compares(kv::Compare::Operator op, const T& left, const T& right) {
   switch (op) {
-    case kv::Compare::Operator::kEqual: return left == right;
-    case kv::Compare::Operator::kGreater: return left > right;
-    case kv::Compare::Operator::kLess: return left < right;
-    case kv::Compare::Operator::kNotEqual: return left != right;
+    case kv::Compare::Operator::kEqual:
+      return left == right;
+    case kv::Compare::Operator::kGreater:
+      return left > right;
+    case kv::Compare::Operator::kLess:
+      return left < right;
+    case kv::Compare::Operator::kNotEqual:
+      return left != right;
   }
   return false;
 }
 
 bool HoldsFor(const kv::Compare& compare, const Version& version) {
   switch (compare.target) {
-    case kv::Compare::Target::kVersion: return Compares(compare.op, version.version, compare.number);
-    case kv::Compare::Target::kCreateRevision: return Compares(compare.op, version.create, compare.number);
-    case kv::Compare::Target::kModRevision: return Compares(compare.op, version.mod, compare.number);
-    case kv::Compare::Target::kLease: return Compares(compare.op, version.lease, compare.number);
-    case kv::Compare::Target::kValue: break;
+    case kv::Compare::Target::kVersion:
+      return Compares(compare.op, version.version, compare.number);
+    case kv::Compare::Target::kCreateRevision:
+      return Compares(compare.op, version.create, compare.number);
+    case kv::Compare::Target::kModRevision:
+      return Compares(compare.op, version.mod, compare.number);
+    case kv::Compare::Target::kLease:
+      return Compares(compare.op, version.lease, compare.number);
+    case kv::Compare::Target::kValue:
+      break;
   }
   return false;
 }
@@ -81,7 +91,8 @@ Result<bool> Core::Holds(const kv::Compare& compare) {
   return compare.target != kv::Compare::Target::kValue && HoldsFor(compare, Version());
 }
 
-// Which branch runs, for the transaction and those nested in what runs, depth first. All compares are made before anything is applied.
+// Which branch runs, for the transaction and those nested in what runs, depth first. All compares are made before
+// anything is applied.
 Result<void> Core::EvaluatePath(const TxnRequest& request, std::vector<bool>& path) {
   bool success = true;
   for (const auto& compare : request.compare) {
@@ -109,12 +120,14 @@ Result<void> Core::CheckPath(const TxnRequest& request, bool success, std::vecto
       case Op::Kind::kPut: {
         if (op.put.ignore_value || op.put.ignore_lease) {
           const Entry* entry = index.Find(op.put.key);
-          if (entry == nullptr || Index::At(entry->second, kNewest) == nullptr) return MakeError(ErrorCode::kKeyNotFound);
+          if (entry == nullptr || Index::At(entry->second, kNewest) == nullptr)
+            return MakeError(ErrorCode::kKeyNotFound);
         }
         if (op.put.lease != 0 && !lessor.Has(op.put.lease)) return MakeError(ErrorCode::kLeaseNotFound);
         break;
       }
-      case Op::Kind::kDeleteRange: break;
+      case Op::Kind::kDeleteRange:
+        break;
       case Op::Kind::kTxn: {
         const bool nested = *step++;
         KS_RETURN_IF_ERROR(CheckPath(*op.txn, nested, step));
@@ -179,8 +192,12 @@ Result<TxnResponse> Core::Execute(const TxnRequest& request, std::vector<bool>::
         one.range.revision = HeaderRevision();
         break;
       }
-      case Op::Kind::kPut: KS_RETURN_IF_ERROR(ApplyPut(op.put, one)); break;
-      case Op::Kind::kDeleteRange: KS_RETURN_IF_ERROR(ApplyDelete(op.delete_range, one)); break;
+      case Op::Kind::kPut:
+        KS_RETURN_IF_ERROR(ApplyPut(op.put, one));
+        break;
+      case Op::Kind::kDeleteRange:
+        KS_RETURN_IF_ERROR(ApplyDelete(op.delete_range, one));
+        break;
       case Op::Kind::kTxn: {
         KS_TRY(auto nested, Execute(*op.txn, step));
         one.txn = std::make_shared<TxnResponse>(std::move(nested));
@@ -279,10 +296,12 @@ Result<Revision> Core::ApplyRevoke(LeaseID id) {
   if (sub_ > 0) ++assigned_;
   sub_ = 0;
   std::lock_guard guard(lock);
-  if (const auto lease = lessor.Get(id, false, base::Clock::SteadyTime::min())) revoked_.emplace_back(id, lease->granted_ttl);
+  if (const auto lease = lessor.Get(id, false, base::Clock::SteadyTime::min()))
+    revoked_.emplace_back(id, lease->granted_ttl);
   lessor.Revoke(id);
   // Granted in the same commit: then there is nothing to remove.
-  if (std::erase_if(batch_.leases, [&](const LeaseRecord& granted) { return granted.id == id; }) == 0) batch_.leases_removed.push_back(id);
+  if (std::erase_if(batch_.leases, [&](const LeaseRecord& granted) { return granted.id == id; }) == 0)
+    batch_.leases_removed.push_back(id);
   return assigned_;
 }
 

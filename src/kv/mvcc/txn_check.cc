@@ -39,8 +39,11 @@ Result<Writes> CollectWrites(const std::vector<Op>& ops) {
   for (const Op& op : ops) {
     Writes one;
     switch (op.kind) {
-      case Op::Kind::kRange: continue;
-      case Op::Kind::kPut: one.puts.insert(op.put.key); break;
+      case Op::Kind::kRange:
+        continue;
+      case Op::Kind::kPut:
+        one.puts.insert(op.put.key);
+        break;
       case Op::Kind::kDeleteRange:
         one.deletes.emplace_back(op.delete_range.key, op.delete_range.range_end);
         break;
@@ -79,12 +82,18 @@ Result<void> CheckOps(const TxnRequest& request, std::size_t ops_max) {
   for (const auto* branch : {&request.success, &request.failure}) {
     for (const Op& op : *branch) {
       switch (op.kind) {
-        case Op::Kind::kRange: KS_RETURN_IF_ERROR(CheckRange(op.range)); break;
-        case Op::Kind::kPut: KS_RETURN_IF_ERROR(CheckPut(op.put)); break;
+        case Op::Kind::kRange:
+          KS_RETURN_IF_ERROR(CheckRange(op.range));
+          break;
+        case Op::Kind::kPut:
+          KS_RETURN_IF_ERROR(CheckPut(op.put));
+          break;
         case Op::Kind::kDeleteRange:
           if (op.delete_range.key.empty()) return MakeError(ErrorCode::kEmptyKey);
           break;
-        case Op::Kind::kTxn: KS_RETURN_IF_ERROR(CheckOps(*op.txn, ops_max - ops)); break;  // so nesting is bounded, too
+        case Op::Kind::kTxn:
+          KS_RETURN_IF_ERROR(CheckOps(*op.txn, ops_max - ops));
+          break;  // so nesting is bounded, too
       }
     }
   }
@@ -94,7 +103,8 @@ Result<void> CheckOps(const TxnRequest& request, std::size_t ops_max) {
 std::size_t RequestBytes(const TxnRequest& request, bool writes_only) {
   std::size_t bytes = 0;
   if (!writes_only) {
-    for (const Compare& compare : request.compare) bytes += compare.key.size() + compare.value.size() + kOpOverheadBytes;
+    for (const Compare& compare : request.compare)
+      bytes += compare.key.size() + compare.value.size() + kOpOverheadBytes;
   }
   for (const auto* branch : {&request.success, &request.failure}) {
     for (const Op& op : *branch) {

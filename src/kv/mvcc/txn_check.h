@@ -8,8 +8,8 @@
 namespace keelson::kv::mvcc {
 
 struct Limits {
-  std::size_t ops_max = 128;                        // of each of compare, success and failure, nested ones included
-  std::size_t request_bytes_max = 1536 * 1024;      // keys and values of one request
+  std::size_t ops_max = 128;                    // of each of compare, success and failure, nested ones included
+  std::size_t request_bytes_max = 1536 * 1024;  // keys and values of one request
 };
 
 Result<void> CheckRange(const RangeRequest& request);

@@ -20,7 +20,8 @@ KeyValue ToKeyValue(const std::string& key, const Version& version) {
 
 }  // namespace
 
-HistoryWatcher::HistoryWatcher(std::shared_ptr<Core> core, WatchRequest request) : core_(std::move(core)), request_(std::move(request)) {
+HistoryWatcher::HistoryWatcher(std::shared_ptr<Core> core, WatchRequest request)
+    : core_(std::move(core)), request_(std::move(request)) {
   cursor_.progress_notify = request_.progress_notify;
   std::shared_lock guard(core_->lock);
   cursor_.next = request_.start_revision > 0 ? request_.start_revision : core_->visible + 1;
@@ -45,7 +46,8 @@ void HistoryWatcher::Append(const Change& change, Revision compact, WatchRespons
     event.kv = ToKeyValue(key, *version);
     bytes += version->value_size;
   }
-  if (!request_.prev_kv || change.revision - 1 < compact) return;  // What was before a compaction is not told, as etcd does.
+  if (!request_.prev_kv || change.revision - 1 < compact)
+    return;  // What was before a compaction is not told, as etcd does.
   if (const Version* before = Index::Before(change.entry->second, change.revision)) {
     event.prev_kv = ToKeyValue(key, *before);
     bytes += before->value_size;

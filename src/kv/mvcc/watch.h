@@ -11,7 +11,7 @@ namespace keelson::kv::mvcc {
 
 class HistoryWatcher final : public Watcher {
  public:
-  static constexpr std::size_t kResponseEventsMax = 1000;              // whole revisions only, so a little more may come
+  static constexpr std::size_t kResponseEventsMax = 1000;  // whole revisions only, so a little more may come
   static constexpr std::size_t kResponseBytesMax = std::size_t{1} << 20;
 
   HistoryWatcher(std::shared_ptr<Core> core, WatchRequest request);

@@ -80,8 +80,8 @@ WatchHub::Wakes WatchHub::Publish(std::span<const Change> changes, Revision visi
   std::lock_guard guard(mutex_);
   for (auto& [range, group] : groups_) {
     if (group.waiting.empty()) continue;
-    const bool concerned =
-        std::ranges::any_of(changes, [&](const Change& change) { return InRange(change.entry->first, range.first, range.second); });
+    const bool concerned = std::ranges::any_of(
+        changes, [&](const Change& change) { return InRange(change.entry->first, range.first, range.second); });
     if (concerned) {
       for (WatchCursor* cursor : group.waiting) Take(*cursor, wakes);
       group.waiting.clear();

@@ -1,6 +1,7 @@
 // Who waits for which keys. A watcher is a cursor into the store's history; nothing is queued for it.
-// Watchers of the same range share a group, so that a commit compares each of its keys once per range and wakes only whom it concerns.
-// Thread safety: its own mutex, taken after the store's lock. Changes() and Bump under the store's exclusive lock.
+// Watchers of the same range share a group, so that a commit compares each of its keys once per range and wakes only
+// whom it concerns. Thread safety: its own mutex, taken after the store's lock. Changes() and Bump under the store's
+// exclusive lock.
 #pragma once
 
 #include <atomic>

@@ -16,14 +16,14 @@
 namespace keelson::kv::rocks {
 namespace {
 
-constexpr std::int64_t kRecordOverheadBytes = 64;                    // of a change in RocksDB, about
+constexpr std::int64_t kRecordOverheadBytes = 64;  // of a change in RocksDB, about
 constexpr std::int64_t kMeasureEveryBytes = 4 * 1024 * 1024;
 constexpr auto kMeasureEvery = std::chrono::seconds(1);
 constexpr auto kMarkEvery = std::chrono::seconds(1);
 constexpr std::int64_t kReclaimBytesMin = std::int64_t{8} * 1024 * 1024;
-constexpr int kStepsBeforeSeek = 8;                                  // stepping over so many records costs less than a seek
-constexpr std::size_t kReadByIteratorMin = 8;                        // fewer values are read one by one
-constexpr std::size_t kMemtableArenaBytes = 64 * 1024;               // an idle store stays small
+constexpr int kStepsBeforeSeek = 8;                     // stepping over so many records costs less than a seek
+constexpr std::size_t kReadByIteratorMin = 8;           // fewer values are read one by one
+constexpr std::size_t kMemtableArenaBytes = 64 * 1024;  // an idle store stays small
 
 rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
@@ -33,7 +33,8 @@ rocksdb::DBOptions MakeDBOptions(const Options& options) {
   db.create_if_missing = true;
   db.create_missing_column_families = true;
   db.paranoid_checks = true;
-  // A record torn by a crash ends the log. Whether something acknowledged was behind it is told by the folder's durable mark.
+  // A record torn by a crash ends the log. Whether something acknowledged was behind it is told by the folder's durable
+  // mark.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.avoid_flush_during_recovery = true;
   db.max_total_wal_size = 4 * options.memtable_bytes;
@@ -72,7 +73,8 @@ rocksdb::ColumnFamilyOptions MakeFamilyOptions(const Options& options, const std
 
 class RocksView final : public mvcc::Backend::View {
  public:
-  RocksView(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* values) : db_(db), values_(values), snapshot_(db->GetSnapshot()) {}
+  RocksView(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* values)
+      : db_(db), values_(values), snapshot_(db->GetSnapshot()) {}
   ~RocksView() override { db_->ReleaseSnapshot(snapshot_); }
 
   Result<std::vector<SharedBytes>> Read(std::span<const mvcc::Location> locations) override {
@@ -99,7 +101,8 @@ class RocksView final : public mvcc::Backend::View {
       for (int steps = 0; at->Valid() && steps < kStepsBeforeSeek && at->key().compare(wanted) < 0; ++steps) at->Next();
       if (!at->Valid() || at->key().compare(wanted) != 0) at->Seek(wanted);
       if (!at->status().ok()) return Damaged(locations[i], at->status());
-      if (!at->Valid() || at->key() != wanted || at->value().size() != locations[i].size) return Damaged(locations[i], rocksdb::Status::NotFound());
+      if (!at->Valid() || at->key() != wanted || at->value().size() != locations[i].size)
+        return Damaged(locations[i], rocksdb::Status::NotFound());
       values[i] = SharedBytes(ToView(at->value()));
     }
     return values;
@@ -108,8 +111,9 @@ class RocksView final : public mvcc::Backend::View {
   static Error Damaged(const mvcc::Location& location, const rocksdb::Status& status) {
     if (!status.ok() && !status.IsNotFound() && !status.IsCorruption()) return FromStatus(status, "reading a value");
     return {.code = ErrorCode::kCorrupt,
-            .message = fmt::format("store damaged: the value of revision {}.{} ({} bytes) cannot be read: {}", location.revision, location.sub,
-                                   location.size, status.IsCorruption() ? status.ToString() : "it is missing or has another size")};
+            .message = fmt::format("store damaged: the value of revision {}.{} ({} bytes) cannot be read: {}",
+                                   location.revision, location.sub, location.size,
+                                   status.IsCorruption() ? status.ToString() : "it is missing or has another size")};
   }
 
  private:
@@ -161,7 +165,9 @@ Result<void> RocksBackend::OpenDB() {
   const auto got = db_->Get(rocksdb::ReadOptions(), families_.settings, ToSlice(kFormatKey), &format);
   if (got.ok()) {
     if (format == kFormat) return {};
-    return Error{.code = ErrorCode::kCorrupt, .message = fmt::format("store {} has format \"{}\", this program writes \"{}\"", options_.dir, format, kFormat)};
+    return Error{.code = ErrorCode::kCorrupt,
+                 .message = fmt::format("store {} has format \"{}\", this program writes \"{}\"", options_.dir, format,
+                                        kFormat)};
   }
   if (!got.IsNotFound()) return FromStatus(got, "reading the format of " + options_.dir);
   rocksdb::WriteOptions write;
@@ -194,7 +200,9 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
     if (key == kFormatKey) continue;
     const auto lease = DecodeLeaseKey(key);
     if (!number || (key != kCompactKey && !lease)) {
-      return Error{.code = ErrorCode::kCorrupt, .message = fmt::format("store damaged: setting {} of {} cannot be read", settings->key().ToString(true), options_.dir)};
+      return Error{.code = ErrorCode::kCorrupt,
+                   .message = fmt::format("store damaged: setting {} of {} cannot be read",
+                                          settings->key().ToString(true), options_.dir)};
     }
     if (lease) {
       sink.OnLease({.id = *lease, .ttl = *number});
@@ -213,7 +221,9 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
   const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(read, families_.changes));
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     if (!DecodeRecord(ToView(at->key()), ToView(at->value()), &record)) {
-      return Error{.code = ErrorCode::kCorrupt, .message = fmt::format("store damaged: change {} of {} cannot be read", at->key().ToString(true), options_.dir)};
+      return Error{.code = ErrorCode::kCorrupt,
+                   .message = fmt::format("store damaged: change {} of {} cannot be read", at->key().ToString(true),
+                                          options_.dir)};
     }
     last_ = record.revision;
     sink.OnRecord(record);
@@ -225,7 +235,8 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
     folder_->RemoveDurable();  // Without syncing nobody promised anything.
   } else if (const auto durable = folder_->ReadDurable(); durable && *durable > last_) {
     return Error{.code = ErrorCode::kCorrupt,
-                 .message = fmt::format("store damaged: {} ends at revision {}, but revision {} was acknowledged", folder_->db_path(), last_, *durable)};
+                 .message = fmt::format("store damaged: {} ends at revision {}, but revision {} was acknowledged",
+                                        folder_->db_path(), last_, *durable)};
   }
   loaded_ = true;
   MeasureSpace();
@@ -234,7 +245,8 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
 
 Result<void> RocksBackend::Commit(const mvcc::CommitBatch& batch) {
   std::size_t bytes = 0;
-  for (const mvcc::Record& record : batch.records) bytes += record.key.size() + record.value.size() + kRecordOverheadBytes;
+  for (const mvcc::Record& record : batch.records)
+    bytes += record.key.size() + record.value.size() + kRecordOverheadBytes;
   rocksdb::WriteBatch write(bytes);
   for (const mvcc::Record& record : batch.records) {
     const RecordKey key(record.revision, record.sub);
@@ -242,10 +254,12 @@ Result<void> RocksBackend::Commit(const mvcc::CommitBatch& batch) {
     write.Put(families_.changes, ToSlice(key.view()), encoded_);
     if (!record.value.empty()) write.Put(families_.values, ToSlice(key.view()), ToSlice(record.value));
   }
-  for (const mvcc::LeaseRecord& lease : batch.leases) write.Put(families_.settings, LeaseKey(lease.id), EncodeNumber(lease.ttl));
+  for (const mvcc::LeaseRecord& lease : batch.leases)
+    write.Put(families_.settings, LeaseKey(lease.id), EncodeNumber(lease.ttl));
   for (const LeaseID id : batch.leases_removed) write.Delete(families_.settings, LeaseKey(id));
   if (batch.compact) write.Put(families_.settings, ToSlice(kCompactKey), EncodeNumber(*batch.compact));
-  if (KS_FAILPOINT("kv/rocks/before-write")) return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/rocks/before-write"};
+  if (KS_FAILPOINT("kv/rocks/before-write"))
+    return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/rocks/before-write"};
   rocksdb::WriteOptions options;
   options.sync = options_.sync;
   const auto status = db_->Write(options, &write);
@@ -283,7 +297,8 @@ Result<void> RocksBackend::Defragment() {
   compact.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   for (auto* family : {families_.settings, families_.changes, families_.values}) {
     const auto status = db_->CompactRange(compact, family, nullptr, nullptr);
-    if (!status.ok() && !status.IsIncomplete() && !status.IsShutdownInProgress()) return FromStatus(status, "defragmenting " + options_.dir);
+    if (!status.ok() && !status.IsIncomplete() && !status.IsShutdownInProgress())
+      return FromStatus(status, "defragmenting " + options_.dir);
   }
   return {};
 }
@@ -310,7 +325,9 @@ Result<SharedBytes> RocksBackend::Read(const mvcc::Location& location) {
   return SharedBytes(ToView(value));
 }
 
-std::unique_ptr<mvcc::Backend::View> RocksBackend::Pin() { return std::make_unique<RocksView>(db_.get(), families_.values); }
+std::unique_ptr<mvcc::Backend::View> RocksBackend::Pin() {
+  return std::make_unique<RocksView>(db_.get(), families_.values);
+}
 
 void RocksBackend::MeasureSpace() {
   used_ = folder_->UsedBytes();
@@ -320,7 +337,8 @@ void RocksBackend::MeasureSpace() {
 }
 
 Result<void> RocksBackend::CheckSpace(std::int64_t bytes) {
-  if (written_since_ > kMeasureEveryBytes || std::chrono::steady_clock::now() - measured_at_ > kMeasureEvery) MeasureSpace();
+  if (written_since_ > kMeasureEveryBytes || std::chrono::steady_clock::now() - measured_at_ > kMeasureEvery)
+    MeasureSpace();
   const std::int64_t more = written_since_ + bytes;
   if (options_.quota_bytes > 0 && used_ + more > options_.quota_bytes) return MakeError(ErrorCode::kNoSpace);
   if (free_ - more < options_.disk_reserve_bytes) return MakeError(ErrorCode::kNoSpace);

@@ -44,7 +44,8 @@ class RocksBackend final : public mvcc::Backend {
   Result<void> Defragment();
 
  private:
-  RocksBackend(Options options, std::unique_ptr<Folder> folder) : options_(std::move(options)), folder_(std::move(folder)) {}
+  RocksBackend(Options options, std::unique_ptr<Folder> folder)
+      : options_(std::move(options)), folder_(std::move(folder)) {}
   Result<void> OpenDB();
   void MeasureSpace();
   void MarkDurable(Revision revision);
@@ -55,13 +56,13 @@ class RocksBackend final : public mvcc::Backend {
   ColumnFamilies families_;
   std::string encoded_;  // reused
 
-  Revision last_ = 0;  // the last committed revision
+  Revision last_ = 0;    // the last committed revision
   bool loaded_ = false;  // found whole
   std::chrono::steady_clock::time_point marked_at_;
 
-  std::int64_t used_ = 0;            // measured
-  std::int64_t free_ = 0;            // measured
-  std::int64_t written_since_ = 0;   // since it was measured
+  std::int64_t used_ = 0;           // measured
+  std::int64_t free_ = 0;           // measured
+  std::int64_t written_since_ = 0;  // since it was measured
   std::chrono::steady_clock::time_point measured_at_;
 
   std::int64_t dead_bytes_ = 0;  // forgotten, not given back yet

@@ -1,4 +1,5 @@
-// A process that writes is killed again and again: no acknowledged write is lost, none is half there, no revision is used twice.
+// A process that writes is killed again and again: no acknowledged write is lost, none is half there, no revision is
+// used twice.
 //   crash_test                          the short form, part of ctest
 //   KEELSON_CRASH_ROUNDS=500 crash_test the long form
 //   KEELSON_SEED=n                      repeats a run
@@ -67,9 +68,11 @@ Awaitable<void> WriteForever(Store& store, Acknowledged& told, int client) {
   const std::string padding(100 + static_cast<std::size_t>(client) * 400, 'x');
   for (std::int64_t sequence = told.clients[client].sequence + 1;; ++sequence) {
     const SharedBytes value(std::to_string(sequence) + " " + padding);
-    TxnRequest both{.success = {Op::Put({.key = KeyA(client), .value = value}), Op::Put({.key = KeyB(client), .value = value})}};
+    TxnRequest both{
+        .success = {Op::Put({.key = KeyA(client), .value = value}), Op::Put({.key = KeyB(client), .value = value})}};
     const std::string extra = "/c/" + std::to_string(client) + "/" + std::to_string(sequence % 5);
-    both.success.push_back(sequence % 3 == 0 ? Op::DeleteRange({.key = extra}) : Op::Put({.key = extra, .value = value}));
+    both.success.push_back(sequence % 3 == 0 ? Op::DeleteRange({.key = extra})
+                                             : Op::Put({.key = extra, .value = value}));
     auto answer = co_await store.Txn(std::move(both));
     if (!answer.ok()) {
       std::fprintf(stderr, "write: %s\n", answer.error().message.c_str());
@@ -99,7 +102,8 @@ int RunChild(const std::string& dir, const std::string& ack_path, const std::str
     return 2;
   }
   async::IOPool io(2);
-  for (int client = 0; client < kClients; ++client) asio::co_spawn(io.Next(), WriteForever(**store, *told, client), asio::detached);
+  for (int client = 0; client < kClients; ++client)
+    asio::co_spawn(io.Next(), WriteForever(**store, *told, client), asio::detached);
   for (;;) ::pause();
 }
 
@@ -113,7 +117,9 @@ class Verifier {
     auto opened = Open(std::move(options));
     if (!opened.ok()) return Wrong("cannot open: " + opened.error().message);
     Store& store = **opened;
-    const auto await = [&](auto task) { return asio::co_spawn(io.executor(0), std::move(task), asio::use_future).get(); };
+    const auto await = [&](auto task) {
+      return asio::co_spawn(io.executor(0), std::move(task), asio::use_future).get();
+    };
     const Revision now = *await(store.CurrentRevision());
     for (int client = 0; client < kClients; ++client) {
       const auto a = await(store.Range({.key = KeyA(client)}));
@@ -122,11 +128,14 @@ class Verifier {
       const std::int64_t sequence = told.clients[client].sequence;
       const std::int64_t seen_a = a->kvs.empty() ? 0 : ToNumber(a->kvs[0].value.view());
       const std::int64_t seen_b = b->kvs.empty() ? 0 : ToNumber(b->kvs[0].value.view());
-      if (seen_a != seen_b) return Wrong("half a transaction: " + std::to_string(seen_a) + " and " + std::to_string(seen_b));
+      if (seen_a != seen_b)
+        return Wrong("half a transaction: " + std::to_string(seen_a) + " and " + std::to_string(seen_b));
       // One transaction may have been written and its answer lost.
-      if (seen_a < sequence || seen_a > sequence + 1) return Wrong("acknowledged " + std::to_string(sequence) + ", found " + std::to_string(seen_a));
+      if (seen_a < sequence || seen_a > sequence + 1)
+        return Wrong("acknowledged " + std::to_string(sequence) + ", found " + std::to_string(seen_a));
       if (seen_a == sequence && sequence > 0 && a->kvs[0].mod_revision != told.clients[client].revision) {
-        return Wrong("sequence " + std::to_string(sequence) + " was at revision " + std::to_string(told.clients[client].revision) + " and is at " +
+        return Wrong("sequence " + std::to_string(sequence) + " was at revision " +
+                     std::to_string(told.clients[client].revision) + " and is at " +
                      std::to_string(a->kvs[0].mod_revision));
       }
       if (told.clients[client].revision > now) return Wrong("the store is behind an acknowledged revision");
@@ -139,7 +148,9 @@ class Verifier {
   bool VerifyHistory(Store& store, const Await& await, Revision now, const Acknowledged& told) {
     const auto status = await(store.Status());
     if (!status.ok() || status->compact_revision < told.compacted) return Wrong("an acknowledged compaction is gone");
-    auto watch = store.Watch({.key = std::string(1, '\0'), .range_end = std::string(1, '\0'), .start_revision = std::max<Revision>(status->compact_revision + 1, 2)});
+    auto watch = store.Watch({.key = std::string(1, '\0'),
+                              .range_end = std::string(1, '\0'),
+                              .start_revision = std::max<Revision>(status->compact_revision + 1, 2)});
     std::map<Revision, std::string> history;
     Revision at = status->compact_revision;
     while (at < now) {
@@ -155,7 +166,8 @@ class Verifier {
       at = std::max(at, response->revision);
     }
     for (const auto& [revision, text] : history) {
-      if (text.find("/a/") == std::string::npos || text.find("/b/") == std::string::npos) return Wrong("revision " + std::to_string(revision) + " is not whole: " + text);
+      if (text.find("/a/") == std::string::npos || text.find("/b/") == std::string::npos)
+        return Wrong("revision " + std::to_string(revision) + " is not whole: " + text);
       const auto before = seen_.find(revision);
       if (before != seen_.end() && before->second != text) {
         return Wrong("revision " + std::to_string(revision) + " was used twice: " + before->second + " and " + text);
@@ -171,10 +183,11 @@ class Verifier {
   std::map<Revision, std::string> seen_;  // what revisions held when they were last looked at
 };
 
-const char* const kFailpoints[] = {"kv/commit/before-write", "kv/commit/before-publish", "kv/rocks/before-write", "kv/rocks/after-sync",
-                                   "kv/compact/before-forget", "kv/compact/after-forget"};
+const char* const kFailpoints[] = {"kv/commit/before-write", "kv/commit/before-publish", "kv/rocks/before-write",
+                                   "kv/rocks/after-sync",    "kv/compact/before-forget", "kv/compact/after-forget"};
 
-pid_t StartChild(const std::string& dir, const std::string& ack_path, const std::string& table_path, const std::string& failpoint) {
+pid_t StartChild(const std::string& dir, const std::string& ack_path, const std::string& table_path,
+                 const std::string& failpoint) {
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   if (failpoint.empty()) {
@@ -217,7 +230,8 @@ int RunParent() {
     for (int round = 0; round < rounds / 2; ++round) {
       std::string failpoint;
       if (random->Below(3) == 0) {
-        failpoint = std::string(kFailpoints[random->Below(std::size(kFailpoints))]) + "=crash:" + std::to_string(1 + random->Below(40));
+        failpoint = std::string(kFailpoints[random->Below(std::size(kFailpoints))]) +
+                    "=crash:" + std::to_string(1 + random->Below(40));
       }
       const pid_t pid = StartChild(dir, ack_path, table_path, failpoint);
       KS_CHECK(pid > 0);
@@ -237,7 +251,8 @@ int RunParent() {
       }
       if (power_loss) LosePower(dir + "/db", table_path, random->Next());
       if (!verifier.Verify(dir, *told)) {
-        std::fprintf(stderr, "round %d, %s%s\n", round, power_loss ? "power loss" : "kill -9", failpoint.empty() ? "" : (", " + failpoint).c_str());
+        std::fprintf(stderr, "round %d, %s%s\n", round, power_loss ? "power loss" : "kill -9",
+                     failpoint.empty() ? "" : (", " + failpoint).c_str());
         ++wrong;
         break;
       }
@@ -249,7 +264,8 @@ int RunParent() {
       std::fprintf(stderr, "WRONG: %s\n", report.error().message.c_str());
       ++wrong;
     }
-    std::printf("%s: %d rounds, %lld acknowledged transactions\n", power_loss ? "power loss" : "kill -9", rounds / 2, static_cast<long long>(Transactions(*told)));
+    std::printf("%s: %d rounds, %lld acknowledged transactions\n", power_loss ? "power loss" : "kill -9", rounds / 2,
+                static_cast<long long>(Transactions(*told)));
   }
   return wrong == 0 ? 0 : 1;
 }

@@ -50,7 +50,8 @@ class Durability : public ::testing::Test {
   std::string FileWith(const std::string& ending) const {
     std::string found;
     for (const auto& entry : std::filesystem::directory_iterator(dir() + "/db")) {
-      if (entry.path().string().ends_with(ending) && std::filesystem::file_size(entry.path()) > 0) found = entry.path().string();
+      if (entry.path().string().ends_with(ending) && std::filesystem::file_size(entry.path()) > 0)
+        found = entry.path().string();
     }
     return found;
   }
@@ -157,7 +158,8 @@ TEST_F(Durability, DamagedValueIsNamedNotServed) {
   auto report = Check(dir());
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().code, ErrorCode::kCorrupt);
-  EXPECT_NE(report.error().message.find(std::filesystem::path(largest).filename().string()), std::string::npos) << report.error().message;
+  EXPECT_NE(report.error().message.find(std::filesystem::path(largest).filename().string()), std::string::npos)
+      << report.error().message;
   store = OpenAt(dir(), [](Options& options) { options.resident_bytes_max = 0; });
   auto all = All(*store);
   ASSERT_FALSE(all.ok());
@@ -206,8 +208,8 @@ TEST_F(Durability, OpeningTellsItsProgress) {
 std::string Fingerprint(const RangeResponse& response) {
   std::string text;
   for (const KeyValue& kv : response.kvs) {
-    text += kv.key + "=" + std::string(kv.value.view()) + " " + std::to_string(kv.create_revision) + " " + std::to_string(kv.mod_revision) + " " +
-            std::to_string(kv.version) + " " + std::to_string(kv.lease) + "\n";
+    text += kv.key + "=" + std::string(kv.value.view()) + " " + std::to_string(kv.create_revision) + " " +
+            std::to_string(kv.mod_revision) + " " + std::to_string(kv.version) + " " + std::to_string(kv.lease) + "\n";
   }
   return text;
 }
@@ -216,8 +218,10 @@ TEST_F(Durability, RestoredStoreIsTheSame) {
   auto store = OpenAt(dir(), [](Options& options) { options.sync = false; });
   auto lease = Await(store->LeaseGrant(300, 0));
   ASSERT_TRUE(lease.ok());
-  for (int i = 0; i < 1200; ++i) ASSERT_TRUE(Put(*store, "/k" + std::to_string(i % 700), std::to_string(i), i % 7 == 0 ? lease->id : 0).ok());
-  TxnRequest many{.success = {Op::Put({.key = "/t2", .value = SharedBytes("x")}), Op::Put({.key = "/t1", .value = SharedBytes("y")})}};
+  for (int i = 0; i < 1200; ++i)
+    ASSERT_TRUE(Put(*store, "/k" + std::to_string(i % 700), std::to_string(i), i % 7 == 0 ? lease->id : 0).ok());
+  TxnRequest many{.success = {Op::Put({.key = "/t2", .value = SharedBytes("x")}),
+                              Op::Put({.key = "/t1", .value = SharedBytes("y")})}};
   ASSERT_TRUE(Await(store->Txn(std::move(many))).ok());
   TxnRequest remove{.success = {Op::DeleteRange({.key = "/k5"})}};
   const Revision last = Await(store->Txn(std::move(remove)))->revision;
@@ -262,7 +266,8 @@ TEST_F(Durability, CopyKeepsWhatClientsSee) {
   auto from = OpenAt(dir(), [](Options& options) { options.sync = false; });
   auto lease = Await(from->LeaseGrant(300, 0));
   ASSERT_TRUE(lease.ok());
-  for (int i = 0; i < 900; ++i) ASSERT_TRUE(Put(*from, "/k" + std::to_string(i), std::to_string(i), i == 3 ? lease->id : 0).ok());
+  for (int i = 0; i < 900; ++i)
+    ASSERT_TRUE(Put(*from, "/k" + std::to_string(i), std::to_string(i), i == 3 ? lease->id : 0).ok());
   auto to = memory::Open();
   auto copied = Await(snapshot::Copy(*from, *to));
   ASSERT_TRUE(copied.ok()) << copied.error().message;

@@ -41,7 +41,8 @@ std::string DurableText(Revision revision) {
 Result<std::unique_ptr<Folder>> Folder::Take(const std::string& dir) {
   std::error_code error;
   std::filesystem::create_directories(dir, error);
-  if (error) return Error{.code = ErrorCode::kInternal, .message = "cannot make data folder " + dir + ": " + error.message()};
+  if (error)
+    return Error{.code = ErrorCode::kInternal, .message = "cannot make data folder " + dir + ": " + error.message()};
   const std::string path = dir + "/lock";
   const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return SystemError("cannot open " + path);
@@ -51,7 +52,8 @@ Result<std::unique_ptr<Folder>> Folder::Take(const std::string& dir) {
     ::close(lock);
     if (!taken) return failure;
     const std::string owner(base::Trim(ReadSmallFile(path)));
-    return Error{.code = ErrorCode::kInUse, .message = "data folder in use: " + dir + (owner.empty() ? "" : " (by process " + owner + ")")};
+    return Error{.code = ErrorCode::kInUse,
+                 .message = "data folder in use: " + dir + (owner.empty() ? "" : " (by process " + owner + ")")};
   }
   const std::string owner = std::to_string(::getpid()) + "\n";
   if (::ftruncate(lock, 0) != 0 || ::pwrite(lock, owner.data(), owner.size(), 0) < 0) {
@@ -68,7 +70,7 @@ Folder::~Folder() {
 }
 
 std::int64_t Folder::FreeBytes() const {
-  struct statvfs info {};
+  struct statvfs info{};
   if (::statvfs(dir_.c_str(), &info) != 0) return INT64_MAX;
   return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
 }
@@ -77,7 +79,7 @@ std::int64_t Folder::UsedBytes() const {
   std::int64_t bytes = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator at(db_path(), error), end; !error && at != end; at.increment(error)) {
-    struct stat info {};
+    struct stat info{};
     if (::stat(at->path().c_str(), &info) == 0) bytes += info.st_blocks * 512;
   }
   return bytes;

@@ -1,8 +1,8 @@
 // The data folder: who has it, and what of it is known to be durable.
 //
 //   <dir>/lock      held while a process has the store; its text is that process's id
-//   <dir>/durable   a revision that was acknowledged; written now and then, so that a log that ends earlier is known to be damaged
-//   <dir>/db/       RocksDB
+//   <dir>/durable   a revision that was acknowledged; written now and then, so that a log that ends earlier is known to
+//   be damaged <dir>/db/       RocksDB
 #pragma once
 
 #include <cstdint>

@@ -100,10 +100,12 @@ bool DecodeRecord(std::string_view key, std::string_view value, mvcc::Record* re
   if (kind == Kind::kPut) {
     std::int64_t age = 0;
     std::uint64_t size = 0;
-    if (!GetVarint(value, &age) || !GetVarint(value, &record->version) || !GetVarint(value, &record->lease) || !GetVarint(value, &size)) {
+    if (!GetVarint(value, &age) || !GetVarint(value, &record->version) || !GetVarint(value, &record->lease) ||
+        !GetVarint(value, &size)) {
       return false;
     }
-    if (age < 0 || age >= record->revision || record->version < 1 || size > std::numeric_limits<std::uint32_t>::max()) return false;
+    if (age < 0 || age >= record->revision || record->version < 1 || size > std::numeric_limits<std::uint32_t>::max())
+      return false;
     record->create = record->revision - age;
     record->value_size = static_cast<std::uint32_t>(size);
   } else if (kind != Kind::kDelete) {

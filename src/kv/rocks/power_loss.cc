@@ -67,12 +67,13 @@ class NotingFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   NotingFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::string name, Table& table)
       : FSWritableFileOwnerWrapper(std::move(file)), name_(std::move(name)), table_(table) {}
-  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
+  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                           rocksdb::IODebugContext* debug) override {
     written_ += data.size();
     return target()->Append(data, options, debug);
   }
-  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options, const rocksdb::DataVerificationInfo& info,
-                           rocksdb::IODebugContext* debug) override {
+  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                           const rocksdb::DataVerificationInfo& info, rocksdb::IODebugContext* debug) override {
     written_ += data.size();
     return target()->Append(data, options, info, debug);
   }
@@ -81,7 +82,9 @@ class NotingFile final : public rocksdb::FSWritableFileOwnerWrapper {
     if (status.ok()) table_.Set(name_, written_);
     return status;
   }
-  rocksdb::IOStatus Fsync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override { return Sync(options, debug); }
+  rocksdb::IOStatus Fsync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
+    return Sync(options, debug);
+  }
 
  private:
   const std::string name_;
@@ -91,9 +94,11 @@ class NotingFile final : public rocksdb::FSWritableFileOwnerWrapper {
 
 class NotingFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  explicit NotingFileSystem(const std::string& table_path) : FileSystemWrapper(rocksdb::FileSystem::Default()), table_(table_path) {}
+  explicit NotingFileSystem(const std::string& table_path)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), table_(table_path) {}
   const char* Name() const override { return "NotingFileSystem"; }
-  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options, std::unique_ptr<rocksdb::FSWritableFile>* result,
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override {
     auto status = target()->NewWritableFile(path, options, result, debug);
     if (!status.ok()) return status;

@@ -17,10 +17,10 @@ class Env;
 namespace keelson::kv::rocks {
 
 struct Options : mvcc::Options {
-  std::string dir;                                                  // made if it is not there
-  std::int64_t quota_bytes = std::int64_t{8} * 1024 * 1024 * 1024;  // writes are refused beyond it; 0: no quota
+  std::string dir;                                                   // made if it is not there
+  std::int64_t quota_bytes = std::int64_t{8} * 1024 * 1024 * 1024;   // writes are refused beyond it; 0: no quota
   std::int64_t disk_reserve_bytes = std::int64_t{64} * 1024 * 1024;  // of the file system, left free
-  bool sync = true;                                                 // false: acknowledged writes do not survive power loss
+  bool sync = true;  // false: acknowledged writes do not survive power loss
   std::size_t memtable_bytes = std::size_t{8} * 1024 * 1024;
   std::size_t block_cache_bytes = std::size_t{2} * 1024 * 1024;
   // While opening: how many records of about how many have been read. Called every kProgressEvery records.

@@ -44,10 +44,11 @@ class RocksHarness final : public Harness {
 };
 
 // With no memory for values every read goes to RocksDB.
-INSTANTIATE_TEST_SUITE_P(Rocks, Contract,
-                         testing::Values(HarnessParam{"rocks", [] { return std::make_unique<RocksHarness>(8 * 1024 * 1024); }, ""},
-                                         HarnessParam{"rocksFromDisk", [] { return std::make_unique<RocksHarness>(0); }, ""}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Rocks, Contract,
+    testing::Values(HarnessParam{"rocks", [] { return std::make_unique<RocksHarness>(8 * 1024 * 1024); }, ""},
+                    HarnessParam{"rocksFromDisk", [] { return std::make_unique<RocksHarness>(0); }, ""}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace keelson::kv::rocks

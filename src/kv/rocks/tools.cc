@@ -16,7 +16,9 @@ namespace {
 constexpr std::size_t kReadBatch = 1024;
 constexpr std::size_t kRestoreBatchBytes = std::size_t{4} * 1024 * 1024;
 
-Error Damaged(std::string what) { return {.code = ErrorCode::kCorrupt, .message = "store damaged: " + std::move(what)}; }
+Error Damaged(std::string what) {
+  return {.code = ErrorCode::kCorrupt, .message = "store damaged: " + std::move(what)};
+}
 
 // Checks each change against those before it, and remembers which values to read.
 class Checker final : public mvcc::LoadSink {
@@ -33,9 +35,11 @@ class Checker final : public mvcc::LoadSink {
     if (latest.known && record.create != 0 && record.create != record.revision && latest.create != record.create) {
       Fail(fmt::format("change {}.{} of a key does not continue the change before it", record.revision, record.sub));
     }
-    if (record.create == record.revision && record.version != 1) Fail(fmt::format("change {}.{} creates a key with version {}", record.revision, record.sub, record.version));
+    if (record.create == record.revision && record.version != 1)
+      Fail(fmt::format("change {}.{} creates a key with version {}", record.revision, record.sub, record.version));
     latest = {.known = true, .create = record.create, .lease = record.lease};
-    if (record.value_size > 0) locations.push_back({.revision = record.revision, .sub = record.sub, .size = record.value_size});
+    if (record.value_size > 0)
+      locations.push_back({.revision = record.revision, .sub = record.sub, .size = record.value_size});
     report.value_bytes += record.value_size;
   }
   void OnLease(const mvcc::LeaseRecord&) override { ++report.leases; }
@@ -75,7 +79,8 @@ class Restorer final : public snapshot::Visitor {
     return backend_.Commit(batch);
   }
   Result<void> OnKey(KeyValue kv) override {
-    if (kv.key.empty() || kv.mod_revision <= 0 || kv.create_revision <= 0 || kv.version <= 0) return Damaged("the snapshot has a key without revisions");
+    if (kv.key.empty() || kv.mod_revision <= 0 || kv.create_revision <= 0 || kv.version <= 0)
+      return Damaged("the snapshot has a key without revisions");
     bytes_ += kv.key.size() + kv.value.size();
     kvs_.push_back(std::move(kv));
     return bytes_ < kRestoreBatchBytes ? Result<void>() : Flush();
@@ -112,7 +117,8 @@ class Restorer final : public snapshot::Visitor {
 };
 
 Result<std::unique_ptr<RocksBackend>> OpenExisting(const std::string& dir) {
-  if (!std::filesystem::exists(dir + "/db")) return Error{.code = ErrorCode::kInvalidArgument, .message = "there is no store in " + dir};
+  if (!std::filesystem::exists(dir + "/db"))
+    return Error{.code = ErrorCode::kInvalidArgument, .message = "there is no store in " + dir};
   Options options;
   options.dir = dir;
   return RocksBackend::Open(std::move(options));
@@ -136,7 +142,8 @@ Result<CheckReport> Check(const std::string& dir) {
 }
 
 Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir) {
-  if (std::filesystem::exists(dir + "/db")) return Error{.code = ErrorCode::kInvalidArgument, .message = "there is already a store in " + dir};
+  if (std::filesystem::exists(dir + "/db"))
+    return Error{.code = ErrorCode::kInvalidArgument, .message = "there is already a store in " + dir};
   KS_RETURN_IF_ERROR(snapshot::ReadFile(snapshot_path, nullptr));
   {
     Options options;

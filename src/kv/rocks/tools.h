@@ -23,8 +23,8 @@ struct CheckReport {
 // kCorrupt names what is damaged; kInUse when a process has the store.
 Result<CheckReport> Check(const std::string& dir);
 
-// Makes a new store in `dir` (which must not hold one) from a snapshot file. Every key keeps its value, its revisions and its lease; the
-// store goes on at the snapshot's revision, and everything before is compacted.
+// Makes a new store in `dir` (which must not hold one) from a snapshot file. Every key keeps its value, its revisions
+// and its lease; the store goes on at the snapshot's revision, and everything before is compacted.
 Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir);
 
 // Rewrites a store's files without what was compacted, so that its space goes back to the file system.

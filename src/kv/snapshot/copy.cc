@@ -22,7 +22,8 @@ Awaitable<Result<Revision>> MoveBeyond(Store& to, Revision revision, std::int64_
   KS_CO_TRY(Revision at, co_await to.CurrentRevision());
   if (revision - at > steps_max) {
     co_return Error{.code = ErrorCode::kInvalidArgument,
-                    .message = "the source is at revision " + std::to_string(revision) + ", too far to move the target to: restore a snapshot instead"};
+                    .message = "the source is at revision " + std::to_string(revision) +
+                               ", too far to move the target to: restore a snapshot instead"};
   }
   while (at <= revision) {
     std::vector<Op> put{Op::Put({.key = kScratchKey})};
@@ -40,7 +41,8 @@ Awaitable<Result<CopyInfo>> Copy(Store& from, Store& to, std::int64_t revision_s
   const std::string first(1, '\0');
   RangeRequest count{.key = first, .range_end = first, .count_only = true};
   KS_CO_TRY(const RangeResponse existing, co_await to.Range(std::move(count)));
-  if (existing.count != 0) co_return Error{.code = ErrorCode::kInvalidArgument, .message = "the target store is not empty"};
+  if (existing.count != 0)
+    co_return Error{.code = ErrorCode::kInvalidArgument, .message = "the target store is not empty"};
 
   KS_CO_TRY(info.from_revision, co_await from.CurrentRevision());
   KS_CO_TRY(info.to_revision, co_await MoveBeyond(to, info.from_revision, revision_steps_max));

@@ -84,14 +84,16 @@ Result<void> VerifyDigest(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return Error{.code = ErrorCode::kInvalidArgument, .message = "cannot read snapshot " + path};
   auto left = static_cast<std::size_t>(file.tellg());
-  if (left < kBlockBytes + kDigestBytes || left % kBlockBytes != kDigestBytes) return Damaged(path, "its size is not that of a whole snapshot");
+  if (left < kBlockBytes + kDigestBytes || left % kBlockBytes != kDigestBytes)
+    return Damaged(path, "its size is not that of a whole snapshot");
   left -= kDigestBytes;
   file.seekg(0);
   Digest digest;
   std::string chunk(kChunkBytes, '\0');
   while (left > 0) {
     const std::size_t size = std::min(left, kChunkBytes);
-    if (!file.read(chunk.data(), static_cast<std::streamsize>(size))) return Damaged(path, "it cannot be read to its end");
+    if (!file.read(chunk.data(), static_cast<std::streamsize>(size)))
+      return Damaged(path, "it cannot be read to its end");
     digest.Update(std::string_view(chunk).substr(0, size));
     left -= size;
   }
@@ -104,7 +106,9 @@ Result<void> VerifyDigest(const std::string& path) {
 Awaitable<Result<void>> WriteToDescriptor(int file, std::string bytes) {
   for (std::string_view left = bytes; !left.empty();) {
     const ssize_t written = ::write(file, left.data(), left.size());
-    if (written < 0) co_return Error{.code = ErrorCode::kInternal, .message = std::string("cannot write the snapshot: ") + strerror(errno)};
+    if (written < 0)
+      co_return Error{.code = ErrorCode::kInternal,
+                      .message = std::string("cannot write the snapshot: ") + strerror(errno)};
     left.remove_prefix(static_cast<std::size_t>(written));
   }
   co_return Result<void>();
@@ -130,13 +134,15 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
     PutNumber(chunk, static_cast<std::uint64_t>(lease.granted_ttl), 8);
     ++info.leases;
   }
-  RangeRequest page{.key = std::string(1, '\0'), .range_end = std::string(1, '\0'), .limit = kPageKeys, .revision = revision};
+  RangeRequest page{
+      .key = std::string(1, '\0'), .range_end = std::string(1, '\0'), .limit = kPageKeys, .revision = revision};
   for (bool more = true; more;) {
     RangeRequest request = page;
     KS_CO_TRY(const RangeResponse answer, co_await store.Range(std::move(request)));
     for (const KeyValue& kv : answer.kvs) {
       chunk.push_back('k');
-      for (const std::int64_t number : {kv.create_revision, kv.mod_revision, kv.version, kv.lease}) PutNumber(chunk, static_cast<std::uint64_t>(number), 8);
+      for (const std::int64_t number : {kv.create_revision, kv.mod_revision, kv.version, kv.lease})
+        PutNumber(chunk, static_cast<std::uint64_t>(number), 8);
       PutNumber(chunk, kv.key.size(), 4);
       chunk.append(kv.key);
       PutNumber(chunk, kv.value.size(), 4);
@@ -164,7 +170,8 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
 Awaitable<Result<Info>> WriteFile(Store& store, std::string path) {
   const std::string part = path + ".part";
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) co_return Error{.code = ErrorCode::kInternal, .message = "cannot write " + part + ": " + strerror(errno)};
+  if (file < 0)
+    co_return Error{.code = ErrorCode::kInternal, .message = "cannot write " + part + ": " + strerror(errno)};
   auto info = co_await Write(store, [file](std::string bytes) { return WriteToDescriptor(file, std::move(bytes)); });
   const bool synced = ::fsync(file) == 0;
   ::close(file);
@@ -211,7 +218,8 @@ Result<Info> ReadFile(const std::string& path, Visitor* visitor) {
       return Damaged(path, "it has a record of an unknown kind");
     }
   }
-  if (reader.Number(8) != static_cast<std::uint64_t>(info.leases) || reader.Number(8) != static_cast<std::uint64_t>(info.keys)) {
+  if (reader.Number(8) != static_cast<std::uint64_t>(info.leases) ||
+      reader.Number(8) != static_cast<std::uint64_t>(info.keys)) {
     return Damaged(path, "its counts do not match");
   }
   info.bytes = static_cast<std::int64_t>(file.tellg());

@@ -1,5 +1,6 @@
-// The contents of a store at one revision as a stream of bytes, with a checksum at its end. Works on any kv::Store, while it is used.
-// Keys keep their values, leases and all revisions of their own; the history before is not part of it.
+// The contents of a store at one revision as a stream of bytes, with a checksum at its end. Works on any kv::Store,
+// while it is used. Keys keep their values, leases and all revisions of their own; the history before is not part of
+// it.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,9 @@ using validation::Forbidden;
 using validation::Invalid;
 using validation::Required;
 
-void SetDefaults(base::Arena& arena, Value object) { match::DefaultMatchResources(arena, object["spec"]["matchResources"]); }
+void SetDefaults(base::Arena& arena, Value object) {
+  match::DefaultMatchResources(arena, object["spec"]["matchResources"]);
+}
 
 void ValidateParamRef(const Value& reference, const FieldPath& path, FieldErrors& errors) {
   if (reference.is_null()) return;
@@ -35,7 +37,8 @@ void ValidateParamRef(const Value& reference, const FieldPath& path, FieldErrors
     if (!name.empty()) errors.push_back(Forbidden(path.Child("selector"), kExclusive));
   }
   if (name.empty() && selector.is_null()) errors.push_back(Required(path, "one of name or selector must be specified"));
-  RequireEnum(reference["parameterNotFoundAction"].as_string(), {"Deny", "Allow"}, path.Child("parameterNotFoundAction"), errors);
+  RequireEnum(reference["parameterNotFoundAction"].as_string(), {"Deny", "Allow"},
+              path.Child("parameterNotFoundAction"), errors);
 }
 
 void ValidateActions(const Value& actions, const FieldPath& path, FieldErrors& errors) {
@@ -48,7 +51,8 @@ void ValidateActions(const Value& actions, const FieldPath& path, FieldErrors& e
   }
   if (seen.contains("Deny") && seen.contains("Warn")) {
     errors.push_back(Invalid(path, actions,
-                             "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
+                             "must not contain both Deny and Warn (repeating the same validation failure information "
+                             "in the API response and "
                              "headers serves no purpose)"));
   }
   if (seen.empty()) errors.push_back(Required(path, "at least one validation action is required"));
@@ -86,14 +90,15 @@ void ValidateBindingUpdate(const Call&, Value object, Value, FieldErrors& errors
 
 // As Go's generated String() of metav1.LabelSelector writes it.
 std::string SelectorText(const Value& selector) {
-  std::vector<object::Member> labels(selector["matchLabels"].members().begin(), selector["matchLabels"].members().end());
+  std::vector<object::Member> labels(selector["matchLabels"].members().begin(),
+                                     selector["matchLabels"].members().end());
   std::ranges::sort(labels, {}, &object::Member::key);
   std::string text = "&LabelSelector{MatchLabels:map[string]string{";
   for (const auto& label : labels) text += std::string(label.key) + ": " + std::string(label.value.as_string()) + ",";
   text += "},MatchExpressions:[]LabelSelectorRequirement{";
   for (const Value& expression : selector["matchExpressions"].items()) {
-    text += "LabelSelectorRequirement{Key:" + std::string(expression["key"].as_string()) + ",Operator:" +
-            std::string(expression["operator"].as_string()) + ",Values:[";
+    text += "LabelSelectorRequirement{Key:" + std::string(expression["key"].as_string()) +
+            ",Operator:" + std::string(expression["operator"].as_string()) + ",Values:[";
     bool first = true;
     for (const Value& value : expression["values"].items()) {
       text += (first ? "" : " ") + std::string(value.as_string());
@@ -130,7 +135,8 @@ constexpr Strategy MakeStrategy(std::string_view kind) {
       .defaults = SetDefaults,
       .validate = ValidateBinding<kMutating>,
       .warnings_on_create = match::WarnAboutStaticSuffix,
-      .update = {.validate_update = ValidateBindingUpdate<kMutating>, .warnings_on_update = match::WarnAboutStaticSuffix},
+      .update = {.validate_update = ValidateBindingUpdate<kMutating>,
+                 .warnings_on_update = match::WarnAboutStaticSuffix},
       .table_row = Row,
   };
 }

@@ -52,14 +52,17 @@ void ValidateResources(const Value& resources, const FieldPath& path, FieldError
       errors.push_back(Invalid(at, text, "if '" + resource + "/*' is present, must not specify " + std::string(text)));
     }
     if (any_resource.contains(text.substr(slash + 1))) {
-      errors.push_back(Invalid(at, text, "if '*/" + subresource + "' is present, must not specify " + std::string(text)));
+      errors.push_back(
+          Invalid(at, text, "if '*/" + subresource + "' is present, must not specify " + std::string(text)));
     }
     if (subresource == "*") any_subresource.insert(text.substr(0, slash));
     if (resource == "*") any_resource.insert(text.substr(slash + 1));
   }
-  if (resources.size() > 1 && double_wildcard) errors.push_back(Invalid(path, resources, "if '*/*' is present, must not specify other resources"));
+  if (resources.size() > 1 && double_wildcard)
+    errors.push_back(Invalid(path, resources, "if '*/*' is present, must not specify other resources"));
   if (single_wildcard && plain_resource) {
-    errors.push_back(Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"));
+    errors.push_back(
+        Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"));
   }
 }
 
@@ -130,7 +133,8 @@ void ValidateRuleWithOperations(const Value& rule, const FieldPath& path, FieldE
   }
   std::int64_t index = 0;
   for (const Value& operation : operations.items()) {
-    RequireOneOf(operation.as_string(), {"*", "CONNECT", "CREATE", "DELETE", "UPDATE"}, operations_path.Index(index++), errors);
+    RequireOneOf(operation.as_string(), {"*", "CONNECT", "CREATE", "DELETE", "UPDATE"}, operations_path.Index(index++),
+                 errors);
   }
   ValidateRule(rule, path, errors);
 }

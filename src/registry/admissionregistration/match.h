@@ -5,8 +5,8 @@
 
 namespace keelson::registry::match {
 
-void DefaultRules(base::Arena& arena, const Value& rules);            // scope
-void DefaultMatchResources(base::Arena& arena, Value resources);     // of a policy or binding; nothing when it is null
+void DefaultRules(base::Arena& arena, const Value& rules);        // scope
+void DefaultMatchResources(base::Arena& arena, Value resources);  // of a policy or binding; nothing when it is null
 void ValidateRuleWithOperations(const Value& rule, const FieldPath& path, FieldErrors& errors);
 void ValidateMatchResources(const Value& resources, const FieldPath& path, FieldErrors& errors);
 void ValidateMatchConditions(const Value& conditions, const FieldPath& path, FieldErrors& errors);

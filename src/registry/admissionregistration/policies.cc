@@ -22,8 +22,9 @@ using validation::Required;
 
 constexpr std::int64_t kAuditAnnotationsMax = 20;
 constexpr std::size_t kValueExpressionBytesMax = 5 * 1024;
-constexpr std::string_view kReservedWords[] = {"true", "false", "null",   "in",       "as",     "break",  "const", "continue",  "else",   "for",  "function",
-                                               "if",   "import", "let",   "loop",     "package", "namespace", "return", "var", "void", "while"};
+constexpr std::string_view kReservedWords[] = {
+    "true", "false",  "null", "in",   "as",      "break",     "const",  "continue", "else", "for",  "function",
+    "if",   "import", "let",  "loop", "package", "namespace", "return", "var",      "void", "while"};
 
 const HubTypes& Types() {
   static const HubTypes types("AuditAnnotation Key:string ValueExpression:string\n");
@@ -60,7 +61,8 @@ void ValidateParamKind(const Value& kind, const FieldPath& path, FieldErrors& er
   if (name.empty()) {
     errors.push_back(Required(path.Child("kind")));
   } else if (const Messages messages = validation::IsDNS1035Label(base::ToLower(name)); !messages.empty()) {
-    errors.push_back(Invalid(path.Child("kind"), name, "may have mixed case, but should otherwise match: " + base::Join(messages, ",")));
+    errors.push_back(Invalid(path.Child("kind"), name,
+                             "may have mixed case, but should otherwise match: " + base::Join(messages, ",")));
   }
 }
 
@@ -111,7 +113,8 @@ void ValidateValidation(const Value& item, const FieldPath& path, FieldErrors& e
   }
 }
 
-void ValidateAuditAnnotation(const Value& annotation, std::string_view policy, const FieldPath& path, FieldErrors& errors) {
+void ValidateAuditAnnotation(const Value& annotation, std::string_view policy, const FieldPath& path,
+                             FieldErrors& errors) {
   const std::string_view key = annotation["key"].as_string();
   if (policy.empty()) {
     errors.push_back(Invalid(path.Child("key"), key, "requires metadata.name be non-empty"));
@@ -144,14 +147,16 @@ void ValidateValidations(const Value& object, const FieldPath& path, FieldErrors
   for (const Value& item : spec["validations"].items()) ValidateValidation(item, validations.Index(index++), errors);
   const Value list = spec["auditAnnotations"];
   if (static_cast<std::int64_t>(list.size()) > kAuditAnnotationsMax) {
-    errors.push_back(InvalidHub(annotations, Types(), list, "[]AuditAnnotation", "must not have more than 20 auditAnnotations"));
+    errors.push_back(
+        InvalidHub(annotations, Types(), list, "[]AuditAnnotation", "must not have more than 20 auditAnnotations"));
   }
   std::set<std::string_view> keys;
   index = 0;
   for (const Value& annotation : list.items()) {
     const FieldPath at = annotations.Index(index++);
     ValidateAuditAnnotation(annotation, object["metadata"]["name"].as_string(), at, errors);
-    if (!keys.insert(annotation["key"].as_string()).second) errors.push_back(Duplicate(at.Child("key"), annotation["key"]));
+    if (!keys.insert(annotation["key"].as_string()).second)
+      errors.push_back(Duplicate(at.Child("key"), annotation["key"]));
   }
 }
 
@@ -173,7 +178,8 @@ void ValidatePatch(const Value& mutation, std::string_view type, const FieldPath
   }
   if (!mutation[other].is_null()) {
     const std::string shown = "{" + std::string(other) + "}";
-    errors.push_back(Invalid(path.Child(other), std::string_view(shown), "must not be specified when patchType is " + std::string(type)));
+    errors.push_back(Invalid(path.Child(other), std::string_view(shown),
+                             "must not be specified when patchType is " + std::string(type)));
   }
 }
 
@@ -212,7 +218,8 @@ void ValidateSpec(const Value& object, bool mutating, bool ignore_match_conditio
     if (constraints["resourceRules"].empty()) errors.push_back(Required(constraints_path.Child("resourceRules")));
     if (mutating) match::ValidateMutatingOperations(constraints, constraints_path, errors);
   }
-  if (!ignore_match_conditions) match::ValidateMatchConditions(spec["matchConditions"], path.Child("matchConditions"), errors);
+  if (!ignore_match_conditions)
+    match::ValidateMatchConditions(spec["matchConditions"], path.Child("matchConditions"), errors);
   const FieldPath variables = path.Child("variables");
   std::int64_t index = 0;
   for (const Value& variable : spec["variables"].items()) ValidateVariable(variable, variables.Index(index++), errors);
@@ -264,7 +271,8 @@ void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells
   cells.Append(arena, NameCell(object));
   cells.Append(arena, static_cast<std::int64_t>(spec[kMutating ? "mutations" : "validations"].size()));
   cells.Append(arena, kind.is_null() ? Value("<unset>")
-                                     : Value::String(arena, std::string(kind["apiVersion"].as_string()) + "/" + std::string(kind["kind"].as_string())));
+                                     : Value::String(arena, std::string(kind["apiVersion"].as_string()) + "/" +
+                                                                std::string(kind["kind"].as_string())));
   cells.Append(arena, Age(arena, clock, object));
 }
 
@@ -283,8 +291,12 @@ constexpr Strategy kValidatingAdmissionPolicyStrategy = {
     .defaults = SetDefaults,
     .validate = ValidatePolicy<false>,
     .warnings_on_create = match::WarnAboutStaticSuffix,
-    .update = {.validate_update = ValidatePolicyUpdate<false>, .warnings_on_update = match::WarnAboutStaticSuffix, .reset_fields = kMainReset},
-    .status = {.prepare_for_update = PrepareStatus, .validate_update = ValidateStatusUpdate, .reset_fields = kStatusReset},
+    .update = {.validate_update = ValidatePolicyUpdate<false>,
+               .warnings_on_update = match::WarnAboutStaticSuffix,
+               .reset_fields = kMainReset},
+    .status = {.prepare_for_update = PrepareStatus,
+               .validate_update = ValidateStatusUpdate,
+               .reset_fields = kStatusReset},
     .table_row = Row<false>,
 };
 
@@ -303,8 +315,9 @@ constexpr Strategy kMutatingAdmissionPolicyStrategy = {
 
 std::span<const Strategy> AdmissionregistrationStrategies() {
   static const Strategy kStrategies[] = {
-      kValidatingWebhookConfigurationStrategy, kMutatingWebhookConfigurationStrategy,     kValidatingAdmissionPolicyStrategy,
-      kMutatingAdmissionPolicyStrategy,        kValidatingAdmissionPolicyBindingStrategy, kMutatingAdmissionPolicyBindingStrategy,
+      kValidatingWebhookConfigurationStrategy,   kMutatingWebhookConfigurationStrategy,
+      kValidatingAdmissionPolicyStrategy,        kMutatingAdmissionPolicyStrategy,
+      kValidatingAdmissionPolicyBindingStrategy, kMutatingAdmissionPolicyBindingStrategy,
   };
   return kStrategies;
 }

@@ -35,7 +35,9 @@ void SetDefaults(base::Arena& arena, Value object) {
   }
 }
 
-void PrepareForCreate(const Call& call, Value object, Value) { object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", 1); }
+void PrepareForCreate(const Call& call, Value object, Value) {
+  object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", 1);
+}
 
 void PrepareForUpdate(const Call& call, Value object, Value old) {
   if (SemanticEqual(object["webhooks"], old["webhooks"])) return;
@@ -65,10 +67,12 @@ Options OptionsFor(const Value& object, const Value& old) {
   for (const Value& hook : old_hooks) {
     if (!OneOf(hook["sideEffects"].as_string(), {"None", "NoneOnDryRun"})) options.require_no_side_effects = false;
     const Value versions = hook["admissionReviewVersions"];
-    const bool recognized = std::ranges::any_of(versions.items(), [](const Value& version) { return IsAcceptedVersion(version.as_string()); });
+    const bool recognized = std::ranges::any_of(
+        versions.items(), [](const Value& version) { return IsAcceptedVersion(version.as_string()); });
     if (!recognized && !versions.empty()) options.require_recognized_version = false;
     if (!names.insert(hook["name"].as_string()).second) options.require_unique_names = false;
-    if (IsInvalidSelector(hook["namespaceSelector"]) || IsInvalidSelector(hook["objectSelector"])) options.allow_invalid_values = true;
+    if (IsInvalidSelector(hook["namespaceSelector"]) || IsInvalidSelector(hook["objectSelector"]))
+      options.allow_invalid_values = true;
   }
   return options;
 }
@@ -91,7 +95,8 @@ void ValidateReviewVersions(const Value& versions, const Options& options, const
     AddInvalid(validation::IsDNS1035Label(version), at, version, errors);
     accepted = accepted || IsAcceptedVersion(version);
   }
-  if (options.require_recognized_version && !accepted) errors.push_back(Invalid(path, versions, "must include at least one of v1, v1beta1"));
+  if (options.require_recognized_version && !accepted)
+    errors.push_back(Invalid(path, versions, "must include at least one of v1, v1beta1"));
 }
 
 void ValidateSideEffects(const Value& effects, const Options& options, const FieldPath& path, FieldErrors& errors) {
@@ -108,11 +113,13 @@ void ValidateSideEffects(const Value& effects, const Options& options, const Fie
   }
 }
 
-void ValidateHook(const Value& hook, bool mutating, const Options& options, const FieldPath& path, FieldErrors& errors) {
+void ValidateHook(const Value& hook, bool mutating, const Options& options, const FieldPath& path,
+                  FieldErrors& errors) {
   validation::ValidateFullyQualifiedName(hook["name"].as_string(), path.Child("name"), errors);
   const FieldPath rules_path = path.Child("rules");
   std::int64_t index = 0;
-  for (const Value& rule : hook["rules"].items()) match::ValidateRuleWithOperations(rule, rules_path.Index(index++), errors);
+  for (const Value& rule : hook["rules"].items())
+    match::ValidateRuleWithOperations(rule, rules_path.Index(index++), errors);
   if (const Value policy = hook["failurePolicy"]; !policy.is_null()) {
     RequireOneOf(policy.as_string(), {"Fail", "Ignore"}, path.Child("failurePolicy"), errors);
   }
@@ -120,8 +127,10 @@ void ValidateHook(const Value& hook, bool mutating, const Options& options, cons
     RequireOneOf(policy.as_string(), {"Equivalent", "Exact"}, path.Child("matchPolicy"), errors);
   }
   ValidateSideEffects(hook["sideEffects"], options, path.Child("sideEffects"), errors);
-  if (const Value timeout = hook["timeoutSeconds"]; !timeout.is_null() && (timeout.as_int() > kTimeoutSecondsMax || timeout.as_int() < 1)) {
-    errors.push_back(Invalid(path.Child("timeoutSeconds"), timeout, "the timeout value must be between 1 and 30 seconds"));
+  if (const Value timeout = hook["timeoutSeconds"];
+      !timeout.is_null() && (timeout.as_int() > kTimeoutSecondsMax || timeout.as_int() < 1)) {
+    errors.push_back(
+        Invalid(path.Child("timeoutSeconds"), timeout, "the timeout value must be between 1 and 30 seconds"));
   }
   for (const std::string_view selector : {"namespaceSelector", "objectSelector"}) {
     if (!hook[selector].is_null()) {
@@ -132,7 +141,8 @@ void ValidateHook(const Value& hook, bool mutating, const Options& options, cons
     RequireOneOf(policy.as_string(), {"IfNeeded", "Never"}, path.Child("reinvocationPolicy"), errors);
   }
   ValidateWebhookClientConfig(hook["clientConfig"], path.Child("clientConfig"), errors);
-  if (!options.ignore_match_conditions) match::ValidateMatchConditions(hook["matchConditions"], path.Child("matchConditions"), errors);
+  if (!options.ignore_match_conditions)
+    match::ValidateMatchConditions(hook["matchConditions"], path.Child("matchConditions"), errors);
 }
 
 void ValidateHooks(const Value& object, bool mutating, const Options& options, FieldErrors& errors) {

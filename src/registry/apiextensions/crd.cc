@@ -25,13 +25,15 @@ constexpr std::int64_t kSelectableFieldsMax = 8;
 constexpr std::size_t kDeprecationWarningBytesMax = 256;
 constexpr std::string_view kApprovalAnnotation = "api-approved.kubernetes.io";
 constexpr std::string_view kStringFormats[] = {
-    "bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10", "isbn13",
-    "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration", "datetime", "k8sshortname", "k8slongname"};
+    "bsonobjectid", "uri",   "email",    "hostname", "ipv4",     "ipv6",     "cidr",         "mac",        "uuid",
+    "uuid3",        "uuid4", "uuid5",    "isbn",     "isbn10",   "isbn13",   "creditcard",   "ssn",        "hexcolor",
+    "rgbcolor",     "byte",  "password", "date",     "duration", "datetime", "k8sshortname", "k8slongname"};
 
 const HubTypes& Types() {
   // Schemas are hoisted before they could be shown here, or left out.
   static const HubTypes types(
-      "CustomResourceDefinitionVersion Name:string Served:bool Storage:bool Deprecated:bool DeprecationWarning:*string Schema=-:*string "
+      "CustomResourceDefinitionVersion Name:string Served:bool Storage:bool Deprecated:bool DeprecationWarning:*string "
+      "Schema=-:*string "
       "Subresources=-:*string AdditionalPrinterColumns=-:*string SelectableFields=-:*string\n");
   return types;
 }
@@ -42,10 +44,13 @@ void SetDefaults(base::Arena& arena, Value object) {
   Value spec = object.EnsureMap(arena, "spec");
   Value names = spec.EnsureMap(arena, "names");
   const std::string_view kind = names["kind"].as_string();
-  if (names["singular"].as_string().empty() && !kind.empty()) names.Set(arena, "singular", Value::String(arena, base::ToLower(kind)));
-  if (names["listKind"].as_string().empty() && !kind.empty()) names.Set(arena, "listKind", Value::String(arena, std::string(kind) + "List"));
+  if (names["singular"].as_string().empty() && !kind.empty())
+    names.Set(arena, "singular", Value::String(arena, base::ToLower(kind)));
+  if (names["listKind"].as_string().empty() && !kind.empty())
+    names.Set(arena, "listKind", Value::String(arena, std::string(kind) + "List"));
   if (spec["conversion"].is_null()) spec.EnsureMap(arena, "conversion").Set(arena, "strategy", "None");
-  if (Value service = spec["conversion"]["webhook"]["clientConfig"]["service"]; service.is_map()) Default(arena, service, "port", 443);
+  if (Value service = spec["conversion"]["webhook"]["clientConfig"]["service"]; service.is_map())
+    Default(arena, service, "port", 443);
 }
 
 // The version that is stored from now on joins those that were.
@@ -65,7 +70,8 @@ void PrepareForUpdate(const Call& call, Value object, Value) { RecordStorageVers
 
 // ---- Validation
 
-// Per-version parts that are the same in all versions stand once, at the top, in the form that is checked; so errors in them do too.
+// Per-version parts that are the same in all versions stand once, at the top, in the form that is checked; so errors in
+// them do too.
 struct Hoisted {
   bool schema = true;
   bool subresources = true;
@@ -77,9 +83,11 @@ Hoisted HoistedParts(const Value& versions) {
   Hoisted hoisted;
   const Value first = versions[std::size_t{0}];
   for (const Value& version : versions.items()) {
-    hoisted.schema = hoisted.schema && SemanticEqual(version["schema"], first["schema"]) && version["schema"].is_null() == first["schema"].is_null();
+    hoisted.schema = hoisted.schema && SemanticEqual(version["schema"], first["schema"]) &&
+                     version["schema"].is_null() == first["schema"].is_null();
     hoisted.subresources = hoisted.subresources && version["subresources"] == first["subresources"];
-    hoisted.columns = hoisted.columns && SemanticEqual(version["additionalPrinterColumns"], first["additionalPrinterColumns"]);
+    hoisted.columns =
+        hoisted.columns && SemanticEqual(version["additionalPrinterColumns"], first["additionalPrinterColumns"]);
     hoisted.selectable = hoisted.selectable && SemanticEqual(version["selectableFields"], first["selectableFields"]);
   }
   return hoisted;
@@ -96,7 +104,8 @@ void ValidateSimplePath(std::string_view text, const FieldPath& path, FieldError
   if (!text.starts_with('.')) errors.push_back(Invalid(path, text, "must be a simple json path starting with ."));
 }
 
-void ValidateReplicasPath(const Value& scale, std::string_view field, std::string_view under, const FieldPath& path, FieldErrors& errors) {
+void ValidateReplicasPath(const Value& scale, std::string_view field, std::string_view under, const FieldPath& path,
+                          FieldErrors& errors) {
   const std::string name = "scale." + std::string(field);
   const FieldPath at = path.Child(name);
   const std::string_view text = scale[field].as_string();
@@ -137,8 +146,10 @@ void ValidateColumns(const Value& columns, const FieldPath& path, FieldErrors& e
       errors.push_back(Invalid(at.Child("type"), type, kTypes));
     }
     const std::string_view format = column["format"].as_string();
-    if (!format.empty() && !OneOf(format, {"byte", "date", "date-time", "double", "float", "int32", "int64", "password"})) {
-      errors.push_back(Invalid(at.Child("format"), format, "must be one of byte,date,date-time,double,float,int32,int64,password"));
+    if (!format.empty() &&
+        !OneOf(format, {"byte", "date", "date-time", "double", "float", "int32", "int64", "password"})) {
+      errors.push_back(
+          Invalid(at.Child("format"), format, "must be one of byte,date,date-time,double,float,int32,int64,password"));
     }
     const std::string_view json_path = column["jsonPath"].as_string();
     if (json_path.empty()) {
@@ -168,7 +179,8 @@ void ValidateSelectableFields(const Value& fields, const Value& schema, const Fi
     if (found.root == "metadata") errors.push_back(Invalid(at, text, "must not point to fields in metadata"));
     if (!OneOf(found.schema["type"].as_string(), {"string", "boolean", "integer"})) {
       errors.push_back(Invalid(at, text,
-                               "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."));
+                               "must point to a field of type string, boolean or integer. Enum string fields and "
+                               "strings with formats are allowed."));
     }
     if (!unique.insert(text).second) errors.push_back(Duplicate(at, Value(text)));
   }
@@ -190,12 +202,15 @@ void ValidateDeprecationWarning(const Value& version, const FieldPath& path, Fie
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte >= 0x20 && byte != 0x7f) continue;
-    errors.push_back(Invalid(at, text, "must only contain printable UTF-8 characters; non-printable character found at index " + std::to_string(i)));
+    errors.push_back(Invalid(
+        at, text,
+        "must only contain printable UTF-8 characters; non-printable character found at index " + std::to_string(i)));
     break;
   }
 }
 
-void ValidateVersion(const Call& call, const Value& version, const Hoisted& hoisted, const FieldPath& path, FieldErrors& errors) {
+void ValidateVersion(const Call& call, const Value& version, const Hoisted& hoisted, const FieldPath& path,
+                     FieldErrors& errors) {
   const std::string_view name = version["name"].as_string();
   if (const Messages messages = validation::IsDNS1035Label(name); !messages.empty()) {
     errors.push_back(Invalid(path.Child("name"), name, base::Join(messages, ",")));
@@ -207,7 +222,8 @@ void ValidateVersion(const Call& call, const Value& version, const Hoisted& hois
     crd::ValidateSchema(call.arena, schema, HasStatus(version), at.Child("openAPIV3Schema"), errors);
   }
   if (!hoisted.subresources) ValidateSubresources(version["subresources"], path.Child("subresources"), errors);
-  if (!hoisted.columns) ValidateColumns(version["additionalPrinterColumns"], path.Child("additionalPrinterColumns"), errors);
+  if (!hoisted.columns)
+    ValidateColumns(version["additionalPrinterColumns"], path.Child("additionalPrinterColumns"), errors);
   if (!hoisted.selectable && !version["selectableFields"].empty()) {
     const FieldPath at = path.Child("selectableFields");
     if (hoisted.schema || !schema.is_map()) {
@@ -222,7 +238,8 @@ void ValidateLabel(std::string_view text, const FieldPath& path, bool mixed_case
   if (text.empty()) return;
   const Messages messages = validation::IsDNS1035Label(mixed_case ? base::ToLower(text) : std::string(text));
   if (messages.empty()) return;
-  errors.push_back(Invalid(path, text, (mixed_case ? "may have mixed case, but should otherwise match: " : "") + base::Join(messages, ",")));
+  errors.push_back(Invalid(
+      path, text, (mixed_case ? "may have mixed case, but should otherwise match: " : "") + base::Join(messages, ",")));
 }
 
 void ValidateNames(const Value& names, const FieldPath& path, FieldErrors& errors) {
@@ -249,7 +266,8 @@ void ValidateNames(const Value& names, const FieldPath& path, FieldErrors& error
   each("categories");
 }
 
-void ValidateReviewVersions(const Value& versions, bool require_recognized, const FieldPath& path, FieldErrors& errors) {
+void ValidateReviewVersions(const Value& versions, bool require_recognized, const FieldPath& path,
+                            FieldErrors& errors) {
   if (versions.empty()) {
     errors.push_back(Required(path));
     return;
@@ -267,7 +285,8 @@ void ValidateReviewVersions(const Value& versions, bool require_recognized, cons
     AddInvalid(validation::IsDNS1035Label(version), at, version, errors);
     accepted = accepted || version == "v1" || version == "v1beta1";
   }
-  if (require_recognized && !accepted) errors.push_back(Invalid(path, versions, "must include at least one of v1, v1beta1"));
+  if (require_recognized && !accepted)
+    errors.push_back(Invalid(path, versions, "must include at least one of v1, v1beta1"));
 }
 
 void ValidateConversion(const Value& spec, const Options& options, const FieldPath& spec_path, FieldErrors& errors) {
@@ -297,7 +316,8 @@ void ValidateConversion(const Value& spec, const Options& options, const FieldPa
   }
 }
 
-void ValidateHoisted(const Call& call, const Value& versions, const Hoisted& hoisted, const FieldPath& path, FieldErrors& errors) {
+void ValidateHoisted(const Call& call, const Value& versions, const Hoisted& hoisted, const FieldPath& path,
+                     FieldErrors& errors) {
   const Value first = versions[std::size_t{0}];
   const Value schema = first["schema"]["openAPIV3Schema"];
   if (hoisted.schema && schema.is_map()) {
@@ -306,7 +326,8 @@ void ValidateHoisted(const Call& call, const Value& versions, const Hoisted& hoi
     crd::ValidateSchema(call.arena, schema, status, at.Child("openAPIV3Schema"), errors);
   }
   if (hoisted.subresources) ValidateSubresources(first["subresources"], path.Child("subresources"), errors);
-  if (hoisted.columns) ValidateColumns(first["additionalPrinterColumns"], path.Child("additionalPrinterColumns"), errors);
+  if (hoisted.columns)
+    ValidateColumns(first["additionalPrinterColumns"], path.Child("additionalPrinterColumns"), errors);
   if (hoisted.selectable && !first["selectableFields"].empty()) {
     const FieldPath at = path.Child("selectableFields");
     if (!hoisted.schema || first["schema"].is_null()) {
@@ -369,7 +390,8 @@ void ValidateSpec(const Call& call, const Value& spec, const Options& options, F
   }
   const FieldPath names_path = path.Child("names");
   for (const std::string_view field : {"plural", "singular", "kind", "listKind"}) {
-    if (spec["names"][field].as_string().empty() && !(field != "plural" && field != "kind" && spec["names"]["kind"].as_string().empty())) {
+    if (spec["names"][field].as_string().empty() &&
+        !(field != "plural" && field != "kind" && spec["names"]["kind"].as_string().empty())) {
       errors.push_back(Required(names_path.Child(field)));
     }
   }
@@ -391,15 +413,19 @@ void ValidateStoredVersions(const Value& object, FieldErrors& errors) {
   for (const Value& version : object["spec"]["versions"].items()) {
     const std::string_view name = version["name"].as_string();
     const bool known = std::ranges::any_of(stored.items(), [&](const Value& one) { return one.as_string() == name; });
-    if (version["storage"].as_bool() && !known) errors.push_back(Invalid(path, stored, "must have the storage version " + std::string(name)));
+    if (version["storage"].as_bool() && !known)
+      errors.push_back(Invalid(path, stored, "must have the storage version " + std::string(name)));
     std::erase(missing, name);
   }
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const std::string name(stored[i].as_string());
     if (std::ranges::find(missing, name) == missing.end()) continue;
-    errors.push_back(Invalid(path.Index(static_cast<std::int64_t>(i)), stored[i],
-                             "missing from spec.versions; " + name + " was previously a storage version, and must remain in spec.versions until a storage " +
-                                 "migration ensures no data remains persisted in " + name + " and removes " + name + " from status.storedVersions"));
+    errors.push_back(
+        Invalid(path.Index(static_cast<std::int64_t>(i)), stored[i],
+                "missing from spec.versions; " + name +
+                    " was previously a storage version, and must remain in spec.versions until a storage " +
+                    "migration ensures no data remains persisted in " + name + " and removes " + name +
+                    " from status.storedVersions"));
   }
 }
 
@@ -410,12 +436,15 @@ Approval ApprovalOf(const Value& object) {
   if (text.empty()) return Approval::kMissing;
   if (text.starts_with("unapproved")) return Approval::kBypassed;
   const auto scheme = text.find("://");
-  return scheme != std::string_view::npos && scheme > 0 && scheme + 3 < text.size() && text[scheme + 3] != '/' ? Approval::kApproved : Approval::kInvalid;
+  return scheme != std::string_view::npos && scheme > 0 && scheme + 3 < text.size() && text[scheme + 3] != '/'
+             ? Approval::kApproved
+             : Approval::kInvalid;
 }
 
 void ValidateApproval(const Value& object, const Value& old, FieldErrors& errors) {
   const std::string_view group = object["spec"]["group"].as_string();
-  const bool is_protected = group == "k8s.io" || group.ends_with(".k8s.io") || group == "kubernetes.io" || group.ends_with(".kubernetes.io");
+  const bool is_protected =
+      group == "k8s.io" || group.ends_with(".k8s.io") || group == "kubernetes.io" || group.ends_with(".kubernetes.io");
   if (!is_protected) return;
   const Approval approval = ApprovalOf(object);
   if (!old.is_null() && ApprovalOf(old) == approval) return;
@@ -423,18 +452,21 @@ void ValidateApproval(const Value& object, const Value& old, FieldErrors& errors
   const FieldPath annotations = metadata.Child("annotations");
   const std::string annotation = "protected groups must have approval annotation " + base::GoQuote(kApprovalAnnotation);
   constexpr std::string_view kSee = ", see https://github.com/kubernetes/enhancements/pull/1111";
-  if (approval == Approval::kMissing) errors.push_back(Required(annotations.Key(kApprovalAnnotation), annotation + std::string(kSee)));
+  if (approval == Approval::kMissing)
+    errors.push_back(Required(annotations.Key(kApprovalAnnotation), annotation + std::string(kSee)));
   if (approval == Approval::kInvalid) {
-    errors.push_back(Invalid(annotations.Key(kApprovalAnnotation), object["metadata"]["annotations"][kApprovalAnnotation],
-                             annotation + " with either a URL or a reason starting with \"unapproved\"" + std::string(kSee)));
+    errors.push_back(
+        Invalid(annotations.Key(kApprovalAnnotation), object["metadata"]["annotations"][kApprovalAnnotation],
+                annotation + " with either a URL or a reason starting with \"unapproved\"" + std::string(kSee)));
   }
 }
 
 void ValidatePreserveUnknownFields(const Value& object, const Value& old, FieldErrors& errors) {
   if (old["spec"]["preserveUnknownFields"].as_bool() || !object["spec"]["preserveUnknownFields"].as_bool()) return;
   const FieldPath spec("spec");
-  errors.push_back(Invalid(spec.Child("preserveUnknownFields"), Value(true),
-                           "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"));
+  errors.push_back(Invalid(
+      spec.Child("preserveUnknownFields"), Value(true),
+      "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"));
 }
 
 void ValidateRest(const Value& object, const Value& old, FieldErrors& errors) {
@@ -448,7 +480,8 @@ void ValidateRest(const Value& object, const Value& old, FieldErrors& errors) {
 // The name is plural and group, which a name rule cannot see; so the metadata is checked here.
 void ValidateMetadata(const Value& object, FieldErrors& errors) {
   const Value spec = object["spec"];
-  const std::string wanted = std::string(spec["names"]["plural"].as_string()) + "." + std::string(spec["group"].as_string());
+  const std::string wanted =
+      std::string(spec["names"]["plural"].as_string()) + "." + std::string(spec["group"].as_string());
   const FieldPath metadata("metadata");
   FieldErrors plain;
   ValidateMeta(object, false, validation::NameIsDNSSubdomain, plain, false);
@@ -460,7 +493,8 @@ void ValidateMetadata(const Value& object, FieldErrors& errors) {
       errors.push_back(std::move(plain.front()));
       plain.erase(plain.begin());
     }
-    if (!name.empty() && name != wanted) errors.push_back(Invalid(metadata.Child(field), name, "must be spec.names.plural+\".\"+spec.group"));
+    if (!name.empty() && name != wanted)
+      errors.push_back(Invalid(metadata.Child(field), name, "must be spec.names.plural+\".\"+spec.group"));
   }
   errors.insert(errors.end(), plain.begin(), plain.end());
 }
@@ -481,13 +515,13 @@ void ValidateCRDUpdate(const Call& call, Value object, Value old, FieldErrors& e
   const Value spec = object["spec"];
   const Value old_spec = old["spec"];
   Options options;
-  options.require_schema = std::ranges::all_of(old_spec["versions"].items(), [](const Value& version) {
-    return version["schema"]["openAPIV3Schema"].is_map();
-  });
+  options.require_schema = std::ranges::all_of(
+      old_spec["versions"].items(), [](const Value& version) { return version["schema"]["openAPIV3Schema"].is_map(); });
   const Value old_reviews = old_spec["conversion"]["webhook"]["conversionReviewVersions"];
-  options.require_recognized_review_version = old_reviews.empty() || std::ranges::any_of(old_reviews.items(), [](const Value& version) {
-    return version.as_string() == "v1" || version.as_string() == "v1beta1";
-  });
+  options.require_recognized_review_version =
+      old_reviews.empty() || std::ranges::any_of(old_reviews.items(), [](const Value& version) {
+        return version.as_string() == "v1" || version.as_string() == "v1beta1";
+      });
   ValidateMetaUpdate(object, old, errors, false);
   ValidateSpec(call, spec, options, errors);
   const FieldPath path("spec");
@@ -534,7 +568,8 @@ std::vector<std::string> UnrecognizedFormats(const Value& object) {
 void Warnings(const Call& call, Value object, Value old) {
   const std::vector<std::string> known = old.is_null() ? std::vector<std::string>() : UnrecognizedFormats(old);
   for (const std::string& format : UnrecognizedFormats(object)) {
-    if (std::ranges::find(known, format) == known.end()) call.warnings.push_back("unrecognized format " + base::GoQuote(format));
+    if (std::ranges::find(known, format) == known.end())
+      call.warnings.push_back("unrecognized format " + base::GoQuote(format));
   }
 }
 

@@ -19,16 +19,37 @@ using validation::Forbidden;
 using validation::Invalid;
 using validation::Required;
 
-constexpr std::string_view kAllowedAtRoot[] = {
-    "description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
-    "maxItems", "minItems", "uniqueItems", "multipleOf", "required", "items", "properties", "externalDocs", "example",
-    "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"};
+constexpr std::string_view kAllowedAtRoot[] = {"description",
+                                               "type",
+                                               "format",
+                                               "title",
+                                               "maximum",
+                                               "exclusiveMaximum",
+                                               "minimum",
+                                               "exclusiveMinimum",
+                                               "maxLength",
+                                               "minLength",
+                                               "pattern",
+                                               "maxItems",
+                                               "minItems",
+                                               "uniqueItems",
+                                               "multipleOf",
+                                               "required",
+                                               "items",
+                                               "properties",
+                                               "externalDocs",
+                                               "example",
+                                               "x-kubernetes-preserve-unknown-fields",
+                                               "x-kubernetes-validations"};
 constexpr std::string_view kAllowedAtRootText =
-    "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems "
+    "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
+    "MaxItems MinItems UniqueItems "
     "MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
 
 const HubTypes& Types() {
-  static const HubTypes types("ValidationRule Rule:string Message:string MessageExpression:string Reason:*string FieldPath:string OptionalOldSelf:*bool\n");
+  static const HubTypes types(
+      "ValidationRule Rule:string Message:string MessageExpression:string Reason:*string FieldPath:string "
+      "OptionalOldSelf:*bool\n");
   return types;
 }
 
@@ -51,7 +72,8 @@ struct Context {
 
 void ValidateStandard(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
   const std::string_view type = schema["type"].as_string();
-  if (!type.empty()) RequireOneOf(type, {"array", "boolean", "integer", "number", "object", "string"}, path.Child("type"), errors);
+  if (!type.empty())
+    RequireOneOf(type, {"array", "boolean", "integer", "number", "object", "string"}, path.Child("type"), errors);
   if (!schema["default"].is_null() && !context.forbidden_defaults.empty()) {
     errors.push_back(Forbidden(path.Child("default"), "must not be set " + context.forbidden_defaults));
   }
@@ -61,12 +83,14 @@ void ValidateStandard(const Value& schema, const Context& context, const FieldPa
     const bool set = field == "patternProperties" || field == "definitions" ? !value.empty() : !value.is_null();
     if (set) errors.push_back(Forbidden(path.Child(field), std::string(field) + " is not supported"));
   }
-  if (type == "null") errors.push_back(Forbidden(path.Child("type"), "type cannot be set to null, use nullable as an alternative"));
+  if (type == "null")
+    errors.push_back(Forbidden(path.Child("type"), "type cannot be set to null, use nullable as an alternative"));
   if (schema["items"].is_list() && !schema["items"].empty()) {
     errors.push_back(Forbidden(path.Child("items"), "items must be a schema object and not an array"));
   }
   if (context.inside_metadata && schema["x-kubernetes-embedded-resource"].as_bool()) {
-    errors.push_back(Forbidden(path.Child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta"));
+    errors.push_back(
+        Forbidden(path.Child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta"));
   }
 }
 
@@ -77,11 +101,13 @@ void ValidateListMap(const Value& schema, const FieldPath& path, FieldErrors& er
   const FieldPath items_path = path.Child("items");
   if (keys.empty()) errors.push_back(Required(keys_path, "must not be empty if x-kubernetes-list-type is map"));
   if (items.is_null()) errors.push_back(Required(items_path, "must have a schema if x-kubernetes-list-type is map"));
-  if (items.is_list()) errors.push_back(Invalid(items_path, items, "must only have a single schema if x-kubernetes-list-type is map"));
+  if (items.is_list())
+    errors.push_back(Invalid(items_path, items, "must only have a single schema if x-kubernetes-list-type is map"));
   if (!items.is_map()) return;
   const std::string_view type = items["type"].as_string();
   if (type != "object") {
-    errors.push_back(Invalid(items_path.Child("type"), type, "must be object if parent array's x-kubernetes-list-type is map"));
+    errors.push_back(
+        Invalid(items_path.Child("type"), type, "must be object if parent array's x-kubernetes-list-type is map"));
     return;
   }
   const FieldPath properties = items_path.Child("properties");
@@ -91,9 +117,11 @@ void ValidateListMap(const Value& schema, const FieldPath& path, FieldErrors& er
       errors.push_back(Invalid(keys_path, keys, "entries must all be names of item properties"));
     } else if (OneOf(items["properties"][key.as_string()]["type"].as_string(), {"array", "object"})) {
       const FieldPath property = properties.Key(key.as_string());
-      errors.push_back(Invalid(property.Child("type"), type, "must be a scalar type if parent array's x-kubernetes-list-type is map"));
+      errors.push_back(Invalid(property.Child("type"), type,
+                               "must be a scalar type if parent array's x-kubernetes-list-type is map"));
     }
-    if (!seen.insert(key.as_string()).second) errors.push_back(Invalid(keys_path, keys, "must not contain duplicate entries"));
+    if (!seen.insert(key.as_string()).second)
+      errors.push_back(Invalid(keys_path, keys, "must not contain duplicate entries"));
   }
 }
 
@@ -104,7 +132,8 @@ void ValidateKeysOfSetsAndMaps(const Value& schema, const FieldPath& path, Field
   if (!items.is_map() || (list_type != "set" && list_type != "map")) return;
   const FieldPath items_path = path.Child("items");
   if (items["nullable"].as_bool()) {
-    errors.push_back(Forbidden(items_path.Child("nullable"), "cannot be nullable when x-kubernetes-list-type is " + std::string(list_type)));
+    errors.push_back(Forbidden(items_path.Child("nullable"),
+                               "cannot be nullable when x-kubernetes-list-type is " + std::string(list_type)));
   }
   if (list_type != "map") return;
   const FieldPath properties = items_path.Child("properties");
@@ -112,18 +141,22 @@ void ValidateKeysOfSetsAndMaps(const Value& schema, const FieldPath& path, Field
     const Value property = items["properties"][key.as_string()];
     if (!property.is_map()) continue;
     const FieldPath at = properties.Key(key.as_string());
-    const bool required = std::ranges::any_of(items["required"].items(), [&](const Value& name) { return name.as_string() == key.as_string(); });
+    const bool required = std::ranges::any_of(items["required"].items(),
+                                              [&](const Value& name) { return name.as_string() == key.as_string(); });
     if (!required && property["default"].is_null()) {
-      errors.push_back(Required(at.Child("default"),
-                                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"));
+      errors.push_back(Required(
+          at.Child("default"),
+          "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"));
     }
     if (property["nullable"].as_bool()) {
-      errors.push_back(Forbidden(at.Child("nullable"), "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"));
+      errors.push_back(
+          Forbidden(at.Child("nullable"), "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"));
     }
   }
 }
 
-void RequireTypeFor(const Value& schema, std::string_view extension, std::string_view wanted, const FieldPath& path, FieldErrors& errors) {
+void RequireTypeFor(const Value& schema, std::string_view extension, std::string_view wanted, const FieldPath& path,
+                    FieldErrors& errors) {
   const std::string_view type = schema["type"].as_string();
   if (schema[extension].is_null() || type == wanted) return;
   const std::string detail = "must be " + std::string(wanted) + " if " + std::string(extension) + " is specified";
@@ -131,12 +164,15 @@ void RequireTypeFor(const Value& schema, std::string_view extension, std::string
 }
 
 void ValidateTopology(const Value& schema, const FieldPath& path, FieldErrors& errors) {
-  if (const Value preserve = schema["x-kubernetes-preserve-unknown-fields"]; preserve.is_bool() && !preserve.as_bool()) {
-    errors.push_back(Invalid(path.Child("x-kubernetes-preserve-unknown-fields"), preserve, "must be true or undefined"));
+  if (const Value preserve = schema["x-kubernetes-preserve-unknown-fields"];
+      preserve.is_bool() && !preserve.as_bool()) {
+    errors.push_back(
+        Invalid(path.Child("x-kubernetes-preserve-unknown-fields"), preserve, "must be true or undefined"));
   }
   const Value map_type = schema["x-kubernetes-map-type"];
   RequireTypeFor(schema, "x-kubernetes-map-type", "object", path, errors);
-  if (!map_type.is_null()) RequireOneOf(map_type.as_string(), {"atomic", "granular"}, path.Child("x-kubernetes-map-type"), errors);
+  if (!map_type.is_null())
+    RequireOneOf(map_type.as_string(), {"atomic", "granular"}, path.Child("x-kubernetes-map-type"), errors);
   const Value list_type = schema["x-kubernetes-list-type"];
   const FieldPath list_path = path.Child("x-kubernetes-list-type");
   RequireTypeFor(schema, "x-kubernetes-list-type", "array", path, errors);
@@ -180,14 +216,18 @@ void ValidateRuleText(const Value& rule, const Value& schema, const FieldPath& a
     errors.push_back(Required(at.Child("messageExpression"), "messageExpression must be non-empty if specified"));
   }
   if (const Value reason = rule["reason"]; !reason.is_null()) {
-    RequireOneOf(reason.as_string(), {"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"}, at.Child("reason"),
-                 errors);
+    RequireOneOf(reason.as_string(),
+                 {"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"},
+                 at.Child("reason"), errors);
   }
   const std::string_view field_path = rule["fieldPath"].as_string();
   if (field_path.empty()) return;
-  if (base::Trim(field_path).empty()) errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must be non-empty if specified"));
-  if (HasLineBreak(field_path)) errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must not contain line breaks"));
-  if (!FollowFieldPath(field_path, schema, true).problem.empty()) errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must be a valid path"));
+  if (base::Trim(field_path).empty())
+    errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must be non-empty if specified"));
+  if (HasLineBreak(field_path))
+    errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must not contain line breaks"));
+  if (!FollowFieldPath(field_path, schema, true).problem.empty())
+    errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must be a valid path"));
 }
 
 void CompileRule(const Value& rule, const FieldPath& at, FieldErrors& errors) {
@@ -209,16 +249,19 @@ void CompileRule(const Value& rule, const FieldPath& at, FieldErrors& errors) {
   }
 }
 
-void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors, FieldErrors& cel_errors);
+void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors,
+                  FieldErrors& cel_errors);
 
-void ValidateList(const Value& list, Context context, const FieldPath& path, FieldErrors& errors, FieldErrors& cel_errors) {
+void ValidateList(const Value& list, Context context, const FieldPath& path, FieldErrors& errors,
+                  FieldErrors& cel_errors) {
   context.is_root = false;
   context.compiles = false;
   std::int64_t index = 0;
   for (const Value& item : list.items()) ValidateNode(item, context, path.Index(index++), errors, cel_errors);
 }
 
-void ValidateChildren(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors, FieldErrors& cel_errors) {
+void ValidateChildren(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors,
+                      FieldErrors& cel_errors) {
   Context child = context;
   child.is_root = false;
   if (const Value additional = schema["additionalProperties"]; !additional.is_null()) {
@@ -233,7 +276,8 @@ void ValidateChildren(const Value& schema, const Context& context, const FieldPa
   const FieldPath properties = path.Child("properties");
   for (const auto& member : Sorted(schema["properties"])) {
     Context inside = child;
-    if ((context.is_root || schema["x-kubernetes-embedded-resource"].as_bool()) && OneOf(member.key, {"metadata", "kind", "apiVersion"})) {
+    if ((context.is_root || schema["x-kubernetes-embedded-resource"].as_bool()) &&
+        OneOf(member.key, {"metadata", "kind", "apiVersion"})) {
       inside.inside_metadata = true;
       if (context.is_root) inside.forbidden_defaults = "in top-level " + std::string(member.key);
     }
@@ -242,9 +286,11 @@ void ValidateChildren(const Value& schema, const Context& context, const FieldPa
   Context uncompiled = child;
   uncompiled.compiles = false;
   if (!schema["not"].is_null()) ValidateNode(schema["not"], uncompiled, path.Child("not"), errors, cel_errors);
-  for (const std::string_view field : {"allOf", "oneOf", "anyOf"}) ValidateList(schema[field], child, path.Child(field), errors, cel_errors);
+  for (const std::string_view field : {"allOf", "oneOf", "anyOf"})
+    ValidateList(schema[field], child, path.Child(field), errors, cel_errors);
   const FieldPath definitions = path.Child("definitions");
-  for (const auto& member : Sorted(schema["definitions"])) ValidateNode(member.value, uncompiled, definitions.Key(member.key), errors, cel_errors);
+  for (const auto& member : Sorted(schema["definitions"]))
+    ValidateNode(member.value, uncompiled, definitions.Key(member.key), errors, cel_errors);
   const Value items = schema["items"];
   if (items.is_map()) ValidateNode(items, child, path.Child("items"), errors, cel_errors);
   if (items.is_list()) ValidateList(items, child, path.Child("items"), errors, cel_errors);
@@ -254,7 +300,8 @@ void ValidateChildren(const Value& schema, const Context& context, const FieldPa
   }
 }
 
-void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors, FieldErrors& cel_errors) {
+void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors,
+                  FieldErrors& cel_errors) {
   if (!schema.is_map()) return;
   if (context.depth >= kSchemaDepthMax) {
     errors.push_back(Forbidden(path, "must not be nested deeper than 256 levels"));
@@ -263,7 +310,8 @@ void ValidateNode(const Value& schema, const Context& context, const FieldPath& 
   const std::size_t before = errors.size();
   ValidateStandard(schema, context, path, errors);
   if (schema["uniqueItems"].as_bool()) {
-    errors.push_back(Forbidden(path.Child("uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"));
+    errors.push_back(Forbidden(path.Child("uniqueItems"),
+                               "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"));
   }
   Context inside = context;
   ++inside.depth;
@@ -271,23 +319,33 @@ void ValidateNode(const Value& schema, const Context& context, const FieldPath& 
   ValidateTopology(schema, path, errors);
   const FieldPath rules_path = path.Child("x-kubernetes-validations");
   std::int64_t index = 0;
-  for (const Value& rule : schema["x-kubernetes-validations"].items()) ValidateRuleText(rule, schema, rules_path.Index(index++), errors);
+  for (const Value& rule : schema["x-kubernetes-validations"].items())
+    ValidateRuleText(rule, schema, rules_path.Index(index++), errors);
   if (errors.size() > before || !context.compiles) return;
   index = 0;
-  for (const Value& rule : schema["x-kubernetes-validations"].items()) CompileRule(rule, rules_path.Index(index++), cel_errors);
+  for (const Value& rule : schema["x-kubernetes-validations"].items())
+    CompileRule(rule, rules_path.Index(index++), cel_errors);
 }
 
 // ---- Defaults
 
 std::string_view JSONTypeOf(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kNull: return "null";
-    case Value::Kind::kBool: return "boolean";
-    case Value::Kind::kInt: return "integer";
-    case Value::Kind::kDouble: return "number";
-    case Value::Kind::kString: return "string";
-    case Value::Kind::kList: return "array";
-    case Value::Kind::kMap: case Value::Kind::kRaw: return "object";
+    case Value::Kind::kNull:
+      return "null";
+    case Value::Kind::kBool:
+      return "boolean";
+    case Value::Kind::kInt:
+      return "integer";
+    case Value::Kind::kDouble:
+      return "number";
+    case Value::Kind::kString:
+      return "string";
+    case Value::Kind::kList:
+      return "array";
+    case Value::Kind::kMap:
+    case Value::Kind::kRaw:
+      return "object";
   }
   return "null";
 }
@@ -303,12 +361,16 @@ bool TypeFits(const Value& value, const Value& schema) {
 bool HasUnknownFields(const Value& value, const Value& schema, int depth) {
   if (depth >= kSchemaDepthMax || schema["x-kubernetes-preserve-unknown-fields"].as_bool()) return false;
   if (value.is_list()) {
-    return schema["items"].is_map() && std::ranges::any_of(value.items(), [&](const Value& item) { return HasUnknownFields(item, schema["items"], depth + 1); });
+    return schema["items"].is_map() && std::ranges::any_of(value.items(), [&](const Value& item) {
+             return HasUnknownFields(item, schema["items"], depth + 1);
+           });
   }
   if (!value.is_map()) return false;
   return std::ranges::any_of(value.members(), [&](const object::Member& member) {
-    if (schema["x-kubernetes-embedded-resource"].as_bool() && OneOf(member.key, {"apiVersion", "kind", "metadata"})) return false;
-    if (schema["properties"].Has(member.key)) return HasUnknownFields(member.value, schema["properties"][member.key], depth + 1);
+    if (schema["x-kubernetes-embedded-resource"].as_bool() && OneOf(member.key, {"apiVersion", "kind", "metadata"}))
+      return false;
+    if (schema["properties"].Has(member.key))
+      return HasUnknownFields(member.value, schema["properties"][member.key], depth + 1);
     const Value additional = schema["additionalProperties"];
     return additional.is_map() ? HasUnknownFields(member.value, additional, depth + 1) : !additional.as_bool();
   });
@@ -324,14 +386,16 @@ void ValidateDefaults(base::Arena& arena, const Value& schema, int depth, const 
     } else if (!TypeFits(parsed->value, schema)) {
       const std::string_view actual = JSONTypeOf(parsed->value);
       const std::string_view wanted = schema["type"].as_string();
-      errors.push_back(validation::TypeInvalid(at, Value(actual), " in body must be of type " + std::string(wanted) + ": " + base::GoQuote(actual)));
+      errors.push_back(validation::TypeInvalid(
+          at, Value(actual), " in body must be of type " + std::string(wanted) + ": " + base::GoQuote(actual)));
     } else if (HasUnknownFields(parsed->value, schema, depth)) {
       errors.push_back(Invalid(at, raw, "must not have unknown fields"));
     }
   }
   if (schema["items"].is_map()) ValidateDefaults(arena, schema["items"], depth + 1, path.Child("items"), errors);
   const FieldPath properties = path.Child("properties");
-  for (const auto& member : Sorted(schema["properties"])) ValidateDefaults(arena, member.value, depth + 1, properties.Key(member.key), errors);
+  for (const auto& member : Sorted(schema["properties"]))
+    ValidateDefaults(arena, member.value, depth + 1, properties.Key(member.key), errors);
   if (schema["additionalProperties"].is_map()) {
     ValidateDefaults(arena, schema["additionalProperties"], depth + 1, path.Child("additionalProperties"), errors);
   }
@@ -340,7 +404,9 @@ void ValidateDefaults(base::Arena& arena, const Value& schema, int depth, const 
 // Why upstream cannot make a structural schema of it at all; the forbidden fields themselves are told elsewhere.
 std::string UnsupportedField(const Value& schema, int depth) {
   if (!schema.is_map() || depth >= kSchemaDepthMax) return {};
-  const auto unsupported = [](std::string_view field) { return "OpenAPIV3Schema '" + std::string(field) + "' is not supported"; };
+  const auto unsupported = [](std::string_view field) {
+    return "OpenAPIV3Schema '" + std::string(field) + "' is not supported";
+  };
   if (!schema["id"].as_string().empty()) return unsupported("id");
   if (!schema["$schema"].as_string().empty()) return unsupported("schema");
   if (!schema["$ref"].as_string().empty()) return unsupported("$ref");
@@ -349,7 +415,8 @@ std::string UnsupportedField(const Value& schema, int depth) {
   }
   if (!schema["additionalItems"].is_null()) return unsupported("additionalItems");
   if (!schema["definitions"].empty()) return unsupported("definitions");
-  if (schema["items"].is_list() && !schema["items"].empty()) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+  if (schema["items"].is_list() && !schema["items"].empty())
+    return "OpenAPIV3Schema 'items' must be a schema, but is an array";
   std::string found = UnsupportedField(schema["items"], depth + 1);
   for (const auto& member : schema["properties"].members()) {
     if (found.empty()) found = UnsupportedField(member.value, depth + 1);
@@ -424,7 +491,8 @@ void ForEachSchema(const Value& schema, const std::function<void(const Value& sc
     }
     if (!next.is_map()) continue;
     visit(next);
-    for (const std::string_view field : {"items", "allOf", "anyOf", "oneOf", "not", "additionalProperties", "additionalItems"}) {
+    for (const std::string_view field :
+         {"items", "allOf", "anyOf", "oneOf", "not", "additionalProperties", "additionalItems"}) {
       waiting.push_back(next[field]);
     }
     for (const std::string_view field : {"properties", "patternProperties", "definitions", "dependencies"}) {
@@ -439,18 +507,22 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
     for (const auto& member : schema.members()) {
       if (IsZero(member.value)) continue;
       if (member.key == "type" && member.value.as_string() != "object") {
-        errors.push_back(Invalid(path.Child("type"), member.value,
-                                 "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled"));
+        errors.push_back(Invalid(
+            path.Child("type"), member.value,
+            "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled"));
         break;
       }
       if (std::ranges::find(kAllowedAtRoot, member.key) == std::end(kAllowedAtRoot)) {
-        errors.push_back(Invalid(path, schema, "only " + std::string(kAllowedAtRootText) +
-                                                   " fields are allowed at the root of the schema if the status subresource is enabled"));
+        errors.push_back(
+            Invalid(path, schema,
+                    "only " + std::string(kAllowedAtRootText) +
+                        " fields are allowed at the root of the schema if the status subresource is enabled"));
         break;
       }
     }
   }
-  if (schema["nullable"].as_bool()) errors.push_back(Forbidden(path.Child("nullable"), "nullable cannot be true at the root"));
+  if (schema["nullable"].as_bool())
+    errors.push_back(Forbidden(path.Child("nullable"), "nullable cannot be true at the root"));
   const std::string unsupported = UnsupportedField(schema, 0);
   bool compiles = unsupported.empty();
   if (unsupported.empty()) {

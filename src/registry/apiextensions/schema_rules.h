@@ -1,5 +1,6 @@
-// The rules for an OpenAPI v3 schema in a CustomResourceDefinition: what may stand in it, that it is structural, and that its defaults fit.
-// Schemas are Values of JSONSchemaProps: `items` is a schema or a list of them, `additionalProperties` a schema or a bool.
+// The rules for an OpenAPI v3 schema in a CustomResourceDefinition: what may stand in it, that it is structural, and
+// that its defaults fit. Schemas are Values of JSONSchemaProps: `items` is a schema or a list of them,
+// `additionalProperties` a schema or a bool.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,8 @@ using validation::FieldErrors;
 // Schemas nested deeper than this are refused; far below what a thread's stack holds.
 constexpr int kSchemaDepthMax = 256;
 
-// The whole check of one version's schema, errors at `path` (that of openAPIV3Schema). `status`: the status subresource is on.
+// The whole check of one version's schema, errors at `path` (that of openAPIV3Schema). `status`: the status subresource
+// is on.
 void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const FieldPath& path, FieldErrors& errors);
 
 // structural.cc: errors sorted by text.
@@ -27,8 +29,8 @@ void ValidateStructural(const Value& schema, const FieldPath& path, FieldErrors&
 // Follows a path like .spec.a or .metadata.labels['x'] through properties. The error is why it leads nowhere.
 struct FieldPathResult {
   std::string problem;
-  Value schema;       // of what it leads to
-  std::string root;   // the first name
+  Value schema;      // of what it leads to
+  std::string root;  // the first name
 };
 FieldPathResult FollowFieldPath(std::string_view json_path, const Value& schema, bool allow_array_notation);
 

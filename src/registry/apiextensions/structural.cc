@@ -1,4 +1,5 @@
-// Structural schemas: every field has a type of its own, and what stands inside allOf, anyOf, oneOf and not only narrows it.
+// Structural schemas: every field has a type of its own, and what stands inside allOf, anyOf, oneOf and not only
+// narrows it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -25,20 +26,23 @@ std::vector<object::Member> Sorted(const Value& map) {
 }
 
 Value ItemsSchema(const Value& schema) { return schema["items"].is_map() ? schema["items"] : Value(); }
-Value AdditionalSchema(const Value& schema) { return schema["additionalProperties"].is_map() ? schema["additionalProperties"] : Value(); }
+Value AdditionalSchema(const Value& schema) {
+  return schema["additionalProperties"].is_map() ? schema["additionalProperties"] : Value();
+}
 
 // anyOf: [{type: integer}, {type: string}], the one form in which types may stand there.
 bool IsIntOrString(const Value& any_of) {
   if (any_of.size() != 2) return false;
   const Value first = any_of[std::size_t{0}];
   const Value second = any_of[std::size_t{1}];
-  return first.size() == 1 && second.size() == 1 && first["type"].as_string() == "integer" && second["type"].as_string() == "string";
+  return first.size() == 1 && second.size() == 1 && first["type"].as_string() == "integer" &&
+         second["type"].as_string() == "string";
 }
 
 void ValidateNested(const Value& nested, bool skip_any_of, int depth, const FieldPath& path, FieldErrors& errors);
 
-void ValidateValueValidation(const Value& schema, bool skip_any_of, bool skip_first_all_of_any_of, int depth, const FieldPath& path,
-                             FieldErrors& errors) {
+void ValidateValueValidation(const Value& schema, bool skip_any_of, bool skip_first_all_of_any_of, int depth,
+                             const FieldPath& path, FieldErrors& errors) {
   std::int64_t index = 0;
   if (!skip_any_of) {
     const FieldPath at = path.Child("anyOf");
@@ -61,8 +65,9 @@ void ValidateValueValidation(const Value& schema, bool skip_any_of, bool skip_fi
       std::string cause = compiled.error();
       if (const auto colon = cause.rfind(": "); colon != std::string::npos) cause.resize(colon);
       if (cause == "missing )") cause = "missing closing )";
-      errors.push_back(Invalid(path.Child("pattern"), pattern, "must be a valid regular expression, but isn't: error parsing regexp: " + cause +
-                                                                   ": `" + compiled.error_arg() + "`"));
+      errors.push_back(Invalid(path.Child("pattern"), pattern,
+                               "must be a valid regular expression, but isn't: error parsing regexp: " + cause + ": `" +
+                                   compiled.error_arg() + "`"));
     }
   }
 }
@@ -72,8 +77,9 @@ struct ForbiddenField {
   std::string_view name;
   std::string_view must_be;
 };
-constexpr ForbiddenField kForbiddenBefore[] = {{"type", "empty"}, {"additionalProperties", "undefined"}, {"default", "undefined"},
-                                               {"title", "empty"}, {"description", "empty"}, {"nullable", "false"}};
+constexpr ForbiddenField kForbiddenBefore[] = {{"type", "empty"},        {"additionalProperties", "undefined"},
+                                               {"default", "undefined"}, {"title", "empty"},
+                                               {"description", "empty"}, {"nullable", "false"}};
 constexpr ForbiddenField kForbiddenExtensions[] = {{"x-kubernetes-preserve-unknown-fields", "false"},
                                                    {"x-kubernetes-embedded-resource", "false"},
                                                    {"x-kubernetes-int-or-string", "false"},
@@ -97,7 +103,8 @@ void ValidateNested(const Value& nested, bool skip_any_of, int depth, const Fiel
   ValidateValueValidation(nested, skip_any_of, false, depth + 1, path, errors);
   ValidateNested(ItemsSchema(nested), false, depth + 1, path.Child("items"), errors);
   const FieldPath properties = path.Child("properties");
-  for (const auto& member : Sorted(nested["properties"])) ValidateNested(member.value, false, depth + 1, properties.Key(member.key), errors);
+  for (const auto& member : Sorted(nested["properties"]))
+    ValidateNested(member.value, false, depth + 1, properties.Key(member.key), errors);
   for (const ForbiddenField& field : kForbiddenBefore) Forbid(nested, field, path, errors);
   for (const ForbiddenField& field : kForbiddenExtensions) Forbid(nested, field, path, errors);
   if (nested["properties"].Has("metadata")) {
@@ -118,7 +125,8 @@ void ValidateMetadata(const Value& metadata, bool check, Level level, const Fiel
     clean = false;
   }
   if (!clean) {
-    errors.push_back(Forbidden(path, "must not specify anything other than name and generateName, but metadata is implicitly specified"));
+    errors.push_back(Forbidden(
+        path, "must not specify anything other than name and generateName, but metadata is implicitly specified"));
   }
 }
 
@@ -137,7 +145,8 @@ void ValidateType(const Value& schema, Level level, const FieldPath& path, Field
   if (schema["x-kubernetes-embedded-resource"].as_bool() && type != "object") {
     constexpr std::string_view kMust = "must be object if x-kubernetes-embedded-resource is true";
     errors.push_back(type.empty() ? Required(at, kMust) : Invalid(at, type, kMust));
-  } else if (type.empty() && !schema["x-kubernetes-int-or-string"].as_bool() && !schema["x-kubernetes-preserve-unknown-fields"].as_bool()) {
+  } else if (type.empty() && !schema["x-kubernetes-int-or-string"].as_bool() &&
+             !schema["x-kubernetes-preserve-unknown-fields"].as_bool()) {
     errors.push_back(Required(at, level == Level::kRoot   ? "must not be empty at the root"
                                   : level == Level::kItem ? "must not be empty for specified array items"
                                                           : "must not be empty for specified object fields"));
@@ -154,9 +163,11 @@ void ValidateInvariants(const Value& schema, Level level, int depth, const Field
   const Value properties = schema["properties"];
   const FieldPath properties_path = path.Child("properties");
   const bool embedded = schema["x-kubernetes-embedded-resource"].as_bool();
-  if (type == "array" && schema["items"].is_null()) errors.push_back(Required(path.Child("items"), "must be specified"));
+  if (type == "array" && schema["items"].is_null())
+    errors.push_back(Required(path.Child("items"), "must be specified"));
   ValidateInvariants(ItemsSchema(schema), Level::kItem, depth + 1, path.Child("items"), errors);
-  for (const auto& member : Sorted(properties)) ValidateInvariants(member.value, Level::kField, depth + 1, properties_path.Key(member.key), errors);
+  for (const auto& member : Sorted(properties))
+    ValidateInvariants(member.value, Level::kField, depth + 1, properties_path.Key(member.key), errors);
   if (!schema["additionalProperties"].is_null()) {
     const FieldPath at = path.Child("additionalProperties");
     if (level == Level::kRoot) errors.push_back(Forbidden(at, "must not be used at the root"));
@@ -168,28 +179,32 @@ void ValidateInvariants(const Value& schema, Level level, int depth, const Field
   const bool check_metadata = level == Level::kRoot || embedded;
   ValidateType(schema, level, path, errors);
   if (embedded && !schema["additionalProperties"].is_null()) {
-    errors.push_back(Forbidden(path.Child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set"));
+    errors.push_back(
+        Forbidden(path.Child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set"));
   }
-  if (level == Level::kRoot && !type.empty() && type != "object") errors.push_back(Invalid(path.Child("type"), type, "must be object at the root"));
+  if (level == Level::kRoot && !type.empty() && type != "object")
+    errors.push_back(Invalid(path.Child("type"), type, "must be object at the root"));
   for (const std::string_view field : {"kind", "apiVersion"}) {
     if (!check_metadata || !properties.Has(field)) continue;
     const std::string_view field_type = properties[field]["type"].as_string();
     const FieldPath field_path = properties_path.Key(field);
     if (field_type != "string") errors.push_back(Invalid(field_path.Child("type"), field_type, "must be string"));
   }
-  if (properties.Has("metadata")) ValidateMetadata(properties["metadata"], check_metadata, level, properties_path.Key("metadata"), errors);
+  if (properties.Has("metadata"))
+    ValidateMetadata(properties["metadata"], check_metadata, level, properties_path.Key("metadata"), errors);
   if (embedded && !schema["x-kubernetes-preserve-unknown-fields"].as_bool() && properties.empty()) {
-    errors.push_back(Required(properties_path,
-                              "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"));
+    errors.push_back(Required(
+        properties_path,
+        "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"));
   }
 }
 
-void ValidateNestedCompleteness(const Value& nested, const Value& schema, int depth, const FieldPath& schema_path, const FieldPath& nested_path,
-                                FieldErrors& errors);
+void ValidateNestedCompleteness(const Value& nested, const Value& schema, int depth, const FieldPath& schema_path,
+                                const FieldPath& nested_path, FieldErrors& errors);
 
 // Everything that combinations speak of must be in the schema proper.
-void ValidateCompleteness(const Value& validation, const Value& schema, int depth, const FieldPath& schema_path, const FieldPath& nested_path,
-                          FieldErrors& errors) {
+void ValidateCompleteness(const Value& validation, const Value& schema, int depth, const FieldPath& schema_path,
+                          const FieldPath& nested_path, FieldErrors& errors) {
   if (!validation["not"].is_null()) {
     ValidateNestedCompleteness(validation["not"], schema, depth + 1, schema_path, nested_path.Child("not"), errors);
   }
@@ -202,15 +217,16 @@ void ValidateCompleteness(const Value& validation, const Value& schema, int dept
   }
 }
 
-void ValidateNestedCompleteness(const Value& nested, const Value& schema, int depth, const FieldPath& schema_path, const FieldPath& nested_path,
-                                FieldErrors& errors) {
+void ValidateNestedCompleteness(const Value& nested, const Value& schema, int depth, const FieldPath& schema_path,
+                                const FieldPath& nested_path, FieldErrors& errors) {
   if (!nested.is_map() || depth >= kSchemaDepthMax) return;  // Too deep was told by the invariants.
   if (!schema.is_map()) {
     errors.push_back(Required(schema_path, "because it is defined in " + nested_path.ToString()));
     return;
   }
   ValidateCompleteness(nested, schema, depth, schema_path, nested_path, errors);
-  ValidateNestedCompleteness(ItemsSchema(nested), ItemsSchema(schema), depth + 1, schema_path.Child("items"), nested_path.Child("items"), errors);
+  ValidateNestedCompleteness(ItemsSchema(nested), ItemsSchema(schema), depth + 1, schema_path.Child("items"),
+                             nested_path.Child("items"), errors);
   const FieldPath schema_properties = schema_path.Child("properties");
   const FieldPath nested_properties = nested_path.Child("properties");
   for (const auto& member : Sorted(nested["properties"])) {
@@ -218,7 +234,8 @@ void ValidateNestedCompleteness(const Value& nested, const Value& schema, int de
     if (!schema["properties"].Has(member.key)) {
       errors.push_back(Required(schema_properties.Key(member.key), "because it is defined in " + at.ToString()));
     } else {
-      ValidateNestedCompleteness(member.value, schema["properties"][member.key], depth + 1, schema_properties.Key(member.key), at, errors);
+      ValidateNestedCompleteness(member.value, schema["properties"][member.key], depth + 1,
+                                 schema_properties.Key(member.key), at, errors);
     }
   }
 }

@@ -54,7 +54,8 @@ void ValidateNames(const Value& object, FieldErrors& errors) {
   for (const std::string_view field : {"generateName", "name"}) {
     const std::string_view name = object["metadata"][field].as_string();
     if (name.empty() || name == wanted || !validation::IsValidPathSegmentName(name).empty()) continue;
-    errors.push_back(Invalid(metadata.Child(field), name, "must be `spec.version+\".\"+spec.group`: " + base::GoQuote(wanted)));
+    errors.push_back(
+        Invalid(metadata.Child(field), name, "must be `spec.version+\".\"+spec.group`: " + base::GoQuote(wanted)));
   }
   ValidateMeta(object, false, validation::NameIsPathSegment, errors, false);
 }
@@ -72,11 +73,13 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
   AddInvalid(validation::IsDNS1035Label(version), path.Child("version"), version, errors);
   const std::int64_t group_priority = spec["groupPriorityMinimum"].as_int();
   if (group_priority <= 0 || group_priority > kGroupPriorityMax) {
-    errors.push_back(Invalid(path.Child("groupPriorityMinimum"), Value(group_priority), "must be positive and less than 20000"));
+    errors.push_back(
+        Invalid(path.Child("groupPriorityMinimum"), Value(group_priority), "must be positive and less than 20000"));
   }
   const std::int64_t version_priority = spec["versionPriority"].as_int();
   if (version_priority <= 0 || version_priority > kVersionPriorityMax) {
-    errors.push_back(Invalid(path.Child("versionPriority"), Value(version_priority), "must be positive and less than 1000"));
+    errors.push_back(
+        Invalid(path.Child("versionPriority"), Value(version_priority), "must be positive and less than 1000"));
   }
   const std::string bundle = base::Base64Decode(spec["caBundle"].as_string()).value_or(std::string());
   const bool insecure = spec["insecureSkipTLSVerify"].as_bool();
@@ -84,9 +87,12 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
   if (service.is_null()) {
     if (!bundle.empty()) {
       const std::string size = std::to_string(bundle.size()) + " bytes";
-      errors.push_back(Invalid(path.Child("caBundle"), std::string_view(size), "local APIServices may not have a caBundle"));
+      errors.push_back(
+          Invalid(path.Child("caBundle"), std::string_view(size), "local APIServices may not have a caBundle"));
     }
-    if (insecure) errors.push_back(Invalid(path.Child("insecureSkipTLSVerify"), Value(true), "local APIServices may not have insecureSkipTLSVerify"));
+    if (insecure)
+      errors.push_back(Invalid(path.Child("insecureSkipTLSVerify"), Value(true),
+                               "local APIServices may not have insecureSkipTLSVerify"));
     return;
   }
   const FieldPath service_path = path.Child("service");
@@ -94,10 +100,12 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
   if (service["name"].as_string().empty()) errors.push_back(Required(service_path.Child("name")));
   const std::int64_t port = service["port"].as_int();
   if (const Messages messages = validation::IsValidPortNum(port); !messages.empty()) {
-    errors.push_back(Invalid(service_path.Child("port"), Value(port), "port is not valid: " + base::Join(messages, ", ")));
+    errors.push_back(
+        Invalid(service_path.Child("port"), Value(port), "port is not valid: " + base::Join(messages, ", ")));
   }
   if (insecure && !bundle.empty()) {
-    errors.push_back(Invalid(path.Child("insecureSkipTLSVerify"), Value(true), "may not be true if caBundle is present"));
+    errors.push_back(
+        Invalid(path.Child("insecureSkipTLSVerify"), Value(true), "may not be true if caBundle is present"));
   }
 }
 

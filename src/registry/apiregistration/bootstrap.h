@@ -17,12 +17,14 @@ struct APIServicePriority {
   std::int32_t group_priority_minimum;
   std::int32_t version_priority;
 };
-std::span<const APIServicePriority> APIServicePriorities();  // built-in group versions, also those not served by default
+std::span<const APIServicePriority>
+APIServicePriorities();  // built-in group versions, also those not served by default
 // Of a custom resource's group version.
 constexpr std::int32_t kCRDGroupPriorityMinimum = 1000;
 constexpr std::int32_t kCRDVersionPriority = 100;
 
-// The local APIService of a group version, labelled as managed by the server. `automanaged`: "onstart" or "true" (CRDs).
+// The local APIService of a group version, labelled as managed by the server. `automanaged`: "onstart" or "true"
+// (CRDs).
 Value LocalAPIService(base::Arena& arena, const APIServicePriority& priority, std::string_view automanaged);
 
 }  // namespace keelson::registry

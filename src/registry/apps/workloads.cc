@@ -1,5 +1,5 @@
-#include "object/json_text.h"
 #include "registry/apps/workloads.h"
+#include "object/json_text.h"
 
 #include "base/strings.h"
 #include "registry/cells.h"
@@ -318,7 +318,8 @@ void CheckDaemonSetSpec(Value object, const PodOptions& options, bool allow_inva
 
 void DefaultDaemonSet(Arena& arena, Value object) {
   Value spec = object.EnsureMap(arena, "spec");
-  // Upstream's conversion writes the hub's templateGeneration here, whoever sent the object, so that the writer owns it.
+  // Upstream's conversion writes the hub's templateGeneration here, whoever sent the object, so that the writer owns
+  // it.
   Value annotations = object.EnsureMap(arena, "metadata").EnsureMap(arena, "annotations");
   if (!annotations.Has(kTemplateGeneration)) annotations.Set(arena, kTemplateGeneration, "0");
   core::DefaultPodTemplate(arena, spec, "template");

@@ -19,15 +19,18 @@ void ValidateTokenRequest(const Call&, Value object, Value, FieldErrors& errors)
   const FieldPath path("spec");
   const Value seconds(object["spec"]["expirationSeconds"].as_int());
   if (seconds.as_int() < kTokenSecondsMin) {
-    errors.push_back(Invalid(path.Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"));
+    errors.push_back(
+        Invalid(path.Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"));
   }
   if (seconds.as_int() > kTokenSecondsMax) {
-    errors.push_back(Invalid(path.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"));
+    errors.push_back(
+        Invalid(path.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"));
   }
 }
 
 constexpr std::string_view kGroup = "authentication.k8s.io";
-// TokenReview and SelfSubjectReview have no field rules: a missing token is a bad request, told by who answers the review.
+// TokenReview and SelfSubjectReview have no field rules: a missing token is a bad request, told by who answers the
+// review.
 constexpr Strategy kStrategies[] = {
     {.group = kGroup,
      .kind = "TokenRequest",

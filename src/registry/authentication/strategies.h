@@ -1,4 +1,5 @@
-// authentication.k8s.io: TokenRequest, TokenReview, SelfSubjectReview. They are answered and never stored; what is here is how they are checked.
+// authentication.k8s.io: TokenRequest, TokenReview, SelfSubjectReview. They are answered and never stored; what is here
+// is how they are checked.
 #pragma once
 
 #include <span>

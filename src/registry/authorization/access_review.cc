@@ -15,7 +15,9 @@ using validation::Required;
 
 constexpr GoField kNonResourceAttributes[] = {{"path", "Path"}, {"verb", "Verb"}};
 
-std::string Render(const Value& attributes) { return attributes.is_null() ? "null" : RenderGoStruct(attributes, kNonResourceAttributes); }
+std::string Render(const Value& attributes) {
+  return attributes.is_null() ? "null" : RenderGoStruct(attributes, kNonResourceAttributes);
+}
 
 void ValidateRequirement(const Value& requirement, bool label, const FieldPath& path, FieldErrors& errors) {
   const std::string_view key = requirement["key"].as_string();
@@ -26,7 +28,8 @@ void ValidateRequirement(const Value& requirement, bool label, const FieldPath& 
   if (op == "In" || op == "NotIn") {
     if (values.empty()) errors.push_back(Required(values_path, "must be specified when `operator` is 'In' or 'NotIn'"));
   } else if (op == "Exists" || op == "DoesNotExist") {
-    if (!values.empty()) errors.push_back(Forbidden(values_path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    if (!values.empty())
+      errors.push_back(Forbidden(values_path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
   }  // Operators unknown here may be known to the authorizer that is asked.
   if (!label) return;
   validation::ValidateLabelName(key, path.Child("key"), errors);
@@ -45,10 +48,12 @@ void ValidateSelector(const Value& selector, bool label, const FieldPath& path, 
     errors.push_back(Invalid(path.Child("rawSelector"), raw, "may not specified at the same time as requirements"));
   }
   if (raw.empty() && requirements.empty()) {
-    errors.push_back(Required(requirements_path, "when " + path.ToString() + " is specified, requirements or rawSelector is required"));
+    errors.push_back(Required(requirements_path,
+                              "when " + path.ToString() + " is specified, requirements or rawSelector is required"));
   }
   std::int64_t index = 0;
-  for (const Value& requirement : requirements.items()) ValidateRequirement(requirement, label, requirements_path.Index(index++), errors);
+  for (const Value& requirement : requirements.items())
+    ValidateRequirement(requirement, label, requirements_path.Index(index++), errors);
 }
 
 void ValidateSpec(const Value& spec, bool self, FieldErrors& errors) {
@@ -56,7 +61,8 @@ void ValidateSpec(const Value& spec, bool self, FieldErrors& errors) {
   const Value resource = spec["resourceAttributes"];
   const Value url = spec["nonResourceAttributes"];
   if (!resource.is_null() && !url.is_null()) {
-    errors.push_back(InvalidRendered(path.Child("nonResourceAttributes"), Render(url), "cannot be specified in combination with resourceAttributes"));
+    errors.push_back(InvalidRendered(path.Child("nonResourceAttributes"), Render(url),
+                                     "cannot be specified in combination with resourceAttributes"));
   }
   if (resource.is_null() && url.is_null()) {
     errors.push_back(InvalidRendered(path.Child("resourceAttributes"), Render(url),
@@ -73,8 +79,10 @@ void ValidateSpec(const Value& spec, bool self, FieldErrors& errors) {
 void ValidateMetadataEmpty(const Value& object, bool namespace_allowed, FieldErrors& errors) {
   const Value metadata = object["metadata"];
   for (const auto& member : metadata.members()) {
-    if (member.key == "managedFields" || IsZero(member.value) || (namespace_allowed && member.key == "namespace")) continue;
-    errors.push_back(Invalid(FieldPath("metadata"), metadata, namespace_allowed ? "must be empty except for namespace" : "must be empty"));
+    if (member.key == "managedFields" || IsZero(member.value) || (namespace_allowed && member.key == "namespace"))
+      continue;
+    errors.push_back(Invalid(FieldPath("metadata"), metadata,
+                             namespace_allowed ? "must be empty except for namespace" : "must be empty"));
     return;
   }
 }
@@ -91,10 +99,12 @@ void ValidateLocalReview(const Call&, Value object, Value, FieldErrors& errors) 
   ValidateMetadataEmpty(object, true, errors);
   const Value resource = spec["resourceAttributes"];
   if (!resource.is_null() && resource["namespace"].as_string() != object["metadata"]["namespace"].as_string()) {
-    errors.push_back(Invalid(FieldPath("spec.resourceAttributes.namespace"), resource["namespace"].as_string(), "must match metadata.namespace"));
+    errors.push_back(Invalid(FieldPath("spec.resourceAttributes.namespace"), resource["namespace"].as_string(),
+                             "must match metadata.namespace"));
   }
   if (const Value url = spec["nonResourceAttributes"]; !url.is_null()) {
-    errors.push_back(InvalidRendered(FieldPath("spec.nonResourceAttributes"), Render(url), "disallowed on this kind of request"));
+    errors.push_back(
+        InvalidRendered(FieldPath("spec.nonResourceAttributes"), Render(url), "disallowed on this kind of request"));
   }
 }
 

@@ -21,12 +21,14 @@ constexpr std::string_view kConditions = "autoscaling.alpha.kubernetes.io/condit
 constexpr std::string_view kRoundTrip[] = {kMetrics, kCurrentMetrics, kBehavior, kConditions};
 constexpr std::int64_t kDefaultCPUUtilization = 80;
 
-constexpr GoField kPolicy[] = {{"type", "Type"}, {"value", "Value", Zero::kNumber}, {"periodSeconds", "PeriodSeconds", Zero::kNumber}};
+constexpr GoField kPolicy[] = {
+    {"type", "Type"}, {"value", "Value", Zero::kNumber}, {"periodSeconds", "PeriodSeconds", Zero::kNumber}};
 constexpr GoField kRules[] = {{"stabilizationWindowSeconds", "StabilizationWindowSeconds", Zero::kNull},
                               {"selectPolicy", "SelectPolicy", Zero::kNull},
                               {"policies", "Policies", Zero::kNull, kPolicy},
                               {"tolerance", "Tolerance", Zero::kNull}};
-constexpr GoField kBehaviorFields[] = {{"scaleUp", "ScaleUp", Zero::kNull, kRules}, {"scaleDown", "ScaleDown", Zero::kNull, kRules}};
+constexpr GoField kBehaviorFields[] = {{"scaleUp", "ScaleUp", Zero::kNull, kRules},
+                                       {"scaleDown", "ScaleDown", Zero::kNull, kRules}};
 
 void SetUnlessNull(Arena& arena, Value object, std::string_view key, const Value& value) {
   if (!value.is_null()) object.Set(arena, key, value);
@@ -171,7 +173,9 @@ Value ConvertMetrics(Arena& arena, const Value& list, ConvertSource convert) {
   return out;
 }
 
-bool IsCPU(const Value& metric) { return metric["type"].as_string() == "Resource" && metric["resource"]["name"].as_string() == "cpu"; }
+bool IsCPU(const Value& metric) {
+  return metric["type"].as_string() == "Resource" && metric["resource"]["name"].as_string() == "cpu";
+}
 
 Value CPUMetric(Arena& arena, const Value& utilization) {
   Value target = Value::Map(arena, 2);
@@ -232,8 +236,10 @@ Value HorizontalPodAutoscalerToHub(Arena& arena, const Value& object) {
   const Value annotations = out["metadata"]["annotations"];
 
   Value metrics = Value::List(arena, 1);
-  if (const Value other = ParsedAnnotation(arena, annotations, kMetrics); other.is_list()) metrics = ConvertMetrics(arena, other, NewMetricSource);
-  if (const Value cpu = spec["targetCPUUtilizationPercentage"]; !cpu.is_null()) metrics.Append(arena, CPUMetric(arena, cpu));
+  if (const Value other = ParsedAnnotation(arena, annotations, kMetrics); other.is_list())
+    metrics = ConvertMetrics(arena, other, NewMetricSource);
+  if (const Value cpu = spec["targetCPUUtilizationPercentage"]; !cpu.is_null())
+    metrics.Append(arena, CPUMetric(arena, cpu));
   spec.Erase("targetCPUUtilizationPercentage");
   if (metrics.empty()) metrics.Append(arena, CPUMetric(arena, kDefaultCPUUtilization));
   spec.Set(arena, "metrics", metrics);
@@ -286,7 +292,8 @@ Value HorizontalPodAutoscalerFromHub(Arena& arena, const Value& object) {
       spec.Set(arena, "targetCPUUtilizationPercentage", utilization);
     }
   }
-  if (!others.empty()) SetAnnotation(arena, out, kMetrics, object::ToJSON(ConvertMetrics(arena, others, OldMetricSource)));
+  if (!others.empty())
+    SetAnnotation(arena, out, kMetrics, object::ToJSON(ConvertMetrics(arena, others, OldMetricSource)));
   if (const Value behavior = spec["behavior"]; !behavior.is_null()) {
     SetAnnotation(arena, out, kBehavior, rules::RenderGoStruct(behavior, kBehaviorFields));
   }
@@ -299,7 +306,8 @@ Value HorizontalPodAutoscalerFromHub(Arena& arena, const Value& object) {
     const Value utilization = metric["resource"]["current"]["averageUtilization"];
     if (IsCPU(metric) && !utilization.is_null()) status.Set(arena, "currentCPUUtilizationPercentage", utilization);
   }
-  if (!statuses.empty()) SetAnnotation(arena, out, kCurrentMetrics, object::ToJSON(ConvertMetrics(arena, statuses, OldMetricStatus)));
+  if (!statuses.empty())
+    SetAnnotation(arena, out, kCurrentMetrics, object::ToJSON(ConvertMetrics(arena, statuses, OldMetricStatus)));
   if (const Value conditions = status["conditions"]; !conditions.empty()) {
     Value ordered = Value::List(arena, conditions.size());
     for (const Value& condition : conditions.items()) {

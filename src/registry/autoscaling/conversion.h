@@ -1,8 +1,8 @@
 // autoscaling/v1 knows one CPU target; what else v2 can say travels through v1 in annotations, as JSON:
 //   autoscaling.alpha.kubernetes.io/metrics          the other metrics, in the shape of the old v2beta1
 //   autoscaling.alpha.kubernetes.io/current-metrics  all statuses, likewise
-//   autoscaling.alpha.kubernetes.io/behavior         the behaviour, with Go's field names (upstream writes its internal type)
-//   autoscaling.alpha.kubernetes.io/conditions       the conditions
+//   autoscaling.alpha.kubernetes.io/behavior         the behaviour, with Go's field names (upstream writes its internal
+//   type) autoscaling.alpha.kubernetes.io/conditions       the conditions
 // They are made on the way to v1 and used up on the way back; what does not parse is ignored, as upstream does.
 #pragma once
 

@@ -95,7 +95,8 @@ void RequireSegment(std::string_view text, const FieldPath& path, std::string_vi
   }
 }
 
-void ValidateReference(const Value& reference, const FieldPath& path, const ReferenceOptions& options, FieldErrors& errors) {
+void ValidateReference(const Value& reference, const FieldPath& path, const ReferenceOptions& options,
+                       FieldErrors& errors) {
   RequireSegment(reference["kind"].as_string(), path.Child("kind"), {}, errors);
   RequireSegment(reference["name"].as_string(), path.Child("name"), {}, errors);
   const std::string_view version = reference["apiVersion"].as_string();
@@ -139,10 +140,12 @@ void ValidateExternalSource(const Value& source, const FieldPath& path, FieldErr
   const bool value = !source["target"]["value"].is_null();
   const bool average = !source["target"]["averageValue"].is_null();
   if (!value && !average) {
-    errors.push_back(Required(target.Child("averageValue"), "must set either a target value for metric or a per-pod target"));
+    errors.push_back(
+        Required(target.Child("averageValue"), "must set either a target value for metric or a per-pod target"));
   }
   if (value && average) {
-    errors.push_back(Forbidden(target.Child("value"), "may not set both a target value for metric and a per-pod target"));
+    errors.push_back(
+        Forbidden(target.Child("value"), "may not set both a target value for metric and a per-pod target"));
   }
 }
 
@@ -176,10 +179,12 @@ void ValidateResourceSource(const Value& source, const FieldPath& path, bool con
   const bool utilization = !source["target"]["averageUtilization"].is_null();
   const bool value = !source["target"]["averageValue"].is_null();
   if (!utilization && !value) {
-    errors.push_back(Required(target.Child("averageUtilization"), "must set either a target raw value or a target utilization"));
+    errors.push_back(
+        Required(target.Child("averageUtilization"), "must set either a target raw value or a target utilization"));
   }
   if (utilization && value) {
-    errors.push_back(Forbidden(target.Child("averageValue"), "may not set both a target raw value and a target utilization"));
+    errors.push_back(
+        Forbidden(target.Child("averageValue"), "may not set both a target raw value and a target utilization"));
   }
 }
 
@@ -188,10 +193,14 @@ struct Source {
   std::string_view field;
 };
 // In the order they are looked at.
-constexpr Source kSources[] = {
-    {"Object", "object"}, {"External", "external"}, {"Pods", "pods"}, {"Resource", "resource"}, {"ContainerResource", "containerResource"}};
+constexpr Source kSources[] = {{"Object", "object"},
+                               {"External", "external"},
+                               {"Pods", "pods"},
+                               {"Resource", "resource"},
+                               {"ContainerResource", "containerResource"}};
 
-void ValidateSource(const Value& metric, const Source& source, const FieldPath& path, const Options& options, FieldErrors& errors) {
+void ValidateSource(const Value& metric, const Source& source, const FieldPath& path, const Options& options,
+                    FieldErrors& errors) {
   const Value body = metric[source.field];
   if (source.field == "object") {
     ValidateObjectSource(body, path, options, errors);
@@ -207,7 +216,8 @@ void ValidateSource(const Value& metric, const Source& source, const FieldPath& 
 void ValidateMetric(const Value& metric, const FieldPath& path, const Options& options, FieldErrors& errors) {
   const std::string_view type = metric["type"].as_string();
   const auto not_supported = [&] {
-    NotSupportedValue(path.Child("type"), type, {"ContainerResource", "External", "Object", "Pods", "Resource"}, errors);
+    NotSupportedValue(path.Child("type"), type, {"ContainerResource", "External", "Object", "Pods", "Resource"},
+                      errors);
   };
   const auto* const expected = std::ranges::find(kSources, type, &Source::type);
   const bool known = expected != std::end(kSources);
@@ -241,7 +251,8 @@ void ValidateMetrics(const Value& spec, const FieldPath& spec_path, const Option
     scales_to_zero = scales_to_zero || OneOf(metric["type"].as_string(), {"Object", "External"});
   }
   if (const Value min = spec["minReplicas"]; !min.is_null() && min.as_int() == 0 && !scales_to_zero) {
-    errors.push_back(Forbidden(path, "must specify at least one Object or External metric to support scaling to zero replicas"));
+    errors.push_back(
+        Forbidden(path, "must specify at least one Object or External metric to support scaling to zero replicas"));
   }
 }
 
@@ -250,7 +261,8 @@ void ValidateScalingRules(const Value& rules, const FieldPath& path, FieldErrors
   if (const Value window = rules["stabilizationWindowSeconds"]; !window.is_null()) {
     const FieldPath at = path.Child("stabilizationWindowSeconds");
     if (window.as_int() < 0) errors.push_back(Invalid(at, window, "must be greater than or equal to zero"));
-    if (window.as_int() > kStabilizationWindowSecondsMax) errors.push_back(Invalid(at, window, "must be less than or equal to 3600"));
+    if (window.as_int() > kStabilizationWindowSecondsMax)
+      errors.push_back(Invalid(at, window, "must be less than or equal to 3600"));
   }
   if (const Value policy = rules["selectPolicy"]; !policy.is_null()) {
     RequireOneOf(policy.as_string(), {"Disabled", "Max", "Min"}, path.Child("selectPolicy"), errors);
@@ -265,7 +277,8 @@ void ValidateScalingRules(const Value& rules, const FieldPath& path, FieldErrors
     const std::int64_t period = policy["periodSeconds"].as_int();
     if (value <= 0) errors.push_back(Invalid(at.Child("value"), Value(value), "must be greater than zero"));
     if (period <= 0) errors.push_back(Invalid(at.Child("periodSeconds"), Value(period), "must be greater than zero"));
-    if (period > kPeriodSecondsMax) errors.push_back(Invalid(at.Child("periodSeconds"), Value(period), "must be less than or equal to 1800"));
+    if (period > kPeriodSecondsMax)
+      errors.push_back(Invalid(at.Child("periodSeconds"), Value(period), "must be less than or equal to 1800"));
   }
   if (const Value tolerance = rules["tolerance"]; !tolerance.is_null()) {
     ValidateNonnegativeQuantity(tolerance, path.Child("tolerance"), errors);
@@ -277,7 +290,8 @@ void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors
   const Value min = spec["minReplicas"];
   const std::int64_t max = spec["maxReplicas"].as_int();
   if (!min.is_null() && min.as_int() < options.replicas_min) {
-    errors.push_back(Invalid(path.Child("minReplicas"), min, "must be greater than or equal to " + std::to_string(options.replicas_min)));
+    errors.push_back(Invalid(path.Child("minReplicas"), min,
+                             "must be greater than or equal to " + std::to_string(options.replicas_min)));
   }
   const FieldPath max_path = path.Child("maxReplicas");
   if (max == 0) {
@@ -285,7 +299,8 @@ void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors
   } else if (max < 0) {
     errors.push_back(Invalid(max_path, Value(max), "must be greater than or equal to 1"));
   }
-  if (!min.is_null() && max < min.as_int()) errors.push_back(Invalid(max_path, Value(max), "must be greater than or equal to `minReplicas`"));
+  if (!min.is_null() && max < min.as_int())
+    errors.push_back(Invalid(max_path, Value(max), "must be greater than or equal to `minReplicas`"));
   ValidateReference(spec["scaleTargetRef"], path.Child("scaleTargetRef"), options.scale_target, errors);
   ValidateMetrics(spec, path, options, errors);
   const FieldPath behavior = path.Child("behavior");
@@ -308,7 +323,8 @@ Options OptionsFor(const Call& call, const Value& object, const Value& old) {
   }
   for (const Value& metric : old["spec"]["metrics"].items()) {
     if (metric["type"].as_string() != "Object" || metric["object"].is_null()) continue;
-    if (!APIVersionProblem(metric["object"]["describedObject"]["apiVersion"].as_string(), options.object_metrics).empty()) {
+    if (!APIVersionProblem(metric["object"]["describedObject"]["apiVersion"].as_string(), options.object_metrics)
+             .empty()) {
       options.object_metrics.allow_invalid_api_version = true;
       break;
     }
@@ -338,7 +354,8 @@ void ValidateHPAStatusUpdate(const Call&, Value object, Value old, FieldErrors& 
 std::string QuantityText(const Value& value) { return value.is_null() ? "<nil>" : QuantityOf(value).ToString(); }
 std::string PercentText(const Value& value) { return std::to_string(value.as_int()) + "%"; }
 
-// "cpu: 3%/80%" of a resource, "3/10" or "3/10 (avg)" of the others. `current` is null where there is no status of the same place.
+// "cpu: 3%/80%" of a resource, "3/10" or "3/10 (avg)" of the others. `current` is null where there is no status of the
+// same place.
 std::string MetricText(const Value& metric, const Value& status) {
   const auto* const source = std::ranges::find(kSources, metric["type"].as_string(), &Source::type);
   if (source == std::end(kSources)) return "<unknown type>";
@@ -349,14 +366,17 @@ std::string MetricText(const Value& metric, const Value& status) {
   if (source->field == "resource" || source->field == "containerResource") {
     const std::string name(metric[source->field]["name"].as_string());
     if (average) {
-      return name + ": " + (has_status ? QuantityText(current["averageValue"]) : "<unknown>") + "/" + QuantityText(target["averageValue"]);
+      return name + ": " + (has_status ? QuantityText(current["averageValue"]) : "<unknown>") + "/" +
+             QuantityText(target["averageValue"]);
     }
     const Value now = current["averageUtilization"];
     const Value goal = target["averageUtilization"];
-    return name + ": " + (now.is_null() ? "<unknown>" : PercentText(now)) + "/" + (goal.is_null() ? "<auto>" : PercentText(goal));
+    return name + ": " + (now.is_null() ? "<unknown>" : PercentText(now)) + "/" +
+           (goal.is_null() ? "<auto>" : PercentText(goal));
   }
   if (source->field == "pods") {
-    return (has_status ? QuantityText(current["averageValue"]) : "<unknown>") + "/" + QuantityText(target["averageValue"]);
+    return (has_status ? QuantityText(current["averageValue"]) : "<unknown>") + "/" +
+           QuantityText(target["averageValue"]);
   }
   if (average) {
     const Value now = current["averageValue"];
@@ -369,7 +389,8 @@ std::string FormatMetrics(const Value& metrics, const Value& statuses) {
   constexpr std::size_t kShown = 2;
   if (metrics.empty()) return "<none>";
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < std::min(metrics.size(), kShown); ++i) texts.push_back(MetricText(metrics[i], statuses[i]));
+  for (std::size_t i = 0; i < std::min(metrics.size(), kShown); ++i)
+    texts.push_back(MetricText(metrics[i], statuses[i]));
   std::string text = base::Join(texts, ", ");
   if (metrics.size() > kShown) text += " + " + std::to_string(metrics.size() - kShown) + " more...";
   return text;
@@ -380,7 +401,8 @@ void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells
   const Value target = spec["scaleTargetRef"];
   const Value min = spec["minReplicas"];
   cells.Append(arena, NameCell(object));
-  cells.Append(arena, Value::String(arena, std::string(target["kind"].as_string()) + "/" + std::string(target["name"].as_string())));
+  cells.Append(arena, Value::String(arena, std::string(target["kind"].as_string()) + "/" +
+                                               std::string(target["name"].as_string())));
   cells.Append(arena, Value::String(arena, FormatMetrics(spec["metrics"], object["status"]["currentMetrics"])));
   cells.Append(arena, min.is_null() ? Value("<unset>") : Value::String(arena, std::to_string(min.as_int())));
   cells.Append(arena, spec["maxReplicas"].as_int());

@@ -1,4 +1,5 @@
-// What a server makes by itself, against recordings of what one made; and every such object passes its kind's own rules.
+// What a server makes by itself, against recordings of what one made; and every such object passes its kind's own
+// rules.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,14 +34,17 @@ std::vector<Made> Everything(base::Arena& arena) {
   constexpr std::string_view kRBAC = "rbac.authorization.k8s.io";
   constexpr std::string_view kFlow = "flowcontrol.apiserver.k8s.io";
   for (const Value& object : BootstrapClusterRoles(arena)) made.push_back({kRBAC, "clusterroles", object});
-  for (const Value& object : BootstrapClusterRoleBindings(arena)) made.push_back({kRBAC, "clusterrolebindings", object});
+  for (const Value& object : BootstrapClusterRoleBindings(arena))
+    made.push_back({kRBAC, "clusterrolebindings", object});
   for (const Value& object : BootstrapRoles(arena)) made.push_back({kRBAC, "roles", object});
   for (const Value& object : BootstrapRoleBindings(arena)) made.push_back({kRBAC, "rolebindings", object});
-  for (const Value& object : BootstrapPriorityClasses(arena)) made.push_back({"scheduling.k8s.io", "priorityclasses", object});
+  for (const Value& object : BootstrapPriorityClasses(arena))
+    made.push_back({"scheduling.k8s.io", "priorityclasses", object});
   for (const FlowControlObject& level : BootstrapPriorityLevelConfigurations()) {
     made.push_back({kFlow, "prioritylevelconfigurations", level.build(arena, level.name)});
   }
-  for (const FlowControlObject& schema : BootstrapFlowSchemas()) made.push_back({kFlow, "flowschemas", schema.build(arena, schema.name)});
+  for (const FlowControlObject& schema : BootstrapFlowSchemas())
+    made.push_back({kFlow, "flowschemas", schema.build(arena, schema.name)});
   for (const APIServicePriority& priority : APIServicePriorities()) {
     made.push_back({"apiregistration.k8s.io", "apiservices", LocalAPIService(arena, priority, "onstart")});
   }
@@ -58,8 +62,8 @@ TEST(Bootstrap, ObjectsPassTheirOwnRules) {
     ASSERT_NE(strategy, nullptr);
     const Call call{.arena = arena, .clock = base::Clock::Real(), .random = base::Random::Real(), .warnings = warnings};
     FieldErrors errors;
-    validation::ValidateObjectMeta(made.object["metadata"], resource->namespaced, strategy->name_rule, FieldPath("metadata"), errors,
-                                   strategy->core_finalizers);
+    validation::ValidateObjectMeta(made.object["metadata"], resource->namespaced, strategy->name_rule,
+                                   FieldPath("metadata"), errors, strategy->core_finalizers);
     strategy->validate(call, made.object, Value(), errors);
     for (const auto& error : errors) ADD_FAILURE() << error.ToString();
   }
@@ -74,7 +78,8 @@ TEST(Bootstrap, ObjectsAreTheRecordedOnes) {
   for (const Made& made : Everything(arena)) {
     const Value metadata = made.object["metadata"];
     std::string path = "/apis/" + std::string(made.group) + "/v1/";
-    if (const auto name_space = metadata["namespace"].as_string(); !name_space.empty()) path += "namespaces/" + std::string(name_space) + "/";
+    if (const auto name_space = metadata["namespace"].as_string(); !name_space.empty())
+      path += "namespaces/" + std::string(name_space) + "/";
     by_path[path + std::string(made.plural) + "/" + std::string(metadata["name"].as_string())] = made;
   }
   int compared = 0;
@@ -103,11 +108,13 @@ TEST(Bootstrap, ObjectsAreTheRecordedOnes) {
         auto want = codec::DecodeJSON(arena, object::ToJSON(recorded), *resource->type);
         ASSERT_TRUE(want.ok()) << want.error().message;
         for (const std::string_view field : {"labels", "annotations"}) {
-          EXPECT_EQ(object::ToJSON(found->second.object["metadata"][field]), object::ToJSON(want->value["metadata"][field]));
+          EXPECT_EQ(object::ToJSON(found->second.object["metadata"][field]),
+                    object::ToJSON(want->value["metadata"][field]));
         }
         for (const schema::Field* field : resource->type->json_fields) {
           if (field->name == "metadata") continue;
-          EXPECT_TRUE(SemanticEqual(found->second.object[field->name], want->value[field->name], *field->type, field->pointer))
+          EXPECT_TRUE(
+              SemanticEqual(found->second.object[field->name], want->value[field->name], *field->type, field->pointer))
               << field->name << "\n made " << object::ToJSON(found->second.object[field->name]) << "\n want "
               << object::ToJSON(want->value[field->name]);
         }

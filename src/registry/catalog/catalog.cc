@@ -59,7 +59,8 @@ constexpr Group kGroups[] = {
 };
 
 constexpr Conversion kConversions[] = {
-    {"autoscaling", "v1", "HorizontalPodAutoscaler", "autoscaling", "v2", HorizontalPodAutoscalerToHub, HorizontalPodAutoscalerFromHub},
+    {"autoscaling", "v1", "HorizontalPodAutoscaler", "autoscaling", "v2", HorizontalPodAutoscalerToHub,
+     HorizontalPodAutoscalerFromHub},
     {"events.k8s.io", "v1", "Event", "", "v1", EventToHub, EventFromHub},
 };
 

@@ -1,6 +1,7 @@
-// Recorded requests against the strategies alone: a POST is decoded, defaulted, prepared and validated as the Store does it, and the
-// field errors must be the recorded ones; a PUT goes against what the case made before. What was accepted must be accepted, and what the
-// server answered must be what defaults and prepare functions made of it. No storage, no admission: cases that need them are named below.
+// Recorded requests against the strategies alone: a POST is decoded, defaulted, prepared and validated as the Store
+// does it, and the field errors must be the recorded ones; a PUT goes against what the case made before. What was
+// accepted must be accepted, and what the server answered must be what defaults and prepare functions made of it. No
+// storage, no admission: cases that need them are named below.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,10 +24,22 @@ namespace {
 
 // Groups whose strategies are complete: the others have their own tests.
 const std::set<std::string_view> kGroups = {
-    "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "autoscaling",       "certificates.k8s.io",
-    "coordination.k8s.io",          "discovery.k8s.io",     "events.k8s.io",          "flowcontrol.apiserver.k8s.io",
-    "networking.k8s.io",            "node.k8s.io",          "policy",                 "rbac.authorization.k8s.io",
-    "resource.k8s.io",              "scheduling.k8s.io",    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "autoscaling",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
 };
 
 // What strategies alone cannot answer.
@@ -79,7 +92,8 @@ void ExpectSameBody(Player& player, const Target& target, const Value& made, con
   auto wanted = codec::DecodeJSON(player.arena(), object::ToJSON(recorded), *target.resource->type);
   if (!wanted.ok()) return;  // a placeholder where a number or a time should be
   for (const schema::Field* field : target.resource->type->json_fields) {
-    if (field->name == "metadata" || field->name == "kind" || field->name == "apiVersion" || field->name == "status") continue;
+    if (field->name == "metadata" || field->name == "kind" || field->name == "apiVersion" || field->name == "status")
+      continue;
     const Value now = made[field->name];
     const Value want = wanted->value[field->name];
     EXPECT_TRUE(SemanticEqual(now, want, *field->type, field->pointer))
@@ -124,8 +138,10 @@ void PlayCase(const std::string& group, const Value& item, Tally& tally) {
     const Value response = step["response"];
     const std::string_view method = request["method"].as_string();
     const std::int64_t status = response["status"].as_int();
-    if (method == "PATCH" || method == "DELETE") untouched = false;  // What is stored there is no longer what is stored here.
-    if (method == "GET" && untouched && request["headers"]["Accept"].as_string().find("as=Table") != std::string_view::npos) {
+    if (method == "PATCH" || method == "DELETE")
+      untouched = false;  // What is stored there is no longer what is stored here.
+    if (method == "GET" && untouched &&
+        request["headers"]["Accept"].as_string().find("as=Table") != std::string_view::npos) {
       PlayTable(player, request, response, tally);
       continue;
     }
@@ -135,13 +151,16 @@ void PlayCase(const std::string& group, const Value& item, Tally& tally) {
     const Target target = ParsePath(request["path"].as_string());
     if (target.resource == nullptr || !kGroups.contains(target.resource->group)) continue;
     if (method == "POST" && !target.name.empty()) continue;
-    if (request["body"]["metadata"]["name"].is_null() && !request["body"]["metadata"]["generateName"].is_null()) continue;
+    if (request["body"]["metadata"]["name"].is_null() && !request["body"]["metadata"]["generateName"].is_null())
+      continue;
     // Options are the endpoint's business.
     const std::string_view query = request["path"].as_string();
-    if (query.find("fieldValidation") != std::string_view::npos || query.find("dryRun=Some") != std::string_view::npos) continue;
+    if (query.find("fieldValidation") != std::string_view::npos || query.find("dryRun=Some") != std::string_view::npos)
+      continue;
     const auto recorded = RecordedTexts(response);
     if (IsPlaceholderBound(base::Join(recorded, "\n"))) continue;
-    SCOPED_TRACE(std::string(step["name"].as_string()) + " " + std::string(method) + " " + std::string(request["path"].as_string()));
+    SCOPED_TRACE(std::string(step["name"].as_string()) + " " + std::string(method) + " " +
+                 std::string(request["path"].as_string()));
     const int before = ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
     const std::string body = object::ToJSON(request["body"]);
     const Player::Outcome outcome = method == "POST" ? player.Create(target, body) : player.Update(target, body);
@@ -151,7 +170,8 @@ void PlayCase(const std::string& group, const Value& item, Tally& tally) {
     }
     if (kNotHere.contains(full)) continue;
     EXPECT_EQ(Texts(outcome.errors), recorded);
-    if (status != 422 && method == "POST" && outcome.errors.empty()) ExpectSameBody(player, target, outcome.object, response["body"]);
+    if (status != 422 && method == "POST" && outcome.errors.empty())
+      ExpectSameBody(player, target, outcome.object, response["body"]);
     const int after = ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
     (after == before ? tally.passed : tally.failed)++;
   }

@@ -1,5 +1,6 @@
-// Tables per kind: what is refused and how it is told, what defaults make of a minimal object, what an update may not change, warnings,
-// and that rows have the columns the tables say. Recordings cover the rest where they are at hand (corpus_test.cc).
+// Tables per kind: what is refused and how it is told, what defaults make of a minimal object, what an update may not
+// change, warnings, and that rows have the columns the tables say. Recordings cover the rest where they are at hand
+// (corpus_test.cc).
 #include <gtest/gtest.h>
 
 #include "object/json_text.h"
@@ -59,7 +60,7 @@ void ExpectDefaulted(const std::vector<Defaulted>& cases) {
 }
 
 struct Changed {
-  const char* path;    // of the object
+  const char* path;  // of the object
   const char* before;
   const char* after;
   std::vector<const char*> errors;
@@ -84,39 +85,53 @@ void ExpectChanged(const std::vector<Changed>& cases) {
 
 TEST(Kinds, SmallGroupsRefuse) {
   ExpectRefused({
-      {"/apis/coordination.k8s.io/v1/namespaces/n/leases", R"({"metadata":{"name":"a"},"spec":{"leaseDurationSeconds":0,"leaseTransitions":-1}})",
+      {"/apis/coordination.k8s.io/v1/namespaces/n/leases",
+       R"({"metadata":{"name":"a"},"spec":{"leaseDurationSeconds":0,"leaseTransitions":-1}})",
        {"spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0",
         "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"}},
-      {"/apis/scheduling.k8s.io/v1/priorityclasses", R"({"metadata":{"name":"system-x"},"value":1})",
-       {"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-x is not a known "
+      {"/apis/scheduling.k8s.io/v1/priorityclasses",
+       R"({"metadata":{"name":"system-x"},"value":1})",
+       {"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: "
+        "system-x is not a known "
         "system priority class"}},
-      {"/apis/scheduling.k8s.io/v1/priorityclasses", R"({"metadata":{"name":"system-node-critical"},"value":5})",
-       {"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: value of "
+      {"/apis/scheduling.k8s.io/v1/priorityclasses",
+       R"({"metadata":{"name":"system-node-critical"},"value":5})",
+       {"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: "
+        "value of "
         "system-node-critical PriorityClass must be 2000001000"}},
-      {"/apis/scheduling.k8s.io/v1/priorityclasses", R"({"metadata":{"name":"a"},"value":1000000001,"preemptionPolicy":"Maybe"})",
+      {"/apis/scheduling.k8s.io/v1/priorityclasses",
+       R"({"metadata":{"name":"a"},"value":1000000001,"preemptionPolicy":"Maybe"})",
        {"value: Forbidden: maximum allowed value of a user defined priority is 1000000000",
         "preemptionPolicy: Unsupported value: \"Maybe\": supported values: \"PreemptLowerPriority\", \"Never\""}},
-      {"/apis/node.k8s.io/v1/runtimeclasses", R"({"metadata":{"name":"a"},"handler":"x","overhead":{"podFixed":{"cpu":"-1"}}})",
+      {"/apis/node.k8s.io/v1/runtimeclasses",
+       R"({"metadata":{"name":"a"},"handler":"x","overhead":{"podFixed":{"cpu":"-1"}}})",
        {"overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or equal to 0"}},
       {"/apis/node.k8s.io/v1/runtimeclasses",
        R"({"metadata":{"name":"a"},"handler":"x","scheduling":{"tolerations":[{"value":"v","operator":"Exists","key":"k"},{"operator":"In","key":"k"}]}})",
        {"scheduling.tolerations[0].operator: Invalid value: \"v\": value must be empty when `operator` is 'Exists'",
         "scheduling.tolerations[1].operator: Unsupported value: \"In\": supported values: \"Equal\", \"Exists\""}},
-      {"/apis/policy/v1/namespaces/n/poddisruptionbudgets", R"({"metadata":{"name":"a"},"spec":{"minAvailable":"101%"}})",
+      {"/apis/policy/v1/namespaces/n/poddisruptionbudgets",
+       R"({"metadata":{"name":"a"},"spec":{"minAvailable":"101%"}})",
        {"spec.minAvailable: Invalid value: \"101%\": must not be greater than 100%"}},
-      {"/apis/policy/v1/namespaces/n/poddisruptionbudgets", R"({"metadata":{"name":"a"},"spec":{"maxUnavailable":-1}})",
+      {"/apis/policy/v1/namespaces/n/poddisruptionbudgets",
+       R"({"metadata":{"name":"a"},"spec":{"maxUnavailable":-1}})",
        {"spec.maxUnavailable: Invalid value: -1: must be greater than or equal to 0"}},
       {"/apis/rbac.authorization.k8s.io/v1/clusterroles",
        R"({"metadata":{"name":"a"},"rules":[{"verbs":["get"],"nonResourceURLs":["/x"],"resources":["pods"]}]})",
-       {"rules[0].nonResourceURLs: Invalid value: [\"/x\"]: rules cannot apply to both regular resources and non-resource URLs"}},
-      {"/apis/rbac.authorization.k8s.io/v1/clusterroles", R"({"metadata":{"name":"a"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a b":"c"}}]}})",
-       {"aggregationRule.clusterRoleSelectors[0].matchLabels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and "
-        "must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+       {"rules[0].nonResourceURLs: Invalid value: [\"/x\"]: rules cannot apply to both regular resources and "
+        "non-resource URLs"}},
+      {"/apis/rbac.authorization.k8s.io/v1/clusterroles",
+       R"({"metadata":{"name":"a"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a b":"c"}}]}})",
+       {"aggregationRule.clusterRoleSelectors[0].matchLabels: Invalid value: \"a b\": name part must consist of "
+        "alphanumeric characters, '-', '_' or '.', and "
+        "must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used "
+        "for validation is "
         "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
         "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector."}},
       {"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
        R"({"metadata":{"name":"a"},"roleRef":{"kind":"Role","name":"x"},"subjects":[{"kind":"ServiceAccount","name":"s"},{"kind":"Robot","name":"r"}]})",
-       {"roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\"", "subjects[0].namespace: Required value",
+       {"roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\"",
+        "subjects[0].namespace: Required value",
         "subjects[1].kind: Unsupported value: \"Robot\": supported values: \"ServiceAccount\", \"User\", \"Group\""}},
   });
 }
@@ -128,7 +143,8 @@ TEST(Kinds, NetworkingAndDiscoveryRefuse) {
        {"spec.ingress[0].ports[0].endPort: Invalid value: 80: must be greater than or equal to `port`",
         "spec.ingress[0].ports[1].endPort: Invalid value: 5: may not be specified when `port` is not specified",
         "spec.ingress[0].ports[2].endPort: Invalid value: 1: may not be specified when `port` is non-numeric",
-        "spec.ingress[0].ports[2].port: Invalid value: \"a_b\": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        "spec.ingress[0].ports[2].port: Invalid value: \"a_b\": must contain only alpha-numeric characters (a-z, 0-9), "
+        "and hyphens (-)",
         "spec.ingress[0].from[0]: Required value: must specify a peer"}},
       {"/apis/networking.k8s.io/v1/namespaces/n/networkpolicies",
        R"({"metadata":{"name":"a"},"spec":{"podSelector":{},"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.0/8","except":["11.0.0.0/16","10.0.0.0/8"]},"podSelector":{}}]}]}})",
@@ -145,15 +161,20 @@ TEST(Kinds, NetworkingAndDiscoveryRefuse) {
        R"({"metadata":{"name":"a"},"spec":{"controller":"nodomain","parameters":{"kind":"K","name":"n","scope":"Namespace"}}})",
        {"spec.controller: Invalid value: \"nodomain\": must be a domain-prefixed path (such as \"acme.io/foo\")",
         "spec.parameters.namespace: Required value: `parameters.scope` is set to 'Namespace'"}},
-      {"/apis/networking.k8s.io/v1/ipaddresses", R"({"metadata":{"name":"010.0.0.1"},"spec":{"parentRef":{"resource":"services","name":"a"}}})",
+      {"/apis/networking.k8s.io/v1/ipaddresses",
+       R"({"metadata":{"name":"010.0.0.1"},"spec":{"parentRef":{"resource":"services","name":"a"}}})",
        {"metadata.name: Invalid value: \"010.0.0.1\": must not have leading 0s"}},
-      {"/apis/networking.k8s.io/v1/servicecidrs", R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/24","10.0.1.0/24"]}})",
-       {"spec.cidrs: Invalid value: [\"10.0.0.0/24\",\"10.0.1.0/24\"]: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and "
+      {"/apis/networking.k8s.io/v1/servicecidrs",
+       R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/24","10.0.1.0/24"]}})",
+       {"spec.cidrs: Invalid value: [\"10.0.0.0/24\",\"10.0.1.0/24\"]: may specify no more than one IP for each IP "
+        "family, i.e 192.168.0.0/24 and "
         "2001:db8::/64"}},
       {"/apis/discovery.k8s.io/v1/namespaces/n/endpointslices",
        R"({"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[{"addresses":["127.0.0.1"],"hints":{"forZones":[{"name":"z"},{"name":"z"}]}}],"ports":[{"name":"a"},{"name":"a","protocol":"X"}]})",
-       {"ports[1].name: Duplicate value: \"a\"", "ports[1].protocol: Unsupported value: \"X\": supported values: \"SCTP\", \"TCP\", \"UDP\"",
-        "endpoints[0].addresses[0]: Invalid value: \"127.0.0.1\": may not be in the loopback range (127.0.0.0/8, ::1/128)",
+       {"ports[1].name: Duplicate value: \"a\"",
+        "ports[1].protocol: Unsupported value: \"X\": supported values: \"SCTP\", \"TCP\", \"UDP\"",
+        "endpoints[0].addresses[0]: Invalid value: \"127.0.0.1\": may not be in the loopback range (127.0.0.0/8, "
+        "::1/128)",
         "endpoints[0].hints.forZones[1].name: Duplicate value: \"z\""}},
   });
 }
@@ -177,11 +198,14 @@ TEST(Kinds, StorageRefuses) {
         "spec.nodeAllocatableUpdatePeriodSeconds: Invalid value: 3: must be greater than or equal to 10 seconds"}},
       {"/apis/storage.k8s.io/v1/csinodes",
        R"({"metadata":{"name":"n"},"spec":{"drivers":[{"name":"d.example.com","nodeID":"","allocatable":{"count":-1},"topologyKeys":["k","k"]},{"name":"d.example.com","nodeID":"x"}]}})",
-       {"spec.drivers[0].nodeID: Required value", "spec.drivers[0].allocatable.count: Invalid value: -1: must be greater than or equal to 0",
+       {"spec.drivers[0].nodeID: Required value",
+        "spec.drivers[0].allocatable.count: Invalid value: -1: must be greater than or equal to 0",
         "spec.drivers[0]: Duplicate value: \"k\"", "spec.drivers[1].name: Duplicate value: \"d.example.com\""}},
-      {"/apis/storage.k8s.io/v1/namespaces/n/csistoragecapacities", R"({"metadata":{"name":"a"},"storageClassName":"c","capacity":"-1"})",
+      {"/apis/storage.k8s.io/v1/namespaces/n/csistoragecapacities",
+       R"({"metadata":{"name":"a"},"storageClassName":"c","capacity":"-1"})",
        {"capacity: Invalid value: \"-1\": must be greater than or equal to 0"}},
-      {"/apis/storage.k8s.io/v1/volumeattributesclasses", R"({"metadata":{"name":"a"},"driverName":"d.example.com"})",
+      {"/apis/storage.k8s.io/v1/volumeattributesclasses",
+       R"({"metadata":{"name":"a"},"driverName":"d.example.com"})",
        {"parameters: Required value: must contain at least one key/value pair"}},
   });
 }
@@ -201,11 +225,14 @@ TEST(Kinds, AutoscalingFlowControlAndCertificatesRefuse) {
       {"/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
        R"({"metadata":{"name":"a"},"spec":{"priorityLevelConfiguration":{"name":"x"},"rules":[{"subjects":[{"kind":"User","user":{"name":"u"},"group":{"name":"g"}}],"nonResourceRules":[{"verbs":["fly"],"nonResourceURLs":["x","/a*b","/a//b"]}]}]}})",
        {"spec.rules[0].subjects[0].group: Forbidden: group is forbidden when subject kind is not 'Group'",
-        "spec.rules[0].nonResourceRules[0].verbs: Unsupported value: [\"fly\"]: supported values: \"create\", \"delete\", \"deletecollection\", \"get\", "
+        "spec.rules[0].nonResourceRules[0].verbs: Unsupported value: [\"fly\"]: supported values: \"create\", "
+        "\"delete\", \"deletecollection\", \"get\", "
         "\"list\", \"patch\", \"proxy\", \"update\", \"watch\"",
         "spec.rules[0].nonResourceRules[0].nonResourceURLs[0]: Invalid value: \"x\": must start with slash",
-        "spec.rules[0].nonResourceRules[0].nonResourceURLs[1]: Invalid value: \"/a*b\": wildcard can only do suffix matching",
-        "spec.rules[0].nonResourceRules[0].nonResourceURLs[2]: Invalid value: \"/a//b\": must not contain double slash"}},
+        "spec.rules[0].nonResourceRules[0].nonResourceURLs[1]: Invalid value: \"/a*b\": wildcard can only do suffix "
+        "matching",
+        "spec.rules[0].nonResourceRules[0].nonResourceURLs[2]: Invalid value: \"/a//b\": must not contain double "
+        "slash"}},
       {"/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
        R"({"metadata":{"name":"a"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Reject","queuing":{}},"borrowingLimitPercent":-1}}})",
        {"spec.limited.limitResponse.queuing: Forbidden: must be nil if limited.limitResponse.type is not Limited",
@@ -214,22 +241,29 @@ TEST(Kinds, AutoscalingFlowControlAndCertificatesRefuse) {
        R"({"metadata":{"name":"a"},"spec":{"request":"eA==","signerName":"a/B_","usages":["any"]}})",
        {"spec.request: Invalid value: \"eA==\": PEM block type must be CERTIFICATE REQUEST",
         "spec.signerName: Invalid value: \"a\": should be a domain with at least two segments separated by dots",
-        "spec.signerName: Invalid value: \"B_\": validating label \"B_\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
-        "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+        "spec.signerName: Invalid value: \"B_\": validating label \"B_\": a lowercase RFC 1123 subdomain must consist "
+        "of lower case alphanumeric "
+        "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+        "for validation is "
         "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"}},
       {"/apis/apiregistration.k8s.io/v1/apiservices",
        R"({"metadata":{"name":"v1.g.example.com"},"spec":{"group":"g.example.com","version":"v1","groupPriorityMinimum":20001,"versionPriority":0,"service":{"name":"s","port":70000},"insecureSkipTLSVerify":true,"caBundle":"eA=="}})",
        {"spec.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000",
-        "spec.versionPriority: Invalid value: 0: must be positive and less than 1000", "spec.service.namespace: Required value",
+        "spec.versionPriority: Invalid value: 0: must be positive and less than 1000",
+        "spec.service.namespace: Required value",
         "spec.service.port: Invalid value: 70000: port is not valid: must be between 1 and 65535, inclusive",
         "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present"}},
-      {"/apis/authorization.k8s.io/v1/subjectaccessreviews", R"({"metadata":{},"spec":{}})",
-       {"spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+      {"/apis/authorization.k8s.io/v1/subjectaccessreviews",
+       R"({"metadata":{},"spec":{}})",
+       {"spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must "
+        "be specified",
         "spec.user: Invalid value: \"\": at least one of user or group must be specified"}},
       {"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
        R"({"spec":{"resourceAttributes":{"fieldSelector":{}},"nonResourceAttributes":{"path":"/x"}}})",
-       {"spec.nonResourceAttributes: Invalid value: {\"Path\":\"/x\",\"Verb\":\"\"}: cannot be specified in combination with resourceAttributes",
-        "spec.resourceAttributes.fieldSelector.requirements: Required value: when spec.resourceAttributes.fieldSelector is specified, requirements or "
+       {"spec.nonResourceAttributes: Invalid value: {\"Path\":\"/x\",\"Verb\":\"\"}: cannot be specified in "
+        "combination with resourceAttributes",
+        "spec.resourceAttributes.fieldSelector.requirements: Required value: when "
+        "spec.resourceAttributes.fieldSelector is specified, requirements or "
         "rawSelector is required"}},
   });
 }
@@ -238,7 +272,8 @@ TEST(Kinds, AdmissionResourceAndExtensionsRefuse) {
   ExpectRefused({
       {"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
        R"({"metadata":{"name":"a"},"webhooks":[{"name":"w.example.com","sideEffects":"None","admissionReviewVersions":["v1","v1"],"clientConfig":{"service":{"name":"s","path":"x//y"}}}]})",
-       {"webhooks[0].clientConfig.service.name: Required value", "webhooks[0].clientConfig.service.path: Invalid value: \"x//y\": must start with a '/'",
+       {"webhooks[0].clientConfig.service.name: Required value",
+        "webhooks[0].clientConfig.service.path: Invalid value: \"x//y\": must start with a '/'",
         "webhooks[0].clientConfig.service.path: Invalid value: \"x//y\": segment[0] may not be empty",
         "webhooks[0].clientConfig.service.path: Invalid value: \"x//y\": segment[1] may not be empty",
         "webhooks[0].admissionReviewVersions[1]: Invalid value: \"v1\": duplicate version"}},
@@ -246,38 +281,52 @@ TEST(Kinds, AdmissionResourceAndExtensionsRefuse) {
        R"({"metadata":{"name":"a"},"spec":{"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods","pods"],"resourceNames":["a","a"]}]},"validations":[{"expression":"object.x]","reason":"No"}],"variables":[{"name":"for","expression":"1 +"}]}})",
        {"spec.matchConstraints.resourceRules[0].resourceNames[1]: Duplicate value: \"a\"",
         "spec.variables[0].name: Invalid value: \"for\": must be a valid CEL identifier",
-        "spec.variables[0].expression: Invalid value: \"1 +\": compilation failed: ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', "
-        "'{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^",
-        "spec.validations[0].expression: Invalid value: \"object.x]\": compilation failed: ERROR: <input>:1:9: Syntax error: extraneous input ']' expecting "
+        "spec.variables[0].expression: Invalid value: \"1 +\": compilation failed: ERROR: <input>:1:4: Syntax error: "
+        "mismatched input '<EOF>' expecting {'[', "
+        "'{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n "
+        "| 1 +\n | ...^",
+        "spec.validations[0].expression: Invalid value: \"object.x]\": compilation failed: ERROR: <input>:1:9: Syntax "
+        "error: extraneous input ']' expecting "
         "<EOF>\n | object.x]\n | ........^",
-        "spec.validations[0].reason: Unsupported value: \"No\": supported values: \"Forbidden\", \"Invalid\", \"RequestEntityTooLarge\""}},
+        "spec.validations[0].reason: Unsupported value: \"No\": supported values: \"Forbidden\", \"Invalid\", "
+        "\"RequestEntityTooLarge\""}},
       {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
        R"({"metadata":{"name":"a"},"spec":{"policyName":"p","validationActions":["Deny","Warn"],"paramRef":{"name":"x","selector":{},"parameterNotFoundAction":"Deny"}}})",
-       {"spec.paramRef.name: Forbidden: name and selector are mutually exclusive", "spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
-        "spec.validationActions: Invalid value: [\"Deny\",\"Warn\"]: must not contain both Deny and Warn (repeating the same validation failure information in "
+       {"spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
+        "spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
+        "spec.validationActions: Invalid value: [\"Deny\",\"Warn\"]: must not contain both Deny and Warn (repeating "
+        "the same validation failure information in "
         "the API response and headers serves no purpose)"}},
       {"/apis/resource.k8s.io/v1/namespaces/n/resourceclaims",
        R"({"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","tolerations":[{"operator":"Exists","value":"v"}],"selectors":[{"cel":{"expression":"device."}}]}}],"config":[{"requests":["q"],"opaque":{"driver":"d.example.com","parameters":[1]}}]}}})",
-       {"spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: \"device.\": compilation failed: ERROR: <input>:1:8: Syntax error: no "
+       {"spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: \"device.\": compilation failed: "
+        "ERROR: <input>:1:8: Syntax error: no "
         "viable alternative at input '.'\n | device.\n | .......^",
-        "spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: \"v\": must be empty for operator `Exists`",
-        "spec.devices.config[0].requests[0]: Invalid value: \"q\": must be the name of a request in the claim or the name of a request and a subrequest "
+        "spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: \"v\": must be empty for operator "
+        "`Exists`",
+        "spec.devices.config[0].requests[0]: Invalid value: \"q\": must be the name of a request in the claim or the "
+        "name of a request and a subrequest "
         "separated by '/'",
         "spec.devices.config[0].opaque.parameters: Invalid value: \"<value omitted>\": must be a valid JSON object"}},
       {"/apis/resource.k8s.io/v1/resourceslices",
        R"({"metadata":{"name":"a"},"spec":{"driver":"d.example.com","allNodes":true,"pool":{"name":"p","resourceSliceCount":1},"devices":[{"name":"x","nodeName":"n","capacity":{"m":{"value":"1","requestPolicy":{}}},"bindingConditions":["c"]}]}})",
        {"spec.devices[0].capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must be true",
-        "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
+        "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
+        "`perDeviceNodeSelection` is set to true in the "
         "ResourceSlice spec",
-        "spec.devices[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use bindingConditions"}},
+        "spec.devices[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use "
+        "bindingConditions"}},
       {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
        R"({"metadata":{"name":"as.g.example.com"},"spec":{"group":"g.example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"x":{"type":"string","anyOf":[{"minLength":1,"description":"d"}],"oneOf":[{"properties":{"q":{}}}]}}}}}]}})",
-       {"spec.validation.openAPIV3Schema.properties[x].anyOf[0].description: Forbidden: must be empty to be structural"}},
+       {"spec.validation.openAPIV3Schema.properties[x].anyOf[0].description: Forbidden: must be empty to be "
+        "structural"}},
       {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
        R"({"metadata":{"name":"as.x.k8s.io"},"spec":{"group":"x.k8s.io","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","oneOf":[{"required":["a"],"properties":{"q":{"type":"string"}}}]}}}]}})",
        {"spec.validation.openAPIV3Schema.oneOf[0].properties[q].type: Forbidden: must be empty to be structural",
-        "spec.validation.openAPIV3Schema.properties[q]: Required value: because it is defined in spec.validation.openAPIV3Schema.oneOf[0].properties[q]",
-        "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation \"api-approved.kubernetes.io\", see "
+        "spec.validation.openAPIV3Schema.properties[q]: Required value: because it is defined in "
+        "spec.validation.openAPIV3Schema.oneOf[0].properties[q]",
+        "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
+        "annotation \"api-approved.kubernetes.io\", see "
         "https://github.com/kubernetes/enhancements/pull/1111"}},
   });
 }
@@ -288,51 +337,71 @@ TEST(Kinds, Defaults) {
        R"({"metadata":{"name":"a"},"roleRef":{"kind":"ClusterRole","name":"x"},"subjects":[{"kind":"User","name":"u"},{"kind":"ServiceAccount","name":"s","namespace":"n"}]})",
        "subjects",
        R"([{"kind":"User","name":"u","apiGroup":"rbac.authorization.k8s.io"},{"kind":"ServiceAccount","name":"s","namespace":"n"}])"},
-      {"/apis/networking.k8s.io/v1/namespaces/n/networkpolicies", R"({"metadata":{"name":"a"},"spec":{"podSelector":{},"egress":[{"ports":[{"port":1}]}]}})",
-       "spec", R"({"podSelector":{},"egress":[{"ports":[{"port":1,"protocol":"TCP"}]}],"policyTypes":["Ingress","Egress"]})"},
+      {"/apis/networking.k8s.io/v1/namespaces/n/networkpolicies",
+       R"({"metadata":{"name":"a"},"spec":{"podSelector":{},"egress":[{"ports":[{"port":1}]}]}})", "spec",
+       R"({"podSelector":{},"egress":[{"ports":[{"port":1,"protocol":"TCP"}]}],"policyTypes":["Ingress","Egress"]})"},
       {"/apis/autoscaling/v2/namespaces/n/horizontalpodautoscalers",
        R"({"metadata":{"name":"a"},"spec":{"maxReplicas":2,"scaleTargetRef":{"kind":"D","name":"d","apiVersion":"apps/v1"},"behavior":{"scaleDown":{"stabilizationWindowSeconds":7}}}})",
        "spec",
        R"({"maxReplicas":2,"minReplicas":1,"scaleTargetRef":{"kind":"D","name":"d","apiVersion":"apps/v1"},"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":80}}}],"behavior":{"scaleUp":{"stabilizationWindowSeconds":0,"selectPolicy":"Max","policies":[{"type":"Pods","value":4,"periodSeconds":15},{"type":"Percent","value":100,"periodSeconds":15}]},"scaleDown":{"stabilizationWindowSeconds":7,"selectPolicy":"Max","policies":[{"type":"Percent","value":100,"periodSeconds":15}]}}})"},
       {"/apis/autoscaling/v1/namespaces/n/horizontalpodautoscalers",
-       R"({"metadata":{"name":"a"},"spec":{"maxReplicas":2,"scaleTargetRef":{"kind":"D","name":"d","apiVersion":"apps/v1"}}})", "spec",
+       R"({"metadata":{"name":"a"},"spec":{"maxReplicas":2,"scaleTargetRef":{"kind":"D","name":"d","apiVersion":"apps/v1"}}})",
+       "spec",
        R"({"maxReplicas":2,"minReplicas":1,"scaleTargetRef":{"kind":"D","name":"d","apiVersion":"apps/v1"},"targetCPUUtilizationPercentage":80})"},
       {"/apis/storage.k8s.io/v1/csidrivers", R"({"metadata":{"name":"a"},"spec":{}})", "spec",
        R"({"attachRequired":true,"podInfoOnMount":false,"storageCapacity":false,"fsGroupPolicy":"ReadWriteOnceWithFSType","volumeLifecycleModes":["Persistent"],"requiresRepublish":false,"seLinuxMount":false})"},
       {"/apis/resource.k8s.io/v1/namespaces/n/resourceclaims",
-       R"({"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})", "spec",
+       R"({"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})",
+       "spec",
        R"({"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","allocationMode":"ExactCount","count":1}}]}})"},
       {"/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
-       R"({"metadata":{"name":"a"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Queue","queuing":{}}}}})", "spec",
+       R"({"metadata":{"name":"a"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Queue","queuing":{}}}}})",
+       "spec",
        R"({"type":"Limited","limited":{"nominalConcurrencyShares":30,"lendablePercent":0,"limitResponse":{"type":"Queue","queuing":{"queues":64,"handSize":8,"queueLengthLimit":50}}}})"},
   });
 }
 
 TEST(Kinds, Updates) {
   ExpectChanged({
-      {"/apis/scheduling.k8s.io/v1/priorityclasses/a", R"({"metadata":{"name":"a"},"value":1})", R"({"metadata":{"name":"a"},"value":2,"preemptionPolicy":"Never"})",
-       {"value: Forbidden: may not be changed in an update.", "preemptionPolicy: Invalid value: \"Never\": field is immutable"}},
-      {"/apis/storage.k8s.io/v1/storageclasses/a", R"({"metadata":{"name":"a"},"provisioner":"p"})",
+      {"/apis/scheduling.k8s.io/v1/priorityclasses/a",
+       R"({"metadata":{"name":"a"},"value":1})",
+       R"({"metadata":{"name":"a"},"value":2,"preemptionPolicy":"Never"})",
+       {"value: Forbidden: may not be changed in an update.",
+        "preemptionPolicy: Invalid value: \"Never\": field is immutable"}},
+      {"/apis/storage.k8s.io/v1/storageclasses/a",
+       R"({"metadata":{"name":"a"},"provisioner":"p"})",
        R"({"metadata":{"name":"a"},"provisioner":"q","parameters":{"k":"v"},"allowVolumeExpansion":true})",
-       {"parameters: Invalid value: {\"k\":\"v\"}: field is immutable", "provisioner: Invalid value: \"q\": field is immutable"}},
-      {"/apis/storage.k8s.io/v1/csidrivers/a", R"({"metadata":{"name":"a"},"spec":{}})", R"({"metadata":{"name":"a"},"spec":{"attachRequired":false}})",
+       {"parameters: Invalid value: {\"k\":\"v\"}: field is immutable",
+        "provisioner: Invalid value: \"q\": field is immutable"}},
+      {"/apis/storage.k8s.io/v1/csidrivers/a",
+       R"({"metadata":{"name":"a"},"spec":{}})",
+       R"({"metadata":{"name":"a"},"spec":{"attachRequired":false}})",
        {"spec.attachedRequired: Invalid value: false: field is immutable"}},
-      {"/apis/networking.k8s.io/v1/servicecidrs/a", R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/24"]}})",
-       R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/24","fd00::/112"]}})", {}},
-      {"/apis/networking.k8s.io/v1/servicecidrs/a", R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/24"]}})",
-       R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.1.0/24"]}})", {"spec.cidrs[0]: Invalid value: \"10.0.1.0/24\": field is immutable"}},
-      {"/apis/discovery.k8s.io/v1/namespaces/n/endpointslices/a", R"({"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[]})",
-       R"({"metadata":{"name":"a"},"addressType":"IPv6","endpoints":[]})", {"addressType: Invalid value: \"IPv6\": field is immutable"}},
+      {"/apis/networking.k8s.io/v1/servicecidrs/a",
+       R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/24"]}})",
+       R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/24","fd00::/112"]}})",
+       {}},
+      {"/apis/networking.k8s.io/v1/servicecidrs/a",
+       R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/24"]}})",
+       R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.1.0/24"]}})",
+       {"spec.cidrs[0]: Invalid value: \"10.0.1.0/24\": field is immutable"}},
+      {"/apis/discovery.k8s.io/v1/namespaces/n/endpointslices/a",
+       R"({"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[]})",
+       R"({"metadata":{"name":"a"},"addressType":"IPv6","endpoints":[]})",
+       {"addressType: Invalid value: \"IPv6\": field is immutable"}},
       {"/apis/resource.k8s.io/v1/namespaces/n/resourceclaims/a",
        R"({"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})",
        R"({"metadata":{"name":"a"},"spec":{"devices":{}}})",
-       {"spec: Invalid value: {\"Devices\":{\"Requests\":null,\"Constraints\":null,\"Config\":null}}: field is immutable"}},
+       {"spec: Invalid value: {\"Devices\":{\"Requests\":null,\"Constraints\":null,\"Config\":null}}: field is "
+        "immutable"}},
       {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/as.g.example.com",
        R"({"metadata":{"name":"as.g.example.com"},"spec":{"group":"g.example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})",
        R"({"metadata":{"name":"as.g.example.com"},"spec":{"group":"g.example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})",
-       {"status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until "
+       {"status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was previously a storage "
+        "version, and must remain in spec.versions until "
         "a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions"}},
-      {"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/a", R"({"metadata":{"name":"a"}})",
+      {"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/a",
+       R"({"metadata":{"name":"a"}})",
        R"({"metadata":{"name":"a"},"webhooks":[{"name":"w.example.com","sideEffects":"Some","admissionReviewVersions":["v1"],"clientConfig":{"url":"https://x"}}]})",
        {"webhooks[0].sideEffects: Unsupported value: \"Some\": supported values: \"None\", \"NoneOnDryRun\""}},
   });
@@ -348,14 +417,20 @@ TEST(Kinds, Warnings) {
       {"/apis/networking.k8s.io/v1/namespaces/n/ingresses",
        R"({"metadata":{"name":"a","annotations":{"kubernetes.io/ingress.class":"x"}},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":1}}}}})",
        {"annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead"}},
-      {"/apis/node.k8s.io/v1/runtimeclasses", R"({"metadata":{"name":"a"},"handler":"x","scheduling":{"nodeSelector":{"beta.kubernetes.io/os":"linux"}}})",
+      {"/apis/node.k8s.io/v1/runtimeclasses",
+       R"({"metadata":{"name":"a"},"handler":"x","scheduling":{"nodeSelector":{"beta.kubernetes.io/os":"linux"}}})",
        {"scheduling.nodeSelector: deprecated since v1.14; use \"kubernetes.io/os\" instead"}},
-      {"/apis/storage.k8s.io/v1/csidrivers", R"({"metadata":{"name":"a"},"spec":{"tokenRequests":[{"audience":""}]}})",
-       {"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"}},
-      {"/apis/discovery.k8s.io/v1/namespaces/n/endpointslices", R"({"metadata":{"name":"a"},"addressType":"FQDN","endpoints":[{"addresses":["a.example.com"]}]})",
+      {"/apis/storage.k8s.io/v1/csidrivers",
+       R"({"metadata":{"name":"a"},"spec":{"tokenRequests":[{"audience":""}]}})",
+       {"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+        "logging of tokens in volume attributes"}},
+      {"/apis/discovery.k8s.io/v1/namespaces/n/endpointslices",
+       R"({"metadata":{"name":"a"},"addressType":"FQDN","endpoints":[{"addresses":["a.example.com"]}]})",
        {"spec.addressType: FQDN endpoints are deprecated"}},
-      {"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", R"({"metadata":{"name":"a.static.k8s.io"}})",
-       {"metadata.name: names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and cannot be managed via the API"}},
+      {"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+       R"({"metadata":{"name":"a.static.k8s.io"}})",
+       {"metadata.name: names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and "
+        "cannot be managed via the API"}},
       {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
        R"({"metadata":{"name":"as.g.example.com"},"spec":{"group":"g.example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"x":{"type":"string","format":"odd"},"y":{"type":"string","format":"date-time"}}}}}]}})",
        {"unrecognized format \"odd\""}},
@@ -376,7 +451,8 @@ TEST(Kinds, RowsFitTheirColumns) {
     for (const schema::Resource& resource : package->resources) {
       const Strategy* const strategy = FindStrategy(resource.group, resource.kind);
       if (strategy == nullptr || resource.group.empty() || resource.columns.empty()) continue;
-      if (resource.group == "apps" || resource.group == "batch" || resource.group == "events.k8s.io") continue;  // tested with the core group
+      if (resource.group == "apps" || resource.group == "batch" || resource.group == "events.k8s.io")
+        continue;  // tested with the core group
       if (resource.version != "v1" && resource.version != "v2") continue;
       SCOPED_TRACE(std::string(resource.group) + " " + std::string(resource.kind));
       const bool default_table = resource.columns.size() == 2 && resource.columns[1].name == "Created At";

@@ -79,13 +79,16 @@ class Player {
     if (strategy->prepare_for_create != nullptr) strategy->prepare_for_create(call, object, Value());
     const FieldPath path("metadata");
     if (!strategy->validates_metadata) {
-      validation::ValidateObjectMeta(metadata, target.resource->namespaced, strategy->name_rule, path, outcome.errors, strategy->core_finalizers);
+      validation::ValidateObjectMeta(metadata, target.resource->namespaced, strategy->name_rule, path, outcome.errors,
+                                     strategy->core_finalizers);
     }
     if (strategy->validate != nullptr) strategy->validate(call, object, Value(), outcome.errors);
     if (outcome.errors.empty()) {
-      validation::ValidateObjectMeta(metadata, target.resource->namespaced, validation::NameIsPathSegment, path, outcome.errors, false);
+      validation::ValidateObjectMeta(metadata, target.resource->namespaced, validation::NameIsPathSegment, path,
+                                     outcome.errors, false);
     }
-    if (outcome.errors.empty() && strategy->warnings_on_create != nullptr) strategy->warnings_on_create(call, object, Value());
+    if (outcome.errors.empty() && strategy->warnings_on_create != nullptr)
+      strategy->warnings_on_create(call, object, Value());
     if (outcome.errors.empty()) {
       metadata.Set(arena_, "uid", "00000000-0000-0000-0000-000000000001");
       metadata.Set(arena_, "resourceVersion", "1");
@@ -100,7 +103,9 @@ class Player {
     const auto found = stored_.find(Key(target, target.name));
     const Strategy* const strategy = FindStrategy(target.resource->group, target.resource->kind);
     if (found == stored_.end() || strategy == nullptr) return outcome;
-    const UpdateRules* rules = target.subresource.empty() ? &strategy->update : target.subresource == "status" ? &strategy->status : nullptr;
+    const UpdateRules* rules = target.subresource.empty()       ? &strategy->update
+                               : target.subresource == "status" ? &strategy->status
+                                                                : nullptr;
     for (const Subresource& sub : strategy->subresources) {
       if (sub.name == target.subresource) rules = &sub.rules;
     }
@@ -123,7 +128,8 @@ class Player {
     const Call call = MakeCall(target);
     if (rules->prepare_for_update != nullptr) rules->prepare_for_update(call, object, old);
     const FieldPath path("metadata");
-    validation::ValidateObjectMeta(metadata, target.resource->namespaced, validation::NameIsPathSegment, path, outcome.errors, false);
+    validation::ValidateObjectMeta(metadata, target.resource->namespaced, validation::NameIsPathSegment, path,
+                                   outcome.errors, false);
     validation::ValidateObjectMetaUpdate(metadata, old_metadata, path, outcome.errors, false);
     if (rules->validate_update != nullptr) rules->validate_update(call, object, old, outcome.errors);
     if (outcome.errors.empty() && rules->warnings_on_update != nullptr) rules->warnings_on_update(call, object, old);
@@ -157,14 +163,16 @@ class Player {
     Value object = decoded->value;
     validation::ApplyTableDefaults(arena_, *target.resource->type, object);
     const Strategy* const strategy = FindStrategy(target.resource->group, target.resource->kind);
-    const Conversion* const conversion = FindConversion(target.resource->group, target.resource->version, target.resource->kind);
+    const Conversion* const conversion =
+        FindConversion(target.resource->group, target.resource->version, target.resource->kind);
     if (conversion != nullptr) object = conversion->to_hub(arena_, object);
     if (strategy != nullptr && strategy->defaults != nullptr) strategy->defaults(arena_, object);
     return object;
   }
 
   Value FromHub(const Target& target, const Value& object) {
-    const Conversion* const conversion = FindConversion(target.resource->group, target.resource->version, target.resource->kind);
+    const Conversion* const conversion =
+        FindConversion(target.resource->group, target.resource->version, target.resource->kind);
     return conversion == nullptr ? object : conversion->from_hub(arena_, object);
   }
 

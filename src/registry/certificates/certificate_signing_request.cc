@@ -27,9 +27,29 @@ constexpr std::int64_t kExpirationSecondsMin = 600;
 constexpr std::int64_t kDomainBytesMax = 253;
 constexpr std::int64_t kSignerBytesMax = 253 + (253 + 63 + 1) + 1;
 constexpr std::string_view kUsages[] = {
-    "any",           "cert sign",        "client auth", "code signing",   "content commitment", "crl sign",      "data encipherment", "decipher only",
-    "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",   "ipsec user",    "key agreement",     "key encipherment",
-    "microsoft sgc", "netscape sgc",     "ocsp signing", "s/mime",         "server auth",        "signing",       "timestamping",
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
 };
 constexpr std::string_view kTrueOnly[] = {"True"};
 constexpr std::string_view kAnyStatus[] = {"False", "True", "Unknown"};
@@ -70,7 +90,8 @@ void PopulateTimestamps(const Call& call, Value object, const Value& old) {
     if (!IsZeroTime(condition["lastTransitionTime"])) continue;
     Value transition = now_text;
     for (const Value& before : old["status"]["conditions"].items()) {
-      if (before["type"].as_string() == condition["type"].as_string() && before["status"].as_string() == condition["status"].as_string() &&
+      if (before["type"].as_string() == condition["type"].as_string() &&
+          before["status"].as_string() == condition["status"].as_string() &&
           !IsZeroTime(before["lastTransitionTime"])) {
         transition = before["lastTransitionTime"];
         break;
@@ -153,10 +174,12 @@ Options OptionsFor(const Value& object, const Value& old) {
   options.legacy_signer = old["spec"]["signerName"].as_string() == kLegacySigner;
   options.duplicate_condition_types = HasDuplicates(conditions, "type");
   options.empty_condition_type = !IndicesOf(old, "").empty();
-  options.arbitrary_certificate = object["status"]["certificate"].as_string() == old["status"]["certificate"].as_string() ||
-                                  !CertificateChainProblem(Decoded(old["status"]["certificate"])).empty();
+  options.arbitrary_certificate =
+      object["status"]["certificate"].as_string() == old["status"]["certificate"].as_string() ||
+      !CertificateChainProblem(Decoded(old["status"]["certificate"])).empty();
   options.duplicate_usages = HasDuplicates(old["spec"]["usages"], {});
-  options.unknown_usages = !std::ranges::all_of(old["spec"]["usages"].items(), [](const Value& usage) { return IsKnownUsage(usage.as_string()); });
+  options.unknown_usages = !std::ranges::all_of(old["spec"]["usages"].items(),
+                                                [](const Value& usage) { return IsKnownUsage(usage.as_string()); });
   return options;
 }
 
@@ -179,16 +202,19 @@ void ValidateSignerName(std::string_view name, const FieldPath& path, FieldError
   }
   const auto segments = base::Split(name, '/');
   if (segments.size() != 2) {
-    errors.push_back(Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'"));
+    errors.push_back(
+        Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'"));
     return;
   }
-  if (static_cast<std::int64_t>(segments[0].size()) > kDomainBytesMax) errors.push_back(validation::TooLong(path, kDomainBytesMax));
+  if (static_cast<std::int64_t>(segments[0].size()) > kDomainBytesMax)
+    errors.push_back(validation::TooLong(path, kDomainBytesMax));
   ValidateLabelsOf(segments[0], validation::IsDNS1123Label, path, errors);
   if (segments[0].find('.') == std::string_view::npos) {
     errors.push_back(Invalid(path, segments[0], "should be a domain with at least two segments separated by dots"));
   }
   ValidateLabelsOf(segments[1], validation::IsDNS1123Subdomain, path, errors);
-  if (static_cast<std::int64_t>(name.size()) > kSignerBytesMax) errors.push_back(validation::TooLong(path, kSignerBytesMax));
+  if (static_cast<std::int64_t>(name.size()) > kSignerBytesMax)
+    errors.push_back(validation::TooLong(path, kSignerBytesMax));
 }
 
 void ValidateConditions(const Value& object, const Options& options, FieldErrors& errors) {
@@ -202,7 +228,8 @@ void ValidateConditions(const Value& object, const Options& options, FieldErrors
     const FieldPath at = path.Index(index++);
     const std::string_view type = condition["type"].as_string();
     if (!options.empty_condition_type && type.empty()) errors.push_back(Required(at.Child("type")));
-    const std::span<const std::string_view> allowed = OneOf(type, {"Approved", "Denied", "Failed"}) ? std::span<const std::string_view>(kTrueOnly) : kAnyStatus;
+    const std::span<const std::string_view> allowed =
+        OneOf(type, {"Approved", "Denied", "Failed"}) ? std::span<const std::string_view>(kTrueOnly) : kAnyStatus;
     const Value value = condition["status"];
     if (value.as_string().empty()) {
       errors.push_back(Required(at.Child("status")));
@@ -242,12 +269,14 @@ void ValidateBody(const Value& object, const Options& options, FieldErrors& erro
   }
   const std::string_view signer = spec["signerName"].as_string();
   if (!options.legacy_signer && signer == kLegacySigner) {
-    errors.push_back(Invalid(path.Child("signerName"), signer, "the legacy signerName is not allowed via this API version"));
+    errors.push_back(
+        Invalid(path.Child("signerName"), signer, "the legacy signerName is not allowed via this API version"));
   } else {
     ValidateSignerName(signer, path.Child("signerName"), errors);
   }
   if (const Value seconds = spec["expirationSeconds"]; !seconds.is_null() && seconds.as_int() < kExpirationSecondsMin) {
-    errors.push_back(Invalid(path.Child("expirationSeconds"), seconds, "may not specify a duration less than 600 seconds (10 minutes)"));
+    errors.push_back(Invalid(path.Child("expirationSeconds"), seconds,
+                             "may not specify a duration less than 600 seconds (10 minutes)"));
   }
   ValidateConditions(object, options, errors);
   if (!options.arbitrary_certificate) {
@@ -286,7 +315,8 @@ void ValidateAnyUpdate(const Value& object, const Value& old, const Options& opt
       if (now > before) {
         errors.push_back(Forbidden(conditions, "updates may not add a condition of type " + base::GoQuote(type)));
       } else if (now == before && !SameConditions(object, old, type)) {
-        errors.push_back(Forbidden(conditions, "updates may not modify a condition of type " + base::GoQuote(type) + "\n"));
+        errors.push_back(
+            Forbidden(conditions, "updates may not modify a condition of type " + base::GoQuote(type) + "\n"));
       }
     }
   }
@@ -321,7 +351,9 @@ void ValidateApproval(const Call&, Value object, Value old, FieldErrors& errors)
 // ---- Table
 
 std::string StatusText(const Value& object) {
-  std::string text = !IndicesOf(object, "Denied").empty() ? "Denied" : !IndicesOf(object, "Approved").empty() ? "Approved" : "Pending";
+  std::string text = !IndicesOf(object, "Denied").empty()     ? "Denied"
+                     : !IndicesOf(object, "Approved").empty() ? "Approved"
+                                                              : "Pending";
   if (!IndicesOf(object, "Failed").empty()) text += ",Failed";
   if (!object["status"]["certificate"].as_string().empty()) text += ",Issued";
   return text;
@@ -334,7 +366,8 @@ void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells
   cells.Append(arena, Age(arena, clock, object));
   cells.Append(arena, TextOr(spec["signerName"].as_string(), "<none>"));
   cells.Append(arena, spec["username"].as_string());
-  cells.Append(arena, seconds.is_null() ? Value("<none>") : Value::String(arena, HumanDuration(std::chrono::seconds(seconds.as_int()))));
+  cells.Append(arena, seconds.is_null() ? Value("<none>")
+                                        : Value::String(arena, HumanDuration(std::chrono::seconds(seconds.as_int()))));
   cells.Append(arena, Value::String(arena, StatusText(object)));
 }
 
@@ -344,7 +377,9 @@ constexpr std::string_view kApprovalReset[] = {"spec", "status.certificate"};
 constexpr SelectableField kSelectable[] = {{.name = "spec.signerName", .path = "spec.signerName"}};
 constexpr Subresource kSubresources[] = {{
     .name = "approval",
-    .rules = {.prepare_for_update = PrepareForApproval, .validate_update = ValidateApproval, .reset_fields = kApprovalReset},
+    .rules = {.prepare_for_update = PrepareForApproval,
+              .validate_update = ValidateApproval,
+              .reset_fields = kApprovalReset},
 }};
 
 constexpr Strategy kStrategies[] = {{
@@ -355,7 +390,9 @@ constexpr Strategy kStrategies[] = {{
     .prepare_for_create = PrepareForCreate,
     .validate = ValidateCSR,
     .update = {.prepare_for_update = PrepareForUpdate, .validate_update = ValidateUpdate, .reset_fields = kMainReset},
-    .status = {.prepare_for_update = PrepareForStatusUpdate, .validate_update = ValidateStatusUpdate, .reset_fields = kStatusReset},
+    .status = {.prepare_for_update = PrepareForStatusUpdate,
+               .validate_update = ValidateStatusUpdate,
+               .reset_fields = kStatusReset},
     .subresources = kSubresources,
     .selectable_fields = kSelectable,
     .selects_namespace = false,

@@ -29,7 +29,8 @@ std::string_view TakeLine(std::string_view& text) {
   return line;
 }
 
-// The next block, as Go's pem.Decode finds it: what does not hold together is passed over. `text` moves behind the block.
+// The next block, as Go's pem.Decode finds it: what does not hold together is passed over. `text` moves behind the
+// block.
 std::optional<Block> NextBlock(std::string_view& text) {
   while (!text.empty()) {
     const std::string_view line = TakeLine(text);
@@ -79,7 +80,8 @@ std::string CertificateRequestProblem(std::string_view pem) {
   if (data != end) return "asn1: syntax error: trailing data";
   EVP_PKEY* const key = X509_REQ_get0_pubkey(request.get());
   if (key == nullptr) return "x509: unsupported public key in certificate request";
-  if (X509_REQ_verify(request.get(), key) != 1) return "x509: invalid signature: the request is not signed by its own key";
+  if (X509_REQ_verify(request.get(), key) != 1)
+    return "x509: invalid signature: the request is not signed by its own key";
   return {};
 }
 
@@ -87,7 +89,8 @@ std::string CertificateChainProblem(std::string_view pem) {
   if (pem.empty()) return {};
   int blocks = 0;
   while (const auto block = NextBlock(pem)) {
-    if (block->type != "CERTIFICATE") return "only CERTIFICATE PEM blocks are allowed, found " + base::GoQuote(block->type);
+    if (block->type != "CERTIFICATE")
+      return "only CERTIFICATE PEM blocks are allowed, found " + base::GoQuote(block->type);
     if (block->headers) return "no PEM block headers are permitted";
     ++blocks;
     if (block->bytes.empty()) return "found CERTIFICATE PEM block containing 0 certificates";

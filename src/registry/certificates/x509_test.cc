@@ -22,7 +22,8 @@ TEST(X509, Requests) {
   EXPECT_EQ(CertificateRequestProblem("text before\n" + request + "text behind"), "");
   EXPECT_EQ(CertificateRequestProblem(""), "PEM block type must be CERTIFICATE REQUEST");
   EXPECT_EQ(CertificateRequestProblem(ReadFile("certificate")), "PEM block type must be CERTIFICATE REQUEST");
-  EXPECT_NE(CertificateRequestProblem("-----BEGIN CERTIFICATE REQUEST-----\neA==\n-----END CERTIFICATE REQUEST-----\n"), "");
+  EXPECT_NE(CertificateRequestProblem("-----BEGIN CERTIFICATE REQUEST-----\neA==\n-----END CERTIFICATE REQUEST-----\n"),
+            "");
   std::string other = request;  // another signature
   const auto at = other.rfind("\n-----END") - 8;
   other[at] = other[at] == 'A' ? 'B' : 'A';
@@ -35,7 +36,8 @@ TEST(X509, Chains) {
   EXPECT_EQ(CertificateChainProblem(""), "");
   EXPECT_EQ(CertificateChainProblem(certificate + certificate), "");
   EXPECT_EQ(CertificateChainProblem("x"), "must contain at least one CERTIFICATE PEM block");
-  EXPECT_EQ(CertificateChainProblem(ReadFile("request")), "only CERTIFICATE PEM blocks are allowed, found \"CERTIFICATE REQUEST\"");
+  EXPECT_EQ(CertificateChainProblem(ReadFile("request")),
+            "only CERTIFICATE PEM blocks are allowed, found \"CERTIFICATE REQUEST\"");
   EXPECT_EQ(CertificateChainProblem(ReadFile("headers")), "no PEM block headers are permitted");
 }
 

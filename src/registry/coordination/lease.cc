@@ -10,7 +10,8 @@ using namespace rules;  // NOLINT: the vocabulary of every rule here
 using validation::Forbidden;
 using validation::Invalid;
 
-// spec.strategy and spec.preferredHolder belong to CoordinatedLeaderElection: dropped while the gate is off, unless already in use.
+// spec.strategy and spec.preferredHolder belong to CoordinatedLeaderElection: dropped while the gate is off, unless
+// already in use.
 void DropDisabledFields(const Call& call, Value object, Value old) {
   if (call.feature_enabled != nullptr && call.feature_enabled("CoordinatedLeaderElection")) return;
   Value spec = object["spec"];

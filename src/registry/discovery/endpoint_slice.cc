@@ -40,7 +40,8 @@ void DropTopology(const Call& call, Value object, const Value& old) {
   if (SemanticEqual(object["endpoints"], old["endpoints"])) return;
   std::set<std::string_view> old_nodes;
   for (const Value& endpoint : old["endpoints"].items()) {
-    if (const Value host = endpoint["deprecatedTopology"][kHostnameLabel]; !host.is_null()) old_nodes.insert(host.as_string());
+    if (const Value host = endpoint["deprecatedTopology"][kHostnameLabel]; !host.is_null())
+      old_nodes.insert(host.as_string());
   }
   for (Value endpoint : object["endpoints"].items()) {
     const Value host = endpoint["deprecatedTopology"][kHostnameLabel];
@@ -59,12 +60,15 @@ void PrepareForCreate(const Call& call, Value object, Value) {
 
 void PrepareForUpdate(const Call& call, Value object, Value old) {
   bool changed = !SemanticEqual(object["metadata"]["labels"], old["metadata"]["labels"]);
-  for (const std::string_view field : {"addressType", "endpoints", "ports"}) changed = changed || !SemanticEqual(object[field], old[field]);
-  if (changed) object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);
+  for (const std::string_view field : {"addressType", "endpoints", "ports"})
+    changed = changed || !SemanticEqual(object[field], old[field]);
+  if (changed)
+    object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);
   DropTopology(call, object, old);
 }
 
-void ValidateAddress(std::string_view address, std::string_view type, const FieldPath& list_path, std::int64_t index, FieldErrors& errors) {
+void ValidateAddress(std::string_view address, std::string_view type, const FieldPath& list_path, std::int64_t index,
+                     FieldErrors& errors) {
   const FieldPath at = list_path.Index(index);
   const std::size_t before = errors.size();
   if (type == "IPv4") {
@@ -83,7 +87,8 @@ void ValidateAddress(std::string_view address, std::string_view type, const Fiel
 }
 
 // False when there are too many: nothing further is looked at then.
-bool ValidateHintList(const Value& list, const FieldPath& path, Messages (*check)(std::string_view), FieldErrors& errors) {
+bool ValidateHintList(const Value& list, const FieldPath& path, Messages (*check)(std::string_view),
+                      FieldErrors& errors) {
   if (Count(list) > kHintsMax) {
     errors.push_back(TooMany(path, Count(list), kHintsMax));
     return false;
@@ -110,16 +115,19 @@ void ValidateEndpoint(const Value& endpoint, std::string_view type, const FieldP
     errors.push_back(TooMany(addresses_path, Count(addresses), kAddressesMax));
   }
   std::int64_t index = 0;
-  for (const Value& address : addresses.items()) ValidateAddress(address.as_string(), type, addresses_path, index++, errors);
+  for (const Value& address : addresses.items())
+    ValidateAddress(address.as_string(), type, addresses_path, index++, errors);
   if (const Value node = endpoint["nodeName"]; !node.is_null()) {
     AddInvalid(NodeName(node.as_string()), path.Child("nodeName"), node.as_string(), errors);
   }
   const Value topology = endpoint["deprecatedTopology"];
   const FieldPath topology_path = path.Child("deprecatedTopology");
-  if (Count(topology) > kTopologyLabelsMax) errors.push_back(TooMany(topology_path, Count(topology), kTopologyLabelsMax));
+  if (Count(topology) > kTopologyLabelsMax)
+    errors.push_back(TooMany(topology_path, Count(topology), kTopologyLabelsMax));
   validation::ValidateLabels(topology, topology_path, errors);
   if (topology.Has("topology.kubernetes.io/zone")) {
-    errors.push_back(validation::InternalError(topology_path.Key("topology.kubernetes.io/zone"), "reserved key was not removed in conversion"));
+    errors.push_back(validation::InternalError(topology_path.Key("topology.kubernetes.io/zone"),
+                                               "reserved key was not removed in conversion"));
   }
   if (const Value host = endpoint["hostname"]; !host.is_null()) {
     AddInvalid(validation::IsDNS1123Label(host.as_string()), path.Child("hostname"), host.as_string(), errors);
@@ -176,7 +184,9 @@ void ValidateBody(const Value& object, const Value& old, FieldErrors& errors) {
   if (!old.is_null() && SemanticEqual(object["endpoints"], old["endpoints"])) errors.resize(before);
 }
 
-void ValidateEndpointSlice(const Call&, Value object, Value, FieldErrors& errors) { ValidateBody(object, Value(), errors); }
+void ValidateEndpointSlice(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateBody(object, Value(), errors);
+}
 
 void ValidateEndpointSliceUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, true, validation::NameIsDNSSubdomain, errors);
@@ -193,19 +203,22 @@ void WarnAboutAddresses(const Call& call, Value object, Value) {
     const FieldPath endpoint_path = path.Index(i++);
     const FieldPath addresses = endpoint_path.Child("addresses");
     std::int64_t j = 0;
-    for (const Value& address : endpoint["addresses"].items()) WarnAboutIP(addresses.Index(j++), address.as_string(), call.warnings);
+    for (const Value& address : endpoint["addresses"].items())
+      WarnAboutIP(addresses.Index(j++), address.as_string(), call.warnings);
   }
 }
 
 void WarningsOnCreate(const Call& call, Value object, Value old) {
-  if (object["addressType"].as_string() == "FQDN") call.warnings.push_back("spec.addressType: FQDN endpoints are deprecated");
+  if (object["addressType"].as_string() == "FQDN")
+    call.warnings.push_back("spec.addressType: FQDN endpoints are deprecated");
   WarnAboutAddresses(call, object, old);
 }
 
 std::string ListWithMore(const std::vector<std::string>& all) {
   constexpr std::size_t kShown = 3;
   if (all.empty()) return "<unset>";
-  std::string text = base::Join({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kShown))}, ",");
+  std::string text =
+      base::Join({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kShown))}, ",");
   if (all.size() > kShown) text += " + " + std::to_string(all.size() - kShown) + " more...";
   return text;
 }
@@ -238,7 +251,9 @@ constexpr Strategy kStrategies[] = {{
     .prepare_for_create = PrepareForCreate,
     .validate = ValidateEndpointSlice,
     .warnings_on_create = WarningsOnCreate,
-    .update = {.prepare_for_update = PrepareForUpdate, .validate_update = ValidateEndpointSliceUpdate, .warnings_on_update = WarnAboutAddresses},
+    .update = {.prepare_for_update = PrepareForUpdate,
+               .validate_update = ValidateEndpointSliceUpdate,
+               .warnings_on_update = WarnAboutAddresses},
     .table_row = Row,
 }};
 

@@ -21,7 +21,8 @@ constexpr std::array kNames = {
     Names{"deprecatedCount", "count"},
 };
 
-Value Rename(base::Arena& arena, const Value& event, std::string_view Names::* from, std::string_view Names::* to, std::string_view api_version) {
+Value Rename(base::Arena& arena, const Value& event, std::string_view Names::* from, std::string_view Names::* to,
+             std::string_view api_version) {
   Value out = Value::Map(arena, event.size());
   for (const auto& member : event.members()) {
     std::string_view key = member.key;
@@ -38,7 +39,11 @@ Value Rename(base::Arena& arena, const Value& event, std::string_view Names::* f
 
 }  // namespace
 
-Value EventToHub(base::Arena& arena, const Value& event) { return Rename(arena, event, &Names::events, &Names::core, "v1"); }
-Value EventFromHub(base::Arena& arena, const Value& event) { return Rename(arena, event, &Names::core, &Names::events, "events.k8s.io/v1"); }
+Value EventToHub(base::Arena& arena, const Value& event) {
+  return Rename(arena, event, &Names::events, &Names::core, "v1");
+}
+Value EventFromHub(base::Arena& arena, const Value& event) {
+  return Rename(arena, event, &Names::core, &Names::events, "events.k8s.io/v1");
+}
 
 }  // namespace keelson::registry

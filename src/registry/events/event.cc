@@ -25,7 +25,8 @@ bool HasTime(const Value& time) {
 }
 
 void AtMost(std::string_view text, std::size_t max, std::string_view field, FieldErrors& errors) {
-  if (text.size() > max) errors.push_back(Invalid(FieldPath(field), "", "can have at most " + std::to_string(max) + " characters"));
+  if (text.size() > max)
+    errors.push_back(Invalid(FieldPath(field), "", "can have at most " + std::to_string(max) + " characters"));
 }
 
 void RequireAtMost(std::string_view text, std::size_t max, std::string_view field, FieldErrors& errors) {
@@ -68,14 +69,17 @@ void ValidateSeries(const Value& event, FieldErrors& errors) {
   if (!HasTime(series["lastObservedTime"])) errors.push_back(Required(FieldPath("series.lastObservedTime")));
 }
 
-constexpr GoField kReference[] = {{"kind", "Kind"},         {"namespace", "Namespace"},
-                                  {"name", "Name"},         {"uid", "UID"},
-                                  {"apiVersion", "APIVersion"}, {"resourceVersion", "ResourceVersion"},
+constexpr GoField kReference[] = {{"kind", "Kind"},
+                                  {"namespace", "Namespace"},
+                                  {"name", "Name"},
+                                  {"uid", "UID"},
+                                  {"apiVersion", "APIVersion"},
+                                  {"resourceVersion", "ResourceVersion"},
                                   {"fieldPath", "FieldPath"}};
 constexpr GoField kSource[] = {{"component", "Component"}, {"host", "Host"}};
 
-void ImmutableStruct(const Value& event, const Value& old, std::string_view field, std::span<const GoField> fields, bool pointer,
-                     FieldErrors& errors) {
+void ImmutableStruct(const Value& event, const Value& old, std::string_view field, std::span<const GoField> fields,
+                     bool pointer, FieldErrors& errors) {
   if (SemanticEqual(event[field], old[field])) return;
   std::string text = pointer && event[field].is_null() ? "null" : RenderGoStruct(event[field], fields);
   errors.push_back(InvalidRendered(FieldPath(field), std::move(text), "field is immutable"));
@@ -122,7 +126,8 @@ void ValidateEventCreate(const Call& call, Value object, Value, FieldErrors& err
   ValidateSeries(object, errors);
   if (!HasTime(object["eventTime"])) errors.push_back(Required(FieldPath("eventTime")));
   const std::string_view type = object["type"].as_string();
-  if (type != "Normal" && type != "Warning") errors.push_back(Invalid(FieldPath("type"), "", "has invalid value: " + std::string(type)));
+  if (type != "Normal" && type != "Warning")
+    errors.push_back(Invalid(FieldPath("type"), "", "has invalid value: " + std::string(type)));
   for (const std::string_view field : {"firstTimestamp", "lastTimestamp"}) {
     if (HasTime(object[field])) errors.push_back(Invalid(FieldPath(field), "", "needs to be unset"));
   }

@@ -1,5 +1,6 @@
-// events.k8s.io: Event. It is the same stored object as the core group's, so the functions work on the core form (involvedObject, message,
-// reportingComponent, source, firstTimestamp, ...), and call.request_group says which group's rules apply.
+// events.k8s.io: Event. It is the same stored object as the core group's, so the functions work on the core form
+// (involvedObject, message, reportingComponent, source, firstTimestamp, ...), and call.request_group says which group's
+// rules apply.
 #pragma once
 
 #include <span>

@@ -24,8 +24,9 @@ struct Level {
 };
 constexpr std::int64_t kQueueLengthLimit = 50;
 constexpr Level kLevels[] = {
-    {"catch-all", 5, 0, 0, 0},         {"system", 30, 33, 64, 6},          {"node-high", 40, 25, 64, 6},     {"leader-election", 10, 0, 16, 4},
-    {"workload-high", 40, 50, 128, 6}, {"workload-low", 100, 90, 128, 6}, {"global-default", 20, 50, 128, 6},
+    {"catch-all", 5, 0, 0, 0},          {"system", 30, 33, 64, 6},         {"node-high", 40, 25, 64, 6},
+    {"leader-election", 10, 0, 16, 4},  {"workload-high", 40, 50, 128, 6}, {"workload-low", 100, 90, 128, 6},
+    {"global-default", 20, 50, 128, 6},
 };
 
 Value TextList(Arena& arena, Texts texts) {
@@ -128,7 +129,9 @@ constexpr std::string_view kAuthenticated = "system:authenticated";
 constexpr std::string_view kControllerManager = "system:kube-controller-manager";
 constexpr std::string_view kScheduler = "system:kube-scheduler";
 
-void ProbeRules(Arena& arena, Value rule) { AddNonResourceRule(arena, rule, {"get"}, {"/healthz", "/readyz", "/livez"}); }
+void ProbeRules(Arena& arena, Value rule) {
+  AddNonResourceRule(arena, rule, {"get"}, {"/healthz", "/readyz", "/livez"});
+}
 void LeaderElectionRules(Arena& arena, Value rule) {
   AddResourceRule(arena, rule, {"get", "create", "update"}, {"coordination.k8s.io"}, {"leases"}, false);
 }
@@ -143,7 +146,14 @@ constexpr Schema kSchemas[] = {
     {"system-nodes", "system", 500, "ByUser", {"system:nodes"}, {}, false, AddEverything},
     {"system-node-high", "node-high", 400, "ByUser", {"system:nodes"}, {}, false, NodeHighRules},
     {"probes", "exempt", 2, "", {kUnauthenticated, kAuthenticated}, {}, false, ProbeRules},
-    {"system-leader-election", "leader-election", 100, "ByUser", {}, {kControllerManager, kScheduler}, true, LeaderElectionRules},
+    {"system-leader-election",
+     "leader-election",
+     100,
+     "ByUser",
+     {},
+     {kControllerManager, kScheduler},
+     true,
+     LeaderElectionRules},
     {"kube-controller-manager", "workload-high", 800, "ByNamespace", {}, {kControllerManager}, false, AddEverything},
     {"kube-scheduler", "workload-high", 800, "ByNamespace", {}, {kScheduler}, false, AddEverything},
     {"kube-system-service-accounts", "workload-high", 900, "ByNamespace", {}, {}, true, AddEverything},
@@ -179,8 +189,9 @@ Value FlowSchema(Arena& arena, std::string_view name) {
 }
 
 constexpr FlowControlObject kLevelObjects[] = {
-    {"catch-all", true, LimitedLevel},        {"exempt", true, ExemptLevel},           {"system", false, LimitedLevel},
-    {"node-high", false, LimitedLevel},       {"leader-election", false, LimitedLevel}, {"workload-high", false, LimitedLevel},
+    {"catch-all", true, LimitedLevel},        {"exempt", true, ExemptLevel},
+    {"system", false, LimitedLevel},          {"node-high", false, LimitedLevel},
+    {"leader-election", false, LimitedLevel}, {"workload-high", false, LimitedLevel},
     {"workload-low", false, LimitedLevel},    {"global-default", false, LimitedLevel},
 };
 constexpr FlowControlObject kSchemaObjects[] = {
@@ -209,7 +220,11 @@ Value MandatorySpec(Arena& arena, std::span<const FlowControlObject> objects, st
 std::span<const FlowControlObject> BootstrapPriorityLevelConfigurations() { return kLevelObjects; }
 std::span<const FlowControlObject> BootstrapFlowSchemas() { return kSchemaObjects; }
 
-Value MandatoryFlowSchemaSpec(Arena& arena, std::string_view name) { return MandatorySpec(arena, kSchemaObjects, name); }
-Value MandatoryPriorityLevelConfigurationSpec(Arena& arena, std::string_view name) { return MandatorySpec(arena, kLevelObjects, name); }
+Value MandatoryFlowSchemaSpec(Arena& arena, std::string_view name) {
+  return MandatorySpec(arena, kSchemaObjects, name);
+}
+Value MandatoryPriorityLevelConfigurationSpec(Arena& arena, std::string_view name) {
+  return MandatorySpec(arena, kLevelObjects, name);
+}
 
 }  // namespace keelson::registry

@@ -1,5 +1,6 @@
-// The flow schemas and priority levels a server keeps by itself: mandatory ones always as they are here, suggested ones made when missing
-// and kept up to date while their annotation says so. Objects are built fresh in the arena, with apiVersion, kind, metadata and spec.
+// The flow schemas and priority levels a server keeps by itself: mandatory ones always as they are here, suggested ones
+// made when missing and kept up to date while their annotation says so. Objects are built fresh in the arena, with
+// apiVersion, kind, metadata and spec.
 #pragma once
 
 #include <span>

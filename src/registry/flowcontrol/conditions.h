@@ -7,6 +7,6 @@ namespace keelson::registry {
 
 void ValidateFlowControlConditions(const Value& object, FieldErrors& errors);  // types are there and differ
 void ValidateFlowControlStatusUpdate(const Call& call, Value object, Value old, FieldErrors& errors);
-void RestoreFlowControlMetadata(const Call& call, Value object, Value old);    // all but managedFields
+void RestoreFlowControlMetadata(const Call& call, Value object, Value old);  // all but managedFields
 
 }  // namespace keelson::registry

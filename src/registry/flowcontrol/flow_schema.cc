@@ -21,7 +21,8 @@ using Zero = GoField::Zero;
 
 constexpr std::int64_t kDefaultMatchingPrecedence = 1000;
 constexpr std::int64_t kMatchingPrecedenceMax = 10'000;
-constexpr std::string_view kVerbs[] = {"create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"};
+constexpr std::string_view kVerbs[] = {"create", "delete", "deletecollection", "get",  "list",
+                                       "patch",  "proxy",  "update",           "watch"};
 
 constexpr GoField kName[] = {{"name", "Name"}};
 constexpr GoField kServiceAccount[] = {{"namespace", "Namespace"}, {"name", "Name"}};
@@ -35,7 +36,8 @@ constexpr GoField kResourceRule[] = {{"verbs", "Verbs", Zero::kNull},
                                      {"resources", "Resources", Zero::kNull},
                                      {"clusterScope", "ClusterScope", Zero::kFalse},
                                      {"namespaces", "Namespaces", Zero::kNull}};
-constexpr GoField kNonResourceRule[] = {{"verbs", "Verbs", Zero::kNull}, {"nonResourceURLs", "NonResourceURLs", Zero::kNull}};
+constexpr GoField kNonResourceRule[] = {{"verbs", "Verbs", Zero::kNull},
+                                        {"nonResourceURLs", "NonResourceURLs", Zero::kNull}};
 constexpr GoField kRule[] = {{"subjects", "Subjects", Zero::kNull, kSubject},
                              {"resourceRules", "ResourceRules", Zero::kNull, kResourceRule},
                              {"nonResourceRules", "NonResourceRules", Zero::kNull, kNonResourceRule}};
@@ -52,9 +54,11 @@ bool HasWildcard(const Value& list) {
   return std::ranges::any_of(list.items(), [](const Value& item) { return item.as_string() == "*"; });
 }
 
-void ValidateNamed(const Value& subject, const FieldPath& path, std::string_view field, std::string_view kind, FieldErrors& errors) {
+void ValidateNamed(const Value& subject, const FieldPath& path, std::string_view field, std::string_view kind,
+                   FieldErrors& errors) {
   if (subject.is_null()) {
-    errors.push_back(Required(path, std::string(field) + " is required when subject kind is '" + std::string(kind) + "'"));
+    errors.push_back(
+        Required(path, std::string(field) + " is required when subject kind is '" + std::string(kind) + "'"));
   } else if (subject["name"].as_string().empty()) {
     errors.push_back(Required(path.Child("name")));
   }
@@ -100,8 +104,9 @@ void ValidateSubject(const Value& subject, const FieldPath& path, FieldErrors& e
   }
   for (const SubjectKind& other : kSubjectKinds) {
     if (other.kind == kind || subject[other.field].is_null()) continue;
-    errors.push_back(Forbidden(path.Child(other.field), std::string(other.field) + " is forbidden when subject kind is not '" +
-                                                            std::string(other.kind) + "'"));
+    errors.push_back(Forbidden(
+        path.Child(other.field),
+        std::string(other.field) + " is forbidden when subject kind is not '" + std::string(other.kind) + "'"));
   }
 }
 
@@ -110,7 +115,8 @@ void ValidateVerbs(const Value& verbs, const FieldPath& path, FieldErrors& error
     errors.push_back(Required(path, "verbs must contain at least one value"));
   } else if (HasWildcard(verbs)) {
     if (verbs.size() > 1) errors.push_back(Invalid(path, verbs, "if '*' is present, must not specify other verbs"));
-  } else if (!std::ranges::all_of(verbs.items(), [](const Value& verb) { return std::ranges::count(kVerbs, verb.as_string()) > 0; })) {
+  } else if (!std::ranges::all_of(verbs.items(),
+                                  [](const Value& verb) { return std::ranges::count(kVerbs, verb.as_string()) > 0; })) {
     errors.push_back(validation::NotSupported(path, verbs, kVerbs));
   }
 }
@@ -127,14 +133,17 @@ void ValidateResourceRule(const Value& rule, const FieldPath& path, FieldErrors&
   if (resources.empty()) {
     errors.push_back(Required(path.Child("resources"), "resource rules must supply at least one resource"));
   } else if (resources.size() > 1 && HasWildcard(resources)) {
-    errors.push_back(Invalid(path.Child("resources"), resources, "if '*' is present, must not specify other resources"));
+    errors.push_back(
+        Invalid(path.Child("resources"), resources, "if '*' is present, must not specify other resources"));
   }
   const Value namespaces = rule["namespaces"];
   const FieldPath namespaces_path = path.Child("namespaces");
   if (namespaces.empty() && !rule["clusterScope"].as_bool()) {
-    errors.push_back(Required(namespaces_path, "resource rules that are not cluster scoped must supply at least one namespace"));
+    errors.push_back(
+        Required(namespaces_path, "resource rules that are not cluster scoped must supply at least one namespace"));
   } else if (HasWildcard(namespaces)) {
-    if (namespaces.size() > 1) errors.push_back(Invalid(namespaces_path, namespaces, "if '*' is present, must not specify other namespaces"));
+    if (namespaces.size() > 1)
+      errors.push_back(Invalid(namespaces_path, namespaces, "if '*' is present, must not specify other namespaces"));
   } else {
     std::int64_t index = 0;
     for (const Value& name : namespaces.items()) {
@@ -164,12 +173,14 @@ void ValidateNonResourceRule(const Value& rule, const FieldPath& path, FieldErro
   if (urls.empty()) {
     errors.push_back(Required(urls_path, "nonResourceURLs must contain at least one value"));
   } else if (HasWildcard(urls)) {
-    if (urls.size() > 1) errors.push_back(Invalid(urls_path, urls, "if '*' is present, must not specify other non-resource URLs"));
+    if (urls.size() > 1)
+      errors.push_back(Invalid(urls_path, urls, "if '*' is present, must not specify other non-resource URLs"));
   } else {
     std::int64_t index = 0;
     for (const Value& url : urls.items()) {
       const FieldPath at = urls_path.Index(index++);
-      if (const std::string_view why = URLProblem(url.as_string()); !why.empty()) errors.push_back(Invalid(at, url, why));
+      if (const std::string_view why = URLProblem(url.as_string()); !why.empty())
+        errors.push_back(Invalid(at, url, why));
     }
   }
 }
@@ -184,10 +195,12 @@ void ValidateRule(const Value& rule, const FieldPath& path, FieldErrors& errors)
   }
   const FieldPath resource_rules = path.Child("resourceRules");
   index = 0;
-  for (const Value& item : rule["resourceRules"].items()) ValidateResourceRule(item, resource_rules.Index(index++), errors);
+  for (const Value& item : rule["resourceRules"].items())
+    ValidateResourceRule(item, resource_rules.Index(index++), errors);
   const FieldPath url_rules = path.Child("nonResourceRules");
   index = 0;
-  for (const Value& item : rule["nonResourceRules"].items()) ValidateNonResourceRule(item, url_rules.Index(index++), errors);
+  for (const Value& item : rule["nonResourceRules"].items())
+    ValidateNonResourceRule(item, url_rules.Index(index++), errors);
 }
 
 void ValidateSpec(const Value& spec, std::string_view name, FieldErrors& errors) {
@@ -195,11 +208,14 @@ void ValidateSpec(const Value& spec, std::string_view name, FieldErrors& errors)
   const Value precedence(spec["matchingPrecedence"].as_int());
   const FieldPath precedence_path = path.Child("matchingPrecedence");
   if (precedence.as_int() <= 0) errors.push_back(Invalid(precedence_path, precedence, "must be a positive value"));
-  if (precedence.as_int() > kMatchingPrecedenceMax) errors.push_back(Invalid(precedence_path, precedence, "must not be greater than 10000"));
+  if (precedence.as_int() > kMatchingPrecedenceMax)
+    errors.push_back(Invalid(precedence_path, precedence, "must not be greater than 10000"));
   if (precedence.as_int() == 1 && name != "exempt") {
-    errors.push_back(Invalid(precedence_path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1"));
+    errors.push_back(
+        Invalid(precedence_path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1"));
   }
-  if (const Value method = spec["distinguisherMethod"]; !method.is_null() && !OneOf(method["type"].as_string(), {"ByNamespace", "ByUser"})) {
+  if (const Value method = spec["distinguisherMethod"];
+      !method.is_null() && !OneOf(method["type"].as_string(), {"ByNamespace", "ByUser"})) {
     const FieldPath method_path = path.Child("distinguisherMethod");
     errors.push_back({.type = meta::FieldError::Type::kNotSupported,
                       .field = method_path.Child("type").ToString(),
@@ -221,7 +237,8 @@ void ValidateSpec(const Value& spec, std::string_view name, FieldErrors& errors)
 void ValidateFlowSchema(const Call& call, Value object, Value, FieldErrors& errors) {
   const std::string_view name = object["metadata"]["name"].as_string();
   ValidateSpec(object["spec"], name, errors);
-  if (const Value fixed = MandatoryFlowSchemaSpec(call.arena, name); !fixed.is_null() && !SemanticEqual(object["spec"], fixed)) {
+  if (const Value fixed = MandatoryFlowSchemaSpec(call.arena, name);
+      !fixed.is_null() && !SemanticEqual(object["spec"], fixed)) {
     errors.push_back(InvalidRendered(FieldPath("spec"), RenderGoStruct(object["spec"], kSpec),
                                      "spec of '" + std::string(name) + "' must equal the fixed value"));
   }
@@ -244,7 +261,8 @@ void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells
   cells.Append(arena, NameCell(object));
   cells.Append(arena, spec["priorityLevelConfiguration"]["name"].as_string());
   cells.Append(arena, spec["matchingPrecedence"].as_int());
-  cells.Append(arena, spec["distinguisherMethod"].is_null() ? Value("<none>") : Value(spec["distinguisherMethod"]["type"].as_string()));
+  cells.Append(arena, spec["distinguisherMethod"].is_null() ? Value("<none>")
+                                                            : Value(spec["distinguisherMethod"]["type"].as_string()));
   cells.Append(arena, Age(arena, clock, object));
   cells.Append(arena, dangling);
 }

@@ -25,8 +25,9 @@ constexpr std::int64_t kQueuesMax = 10'000'000;
 constexpr int kHashBitsMax = 60;
 constexpr std::string_view kPreserveZeroAnnotation = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
-constexpr GoField kQueuing[] = {
-    {"queues", "Queues", Zero::kNumber}, {"handSize", "HandSize", Zero::kNumber}, {"queueLengthLimit", "QueueLengthLimit", Zero::kNumber}};
+constexpr GoField kQueuing[] = {{"queues", "Queues", Zero::kNumber},
+                                {"handSize", "HandSize", Zero::kNumber},
+                                {"queueLengthLimit", "QueueLengthLimit", Zero::kNumber}};
 constexpr GoField kLimitResponse[] = {{"type", "Type"}, {"queuing", "Queuing", Zero::kNull, kQueuing}};
 constexpr GoField kLimited[] = {{"nominalConcurrencyShares", "NominalConcurrencyShares", Zero::kNumber},
                                 {"limitResponse", "LimitResponse", Zero::kStruct, kLimitResponse},
@@ -54,7 +55,8 @@ void SetDefaults(base::Arena& arena, Value object) {
   }
 }
 
-// Bits a hash needs to deal a hand from the deck without favour: the sum of log2 of the choices at each card, rounded up.
+// Bits a hash needs to deal a hand from the deck without favour: the sum of log2 of the choices at each card, rounded
+// up.
 int RequiredEntropyBits(std::int64_t deck, std::int64_t hand) {
   double bits = 0;
   for (std::int64_t i = 0; i < hand && bits <= kHashBitsMax; ++i) bits += std::log2(static_cast<double>(deck - i));
@@ -74,10 +76,12 @@ void ValidateQueuing(const Value& queuing, const FieldPath& path, FieldErrors& e
   if (hand <= 0) {
     errors.push_back(Invalid(path.Child("handSize"), Value(hand), "must be positive"));
   } else if (hand > queues) {
-    errors.push_back(Invalid(path.Child("handSize"), Value(hand), "should not be greater than queues (" + std::to_string(queues) + ")"));
+    errors.push_back(Invalid(path.Child("handSize"), Value(hand),
+                             "should not be greater than queues (" + std::to_string(queues) + ")"));
   } else if (RequiredEntropyBits(queues, hand) > kHashBitsMax) {
-    errors.push_back(Invalid(path.Child("handSize"), Value(hand), "required entropy bits of deckSize " + std::to_string(queues) + " and handSize " +
-                                                                      std::to_string(hand) + " should not be greater than 60"));
+    errors.push_back(Invalid(path.Child("handSize"), Value(hand),
+                             "required entropy bits of deckSize " + std::to_string(queues) + " and handSize " +
+                                 std::to_string(hand) + " should not be greater than 60"));
   }
 }
 
@@ -85,7 +89,8 @@ void ValidateLimitResponse(const Value& response, const FieldPath& path, FieldEr
   const std::string_view type = response["type"].as_string();
   const Value queuing = response["queuing"];
   if (type == "Reject") {
-    if (!queuing.is_null()) errors.push_back(Forbidden(path.Child("queuing"), "must be nil if limited.limitResponse.type is not Limited"));
+    if (!queuing.is_null())
+      errors.push_back(Forbidden(path.Child("queuing"), "must be nil if limited.limitResponse.type is not Limited"));
   } else if (type == "Queue") {
     if (queuing.is_null()) {
       errors.push_back(Required(path.Child("queuing"), "must not be empty if limited.limitResponse.type is Limited"));
@@ -103,7 +108,8 @@ void ValidateLendable(const Value& percent, const FieldPath& path, FieldErrors& 
 }
 
 void ValidateShares(const Value& shares, const FieldPath& path, FieldErrors& errors) {
-  if (shares.as_int() < 0) errors.push_back(Invalid(path.Child("nominalConcurrencyShares"), shares, "must be a non-negative integer"));
+  if (shares.as_int() < 0)
+    errors.push_back(Invalid(path.Child("nominalConcurrencyShares"), shares, "must be a non-negative integer"));
 }
 
 void ValidateLimited(const Value& limited, const FieldPath& path, FieldErrors& errors) {
@@ -111,7 +117,8 @@ void ValidateLimited(const Value& limited, const FieldPath& path, FieldErrors& e
   ValidateLimitResponse(limited["limitResponse"], path.Child("limitResponse"), errors);
   ValidateLendable(limited["lendablePercent"], path, errors);
   if (const Value borrowing = limited["borrowingLimitPercent"]; !borrowing.is_null() && borrowing.as_int() < 0) {
-    errors.push_back(Invalid(path.Child("borrowingLimitPercent"), borrowing, "if specified, must be a non-negative integer"));
+    errors.push_back(
+        Invalid(path.Child("borrowingLimitPercent"), borrowing, "if specified, must be a non-negative integer"));
   }
 }
 
@@ -124,7 +131,8 @@ void ValidateSpec(const Value& spec, std::string_view name, FieldErrors& errors)
     errors.push_back(Invalid(path.Child("type"), type, "must be 'Exempt' if and only if `name` is 'exempt'"));
   }
   if (type == "Exempt") {
-    if (!limited.is_null()) errors.push_back(Forbidden(path.Child("limited"), "must be nil if the type is not Limited"));
+    if (!limited.is_null())
+      errors.push_back(Forbidden(path.Child("limited"), "must be nil if the type is not Limited"));
     if (!exempt.is_null()) {
       const FieldPath exempt_path = path.Child("exempt");
       ValidateShares(exempt["nominalConcurrencyShares"], exempt_path, errors);
@@ -156,14 +164,16 @@ void ValidateMandatory(const Call& call, const Value& object, FieldErrors& error
     what += " except the 'spec.exempt' field";
   }
   if (!SemanticEqual(have, fixed)) {
-    errors.push_back(InvalidRendered(FieldPath("spec"), RenderGoStruct(spec, kSpec), what + " must equal the fixed value"));
+    errors.push_back(
+        InvalidRendered(FieldPath("spec"), RenderGoStruct(spec, kSpec), what + " must equal the fixed value"));
   }
 }
 
 void ValidatePriorityLevel(const Call& call, Value object, Value, FieldErrors& errors) {
   if (object["metadata"]["annotations"].Has(kPreserveZeroAnnotation)) {
     const FieldPath metadata("metadata");
-    errors.push_back(Forbidden(metadata.Child("annotations"), "annotation '" + std::string(kPreserveZeroAnnotation) + "' is forbidden"));
+    errors.push_back(Forbidden(metadata.Child("annotations"),
+                               "annotation '" + std::string(kPreserveZeroAnnotation) + "' is forbidden"));
   }
   ValidateSpec(object["spec"], object["metadata"]["name"].as_string(), errors);
   ValidateMandatory(call, object, errors);
@@ -205,7 +215,9 @@ void ValidateFlowControlConditions(const Value& object, FieldErrors& errors) {
   }
 }
 
-void ValidateFlowControlStatusUpdate(const Call&, Value object, Value, FieldErrors& errors) { ValidateFlowControlConditions(object, errors); }
+void ValidateFlowControlStatusUpdate(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateFlowControlConditions(object, errors);
+}
 
 void RestoreFlowControlMetadata(const Call& call, Value object, Value old) {
   Value metadata = old["metadata"].Clone(call.arena);

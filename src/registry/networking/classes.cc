@@ -22,7 +22,8 @@ using validation::Required;
 constexpr std::int64_t kControllerBytesMax = 250;
 
 void SetIngressClassDefaults(base::Arena& arena, Value object) {
-  if (Value parameters = object["spec"]["parameters"]; parameters.is_map()) Default(arena, parameters, "scope", "Cluster");
+  if (Value parameters = object["spec"]["parameters"]; parameters.is_map())
+    Default(arena, parameters, "scope", "Cluster");
 }
 
 void ValidateSegment(std::string_view text, const FieldPath& path, FieldErrors& errors) {
@@ -50,10 +51,12 @@ void ValidateParameters(const Value& parameters, const FieldPath& path, FieldErr
     if (name_space.is_null()) {
       errors.push_back(Required(path.Child("namespace"), "`parameters.scope` is set to 'Namespace'"));
     } else {
-      AddInvalid(validation::NameIsDNSLabel(name_space.as_string(), false), path.Child("namespace"), name_space.as_string(), errors);
+      AddInvalid(validation::NameIsDNSLabel(name_space.as_string(), false), path.Child("namespace"),
+                 name_space.as_string(), errors);
     }
   } else if (scope == "Cluster") {
-    if (!name_space.is_null()) errors.push_back(Forbidden(path.Child("namespace"), "`parameters.scope` is set to 'Cluster'"));
+    if (!name_space.is_null())
+      errors.push_back(Forbidden(path.Child("namespace"), "`parameters.scope` is set to 'Cluster'"));
   } else {
     NotSupportedValue(path.Child("scope"), scope, {"Cluster", "Namespace"}, errors);
   }
@@ -69,7 +72,9 @@ void ValidateIngressClassSpec(const Value& spec, FieldErrors& errors) {
   ValidateParameters(spec["parameters"], path.Child("parameters"), errors);
 }
 
-void ValidateIngressClass(const Call&, Value object, Value, FieldErrors& errors) { ValidateIngressClassSpec(object["spec"], errors); }
+void ValidateIngressClass(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateIngressClassSpec(object["spec"], errors);
+}
 
 void ValidateIngressClassUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMetaUpdate(object, old, errors);
@@ -81,7 +86,8 @@ void ValidateIngressClassUpdate(const Call&, Value object, Value old, FieldError
 
 void IngressClassRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells) {
   std::string name(object["metadata"]["name"].as_string());
-  if (object["metadata"]["annotations"]["ingressclass.kubernetes.io/is-default-class"].as_string() == "true") name += " (default)";
+  if (object["metadata"]["annotations"]["ingressclass.kubernetes.io/is-default-class"].as_string() == "true")
+    name += " (default)";
   std::string parameters = "<none>";
   if (const Value reference = object["spec"]["parameters"]; !reference.is_null()) {
     parameters = reference["kind"].as_string();
@@ -99,7 +105,8 @@ void IngressClassRow(base::Arena& arena, const base::Clock& clock, Value object,
 // The name is the address, in canonical form.
 Messages IPAddressName(std::string_view name, bool) { return validation::IsValidIP(name); }
 
-constexpr GoField kParentReference[] = {{"group", "Group"}, {"resource", "Resource"}, {"namespace", "Namespace"}, {"name", "Name"}};
+constexpr GoField kParentReference[] = {
+    {"group", "Group"}, {"resource", "Resource"}, {"namespace", "Namespace"}, {"name", "Name"}};
 
 void ValidateParentReference(const Value& spec, FieldErrors& errors) {
   const FieldPath spec_path("spec");
@@ -119,7 +126,9 @@ void ValidateParentReference(const Value& spec, FieldErrors& errors) {
   }
 }
 
-void ValidateIPAddress(const Call&, Value object, Value, FieldErrors& errors) { ValidateParentReference(object["spec"], errors); }
+void ValidateIPAddress(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateParentReference(object["spec"], errors);
+}
 
 void ValidateIPAddressUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, false, IPAddressName, errors);
@@ -128,8 +137,8 @@ void ValidateIPAddressUpdate(const Call&, Value object, Value old, FieldErrors& 
   const Value now = object["spec"]["parentRef"];
   if (!SemanticEqual(now, old["spec"]["parentRef"])) {
     const FieldPath spec("spec");
-    errors.push_back(InvalidRendered(spec.Child("parentRef"), now.is_null() ? "null" : RenderGoStruct(now, kParentReference),
-                                     "field is immutable"));
+    errors.push_back(InvalidRendered(
+        spec.Child("parentRef"), now.is_null() ? "null" : RenderGoStruct(now, kParentReference), "field is immutable"));
   }
 }
 
@@ -137,9 +146,11 @@ void IPAddressRow(base::Arena& arena, const base::Clock& clock, Value object, Va
   std::string parent = "<none>";
   if (const Value reference = object["spec"]["parentRef"]; !reference.is_null()) {
     parent = reference["resource"].as_string();
-    if (const std::string_view group = reference["group"].as_string(); !group.empty()) parent += "." + std::string(group);
+    if (const std::string_view group = reference["group"].as_string(); !group.empty())
+      parent += "." + std::string(group);
     parent = base::ToLower(parent);
-    if (const std::string_view name_space = reference["namespace"].as_string(); !name_space.empty()) parent += "/" + std::string(name_space);
+    if (const std::string_view name_space = reference["namespace"].as_string(); !name_space.empty())
+      parent += "/" + std::string(name_space);
     parent += "/" + std::string(reference["name"].as_string());
   }
   cells.Append(arena, NameCell(object));
@@ -167,7 +178,8 @@ void ValidateCIDRs(const Value& spec, const FieldPath& path, FieldErrors& errors
     const auto first = validation::ParseCIDRSloppy(cidrs[std::size_t{0}].as_string());
     const auto second = validation::ParseCIDRSloppy(cidrs[std::size_t{1}].as_string());
     if (first.has_value() && second.has_value() && first->v6 == second->v6) {
-      errors.push_back(Invalid(path, cidrs, "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"));
+      errors.push_back(Invalid(
+          path, cidrs, "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"));
     }
   }
 }
@@ -201,11 +213,14 @@ void ValidateServiceCIDRUpdate(const Call&, Value object, Value old, FieldErrors
 
 void PrepareStatus(const Call& call, Value object, Value old) { ResetMetaForStatus(call.arena, object, old); }
 
-void ValidateStatusUpdate(const Call&, Value object, Value old, FieldErrors& errors) { ValidateMetaUpdate(object, old, errors); }
+void ValidateStatusUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
+  ValidateMetaUpdate(object, old, errors);
+}
 
 void ServiceCIDRRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells) {
   std::string cidrs;
-  for (const Value& cidr : object["spec"]["cidrs"].items()) cidrs += (cidrs.empty() ? "" : ",") + std::string(cidr.as_string());
+  for (const Value& cidr : object["spec"]["cidrs"].items())
+    cidrs += (cidrs.empty() ? "" : ",") + std::string(cidr.as_string());
   cells.Append(arena, NameCell(object));
   cells.Append(arena, Value::String(arena, cidrs));
   cells.Append(arena, Age(arena, clock, object));
@@ -242,12 +257,15 @@ constexpr Strategy kServiceCIDRStrategy = {
     .has_status = true,
     .validate = ValidateServiceCIDR,
     .update = {.validate_update = ValidateServiceCIDRUpdate, .reset_fields = kMainReset},
-    .status = {.prepare_for_update = PrepareStatus, .validate_update = ValidateStatusUpdate, .reset_fields = kStatusReset},
+    .status = {.prepare_for_update = PrepareStatus,
+               .validate_update = ValidateStatusUpdate,
+               .reset_fields = kStatusReset},
     .table_row = ServiceCIDRRow,
 };
 
 std::span<const Strategy> NetworkingStrategies() {
-  static const Strategy kStrategies[] = {kNetworkPolicyStrategy, kIngressStrategy, kIngressClassStrategy, kIPAddressStrategy, kServiceCIDRStrategy};
+  static const Strategy kStrategies[] = {kNetworkPolicyStrategy, kIngressStrategy, kIngressClassStrategy,
+                                         kIPAddressStrategy, kServiceCIDRStrategy};
   return kStrategies;
 }
 

@@ -99,7 +99,8 @@ void ValidateHTTPPath(const Value& item, const FieldPath& path, FieldErrors& err
       }
     }
     for (const std::string_view refused : kPathSuffixesRefused) {
-      if (text.ends_with(refused)) errors.push_back(Invalid(text_path, text, "cannot end with '" + std::string(refused) + "'"));
+      if (text.ends_with(refused))
+        errors.push_back(Invalid(text_path, text, "cannot end with '" + std::string(refused) + "'"));
     }
   } else if (kind == "ImplementationSpecific") {
     if (!text.empty() && !text.starts_with('/')) errors.push_back(Invalid(text_path, text, "must be an absolute path"));
@@ -120,7 +121,8 @@ void ValidateRuleValue(const Value& rule, const FieldPath& path, FieldErrors& er
 }
 
 Messages HostMessages(std::string_view host) {
-  return host.find('*') != std::string_view::npos ? validation::IsWildcardDNS1123Subdomain(host) : validation::IsDNS1123Subdomain(host);
+  return host.find('*') != std::string_view::npos ? validation::IsWildcardDNS1123Subdomain(host)
+                                                  : validation::IsDNS1123Subdomain(host);
 }
 
 void ValidateIngressRules(const Value& spec, const FieldPath& spec_path, const Options& options, FieldErrors& errors) {
@@ -130,7 +132,8 @@ void ValidateIngressRules(const Value& spec, const FieldPath& spec_path, const O
     const FieldPath at = path.Index(index++);
     const std::string_view host = rule["host"].as_string();
     if (!host.empty()) {
-      if (validation::ParseIPSloppy(host).has_value()) errors.push_back(Invalid(at.Child("host"), host, "must be a DNS name, not an IP address"));
+      if (validation::ParseIPSloppy(host).has_value())
+        errors.push_back(Invalid(at.Child("host"), host, "must be a DNS name, not an IP address"));
       AddInvalid(HostMessages(host), at.Child("host"), host, errors);
     }
     const bool wildcard = host.find('*') != std::string_view::npos;
@@ -138,7 +141,9 @@ void ValidateIngressRules(const Value& spec, const FieldPath& spec_path, const O
   }
 }
 
-Messages SecretNameMessages(std::string_view name) { return name.empty() ? Messages{} : validation::NameIsDNSSubdomain(name, false); }
+Messages SecretNameMessages(std::string_view name) {
+  return name.empty() ? Messages{} : validation::NameIsDNSSubdomain(name, false);
+}
 
 void ValidateTLS(const Value& spec, const FieldPath& spec_path, const Options& options, FieldErrors& errors) {
   const FieldPath path = spec_path.Child("tls");
@@ -147,7 +152,8 @@ void ValidateTLS(const Value& spec, const FieldPath& spec_path, const Options& o
     const FieldPath at = path.Index(index++);
     const FieldPath hosts_path = at.Child("hosts");
     std::int64_t i = 0;
-    for (const Value& host : tls["hosts"].items()) AddInvalid(HostMessages(host.as_string()), hosts_path.Index(i++), host.as_string(), errors);
+    for (const Value& host : tls["hosts"].items())
+      AddInvalid(HostMessages(host.as_string()), hosts_path.Index(i++), host.as_string(), errors);
     if (options.allow_invalid_secret_name) continue;
     const std::string_view secret = tls["secretName"].as_string();
     AddInvalid(SecretNameMessages(secret), at.Child("secretName"), secret, errors);
@@ -160,11 +166,13 @@ void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors
     const Value rules = spec["rules"];
     errors.push_back(Invalid(path, rules, "either `defaultBackend` or `rules` must be specified"));
   }
-  if (const Value backend = spec["defaultBackend"]; !backend.is_null()) ValidateBackend(backend, path.Child("defaultBackend"), errors);
+  if (const Value backend = spec["defaultBackend"]; !backend.is_null())
+    ValidateBackend(backend, path.Child("defaultBackend"), errors);
   ValidateIngressRules(spec, path, options, errors);
   ValidateTLS(spec, path, options, errors);
   if (const Value name = spec["ingressClassName"]; !name.is_null()) {
-    AddInvalid(validation::NameIsDNSSubdomain(name.as_string(), false), path.Child("ingressClassName"), name.as_string(), errors);
+    AddInvalid(validation::NameIsDNSSubdomain(name.as_string(), false), path.Child("ingressClassName"),
+               name.as_string(), errors);
   }
 }
 
@@ -174,7 +182,8 @@ void ValidateIngress(const Call&, Value object, Value, FieldErrors& errors) {
   const Value name = object["spec"]["ingressClassName"];
   if (!annotation.is_null() && !name.is_null() && annotation.as_string() != name.as_string()) {
     const FieldPath annotations("annotations");
-    errors.push_back(Invalid(annotations.Child(kClassAnnotation), annotation, "must match `ingressClassName` when both are specified"));
+    errors.push_back(Invalid(annotations.Child(kClassAnnotation), annotation,
+                             "must match `ingressClassName` when both are specified"));
   }
 }
 
@@ -211,14 +220,16 @@ void ValidateIngressStatusUpdate(const Call&, Value object, Value old, FieldErro
     }
     if (const std::string_view host = ingress["hostname"].as_string(); !host.empty()) {
       AddInvalid(validation::IsDNS1123Subdomain(host), at.Child("hostname"), host, errors);
-      if (validation::ParseIPSloppy(host).has_value()) errors.push_back(Invalid(at.Child("hostname"), host, "must be a DNS name, not an IP address"));
+      if (validation::ParseIPSloppy(host).has_value())
+        errors.push_back(Invalid(at.Child("hostname"), host, "must be a DNS name, not an IP address"));
     }
   }
 }
 
 void WarningsOnCreate(const Call& call, Value object, Value) {
   if (object["metadata"]["annotations"].Has(kClassAnnotation) && object["spec"]["ingressClassName"].is_null()) {
-    call.warnings.push_back("annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
+    call.warnings.push_back(
+        "annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
   }
 }
 
@@ -276,7 +287,9 @@ constexpr Strategy kIngressStrategy = {
     .validate = ValidateIngress,
     .warnings_on_create = WarningsOnCreate,
     .update = {.validate_update = ValidateIngressUpdate, .reset_fields = kMainReset},
-    .status = {.validate_update = ValidateIngressStatusUpdate, .warnings_on_update = WarningsOnStatusUpdate, .reset_fields = kStatusReset},
+    .status = {.validate_update = ValidateIngressStatusUpdate,
+               .warnings_on_update = WarningsOnStatusUpdate,
+               .reset_fields = kStatusReset},
     .table_row = Row,
 };
 

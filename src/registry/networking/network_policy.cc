@@ -51,17 +51,22 @@ void ValidatePort(const Value& port, const FieldPath& path, FieldErrors& errors)
   const Value number = port["port"];
   const Value end = port["endPort"];
   if (number.is_null()) {
-    if (!end.is_null()) errors.push_back(Invalid(path.Child("endPort"), end, "may not be specified when `port` is not specified"));
+    if (!end.is_null())
+      errors.push_back(Invalid(path.Child("endPort"), end, "may not be specified when `port` is not specified"));
     return;
   }
   if (number.is_int()) {
-    for (const std::string& message : validation::IsValidPortNum(number.as_int())) errors.push_back(Invalid(path.Child("port"), number, message));
+    for (const std::string& message : validation::IsValidPortNum(number.as_int()))
+      errors.push_back(Invalid(path.Child("port"), number, message));
     if (end.is_null()) return;
-    if (end.as_int() < number.as_int()) errors.push_back(Invalid(path.Child("endPort"), number, "must be greater than or equal to `port`"));
-    for (const std::string& message : validation::IsValidPortNum(end.as_int())) errors.push_back(Invalid(path.Child("endPort"), end, message));
+    if (end.as_int() < number.as_int())
+      errors.push_back(Invalid(path.Child("endPort"), number, "must be greater than or equal to `port`"));
+    for (const std::string& message : validation::IsValidPortNum(end.as_int()))
+      errors.push_back(Invalid(path.Child("endPort"), end, message));
     return;
   }
-  if (!end.is_null()) errors.push_back(Invalid(path.Child("endPort"), end, "may not be specified when `port` is non-numeric"));
+  if (!end.is_null())
+    errors.push_back(Invalid(path.Child("endPort"), end, "may not be specified when `port` is non-numeric"));
   AddInvalid(validation::IsValidPortName(number.as_string()), path.Child("port"), number.as_string(), errors);
 }
 
@@ -108,7 +113,8 @@ void ValidatePeer(const Value& peer, const FieldPath& path, const Options& optio
 
 void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors) {
   const FieldPath path("spec");
-  validation::ValidateLabelSelector(spec["podSelector"], path.Child("podSelector"), errors, options.allow_invalid_values);
+  validation::ValidateLabelSelector(spec["podSelector"], path.Child("podSelector"), errors,
+                                    options.allow_invalid_values);
   for (const Direction& direction : kDirections) {
     const FieldPath rules_path = path.Child(direction.rules);
     std::int64_t index = 0;
@@ -119,7 +125,8 @@ void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors
       std::int64_t i = 0;
       for (const Value& port : rule["ports"].items()) ValidatePort(port, ports_path.Index(i++), errors);
       i = 0;
-      for (const Value& peer : rule[direction.peers].items()) ValidatePeer(peer, peers_path.Index(i++), options, errors);
+      for (const Value& peer : rule[direction.peers].items())
+        ValidatePeer(peer, peers_path.Index(i++), options, errors);
     }
   }
   const Value types = spec["policyTypes"];
@@ -129,10 +136,13 @@ void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors
     return;
   }
   std::int64_t index = 0;
-  for (const Value& type : types.items()) RequireOneOf(type.as_string(), {"Ingress", "Egress"}, types_path.Index(index++), errors);
+  for (const Value& type : types.items())
+    RequireOneOf(type.as_string(), {"Ingress", "Egress"}, types_path.Index(index++), errors);
 }
 
-void ValidateNetworkPolicy(const Call&, Value object, Value, FieldErrors& errors) { ValidateSpec(object["spec"], {}, errors); }
+void ValidateNetworkPolicy(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateSpec(object["spec"], {}, errors);
+}
 
 void ValidateNetworkPolicyUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   Options options{.allow_invalid_values = IsInvalidSelector(old["spec"]["podSelector"]), .old_cidrs = {}};
@@ -167,7 +177,8 @@ void Warnings(const Call& call, Value object, Value) {
         if (block.is_null()) continue;
         WarnAboutCIDR(block_path.Child("cidr"), block["cidr"].as_string(), call.warnings);
         std::int64_t k = 0;
-        for (const Value& except : block["except"].items()) WarnAboutCIDR(except_path.Index(k++), except.as_string(), call.warnings);
+        for (const Value& except : block["except"].items())
+          WarnAboutCIDR(except_path.Index(k++), except.as_string(), call.warnings);
       }
     }
   }

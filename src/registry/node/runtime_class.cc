@@ -36,8 +36,9 @@ void ValidateScheduling(const Value& scheduling, FieldErrors& errors) {
   std::int64_t index = 0;
   for (const Value& toleration : tolerations.items()) {
     const FieldPath at = tolerations_path.Index(index++);
-    const bool fresh = seen.emplace(toleration["key"].as_string(), toleration["operator"].as_string(), toleration["value"].as_string(),
-                                    toleration["effect"].as_string()).second;
+    const bool fresh = seen.emplace(toleration["key"].as_string(), toleration["operator"].as_string(),
+                                    toleration["value"].as_string(), toleration["effect"].as_string())
+                           .second;
     if (!fresh) errors.push_back(DuplicateRendered(at, RenderGoStruct(toleration, kToleration)));
   }
 }

@@ -22,7 +22,8 @@ void ValidateSpec(const Value& spec, bool allow_invalid_values, FieldErrors& err
   const Value min = spec["minAvailable"];
   const Value max = spec["maxUnavailable"];
   if (!min.is_null() && !max.is_null()) {
-    errors.push_back(InvalidRendered(path, RenderGoStruct(spec, kSpec), "minAvailable and maxUnavailable cannot be both set"));
+    errors.push_back(
+        InvalidRendered(path, RenderGoStruct(spec, kSpec), "minAvailable and maxUnavailable cannot be both set"));
   }
   if (!min.is_null()) {
     ValidatePositiveIntOrPercent(min, path.Child("minAvailable"), errors);
@@ -34,7 +35,8 @@ void ValidateSpec(const Value& spec, bool allow_invalid_values, FieldErrors& err
   }
   validation::ValidateLabelSelector(spec["selector"], path.Child("selector"), errors, allow_invalid_values);
   if (const Value policy = spec["unhealthyPodEvictionPolicy"]; !policy.is_null()) {
-    RequireOneOf(policy.as_string(), {"AlwaysAllow", "IfHealthyBudget"}, path.Child("unhealthyPodEvictionPolicy"), errors);
+    RequireOneOf(policy.as_string(), {"AlwaysAllow", "IfHealthyBudget"}, path.Child("unhealthyPodEvictionPolicy"),
+                 errors);
   }
 }
 

@@ -23,7 +23,9 @@ constexpr ClusterRoleData kClusterRoles[] = {
      "core serviceaccounts : impersonate\n"
      "core pods,pods/attach,pods/exec,pods/portforward,pods/proxy : W\n"
      "core pods/eviction : create\n"
-     "core configmaps,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,serviceaccounts,services,"
+     "core "
+     "configmaps,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/"
+     "scale,secrets,serviceaccounts,services,"
      "services/proxy : W\n"
      "core serviceaccounts/token : create\n"
      "core,events.k8s.io events : W\n"
@@ -45,11 +47,13 @@ constexpr ClusterRoleData kClusterRoles[] = {
      "core namespaces : R\n"
      "core,events.k8s.io events : R\n"
      "discovery.k8s.io endpointslices : R\n"
-     "apps controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,replicasets,"
+     "apps "
+     "controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,replicasets,"
      "replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status : R\n"
      "autoscaling horizontalpodautoscalers,horizontalpodautoscalers/status : R\n"
      "batch cronjobs,cronjobs/status,jobs,jobs/status : R\n"
-     "extensions daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,ingresses/status,"
+     "extensions "
+     "daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,ingresses/status,"
      "networkpolicies,replicasets,replicasets/scale,replicasets/status,replicationcontrollers/scale : R\n"
      "policy poddisruptionbudgets,poddisruptionbudgets/status : R\n"
      "networking.k8s.io ingresses,ingresses/status,networkpolicies : R\n"
@@ -77,8 +81,7 @@ constexpr ClusterRoleData kClusterRoles[] = {
     {"system:heapster", "", "",
      "core events,namespaces,nodes,pods : R\n"
      "extensions deployments : R\n"},
-    {"system:kube-aggregator", "", "",
-     "core endpoints,services : R\n"},
+    {"system:kube-aggregator", "", "", "core endpoints,services : R\n"},
     {"system:kube-controller-manager", "", "",
      "core,events.k8s.io events : EV\n"
      "coordination.k8s.io leases : create\n"
@@ -91,8 +94,7 @@ constexpr ClusterRoleData kClusterRoles[] = {
      "authorization.k8s.io subjectaccessreviews : create\n"
      "* * : list,watch\n"
      "core serviceaccounts/token : create\n"},
-    {"system:kube-dns", "", "",
-     "core endpoints,services : list,watch\n"},
+    {"system:kube-dns", "", "", "core endpoints,services : list,watch\n"},
     {"system:kube-scheduler", "", "",
      "core,events.k8s.io events : EV\n"
      "coordination.k8s.io leases : create\n"
@@ -155,8 +157,7 @@ constexpr ClusterRoleData kClusterRoles[] = {
      "resource.k8s.io resourceclaims : get\n"
      "resource.k8s.io resourceslices : deletecollection\n"
      "core serviceaccounts : get\n"},
-    {"system:node-bootstrapper", "", "",
-     "certificates.k8s.io certificatesigningrequests : create,get,list,watch\n"},
+    {"system:node-bootstrapper", "", "", "certificates.k8s.io certificatesigningrequests : create,get,list,watch\n"},
     {"system:node-problem-detector", "", "",
      "core nodes : get\n"
      "core nodes/status : patch\n"
@@ -173,10 +174,10 @@ constexpr ClusterRoleData kClusterRoles[] = {
      "storage.k8s.io storageclasses : R\n"
      "core events : watch\n"
      "core,events.k8s.io events : EV\n"},
-    {"system:public-info-viewer", "", "",
-     "URL /healthz /livez /readyz /version /version/ : get\n"},
+    {"system:public-info-viewer", "", "", "URL /healthz /livez /readyz /version /version/ : get\n"},
     {"system:service-account-issuer-discovery", "", "",
-     "URL /.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/ : get\n"},
+     "URL /.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/ : "
+     "get\n"},
     {"system:volume-scheduler", "", "",
      "core persistentvolumes : RU\n"
      "storage.k8s.io storageclasses : R\n"
@@ -195,7 +196,8 @@ constexpr ClusterRoleData kClusterRoles[] = {
      "certificates.k8s.io certificatesigningrequests : delete,get,list,watch\n"
      "certificates.k8s.io certificatesigningrequests/approval,certificatesigningrequests/status : update\n"
      "certificates.k8s.io signers names=kubernetes.io/kube-apiserver-client-kubelet : approve\n"
-     "certificates.k8s.io signers names=kubernetes.io/kube-apiserver-client,kubernetes.io/kube-apiserver-client-kubelet,"
+     "certificates.k8s.io signers "
+     "names=kubernetes.io/kube-apiserver-client,kubernetes.io/kube-apiserver-client-kubelet,"
      "kubernetes.io/kubelet-serving,kubernetes.io/legacy-unknown : sign\n"
      "authorization.k8s.io subjectaccessreviews : create\n"
      "core,events.k8s.io events : EV\n"},
@@ -413,10 +415,8 @@ constexpr RoleData kRoles[] = {
     {"kube-system", "system::leader-locking-kube-scheduler",
      "coordination.k8s.io leases : create,get,list,update,watch\n"
      "coordination.k8s.io leasecandidates : create,get,list,update,watch\n"},
-    {"kube-system", "system:controller:bootstrap-signer",
-     "core secrets : R\n"},
-    {"kube-system", "system:controller:cloud-provider",
-     "core configmaps : create,get,list,watch\n"},
+    {"kube-system", "system:controller:bootstrap-signer", "core secrets : R\n"},
+    {"kube-system", "system:controller:cloud-provider", "core configmaps : create,get,list,watch\n"},
     {"kube-system", "system:controller:token-cleaner",
      "core secrets : delete,get,list,watch\n"
      "core,events.k8s.io events : EV\n"},
@@ -434,19 +434,26 @@ constexpr BindingData kBindings[] = {
     {"", "system:monitoring", "system:monitoring", "Group:system:monitoring"},
     {"", "system:node", "system:node", ""},
     {"", "system:node-proxier", "system:node-proxier", "User:system:kube-proxy"},
-    {"", "system:public-info-viewer", "system:public-info-viewer", "Group:system:authenticated Group:system:unauthenticated"},
-    {"", "system:service-account-issuer-discovery", "system:service-account-issuer-discovery", "Group:system:serviceaccounts"},
+    {"", "system:public-info-viewer", "system:public-info-viewer",
+     "Group:system:authenticated Group:system:unauthenticated"},
+    {"", "system:service-account-issuer-discovery", "system:service-account-issuer-discovery",
+     "Group:system:serviceaccounts"},
     {"", "system:volume-scheduler", "system:volume-scheduler", "User:system:kube-scheduler"},
-    {"kube-public", "system:controller:bootstrap-signer", "system:controller:bootstrap-signer", "SA:kube-system/bootstrap-signer"},
+    {"kube-public", "system:controller:bootstrap-signer", "system:controller:bootstrap-signer",
+     "SA:kube-system/bootstrap-signer"},
     {"kube-system", "system::extension-apiserver-authentication-reader", "extension-apiserver-authentication-reader",
      "User:system:kube-controller-manager User:system:kube-scheduler"},
     {"kube-system", "system::leader-locking-kube-controller-manager", "system::leader-locking-kube-controller-manager",
-     "User:system:kube-controller-manager SA:kube-system/kube-controller-manager SA:kube-system/leader-election-controller"},
+     "User:system:kube-controller-manager SA:kube-system/kube-controller-manager "
+     "SA:kube-system/leader-election-controller"},
     {"kube-system", "system::leader-locking-kube-scheduler", "system::leader-locking-kube-scheduler",
      "User:system:kube-scheduler SA:kube-system/kube-scheduler"},
-    {"kube-system", "system:controller:bootstrap-signer", "system:controller:bootstrap-signer", "SA:kube-system/bootstrap-signer"},
-    {"kube-system", "system:controller:cloud-provider", "system:controller:cloud-provider", "SA:kube-system/cloud-provider"},
-    {"kube-system", "system:controller:token-cleaner", "system:controller:token-cleaner", "SA:kube-system/token-cleaner"},
+    {"kube-system", "system:controller:bootstrap-signer", "system:controller:bootstrap-signer",
+     "SA:kube-system/bootstrap-signer"},
+    {"kube-system", "system:controller:cloud-provider", "system:controller:cloud-provider",
+     "SA:kube-system/cloud-provider"},
+    {"kube-system", "system:controller:token-cleaner", "system:controller:token-cleaner",
+     "SA:kube-system/token-cleaner"},
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct RoleData {
 struct BindingData {
   std::string_view name_space;  // "" of a ClusterRoleBinding
   std::string_view name;
-  std::string_view role;        // a ClusterRole of a ClusterRoleBinding, a Role of the same namespace of a RoleBinding
+  std::string_view role;  // a ClusterRole of a ClusterRoleBinding, a Role of the same namespace of a RoleBinding
   std::string_view subjects;
 };
 

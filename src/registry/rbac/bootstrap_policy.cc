@@ -33,7 +33,8 @@ constexpr Abbreviation kVerbs[] = {
 
 Value TextList(Arena& arena, std::string_view texts, char separator) {
   Value list = Value::List(arena);
-  for (const std::string_view text : base::Split(texts, separator)) list.Append(arena, text == "core" ? std::string_view() : text);
+  for (const std::string_view text : base::Split(texts, separator))
+    list.Append(arena, text == "core" ? std::string_view() : text);
   return list;
 }
 
@@ -91,7 +92,9 @@ Value Object(Arena& arena, std::string_view kind, std::string_view name_space, s
   return object;
 }
 
-Value AggregationLabel(Arena& arena, std::string_view label) { return Value::String(arena, std::string(kGroup) + "/" + std::string(label)); }
+Value AggregationLabel(Arena& arena, std::string_view label) {
+  return Value::String(arena, std::string(kGroup) + "/" + std::string(label));
+}
 
 Value MakeSubject(Arena& arena, std::string_view text) {
   const auto colon = text.find(':');
@@ -116,7 +119,8 @@ Value MakeBinding(Arena& arena, const bootstrap::BindingData& data) {
   Value binding = Object(arena, cluster ? "ClusterRoleBinding" : "RoleBinding", data.name_space, data.name);
   if (!data.subjects.empty()) {
     Value subjects = binding.EnsureList(arena, "subjects");
-    for (const std::string_view subject : base::Split(data.subjects, ' ')) subjects.Append(arena, MakeSubject(arena, subject));
+    for (const std::string_view subject : base::Split(data.subjects, ' '))
+      subjects.Append(arena, MakeSubject(arena, subject));
   }
   Value reference = Value::Map(arena, 3);
   reference.Set(arena, "apiGroup", kGroup);
@@ -126,7 +130,9 @@ Value MakeBinding(Arena& arena, const bootstrap::BindingData& data) {
   return binding;
 }
 
-bool IsProtected(const Value& existing) { return existing["metadata"]["annotations"][kAutoUpdate].as_string() == "false"; }
+bool IsProtected(const Value& existing) {
+  return existing["metadata"]["annotations"][kAutoUpdate].as_string() == "false";
+}
 
 // Labels and annotations that are missing; what is there stays. True when something changed.
 bool MergeMetadata(Arena& arena, Value object, const Value& expected) {
@@ -146,7 +152,8 @@ bool MergeMetadata(Arena& arena, Value object, const Value& expected) {
 bool AppendMissing(Arena& arena, Value owner, std::string_view field, const Value& expected) {
   bool changed = false;
   for (const Value& item : expected.items()) {
-    const bool present = std::ranges::any_of(owner[field].items(), [&](const Value& have) { return rules::SemanticEqual(have, item); });
+    const bool present =
+        std::ranges::any_of(owner[field].items(), [&](const Value& have) { return rules::SemanticEqual(have, item); });
     if (present) continue;
     owner.EnsureList(arena, field).Append(arena, item.Clone(arena));
     changed = true;
@@ -160,7 +167,8 @@ std::vector<Value> BootstrapClusterRoles(Arena& arena) {
   std::vector<Value> roles;
   for (const bootstrap::ClusterRoleData& data : bootstrap::ClusterRoles()) {
     Value role = Object(arena, "ClusterRole", {}, data.name);
-    if (!data.label.empty()) role["metadata"]["labels"].Set(arena, AggregationLabel(arena, data.label).as_string(), "true");
+    if (!data.label.empty())
+      role["metadata"]["labels"].Set(arena, AggregationLabel(arena, data.label).as_string(), "true");
     SetRules(arena, role, data.rules);
     if (!data.aggregates.empty()) {
       Value selector = Value::Map(arena, 1);
@@ -190,7 +198,8 @@ std::vector<Value> BootstrapClusterRoleBindings(Arena& arena) {
   for (const bootstrap::ClusterRoleData& role : bootstrap::ClusterRoles()) {
     if (!role.name.starts_with(kControllerPrefix)) continue;
     const std::string subject = "SA:kube-system/" + std::string(role.name.substr(kControllerPrefix.size()));
-    bindings.push_back(MakeBinding(arena, {.name_space = {}, .name = role.name, .role = role.name, .subjects = arena.Copy(subject)}));
+    bindings.push_back(
+        MakeBinding(arena, {.name_space = {}, .name = role.name, .role = role.name, .subjects = arena.Copy(subject)}));
   }
   return bindings;
 }
@@ -204,8 +213,9 @@ std::vector<Value> BootstrapRoleBindings(Arena& arena) {
 }
 
 const std::vector<AggregatedRole>& RolesThatMoved() {
-  static const std::vector<AggregatedRole> roles = {
-      {"admin", "system:aggregate-to-admin"}, {"edit", "system:aggregate-to-edit"}, {"view", "system:aggregate-to-view"}};
+  static const std::vector<AggregatedRole> roles = {{"admin", "system:aggregate-to-admin"},
+                                                    {"edit", "system:aggregate-to-edit"},
+                                                    {"view", "system:aggregate-to-view"}};
   return roles;
 }
 
@@ -239,7 +249,8 @@ Reconciled ReconcileRole(Arena& arena, const Value& existing, const Value& expec
       changed = true;
     }
   } else {  // The rules are whatever the controller makes of the selectors.
-    changed |= AppendMissing(arena, object.EnsureMap(arena, "aggregationRule"), "clusterRoleSelectors", aggregation["clusterRoleSelectors"]);
+    changed |= AppendMissing(arena, object.EnsureMap(arena, "aggregationRule"), "clusterRoleSelectors",
+                             aggregation["clusterRoleSelectors"]);
   }
   if (!changed) return result;
   return {.action = Reconciled::Action::kUpdate, .object = object};

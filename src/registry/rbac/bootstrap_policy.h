@@ -1,5 +1,5 @@
-// The roles and bindings that a server keeps by itself (post-start hook rbac/bootstrap-roles), and how existing ones are reconciled with
-// them: rights that are missing come back, what was added stays. Pure: objects in, objects out.
+// The roles and bindings that a server keeps by itself (post-start hook rbac/bootstrap-roles), and how existing ones
+// are reconciled with them: rights that are missing come back, what was added stays. Pure: objects in, objects out.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,15 @@
 
 namespace keelson::registry {
 
-// Objects with kind, apiVersion and metadata, in the order in which they are made; namespaced ones have metadata.namespace.
+// Objects with kind, apiVersion and metadata, in the order in which they are made; namespaced ones have
+// metadata.namespace.
 std::vector<Value> BootstrapClusterRoles(base::Arena& arena);
 std::vector<Value> BootstrapClusterRoleBindings(base::Arena& arena);
 std::vector<Value> BootstrapRoles(base::Arena& arena);
 std::vector<Value> BootstrapRoleBindings(base::Arena& arena);
 
-// admin, edit and view once held their rules themselves: the role that their rules move to, made of such an old one when the new one is
-// missing. Null when there is nothing to move.
+// admin, edit and view once held their rules themselves: the role that their rules move to, made of such an old one
+// when the new one is missing. Null when there is nothing to move.
 struct AggregatedRole {
   std::string_view role;      // admin
   std::string_view moves_to;  // system:aggregate-to-admin
@@ -27,12 +28,17 @@ const std::vector<AggregatedRole>& RolesThatMoved();
 Value MovedRole(base::Arena& arena, const Value& old_role, std::string_view moves_to);
 
 struct Reconciled {
-  enum class Action { kNone, kUpdate, kRecreate };  // kRecreate: delete (with the UID as precondition) and create `object`
+  enum class Action {
+    kNone,
+    kUpdate,
+    kRecreate
+  };  // kRecreate: delete (with the UID as precondition) and create `object`
   Action action = Action::kNone;
   Value object;  // what to write
 };
 // `existing` is what is stored. Annotation rbac.authorization.kubernetes.io/autoupdate: "false" protects it.
-Reconciled ReconcileRole(base::Arena& arena, const Value& existing, const Value& expected);     // also ClusterRoles
-Reconciled ReconcileBinding(base::Arena& arena, const Value& existing, const Value& expected);  // also ClusterRoleBindings
+Reconciled ReconcileRole(base::Arena& arena, const Value& existing, const Value& expected);  // also ClusterRoles
+Reconciled ReconcileBinding(base::Arena& arena, const Value& existing,
+                            const Value& expected);  // also ClusterRoleBindings
 
 }  // namespace keelson::registry

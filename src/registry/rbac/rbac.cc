@@ -38,14 +38,17 @@ void ValidatePolicyRule(const Value& rule, bool namespaced, const FieldPath& pat
     }
     return;
   }
-  if (rule["apiGroups"].empty()) errors.push_back(Required(path.Child("apiGroups"), "resource rules must supply at least one api group"));
-  if (rule["resources"].empty()) errors.push_back(Required(path.Child("resources"), "resource rules must supply at least one resource"));
+  if (rule["apiGroups"].empty())
+    errors.push_back(Required(path.Child("apiGroups"), "resource rules must supply at least one api group"));
+  if (rule["resources"].empty())
+    errors.push_back(Required(path.Child("resources"), "resource rules must supply at least one resource"));
 }
 
 void ValidateRules(const Value& object, bool namespaced, FieldErrors& errors) {
   const FieldPath rules_path("rules");
   std::int64_t index = 0;
-  for (const Value& rule : object["rules"].items()) ValidatePolicyRule(rule, namespaced, rules_path.Index(index++), errors);
+  for (const Value& rule : object["rules"].items())
+    ValidatePolicyRule(rule, namespaced, rules_path.Index(index++), errors);
 }
 
 void ValidateAggregationRule(const Value& object, bool allow_invalid_values, FieldErrors& errors) {
@@ -54,7 +57,8 @@ void ValidateAggregationRule(const Value& object, bool allow_invalid_values, Fie
   const FieldPath parent("aggregationRule");
   const FieldPath path = parent.Child("clusterRoleSelectors");
   const Value selectors = aggregation["clusterRoleSelectors"];
-  if (selectors.empty()) errors.push_back(Required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"));
+  if (selectors.empty())
+    errors.push_back(Required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"));
   std::int64_t index = 0;
   for (const Value& selector : selectors.items()) {
     const FieldPath at = path.Index(index++);
@@ -97,7 +101,8 @@ void ValidateBindingBody(const Value& object, bool namespaced, FieldErrors& erro
   }
   const FieldPath subjects_path("subjects");
   std::int64_t index = 0;
-  for (const Value& subject : object["subjects"].items()) ValidateSubject(subject, namespaced, subjects_path.Index(index++), errors);
+  for (const Value& subject : object["subjects"].items())
+    ValidateSubject(subject, namespaced, subjects_path.Index(index++), errors);
 }
 
 template <bool kNamespaced>
@@ -131,7 +136,8 @@ void ValidateBindingUpdate(const Call&, Value object, Value old, FieldErrors& er
   ValidateBindingBody(object, kNamespaced, errors);
   ValidateMetaUpdate(object, old, errors);
   if (!SemanticEqual(object["roleRef"], old["roleRef"])) {
-    errors.push_back(InvalidRendered(FieldPath("roleRef"), RenderGoStruct(object["roleRef"], kRoleRef), "cannot change roleRef"));
+    errors.push_back(
+        InvalidRendered(FieldPath("roleRef"), RenderGoStruct(object["roleRef"], kRoleRef), "cannot change roleRef"));
   }
 }
 
@@ -149,9 +155,11 @@ std::string SubjectNames(const Value& object, std::string_view kind) {
 void BindingRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells) {
   cells.Append(arena, NameCell(object));
   const Value ref = object["roleRef"];
-  cells.Append(arena, Value::String(arena, std::string(ref["kind"].as_string()) + "/" + std::string(ref["name"].as_string())));
+  cells.Append(arena,
+               Value::String(arena, std::string(ref["kind"].as_string()) + "/" + std::string(ref["name"].as_string())));
   cells.Append(arena, Age(arena, clock, object));
-  for (const std::string_view kind : {"User", "Group", "ServiceAccount"}) cells.Append(arena, Value::String(arena, SubjectNames(object, kind)));
+  for (const std::string_view kind : {"User", "Group", "ServiceAccount"})
+    cells.Append(arena, Value::String(arena, SubjectNames(object, kind)));
 }
 
 constexpr Strategy kStrategies[] = {

@@ -83,7 +83,8 @@ class RequestNames {
   std::map<std::string_view, std::set<std::string_view>> names_;
 };
 
-void ValidateRequestReference(std::string_view name, const RequestNames& names, const FieldPath& path, FieldErrors& errors) {
+void ValidateRequestReference(std::string_view name, const RequestNames& names, const FieldPath& path,
+                              FieldErrors& errors) {
   const auto parts = base::Split(name, '/');
   if (parts.size() <= 2) {
     for (const std::string_view part : parts) ValidateDNSLabel(part, path, errors);
@@ -91,11 +92,14 @@ void ValidateRequestReference(std::string_view name, const RequestNames& names, 
   if (!names.Has(name)) errors.push_back(Invalid(path, name, kRequestReference));
 }
 
-void ValidateRequestReferences(const Value& list, const RequestNames& names, const FieldPath& path, FieldErrors& errors) {
+void ValidateRequestReferences(const Value& list, const RequestNames& names, const FieldPath& path,
+                               FieldErrors& errors) {
   ValidateSet(
       list, kRequestsMax,
-      [&](const Value& item, const FieldPath& at, FieldErrors& out) { ValidateRequestReference(item.as_string(), names, at, out); }, TextKey,
-      path, errors);
+      [&](const Value& item, const FieldPath& at, FieldErrors& out) {
+        ValidateRequestReference(item.as_string(), names, at, out);
+      },
+      TextKey, path, errors);
 }
 
 void ValidateRequestBody(const Value& request, const FieldPath& path, FieldErrors& errors) {
@@ -109,7 +113,8 @@ void ValidateRequestBody(const Value& request, const FieldPath& path, FieldError
   const std::string_view mode = request["allocationMode"].as_string();
   const Value count(request["count"].as_int());
   if (mode == "All") {
-    if (count.as_int() != 0) errors.push_back(Invalid(path.Child("count"), count, "must not be specified when allocationMode is 'All'"));
+    if (count.as_int() != 0)
+      errors.push_back(Invalid(path.Child("count"), count, "must not be specified when allocationMode is 'All'"));
   } else if (mode == "ExactCount") {
     if (count.as_int() <= 0) errors.push_back(Invalid(path.Child("count"), count, "must be greater than zero"));
   } else {
@@ -117,7 +122,8 @@ void ValidateRequestBody(const Value& request, const FieldPath& path, FieldError
   }
   const FieldPath tolerations = path.Child("tolerations");
   std::int64_t index = 0;
-  for (const Value& toleration : request["tolerations"].items()) ValidateToleration(toleration, tolerations.Index(index++), errors);
+  for (const Value& toleration : request["tolerations"].items())
+    ValidateToleration(toleration, tolerations.Index(index++), errors);
 }
 
 void ValidateRequest(const Value& request, const FieldPath& path, FieldErrors& errors) {
@@ -127,7 +133,8 @@ void ValidateRequest(const Value& request, const FieldPath& path, FieldErrors& e
   if (!first_available && !exactly) {
     errors.push_back(Required(path, "exactly one of `exactly` or `firstAvailable` is required"));
   } else if (first_available && exactly) {
-    errors.push_back(Invalid(path, Value(), "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"));
+    errors.push_back(Invalid(path, Value(),
+                             "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"));
   } else if (first_available) {
     ValidateSet(
         request["firstAvailable"], kFirstAvailableMax,
@@ -141,7 +148,8 @@ void ValidateRequest(const Value& request, const FieldPath& path, FieldErrors& e
   }
 }
 
-void ValidateConstraint(const Value& constraint, const RequestNames& names, const FieldPath& path, FieldErrors& errors) {
+void ValidateConstraint(const Value& constraint, const RequestNames& names, const FieldPath& path,
+                        FieldErrors& errors) {
   ValidateRequestReferences(constraint["requests"], names, path.Child("requests"), errors);
   if (const Value match = constraint["matchAttribute"]; !match.is_null()) {
     ValidateFullyQualifiedAttribute(match.as_string(), path.Child("matchAttribute"), errors);
@@ -149,7 +157,8 @@ void ValidateConstraint(const Value& constraint, const RequestNames& names, cons
     ValidateFullyQualifiedAttribute(distinct.as_string(), path.Child("distinctAttribute"), errors);
   } else {
     // The text speaks of several where there is none: upstream's, with DRAConsumableCapacity on.
-    errors.push_back(Required(path, "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set"));
+    errors.push_back(Required(
+        path, "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set"));
   }
 }
 
@@ -160,7 +169,8 @@ void ValidateClaimSpec(const Value& spec, const FieldPath& path, FieldErrors& er
   ValidateSet(devices["requests"], kRequestsMax, ValidateRequest, NameKey, at.Child("requests"), errors);
   ValidateSlice(
       devices["constraints"], kConstraintsMax,
-      [&](const Value& item, const FieldPath& p, FieldErrors& out) { ValidateConstraint(item, names, p, out); }, at.Child("constraints"), errors);
+      [&](const Value& item, const FieldPath& p, FieldErrors& out) { ValidateConstraint(item, names, p, out); },
+      at.Child("constraints"), errors);
   ValidateSlice(
       devices["config"], kConfigMax,
       [&](const Value& item, const FieldPath& p, FieldErrors& out) {
@@ -170,7 +180,9 @@ void ValidateClaimSpec(const Value& spec, const FieldPath& path, FieldErrors& er
       at.Child("config"), errors);
 }
 
-void ValidateClaim(const Call&, Value object, Value, FieldErrors& errors) { ValidateClaimSpec(object["spec"], FieldPath("spec"), errors); }
+void ValidateClaim(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateClaimSpec(object["spec"], FieldPath("spec"), errors);
+}
 
 void ImmutableSpec(const Value& object, const Value& old, std::string_view type, FieldErrors& errors) {
   if (SemanticEqual(object["spec"], old["spec"])) return;
@@ -229,33 +241,41 @@ void ValidateNetworkData(const Value& data, const FieldPath& path, FieldErrors& 
         const std::string_view text = item.as_string();
         const auto cidr = validation::ParseCIDRSloppy(text);
         if (!cidr.has_value()) {
-          out.push_back(Invalid(at, text, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"));
+          out.push_back(
+              Invalid(at, text, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"));
           return;
         }
         const std::string canonical = cidr->address.ToString() + "/" + std::to_string(cidr->prefix);
-        if (canonical != text) out.push_back(Invalid(at, text, "must be in canonical form (" + base::GoQuote(canonical) + ")"));
+        if (canonical != text)
+          out.push_back(Invalid(at, text, "must be in canonical form (" + base::GoQuote(canonical) + ")"));
       },
       TextKey, path.Child("ips"), errors);
 }
 
-void ValidateDeviceStatus(const Value& device, const std::set<std::string>& allocated, const FieldPath& path, FieldErrors& errors) {
+void ValidateDeviceStatus(const Value& device, const std::set<std::string>& allocated, const FieldPath& path,
+                          FieldErrors& errors) {
   ValidateCSIDriverName(device["driver"].as_string(), path.Child("driver"), errors);
   ValidatePoolName(device["pool"].as_string(), path.Child("pool"), errors);
   ValidateDNSLabel(device["device"].as_string(), path.Child("device"), errors);
-  if (const Value share = device["shareID"]; !share.is_null()) ValidateUID(share.as_string(), path.Child("shareID"), errors);
+  if (const Value share = device["shareID"]; !share.is_null())
+    ValidateUID(share.as_string(), path.Child("shareID"), errors);
   if (!allocated.contains(DeviceID(device))) {
     // Upstream's key prints as a struct of handles, without their texts.
-    errors.push_back(rules::InvalidRendered(path, R"({"Driver":{},"Pool":{},"Device":{},"ShareID":{}})", "must be an allocated device in the claim"));
+    errors.push_back(rules::InvalidRendered(path, R"({"Driver":{},"Pool":{},"Device":{},"ShareID":{}})",
+                                            "must be an allocated device in the claim"));
   }
   const Value conditions = device["conditions"];
   const auto count = static_cast<std::int64_t>(conditions.size());
-  if (count > kDeviceConditionsMax) errors.push_back(validation::TooMany(path.Child("conditions"), count, kDeviceConditionsMax));
+  if (count > kDeviceConditionsMax)
+    errors.push_back(validation::TooMany(path.Child("conditions"), count, kDeviceConditionsMax));
   validation::ValidateConditions(conditions, path.Child("conditions"), errors);
-  if (const Value data = device["data"]; !data.is_null()) ValidateRaw(data, kDeviceDataBytesMax, path.Child("data"), errors);
+  if (const Value data = device["data"]; !data.is_null())
+    ValidateRaw(data, kDeviceDataBytesMax, path.Child("data"), errors);
   ValidateNetworkData(device["networkData"], path.Child("networkData"), errors);
 }
 
-void ValidateAllocation(const Value& allocation, const RequestNames& names, const FieldPath& path, FieldErrors& errors) {
+void ValidateAllocation(const Value& allocation, const RequestNames& names, const FieldPath& path,
+                        FieldErrors& errors) {
   const FieldPath devices = path.Child("devices");
   ValidateSlice(
       allocation["devices"]["results"], kAllocationResultsMax,
@@ -265,7 +285,8 @@ void ValidateAllocation(const Value& allocation, const RequestNames& names, cons
         ValidatePoolName(result["pool"].as_string(), at.Child("pool"), out);
         ValidateDNSLabel(result["device"].as_string(), at.Child("device"), out);
         ValidateBindingConditions(result, at, out);
-        if (const Value share = result["shareID"]; !share.is_null()) ValidateUID(share.as_string(), at.Child("shareID"), out);
+        if (const Value share = result["shareID"]; !share.is_null())
+          ValidateUID(share.as_string(), at.Child("shareID"), out);
       },
       devices.Child("results"), errors);
   ValidateSlice(
@@ -283,7 +304,8 @@ void ValidateAllocation(const Value& allocation, const RequestNames& names, cons
 
 bool HasNewConsumers(const Value& status, const Value& old_status) {
   return std::ranges::any_of(status["reservedFor"].items(), [&](const Value& consumer) {
-    return std::ranges::none_of(old_status["reservedFor"].items(), [&](const Value& before) { return SemanticEqual(consumer, before); });
+    return std::ranges::none_of(old_status["reservedFor"].items(),
+                                [&](const Value& before) { return SemanticEqual(consumer, before); });
   });
 }
 
@@ -304,22 +326,25 @@ void ValidateClaimStatusUpdate(const Call&, Value object, Value old, FieldErrors
   const auto allocated = AllocatedDevices(object);
   ValidateSet(
       status["devices"], -1,
-      [&](const Value& device, const FieldPath& at, FieldErrors& out) { ValidateDeviceStatus(device, allocated, at, out); }, DeviceID,
-      path.Child("devices"), errors);
+      [&](const Value& device, const FieldPath& at, FieldErrors& out) {
+        ValidateDeviceStatus(device, allocated, at, out);
+      },
+      DeviceID, path.Child("devices"), errors);
   const Value allocation = status["allocation"];
   const Value old_allocation = old_status["allocation"];
   if (!status["reservedFor"].empty()) {
     if (allocation.is_null()) {
       errors.push_back(Forbidden(reserved_path, "may not be specified when `allocated` is not set"));
     } else if (!object["metadata"]["deletionTimestamp"].is_null() && HasNewConsumers(status, old_status)) {
-      errors.push_back(Forbidden(reserved_path,
-                                 "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"));
+      errors.push_back(Forbidden(
+          reserved_path, "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"));
     }
   }
   if (allocation.is_null()) return;
   if (!old_allocation.is_null()) {
     if (!SemanticEqual(allocation, old_allocation)) {
-      errors.push_back(InvalidHub(path.Child("allocation"), Types(), allocation, "AllocationResult", "field is immutable"));
+      errors.push_back(
+          InvalidHub(path.Child("allocation"), Types(), allocation, "AllocationResult", "field is immutable"));
     }
   } else {
     ValidateAllocation(allocation, RequestNames(object["spec"]["devices"]), path.Child("allocation"), errors);
@@ -377,7 +402,8 @@ void ValidateClassSpec(const Value& object, FieldErrors& errors) {
   const Value spec = object["spec"];
   ValidateSelectors(spec["selectors"], path.Child("selectors"), errors);
   ValidateSlice(spec["config"], kConfigMax, ValidateConfiguration, path.Child("config"), errors);
-  if (const Value name = spec["extendedResourceName"]; !name.is_null() && !rules::IsExtendedResourceName(name.as_string())) {
+  if (const Value name = spec["extendedResourceName"];
+      !name.is_null() && !rules::IsExtendedResourceName(name.as_string())) {
     errors.push_back(Invalid(path.Child("extendedResourceName"), name, "must be a valid extended resource name"));
   }
 }
@@ -414,7 +440,9 @@ constexpr Strategy kResourceClaimStrategy = {
     .defaults = SetClaimDefaults,
     .validate = ValidateClaim,
     .update = {.validate_update = ValidateClaimUpdate, .reset_fields = kMainReset},
-    .status = {.prepare_for_update = PrepareForStatusUpdate, .validate_update = ValidateClaimStatusUpdate, .reset_fields = kStatusReset},
+    .status = {.prepare_for_update = PrepareForStatusUpdate,
+               .validate_update = ValidateClaimStatusUpdate,
+               .reset_fields = kStatusReset},
     .table_row = ClaimRow,
 };
 
@@ -440,7 +468,8 @@ constexpr Strategy kDeviceClassStrategy = {
 };
 
 std::span<const Strategy> ResourceStrategies() {
-  static const Strategy kStrategies[] = {kDeviceClassStrategy, kResourceClaimStrategy, kResourceClaimTemplateStrategy, kResourceSliceStrategy};
+  static const Strategy kStrategies[] = {kDeviceClassStrategy, kResourceClaimStrategy, kResourceClaimTemplateStrategy,
+                                         kResourceSliceStrategy};
   return kStrategies;
 }
 

@@ -58,7 +58,8 @@ const HubTypes& Types() {
   return types;
 }
 
-void ValidateSlice(const Value& list, std::int64_t max, const ValidateItem& validate, const FieldPath& path, FieldErrors& errors) {
+void ValidateSlice(const Value& list, std::int64_t max, const ValidateItem& validate, const FieldPath& path,
+                   FieldErrors& errors) {
   const auto count = static_cast<std::int64_t>(list.size());
   if (max >= 0 && count > max) {
     errors.push_back(validation::TooMany(path, count, max));
@@ -68,8 +69,8 @@ void ValidateSlice(const Value& list, std::int64_t max, const ValidateItem& vali
   for (const Value& item : list.items()) validate(item, path.Index(index++), errors);
 }
 
-void ValidateSet(const Value& list, std::int64_t max, const ValidateItem& validate, const ItemKey& key, const FieldPath& path,
-                 FieldErrors& errors) {
+void ValidateSet(const Value& list, std::int64_t max, const ValidateItem& validate, const ItemKey& key,
+                 const FieldPath& path, FieldErrors& errors) {
   ValidateSlice(list, max, validate, path, errors);
   if (max >= 0 && static_cast<std::int64_t>(list.size()) > max) return;
   std::set<std::string> seen;
@@ -95,7 +96,8 @@ void ValidatePoolName(std::string_view name, const FieldPath& path, FieldErrors&
     return;
   }
   if (static_cast<std::int64_t>(name.size()) > kPoolNameBytesMax) errors.push_back(TooLong(path, kPoolNameBytesMax));
-  for (const std::string_view part : base::Split(name, '/')) AddInvalid(validation::IsDNS1123Subdomain(part), path, part, errors);
+  for (const std::string_view part : base::Split(name, '/'))
+    AddInvalid(validation::IsDNS1123Subdomain(part), path, part, errors);
 }
 
 void ValidateUID(std::string_view uid, const FieldPath& path, FieldErrors& errors) {
@@ -111,12 +113,14 @@ void ValidateUID(std::string_view uid, const FieldPath& path, FieldErrors& error
     }
   }
   if (!hex) {
-    const std::string why = uid.size() == 36 ? "invalid UUID format" : "invalid UUID length: " + std::to_string(uid.size());
+    const std::string why =
+        uid.size() == 36 ? "invalid UUID format" : "invalid UUID length: " + std::to_string(uid.size());
     errors.push_back(Invalid(path, uid, "error validating uid: " + why));
   } else if (!lower) {
-    errors.push_back(Invalid(path, uid,
-                             "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal "
-                             "characters"));
+    errors.push_back(Invalid(
+        path, uid,
+        "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal "
+        "characters"));
   }
 }
 
@@ -171,7 +175,8 @@ void ValidateSelectors(const Value& selectors, const FieldPath& path, FieldError
         } else if (const auto problem = CELSyntaxProblem(expression)) {
           out.push_back(Invalid(expression_path, expression, *problem));
         } else if (base::Trim(expression).empty()) {
-          out.push_back(Invalid(expression_path, expression, "compilation failed: ERROR: <input>:1:1: Syntax error: mismatched input '<EOF>'"));
+          out.push_back(Invalid(expression_path, expression,
+                                "compilation failed: ERROR: <input>:1:1: Syntax error: mismatched input '<EOF>'"));
         }
       },
       path, errors);
@@ -209,7 +214,8 @@ void ValidateTaint(const Value& taint, const FieldPath& path, FieldErrors& error
 }
 
 void ValidateToleration(const Value& toleration, const FieldPath& path, FieldErrors& errors) {
-  if (const std::string_view key = toleration["key"].as_string(); !key.empty()) validation::ValidateLabelName(key, path.Child("key"), errors);
+  if (const std::string_view key = toleration["key"].as_string(); !key.empty())
+    validation::ValidateLabelName(key, path.Child("key"), errors);
   const std::string_view op = toleration["operator"].as_string();
   const std::string_view value = toleration["value"].as_string();
   if (op == "Exists") {
@@ -229,7 +235,9 @@ void ValidateBindingConditions(const Value& owner, const FieldPath& path, FieldE
   const Value failures = owner["bindingFailureConditions"];
   const FieldPath conditions_path = path.Child("bindingConditions");
   const FieldPath failures_path = path.Child("bindingFailureConditions");
-  const auto label = [](const Value& item, const FieldPath& at, FieldErrors& out) { validation::ValidateLabelName(item.as_string(), at, out); };
+  const auto label = [](const Value& item, const FieldPath& at, FieldErrors& out) {
+    validation::ValidateLabelName(item.as_string(), at, out);
+  };
   ValidateSlice(conditions, kBindingConditionsMax, label, conditions_path, errors);
   ValidateSlice(failures, kBindingConditionsMax, label, failures_path, errors);
   std::set<std::string_view> seen;
@@ -248,10 +256,12 @@ void ValidateBindingConditions(const Value& owner, const FieldPath& path, FieldE
     }
   }
   if (conditions.empty() && !failures.empty()) {
-    errors.push_back(Invalid(conditions_path, conditions, "bindingConditions are required to use bindingFailureConditions"));
+    errors.push_back(
+        Invalid(conditions_path, conditions, "bindingConditions are required to use bindingFailureConditions"));
   }
   if (failures.empty() && !conditions.empty()) {
-    errors.push_back(Invalid(failures_path, failures, "bindingFailureConditions are required to use bindingConditions"));
+    errors.push_back(
+        Invalid(failures_path, failures, "bindingFailureConditions are required to use bindingConditions"));
   }
 }
 

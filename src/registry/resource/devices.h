@@ -1,4 +1,5 @@
-// What claims, classes and slices have in common: names, selectors, configuration, taints, and the names of Go's types in messages.
+// What claims, classes and slices have in common: names, selectors, configuration, taints, and the names of Go's types
+// in messages.
 #pragma once
 
 #include <functional>
@@ -22,20 +23,24 @@ using ItemKey = std::function<std::string(const Value& item)>;
 const HubTypes& Types();
 
 // Too many items are told and then not looked at. `max` < 0: no limit.
-void ValidateSlice(const Value& list, std::int64_t max, const ValidateItem& validate, const FieldPath& path, FieldErrors& errors);
+void ValidateSlice(const Value& list, std::int64_t max, const ValidateItem& validate, const FieldPath& path,
+                   FieldErrors& errors);
 // The same, then duplicates by key.
-void ValidateSet(const Value& list, std::int64_t max, const ValidateItem& validate, const ItemKey& key, const FieldPath& path,
-                 FieldErrors& errors);
+void ValidateSet(const Value& list, std::int64_t max, const ValidateItem& validate, const ItemKey& key,
+                 const FieldPath& path, FieldErrors& errors);
 std::string TextKey(const Value& item);
 std::string NameKey(const Value& item);
 
 void ValidateDNSLabel(std::string_view text, const FieldPath& path, FieldErrors& errors);
 void ValidatePoolName(std::string_view name, const FieldPath& path, FieldErrors& errors);
 void ValidateUID(std::string_view uid, const FieldPath& path, FieldErrors& errors);
-void ValidateQualifiedAttribute(std::string_view name, const FieldPath& path, FieldErrors& errors);       // [domain/]identifier
-void ValidateFullyQualifiedAttribute(std::string_view name, const FieldPath& path, FieldErrors& errors);  // domain/identifier
+void ValidateQualifiedAttribute(std::string_view name, const FieldPath& path,
+                                FieldErrors& errors);  // [domain/]identifier
+void ValidateFullyQualifiedAttribute(std::string_view name, const FieldPath& path,
+                                     FieldErrors& errors);  // domain/identifier
 void ValidateSelectors(const Value& selectors, const FieldPath& path, FieldErrors& errors);
-void ValidateConfiguration(const Value& config, const FieldPath& path, FieldErrors& errors);  // of a class, claim or allocation
+void ValidateConfiguration(const Value& config, const FieldPath& path,
+                           FieldErrors& errors);  // of a class, claim or allocation
 void ValidateRaw(const Value& raw, std::int64_t bytes_max, const FieldPath& path, FieldErrors& errors);
 void ValidateTaint(const Value& taint, const FieldPath& path, FieldErrors& errors);
 void ValidateToleration(const Value& toleration, const FieldPath& path, FieldErrors& errors);

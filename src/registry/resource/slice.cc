@@ -43,7 +43,9 @@ constexpr std::string_view kListAttributes[] = {"bools", "ints", "strings", "ver
 
 // ---- Prepare
 
-bool FeatureEnabled(const Call& call, std::string_view gate) { return call.feature_enabled != nullptr && call.feature_enabled(gate); }
+bool FeatureEnabled(const Call& call, std::string_view gate) {
+  return call.feature_enabled != nullptr && call.feature_enabled(gate);
+}
 
 bool AnyDevice(const Value& object, bool (*test)(const Value& device)) {
   return std::ranges::any_of(object["spec"]["devices"].items(), test);
@@ -56,8 +58,9 @@ bool HasListAttributes(const Value& device) {
 }
 
 void PrepareSlice(const Call& call, Value object, Value old) {
-  const bool mappings = FeatureEnabled(call, "DRANodeAllocatableResources") ||
-                        AnyDevice(old, [](const Value& device) { return !device["nodeAllocatableResourceMappings"].is_null(); });
+  const bool mappings = FeatureEnabled(call, "DRANodeAllocatableResources") || AnyDevice(old, [](const Value& device) {
+                          return !device["nodeAllocatableResourceMappings"].is_null();
+                        });
   const bool lists = FeatureEnabled(call, "DRAListTypeAttributes") || AnyDevice(old, HasListAttributes);
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(call.clock.Now().time_since_epoch()).count();
   for (Value device : object["spec"]["devices"].items()) {
@@ -90,7 +93,8 @@ std::string Shown(std::string_view key, std::size_t max) {
 }
 
 bool IsNumericIdentifier(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }) && (text.size() == 1 || text[0] != '0');
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }) &&
+         (text.size() == 1 || text[0] != '0');
 }
 
 bool IsIdentifierText(std::string_view text) {
@@ -125,7 +129,8 @@ void ValidateStringValue(std::string_view text, const FieldPath& path, FieldErro
 }
 
 void ValidateVersionValue(std::string_view text, const FieldPath& path, FieldErrors& errors) {
-  if (!IsSemanticVersion(text)) errors.push_back(Invalid(path, text, "must be a string compatible with semver.org spec 2.0.0"));
+  if (!IsSemanticVersion(text))
+    errors.push_back(Invalid(path, text, "must be a string compatible with semver.org spec 2.0.0"));
   ValidateStringValue(text, path, errors);
 }
 
@@ -150,11 +155,13 @@ void ValidateAttribute(const Value& attribute, const FieldPath& path, FieldError
     std::int64_t index = 0;
     for (const Value& item : list.items()) {
       const FieldPath at = list_path.Index(index++);
-      field == "strings" ? ValidateStringValue(item.as_string(), at, errors) : ValidateVersionValue(item.as_string(), at, errors);
+      field == "strings" ? ValidateStringValue(item.as_string(), at, errors)
+                         : ValidateVersionValue(item.as_string(), at, errors);
     }
   }
   if (fields == 0) errors.push_back(Invalid(path, "", "exactly one value must be specified"));
-  if (fields > 1) errors.push_back(InvalidHub(path, Types(), attribute, "DeviceAttribute", "exactly one value must be specified"));
+  if (fields > 1)
+    errors.push_back(InvalidHub(path, Types(), attribute, "DeviceAttribute", "exactly one value must be specified"));
 }
 
 meta::FieldError InvalidQuantity(const FieldPath& path, const Quantity& quantity, const std::string& detail) {
@@ -162,12 +169,14 @@ meta::FieldError InvalidQuantity(const FieldPath& path, const Quantity& quantity
   return Invalid(path, std::string_view(text), detail);
 }
 
-void ValidatePolicyValues(const Quantity& fallback, const Quantity& capacity, const Value& values, const FieldPath& path, FieldErrors& errors) {
+void ValidatePolicyValues(const Quantity& fallback, const Quantity& capacity, const Value& values,
+                          const FieldPath& path, FieldErrors& errors) {
   std::vector<Quantity> quantities;
   for (const Value& value : values.items()) quantities.push_back(QuantityOf(value));
   for (std::size_t i = 0; i + 1 < quantities.size(); ++i) {
     if (quantities[i].Compare(quantities[i + 1]) > 0) {
-      errors.push_back(InvalidQuantity(path.Index(static_cast<std::int64_t>(i + 1)), quantities[i + 1], "values must be sorted in ascending order"));
+      errors.push_back(InvalidQuantity(path.Index(static_cast<std::int64_t>(i + 1)), quantities[i + 1],
+                                       "values must be sorted in ascending order"));
     }
   }
   bool found = false;
@@ -175,36 +184,46 @@ void ValidatePolicyValues(const Quantity& fallback, const Quantity& capacity, co
       values, kPolicyOptionsMax,
       [&](const Value& value, const FieldPath& at, FieldErrors& out) {
         const Quantity option = QuantityOf(value);
-        if (option.Compare(capacity) > 0) out.push_back(InvalidQuantity(at, option, "option is larger than capacity value: " + capacity.ToString()));
+        if (option.Compare(capacity) > 0)
+          out.push_back(InvalidQuantity(at, option, "option is larger than capacity value: " + capacity.ToString()));
         found = found || option.Compare(fallback) == 0;
       },
       [](const Value& value) { return std::to_string(QuantityOf(value).Value()); }, path, errors);
-  if (!found) errors.push_back(InvalidQuantity(path, fallback, "default value is not valid according to the requestPolicy"));
+  if (!found)
+    errors.push_back(InvalidQuantity(path, fallback, "default value is not valid according to the requestPolicy"));
 }
 
-void ValidateStep(const Quantity& value, const Quantity& min, const Quantity& step, const FieldPath& path, FieldErrors& errors) {
+void ValidateStep(const Quantity& value, const Quantity& min, const Quantity& step, const FieldPath& path,
+                  FieldErrors& errors) {
   // A step of nothing divides nothing.
   if (step.Value() == 0 || (value.Value() - min.Value()) % step.Value() != 0) {
-    errors.push_back(InvalidQuantity(path, value, "value is not a multiple of a given step (" + step.ToString() + ") from (" + min.ToString() + ")"));
+    errors.push_back(InvalidQuantity(
+        path, value,
+        "value is not a multiple of a given step (" + step.ToString() + ") from (" + min.ToString() + ")"));
   }
 }
 
-void ValidatePolicyRange(const Quantity& fallback, const Quantity& capacity, const Value& range, const FieldPath& path, FieldErrors& errors) {
+void ValidatePolicyRange(const Quantity& fallback, const Quantity& capacity, const Value& range, const FieldPath& path,
+                         FieldErrors& errors) {
   if (range["min"].is_null()) {
     errors.push_back(Required(path.Child("min"), "required when validRange is defined"));
     return;
   }
   const Quantity min = QuantityOf(range["min"]);
   const std::string capacity_text = capacity.ToString();
-  if (min.Compare(capacity) > 0) errors.push_back(InvalidQuantity(path.Child("min"), min, "min is larger than capacity value: " + capacity_text));
-  if (fallback.Compare(min) < 0) errors.push_back(InvalidQuantity(path.Child("min"), fallback, "default is less than min: " + min.ToString()));
+  if (min.Compare(capacity) > 0)
+    errors.push_back(InvalidQuantity(path.Child("min"), min, "min is larger than capacity value: " + capacity_text));
+  if (fallback.Compare(min) < 0)
+    errors.push_back(InvalidQuantity(path.Child("min"), fallback, "default is less than min: " + min.ToString()));
   const bool has_max = !range["max"].is_null();
   const Quantity max = QuantityOf(range["max"]);
   if (has_max) {
     const FieldPath at = path.Child("max");
     if (min.Compare(max) > 0) errors.push_back(InvalidQuantity(at, min, "min is larger than max: " + max.ToString()));
-    if (max.Compare(capacity) > 0) errors.push_back(InvalidQuantity(at, max, "max is larger than capacity value: " + capacity_text));
-    if (fallback.Compare(max) > 0) errors.push_back(InvalidQuantity(at, fallback, "default is more than max: " + max.ToString()));
+    if (max.Compare(capacity) > 0)
+      errors.push_back(InvalidQuantity(at, max, "max is larger than capacity value: " + capacity_text));
+    if (fallback.Compare(max) > 0)
+      errors.push_back(InvalidQuantity(at, fallback, "default is more than max: " + max.ToString()));
   }
   if (range["step"].is_null()) return;
   const Quantity step = QuantityOf(range["step"]);
@@ -212,7 +231,8 @@ void ValidatePolicyRange(const Quantity& fallback, const Quantity& capacity, con
   Quantity added = min;
   added.Add(step);
   if (added.Compare(capacity) > 0) {
-    errors.push_back(InvalidQuantity(at, step, "one step " + added.ToString() + " is larger than capacity value: " + capacity_text));
+    errors.push_back(
+        InvalidQuantity(at, step, "one step " + added.ToString() + " is larger than capacity value: " + capacity_text));
   }
   ValidateStep(fallback, min, step, at, errors);
   if (has_max) ValidateStep(max, min, step, at, errors);
@@ -229,7 +249,8 @@ void ValidateCapacity(const Value& capacity, bool multiple, const FieldPath& pat
   const Value values = policy["validValues"];
   const Value range = policy["validRange"];
   if (!values.empty() && !range.is_null()) {
-    errors.push_back(Forbidden(at, "exactly one policy can be specified, cannot specify \"validValues\" and \"validRange\" at the same time"));
+    errors.push_back(Forbidden(
+        at, "exactly one policy can be specified, cannot specify \"validValues\" and \"validRange\" at the same time"));
     return;
   }
   const std::string_view which = !values.empty() ? "validValues" : "validRange";
@@ -259,7 +280,8 @@ void ValidateCounters(const Value& counters, const FieldPath& path, FieldErrors&
   }
 }
 
-void ValidateNamedCounters(const Value& owner, std::string_view name_field, const FieldPath& path, FieldErrors& errors) {
+void ValidateNamedCounters(const Value& owner, std::string_view name_field, const FieldPath& path,
+                           FieldErrors& errors) {
   const std::string_view name = owner[name_field].as_string();
   if (name.empty()) {
     errors.push_back(Required(path.Child(name_field)));
@@ -275,7 +297,8 @@ std::vector<std::string> PlacementFields(const Value& owner, bool slice, const F
   if (const Value node = owner["nodeName"]; !node.is_null()) {
     const std::string_view name = node.as_string();
     if (name.empty()) {
-      errors.push_back(Invalid(path.Child("nodeName"), name, slice ? "must be either unset or set to a non-empty string" : "must not be empty"));
+      errors.push_back(Invalid(path.Child("nodeName"), name,
+                               slice ? "must be either unset or set to a non-empty string" : "must not be empty"));
     } else {
       set.emplace_back("`nodeName`");
       AddInvalid(validation::NameIsDNSSubdomain(name, false), path.Child("nodeName"), name, errors);
@@ -286,7 +309,8 @@ std::vector<std::string> PlacementFields(const Value& owner, bool slice, const F
     const FieldPath at = path.Child("nodeSelector");
     rules::ValidateNodeSelector(selector, at, errors);
     if (slice && selector["nodeSelectorTerms"].size() != 1) {
-      errors.push_back(rules::InvalidRendered(at.Child("nodeSelectorTerms"), Types().JSON(selector["nodeSelectorTerms"], "[]NodeSelectorTerm"),
+      errors.push_back(rules::InvalidRendered(at.Child("nodeSelectorTerms"),
+                                              Types().JSON(selector["nodeSelectorTerms"], "[]NodeSelectorTerm"),
                                               "must have exactly one node selector term"));
     }
   }
@@ -305,7 +329,8 @@ std::vector<std::string> PlacementFields(const Value& owner, bool slice, const F
 
 void ValidateDevicePlacement(const Value& device, bool per_device, const FieldPath& path, FieldErrors& errors) {
   constexpr std::string_view kExactlyOne =
-      "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice "
+      "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to "
+      "true in the ResourceSlice "
       "spec";
   if (per_device) {
     const auto set = PlacementFields(device, false, path, errors);
@@ -315,9 +340,10 @@ void ValidateDevicePlacement(const Value& device, bool per_device, const FieldPa
       errors.push_back(Invalid(path, std::string_view(fields), kExactlyOne));
     }
   } else if (!device["nodeName"].is_null() || !device["nodeSelector"].is_null() || !device["allNodes"].is_null()) {
-    errors.push_back(Invalid(path, Value(),
-                             "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
-                             "ResourceSlice spec"));
+    errors.push_back(Invalid(
+        path, Value(),
+        "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
+        "ResourceSlice spec"));
   }
 }
 
@@ -325,7 +351,8 @@ void ValidateMappings(const Value& device, const FieldPath& path, FieldErrors& e
   for (const auto& member : Sorted(device["nodeAllocatableResourceMappings"])) {
     const FieldPath at = path.Key(member.key);
     const Value mapping = member.value;
-    if (!rules::IsNativeResource(member.key)) errors.push_back(Invalid(at, member.key, "must be a node allocatable resource name"));
+    if (!rules::IsNativeResource(member.key))
+      errors.push_back(Invalid(at, member.key, "must be a node allocatable resource name"));
     const Value multiplier = mapping["allocationMultiplier"];
     const Value key = mapping["capacityKey"];
     if (multiplier.is_null() && key.is_null()) {
@@ -354,7 +381,8 @@ std::int64_t AttributeValues(const Value& device) {
   return count;
 }
 
-void ValidateDevice(const Value& device, const Value& old_device, bool per_device, const FieldPath& path, FieldErrors& errors) {
+void ValidateDevice(const Value& device, const Value& old_device, bool per_device, const FieldPath& path,
+                    FieldErrors& errors) {
   ValidateDNSLabel(device["name"].as_string(), path.Child("name"), errors);
   const auto count = static_cast<std::int64_t>(device["attributes"].size() + device["capacity"].size());
   if (count > kAttributesAndCapacitiesMax) {
@@ -380,8 +408,11 @@ void ValidateDevice(const Value& device, const Value& old_device, bool per_devic
   }
   ValidateSet(
       device["consumesCounters"], kConsumptionsMax,
-      [](const Value& item, const FieldPath& at, FieldErrors& out) { ValidateNamedCounters(item, "counterSet", at, out); },
-      [](const Value& item) { return std::string(item["counterSet"].as_string()); }, path.Child("consumesCounters"), errors);
+      [](const Value& item, const FieldPath& at, FieldErrors& out) {
+        ValidateNamedCounters(item, "counterSet", at, out);
+      },
+      [](const Value& item) { return std::string(item["counterSet"].as_string()); }, path.Child("consumesCounters"),
+      errors);
   ValidateDevicePlacement(device, per_device, path, errors);
   ValidateBindingConditions(device, path, errors);
   ValidateMappings(device, path.Child("nodeAllocatableResourceMappings"), errors);
@@ -395,7 +426,8 @@ Value FindDevice(const Value& spec, std::string_view name) {
 }
 
 void ImmutableNodeName(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors) {
-  if (now.is_null() != old.is_null() || now.as_string() != old.as_string()) errors.push_back(Invalid(path, now, "field is immutable"));
+  if (now.is_null() != old.is_null() || now.as_string() != old.as_string())
+    errors.push_back(Invalid(path, now, "field is immutable"));
 }
 
 void ValidateSpec(const Value& object, const Value& old, FieldErrors& errors) {
@@ -407,19 +439,23 @@ void ValidateSpec(const Value& object, const Value& old, FieldErrors& errors) {
   ValidatePoolName(spec["pool"]["name"].as_string(), pool.Child("name"), errors);
   const Value count(spec["pool"]["resourceSliceCount"].as_int());
   const Value generation(spec["pool"]["generation"].as_int());
-  if (count.as_int() <= 0) errors.push_back(Invalid(pool.Child("resourceSliceCount"), count, "must be greater than zero"));
-  if (generation.as_int() < 0) errors.push_back(Invalid(pool.Child("generation"), generation, "must be greater than or equal to zero"));
+  if (count.as_int() <= 0)
+    errors.push_back(Invalid(pool.Child("resourceSliceCount"), count, "must be greater than zero"));
+  if (generation.as_int() < 0)
+    errors.push_back(Invalid(pool.Child("generation"), generation, "must be greater than or equal to zero"));
   if (!old.is_null()) {
     rules::ImmutableText(spec["pool"]["name"], old_spec["pool"]["name"], pool.Child("name"), errors);
     rules::ImmutableText(spec["driver"], old_spec["driver"], path.Child("driver"), errors);
     ImmutableNodeName(spec["nodeName"], old_spec["nodeName"], path.Child("nodeName"), errors);
   }
-  constexpr std::string_view kExactlyOne = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
+  constexpr std::string_view kExactlyOne =
+      "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
   const auto set = PlacementFields(spec, true, path, errors);
   if (set.empty()) errors.push_back(Required(path, kExactlyOne));
   if (set.size() > 1) {
     const std::string fields = "{" + base::Join(set, ", ") + "}";
-    errors.push_back(Invalid(path, std::string_view(fields), std::string(kExactlyOne) + ", but multiple fields are set"));
+    errors.push_back(
+        Invalid(path, std::string_view(fields), std::string(kExactlyOne) + ", but multiple fields are set"));
   }
   if (!spec["sharedCounters"].is_null() && !spec["devices"].is_null()) {
     errors.push_back(Invalid(path, "", "only one of `sharedCounters` or `devices` is allowed"));
@@ -436,11 +472,13 @@ void ValidateSpec(const Value& object, const Value& old, FieldErrors& errors) {
       NameKey, path.Child("devices"), errors);
   ValidateSet(
       spec["sharedCounters"], kCounterSetsMax,
-      [](const Value& item, const FieldPath& at, FieldErrors& out) { ValidateNamedCounters(item, "name", at, out); }, NameKey,
-      path.Child("sharedCounters"), errors);
+      [](const Value& item, const FieldPath& at, FieldErrors& out) { ValidateNamedCounters(item, "name", at, out); },
+      NameKey, path.Child("sharedCounters"), errors);
 }
 
-void ValidateResourceSlice(const Call&, Value object, Value, FieldErrors& errors) { ValidateSpec(object, Value(), errors); }
+void ValidateResourceSlice(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateSpec(object, Value(), errors);
+}
 
 void ValidateResourceSliceUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMetaUpdate(object, old, errors);
@@ -450,7 +488,8 @@ void ValidateResourceSliceUpdate(const Call&, Value object, Value old, FieldErro
 void Warnings(const Call& call, Value object, Value) {
   const std::string_view driver = object["spec"]["driver"].as_string();
   if (driver != base::ToLower(driver)) {
-    call.warnings.push_back("spec.driver: driver names should be lowercase; " + base::GoQuote(driver) + " contains uppercase characters");
+    call.warnings.push_back("spec.driver: driver names should be lowercase; " + base::GoQuote(driver) +
+                            " contains uppercase characters");
   }
 }
 
@@ -463,7 +502,8 @@ void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells
   cells.Append(arena, rules::Age(arena, clock, object));
 }
 
-constexpr SelectableField kSelectable[] = {{.name = "spec.nodeName", .path = "spec.nodeName"}, {.name = "spec.driver", .path = "spec.driver"}};
+constexpr SelectableField kSelectable[] = {{.name = "spec.nodeName", .path = "spec.nodeName"},
+                                           {.name = "spec.driver", .path = "spec.driver"}};
 
 }  // namespace
 
@@ -475,7 +515,9 @@ constexpr Strategy kResourceSliceStrategy = {
     .prepare_for_create = PrepareSlice,
     .validate = ValidateResourceSlice,
     .warnings_on_create = Warnings,
-    .update = {.prepare_for_update = PrepareSlice, .validate_update = ValidateResourceSliceUpdate, .warnings_on_update = Warnings},
+    .update = {.prepare_for_update = PrepareSlice,
+               .validate_update = ValidateResourceSliceUpdate,
+               .warnings_on_update = Warnings},
     .selectable_fields = kSelectable,
     .selects_namespace = false,
     .table_row = Row,

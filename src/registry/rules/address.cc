@@ -10,10 +10,11 @@ void WarnAboutIP(const FieldPath& path, std::string_view text, std::vector<std::
   if (!address.has_value()) return;
   const std::string canonical = address->ToString();
   if (validation::HasLeadingZeros(text) || address->mapped) {
-    warnings.push_back(path.ToString() + ": non-standard IP address " + base::GoQuote(text) + " is invalid: use " + base::GoQuote(canonical));
+    warnings.push_back(path.ToString() + ": non-standard IP address " + base::GoQuote(text) + " is invalid: use " +
+                       base::GoQuote(canonical));
   } else if (!address->Is4() && canonical != text) {
-    warnings.push_back(path.ToString() + ": IPv6 address " + base::GoQuote(text) + " should be in RFC 5952 canonical format (" +
-                       base::GoQuote(canonical) + ")");
+    warnings.push_back(path.ToString() + ": IPv6 address " + base::GoQuote(text) +
+                       " should be in RFC 5952 canonical format (" + base::GoQuote(canonical) + ")");
   }
 }
 
@@ -26,14 +27,15 @@ void WarnAboutCIDR(const FieldPath& path, std::string_view text, std::vector<std
   const std::string canonical = cidr->ToString();
   if (!(cidr->Network() == cidr->address)) {
     const std::string single = cidr->address.ToString() + (cidr->v6 ? "/128" : "/32");
-    warnings.push_back(at + ": CIDR value " + quoted + " is ambiguous in this context (should be " + base::GoQuote(canonical) + " or " +
-                       base::GoQuote(single) + "?)");
+    warnings.push_back(at + ": CIDR value " + quoted + " is ambiguous in this context (should be " +
+                       base::GoQuote(canonical) + " or " + base::GoQuote(single) + "?)");
   }
   if (validation::CIDRHasLeadingZeros(text) || cidr->address.mapped) {
     warnings.push_back(at + ": non-standard CIDR value " + quoted + " is invalid: use " + base::GoQuote(canonical));
   }
   if (warnings.size() == before && cidr->v6 && canonical != text) {
-    warnings.push_back(at + ": IPv6 CIDR value " + quoted + " should be in RFC 5952 canonical format (" + base::GoQuote(canonical) + ")");
+    warnings.push_back(at + ": IPv6 CIDR value " + quoted + " should be in RFC 5952 canonical format (" +
+                       base::GoQuote(canonical) + ")");
   }
 }
 

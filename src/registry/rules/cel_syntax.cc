@@ -23,12 +23,14 @@ class Scanner {
       // After an opening brace the parser tells what may begin a field, else only the bracket it waits for.
       const bool fields = open_.back() == '{' && last_ == Token::kOpen;
       const std::string closing = "'" + std::string(1, Closing(open_.back())) + "'";
-      return Fail(text_.size(), "mismatched input '<EOF>' expecting " + (fields ? "{" + closing + ", ',', '?', IDENTIFIER, ESC_IDENTIFIER}" : closing));
+      return Fail(text_.size(), "mismatched input '<EOF>' expecting " +
+                                    (fields ? "{" + closing + ", ',', '?', IDENTIFIER, ESC_IDENTIFIER}" : closing));
     }
     if (last_ == Token::kDot) return Fail(text_.size(), "no viable alternative at input '.'");
     if (NeedsOperand(last_)) {
       return Fail(text_.size(),
-                  "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
+                  "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', "
+                  "NUM_FLOAT, NUM_INT, NUM_UINT, "
                   "STRING, BYTES, IDENTIFIER}");
     }
     return std::nullopt;
@@ -36,7 +38,9 @@ class Scanner {
 
  private:
   static char Closing(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
-  static bool NeedsOperand(Token token) { return token == Token::kBinary || token == Token::kPrefix || token == Token::kDot; }
+  static bool NeedsOperand(Token token) {
+    return token == Token::kBinary || token == Token::kPrefix || token == Token::kDot;
+  }
   static bool IsIdentifier(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   }
@@ -48,18 +52,19 @@ class Scanner {
     const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
     const std::size_t column = at - start;
     const std::string_view source = text_.substr(start, text_.find('\n', start) - start);
-    problem_ = "compilation failed: ERROR: <input>:" + std::to_string(line) + ":" + std::to_string(column + 1) + ": Syntax error: " +
-               std::string(what) + "\n | " + std::string(source) + "\n | " + std::string(column, '.') + "^";
+    problem_ = "compilation failed: ERROR: <input>:" + std::to_string(line) + ":" + std::to_string(column + 1) +
+               ": Syntax error: " + std::string(what) + "\n | " + std::string(source) + "\n | " +
+               std::string(column, '.') + "^";
     return problem_;
   }
 
   void Push(Token token, std::size_t at, std::string_view shown) {
-    const bool unexpected = (token == Token::kBinary && last_ != Token::kOperand && last_ != Token::kClose) ||
-                            (token == Token::kOperand && (last_ == Token::kOperand || last_ == Token::kClose)) ||
-                            (token == Token::kDot && last_ == Token::kDot) ||
-                            (token == Token::kClose && NeedsOperand(last_)) ||
-                            (token == Token::kComma && (last_ == Token::kComma || last_ == Token::kOpen || NeedsOperand(last_))) ||
-                            (token == Token::kOpen && last_ == Token::kDot);
+    const bool unexpected =
+        (token == Token::kBinary && last_ != Token::kOperand && last_ != Token::kClose) ||
+        (token == Token::kOperand && (last_ == Token::kOperand || last_ == Token::kClose)) ||
+        (token == Token::kDot && last_ == Token::kDot) || (token == Token::kClose && NeedsOperand(last_)) ||
+        (token == Token::kComma && (last_ == Token::kComma || last_ == Token::kOpen || NeedsOperand(last_))) ||
+        (token == Token::kOpen && last_ == Token::kDot);
     if (unexpected) {
       Fail(at, "no viable alternative at input '" + std::string(shown) + "'");
       return;
@@ -120,9 +125,12 @@ class Scanner {
       return;
     }
     const bool digits = word[0] >= '0' && word[0] <= '9';
-    if (digits && at_ < text_.size() && text_[at_] == '.' && at_ + 1 < text_.size() && text_[at_ + 1] >= '0' && text_[at_ + 1] <= '9') {
+    if (digits && at_ < text_.size() && text_[at_] == '.' && at_ + 1 < text_.size() && text_[at_ + 1] >= '0' &&
+        text_[at_ + 1] <= '9') {
       ++at_;
-      while (at_ < text_.size() && (IsIdentifier(text_[at_]) || ((text_[at_] == '-' || text_[at_] == '+') && (text_[at_ - 1] | 0x20) == 'e'))) ++at_;
+      while (at_ < text_.size() &&
+             (IsIdentifier(text_[at_]) || ((text_[at_] == '-' || text_[at_] == '+') && (text_[at_ - 1] | 0x20) == 'e')))
+        ++at_;
     }
     Push(word == "in" && last_ != Token::kDot ? Token::kBinary : Token::kOperand, start, word);
   }
@@ -139,7 +147,9 @@ class Scanner {
     const std::string_view one = rest.substr(0, 1);
     ++at_;
     switch (c) {
-      case '(': case '[': case '{':
+      case '(':
+      case '[':
+      case '{':
         if (open_.size() >= kDepthMax) {
           Fail(start, "expression recursion limit exceeded: 250");
           return;
@@ -147,7 +157,9 @@ class Scanner {
         Push(Token::kOpen, start, last_ == Token::kDot ? "." + std::string(one) : std::string(one));
         open_.push_back(c);
         break;
-      case ')': case ']': case '}':
+      case ')':
+      case ']':
+      case '}':
         if (open_.empty() || Closing(open_.back()) != c) {
           Fail(start, "extraneous input '" + std::string(one) + "' expecting <EOF>");
           return;
@@ -155,15 +167,32 @@ class Scanner {
         open_.pop_back();
         Push(Token::kClose, start, one);
         break;
-      case '.': Push(Token::kDot, start, one); break;
-      case ',': Push(Token::kComma, start, one); break;
-      case '!': Push(Token::kPrefix, start, one); break;
-      case '-': Push(after_operand ? Token::kBinary : Token::kPrefix, start, one); break;
+      case '.':
+        Push(Token::kDot, start, one);
+        break;
+      case ',':
+        Push(Token::kComma, start, one);
+        break;
+      case '!':
+        Push(Token::kPrefix, start, one);
+        break;
+      case '-':
+        Push(after_operand ? Token::kBinary : Token::kPrefix, start, one);
+        break;
       case '?':  // Optional members and items (a.?b, [?a]) have it where a ternary cannot stand.
         if (last_ != Token::kDot && last_ != Token::kOpen && last_ != Token::kComma) Push(Token::kBinary, start, one);
         break;
-      case '+': case '*': case '/': case '%': case '<': case '>': case ':': Push(Token::kBinary, start, one); break;
-      default: Fail(start, "token recognition error at: '" + std::string(one) + "'");
+      case '+':
+      case '*':
+      case '/':
+      case '%':
+      case '<':
+      case '>':
+      case ':':
+        Push(Token::kBinary, start, one);
+        break;
+      default:
+        Fail(start, "token recognition error at: '" + std::string(one) + "'");
     }
   }
 
@@ -187,8 +216,11 @@ std::string_view CELLiteralType(std::string_view expression) {
   if (!digits.empty() && digits[0] >= '0' && digits[0] <= '9') {
     const bool integer = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     if (integer) return "int";
-    if (digits.ends_with('u') && std::ranges::all_of(digits.substr(0, digits.size() - 1), [](char c) { return c >= '0' && c <= '9'; })) return "uint";
-    const bool number = digits.find_first_not_of("0123456789.eE") == std::string_view::npos && std::ranges::count(digits, '.') <= 1;
+    if (digits.ends_with('u') &&
+        std::ranges::all_of(digits.substr(0, digits.size() - 1), [](char c) { return c >= '0' && c <= '9'; }))
+      return "uint";
+    const bool number =
+        digits.find_first_not_of("0123456789.eE") == std::string_view::npos && std::ranges::count(digits, '.') <= 1;
     return number ? "double" : std::string_view();
   }
   const bool bytes = (expression[0] | 0x20) == 'b' && expression.size() > 2;
@@ -201,15 +233,16 @@ std::string_view CELLiteralType(std::string_view expression) {
   return bytes ? "bytes" : "string";
 }
 
-void ValidateCELExpression(std::string_view expression, std::initializer_list<std::string_view> types, std::string_view wanted,
-                           const FieldPath& path, FieldErrors& errors) {
+void ValidateCELExpression(std::string_view expression, std::initializer_list<std::string_view> types,
+                           std::string_view wanted, const FieldPath& path, FieldErrors& errors) {
   if (const auto problem = CELSyntaxProblem(expression)) {
     errors.push_back(validation::Invalid(path, expression, *problem));
     return;
   }
   const std::string_view type = CELLiteralType(expression);
   if (type.empty() || types.size() == 0 || std::ranges::find(types, type) != types.end()) return;
-  errors.push_back(validation::Invalid(path, expression, "must evaluate to " + std::string(wanted) + " but got " + std::string(type)));
+  errors.push_back(validation::Invalid(path, expression,
+                                       "must evaluate to " + std::string(wanted) + " but got " + std::string(type)));
 }
 
 }  // namespace keelson::registry::rules

@@ -1,4 +1,5 @@
-// Expressions and URLs of users: no input may crash the checks, and what is told of an expression is a position inside it.
+// Expressions and URLs of users: no input may crash the checks, and what is told of an expression is a position inside
+// it.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

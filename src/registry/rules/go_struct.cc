@@ -2,18 +2,29 @@
 
 #include "object/json_text.h"
 
-
 namespace keelson::registry::rules {
 namespace {
 
 void AppendZero(std::string& out, const GoField& field) {
   switch (field.zero) {
-    case GoField::Zero::kText: out += "\"\""; break;
-    case GoField::Zero::kNumber: out += '0'; break;
-    case GoField::Zero::kFalse: out += "false"; break;
-    case GoField::Zero::kNull: out += "null"; break;
-    case GoField::Zero::kQuantity: out += "\"0\""; break;
-    case GoField::Zero::kStruct: out += RenderGoStruct(Value(), field.fields); break;
+    case GoField::Zero::kText:
+      out += "\"\"";
+      break;
+    case GoField::Zero::kNumber:
+      out += '0';
+      break;
+    case GoField::Zero::kFalse:
+      out += "false";
+      break;
+    case GoField::Zero::kNull:
+      out += "null";
+      break;
+    case GoField::Zero::kQuantity:
+      out += "\"0\"";
+      break;
+    case GoField::Zero::kStruct:
+      out += RenderGoStruct(Value(), field.fields);
+      break;
   }
 }
 

@@ -1,5 +1,6 @@
-// Values as upstream prints structs of its internal types in error texts: Go's field names in Go's order, absent members as the zero of
-// their type. Only the few structs that appear in messages are described, each beside the rule that prints it.
+// Values as upstream prints structs of its internal types in error texts: Go's field names in Go's order, absent
+// members as the zero of their type. Only the few structs that appear in messages are described, each beside the rule
+// that prints it.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,12 @@ namespace keelson::registry::rules {
 
 struct GoField {
   enum class Zero : std::uint8_t {
-    kText,     // ""
-    kNumber,   // 0
+    kText,    // ""
+    kNumber,  // 0
     kFalse,
-    kNull,     // pointer, list or map
-    kQuantity, // "0"
-    kStruct,   // a struct by value: `fields` with everything absent
+    kNull,      // pointer, list or map
+    kQuantity,  // "0"
+    kStruct,    // a struct by value: `fields` with everything absent
   };
   std::string_view key;   // in the Value
   std::string_view name;  // as Go writes it

@@ -13,14 +13,30 @@ using validation::Forbidden;
 using validation::Invalid;
 
 constexpr std::string_view kStandardResources[] = {
-    "cpu",       "memory",   "ephemeral-storage",      "requests.cpu", "requests.memory", "requests.ephemeral-storage",
-    "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas", "services",
-    "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims", "storage", "requests.storage",
-    "services.nodeports", "services.loadbalancers",
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "storage",
+    "requests.storage",
+    "services.nodeports",
+    "services.loadbalancers",
 };
 constexpr std::string_view kIntegerResources[] = {
-    "pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims",
-    "services.nodeports", "services.loadbalancers",
+    "pods",       "resourcequotas",         "services",           "replicationcontrollers", "secrets",
+    "configmaps", "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
 };
 
 bool IsHugePages(std::string_view name) { return name.starts_with("hugepages-"); }
@@ -65,7 +81,8 @@ bool IsExtendedResourceName(std::string_view name) {
 
 void ValidateNonnegativeQuantity(const Value& quantity, const FieldPath& path, FieldErrors& errors) {
   const object::Quantity parsed = QuantityOf(quantity);
-  if (parsed.Sign() < 0) errors.push_back(Invalid(path, std::string_view(parsed.ToString()), "must be greater than or equal to 0"));
+  if (parsed.Sign() < 0)
+    errors.push_back(Invalid(path, std::string_view(parsed.ToString()), "must be greater than or equal to 0"));
 }
 
 void ValidateContainerLimits(const Value& limits, const FieldPath& path, FieldErrors& errors) {
@@ -79,14 +96,17 @@ void ValidateContainerLimits(const Value& limits, const FieldPath& path, FieldEr
     ValidateContainerResourceName(member.key, at, errors);
     ValidateNonnegativeQuantity(member.value, at, errors);
     const object::Quantity quantity = QuantityOf(member.value);
-    const bool integer = std::ranges::find(kIntegerResources, member.key) != std::end(kIntegerResources) || IsExtendedResourceName(member.key);
-    if (integer && quantity.MilliValue() % 1000 != 0) errors.push_back(Invalid(at, Value(member.value), "must be an integer"));
+    const bool integer = std::ranges::find(kIntegerResources, member.key) != std::end(kIntegerResources) ||
+                         IsExtendedResourceName(member.key);
+    if (integer && quantity.MilliValue() % 1000 != 0)
+      errors.push_back(Invalid(at, Value(member.value), "must be an integer"));
     if (IsHugePages(member.key)) {
       huge_pages = true;
       const auto size = object::Quantity::Parse(member.key.substr(std::string_view("hugepages-").size()));
       if (!size.ok() || size->Sign() <= 0 || size->MilliValue() % 1000 != 0 || quantity.Value() % size->Value() != 0) {
         const std::string text = quantity.ToString();
-        errors.push_back(Invalid(at, std::string_view(text), text + " is not positive integer multiple of " + std::string(member.key)));
+        errors.push_back(Invalid(at, std::string_view(text),
+                                 text + " is not positive integer multiple of " + std::string(member.key)));
       }
     }
     cpu_or_memory = cpu_or_memory || member.key == "cpu" || member.key == "memory";

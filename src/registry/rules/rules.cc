@@ -16,15 +16,23 @@ using validation::Required;
 
 bool IsZero(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kNull: return true;
-    case Value::Kind::kBool: return !value.as_bool();
-    case Value::Kind::kInt: return value.as_int() == 0;
-    case Value::Kind::kDouble: return value.as_double() == 0;
-    case Value::Kind::kString: return value.as_string().empty();
-    case Value::Kind::kRaw: return value.as_raw().empty() || value.as_raw() == "null";
-    case Value::Kind::kList: return value.empty();
+    case Value::Kind::kNull:
+      return true;
+    case Value::Kind::kBool:
+      return !value.as_bool();
+    case Value::Kind::kInt:
+      return value.as_int() == 0;
+    case Value::Kind::kDouble:
+      return value.as_double() == 0;
+    case Value::Kind::kString:
+      return value.as_string().empty();
+    case Value::Kind::kRaw:
+      return value.as_raw().empty() || value.as_raw() == "null";
+    case Value::Kind::kList:
+      return value.empty();
     case Value::Kind::kMap:
-      // A struct whose members are all zero is a zero struct; a map of texts with one empty text is not, but is never compared to none.
+      // A struct whose members are all zero is a zero struct; a map of texts with one empty text is not, but is never
+      // compared to none.
       return std::ranges::all_of(value.members(), [](const object::Member& member) { return IsZero(member.value); });
   }
   return false;
@@ -48,15 +56,19 @@ bool OneOf(std::string_view text, std::initializer_list<std::string_view> suppor
   return std::find(supported.begin(), supported.end(), text) != supported.end();
 }
 
-void NotSupportedValue(const FieldPath& path, std::string_view text, std::initializer_list<std::string_view> supported, FieldErrors& errors) {
-  errors.push_back(NotSupported(path, Value(text), std::span<const std::string_view>(supported.begin(), supported.size())));
+void NotSupportedValue(const FieldPath& path, std::string_view text, std::initializer_list<std::string_view> supported,
+                       FieldErrors& errors) {
+  errors.push_back(
+      NotSupported(path, Value(text), std::span<const std::string_view>(supported.begin(), supported.size())));
 }
 
-void RequireOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path, FieldErrors& errors) {
+void RequireOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
+                  FieldErrors& errors) {
   if (!OneOf(text, supported)) NotSupportedValue(path, text, supported, errors);
 }
 
-void RequireEnum(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path, FieldErrors& errors) {
+void RequireEnum(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
+                 FieldErrors& errors) {
   if (text.empty()) {
     errors.push_back(Required(path));
   } else {
@@ -73,19 +85,25 @@ void ImmutableText(const Value& now, const Value& old, const FieldPath& path, Fi
 }
 
 meta::FieldError InvalidRendered(const FieldPath& path, std::string rendered, std::string_view detail) {
-  return {.type = meta::FieldError::Type::kInvalid, .field = path.ToString(), .value = std::move(rendered), .detail = std::string(detail)};
+  return {.type = meta::FieldError::Type::kInvalid,
+          .field = path.ToString(),
+          .value = std::move(rendered),
+          .detail = std::string(detail)};
 }
 
 meta::FieldError DuplicateRendered(const FieldPath& path, std::string rendered) {
-  return {.type = meta::FieldError::Type::kDuplicate, .field = path.ToString(), .value = std::move(rendered), .detail = {}};
+  return {
+      .type = meta::FieldError::Type::kDuplicate, .field = path.ToString(), .value = std::move(rendered), .detail = {}};
 }
 
-void ValidateMeta(const Value& object, bool namespaced, validation::NameRule rule, FieldErrors& errors, bool core_finalizers) {
+void ValidateMeta(const Value& object, bool namespaced, validation::NameRule rule, FieldErrors& errors,
+                  bool core_finalizers) {
   validation::ValidateObjectMeta(object["metadata"], namespaced, rule, FieldPath("metadata"), errors, core_finalizers);
 }
 
 void ValidateMetaUpdate(const Value& object, const Value& old, FieldErrors& errors, bool core_finalizers) {
-  validation::ValidateObjectMetaUpdate(object["metadata"], old["metadata"], FieldPath("metadata"), errors, core_finalizers);
+  validation::ValidateObjectMetaUpdate(object["metadata"], old["metadata"], FieldPath("metadata"), errors,
+                                       core_finalizers);
 }
 
 void Restore(base::Arena& arena, Value object, const Value& old, std::string_view key) {
@@ -99,7 +117,8 @@ void Restore(base::Arena& arena, Value object, const Value& old, std::string_vie
 void ResetMetaForStatus(base::Arena& arena, Value object, const Value& old) {
   Value now = object.EnsureMap(arena, "metadata");
   const Value before = old["metadata"];
-  for (const std::string_view key : {"deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"}) {
+  for (const std::string_view key :
+       {"deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"}) {
     Restore(arena, now, before, key);
   }
 }
@@ -113,7 +132,8 @@ std::optional<std::int64_t> ParsePercent(std::string_view text) {
 
 void ValidatePositiveIntOrPercent(const Value& value, const FieldPath& path, FieldErrors& errors) {
   if (value.is_string()) {
-    for (const std::string& message : validation::IsValidPercent(value.as_string())) errors.push_back(Invalid(path, value, message));
+    for (const std::string& message : validation::IsValidPercent(value.as_string()))
+      errors.push_back(Invalid(path, value, message));
   } else if (value.is_int()) {
     validation::ValidateNonnegative(value.as_int(), path, errors);
   }
@@ -130,8 +150,10 @@ void ValidateCSIDriverName(std::string_view text, const FieldPath& path, FieldEr
     errors.push_back(Required(path));
     return;
   }
-  if (static_cast<std::int64_t>(text.size()) > kDriverNameBytesMax) errors.push_back(validation::TooLong(path, kDriverNameBytesMax));
-  for (const std::string& message : validation::IsDNS1123Subdomain(base::ToLower(text))) errors.push_back(Invalid(path, text, message));
+  if (static_cast<std::int64_t>(text.size()) > kDriverNameBytesMax)
+    errors.push_back(validation::TooLong(path, kDriverNameBytesMax));
+  for (const std::string& message : validation::IsDNS1123Subdomain(base::ToLower(text)))
+    errors.push_back(Invalid(path, text, message));
 }
 
 void ValidateQualifiedName(std::string_view text, const FieldPath& path, FieldErrors& errors) {
@@ -154,10 +176,13 @@ void ValidateTolerations(const Value& tolerations, const FieldPath& path, FieldE
     const std::string_view effect = toleration["effect"].as_string();
     if (!key.empty()) validation::ValidateLabelName(key, at.Child("key"), errors);
     if (key.empty() && op != "Exists") {
-      errors.push_back(Invalid(at.Child("operator"), op, "operator must be Exists when `key` is empty, which means \"match all values and all keys\""));
+      errors.push_back(
+          Invalid(at.Child("operator"), op,
+                  "operator must be Exists when `key` is empty, which means \"match all values and all keys\""));
     }
     if (!toleration["tolerationSeconds"].is_null() && effect != "NoExecute") {
-      errors.push_back(Invalid(at.Child("effect"), effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
+      errors.push_back(
+          Invalid(at.Child("effect"), effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
     }
     if (op == "Equal" || op.empty()) {
       if (const Messages messages = validation::IsValidLabelValue(value); !messages.empty()) {
@@ -166,13 +191,15 @@ void ValidateTolerations(const Value& tolerations, const FieldPath& path, FieldE
         errors.push_back(Invalid(at.Child("operator"), value, joined));
       }
     } else if (op == "Exists") {
-      if (!value.empty()) errors.push_back(Invalid(at.Child("operator"), value, "value must be empty when `operator` is 'Exists'"));
+      if (!value.empty())
+        errors.push_back(Invalid(at.Child("operator"), value, "value must be empty when `operator` is 'Exists'"));
     } else if (op == "Lt" || op == "Gt") {
       NotSupportedValue(at.Child("operator"), op, {"Equal", "Exists", "Lt", "Gt"}, errors);
     } else {
       NotSupportedValue(at.Child("operator"), op, {"Equal", "Exists"}, errors);
     }
-    if (!effect.empty()) RequireOneOf(effect, {"NoSchedule", "PreferNoSchedule", "NoExecute"}, at.Child("effect"), errors);
+    if (!effect.empty())
+      RequireOneOf(effect, {"NoSchedule", "PreferNoSchedule", "NoExecute"}, at.Child("effect"), errors);
   }
 }
 
@@ -185,9 +212,11 @@ void ValidateNodeSelectorRequirement(const Value& requirement, const FieldPath& 
   if (op == "In" || op == "NotIn") {
     if (values.empty()) errors.push_back(Required(at, "must be specified when `operator` is 'In' or 'NotIn'"));
   } else if (op == "Exists" || op == "DoesNotExist") {
-    if (!values.empty()) errors.push_back(validation::Forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    if (!values.empty())
+      errors.push_back(validation::Forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
   } else if (op == "Gt" || op == "Lt") {
-    if (values.size() != 1) errors.push_back(Required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+    if (values.size() != 1)
+      errors.push_back(Required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
   } else {
     errors.push_back(Invalid(path.Child("operator"), op, "not a valid selector operator"));
   }
@@ -203,7 +232,8 @@ void ValidateNodeFieldRequirement(const Value& requirement, const FieldPath& pat
   const Value values = requirement["values"];
   if (op == "In" || op == "NotIn") {
     if (values.size() != 1) {
-      errors.push_back(Required(path.Child("values"), "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
+      errors.push_back(Required(path.Child("values"),
+                                "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
     }
   } else {
     errors.push_back(Invalid(path.Child("operator"), op, "not a valid selector operator"));
@@ -215,7 +245,8 @@ void ValidateNodeFieldRequirement(const Value& requirement, const FieldPath& pat
   }
   std::int64_t index = 0;
   for (const Value& value : values.items()) {
-    AddInvalid(validation::NameIsDNSSubdomain(value.as_string(), false), path.Child("values").Index(index++), value.as_string(), errors);
+    AddInvalid(validation::NameIsDNSSubdomain(value.as_string(), false), path.Child("values").Index(index++),
+               value.as_string(), errors);
   }
 }
 
@@ -233,10 +264,12 @@ void ValidateNodeSelector(const Value& selector, const FieldPath& path, FieldErr
     const FieldPath at = terms_path.Index(index++);
     std::int64_t i = 0;
     const FieldPath expressions = at.Child("matchExpressions");
-    for (const Value& requirement : term["matchExpressions"].items()) ValidateNodeSelectorRequirement(requirement, expressions.Index(i++), errors);
+    for (const Value& requirement : term["matchExpressions"].items())
+      ValidateNodeSelectorRequirement(requirement, expressions.Index(i++), errors);
     i = 0;
     const FieldPath fields = at.Child("matchFields");
-    for (const Value& requirement : term["matchFields"].items()) ValidateNodeFieldRequirement(requirement, fields.Index(i++), errors);
+    for (const Value& requirement : term["matchFields"].items())
+      ValidateNodeFieldRequirement(requirement, fields.Index(i++), errors);
   }
 }
 
@@ -252,7 +285,8 @@ std::string_view DeprecatedNodeLabelMessage(std::string_view label) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kDeprecated = {{
       {"beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"},
       {"beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"},
-      {"failure-domain.beta.kubernetes.io/region", "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead"},
+      {"failure-domain.beta.kubernetes.io/region",
+       "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead"},
       {"failure-domain.beta.kubernetes.io/zone", "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead"},
       {"beta.kubernetes.io/instance-type", "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead"},
       {"app.kubernetes.io/created-by", "deprecated since v1.9"},

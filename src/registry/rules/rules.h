@@ -1,5 +1,5 @@
-// What the rules of several groups share: short forms of the field errors, comparisons as Go's semantic equality makes them, and
-// checks that more than one kind needs. Pure functions over Value.
+// What the rules of several groups share: short forms of the field errors, comparisons as Go's semantic equality makes
+// them, and checks that more than one kind needs. Pure functions over Value.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ using validation::Messages;
 
 // Go's zero: null, "", 0, false, and lists and maps without members.
 bool IsZero(const Value& value);
-// Equality as upstream's equality.Semantic has it for decoded objects: lists and maps without members equal absent ones, maps regardless
-// of order. Decoded objects have no zero scalars where Go has no pointer, so those need no care.
+// Equality as upstream's equality.Semantic has it for decoded objects: lists and maps without members equal absent
+// ones, maps regardless of order. Decoded objects have no zero scalars where Go has no pointer, so those need no care.
 bool SemanticEqual(const Value& a, const Value& b);
 // Sets a member unless it is there already (null counts as absent).
 void Default(base::Arena& arena, Value object, std::string_view key, Value value);
@@ -33,22 +33,28 @@ void DefaultIfZero(base::Arena& arena, Value object, std::string_view key, Value
 void AddInvalid(const Messages& messages, const FieldPath& path, std::string_view text, FieldErrors& errors);
 // NotSupported with the values in the order given; true when `text` is one of them.
 bool OneOf(std::string_view text, std::initializer_list<std::string_view> supported);
-void NotSupportedValue(const FieldPath& path, std::string_view text, std::initializer_list<std::string_view> supported, FieldErrors& errors);
+void NotSupportedValue(const FieldPath& path, std::string_view text, std::initializer_list<std::string_view> supported,
+                       FieldErrors& errors);
 // NotSupported unless `text` is one of `supported`.
-void RequireOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path, FieldErrors& errors);
+void RequireOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
+                  FieldErrors& errors);
 // Required when empty, else NotSupported unless it is one of `supported`.
-void RequireEnum(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path, FieldErrors& errors);
+void RequireEnum(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
+                 FieldErrors& errors);
 // Invalid "field is immutable" unless semantically equal. A text that is absent shows as "".
 void Immutable(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors);
 void ImmutableText(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors);
-// An error whose value is already rendered: structs of upstream's internal types show Go's field names (see go_struct.h).
+// An error whose value is already rendered: structs of upstream's internal types show Go's field names (see
+// go_struct.h).
 meta::FieldError InvalidRendered(const FieldPath& path, std::string rendered, std::string_view detail);
 meta::FieldError DuplicateRendered(const FieldPath& path, std::string rendered);
 
 // metadata, as kinds repeat it in their own rules.
-void ValidateMeta(const Value& object, bool namespaced, validation::NameRule rule, FieldErrors& errors, bool core_finalizers = true);
+void ValidateMeta(const Value& object, bool namespaced, validation::NameRule rule, FieldErrors& errors,
+                  bool core_finalizers = true);
 void ValidateMetaUpdate(const Value& object, const Value& old, FieldErrors& errors, bool core_finalizers = true);
-// rest.ResetObjectMetaForStatus: what a status endpoint of the stricter kinds may not touch comes back from the old object.
+// rest.ResetObjectMetaForStatus: what a status endpoint of the stricter kinds may not touch comes back from the old
+// object.
 void ResetMetaForStatus(base::Arena& arena, Value object, const Value& old);
 // Copies a member from `old`, or removes it where `old` has none.
 void Restore(base::Arena& arena, Value object, const Value& old, std::string_view key);

@@ -21,9 +21,24 @@ TEST(Table, HumanDuration) {
     const char* want;
   };
   constexpr Case kCases[] = {
-      {-2, "<invalid>"}, {-1, "0s"}, {0, "0s"}, {119, "119s"}, {120, "2m"}, {125, "2m5s"}, {600, "10m"}, {3 * 3600 - 1, "179m"},
-      {3 * 3600, "3h"}, {3 * 3600 + 60, "3h1m"}, {8 * 3600, "8h"}, {47 * 3600, "47h"}, {48 * 3600, "2d"}, {49 * 3600, "2d1h"},
-      {8 * 86400, "8d"}, {729LL * 86400, "729d"}, {731LL * 86400, "2y1d"}, {9LL * 365 * 86400, "9y"},
+      {-2, "<invalid>"},
+      {-1, "0s"},
+      {0, "0s"},
+      {119, "119s"},
+      {120, "2m"},
+      {125, "2m5s"},
+      {600, "10m"},
+      {3 * 3600 - 1, "179m"},
+      {3 * 3600, "3h"},
+      {3 * 3600 + 60, "3h1m"},
+      {8 * 3600, "8h"},
+      {47 * 3600, "47h"},
+      {48 * 3600, "2d"},
+      {49 * 3600, "2d1h"},
+      {8 * 86400, "8d"},
+      {729LL * 86400, "729d"},
+      {731LL * 86400, "2y1d"},
+      {9LL * 365 * 86400, "9y"},
   };
   for (const Case& c : kCases) EXPECT_EQ(HumanDuration(seconds(c.seconds)), c.want) << c.seconds;
 }
@@ -72,16 +87,18 @@ TEST(Rules, SemanticEqual) {
 TEST(GoStruct, RendersGoNamesInGoOrder) {
   base::Arena arena;
   static constexpr GoField kInner[] = {{"b", "B", GoField::Zero::kNumber}};
-  static constexpr GoField kFields[] = {
-      {"apiGroup", "APIGroup"}, {"flag", "Flag", GoField::Zero::kFalse}, {"inner", "Inner", GoField::Zero::kStruct, kInner},
-      {"items", "Items", GoField::Zero::kNull, kInner}};
+  static constexpr GoField kFields[] = {{"apiGroup", "APIGroup"},
+                                        {"flag", "Flag", GoField::Zero::kFalse},
+                                        {"inner", "Inner", GoField::Zero::kStruct, kInner},
+                                        {"items", "Items", GoField::Zero::kNull, kInner}};
   Value value = Value::Map(arena);
   EXPECT_EQ(RenderGoStruct(value, kFields), R"({"APIGroup":"","Flag":false,"Inner":{"B":0},"Items":null})");
   value.Set(arena, "apiGroup", "a\"<b>");
   Value item = Value::Map(arena);
   item.Set(arena, "b", 7);
   value.EnsureList(arena, "items").Append(arena, item);
-  EXPECT_EQ(RenderGoStruct(value, kFields), R"({"APIGroup":"a\"\u003cb\u003e","Flag":false,"Inner":{"B":0},"Items":[{"B":7}]})");
+  EXPECT_EQ(RenderGoStruct(value, kFields),
+            R"({"APIGroup":"a\"\u003cb\u003e","Flag":false,"Inner":{"B":0},"Items":[{"B":7}]})");
 }
 
 TEST(Address, Warnings) {
@@ -102,13 +119,31 @@ TEST(Address, Warnings) {
 
 TEST(CEL, SyntaxProblems) {
   constexpr const char* kGood[] = {
-      "true", "object.spec.replicas <= 5", "-1 + 2u", "a.b(c, d)[0].e", "[1, 2].map(x, x * 2)", "{'a': 1}", "has(a.b) ? a : b", R"(r'\' + "\"")",
-      "'''a'b'''", "// only a comment\n true", "!(a in b)", "Object.spec{x: 1}", "a.?b.orValue(1)", "[?a]", "`x-y`", "1.5e-3 < 2.0", "a.in",
+      "true",
+      "object.spec.replicas <= 5",
+      "-1 + 2u",
+      "a.b(c, d)[0].e",
+      "[1, 2].map(x, x * 2)",
+      "{'a': 1}",
+      "has(a.b) ? a : b",
+      R"(r'\' + "\"")",
+      "'''a'b'''",
+      "// only a comment\n true",
+      "!(a in b)",
+      "Object.spec{x: 1}",
+      "a.?b.orValue(1)",
+      "[?a]",
+      "`x-y`",
+      "1.5e-3 < 2.0",
+      "a.in",
   };
   for (const char* good : kGood) EXPECT_EQ(CELSyntaxProblem(good), std::nullopt) << good;
-  constexpr const char* kBad[] = {"a b", "a ==", "(a", "a)", "[1, 2", "'a", "a..b", "a.(", "== a", "a @ b", "f(,)", "\"a\n\""};
+  constexpr const char* kBad[] = {"a b",  "a ==", "(a",   "a)",    "[1, 2", "'a",
+                                  "a..b", "a.(",  "== a", "a @ b", "f(,)",  "\"a\n\""};
   for (const char* bad : kBad) EXPECT_NE(CELSyntaxProblem(bad), std::nullopt) << bad;
-  EXPECT_EQ(CELSyntaxProblem("x &&\n y ]"), "compilation failed: ERROR: <input>:2:4: Syntax error: extraneous input ']' expecting <EOF>\n |  y ]\n | ...^");
+  EXPECT_EQ(
+      CELSyntaxProblem("x &&\n y ]"),
+      "compilation failed: ERROR: <input>:2:4: Syntax error: extraneous input ']' expecting <EOF>\n |  y ]\n | ...^");
 }
 
 TEST(CEL, LiteralTypes) {

@@ -85,7 +85,8 @@ std::string FormatLabelSelector(const Value& selector) {
   if (requirements.empty()) return "<none>";
   // The keys of labels differ; expressions of the same key keep their order among the few there are.
   for (std::size_t i = 1; i < requirements.size(); ++i) {
-    for (std::size_t j = i; j > 0 && requirements[j].key < requirements[j - 1].key; --j) std::swap(requirements[j], requirements[j - 1]);
+    for (std::size_t j = i; j > 0 && requirements[j].key < requirements[j - 1].key; --j)
+      std::swap(requirements[j], requirements[j - 1]);
   }
   std::string out;
   for (const Requirement& requirement : requirements) out += (out.empty() ? "" : ",") + requirement.text;

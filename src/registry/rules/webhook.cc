@@ -76,7 +76,8 @@ URL ParseURL(std::string_view text) {
     }
     url.host = authority;
     const auto port = authority.starts_with('[') ? authority.find("]:") : authority.rfind(':');
-    if (authority.starts_with('[') && authority.find(']') == std::string_view::npos) url.problem = "missing ']' in host";
+    if (authority.starts_with('[') && authority.find(']') == std::string_view::npos)
+      url.problem = "missing ']' in host";
     if (port != std::string_view::npos) {
       const std::string_view digits = authority.substr(authority.starts_with('[') ? port + 2 : port + 1);
       if (!std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
@@ -84,7 +85,8 @@ URL ParseURL(std::string_view text) {
       }
     }
   }
-  if (url.problem.empty() && HasBadEscape(text)) url.problem = "invalid URL escape " + base::GoQuote(text.substr(text.find('%'), 3));
+  if (url.problem.empty() && HasBadEscape(text))
+    url.problem = "invalid URL escape " + base::GoQuote(text.substr(text.find('%'), 3));
   if (!url.problem.empty()) url.problem = "parse " + base::GoQuote(whole) + ": " + url.problem;
   return url;
 }
@@ -131,7 +133,8 @@ void ValidateWebhookService(const Value& service, const FieldPath& path, FieldEr
       errors.push_back(Invalid(at, url_path, segment + " may not be empty"));
       continue;
     }
-    for (const std::string& message : validation::IsDNS1123Subdomain(step)) errors.push_back(Invalid(at, url_path, segment + ": " + message));
+    for (const std::string& message : validation::IsDNS1123Subdomain(step))
+      errors.push_back(Invalid(at, url_path, segment + ": " + message));
   }
 }
 

@@ -23,25 +23,33 @@ struct SystemClass {
   std::string_view description;
 };
 constexpr std::array kSystemClasses = {
-    SystemClass{"system-node-critical", 2'000'001'000, "Used for system critical pods that must not be moved from their current node."},
-    SystemClass{"system-cluster-critical", 2'000'000'000,
-                "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."},
+    SystemClass{"system-node-critical", 2'000'001'000,
+                "Used for system critical pods that must not be moved from their current node."},
+    SystemClass{
+        "system-cluster-critical", 2'000'000'000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."},
 };
 
-void SetDefaults(base::Arena& arena, Value object) { Default(arena, object, "preemptionPolicy", "PreemptLowerPriority"); }
+void SetDefaults(base::Arena& arena, Value object) {
+  Default(arena, object, "preemptionPolicy", "PreemptLowerPriority");
+}
 
-// Why a name with the reserved prefix is refused; empty when it is one of the server's own classes as the server makes it.
+// Why a name with the reserved prefix is refused; empty when it is one of the server's own classes as the server makes
+// it.
 std::string SystemClassProblem(std::string_view name, std::int64_t value, bool global_default) {
   for (const SystemClass& known : kSystemClasses) {
     if (known.name != name) continue;
-    if (known.value != value) return "value of " + std::string(name) + " PriorityClass must be " + std::to_string(known.value);
+    if (known.value != value)
+      return "value of " + std::string(name) + " PriorityClass must be " + std::to_string(known.value);
     if (global_default) return "globalDefault of " + std::string(name) + " PriorityClass must be false";
     return {};
   }
   return std::string(name) + " is not a known system priority class";
 }
 
-void PrepareForCreate(const Call& call, Value object, Value) { object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", 1); }
+void PrepareForCreate(const Call& call, Value object, Value) {
+  object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", 1);
+}
 
 void ValidatePriorityClass(const Call&, Value object, Value, FieldErrors& errors) {
   const std::string_view name = object["metadata"]["name"].as_string();
@@ -49,8 +57,9 @@ void ValidatePriorityClass(const Call&, Value object, Value, FieldErrors& errors
   if (name.starts_with("system-")) {
     if (const std::string why = SystemClassProblem(name, value, object["globalDefault"].as_bool()); !why.empty()) {
       const FieldPath metadata("metadata");
-      errors.push_back(Forbidden(metadata.Child("name"),
-                                 "priority class names with 'system-' prefix are reserved for system use only. error: " + why));
+      errors.push_back(
+          Forbidden(metadata.Child("name"),
+                    "priority class names with 'system-' prefix are reserved for system use only. error: " + why));
     }
   } else if (value > kHighestUserDefinablePriority) {
     errors.push_back(Forbidden(FieldPath("value"), "maximum allowed value of a user defined priority is " +
@@ -63,7 +72,8 @@ void ValidatePriorityClass(const Call&, Value object, Value, FieldErrors& errors
 
 void ValidatePriorityClassUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMetaUpdate(object, old, errors);
-  if (object["value"].as_int() != old["value"].as_int()) errors.push_back(Forbidden(FieldPath("value"), "may not be changed in an update."));
+  if (object["value"].as_int() != old["value"].as_int())
+    errors.push_back(Forbidden(FieldPath("value"), "may not be changed in an update."));
   Immutable(object["preemptionPolicy"], old["preemptionPolicy"], FieldPath("preemptionPolicy"), errors);
 }
 

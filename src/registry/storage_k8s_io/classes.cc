@@ -54,7 +54,8 @@ void ValidateParameters(const Value& parameters, bool allow_empty, FieldErrors& 
 
 using TopologyTerm = std::map<std::string_view, std::set<std::string_view>>;
 
-std::set<std::string_view> ValidateTopologyRequirement(const Value& requirement, const FieldPath& path, FieldErrors& errors) {
+std::set<std::string_view> ValidateTopologyRequirement(const Value& requirement, const FieldPath& path,
+                                                       FieldErrors& errors) {
   std::set<std::string_view> values;
   const FieldPath values_path = path.Child("values");
   if (requirement["values"].empty()) errors.push_back(Required(values_path));
@@ -83,8 +84,10 @@ void ValidateAllowedTopologies(const Value& topologies, FieldErrors& errors) {
       if (term.contains(key)) errors.push_back(Duplicate(requirement_path.Child("key"), Value(key)));
       term[key] = std::move(values);
     }
-    // Upstream compares with a list that it first fills with one empty term for each given one, so an empty term repeats those too.
-    const auto repeats = std::ranges::count(terms, term) + (term.empty() ? static_cast<std::ptrdiff_t>(topologies.size()) : 0);
+    // Upstream compares with a list that it first fills with one empty term for each given one, so an empty term
+    // repeats those too.
+    const auto repeats =
+        std::ranges::count(terms, term) + (term.empty() ? static_cast<std::ptrdiff_t>(topologies.size()) : 0);
     for (std::ptrdiff_t n = 0; n < repeats; ++n) errors.push_back(Duplicate(expressions_path, ""));
     terms.push_back(std::move(term));
   }
@@ -104,7 +107,9 @@ void ValidateStorageClassBody(const Value& object, FieldErrors& errors) {
   ValidateAllowedTopologies(object["allowedTopologies"], errors);
 }
 
-void ValidateStorageClass(const Call&, Value object, Value, FieldErrors& errors) { ValidateStorageClassBody(object, errors); }
+void ValidateStorageClass(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateStorageClassBody(object, errors);
+}
 
 void ValidateStorageClassUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, false, validation::NameIsDNSSubdomain, errors);
@@ -125,7 +130,8 @@ void StorageClassWarnings(const Call& call, Value object, Value) {
     std::int64_t j = 0;
     for (const Value& requirement : term["matchLabelExpressions"].items()) {
       const FieldPath at = expressions.Index(j++);
-      if (const std::string_view message = DeprecatedNodeLabelMessage(requirement["key"].as_string()); !message.empty()) {
+      if (const std::string_view message = DeprecatedNodeLabelMessage(requirement["key"].as_string());
+          !message.empty()) {
         call.warnings.push_back(at.Child("key").ToString() + ": " + std::string(message));
       }
     }
@@ -152,7 +158,9 @@ void ValidateVolumeAttributesClassBody(const Value& object, FieldErrors& errors)
   ValidateParameters(object["parameters"], false, errors);
 }
 
-void ValidateVolumeAttributesClass(const Call&, Value object, Value, FieldErrors& errors) { ValidateVolumeAttributesClassBody(object, errors); }
+void ValidateVolumeAttributesClass(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateVolumeAttributesClassBody(object, errors);
+}
 
 void ValidateVolumeAttributesClassUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMetaUpdate(object, old, errors);
@@ -195,8 +203,9 @@ constexpr Strategy kVolumeAttributesClassStrategy = {
 };
 
 std::span<const Strategy> StorageStrategies() {
-  static const Strategy kStrategies[] = {kStorageClassStrategy, kVolumeAttributesClassStrategy, kVolumeAttachmentStrategy,
-                                         kCSIDriverStrategy,    kCSINodeStrategy,               kCSIStorageCapacityStrategy};
+  static const Strategy kStrategies[] = {kStorageClassStrategy,     kVolumeAttributesClassStrategy,
+                                         kVolumeAttachmentStrategy, kCSIDriverStrategy,
+                                         kCSINodeStrategy,          kCSIStorageCapacityStrategy};
   return kStrategies;
 }
 

@@ -39,7 +39,9 @@ void SetDriverDefaults(base::Arena& arena, Value object) {
   Default(arena, spec, "seLinuxMount", false);
 }
 
-bool VolumeLimitScaling(const Call& call) { return call.feature_enabled != nullptr && call.feature_enabled("VolumeLimitScaling"); }
+bool VolumeLimitScaling(const Call& call) {
+  return call.feature_enabled != nullptr && call.feature_enabled("VolumeLimitScaling");
+}
 
 void PrepareDriver(const Call& call, Value object, Value old) {
   Value spec = object["spec"];
@@ -65,17 +67,20 @@ void ValidateTokenRequests(const Value& requests, const FieldPath& path, FieldEr
     const Value seconds = request["expirationSeconds"];
     if (seconds.is_null()) continue;
     if (seconds.as_int() < kTokenSecondsMin) {
-      errors.push_back(Invalid(at.Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"));
+      errors.push_back(
+          Invalid(at.Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"));
     }
     if (seconds.as_int() > kTokenSecondsMax) {
-      errors.push_back(Invalid(at.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"));
+      errors.push_back(
+          Invalid(at.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"));
     }
   }
 }
 
 void ValidateDriverSpec(const Call& call, const Value& spec, FieldErrors& errors) {
   const FieldPath path("spec");
-  if (spec["attachRequired"].is_null()) errors.push_back(Required(path.Child("attachedRequired")));  // Upstream's spelling.
+  if (spec["attachRequired"].is_null())
+    errors.push_back(Required(path.Child("attachedRequired")));  // Upstream's spelling.
   if (spec["podInfoOnMount"].is_null()) errors.push_back(Required(path.Child("podInfoOnMount")));
   if (spec["storageCapacity"].is_null()) errors.push_back(Required(path.Child("storageCapacity")));
   if (const Value policy = spec["fsGroupPolicy"]; !policy.is_null()) {
@@ -86,10 +91,13 @@ void ValidateDriverSpec(const Call& call, const Value& spec, FieldErrors& errors
     RequireOneOf(mode.as_string(), {"Persistent", "Ephemeral"}, path.Child("volumeLifecycleModes"), errors);
   }
   if (spec["seLinuxMount"].is_null()) errors.push_back(Required(path.Child("seLinuxMount")));
-  if (const Value period = spec["nodeAllocatableUpdatePeriodSeconds"]; !period.is_null() && period.as_int() < kUpdatePeriodSecondsMin) {
-    errors.push_back(Invalid(path.Child("nodeAllocatableUpdatePeriodSeconds"), period, "must be greater than or equal to 10 seconds"));
+  if (const Value period = spec["nodeAllocatableUpdatePeriodSeconds"];
+      !period.is_null() && period.as_int() < kUpdatePeriodSecondsMin) {
+    errors.push_back(Invalid(path.Child("nodeAllocatableUpdatePeriodSeconds"), period,
+                             "must be greater than or equal to 10 seconds"));
   }
-  if (const Value in_secrets = spec["serviceAccountTokenInSecrets"]; !in_secrets.is_null() && spec["tokenRequests"].empty()) {
+  if (const Value in_secrets = spec["serviceAccountTokenInSecrets"];
+      !in_secrets.is_null() && spec["tokenRequests"].empty()) {
     errors.push_back(Invalid(path.Child("serviceAccountTokenInSecrets"), in_secrets,
                              "serviceAccountTokenInSecrets is set but no tokenRequests are specified"));
   }
@@ -98,7 +106,9 @@ void ValidateDriverSpec(const Call& call, const Value& spec, FieldErrors& errors
   }
 }
 
-void ValidateDriver(const Call& call, Value object, Value, FieldErrors& errors) { ValidateDriverSpec(call, object["spec"], errors); }
+void ValidateDriver(const Call& call, Value object, Value, FieldErrors& errors) {
+  ValidateDriverSpec(call, object["spec"], errors);
+}
 
 void ValidateDriverUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
   ValidateMetaUpdate(object, old, errors);
@@ -109,7 +119,8 @@ void ValidateDriverUpdate(const Call& call, Value object, Value old, FieldErrors
   if (now.is_null() != before.is_null() || now.as_bool() != before.as_bool()) {
     errors.push_back(Invalid(path.Child("attachedRequired"), now, "field is immutable"));
   }
-  Immutable(object["spec"]["volumeLifecycleModes"], old["spec"]["volumeLifecycleModes"], path.Child("volumeLifecycleModes"), errors);
+  Immutable(object["spec"]["volumeLifecycleModes"], old["spec"]["volumeLifecycleModes"],
+            path.Child("volumeLifecycleModes"), errors);
 }
 
 void DriverWarnings(const Call& call, Value object, Value old) {
@@ -117,7 +128,8 @@ void DriverWarnings(const Call& call, Value object, Value old) {
   if (!old.is_null() && SemanticEqual(spec["tokenRequests"], old["spec"]["tokenRequests"])) return;
   if (!spec["tokenRequests"].empty() && spec["serviceAccountTokenInSecrets"].is_null()) {
     call.warnings.push_back(
-        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in "
+        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+        "logging of tokens in "
         "volume attributes");
   }
 }
@@ -140,7 +152,9 @@ void DriverRow(base::Arena& arena, const base::Clock& clock, Value object, Value
   cells.Append(arena, spec["attachRequired"].as_bool(true));
   cells.Append(arena, spec["podInfoOnMount"].as_bool());
   cells.Append(arena, spec["storageCapacity"].as_bool());
-  cells.Append(arena, spec["tokenRequests"].empty() ? Value("<unset>") : Value::String(arena, JoinTexts(spec["tokenRequests"], "audience")));
+  cells.Append(arena, spec["tokenRequests"].empty()
+                          ? Value("<unset>")
+                          : Value::String(arena, JoinTexts(spec["tokenRequests"], "audience")));
   cells.Append(arena, spec["requiresRepublish"].as_bool());
   cells.Append(arena, modes.empty() ? Value("<none>") : Value::String(arena, modes));
   cells.Append(arena, Age(arena, clock, object));
@@ -157,12 +171,14 @@ constexpr GoField kDriver[] = {
     {"", "Allocatable", GoField::Zero::kNull},
 };
 
-void ValidateNodeDriver(const Value& driver, std::set<std::string_view>& names, const FieldPath& path, FieldErrors& errors) {
+void ValidateNodeDriver(const Value& driver, std::set<std::string_view>& names, const FieldPath& path,
+                        FieldErrors& errors) {
   const std::string_view name = driver["name"].as_string();
   ValidateCSIDriverName(name, path.Child("name"), errors);
   const std::string_view id = driver["nodeID"].as_string();
   if (id.empty()) errors.push_back(Required(path.Child("nodeID")));
-  if (id.size() > kNodeIDBytesMax) errors.push_back(Invalid(path.Child("nodeID"), id, "must be 256 characters or less"));
+  if (id.size() > kNodeIDBytesMax)
+    errors.push_back(Invalid(path.Child("nodeID"), id, "must be 256 characters or less"));
   if (const Value count = driver["allocatable"]["count"]; !count.is_null()) {
     const FieldPath allocatable = path.Child("allocatable");
     validation::ValidateNonnegative(count.as_int(), allocatable.Child("count"), errors);
@@ -181,7 +197,8 @@ void ValidateNodeSpec(const Value& object, FieldErrors& errors) {
   const FieldPath path = spec.Child("drivers");
   std::set<std::string_view> names;
   std::int64_t index = 0;
-  for (const Value& driver : object["spec"]["drivers"].items()) ValidateNodeDriver(driver, names, path.Index(index++), errors);
+  for (const Value& driver : object["spec"]["drivers"].items())
+    ValidateNodeDriver(driver, names, path.Index(index++), errors);
 }
 
 void ValidateNode(const Call&, Value object, Value, FieldErrors& errors) { ValidateNodeSpec(object, errors); }
@@ -193,7 +210,9 @@ void ValidateNodeUpdate(const Call&, Value object, Value old, FieldErrors& error
   for (const Value& before : old["spec"]["drivers"].items()) {
     for (const Value& now : object["spec"]["drivers"].items()) {
       if (before["name"].as_string() != now["name"].as_string()) continue;
-      if (before["nodeID"].as_string() == now["nodeID"].as_string() && SemanticEqual(before["topologyKeys"], now["topologyKeys"])) continue;
+      if (before["nodeID"].as_string() == now["nodeID"].as_string() &&
+          SemanticEqual(before["topologyKeys"], now["topologyKeys"]))
+        continue;
       errors.push_back(InvalidRendered(spec.Child("drivers"), RenderGoStruct(now, kDriver), "field is immutable"));
     }
   }
@@ -211,10 +230,13 @@ void ValidateCapacityBody(const Value& object, bool allow_invalid_values, FieldE
   validation::ValidateLabelSelector(object["nodeTopology"], FieldPath("nodeTopology"), errors, allow_invalid_values);
   const std::string_view name = object["storageClassName"].as_string();
   AddInvalid(validation::NameIsDNSSubdomain(name, false), FieldPath("storageClassName"), name, errors);
-  if (const Value capacity = object["capacity"]; !capacity.is_null()) ValidateNonnegativeQuantity(capacity, FieldPath("capacity"), errors);
+  if (const Value capacity = object["capacity"]; !capacity.is_null())
+    ValidateNonnegativeQuantity(capacity, FieldPath("capacity"), errors);
 }
 
-void ValidateCapacity(const Call&, Value object, Value, FieldErrors& errors) { ValidateCapacityBody(object, false, errors); }
+void ValidateCapacity(const Call&, Value object, Value, FieldErrors& errors) {
+  ValidateCapacityBody(object, false, errors);
+}
 
 void ValidateCapacityUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, true, validation::NameIsDNSSubdomain, errors);
@@ -259,7 +281,9 @@ constexpr Strategy kCSIDriverStrategy = {
     .prepare_for_create = PrepareDriver,
     .validate = ValidateDriver,
     .warnings_on_create = DriverWarnings,
-    .update = {.prepare_for_update = PrepareDriver, .validate_update = ValidateDriverUpdate, .warnings_on_update = DriverWarnings},
+    .update = {.prepare_for_update = PrepareDriver,
+               .validate_update = ValidateDriverUpdate,
+               .warnings_on_update = DriverWarnings},
     .table_row = DriverRow,
 };
 

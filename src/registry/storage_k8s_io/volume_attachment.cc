@@ -43,7 +43,8 @@ void ValidateCSISource(const Value& csi, const FieldPath& path, FieldErrors& err
   }
 }
 
-// A PersistentVolumeSpec inside an attachment: CSI only. Any other source is refused by that, its own fields are not looked at.
+// A PersistentVolumeSpec inside an attachment: CSI only. Any other source is refused by that, its own fields are not
+// looked at.
 void ValidateInlineVolumeSpec(const Value& spec, const FieldPath& path, FieldErrors& errors) {
   const auto forbid = [&](std::string_view field) {
     errors.push_back(Forbidden(path.Child(field), "may not be specified" + std::string(kInline)));
@@ -60,25 +61,47 @@ void ValidateInlineVolumeSpec(const Value& spec, const FieldPath& path, FieldErr
   for (const Value& mode : spec["accessModes"].items()) {
     const std::string_view text = mode.as_string();
     if (!OneOf(text, {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"})) {
-      NotSupportedValue(modes_path, text, {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}, errors);
+      NotSupportedValue(modes_path, text, {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"},
+                        errors);
     } else {
       (text == "ReadWriteOncePod" ? once_pod : others) = true;
     }
   }
-  if (once_pod && others) errors.push_back(Forbidden(modes_path, "may not use ReadWriteOncePod with other access modes"));
-  if (const std::string_view policy = spec["persistentVolumeReclaimPolicy"].as_string(); !policy.empty() && policy != "Retain") {
-    errors.push_back(Forbidden(path.Child("persistentVolumeReclaimPolicy"), "may only be Retain" + std::string(kInline)));
+  if (once_pod && others)
+    errors.push_back(Forbidden(modes_path, "may not use ReadWriteOncePod with other access modes"));
+  if (const std::string_view policy = spec["persistentVolumeReclaimPolicy"].as_string();
+      !policy.empty() && policy != "Retain") {
+    errors.push_back(
+        Forbidden(path.Child("persistentVolumeReclaimPolicy"), "may only be Retain" + std::string(kInline)));
   }
   if (!spec["nodeAffinity"].is_null()) forbid("nodeAffinity");
 
   int sources = 0;
-  for (const std::string_view source :
-       {"hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs", "iscsi", "cinder",
-        "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local",
-        "storageos"}) {
+  for (const std::string_view source : {"hostPath",
+                                        "gcePersistentDisk",
+                                        "awsElasticBlockStore",
+                                        "glusterfs",
+                                        "flocker",
+                                        "nfs",
+                                        "rbd",
+                                        "quobyte",
+                                        "cephfs",
+                                        "iscsi",
+                                        "cinder",
+                                        "fc",
+                                        "flexVolume",
+                                        "azureFile",
+                                        "vsphereVolume",
+                                        "photonPersistentDisk",
+                                        "portworxVolume",
+                                        "azureDisk",
+                                        "scaleIO",
+                                        "local",
+                                        "storageos"}) {
     if (spec[source].is_null()) continue;
     if (sources > 0 && source != "flexVolume") {
-      errors.push_back(Forbidden(path.Child(source == "cephfs" ? "cephFS" : source), "may not specify more than 1 volume type"));
+      errors.push_back(
+          Forbidden(path.Child(source == "cephfs" ? "cephFS" : source), "may not specify more than 1 volume type"));
     }
     ++sources;
   }
@@ -93,14 +116,16 @@ void ValidateInlineVolumeSpec(const Value& spec, const FieldPath& path, FieldErr
   if (sources == 0) errors.push_back(Required(path, "must specify a volume type"));
   if (!spec["storageClassName"].as_string().empty()) forbid("storageClassName");
   if (const Value mode = spec["volumeMode"]; !mode.is_null() && mode.as_string() != "Filesystem") {
-    errors.push_back(Forbidden(path.Child("volumeMode"), "may not specify volumeMode other than Filesystem" + std::string(kInline)));
+    errors.push_back(
+        Forbidden(path.Child("volumeMode"), "may not specify volumeMode other than Filesystem" + std::string(kInline)));
   }
 }
 
 void ValidateVolumeError(const Value& error, const FieldPath& path, FieldErrors& errors) {
   if (error.is_null()) return;
   // The limit in the text is that of the metadata: upstream's slip, and API by now.
-  if (error["message"].as_string().size() > kErrorMessageBytesMax) errors.push_back(validation::TooLong(path.Child("message"), kMetadataBytesMax));
+  if (error["message"].as_string().size() > kErrorMessageBytesMax)
+    errors.push_back(validation::TooLong(path.Child("message"), kMetadataBytesMax));
   if (const Value code = error["errorCode"]; !code.is_null() && code.as_int() < 0) {
     errors.push_back(Invalid(path.Child("errorCode"), code, "must be between 0 and 2147483647, inclusive"));
   }
@@ -120,7 +145,8 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
     errors.push_back(Forbidden(source_path, kExactlyOne));
   } else if (!volume.is_null()) {
     if (volume.as_string().empty()) {
-      errors.push_back(Required(source_path.Child("persistentVolumeName"), "must specify non empty persistentVolumeName"));
+      errors.push_back(
+          Required(source_path.Child("persistentVolumeName"), "must specify non empty persistentVolumeName"));
     }
   } else {
     ValidateInlineVolumeSpec(inlined, source_path.Child("inlineVolumeSpec"), errors);
@@ -134,13 +160,14 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
   for (const auto& member : status["attachmentMetadata"].members()) {
     bytes += static_cast<std::int64_t>(member.key.size() + member.value.as_string().size());
   }
-  if (bytes > kMetadataBytesMax) errors.push_back(validation::TooLong(status_path.Child("attachmentMetadata"), kMetadataBytesMax));
+  if (bytes > kMetadataBytesMax)
+    errors.push_back(validation::TooLong(status_path.Child("attachmentMetadata"), kMetadataBytesMax));
   ValidateVolumeError(status["attachError"], status_path.Child("attachError"), errors);
   ValidateVolumeError(status["detachError"], status_path.Child("detachError"), errors);
 
   if (!volume.is_null()) {
-    AddInvalid(validation::NameIsDNSSubdomain(volume.as_string(), false), FieldPath("spec.source.persistentVolumeName"), volume.as_string(),
-               errors);
+    AddInvalid(validation::NameIsDNSSubdomain(volume.as_string(), false), FieldPath("spec.source.persistentVolumeName"),
+               volume.as_string(), errors);
   }
 }
 
@@ -150,7 +177,8 @@ constexpr GoField kSource[] = {
     {"persistentVolumeName", "PersistentVolumeName", GoField::Zero::kNull},
     {"inlineVolumeSpec", "InlineVolumeSpec", GoField::Zero::kNull},
 };
-constexpr GoField kSpec[] = {{"attacher", "Attacher"}, {"source", "Source", GoField::Zero::kStruct, kSource}, {"nodeName", "NodeName"}};
+constexpr GoField kSpec[] = {
+    {"attacher", "Attacher"}, {"source", "Source", GoField::Zero::kStruct, kSource}, {"nodeName", "NodeName"}};
 
 void ValidateVolumeAttachmentUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, false, validation::NameIsDNSSubdomain, errors);
@@ -185,7 +213,9 @@ constexpr Strategy kVolumeAttachmentStrategy = {
     .has_status = true,
     .validate = ValidateVolumeAttachment,
     .update = {.validate_update = ValidateVolumeAttachmentUpdate, .reset_fields = kMainReset},
-    .status = {.prepare_for_update = PrepareStatus, .validate_update = ValidateVolumeAttachmentUpdate, .reset_fields = kStatusReset},
+    .status = {.prepare_for_update = PrepareStatus,
+               .validate_update = ValidateVolumeAttachmentUpdate,
+               .reset_fields = kStatusReset},
     .table_row = Row,
 };
 

@@ -7,11 +7,16 @@ constexpr auto kStreamPatience = std::chrono::seconds(60);
 
 std::string_view Name(WatchEvent::Type type) {
   switch (type) {
-    case WatchEvent::Type::kAdded: return "ADDED";
-    case WatchEvent::Type::kModified: return "MODIFIED";
-    case WatchEvent::Type::kDeleted: return "DELETED";
-    case WatchEvent::Type::kBookmark: return "BOOKMARK";
-    case WatchEvent::Type::kError: return "ERROR";
+    case WatchEvent::Type::kAdded:
+      return "ADDED";
+    case WatchEvent::Type::kModified:
+      return "MODIFIED";
+    case WatchEvent::Type::kDeleted:
+      return "DELETED";
+    case WatchEvent::Type::kBookmark:
+      return "BOOKMARK";
+    case WatchEvent::Type::kError:
+      return "ERROR";
   }
   return "";
 }
@@ -22,9 +27,11 @@ std::string ToText(const WatchEvent& event) {
   std::string text(Name(event.type));
   if (event.object) {
     const Attributes& attributes = event.object->attributes();
-    text.append(" ").append(attributes.name_space).append("/").append(attributes.name) += "@" + std::to_string(event.object->resource_version());
+    text.append(" ").append(attributes.name_space).append("/").append(attributes.name) +=
+        "@" + std::to_string(event.object->resource_version());
   }
-  if (event.type == WatchEvent::Type::kBookmark) text += " @" + std::to_string(event.resource_version) + (event.initial_events_end ? " end" : "");
+  if (event.type == WatchEvent::Type::kBookmark)
+    text += " @" + std::to_string(event.resource_version) + (event.initial_events_end ? " end" : "");
   if (event.error) text += " " + std::to_string(event.error->code()) + " " + std::string(event.error->message());
   return text;
 }
@@ -47,9 +54,12 @@ std::optional<WatchEvent> StreamReader::Next() {
     }
     WatchEvent event;
     switch (stream_->Next(event)) {
-      case WatchStream::Poll::kEvent: return event;
-      case WatchStream::Poll::kEnd: return std::nullopt;
-      case WatchStream::Poll::kPending: break;
+      case WatchStream::Poll::kEvent:
+        return event;
+      case WatchStream::Poll::kEnd:
+        return std::nullopt;
+      case WatchStream::Poll::kPending:
+        break;
     }
     std::unique_lock lock(signal_->mutex);
     if (!signal_->changed.wait_for(lock, kStreamPatience, [&] { return signal_->woken != seen; })) {
@@ -94,7 +104,8 @@ Value Contract::Object(base::Arena& arena, const Spec& spec) {
   metadata.Set(arena, "namespace", Value::String(arena, spec.name_space));
   metadata.Set(arena, "uid", Value::String(arena, spec.uid));
   if (!spec.app.empty()) metadata.EnsureMap(arena, "labels").Set(arena, "app", Value::String(arena, spec.app));
-  if (!spec.node.empty()) object.EnsureMap(arena, "fields").Set(arena, "spec.nodeName", Value::String(arena, spec.node));
+  if (!spec.node.empty())
+    object.EnsureMap(arena, "fields").Set(arena, "spec.nodeName", Value::String(arena, spec.node));
   object.Set(arena, "data", Value::String(arena, spec.data));
   return object;
 }
@@ -118,7 +129,8 @@ Awaitable<meta::Result<Updated>> Replace(base::Arena& arena, Value object) {
 ObjectPtr Contract::MustUpdate(const Spec& spec) {
   base::Arena arena;
   Value object = Object(arena, spec);
-  auto updated = Await(storage().GuaranteedUpdate(Key(spec), false, {}, [&](const ObjectPtr&) { return Replace(arena, object); }));
+  auto updated =
+      Await(storage().GuaranteedUpdate(Key(spec), false, {}, [&](const ObjectPtr&) { return Replace(arena, object); }));
   EXPECT_TRUE(updated.ok()) << updated.error().ToString();
   return updated.ok() ? *updated : nullptr;
 }
@@ -149,8 +161,10 @@ std::string Contract::Names(const ObjectList& list) {
 
 SelectionPredicate Contract::Select(std::string_view labels, std::string_view fields) {
   SelectionPredicate predicate;
-  if (!labels.empty()) predicate.label = std::make_shared<const meta::LabelSelector>(*meta::LabelSelector::Parse(labels));
-  if (!fields.empty()) predicate.field = std::make_shared<const meta::FieldSelector>(*meta::FieldSelector::Parse(fields));
+  if (!labels.empty())
+    predicate.label = std::make_shared<const meta::LabelSelector>(*meta::LabelSelector::Parse(labels));
+  if (!fields.empty())
+    predicate.field = std::make_shared<const meta::FieldSelector>(*meta::FieldSelector::Parse(fields));
   return predicate;
 }
 

@@ -1,6 +1,6 @@
 // What every storage answers to lists.
-#include "storage/contract_suite/contract.h"
 #include "storage/continue_token.h"
+#include "storage/contract_suite/contract.h"
 
 namespace keelson::storage {
 namespace {
@@ -89,7 +89,8 @@ TEST_P(Contract, TokensThatAreWrong) {
   const std::string outside = EncodeContinue("/pods/../secrets/a", "/pods/", 5);
   const Case cases[] = {
       {"no base64", "a!", "invalid continue token: continue key is not valid: illegal base64 data at input byte 1"},
-      {"no JSON", "eHg", "invalid continue token: continue key is not valid: invalid character 'x' looking for beginning of value"},
+      {"no JSON", "eHg",
+       "invalid continue token: continue key is not valid: invalid character 'x' looking for beginning of value"},
       {"path", outside, "invalid continue token: continue key is not valid: ../secrets/a"},
   };
   for (const Case& c : cases) {
@@ -100,7 +101,8 @@ TEST_P(Contract, TokensThatAreWrong) {
     EXPECT_EQ(list.error().ToString(), c.message);
   }
   const std::string good = EncodeContinue("/pods/a", "/pods/", 1);
-  auto list = Await(storage().GetList("/pods", {.resource_version = "5", .predicate = {.limit = 1, .continue_token = good}}));
+  auto list =
+      Await(storage().GetList("/pods", {.resource_version = "5", .predicate = {.limit = 1, .continue_token = good}}));
   EXPECT_EQ(list.error().ToString(), "specifying resource version is not allowed when using continue");
 }
 
@@ -110,7 +112,8 @@ TEST_P(Contract, ExactRevision) {
   const ObjectPtr changed = MustUpdate({.name = "a", .data = "2"});
   MustDelete({.name = "b"});
   const auto at = [&](const ObjectPtr& object) {
-    return MustList("/pods", {.resource_version = std::to_string(object->resource_version()), .resource_version_match = "Exact"});
+    return MustList(
+        "/pods", {.resource_version = std::to_string(object->resource_version()), .resource_version_match = "Exact"});
   };
   EXPECT_EQ(Names(at(a)), "a");
   EXPECT_EQ(Names(at(b)), "a b");
@@ -119,7 +122,9 @@ TEST_P(Contract, ExactRevision) {
   EXPECT_EQ(at(changed).items[0]->resource_version(), changed->resource_version());
   EXPECT_EQ(Names(MustList("/pods", {})), "a");
   // The legacy rule: a revision with a limit means exactly.
-  EXPECT_EQ(Names(MustList("/pods", {.resource_version = std::to_string(b->resource_version()), .predicate = {.limit = 10}})), "a b");
+  EXPECT_EQ(
+      Names(MustList("/pods", {.resource_version = std::to_string(b->resource_version()), .predicate = {.limit = 10}})),
+      "a b");
 }
 
 TEST_P(Contract, CompactedRevisionIsExpired) {
@@ -132,7 +137,8 @@ TEST_P(Contract, CompactedRevisionIsExpired) {
   const auto now = *Await(storage().GetCurrentResourceVersion());
   ASSERT_TRUE(Await(kv().Compact(static_cast<kv::Revision>(now), true)).ok());
   if (cached()) return;  // may still know; its own test makes it forget
-  auto exact = Await(storage().GetList("/pods", {.resource_version = std::to_string(c->resource_version()), .resource_version_match = "Exact"}));
+  auto exact = Await(storage().GetList(
+      "/pods", {.resource_version = std::to_string(c->resource_version()), .resource_version_match = "Exact"}));
   ASSERT_FALSE(exact.ok());
   EXPECT_EQ(exact.error().status->code(), 410);
   EXPECT_EQ(exact.error().ToString(), "The resourceVersion for the provided list is too old.");

@@ -43,8 +43,11 @@ TEST_P(Contract, WatchSeesWhatEntersAndLeavesItsSelection) {
 TEST_P(Contract, WatchOfNamespaceAndOfOneObject) {
   const ObjectPtr start = MustCreate({.name = "z", .name_space = "x"});
   auto space = MustWatch("/pods/default", {.resource_version = RV(start), .scope_namespace = "default"});
-  auto one = MustWatch("/pods/default/b", {.resource_version = RV(start), .predicate = Select("", "metadata.name=b"), .recursive = false,
-                                           .scope_namespace = "default", .scope_name = "b"});
+  auto one = MustWatch("/pods/default/b", {.resource_version = RV(start),
+                                           .predicate = Select("", "metadata.name=b"),
+                                           .recursive = false,
+                                           .scope_namespace = "default",
+                                           .scope_name = "b"});
   MustCreate({.name = "a", .name_space = "default-2"});
   const ObjectPtr a = MustCreate({.name = "a"});
   const ObjectPtr b = MustCreate({.name = "b"});
@@ -60,7 +63,8 @@ TEST_P(Contract, WatchOfNamespaceAndOfOneObject) {
 TEST_P(Contract, WatchBeginsWithTheState) {
   const ObjectPtr b = MustCreate({.name = "b"});
   const ObjectPtr a = MustCreate({.name = "a", .app = "web"});
-  auto watch = MustWatch("/pods", {.resource_version = RV(a), .predicate = {.allow_watch_bookmarks = true}, .send_initial_events = true});
+  auto watch = MustWatch(
+      "/pods", {.resource_version = RV(a), .predicate = {.allow_watch_bookmarks = true}, .send_initial_events = true});
   EXPECT_EQ(watch->NextText(), "ADDED default/a" + At(a));
   EXPECT_EQ(watch->NextText(), "ADDED default/b" + At(b));
   const auto end = watch->Next();
@@ -70,7 +74,8 @@ TEST_P(Contract, WatchBeginsWithTheState) {
   const ObjectPtr c = MustCreate({.name = "c"});
   EXPECT_EQ(watch->NextText(), "ADDED default/c" + At(c));
 
-  auto selected = MustWatch("/pods", {.resource_version = RV(c), .predicate = Select("app=web", ""), .send_initial_events = true});
+  auto selected =
+      MustWatch("/pods", {.resource_version = RV(c), .predicate = Select("app=web", ""), .send_initial_events = true});
   EXPECT_EQ(selected->NextText(), "ADDED default/a" + At(a));
   const ObjectPtr d = MustCreate({.name = "d", .app = "web"});
   EXPECT_EQ(selected->NextText(), "ADDED default/d" + At(d));

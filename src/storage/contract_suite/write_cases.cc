@@ -31,7 +31,9 @@ TEST_P(Contract, CreateTwiceIsKeyExists) {
   auto again = Await(storage().Create("/pods/default/a", Object(arena, {.name = "a"}), 0));
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().code, ErrorCode::kKeyExists);
-  EXPECT_EQ(again.error().ToString(), "StorageError: key exists, Code: 2, Key: /registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: <nil>");
+  EXPECT_EQ(again.error().ToString(),
+            "StorageError: key exists, Code: 2, Key: /registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
+            "<nil>");
 }
 
 TEST_P(Contract, CreateRefusesResourceVersion) {
@@ -44,7 +46,8 @@ TEST_P(Contract, CreateRefusesResourceVersion) {
 }
 
 TEST_P(Contract, KeysThatLeaveTheirPlaceAreRefused) {
-  for (const char* key : {"", "/", ".", "..", "../x", "/pods/..", "/pods/../secrets", "/pods/./x", "/secrets/default/a", "/podsx/default/a"}) {
+  for (const char* key : {"", "/", ".", "..", "../x", "/pods/..", "/pods/../secrets", "/pods/./x", "/secrets/default/a",
+                          "/podsx/default/a"}) {
     SCOPED_TRACE(key);
     EXPECT_FALSE(Await(storage().Get(key, {})).ok());
     EXPECT_FALSE(Await(storage().GetList(key, {})).ok());
@@ -75,12 +78,14 @@ TEST_P(Contract, Preconditions) {
   ASSERT_FALSE(wrong_uid.ok());
   EXPECT_EQ(wrong_uid.error().code, ErrorCode::kInvalidObject);
   EXPECT_EQ(wrong_uid.error().ToString(),
-            "StorageError: invalid object, Code: 4, Key: /registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+            "StorageError: invalid object, Code: 4, Key: /registry/pods/default/a, ResourceVersion: 0, "
+            "AdditionalErrorMsg: Precondition failed: "
             "UID in precondition: u2, UID in object meta: u1");
   auto wrong_version = Await(storage().Delete("/pods/default/a", {.resource_version = "1000000"}, {}));
   ASSERT_FALSE(wrong_version.ok());
-  EXPECT_EQ(wrong_version.error().message,
-            "Precondition failed: ResourceVersion in precondition: 1000000, ResourceVersion in object meta: " + RV(created));
+  EXPECT_EQ(
+      wrong_version.error().message,
+      "Precondition failed: ResourceVersion in precondition: 1000000, ResourceVersion in object meta: " + RV(created));
   EXPECT_TRUE(Await(storage().Delete("/pods/default/a", {.uid = "u1", .resource_version = RV(created)}, {})).ok());
 }
 
@@ -111,7 +116,8 @@ TEST_P(Contract, UpdateChangesAndNoChangeIsNotWritten) {
 // What lies there in an older form is written again although nothing changed, as upstream migrates.
 TEST_P(Contract, NoChangeOfAnOlderFormIsWritten) {
   kv::TxnRequest put;
-  put.success.push_back(kv::Op::Put({.key = "/registry/pods/default/a", .value = kv::SharedBytes("line/v0\nname=a\nnamespace=default\nuid=u\ndata=2\n")}));
+  put.success.push_back(kv::Op::Put({.key = "/registry/pods/default/a",
+                                     .value = kv::SharedBytes("line/v0\nname=a\nnamespace=default\nuid=u\ndata=2\n")}));
   const auto written = Await(kv().Txn(std::move(put)));
   ASSERT_TRUE(written.ok());
   const auto before = static_cast<std::uint64_t>(written->revision);
@@ -128,7 +134,8 @@ TEST_P(Contract, UpdateOfMissing) {
     EXPECT_FALSE(existing);
     co_return Updated{.object = Object(arena, {.name = "a"})};
   };
-  EXPECT_EQ(Await(storage().GuaranteedUpdate("/pods/default/a", false, {}, update)).error().code, ErrorCode::kKeyNotFound);
+  EXPECT_EQ(Await(storage().GuaranteedUpdate("/pods/default/a", false, {}, update)).error().code,
+            ErrorCode::kKeyNotFound);
   EXPECT_TRUE(Await(storage().GuaranteedUpdate("/pods/default/a", true, {}, update)).ok());
   EXPECT_TRUE(Await(storage().Get("/pods/default/a", {})).ok());
 }
@@ -197,7 +204,9 @@ TEST_P(Contract, BadResourceVersion) {
   auto list = Await(storage().GetList("/pods", {.resource_version = "x"}));
   ASSERT_FALSE(list.ok());
   EXPECT_EQ(list.error().status->code(), 400);
-  EXPECT_EQ(list.error().ToString(), "invalid resource version: resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid syntax");
+  EXPECT_EQ(list.error().ToString(),
+            "invalid resource version: resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": "
+            "invalid syntax");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "storage/transform/ciphers.h"
 
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/core_names.h>
 #include <openssl/params.h>
 
 #include <array>
@@ -32,7 +32,9 @@ using Context = std::unique_ptr<EVP_CIPHER_CTX, FreeContext>;
 const unsigned char* Bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 unsigned char* Bytes(char* text) { return reinterpret_cast<unsigned char*>(text); }
 
-void Fill(base::Random& random, char* data, std::size_t size) { random.Fill({reinterpret_cast<std::uint8_t*>(data), size}); }
+void Fill(base::Random& random, char* data, std::size_t size) {
+  random.Fill({reinterpret_cast<std::uint8_t*>(data), size});
+}
 
 class AESGCM final : public Transformer {
  public:
@@ -42,9 +44,11 @@ class AESGCM final : public Transformer {
   }
   ~AESGCM() override { OPENSSL_cleanse(key_.data(), key_.size()); }
 
-  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view authenticated) const override {
+  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data,
+                                                   std::string_view authenticated) const override {
     const std::string_view in = data.view();
-    if (in.size() < kGCMNonce + kTag || in.size() > kDataMax) return std::string("the stored data was shorter than the required size");
+    if (in.size() < kGCMNonce + kTag || in.size() > kDataMax)
+      return std::string("the stored data was shorter than the required size");
     const std::size_t size = in.size() - kGCMNonce - kTag;
     char* out = nullptr;
     SharedBytes plain = SharedBytes::Uninitialized(size, &out);
@@ -52,27 +56,33 @@ class AESGCM final : public Transformer {
     std::memcpy(tag, in.data() + kGCMNonce + size, kTag);
     const Context context(EVP_CIPHER_CTX_new());
     int count = 0;
-    const bool opened = EVP_DecryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(in)) == 1 &&
-                        EVP_DecryptUpdate(context.get(), nullptr, &count, Bytes(authenticated), static_cast<int>(authenticated.size())) == 1 &&
-                        EVP_DecryptUpdate(context.get(), Bytes(out), &count, Bytes(in) + kGCMNonce, static_cast<int>(size)) == 1 &&
-                        EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTag, tag) == 1 &&
-                        EVP_DecryptFinal_ex(context.get(), Bytes(out) + size, &count) == 1;
+    const bool opened =
+        EVP_DecryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(in)) == 1 &&
+        EVP_DecryptUpdate(context.get(), nullptr, &count, Bytes(authenticated),
+                          static_cast<int>(authenticated.size())) == 1 &&
+        EVP_DecryptUpdate(context.get(), Bytes(out), &count, Bytes(in) + kGCMNonce, static_cast<int>(size)) == 1 &&
+        EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTag, tag) == 1 &&
+        EVP_DecryptFinal_ex(context.get(), Bytes(out) + size, &count) == 1;
     if (!opened) return std::string("cipher: message authentication failed");
     return Plain{.data = std::move(plain)};
   }
 
-  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data, std::string_view authenticated) const override {
+  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data,
+                                                       std::string_view authenticated) const override {
     if (data.size() > kDataMax) return std::string("the data is too large to be encrypted");
     char* out = nullptr;
     SharedBytes sealed = SharedBytes::Uninitialized(kGCMNonce + data.size() + kTag, &out);
     Fill(random_, out, kGCMNonce);
     const Context context(EVP_CIPHER_CTX_new());
     int count = 0;
-    const bool done = EVP_EncryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(out)) == 1 &&
-                      EVP_EncryptUpdate(context.get(), nullptr, &count, Bytes(authenticated), static_cast<int>(authenticated.size())) == 1 &&
-                      EVP_EncryptUpdate(context.get(), Bytes(out) + kGCMNonce, &count, Bytes(data.view()), static_cast<int>(data.size())) == 1 &&
-                      EVP_EncryptFinal_ex(context.get(), Bytes(out) + kGCMNonce + data.size(), &count) == 1 &&
-                      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, kTag, out + kGCMNonce + data.size()) == 1;
+    const bool done =
+        EVP_EncryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(out)) == 1 &&
+        EVP_EncryptUpdate(context.get(), nullptr, &count, Bytes(authenticated),
+                          static_cast<int>(authenticated.size())) == 1 &&
+        EVP_EncryptUpdate(context.get(), Bytes(out) + kGCMNonce, &count, Bytes(data.view()),
+                          static_cast<int>(data.size())) == 1 &&
+        EVP_EncryptFinal_ex(context.get(), Bytes(out) + kGCMNonce + data.size(), &count) == 1 &&
+        EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, kTag, out + kGCMNonce + data.size()) == 1;
     if (!done) return std::string("encryption failed");
     return sealed;
   }
@@ -93,7 +103,8 @@ class AESCBC final : public Transformer {
 
   Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view) const override {
     const std::string_view in = data.view();
-    if (in.size() < kBlock || in.size() > kDataMax) return std::string("the stored data was shorter than the required size");
+    if (in.size() < kBlock || in.size() > kDataMax)
+      return std::string("the stored data was shorter than the required size");
     const std::size_t size = in.size() - kBlock;
     if (size % kBlock != 0) return std::string("the stored data is not a multiple of the block size");
     if (size == 0) return std::string("the stored data was shorter than the required size");
@@ -101,9 +112,10 @@ class AESCBC final : public Transformer {
     const Context context(EVP_CIPHER_CTX_new());
     int count = 0;
     int last = 0;
-    const bool opened = EVP_DecryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(in)) == 1 &&
-                        EVP_DecryptUpdate(context.get(), Bytes(out.data()), &count, Bytes(in) + kBlock, static_cast<int>(size)) == 1 &&
-                        EVP_DecryptFinal_ex(context.get(), Bytes(out.data()) + count, &last) == 1;
+    const bool opened =
+        EVP_DecryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(in)) == 1 &&
+        EVP_DecryptUpdate(context.get(), Bytes(out.data()), &count, Bytes(in) + kBlock, static_cast<int>(size)) == 1 &&
+        EVP_DecryptFinal_ex(context.get(), Bytes(out.data()) + count, &last) == 1;
     if (!opened) return std::string("invalid padding on input");
     return Plain{.data = SharedBytes(std::string_view(out).substr(0, static_cast<std::size_t>(count + last)))};
   }
@@ -118,7 +130,8 @@ class AESCBC final : public Transformer {
     int count = 0;
     int last = 0;
     const bool done = EVP_EncryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(out)) == 1 &&
-                      EVP_EncryptUpdate(context.get(), Bytes(out) + kBlock, &count, Bytes(data.view()), static_cast<int>(data.size())) == 1 &&
+                      EVP_EncryptUpdate(context.get(), Bytes(out) + kBlock, &count, Bytes(data.view()),
+                                        static_cast<int>(data.size())) == 1 &&
                       EVP_EncryptFinal_ex(context.get(), Bytes(out) + kBlock + count, &last) == 1;
     if (!done || static_cast<std::size_t>(count + last) != padded) return std::string("encryption failed");
     return sealed;
@@ -130,10 +143,12 @@ class AESCBC final : public Transformer {
   const EVP_CIPHER* cipher_;
 };
 
-// NaCl's secretbox: the first 32 bytes of the stream are the one-time key of Poly1305, the message is xored with what follows.
+// NaCl's secretbox: the first 32 bytes of the stream are the one-time key of Poly1305, the message is xored with what
+// follows.
 class Secretbox final : public Transformer {
  public:
-  Secretbox(std::string key, base::Random& random) : key_(std::move(key)), random_(random), mac_(EVP_MAC_fetch(nullptr, "POLY1305", nullptr)) {
+  Secretbox(std::string key, base::Random& random)
+      : key_(std::move(key)), random_(random), mac_(EVP_MAC_fetch(nullptr, "POLY1305", nullptr)) {
     KS_CHECK(key_.size() == kXSalsa20KeyBytes && mac_ != nullptr);
   }
   ~Secretbox() override {
@@ -143,7 +158,8 @@ class Secretbox final : public Transformer {
 
   Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view) const override {
     const std::string_view in = data.view();
-    if (in.size() < kXSalsa20NonceBytes + kTag) return std::string("the stored data was shorter than the required size");
+    if (in.size() < kXSalsa20NonceBytes + kTag)
+      return std::string("the stored data was shorter than the required size");
     const std::string_view nonce = in.substr(0, kXSalsa20NonceBytes);
     const std::string_view tag = in.substr(kXSalsa20NonceBytes, kTag);
     const std::string_view sealed = in.substr(kXSalsa20NonceBytes + kTag);
@@ -151,7 +167,8 @@ class Secretbox final : public Transformer {
     std::memcpy(work.data() + kOneTimeKey, sealed.data(), sealed.size());
     XSalsa20(key_, nonce, work);  // the zeros before the message become the one-time key
     const auto expected = Authenticate({work.data(), kOneTimeKey}, sealed);
-    if (!expected || !base::ConstantTimeEquals({expected->data(), kTag}, tag)) return std::string("secretbox: failed to open box");
+    if (!expected || !base::ConstantTimeEquals({expected->data(), kTag}, tag))
+      return std::string("secretbox: failed to open box");
     return Plain{.data = SharedBytes(std::string_view(work.data() + kOneTimeKey, sealed.size()))};
   }
 
@@ -191,8 +208,12 @@ class Secretbox final : public Transformer {
 
 }  // namespace
 
-std::unique_ptr<Transformer> NewAESGCMTransformer(std::string key, base::Random& random) { return std::make_unique<AESGCM>(std::move(key), random); }
-std::unique_ptr<Transformer> NewAESCBCTransformer(std::string key, base::Random& random) { return std::make_unique<AESCBC>(std::move(key), random); }
+std::unique_ptr<Transformer> NewAESGCMTransformer(std::string key, base::Random& random) {
+  return std::make_unique<AESGCM>(std::move(key), random);
+}
+std::unique_ptr<Transformer> NewAESCBCTransformer(std::string key, base::Random& random) {
+  return std::make_unique<AESCBC>(std::move(key), random);
+}
 std::unique_ptr<Transformer> NewSecretboxTransformer(std::string key, base::Random& random) {
   return std::make_unique<Secretbox>(std::move(key), random);
 }

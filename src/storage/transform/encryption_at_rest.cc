@@ -35,36 +35,48 @@ std::string Shown(const meta::GroupResource& resource) {
 
 std::string_view ProviderPrefix(Kind kind) {
   switch (kind) {
-    case Kind::kAESGCM: return "k8s:enc:aesgcm:v1:";
-    case Kind::kAESCBC: return "k8s:enc:aescbc:v1:";
-    case Kind::kSecretbox: return "k8s:enc:secretbox:v1:";
+    case Kind::kAESGCM:
+      return "k8s:enc:aesgcm:v1:";
+    case Kind::kAESCBC:
+      return "k8s:enc:aescbc:v1:";
+    case Kind::kSecretbox:
+      return "k8s:enc:secretbox:v1:";
     case Kind::kIdentity:
-    case Kind::kKMS: break;
+    case Kind::kKMS:
+      break;
   }
   return "";
 }
 
 std::unique_ptr<Transformer> NewCipher(Kind kind, const std::string& secret, base::Random& random) {
   switch (kind) {
-    case Kind::kAESGCM: return NewAESGCMTransformer(secret, random);
-    case Kind::kAESCBC: return NewAESCBCTransformer(secret, random);
-    case Kind::kSecretbox: return NewSecretboxTransformer(secret, random);
+    case Kind::kAESGCM:
+      return NewAESGCMTransformer(secret, random);
+    case Kind::kAESCBC:
+      return NewAESCBCTransformer(secret, random);
+    case Kind::kSecretbox:
+      return NewSecretboxTransformer(secret, random);
     case Kind::kIdentity:
-    case Kind::kKMS: break;
+    case Kind::kKMS:
+      break;
   }
   return nullptr;
 }
 
 Outcome<PrefixTransformers::Entry, std::string> NewProvider(const EncryptionProvider& provider, base::Random& random) {
   if (provider.kind == Kind::kIdentity) {
-    return PrefixTransformers::Entry{"", std::shared_ptr<const Transformer>(&Transformer::Identity(), [](const Transformer*) {})};
+    return PrefixTransformers::Entry{
+        "", std::shared_ptr<const Transformer>(&Transformer::Identity(), [](const Transformer*) {})};
   }
   if (provider.kind == Kind::kKMS) {
-    return "KMS provider " + base::GoQuote(provider.name) + ": this server has no KMS client; use aesgcm, aescbc or secretbox";
+    return "KMS provider " + base::GoQuote(provider.name) +
+           ": this server has no KMS client; use aesgcm, aescbc or secretbox";
   }
   std::vector<PrefixTransformers::Entry> keys;
-  for (const EncryptionKey& key : provider.keys) keys.push_back({key.name + ":", NewCipher(provider.kind, key.secret, random)});
-  return PrefixTransformers::Entry{std::string(ProviderPrefix(provider.kind)), std::make_shared<PrefixTransformers>(std::move(keys))};
+  for (const EncryptionKey& key : provider.keys)
+    keys.push_back({key.name + ":", NewCipher(provider.kind, key.secret, random)});
+  return PrefixTransformers::Entry{std::string(ProviderPrefix(provider.kind)),
+                                   std::make_shared<PrefixTransformers>(std::move(keys))};
 }
 
 }  // namespace
@@ -74,7 +86,8 @@ struct EncryptionAtRest::Rules : base::RefCounted {
   std::string hash;
 
   const Transformer& For(const meta::GroupResource& resource) const {
-    for (const meta::GroupResource& rule : {resource, meta::GroupResource{resource.group, "*"}, meta::GroupResource{"*", "*"}}) {
+    for (const meta::GroupResource& rule :
+         {resource, meta::GroupResource{resource.group, "*"}, meta::GroupResource{"*", "*"}}) {
       if (const auto found = transformers.find(rule); found != transformers.end()) return found->second;
     }
     return Transformer::Identity();
@@ -84,7 +97,8 @@ struct EncryptionAtRest::Rules : base::RefCounted {
 // Asks for the rules anew each time, so that a reload is seen by the next read and write.
 class EncryptionAtRest::Following final : public Transformer {
  public:
-  Following(const EncryptionAtRest& owner, meta::GroupResource resource) : owner_(owner), resource_(std::move(resource)) {}
+  Following(const EncryptionAtRest& owner, meta::GroupResource resource)
+      : owner_(owner), resource_(std::move(resource)) {}
 
   Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view key) const override {
     const auto rules = owner_.rules_.Load();
@@ -111,7 +125,8 @@ class EncryptionAtRest::Following final : public Transformer {
 EncryptionAtRest::EncryptionAtRest(Options options) : options_(options) {}
 EncryptionAtRest::~EncryptionAtRest() = default;
 
-Outcome<base::Ref<const EncryptionAtRest::Rules>, std::string> EncryptionAtRest::Build(std::string_view text, const Options& options) {
+Outcome<base::Ref<const EncryptionAtRest::Rules>, std::string> EncryptionAtRest::Build(std::string_view text,
+                                                                                       const Options& options) {
   KS_TRY(const EncryptionConfiguration config, ParseEncryptionConfiguration(text, options.reload));
   std::map<meta::GroupResource, std::vector<PrefixTransformers::Entry>> entries;
   for (const EncryptionResources& item : config.resources) {
@@ -122,9 +137,11 @@ Outcome<base::Ref<const EncryptionAtRest::Rules>, std::string> EncryptionAtRest:
     }
     for (const std::string& name : item.resources) {
       const meta::GroupResource resource = Parse(name);
-      for (const meta::GroupResource& rule : {meta::GroupResource{resource.group, "*"}, meta::GroupResource{"*", "*"}}) {
+      for (const meta::GroupResource& rule :
+           {meta::GroupResource{resource.group, "*"}, meta::GroupResource{"*", "*"}}) {
         if (!entries.contains(rule)) continue;
-        return "resource " + base::GoQuote(Shown(resource)) + " is masked by earlier rule " + base::GoQuote(Shown(rule));
+        return "resource " + base::GoQuote(Shown(resource)) + " is masked by earlier rule " +
+               base::GoQuote(Shown(rule));
       }
       auto& list = entries[resource];
       list.insert(list.end(), providers.begin(), providers.end());

@@ -1,5 +1,5 @@
-// The transformers that an EncryptionConfiguration asks for, one for each resource, replaced as a whole when the file changes.
-// Thread safety: all members from any thread; Reload() by one caller at a time.
+// The transformers that an EncryptionConfiguration asks for, one for each resource, replaced as a whole when the file
+// changes. Thread safety: all members from any thread; Reload() by one caller at a time.
 #pragma once
 
 #include <map>
@@ -29,7 +29,8 @@ class EncryptionAtRest {
   static Outcome<std::unique_ptr<EncryptionAtRest>, std::string> New(std::string_view text, Options options);
   ~EncryptionAtRest();
 
-  // The transformer of a resource; follows reloads; lives as long as this. Resources that no rule names are stored as they are.
+  // The transformer of a resource; follows reloads; lives as long as this. Resources that no rule names are stored as
+  // they are.
   const Transformer& For(const meta::GroupResource& resource);
 
   // Takes over a changed file; false when it is the same. After an error everything stays as it was.

@@ -46,13 +46,17 @@ TEST(EncryptionAtRest, WritesWithTheFirstReadsWithAll) {
   // Nobody knows the key.
   const auto other = Must(Config("[secrets]", std::string("[{secretbox: {keys: [") + kKey1 + "]}}]"));
   EXPECT_EQ(other->For(kSecrets).TransformFromStorage(*sealed, "/k").error(), "no matching prefix found");
-  EXPECT_EQ(other->For({"", "pods"}).TransformFromStorage(*sealed, "/k").error(), "identity transformer tried to read encrypted data");
+  EXPECT_EQ(other->For({"", "pods"}).TransformFromStorage(*sealed, "/k").error(),
+            "identity transformer tried to read encrypted data");
 }
 
 TEST(EncryptionAtRest, Wildcards) {
   const std::string box = std::string("[{secretbox: {keys: [") + kKey1 + "]}}]";
-  const auto rules = Must(std::string(kHead) + "- {resources: [deployments.apps], providers: [{identity: {}}]}\n- {resources: ['*.apps'], providers: " + box +
-                          "}\n- {resources: ['*.'], providers: " + box + "}\n- {resources: ['*.*'], providers: [{aescbc: {keys: [" + kKey1 + "]}}]}\n");
+  const auto rules = Must(
+      std::string(kHead) +
+      "- {resources: [deployments.apps], providers: [{identity: {}}]}\n- {resources: ['*.apps'], providers: " + box +
+      "}\n- {resources: ['*.'], providers: " + box + "}\n- {resources: ['*.*'], providers: [{aescbc: {keys: [" + kKey1 +
+      "]}}]}\n");
   const auto begins = [&](const meta::GroupResource& resource) {
     return std::string(rules->For(resource).TransformToStorage(SharedBytes("x"), "/k")->view().substr(0, 14));
   };
@@ -85,30 +89,39 @@ TEST(EncryptionAtRest, RefusesWhatIsWrong) {
   };
   const std::string identity = "[{identity: {}}]";
   const Case cases[] = {
-      {"no resources", "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: []\n", "at least one resources is required"},
+      {"no resources", "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: []\n",
+       "at least one resources is required"},
       {"unknown field", Config("[secrets]", "[{identity: {}, x: 1}]"), "unknown field"},
       {"other kind", "apiVersion: v1\nkind: Pod\n", "no kind \"Pod\" is registered"},
-      {"no providers", Config("[secrets]", "[]"), "resources[0].providers: Required value: at least one resources[0].providers is required"},
+      {"no providers", Config("[secrets]", "[]"),
+       "resources[0].providers: Required value: at least one resources[0].providers is required"},
       {"twice", Config("[secrets, secrets]", identity), "the same resource cannot be specified multiple times"},
       {"overlap", Config("[secrets, '*.']", identity), "using overlapping resources"},
       {"everything and more", Config("[pods, '*.*']", identity), "using overlapping resources"},
-      {"star", Config("['*']", identity), "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources"},
+      {"star", Config("['*']", identity),
+       "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources"},
       {"capitals", Config("[Secrets]", identity), "resource name should not contain capital letters"},
       {"events", Config("[events.events.k8s.io]", identity), "Use 'events' instead"},
       {"extensions", Config("[ingresses.extensions]", identity), "'extensions' group has been removed"},
       {"across groups", Config("['pods.*']", identity), "encrypting the same resource across groups is not supported"},
-      {"no rest", Config("[serviceipallocations]", identity), "resources which do not have REST API/s cannot be encrypted"},
-      {"two in one", Config("[secrets]", std::string("[{identity: {}, aesgcm: {keys: [") + kKey1 + "]}}]"), "more than one provider specified"},
+      {"no rest", Config("[serviceipallocations]", identity),
+       "resources which do not have REST API/s cannot be encrypted"},
+      {"two in one", Config("[secrets]", std::string("[{identity: {}, aesgcm: {keys: [") + kKey1 + "]}}]"),
+       "more than one provider specified"},
       {"none in one", Config("[secrets]", "[{}]"), "provider does not contain any of the expected providers"},
       {"no keys", Config("[secrets]", "[{aescbc: {keys: []}}]"), "at least one keys is required"},
-      {"no name", Config("[secrets]", "[{aescbc: {keys: [{secret: MDEyMzQ1Njc4OWFiY2RlZg==}]}}]"), "name is a mandatory field for a key"},
-      {"no base64", Config("[secrets]", "[{aescbc: {keys: [{name: a, secret: '!!'}]}}]"), "\"REDACTED\": secrets must be base64 encoded"},
+      {"no name", Config("[secrets]", "[{aescbc: {keys: [{secret: MDEyMzQ1Njc4OWFiY2RlZg==}]}}]"),
+       "name is a mandatory field for a key"},
+      {"no base64", Config("[secrets]", "[{aescbc: {keys: [{name: a, secret: '!!'}]}}]"),
+       "\"REDACTED\": secrets must be base64 encoded"},
       {"short", Config("[secrets]", "[{secretbox: {keys: [{name: a, secret: MDEyMzQ1Njc4OWFiY2RlZg==}]}}]"),
        "secret is not of the expected length, got 16, expected one of [32]"},
       {"masked", Config("['*.apps']", identity) + "- {resources: [deployments.apps], providers: [{identity: {}}]}\n",
        "resource \"deployments.apps\" is masked by earlier rule \"*.apps\""},
-      {"kms endpoint", Config("[secrets]", "[{kms: {apiVersion: v2, name: a, endpoint: 'tcp://x'}}]"), "unsupported scheme \"tcp\" for KMS provider"},
-      {"kms cache", Config("[secrets]", "[{kms: {apiVersion: v2, name: a, cachesize: 5, endpoint: 'unix:///x'}}]"), "cachesize is not supported in v2"},
+      {"kms endpoint", Config("[secrets]", "[{kms: {apiVersion: v2, name: a, endpoint: 'tcp://x'}}]"),
+       "unsupported scheme \"tcp\" for KMS provider"},
+      {"kms cache", Config("[secrets]", "[{kms: {apiVersion: v2, name: a, cachesize: 5, endpoint: 'unix:///x'}}]"),
+       "cachesize is not supported in v2"},
       {"kms", Config("[secrets]", "[{kms: {apiVersion: v2, name: a, endpoint: 'unix:///x'}}]"), "has no KMS client"},
   };
   for (const Case& c : cases) {

@@ -50,7 +50,9 @@ class Reader {
   const FieldErrors& errors() const { return errors_; }
 
  private:
-  void Required(std::string field, std::string detail) { errors_.push_back({FieldError::Type::kRequired, std::move(field), "", std::move(detail)}); }
+  void Required(std::string field, std::string detail) {
+    errors_.push_back({FieldError::Type::kRequired, std::move(field), "", std::move(detail)});
+  }
   void Invalid(std::string field, std::string value, std::string detail) {
     errors_.push_back({FieldError::Type::kInvalid, std::move(field), std::move(value), std::move(detail)});
   }
@@ -79,7 +81,8 @@ class Reader {
         const GroupResource b = ParseGroupResource(names[j]);
         if (a == b) {
           duplicate = true;
-        } else if ((a.group == "*" && a.resource == "*") || (a.group == b.group && (a.resource == "*" || b.resource == "*"))) {
+        } else if ((a.group == "*" && a.resource == "*") ||
+                   (a.group == b.group && (a.resource == "*" || b.resource == "*"))) {
           overlap = true;
         }
       }
@@ -88,7 +91,9 @@ class Reader {
     codec::EncodeJSON(list, shown);
     if (duplicate) Invalid(path, shown, "the same resource cannot be specified multiple times");
     if (overlap) {
-      Invalid(path, shown, "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked");
+      Invalid(path, shown,
+              "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they "
+              "will be masked");
     }
   }
 
@@ -102,7 +107,9 @@ class Reader {
     } else if (name == "apiserveripinfo" || name == "serviceipallocations" || name == "servicenodeportallocations") {
       wrong = "resources which do not have REST API/s cannot be encrypted";
     } else if (parsed.group == "events.k8s.io") {
-      wrong = "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. Use 'events' instead in the config file";
+      wrong =
+          "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. Use 'events' instead in the "
+          "config file";
     } else if (parsed.group == "extensions") {
       wrong = "'extensions' group has been removed and cannot be used for encryption";
     } else if (parsed.group == "*" && parsed.resource != "*") {
@@ -116,8 +123,11 @@ class Reader {
       const char* name;
       Kind kind;
     };
-    static constexpr Named kKinds[] = {
-        {"kms", Kind::kKMS}, {"aesgcm", Kind::kAESGCM}, {"aescbc", Kind::kAESCBC}, {"secretbox", Kind::kSecretbox}, {"identity", Kind::kIdentity}};
+    static constexpr Named kKinds[] = {{"kms", Kind::kKMS},
+                                       {"aesgcm", Kind::kAESGCM},
+                                       {"aescbc", Kind::kAESCBC},
+                                       {"secretbox", Kind::kSecretbox},
+                                       {"identity", Kind::kIdentity}};
     const Named* found = nullptr;
     int count = 0;
     for (const Named& named : kKinds) {
@@ -127,9 +137,13 @@ class Reader {
     }
     // The value is not shown: it may hold keys.
     if (count == 0) {
-      return Invalid(path, "\"REDACTED\"", "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity");
+      return Invalid(
+          path, "\"REDACTED\"",
+          "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity");
     }
-    if (count > 1) Invalid(path, "\"REDACTED\"", "more than one provider specified in a single element, should split into different list elements");
+    if (count > 1)
+      Invalid(path, "\"REDACTED\"",
+              "more than one provider specified in a single element, should split into different list elements");
     EncryptionProvider provider{.kind = found->kind};
     const Value body = item[found->name];
     const std::string inner = path + "." + found->name;
@@ -163,7 +177,8 @@ class Reader {
       const std::size_t size = key.secret.size();
       if (!(size == 32 || (!box && (size == 16 || size == 24)))) {
         Invalid(at + ".secret", "\"REDACTED\"",
-                "secret is not of the expected length, got " + std::to_string(size) + ", expected one of " + (box ? "[32]" : "[16 24 32]"));
+                "secret is not of the expected length, got " + std::to_string(size) + ", expected one of " +
+                    (box ? "[32]" : "[16 24 32]"));
       }
       provider.keys.push_back(std::move(key));
     }
@@ -171,32 +186,39 @@ class Reader {
 
   void ReadKMS(Value body, const std::string& path, EncryptionProvider& provider) {
     provider.name = body["name"].as_string();
-    if (const std::string_view version = body["apiVersion"].as_string(); !version.empty()) provider.api_version = version;
+    if (const std::string_view version = body["apiVersion"].as_string(); !version.empty())
+      provider.api_version = version;
     const bool v1 = provider.api_version == "v1";
     provider.endpoint = body["endpoint"].as_string();
     if (provider.name.empty()) Required(path + ".name", "name is a mandatory field for a provider");
     if (!v1 && provider.name.find(':') != std::string::npos) {
-      Invalid(path + ".name", base::GoQuote(provider.name), "invalid KMS provider name " + provider.name + ", must not contain ':'");
+      Invalid(path + ".name", base::GoQuote(provider.name),
+              "invalid KMS provider name " + provider.name + ", must not contain ':'");
     }
     if ((reload_ || !v1) && !names_.insert(provider.name).second) {
-      Invalid(path + ".name", base::GoQuote(provider.name), "duplicate KMS provider name " + provider.name + ", names must be unique");
+      Invalid(path + ".name", base::GoQuote(provider.name),
+              "duplicate KMS provider name " + provider.name + ", names must be unique");
     }
     names_.insert(provider.name);
     if (const std::string_view timeout = body["timeout"].as_string(); !timeout.empty()) {
       const auto parsed = base::ParseDuration(timeout);
       provider.timeout_ms = parsed ? std::chrono::duration_cast<std::chrono::milliseconds>(*parsed).count() : 0;
-      if (provider.timeout_ms <= 0) Invalid(path + ".timeout", base::GoQuote(timeout), "timeout should be a positive value");
+      if (provider.timeout_ms <= 0)
+        Invalid(path + ".timeout", base::GoQuote(timeout), "timeout should be a positive value");
     }
     if (provider.endpoint.empty()) {
       Invalid(path + ".endpoint", "\"\"", "endpoint is a mandatory field for a kms");
     } else if (!provider.endpoint.starts_with("unix://")) {
-      const std::string scheme = provider.endpoint.substr(0, std::min(provider.endpoint.find(':'), provider.endpoint.size()));
-      Invalid(path + ".endpoint", base::GoQuote(provider.endpoint), "unsupported scheme " + base::GoQuote(scheme) + " for KMS provider, only unix is supported");
+      const std::string scheme =
+          provider.endpoint.substr(0, std::min(provider.endpoint.find(':'), provider.endpoint.size()));
+      Invalid(path + ".endpoint", base::GoQuote(provider.endpoint),
+              "unsupported scheme " + base::GoQuote(scheme) + " for KMS provider, only unix is supported");
     }
     if (const Value size = body["cachesize"]; size.is_int()) {
       provider.cache_size = static_cast<std::int32_t>(size.as_int());
       if (!v1) Invalid(path + ".cachesize", std::to_string(provider.cache_size), "cachesize is not supported in v2");
-      if (v1 && provider.cache_size == 0) Invalid(path + ".cachesize", "0", "cachesize should be a positive value, or negative to disable");
+      if (v1 && provider.cache_size == 0)
+        Invalid(path + ".cachesize", "0", "cachesize should be a positive value, or negative to disable");
     }
     if (!v1 && provider.api_version != "v2") {
       Invalid(path + ".apiVersion", base::GoQuote(provider.api_version),
@@ -220,11 +242,12 @@ Outcome<EncryptionConfiguration, std::string> ParseEncryptionConfiguration(std::
   const std::string_view version = decoded->value["apiVersion"].as_string();
   const std::string_view kind = decoded->value["kind"].as_string();
   if (version != std::string(kGroup) + "/v1" || kind != kKind) {
-    return "error decoding encryption provider configuration: no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
-           " in scheme";
+    return "error decoding encryption provider configuration: no kind " + base::GoQuote(kind) +
+           " is registered for version " + base::GoQuote(version) + " in scheme";
   }
   if (!decoded->strict_errors.empty()) {
-    return "error decoding encryption provider configuration: strict decoding error: " + base::Join(decoded->strict_errors, ", ");
+    return "error decoding encryption provider configuration: strict decoding error: " +
+           base::Join(decoded->strict_errors, ", ");
   }
   Reader reader(reload);
   EncryptionConfiguration config = reader.Read(decoded->value);

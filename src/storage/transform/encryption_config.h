@@ -1,4 +1,5 @@
-// EncryptionConfiguration (apiserver.config.k8s.io/v1): which resources are encrypted how. Parsed strictly, validated as upstream does.
+// EncryptionConfiguration (apiserver.config.k8s.io/v1): which resources are encrypted how. Parsed strictly, validated
+// as upstream does.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ struct EncryptionConfiguration {
   std::vector<EncryptionResources> resources;
 };
 
-// YAML or JSON. The error is one line, all faults in it. `reload`: the file is reloaded while running, which KMS names must allow.
+// YAML or JSON. The error is one line, all faults in it. `reload`: the file is reloaded while running, which KMS names
+// must allow.
 Outcome<EncryptionConfiguration, std::string> ParseEncryptionConfiguration(std::string_view text, bool reload);
 
 }  // namespace keelson::storage

@@ -10,13 +10,18 @@ namespace {
 
 using base::SharedBytes;
 
-SharedBytes Behind(const SharedBytes& data, const std::string& prefix) { return data.Slice(prefix.size(), data.size() - prefix.size()); }
+SharedBytes Behind(const SharedBytes& data, const std::string& prefix) {
+  return data.Slice(prefix.size(), data.size() - prefix.size());
+}
 
 }  // namespace
 
-PrefixTransformers::PrefixTransformers(std::vector<Entry> entries) : entries_(std::move(entries)) { KS_CHECK(!entries_.empty()); }
+PrefixTransformers::PrefixTransformers(std::vector<Entry> entries) : entries_(std::move(entries)) {
+  KS_CHECK(!entries_.empty());
+}
 
-Outcome<Transformer::Plain, std::string> PrefixTransformers::TransformFromStorage(const SharedBytes& data, std::string_view key) const {
+Outcome<Transformer::Plain, std::string> PrefixTransformers::TransformFromStorage(const SharedBytes& data,
+                                                                                  std::string_view key) const {
   std::string first_error;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
@@ -26,13 +31,15 @@ Outcome<Transformer::Plain, std::string> PrefixTransformers::TransformFromStorag
       plain->stale = plain->stale || i != 0;
       return plain;
     }
-    // Keys of the same name may follow (two providers that overlap). That identity cannot read encrypted data says nothing.
+    // Keys of the same name may follow (two providers that overlap). That identity cannot read encrypted data says
+    // nothing.
     if (!entry.prefix.empty() && first_error.empty()) first_error = std::move(plain).error();
   }
   return first_error.empty() ? std::string("no matching prefix found") : first_error;
 }
 
-Outcome<SharedBytes, std::string> PrefixTransformers::TransformToStorage(const SharedBytes& data, std::string_view key) const {
+Outcome<SharedBytes, std::string> PrefixTransformers::TransformToStorage(const SharedBytes& data,
+                                                                         std::string_view key) const {
   const Entry& writer = entries_[0];
   KS_TRY(SharedBytes sealed, writer.transformer->TransformToStorage(data, key));
   if (writer.prefix.empty()) return sealed;
@@ -45,7 +52,8 @@ Outcome<SharedBytes, std::string> PrefixTransformers::TransformToStorage(const S
 
 bool PrefixTransformers::NeedsPrepare(const SharedBytes& data) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return !entry.prefix.empty() && data.view().starts_with(entry.prefix) && entry.transformer->NeedsPrepare(Behind(data, entry.prefix));
+    return !entry.prefix.empty() && data.view().starts_with(entry.prefix) &&
+           entry.transformer->NeedsPrepare(Behind(data, entry.prefix));
   });
 }
 

@@ -1,5 +1,6 @@
-// Several transformers, told apart by how the stored bytes begin: `k8s:enc:aesgcm:v1:` for a provider, `key1:` for a key inside one.
-// The first writes. What another one reads is stale: the next update rewrites it. Thread safety: const members from any thread.
+// Several transformers, told apart by how the stored bytes begin: `k8s:enc:aesgcm:v1:` for a provider, `key1:` for a
+// key inside one. The first writes. What another one reads is stale: the next update rewrites it. Thread safety: const
+// members from any thread.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@ class PrefixTransformers final : public Transformer {
   explicit PrefixTransformers(std::vector<Entry> entries);  // REQUIRES: not empty
 
   Outcome<Plain, std::string> TransformFromStorage(const base::SharedBytes& data, std::string_view key) const override;
-  Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data, std::string_view key) const override;
+  Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data,
+                                                             std::string_view key) const override;
   bool NeedsPrepare(const base::SharedBytes& data) const override;
   Awaitable<Outcome<void, std::string>> Prepare(base::SharedBytes data) const override;
 

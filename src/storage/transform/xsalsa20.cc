@@ -43,7 +43,8 @@ void TwentyRounds(Words& x) {
 
 // The constants on the diagonal, the key in two halves, 16 bytes of input between them.
 Words Input(const std::array<std::uint32_t, 8>& key, const std::array<std::uint32_t, 4>& in) {
-  return {kSigma[0], key[0], key[1], key[2], key[3], kSigma[1], in[0], in[1], in[2], in[3], kSigma[2], key[4], key[5], key[6], key[7], kSigma[3]};
+  return {kSigma[0], key[0], key[1],    key[2], key[3], kSigma[1], in[0],  in[1],
+          in[2],     in[3],  kSigma[2], key[4], key[5], key[6],    key[7], kSigma[3]};
 }
 
 }  // namespace
@@ -52,13 +53,16 @@ void XSalsa20(std::string_view key, std::string_view nonce, std::span<char> data
   KS_CHECK(key.size() == kXSalsa20KeyBytes && nonce.size() == kXSalsa20NonceBytes);
   std::array<std::uint32_t, 8> words{};
   for (std::size_t i = 0; i < 8; ++i) words[i] = Word(key, i);
-  // HSalsa20 makes a key of its own from the first 16 bytes of the nonce: the diagonal and the middle of the permuted input.
+  // HSalsa20 makes a key of its own from the first 16 bytes of the nonce: the diagonal and the middle of the permuted
+  // input.
   Words first = Input(words, {Word(nonce, 0), Word(nonce, 1), Word(nonce, 2), Word(nonce, 3)});
   TwentyRounds(first);
-  const std::array<std::uint32_t, 8> subkey = {first[0], first[5], first[10], first[15], first[6], first[7], first[8], first[9]};
+  const std::array<std::uint32_t, 8> subkey = {first[0], first[5], first[10], first[15],
+                                               first[6], first[7], first[8],  first[9]};
   // Salsa20 with that key, the other 8 bytes and a block counter.
   for (std::uint64_t block = 0; block * 64 < data.size(); ++block) {
-    const Words start = Input(subkey, {Word(nonce, 4), Word(nonce, 5), static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32)});
+    const Words start = Input(subkey, {Word(nonce, 4), Word(nonce, 5), static_cast<std::uint32_t>(block),
+                                       static_cast<std::uint32_t>(block >> 32)});
     Words stream = start;
     TwentyRounds(stream);
     for (std::size_t i = 0; i < 16; ++i) stream[i] += start[i];

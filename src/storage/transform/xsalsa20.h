@@ -1,5 +1,5 @@
-// XSalsa20 (Bernstein, "Extending the Salsa20 nonce"): Salsa20 with a nonce of 24 bytes. The system's OpenSSL has none of it.
-// Adds, rotates and xors only: its time depends on the length alone.
+// XSalsa20 (Bernstein, "Extending the Salsa20 nonce"): Salsa20 with a nonce of 24 bytes. The system's OpenSSL has none
+// of it. Adds, rotates and xors only: its time depends on the length alone.
 #pragma once
 
 #include <cstdint>
