@@ -109,7 +109,8 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   if (!list.ok()) co_return StatusResponse(*exchange, list.error());
 
   auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
-  if (!encoder->streams_lists()) {
+  auto frame = encoder->Frame(*list);
+  if (!frame) {
     auto whole = encoder->WholeList(*list);
     if (!whole.ok()) co_return StatusResponse(*exchange, whole.error());
     co_return BytesResponse(*exchange, 200, encoder->content_type(), *std::move(whole), true);
@@ -121,7 +122,7 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   // The JSON form is never smaller than the stored one by much, so the stored sizes tell well enough what is worth
   // compressing.
   const bool compress = estimate > kGzipThreshold && AcceptsGzip(exchange->http);
-  auto source = NewListSource(std::move(encoder), *std::move(list));
+  auto source = NewListSource(std::move(encoder), *std::move(frame), *std::move(list));
   if (compress) {
     response.headers.Add("Content-Encoding", "gzip");
     response.headers.Add("Vary", "Accept-Encoding");

@@ -1,5 +1,7 @@
 #include "endpoints/object_encoder.h"
 
+#include <bit>
+
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
@@ -13,6 +15,8 @@ namespace {
 
 // The encoded forms that are kept with an object (storage::Object::GetForm).
 constexpr std::size_t kJSONForm = 0;  // without kind and apiVersion, in the served version where that is the stored one
+constexpr std::size_t kMetadataForm = 1;  // meta.k8s.io/v1 PartialObjectMetadata, as JSON
+// kRowForm = 2 is in table.cc.
 
 std::string JSONText(std::string_view text) {
   std::string out;
@@ -124,28 +128,12 @@ meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& obje
 meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value object,
                                                      const schema::Struct* type) const {
   std::string out;
-  switch (media_.format) {
-    case Format::kProtobuf:
-      codec::EncodeProto(object, *type, out);
-      break;
-    case Format::kYAML: {
-      std::string json;
-      codec::EncodeJSON(object, *type, json);
-      if (auto laid_out = codec::JSONToYAML(arena, json, out); !laid_out.ok())
-        return meta::NewInternalError(laid_out.error().message);
-      break;
-    }
-    default:
-      codec::EncodeJSON(object, *type, out);
-      if (media_.pretty && !media_.stream) {
-        std::string indented;
-        codec::IndentJSON(out, indented);
-        out = std::move(indented);
-      } else {
-        out += '\n';
-      }
+  if (media_.format == Format::kProtobuf) {
+    codec::EncodeProto(object, *type, out);
+    return SharedBytes::FromString(std::move(out));
   }
-  return SharedBytes::FromString(std::move(out));
+  codec::EncodeJSON(object, *type, out);
+  return FinishJSON(arena, std::move(out));
 }
 
 Value ObjectEncoder::PartialMetadata(base::Arena& arena, Value hub) const {
@@ -163,124 +151,205 @@ Value ObjectEncoder::PartialMetadata(base::Arena& arena, Value hub) const {
   return partial;
 }
 
-meta::Result<Value> ObjectEncoder::Transformed(base::Arena& arena, const storage::ObjectPtr& object) const {
+// Metadata stands at the front of every stored message, so that nothing else is looked at.
+meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& object) const {
+  const bool kept = media_.transform_version != "v1beta1";
+  if (kept) {
+    if (SharedBytes form = object->GetForm(kMetadataForm); !form.empty()) return form;
+  }
+  std::string json;
+  if (scope_->kind.kind != "DaemonSet" && codec::HasEnvelope(object->stored().view())) {
+    auto written = codec::PartialMetadataToJSON(object->stored().view(),
+                                                kept ? "meta.k8s.io/v1" : "meta.k8s.io/v1beta1", true, json);
+    if (!written.ok()) return meta::NewPlainError(written.error().message);
+  } else {
+    base::Arena arena;
+    KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+    codec::EncodeJSON(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), json);
+  }
+  SharedBytes form(json);
+  if (kept) object->SetForm(kMetadataForm, form);
+  return form;
+}
+
+meta::Result<void> ObjectEncoder::MetadataProto(const storage::ObjectPtr& object, std::string& message) const {
+  if (scope_->kind.kind != "DaemonSet" && codec::HasEnvelope(object->stored().view())) {
+    auto metadata = codec::MetadataMessage(object->stored().view());
+    if (!metadata.ok()) return meta::NewPlainError(metadata.error().message);
+    message += '\x0a';
+    AppendVarint(message, metadata->size());
+    message += *metadata;
+    return {};
+  }
+  base::Arena arena;
+  KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+  codec::EncodeProtoMessage(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), message);
+  return {};
+}
+
+meta::Result<SharedBytes> ObjectEncoder::FinishJSON(base::Arena& arena, std::string json) const {
+  std::string out;
+  if (media_.format == Format::kYAML) {
+    if (auto laid_out = codec::JSONToYAML(arena, json, out); !laid_out.ok())
+      return meta::NewInternalError(laid_out.error().message);
+    return SharedBytes::FromString(std::move(out));
+  }
+  if (media_.pretty && !media_.stream) {
+    codec::IndentJSON(json, out);
+    return SharedBytes::FromString(std::move(out));
+  }
+  json += '\n';
+  return SharedBytes::FromString(std::move(json));
+}
+
+meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object) const {
+  base::Arena arena;
   switch (media_.transform) {
     case Transform::kTable: {
-      const storage::ObjectPtr one[] = {object};
-      return TableOf(arena, one, {.resource_version = object->resource_version()}, true);
+      KS_TRY(std::string table, TableJSON(object, true));
+      return FinishJSON(arena, std::move(table));
     }
     case Transform::kPartialObjectMetadata:
     case Transform::kPartialObjectMetadataList: {
-      KS_TRY(const Value hub, scope_->store->Decode(arena, object));
-      return PartialMetadata(arena, hub);
+      if (media_.format != Format::kProtobuf) {
+        KS_TRY(const SharedBytes json, MetadataJSON(object));
+        return FinishJSON(arena, std::string(json.view()));
+      }
+      std::string message, out;
+      if (auto made = MetadataProto(object, message); !made.ok()) return made.error();
+      codec::EncodeEnvelope(media_.transform_version == "v1beta1" ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1",
+                            "PartialObjectMetadata", message, out);
+      return SharedBytes::FromString(std::move(out));
     }
     case Transform::kNone:
       break;
   }
-  return Decode(arena, object);
-}
-
-meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object) const {
-  if (media_.transform == Transform::kNone) {
-    if (media_.format == Format::kJSON && !media_.pretty) {
-      KS_TRY(const SharedBytes item, JSONItem(object));
-      return Concatenated(json_prefix_, item.view().substr(1), "\n");
-    }
-    if (media_.format == Format::kProtobuf && scope_->conversion == nullptr) {
-      auto envelope = codec::ParseEnvelope(object->stored().view());
-      if (envelope.ok() && envelope->api_version == api_version_) return object->stored();
-      if (envelope.ok()) {
-        std::string out;
-        codec::EncodeEnvelope(api_version_, scope_->kind.kind, envelope->raw, out);
-        return SharedBytes::FromString(std::move(out));
-      }
-    }
-    base::Arena arena;
-    KS_TRY(Value value, Decode(arena, object));
-    return EncodeValue(arena, value, scope_->type);
+  if (media_.format == Format::kJSON && !media_.pretty) {
+    KS_TRY(const SharedBytes item, JSONItem(object));
+    return Concatenated(json_prefix_, item.view().substr(1), "\n");
   }
-  base::Arena arena;
-  KS_TRY(Value value, Transformed(arena, object));
-  const schema::Struct* type =
-      media_.transform == Transform::kTable ? &MetaType("Table") : &MetaType("PartialObjectMetadata");
-  return EncodeValue(arena, value, type);
+  if (media_.format == Format::kProtobuf && scope_->conversion == nullptr) {
+    auto envelope = codec::ParseEnvelope(object->stored().view());
+    if (envelope.ok() && envelope->api_version == api_version_) return object->stored();
+    if (envelope.ok()) {
+      std::string out;
+      codec::EncodeEnvelope(api_version_, scope_->kind.kind, envelope->raw, out);
+      return SharedBytes::FromString(std::move(out));
+    }
+  }
+  KS_TRY(Value value, Decode(arena, object));
+  return EncodeValue(arena, value, scope_->type);
 }
 
-ObjectEncoder::ListFrame ObjectEncoder::Frame(const ListMeta& list, bool empty) const {
+ObjectEncoder::ListFrame ObjectEncoder::JSONFrame(const ListMeta& list, bool empty) const {
   base::Arena arena;
   std::string metadata;
   codec::EncodeJSON(ListMetaValue(arena, list), MetaType("ListMeta"), metadata);
-  std::string kind = scope_->list_kind.kind;
-  std::string api_version = scope_->list_kind.group_version().ToString();
-  if (media_.transform == Transform::kPartialObjectMetadataList) {
-    kind = "PartialObjectMetadataList";
-    api_version = "meta.k8s.io/" + media_.transform_version;
-  }
-  std::string head =
-      "{\"kind\":" + JSONText(kind) + ",\"apiVersion\":" + JSONText(api_version) + ",\"metadata\":" + metadata + ",";
-  if (media_.transform == Transform::kTable) {
-    head = "{\"kind\":\"Table\",\"apiVersion\":" + JSONText("meta.k8s.io/" + media_.transform_version) +
-           ",\"metadata\":" + metadata + ",\"columnDefinitions\":" + columns_json() + ",\"rows\":[";
-  } else {
-    head += "\"items\":[";
-  }
-  if (empty && media_.transform == Transform::kPartialObjectMetadataList) {
-    head.pop_back();
-    return {SharedBytes(head), SharedBytes::Static(","), SharedBytes::Static("null}\n")};  // a nil slice upstream
-  }
-  return {SharedBytes(head), SharedBytes::Static(","), SharedBytes::Static("]}\n")};
+  if (media_.transform == Transform::kTable)
+    return {SharedBytes::FromString(TableHead(metadata, true) + "["), SharedBytes::Static("]}\n")};
+  const bool partial = media_.transform == Transform::kPartialObjectMetadataList;
+  const std::string kind = partial ? "PartialObjectMetadataList" : scope_->list_kind.kind;
+  const std::string api_version =
+      partial ? "meta.k8s.io/" + media_.transform_version : scope_->list_kind.group_version().ToString();
+  std::string head = "{\"kind\":" + JSONText(kind) + ",\"apiVersion\":" + JSONText(api_version) +
+                     ",\"metadata\":" + metadata + ",\"items\":";
+  if (empty && partial) return {SharedBytes(head), SharedBytes::Static("null}\n")};  // a nil slice upstream
+  return {SharedBytes(head + "["), SharedBytes::Static("]}\n")};
 }
 
-meta::Result<SharedBytes> ObjectEncoder::Item(const storage::ObjectPtr& object) const {
-  if (media_.transform == Transform::kNone) return JSONItem(object);
+// Unknown{typeMeta (1), raw (2), contentEncoding (3), contentType (4)}; raw is ListMeta (1) and every item (2). All
+// lengths are known beforehand, so the items' bytes are sent as they are stored.
+std::optional<ObjectEncoder::ListFrame> ObjectEncoder::ProtoFrame(const storage::ObjectList& list) const {
+  if (scope_->conversion != nullptr || media_.transform != Transform::kNone) return std::nullopt;
+  const auto varint_size = [](std::uint64_t value) {
+    return static_cast<std::size_t>((std::bit_width(value | 1) + 6) / 7);
+  };
   base::Arena arena;
-  std::string out;
-  if (media_.transform == Transform::kTable) {
-    KS_TRY(const Value row, TableRow(arena, object));
-    codec::EncodeJSON(row, MetaType("TableRow"), out);
-  } else {
-    KS_TRY(const Value hub, scope_->store->Decode(arena, object));
-    codec::EncodeJSON(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), out);
+  std::string metadata;
+  codec::EncodeProtoMessage(
+      ListMetaValue(arena, {list.resource_version, list.continue_token, list.remaining_item_count}),
+      MetaType("ListMeta"), metadata);
+  std::size_t size = 1 + varint_size(metadata.size()) + metadata.size();
+  for (const storage::ObjectPtr& object : list.items) {
+    const auto envelope = codec::ParseEnvelope(object->stored().view());
+    if (!envelope.ok()) return std::nullopt;
+    size += 1 + varint_size(envelope->raw.size()) + envelope->raw.size();
   }
-  return SharedBytes::FromString(std::move(out));
+  std::string type_meta;
+  for (const std::string& text : {scope_->list_kind.group_version().ToString(), scope_->list_kind.kind}) {
+    type_meta += type_meta.empty() ? '\x0a' : '\x12';
+    AppendVarint(type_meta, text.size());
+    type_meta += text;
+  }
+  std::string head("k8s\0\x0a", 5);
+  AppendVarint(head, type_meta.size());
+  head += type_meta;
+  head += '\x12';
+  AppendVarint(head, size);
+  head += '\x0a';
+  AppendVarint(head, metadata.size());
+  head += metadata;
+  return ListFrame{SharedBytes(head), SharedBytes::Static(std::string_view("\x1a\0\x22\0", 4))};
+}
+
+std::optional<ObjectEncoder::ListFrame> ObjectEncoder::Frame(const storage::ObjectList& list) const {
+  if (media_.format == Format::kProtobuf) return ProtoFrame(list);
+  if (media_.format != Format::kJSON || media_.pretty) return std::nullopt;
+  return JSONFrame({list.resource_version, list.continue_token, list.remaining_item_count}, list.items.empty());
+}
+
+meta::Result<SharedBytes> ObjectEncoder::JSONPiece(const storage::ObjectPtr& object) const {
+  switch (media_.transform) {
+    case Transform::kTable: {
+      std::string row;
+      if (auto made = AppendRow(object, row); !made.ok()) return made.error();
+      return SharedBytes::FromString(std::move(row));
+    }
+    case Transform::kPartialObjectMetadata:
+    case Transform::kPartialObjectMetadataList:
+      return MetadataJSON(object);
+    case Transform::kNone:
+      break;
+  }
+  return JSONItem(object);
+}
+
+meta::Result<std::size_t> ObjectEncoder::Item(const storage::ObjectPtr& object, bool first,
+                                              std::vector<SharedBytes>& out) const {
+  if (media_.format == Format::kProtobuf) {
+    const auto envelope = codec::ParseEnvelope(object->stored().view());
+    if (!envelope.ok()) return meta::NewPlainError(envelope.error().message);
+    std::string header = "\x12";
+    AppendVarint(header, envelope->raw.size());
+    out.push_back(SharedBytes(header));
+    out.push_back(object->stored().Slice(static_cast<std::size_t>(envelope->raw.data() - object->stored().data()),
+                                         envelope->raw.size()));
+    return header.size() + envelope->raw.size();
+  }
+  KS_TRY(SharedBytes piece, JSONPiece(object));
+  if (!first) out.push_back(SharedBytes::Static(","));
+  const std::size_t size = piece.size();
+  out.push_back(std::move(piece));
+  return size;
 }
 
 meta::Result<SharedBytes> ObjectEncoder::WholeList(const storage::ObjectList& list) const {
   const ListMeta list_meta{list.resource_version, list.continue_token, list.remaining_item_count};
-  if (media_.format == Format::kJSON) {
-    const ListFrame frame = Frame(list_meta, list.items.empty());
-    std::string out(frame.head.view());
-    for (std::size_t i = 0; i < list.items.size(); ++i) {
-      if (i > 0) out += ',';
-      KS_TRY(const SharedBytes item, Item(list.items[i]));
-      out += item.view();
-    }
-    out += frame.tail.view();
-    if (media_.pretty) {
-      std::string indented;
-      out.pop_back();
-      codec::IndentJSON(out, indented);
-      out = std::move(indented);
-    }
-    return SharedBytes::FromString(std::move(out));
+  if (media_.format == Format::kProtobuf) return ProtoList(list, list_meta);
+  const ListFrame frame = JSONFrame(list_meta, list.items.empty());
+  std::string out(frame.head.view());
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    if (i > 0) out += ',';
+    KS_TRY(const SharedBytes item, JSONPiece(list.items[i]));
+    out += item.view();
   }
-  if (media_.format == Format::kYAML) {
-    MediaTypeOptions json_media = media_;
-    json_media.format = Format::kJSON;
-    json_media.pretty = false;
-    const ObjectEncoder as_json(scope_, json_media, include_, clock_);
-    KS_TRY(const SharedBytes json, as_json.WholeList(list));
-    base::Arena arena;
-    std::string out;
-    if (auto laid_out = codec::JSONToYAML(arena, json.view(), out); !laid_out.ok())
-      return meta::NewInternalError(laid_out.error().message);
-    return SharedBytes::FromString(std::move(out));
-  }
-  return ProtoList(list, list_meta);
+  out += frame.tail.view();
+  out.pop_back();
+  base::Arena arena;
+  return FinishJSON(arena, std::move(out));
 }
 
-// Unknown{typeMeta, raw}: raw is ListMeta (1) and every item (2), whose lengths are known beforehand, so the whole is
-// made in one go.
+// A list whose items have to be encoded first.
 meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& list, const ListMeta& list_meta) const {
   const bool partial = media_.transform == Transform::kPartialObjectMetadataList;
   base::Arena arena;
@@ -300,8 +369,7 @@ meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& li
       base::Arena item_arena;
       scratch.clear();
       if (partial) {
-        KS_TRY(const Value hub, scope_->store->Decode(item_arena, object));
-        codec::EncodeProtoMessage(PartialMetadata(item_arena, hub), MetaType("PartialObjectMetadata"), scratch);
+        if (auto made = MetadataProto(object, scratch); !made.ok()) return made.error();
       } else {
         KS_TRY(const Value decoded, Decode(item_arena, object));
         codec::EncodeProtoMessage(decoded, *scope_->type, scratch);
@@ -358,7 +426,7 @@ meta::Result<SharedBytes> ObjectEncoder::BookmarkObject(const storage::WatchEven
     metadata.EnsureMap(arena, "annotations").Set(arena, "k8s.io/initial-events-end", "true");
   switch (media_.transform) {
     case Transform::kTable:
-      return EncodeValue(arena, BookmarkTable(arena, object), &MetaType("Table"));
+      return FinishJSON(arena, BookmarkTable(arena, object));
     case Transform::kPartialObjectMetadata:
     case Transform::kPartialObjectMetadataList:
       return EncodeValue(arena, PartialMetadata(arena, object), &MetaType("PartialObjectMetadata"));
@@ -391,11 +459,8 @@ meta::Result<void> ObjectEncoder::Event(const storage::WatchEvent& event, bool f
     return {};
   }
   if (media_.transform == Transform::kTable) {
-    base::Arena arena;
-    const storage::ObjectPtr one[] = {event.object};
-    KS_TRY(const Value table, TableOf(arena, one, {.resource_version = event.object->resource_version()}, first));
-    KS_TRY(SharedBytes encoded, EncodeValue(arena, table, &MetaType("Table")));
-    return AppendEvent(name, std::move(encoded), out);
+    KS_TRY(std::string table, TableJSON(event.object, first));
+    return AppendEvent(name, SharedBytes::FromString(std::move(table)), out);
   }
   KS_TRY(SharedBytes whole, Whole(event.object));
   return AppendEvent(name, std::move(whole), out);

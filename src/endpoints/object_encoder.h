@@ -33,12 +33,9 @@ class ObjectEncoder {
   // One object as the whole answer (JSON with its newline, the protobuf envelope, ...).
   meta::Result<SharedBytes> Whole(const storage::ObjectPtr& object) const;
 
-  // A list: everything before the items, each item, everything between and after. The protobuf frame has lengths in it,
-  // so the sizes of all items are needed for the head: `items_bytes` is the sum of Item().size() plus ItemOverhead()
-  // each.
+  // A list that is sent as it is made: everything before the items, each item, everything after.
   struct ListFrame {
     SharedBytes head;
-    SharedBytes separator;
     SharedBytes tail;
   };
   struct ListMeta {
@@ -46,10 +43,11 @@ class ObjectEncoder {
     std::string continue_token;
     std::optional<std::int64_t> remaining_item_count;
   };
-  bool streams_lists() const { return media_.format == Format::kJSON && !media_.pretty; }
-  meta::Result<SharedBytes> WholeList(const storage::ObjectList& list) const;  // for formats that are not streamed
-  ListFrame Frame(const ListMeta& list, bool empty) const;
-  meta::Result<SharedBytes> Item(const storage::ObjectPtr& object) const;  // JSON, as it stands in a list
+  // Null when this format, or one of these objects, can only be encoded as a whole.
+  std::optional<ListFrame> Frame(const storage::ObjectList& list) const;
+  // Appends one item of a framed list to `out`; its bytes.
+  meta::Result<std::size_t> Item(const storage::ObjectPtr& object, bool first, std::vector<SharedBytes>& out) const;
+  meta::Result<SharedBytes> WholeList(const storage::ObjectList& list) const;
 
   // One event of a watch, as the slices of its frame; `first` is the stream's first event (a Table then has its
   // columns).
@@ -61,16 +59,26 @@ class ObjectEncoder {
   meta::Result<Value> Decode(base::Arena& arena,
                              const storage::ObjectPtr& object) const;  // in the served version, with its kind
   meta::Result<SharedBytes> JSONItem(const storage::ObjectPtr& object) const;
-  meta::Result<Value> TableOf(base::Arena& arena, std::span<const storage::ObjectPtr> objects, const ListMeta& list,
-                              bool columns) const;
-  meta::Result<Value> TableRow(base::Arena& arena, const storage::ObjectPtr& object) const;
-  static void AddPodConditions(base::Arena& arena, Value pod, Value row);
-  Value BookmarkTable(base::Arena& arena, Value object) const;
-  std::string columns_json() const;
+  meta::Result<SharedBytes> MetadataJSON(const storage::ObjectPtr& object) const;
+  meta::Result<void> MetadataProto(const storage::ObjectPtr& object, std::string& message) const;
+  meta::Result<SharedBytes> JSONPiece(const storage::ObjectPtr& object) const;  // as it stands in a list of this form
+  ListFrame JSONFrame(const ListMeta& list, bool empty) const;
+  std::optional<ListFrame> ProtoFrame(const storage::ObjectList& list) const;
   meta::Result<SharedBytes> ProtoList(const storage::ObjectList& list, const ListMeta& list_meta) const;
+
+  // The Table form (table.cc).
+  std::string TableHead(std::string_view metadata, bool columns) const;  // up to its rows
+  meta::Result<void> AppendRow(const storage::ObjectPtr& object, std::string& out) const;
+  meta::Result<SharedBytes> RowCells(const storage::ObjectPtr& object) const;
+  static void AddPodConditions(base::Arena& arena, Value pod, Value row);
+  std::string CellsJSON(base::Arena& arena, Value hub, const base::Clock& clock) const;
+  meta::Result<std::string> TableJSON(const storage::ObjectPtr& object, bool columns) const;
+  std::string BookmarkTable(base::Arena& arena, Value object) const;
+
   Value PartialMetadata(base::Arena& arena, Value hub) const;  // of the object in its hub version
   meta::Result<SharedBytes> EncodeValue(base::Arena& arena, Value object, const schema::Struct* type) const;
-  meta::Result<Value> Transformed(base::Arena& arena, const storage::ObjectPtr& object) const;
+  meta::Result<SharedBytes> FinishJSON(base::Arena& arena,
+                                       std::string json) const;  // compact JSON in the format asked for
   meta::Result<void> AppendEvent(std::string_view type, SharedBytes object, std::vector<SharedBytes>& out) const;
   meta::Result<SharedBytes> BookmarkObject(const storage::WatchEvent& event) const;
 

@@ -13,11 +13,8 @@ namespace {
 
 class ListSource final : public http::BodySource {
  public:
-  ListSource(std::shared_ptr<const ObjectEncoder> encoder, storage::ObjectList list)
-      : encoder_(std::move(encoder)), list_(std::move(list)) {
-    frame_ = encoder_->Frame({list_.resource_version, list_.continue_token, list_.remaining_item_count},
-                             list_.items.empty());
-  }
+  ListSource(std::shared_ptr<const ObjectEncoder> encoder, ObjectEncoder::ListFrame frame, storage::ObjectList list)
+      : encoder_(std::move(encoder)), list_(std::move(list)), frame_(std::move(frame)) {}
 
   void Start(std::function<void()>) override {}
 
@@ -30,17 +27,15 @@ class ListSource final : public http::BodySource {
     }
     while (next_ < list_.items.size()) {
       if (made >= budget) return State::kMore;
-      auto item = encoder_->Item(list_.items[next_]);
+      auto item = encoder_->Item(list_.items[next_], next_ == 0, out);
       if (!item.ok()) {
         // The answer has begun: it can only be cut off, so that the client does not take a part for the whole.
         log::Error("Could not encode an object of a list", "key", list_.items[next_]->key(), "err", item.error());
         return State::kAbort;
       }
-      if (next_ > 0) out.push_back(frame_.separator);
       list_.items[next_] = {};
       ++next_;
-      made += item->size();
-      out.push_back(*std::move(item));
+      made += *item;
     }
     out.push_back(frame_.tail);
     return State::kDone;
@@ -183,8 +178,8 @@ class GzipSource final : public http::BodySource {
 }  // namespace
 
 std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder,
-                                                storage::ObjectList list) {
-  return std::make_unique<ListSource>(std::move(encoder), std::move(list));
+                                                ObjectEncoder::ListFrame frame, storage::ObjectList list) {
+  return std::make_unique<ListSource>(std::move(encoder), std::move(frame), std::move(list));
 }
 
 std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder,

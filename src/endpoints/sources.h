@@ -10,8 +10,9 @@
 
 namespace keelson::endpoints {
 
-// The list's head, items and tail. Holds references to the objects, never a copy of them.
-std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder, storage::ObjectList list);
+// The list's items in the frame that `encoder` made for it. Holds references to the objects, never a copy of them.
+std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder,
+                                                ObjectEncoder::ListFrame frame, storage::ObjectList list);
 
 // The events of a watch until it ends or `deadline` passes; the end is a plain end of the body.
 std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder,

@@ -1,6 +1,7 @@
 // The Table form: what kubectl get shows.
 #include "codec/json.h"
 #include "endpoints/object_encoder.h"
+#include "object/age.h"
 #include "registry/store.h"
 
 namespace keelson::endpoints {
@@ -16,51 +17,86 @@ Value ColumnValue(base::Arena& arena, const schema::Column& column) {
   return value;
 }
 
-Value ColumnsValue(base::Arena& arena, std::span<const schema::Column> columns) {
-  Value list = Value::List(arena, columns.size());
-  for (const auto& column : columns) list.Append(arena, ColumnValue(arena, column));
-  return list;
-}
+// The cells and conditions of a row, with marks where ages go (object/age.h).
+constexpr std::size_t kRowForm = 2;
 
 }  // namespace
 
-std::string ObjectEncoder::columns_json() const {
-  base::Arena arena;
-  std::string out = "[";
-  const schema::Struct* type = schema::FindType("meta/v1", "TableColumnDefinition");
-  for (const auto& column : scope_->columns) {
-    if (out.size() > 1) out += ',';
-    codec::EncodeJSON(ColumnValue(arena, column), *type, out);
+std::string ObjectEncoder::TableHead(std::string_view metadata, bool columns) const {
+  std::string head = "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/";
+  head.append(media_.transform_version == "v1beta1" ? "v1beta1" : "v1").append("\",\"metadata\":").append(metadata);
+  head += ",\"columnDefinitions\":";
+  if (columns) {
+    base::Arena arena;
+    static const schema::Struct* const type = schema::FindType("meta/v1", "TableColumnDefinition");
+    char separator = '[';
+    for (const auto& column : scope_->columns) {
+      head += separator;
+      separator = ',';
+      codec::EncodeJSON(ColumnValue(arena, column), *type, head);
+    }
+    if (scope_->columns.empty()) head += '[';
+    head += ']';
+  } else {
+    head += "null";
   }
-  return out + "]";
+  return head + ",\"rows\":";
 }
 
-meta::Result<Value> ObjectEncoder::TableRow(base::Arena& arena, const storage::ObjectPtr& object) const {
-  KS_TRY(Value hub, scope_->store->Decode(arena, object));
+std::string ObjectEncoder::CellsJSON(base::Arena& arena, Value hub, const base::Clock& clock) const {
   Value row = Value::Map(arena);
   Value cells = Value::List(arena, scope_->columns.size());
   const registry::Strategy& strategy = scope_->store->strategy();
   if (strategy.table_row != nullptr) {
-    strategy.table_row(arena, clock_, hub, cells);
+    strategy.table_row(arena, clock, hub, cells);
   } else {
-    cells.Append(arena, hub.Get("metadata", "name"));
+    cells.Append(arena, hub.Get("metadata", "name").as_string());
     cells.Append(arena, hub.Get("metadata", "creationTimestamp"));
   }
   row.Set(arena, "cells", cells);
   if (scope_->kind.kind == "Pod" && scope_->kind.group.empty()) AddPodConditions(arena, hub, row);
-  if (include_ == IncludeObject::kNone) {
-    row.Set(arena, "object", Value::Raw("null"));
-    return row;
-  }
+  row.Set(arena, "object", Value::Raw("0"));
   std::string json;
-  if (include_ == IncludeObject::kObject) {
-    KS_TRY(const Value decoded, Decode(arena, object));
-    codec::EncodeJSON(decoded, *scope_->type, json);
-  } else {
-    codec::EncodeJSON(PartialMetadata(arena, hub), *schema::FindType("meta/v1", "PartialObjectMetadata"), json);
+  static const schema::Struct* const type = schema::FindType("meta/v1", "TableRow");
+  codec::EncodeJSON(row, *type, json);
+  json.resize(json.size() - 2);  // up to the object
+  return json;
+}
+
+meta::Result<SharedBytes> ObjectEncoder::RowCells(const storage::ObjectPtr& object) const {
+  if (SharedBytes form = object->GetForm(kRowForm); !form.empty()) return form;
+  base::Arena arena;
+  KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+  const object::AgeTemplate marks(clock_);
+  SharedBytes form(CellsJSON(arena, hub, marks));
+  if (!marks.read()) object->SetForm(kRowForm, form);
+  return form;
+}
+
+meta::Result<void> ObjectEncoder::AppendRow(const storage::ObjectPtr& object, std::string& out) const {
+  KS_TRY(const SharedBytes cells, RowCells(object));
+  SharedBytes included;
+  if (include_ == IncludeObject::kMetadata) {
+    KS_TRY(included, MetadataJSON(object));
+  } else if (include_ == IncludeObject::kObject) {
+    KS_TRY(included, JSONItem(object));
   }
-  row.Set(arena, "object", Value::Raw(arena.Copy(json)));
-  return row;
+  out.reserve(out.size() + cells.size() + included.size() + json_prefix_.size() + 8);
+  object::AgeTemplate::Fill(cells.view(), clock_, out);
+  switch (include_) {
+    case IncludeObject::kMetadata:
+      out += included.view();
+      break;
+    case IncludeObject::kObject:
+      out += json_prefix_;
+      out += included.view().substr(1);
+      break;
+    case IncludeObject::kNone:
+      out += "null";
+      break;
+  }
+  out += '}';
+  return {};
 }
 
 void ObjectEncoder::AddPodConditions(base::Arena& arena, Value pod, Value row) {
@@ -76,50 +112,22 @@ void ObjectEncoder::AddPodConditions(base::Arena& arena, Value pod, Value row) {
   row.Set(arena, "conditions", conditions);
 }
 
-meta::Result<Value> ObjectEncoder::TableOf(base::Arena& arena, std::span<const storage::ObjectPtr> objects,
-                                           const ListMeta& list, bool columns) const {
-  Value table = Value::Map(arena);
-  table.Set(arena, "kind", "Table");
-  table.Set(arena, "apiVersion", media_.transform_version == "v1beta1" ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1");
-  Value metadata = Value::Map(arena);
-  metadata.Set(arena, "resourceVersion", Value::String(arena, std::to_string(list.resource_version)));
-  table.Set(arena, "metadata", metadata);
-  if (columns) table.Set(arena, "columnDefinitions", ColumnsValue(arena, scope_->columns));
-  Value rows = Value::List(arena, objects.size());
-  for (const auto& object : objects) {
-    KS_TRY(const Value row, TableRow(arena, object));
-    rows.Append(arena, row);
-  }
-  table.Set(arena, "rows", rows);
-  return table;
+meta::Result<std::string> ObjectEncoder::TableJSON(const storage::ObjectPtr& object, bool columns) const {
+  std::string table =
+      TableHead("{\"resourceVersion\":\"" + std::to_string(object->resource_version()) + "\"}", columns) + "[";
+  if (auto made = AppendRow(object, table); !made.ok()) return made.error();
+  return table + "]}";
 }
 
 // A bookmark's table has one row for the empty object; its metadata carries the resourceVersion even where objects are
 // not included.
-Value ObjectEncoder::BookmarkTable(base::Arena& arena, Value object) const {
-  Value table = Value::Map(arena);
-  table.Set(arena, "kind", "Table");
-  table.Set(arena, "apiVersion", media_.transform_version == "v1beta1" ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1");
-  Value metadata = Value::Map(arena);
-  metadata.Set(arena, "resourceVersion", object.Get("metadata", "resourceVersion"));
-  table.Set(arena, "metadata", metadata);
-  Value row = Value::Map(arena);
-  Value cells = Value::List(arena, scope_->columns.size());
-  const registry::Strategy& strategy = scope_->store->strategy();
-  if (strategy.table_row != nullptr) {
-    strategy.table_row(arena, clock_, object, cells);
-  } else {
-    cells.Append(arena, "");
-    cells.Append(arena, Value());
-  }
-  row.Set(arena, "cells", cells);
-  std::string json;
-  codec::EncodeJSON(PartialMetadata(arena, object), *schema::FindType("meta/v1", "PartialObjectMetadata"), json);
-  row.Set(arena, "object", Value::Raw(arena.Copy(json)));
-  Value rows = Value::List(arena);
-  rows.Append(arena, row);
-  table.Set(arena, "rows", rows);
-  return table;
+std::string ObjectEncoder::BookmarkTable(base::Arena& arena, Value object) const {
+  std::string table =
+      TableHead("{\"resourceVersion\":\"" + std::string(object.Get("metadata", "resourceVersion").as_string()) + "\"}",
+                false) +
+      "[" + CellsJSON(arena, object, clock_);
+  codec::EncodeJSON(PartialMetadata(arena, object), *schema::FindType("meta/v1", "PartialObjectMetadata"), table);
+  return table + "}]}";
 }
 
 }  // namespace keelson::endpoints

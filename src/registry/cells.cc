@@ -2,16 +2,12 @@
 
 #include <chrono>
 
+#include "object/age.h"
+
 namespace keelson::registry {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-
-std::string Two(std::int64_t big, char big_unit, std::int64_t small, char small_unit) {
-  std::string text = std::to_string(big) + big_unit;
-  if (small != 0) text += std::to_string(small) + small_unit;
-  return text;
-}
 
 std::string JoinedMember(Value pod_spec, std::string_view key) {
   std::string text;
@@ -23,24 +19,6 @@ std::string JoinedMember(Value pod_spec, std::string_view key) {
 }
 
 }  // namespace
-
-std::string HumanDuration(std::int64_t nanoseconds) {
-  const std::int64_t seconds = nanoseconds / kSecond;
-  if (seconds < -1) return "<invalid>";
-  if (seconds < 0) return "0s";
-  if (seconds < 2 * 60) return std::to_string(seconds) + "s";
-  const std::int64_t minutes = seconds / 60;
-  if (minutes < 10) return Two(minutes, 'm', seconds % 60, 's');
-  if (minutes < 3 * 60) return std::to_string(minutes) + "m";
-  const std::int64_t hours = minutes / 60;
-  if (hours < 8) return Two(hours, 'h', minutes % 60, 'm');
-  if (hours < 48) return std::to_string(hours) + "h";
-  const std::int64_t days = hours / 24;
-  if (hours < 24 * 8) return Two(days, 'd', hours % 24, 'h');
-  if (hours < 24 * 365 * 2) return std::to_string(days) + "d";
-  if (hours < 24 * 365 * 8) return Two(days / 365, 'y', days % 365, 'd');
-  return std::to_string(days / 365) + "y";
-}
 
 std::optional<std::int64_t> TimeNanoseconds(std::string_view text) {
   // 2006-01-02T15:04:05[.fraction](Z|±hh:mm)
@@ -82,8 +60,10 @@ std::optional<std::int64_t> TimeNanoseconds(std::string_view text) {
 std::string Age(const base::Clock& clock, Value time) {
   const auto then = TimeNanoseconds(time.as_string());
   if (!then) return "<unknown>";
-  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(clock.Now().time_since_epoch()).count();
-  return HumanDuration(now - *then);
+  std::int64_t seconds = *then / kSecond;
+  std::int64_t nanos = *then % kSecond;
+  if (nanos < 0) seconds -= 1, nanos += kSecond;
+  return object::Age(clock, {seconds, static_cast<std::int32_t>(nanos)});
 }
 
 std::string ContainerNames(Value pod_spec) { return JoinedMember(pod_spec, "name"); }

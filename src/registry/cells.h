@@ -1,4 +1,4 @@
-// Cells of kubectl get: ages, human durations, joined lists.
+// Cells of kubectl get: ages, joined lists.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,6 @@
 
 namespace keelson::registry {
 
-// "5d3h", as apimachinery's duration.HumanDuration.
-std::string HumanDuration(std::int64_t nanoseconds);
 // Nanoseconds since the epoch of an RFC 3339 text (metav1.Time or MicroTime); empty where it is none.
 std::optional<std::int64_t> TimeNanoseconds(std::string_view text);
 // The age of a time member; "<unknown>" for none.

@@ -7,33 +7,6 @@
 namespace keelson::registry {
 namespace {
 
-TEST(Cells, HumanDuration) {
-  struct Case {
-    std::int64_t seconds;
-    const char* want;
-  };
-  constexpr Case kCases[] = {
-      {-5, "<invalid>"},
-      {-1, "0s"},
-      {0, "0s"},
-      {119, "119s"},
-      {120, "2m"},
-      {125, "2m5s"},
-      {600, "10m"},
-      {3 * 3600 - 1, "179m"},
-      {3 * 3600, "3h"},
-      {3 * 3600 + 60, "3h1m"},
-      {8 * 3600, "8h"},
-      {48 * 3600, "2d"},
-      {49 * 3600, "2d1h"},
-      {8 * 86400, "8d"},
-      {2 * 365 * 86400, "2y"},
-      {2 * 365 * 86400 + 86400, "2y1d"},
-      {8LL * 365 * 86400, "8y"},
-  };
-  for (const Case& c : kCases) EXPECT_EQ(HumanDuration(c.seconds * 1'000'000'000), c.want) << c.seconds;
-}
-
 TEST(Cells, TimeNanoseconds) {
   EXPECT_EQ(TimeNanoseconds("1970-01-01T00:00:01Z"), 1'000'000'000);
   EXPECT_EQ(TimeNanoseconds("1970-01-01T01:00:00.5+01:00"), 500'000'000);

@@ -1,6 +1,7 @@
 // The memory that encoded forms (JSON, table row, metadata only) of all objects may take together (--encoded-cache-mb).
 // Forms are made on first use by whoever encodes, kept with their object, and given up under pressure: the ones not
-// asked for since the hand passed last go first (second chance). Thread safety: all members from any thread.
+// asked for since the hand passed last go first (second chance). A new form that finds only forms in use is not kept.
+// Thread safety: all members from any thread.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,9 @@ class EncodedForms {
   void Added(Object::Forms* forms, std::size_t form, SharedBytes bytes);
   void Remove(Object::Forms* forms);
   std::size_t Drop(Object::Forms* forms);
+  bool MakeRoomLocked(std::size_t bytes);
   void EvictLocked();
+  void LookLocked();
   void UnlinkLocked(Object::Forms* forms);
 
   std::mutex mutex_;

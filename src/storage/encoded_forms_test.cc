@@ -42,12 +42,30 @@ TEST(EncodedForms, DropsWhatWasNotAskedForFirst) {
     EXPECT_LE(forms.bytes(), 1000u);
   }
   EXPECT_FALSE(objects[0]->GetForm(0).empty());
-  EXPECT_GE(forms.dropped(), 90u);
+  EXPECT_GE(forms.dropped(), 20u);  // the others found no room
   // Larger than everything: not kept at all.
   objects[1]->SetForm(1, SharedBytes(std::string(2000, 'x')));
   EXPECT_TRUE(objects[1]->GetForm(1).empty());
   forms.set_bytes_max(0);
   EXPECT_EQ(forms.bytes(), 0u);
+  objects.clear();
+}
+
+TEST(EncodedForms, WalkingThroughMoreThanFitsStillHits) {
+  EncodedForms forms(1000);
+  std::vector<ObjectPtr> objects;
+  for (int i = 0; i < 12; ++i) objects.push_back(NewObject(forms, i));
+  for (int round = 0; round < 20; ++round) {
+    int hits = 0;
+    for (const ObjectPtr& object : objects) {
+      if (!object->GetForm(0).empty()) {
+        ++hits;
+      } else {
+        object->SetForm(0, SharedBytes(std::string(100, 'x')));
+      }
+    }
+    if (round > 1) EXPECT_GE(hits, 6) << round;
+  }
   objects.clear();
 }
 

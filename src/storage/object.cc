@@ -111,11 +111,13 @@ void EncodedForms::set_bytes_max(std::size_t bytes_max) {
 
 void EncodedForms::Added(Object::Forms* forms, std::size_t form, SharedBytes bytes) {
   std::lock_guard lock(mutex_);
+  if (!MakeRoomLocked(bytes.size())) return;
   forms->Lock();
   bytes_ += bytes.size() - forms->bytes[form].size();
   forms->size += bytes.size() - forms->bytes[form].size();
   std::swap(forms->bytes[form], bytes);
   forms->Unlock();
+  forms->used.store(true, std::memory_order_relaxed);
   if (forms->next == nullptr) {  // Enters behind the hand: the last to be looked at.
     if (hand_ == nullptr) {
       forms->previous = forms->next = forms;
@@ -127,24 +129,38 @@ void EncodedForms::Added(Object::Forms* forms, std::size_t form, SharedBytes byt
       hand_->previous = forms;
     }
   }
-  EvictLocked();
+}
+
+// Looks at a few forms only. Where they are all in use the newcomer is not kept: a LIST of more than fits would
+// otherwise drop, just before it comes to them, the forms that the next such LIST asks for first.
+bool EncodedForms::MakeRoomLocked(std::size_t bytes) {
+  constexpr int kLooksMax = 4;
+  const std::size_t bytes_max = bytes_max_.load(std::memory_order_relaxed);
+  for (int looks = 0; bytes_.load(std::memory_order_relaxed) + bytes > bytes_max; ++looks) {
+    if (looks == kLooksMax || hand_ == nullptr) return false;
+    LookLocked();
+  }
+  return true;
 }
 
 void EncodedForms::EvictLocked() {
-  while (bytes_.load(std::memory_order_relaxed) > bytes_max_.load(std::memory_order_relaxed) && hand_ != nullptr) {
-    Object::Forms* forms = hand_;
-    hand_ = forms->next;
-    if (forms->used.exchange(false, std::memory_order_relaxed)) continue;
-    SharedBytes old[Object::kFormsMax];
-    forms->Lock();
-    for (std::size_t i = 0; i < Object::kFormsMax; ++i) {
-      if (!forms->bytes[i].empty()) dropped_.fetch_add(1, std::memory_order_relaxed);
-      std::swap(old[i], forms->bytes[i]);
-    }
-    bytes_ -= std::exchange(forms->size, 0);
-    forms->Unlock();
-    UnlinkLocked(forms);
+  while (bytes_.load(std::memory_order_relaxed) > bytes_max_.load(std::memory_order_relaxed) && hand_ != nullptr)
+    LookLocked();
+}
+
+void EncodedForms::LookLocked() {
+  Object::Forms* forms = hand_;
+  hand_ = forms->next;
+  if (forms->used.exchange(false, std::memory_order_relaxed)) return;
+  SharedBytes old[Object::kFormsMax];
+  forms->Lock();
+  for (std::size_t i = 0; i < Object::kFormsMax; ++i) {
+    if (!forms->bytes[i].empty()) dropped_.fetch_add(1, std::memory_order_relaxed);
+    std::swap(old[i], forms->bytes[i]);
   }
+  bytes_ -= std::exchange(forms->size, 0);
+  forms->Unlock();
+  UnlinkLocked(forms);
 }
 
 void EncodedForms::UnlinkLocked(Object::Forms* forms) {

@@ -1,8 +1,10 @@
 #include "registry/batch/jobs.h"
 
+#include <chrono>
 #include <limits>
 
 #include "base/strings.h"
+#include "object/age.h"
 #include "registry/cells.h"
 #include "registry/core/hub.h"
 #include "registry/core/pod_spec.h"
@@ -491,7 +493,7 @@ void JobRow(Arena& arena, const base::Clock& clock, Value job, Value cells) {
   std::string duration;
   if (const auto started = TimeNanoseconds(Text(status, "startTime"))) {
     const auto finished = TimeNanoseconds(Text(status, "completionTime"));
-    duration = finished ? HumanDuration(*finished - *started) : Age(clock, status["startTime"]);
+    duration = finished ? object::HumanDuration(std::chrono::nanoseconds(*finished - *started)) : Age(clock, status["startTime"]);
   }
   std::string_view state = "Running";
   for (const std::string_view type : {"SuccessCriteriaMet", "FailureTarget", "Suspended"}) {

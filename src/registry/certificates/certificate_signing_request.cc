@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "object/age.h"
 #include "object/time.h"
 #include "registry/certificates/strategies.h"
 #include "registry/certificates/x509.h"
@@ -367,7 +368,7 @@ void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells
   cells.Append(arena, TextOr(spec["signerName"].as_string(), "<none>"));
   cells.Append(arena, spec["username"].as_string());
   cells.Append(arena, seconds.is_null() ? Value("<none>")
-                                        : Value::String(arena, HumanDuration(std::chrono::seconds(seconds.as_int()))));
+                                        : Value::String(arena, object::HumanDuration(std::chrono::seconds(seconds.as_int()))));
   cells.Append(arena, Value::String(arena, StatusText(object)));
 }
 

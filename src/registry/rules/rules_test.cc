@@ -15,34 +15,6 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(Table, HumanDuration) {
-  struct Case {
-    std::int64_t seconds;
-    const char* want;
-  };
-  constexpr Case kCases[] = {
-      {-2, "<invalid>"},
-      {-1, "0s"},
-      {0, "0s"},
-      {119, "119s"},
-      {120, "2m"},
-      {125, "2m5s"},
-      {600, "10m"},
-      {3 * 3600 - 1, "179m"},
-      {3 * 3600, "3h"},
-      {3 * 3600 + 60, "3h1m"},
-      {8 * 3600, "8h"},
-      {47 * 3600, "47h"},
-      {48 * 3600, "2d"},
-      {49 * 3600, "2d1h"},
-      {8 * 86400, "8d"},
-      {729LL * 86400, "729d"},
-      {731LL * 86400, "2y1d"},
-      {9LL * 365 * 86400, "9y"},
-  };
-  for (const Case& c : kCases) EXPECT_EQ(HumanDuration(seconds(c.seconds)), c.want) << c.seconds;
-}
-
 class FixedClock : public base::Clock {
  public:
   SystemTime Now() const override { return SystemTime(seconds(1'700'000'000)); }

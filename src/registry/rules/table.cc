@@ -4,47 +4,15 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "object/age.h"
 #include "object/time.h"
 
 namespace keelson::registry::rules {
 
-namespace {
-
-std::string Pair(std::int64_t big, std::string_view big_unit, std::int64_t small, std::string_view small_unit) {
-  std::string text = std::to_string(big) + std::string(big_unit);
-  if (small != 0) text += std::to_string(small) + std::string(small_unit);
-  return text;
-}
-
-}  // namespace
-
-std::string HumanDuration(std::chrono::nanoseconds duration) {
-  constexpr std::int64_t kMinute = 60;
-  constexpr std::int64_t kHour = 60 * kMinute;
-  constexpr std::int64_t kDay = 24 * kHour;
-  constexpr std::int64_t kYear = 365 * kDay;
-  const std::int64_t seconds = duration.count() / 1'000'000'000;  // Towards zero, as Go's int(d.Seconds()).
-  if (seconds < -1) return "<invalid>";
-  if (seconds < 0) return "0s";
-  if (seconds < 2 * kMinute) return std::to_string(seconds) + "s";
-  if (seconds < 10 * kMinute) return Pair(seconds / kMinute, "m", seconds % kMinute, "s");
-  if (seconds < 3 * kHour) return std::to_string(seconds / kMinute) + "m";
-  if (seconds < 8 * kHour) return Pair(seconds / kHour, "h", seconds / kMinute % 60, "m");
-  if (seconds < 2 * kDay) return std::to_string(seconds / kHour) + "h";
-  if (seconds < 8 * kDay) return Pair(seconds / kDay, "d", seconds / kHour % 24, "h");
-  if (seconds < 2 * kYear) return std::to_string(seconds / kDay) + "d";
-  if (seconds < 8 * kYear) return Pair(seconds / kYear, "y", seconds / kDay % 365, "d");
-  return std::to_string(seconds / kYear) + "y";
-}
-
 std::string TimeSince(const base::Clock& clock, std::string_view time) {
   const auto parsed = object::ParseTime(time);
   if (time.empty() || !parsed.ok() || parsed->IsZero()) return "<unknown>";
-  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(clock.Now().time_since_epoch());
-  // Bounded before multiplying: an age of centuries is only ever printed in years.
-  constexpr std::int64_t kSecondsMax = 9'000'000'000;
-  const std::int64_t age = std::clamp(now.count() / 1'000'000'000 - parsed->seconds, -kSecondsMax, kSecondsMax);
-  return HumanDuration(std::chrono::nanoseconds(age * 1'000'000'000 + now.count() % 1'000'000'000 - parsed->nanos));
+  return object::Age(clock, *parsed);
 }
 
 Value Age(base::Arena& arena, const base::Clock& clock, const Value& object) {

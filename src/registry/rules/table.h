@@ -1,7 +1,6 @@
 // Cells of kubectl get that many kinds share.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,8 +11,6 @@
 
 namespace keelson::registry::rules {
 
-// Go's duration.HumanDuration: 45s, 5m30s, 3h, 2d4h, 3y120d.
-std::string HumanDuration(std::chrono::nanoseconds duration);
 // How long ago an RFC 3339 time was; "<unknown>" when it is empty.
 std::string TimeSince(const base::Clock& clock, std::string_view time);
 // The Age cell.
