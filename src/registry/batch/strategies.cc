@@ -8,8 +8,7 @@ namespace {
 constexpr std::string_view kStatus[] = {"status"};
 constexpr std::string_view kSpec[] = {"spec"};
 
-std::string Succeeded(Value job) { return std::to_string(job["status"]["succeeded"].as_int()); }
-constexpr SelectableField kJobFields[] = {{"status.successful", "", Succeeded}};
+constexpr SelectableField kJobFields[] = {{"status.successful", "status.succeeded"}};
 
 constexpr Strategy kStrategies[] = {
     {.group = "batch",

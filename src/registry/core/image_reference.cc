@@ -33,6 +33,12 @@ std::string Normalized(std::string_view image) {
 }  // namespace
 
 bool PullsLatest(std::string_view image) {
+  // What has another tag and no digest pulls something else, or is no reference; either way the pattern decides nothing.
+  const std::size_t colon = image.rfind(':');
+  if (colon != std::string_view::npos && image.find('@') == std::string_view::npos &&
+      image.find('/', colon) == std::string_view::npos && image.substr(colon + 1) != "latest") {
+    return false;
+  }
   static const re2::RE2 kPattern(kReference);
   static const re2::RE2 kIdentifier("^[a-f0-9]{64}$");
   if (re2::RE2::FullMatch(re2::StringPiece(image.data(), image.size()), kIdentifier)) return false;

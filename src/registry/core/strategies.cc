@@ -24,9 +24,6 @@ constexpr std::string_view kEphemeralOnly[] = {"spec.ephemeralContainers"};
 constexpr std::string_view kResizeOnly[] = {"spec.containers.*.resources", "spec.containers.*.resizePolicy",
                                             "spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy"};
 
-std::string HostNetwork(Value pod) { return pod["spec"]["hostNetwork"].as_bool() ? "true" : "false"; }
-std::string FirstPodIP(Value pod) { return std::string(pod["status"]["podIPs"][std::size_t{0}]["ip"].as_string()); }
-std::string Nothing(Value) { return {}; }
 
 constexpr SelectableField kPodFields[] = {
     {"spec.nodeName", "spec.nodeName"},
@@ -34,14 +31,12 @@ constexpr SelectableField kPodFields[] = {
     {"spec.restartPolicy", "spec.restartPolicy"},
     {"spec.schedulerName", "spec.schedulerName"},
     {"spec.serviceAccountName", "spec.serviceAccountName"},
-    {"spec.hostNetwork", "", HostNetwork},
+    {"spec.hostNetwork", "spec.hostNetwork"},
     {"status.phase", "status.phase"},
-    {"status.podIP", "", FirstPodIP},
-    {"status.podIPs", "", Nothing},  // accepted, but upstream never fills it
+    {"status.podIP", "status.podIP"},
+    {"status.podIPs", ""},  // accepted, but upstream never fills it
     {"status.nominatedNodeName", "status.nominatedNodeName"},
 };
-std::string Unschedulable(Value node) { return node["spec"]["unschedulable"].as_bool() ? "true" : "false"; }
-std::string Replicas(Value object) { return std::to_string(object["status"]["replicas"].as_int()); }
 std::string EventSource(Value event) {
   const std::string_view component = event["source"]["component"].as_string();
   return std::string(component.empty() ? event["reportingComponent"].as_string() : component);
@@ -52,8 +47,8 @@ validation::Messages ReplicationControllerName(std::string_view name, bool prefi
   return prefix ? validation::Messages() : validation::NameIsDNSSubdomain(name, false);
 }
 
-constexpr SelectableField kNodeFields[] = {{"spec.unschedulable", "", Unschedulable}};
-constexpr SelectableField kReplicaFields[] = {{"status.replicas", "", Replicas}};
+constexpr SelectableField kNodeFields[] = {{"spec.unschedulable", "spec.unschedulable"}};
+constexpr SelectableField kReplicaFields[] = {{"status.replicas", "status.replicas"}};
 constexpr SelectableField kServiceFields[] = {{"spec.clusterIP", "spec.clusterIP"}, {"spec.type", "spec.type"}};
 constexpr SelectableField kEventFields[] = {
     {"involvedObject.kind", "involvedObject.kind"},
