@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 wanted=("$@")
-[ ${#wanted[@]} -eq 0 ] && wanted=(kubectl kube-apiserver kube-controller-manager kube-scheduler etcd etcdctl kwok)
+[ ${#wanted[@]} -eq 0 ] && wanted=(kubectl kube-apiserver kube-controller-manager kube-scheduler etcd etcdctl kwok ginkgo e2e.test)
 
 missing=()
 for name in "${wanted[@]}"; do [ -x "$bin/$name" ] || missing+=("$name"); done
@@ -30,6 +30,12 @@ for name in "${missing[@]}"; do
       "-X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor" ;;
     etcd) build etcd go.etcd.io/etcd/server/v3 etcd ;;
     etcdctl | etcdutl) build etcd "go.etcd.io/etcd/$name/v3" "$name" ;;
+    e2e.test)
+      echo "interop: building $name"
+      (cd e2e && CGO_ENABLED=0 go test -c -trimpath -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor" \
+        -o "$bin/.$name.new" k8s.io/kubernetes/test/e2e)
+      mv "$bin/.$name.new" "$bin/$name" ;;
+    ginkgo) build e2e github.com/onsi/ginkgo/v2/ginkgo ginkgo ;;
     kwok) build kwok sigs.k8s.io/kwok/cmd/kwok kwok ;;
     *) echo "interop: nobody knows how to build $name" >&2; exit 2 ;;
   esac

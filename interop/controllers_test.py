@@ -9,23 +9,15 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "test", "system"))
-from harness import Client, Server, free_port  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import Client, Controllers, Keelson  # noqa: E402
 
 NODES = 10
 REPLICAS = 100
-
-
-def node(number):
-    return {"apiVersion": "v1", "kind": "Node",
-            "metadata": {"name": "node-%02d" % number, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kubernetes.io/hostname": "node-%02d" % number}},
-            "spec": {},
-            "status": {"allocatable": {"cpu": "32", "memory": "256Gi", "pods": "110"}, "capacity": {"cpu": "32", "memory": "256Gi", "pods": "110"}}}
 
 
 def deployment(replicas):
@@ -38,15 +30,9 @@ def deployment(replicas):
 class Rig:
     def __init__(self, server, folder, programs):
         self.server = server
-        self.folder = folder
-        self.programs = programs
         self.client = Client(server)
-        self.processes = []
+        self.controllers = Controllers(server, folder, programs)
         self.results = []
-
-    def program(self, name, *arguments):
-        log = open(os.path.join(self.folder, name + ".log"), "w")
-        self.processes.append((name, subprocess.Popen([os.path.join(self.programs, name)] + list(arguments), stdout=log, stderr=log, stdin=subprocess.DEVNULL)))
 
     def get(self, path):
         return self.client.request("GET", path)
@@ -70,34 +56,10 @@ class Rig:
         print("%-4s %-58s %6.1f s   %s" % ("ok" if holds else "FAIL", what, time.monotonic() - begin, seen), flush=True)
         return holds
 
-    def end(self):
-        for name, process in reversed(self.processes):
-            if process.poll() is not None:
-                print("note: %s ended by itself with %d; the end of its log:" % (name, process.returncode))
-                with open(os.path.join(self.folder, name + ".log")) as f:
-                    print("".join(f.readlines()[-8:]))
-            else:
-                process.terminate()
-        for _, process in self.processes:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
 
-
-def run(rig, kubeconfig):
+def run(rig):
     c = rig.client
-    for i in range(NODES):
-        c.must(201, "POST", "/api/v1/nodes", node(i))
-    pki = rig.server.pki
-    rig.program("kube-controller-manager", "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-                "--bind-address=127.0.0.1", "--secure-port=%d" % free_port(), "--use-service-account-credentials=false", "--root-ca-file=" + os.path.join(pki, "ca.crt"),
-                "--service-account-private-key-file=" + os.path.join(pki, "sa.key"), "--kube-api-qps=1000", "--kube-api-burst=1000")
-    rig.program("kube-scheduler", "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-                "--bind-address=127.0.0.1", "--secure-port=%d" % free_port(), "--kube-api-qps=1000", "--kube-api-burst=1000")
-    rig.program("kwok", "--kubeconfig=" + kubeconfig, "--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--cidr=127.100.0.0/16", "--node-ip=127.0.0.1", "--node-port=%d" % free_port(),
-                "--server-address=127.0.0.1:%d" % free_port())
+    rig.controllers.start(NODES)
 
     def leaders():
         holders = {lease["metadata"]["name"]: lease["spec"].get("holderIdentity") for lease in rig.items("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases")}
@@ -159,12 +121,12 @@ def main():
     binary, folder, programs = sys.argv[1:4]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the programs are ended too
     shutil.rmtree(folder, ignore_errors=True)
-    server = Server(binary, folder).start()
-    rig = Rig(server, os.path.abspath(folder), programs)
+    server = Keelson(binary, folder).start()
+    rig = Rig(server, folder, programs)
     try:
-        run(rig, server.kubeconfig)
+        run(rig)
     finally:
-        rig.end()
+        rig.controllers.stop()
         print("server: %.1f s CPU, peak %.0f MB; logs in %s" % (server.cpu_seconds(), server.memory_kb("VmHWM") / 1024, folder))
         server.stop()
     print("controllers: %d passed, %d failed" % (rig.results.count(True), rig.results.count(False)))

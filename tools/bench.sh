@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: tools/bench.sh                      Keelson beside kube-apiserver + etcd, the rows of docs/benchmarks.md; FAST=1 for the short form
+# usage: tools/bench.sh                      Keelson beside kube-apiserver + etcd, the rows of docs/benchmarks.md, and the README's table; FAST=1 for the short form
 #        tools/bench.sh NAME [arguments]     the microbenchmarks beside the code whose name contains NAME (all: "_bench")
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,11 +16,9 @@ if [ -z "$filter" ]; then
   work=build/release/bench
   mkdir -p $work
   (cd interop/keelson-load && go build -o ../../$work/keelson-load .)
-  arguments=()
-  [ -n "${FAST:-}" ] && arguments+=(--fast)
-  out=bench/results/$(date -u +%Y-%m-%d)${FAST:+-fast}.md
-  bench/compare.py build/release/keelson $work/run $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" "${arguments[@]}" --out "$out"
-  echo "bench: written to $out"
+  out=bench/results/$(date -u +%Y-%m-%d)${FAST:+-fast}
+  bench/compare.py build/release/keelson $work/run $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" ${FAST:+--fast} --out "$out"
+  [ -n "${FAST:-}" ] || bench/report.py "$out.json" README.md >/dev/null
   exit 0
 fi
 

@@ -6,6 +6,8 @@
 // --pid names the server's processes (API server, store): their CPU time and peak memory are part of every row. With --rate the load
 // is open-loop: requests start on a fixed schedule whatever happened to those before, and latency counts from the scheduled time, so
 // that queueing shows. Without it each client sends its next request when the last is answered (throughput).
+//
+// README.md beside this file tells the rows and the fields of the output.
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -37,6 +40,11 @@ type load struct {
 	requests  int
 	rate      float64
 	namespace string
+	from      int // fill: the first pod to make
+	watchers  int
+	changes   int
+	config    *tls.Config
+	token     string
 }
 
 // row is one line of output. Costs are of the server processes, per operation.
@@ -44,11 +52,15 @@ type row struct {
 	Name       string  `json:"name"`
 	Operations int     `json:"operations"`
 	Errors     int     `json:"errors"`
+	Clients    int     `json:"clients,omitempty"`
+	Rate       float64 `json:"rate,omitempty"` // scheduled operations a second; 0: closed loop
 	Seconds    float64 `json:"seconds"`
 	PerSecond  float64 `json:"perSecond"`
 	CPUMicros  float64 `json:"cpuMicros"` // server CPU time of one operation
 	P50Millis  float64 `json:"p50Millis"`
 	P99Millis  float64 `json:"p99Millis"`
+	P999Millis float64 `json:"p999Millis"`
+	MaxMillis  float64 `json:"maxMillis"`
 	Bytes      int64   `json:"bytes"` // answered, per operation
 	ResidentMB float64 `json:"residentMB"`
 	PeakMB     float64 `json:"peakMB"`
@@ -60,6 +72,8 @@ func main() {
 	ca := flag.String("ca", "", "CA certificate")
 	cert := flag.String("cert", "", "client certificate")
 	key := flag.String("key", "", "client key")
+	tokenFile := flag.String("token-file", "", "file with a bearer token, instead of a client certificate")
+	insecure := flag.Bool("insecure-skip-tls-verify", false, "do not check the server's certificate")
 	pids := flag.String("pid", "", "the server's process ids, separated by commas")
 	clients := flag.Int("clients", 16, "connections")
 	l := &load{}
@@ -67,21 +81,29 @@ func main() {
 	flag.IntVar(&l.requests, "requests", 5000, "small requests a row")
 	flag.Float64Var(&l.rate, "rate", 0, "requests a second in the rows of small requests; 0 means as fast as answers come")
 	flag.StringVar(&l.namespace, "namespace", "load", "where the pods are made")
+	flag.IntVar(&l.from, "from", 0, "row fill: the number of the first pod to make, to add to a data set")
+	flag.IntVar(&l.watchers, "watchers", 100, "row watch: watches, each on a connection of its own")
+	flag.IntVar(&l.changes, "changes", 200, "row watch: changes that every watch sees")
+	flag.Usage = usage
 	flag.Parse()
-	l.base = *server
+	l.base = strings.TrimSuffix(*server, "/")
 	for _, text := range strings.Split(*pids, ",") {
 		if pid, err := strconv.Atoi(text); err == nil {
 			l.pids = append(l.pids, pid)
 		}
 	}
-	config, err := tlsConfig(*ca, *cert, *key)
+	config, err := tlsConfig(*ca, *cert, *key, *insecure)
+	if err == nil && *tokenFile != "" {
+		var data []byte
+		data, err = os.ReadFile(*tokenFile)
+		l.token = strings.TrimSpace(string(data))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "keelson-load:", err)
 		os.Exit(2)
 	}
-	for range *clients {
-		l.clients = append(l.clients, &http.Client{Transport: &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true, DisableCompression: true}})
-	}
+	l.config = config
+	l.connect(*clients)
 	output := json.NewEncoder(os.Stdout)
 	failed := false
 	for _, name := range flag.Args() {
@@ -100,18 +122,38 @@ func main() {
 	}
 }
 
-func tlsConfig(ca, cert, key string) (*tls.Config, error) {
-	authority, err := os.ReadFile(ca)
-	if err != nil {
-		return nil, err
+func usage() {
+	fmt.Fprintln(flag.CommandLine.Output(), "usage: keelson-load [flags] row...\nrows: "+strings.Join(slices.Sorted(maps.Keys(rows)), " "))
+	flag.PrintDefaults()
+}
+
+// connect makes sure that there are that many clients, each with a connection of its own.
+func (l *load) connect(count int) {
+	for len(l.clients) < count {
+		l.clients = append(l.clients, &http.Client{Transport: &http.Transport{TLSClientConfig: l.config.Clone(), ForceAttemptHTTP2: true, DisableCompression: true}})
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(authority)
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, err
+}
+
+func tlsConfig(ca, cert, key string, insecure bool) (*tls.Config, error) {
+	config := &tls.Config{InsecureSkipVerify: insecure}
+	if ca != "" {
+		authority, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(authority) {
+			return nil, fmt.Errorf("no certificate in %s", ca)
+		}
 	}
-	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}, nil
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
 }
 
 // do sends one request and reads the whole answer, and returns its length.
@@ -121,6 +163,9 @@ func (l *load) do(client *http.Client, method, path, accept, contentType string,
 		return 0, err
 	}
 	request.Header.Set("Accept", accept)
+	if l.token != "" {
+		request.Header.Set("Authorization", "Bearer "+l.token)
+	}
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
@@ -185,10 +230,9 @@ func (l *load) measure(count, clients int, rate float64, operation func(client *
 	group.Wait()
 	seconds := time.Since(begin).Seconds()
 	cpu := cpuSeconds(l.pids) - before
-	slices.Sort(latencies)
 	done := count - int(errors.Load())
-	result := row{Operations: done, Errors: int(errors.Load()), Seconds: seconds, ResidentMB: memoryMB(l.pids, "VmRSS"), PeakMB: memoryMB(l.pids, "VmHWM"),
-		P50Millis: millis(latencies[count/2]), P99Millis: millis(latencies[count*99/100])}
+	result := row{Operations: done, Errors: int(errors.Load()), Clients: clients, Rate: rate, Seconds: seconds, ResidentMB: memoryMB(l.pids, "VmRSS"), PeakMB: memoryMB(l.pids, "VmHWM")}
+	result.latency(latencies)
 	if done > 0 {
 		result.PerSecond = float64(done) / seconds
 		result.CPUMicros = cpu * 1e6 / float64(done)
@@ -198,6 +242,16 @@ func (l *load) measure(count, clients int, rate float64, operation func(client *
 		result.FirstError = text
 	}
 	return result
+}
+
+// latency notes the quantiles of what it is given, which it sorts.
+func (r *row) latency(all []time.Duration) {
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	r.P50Millis, r.P99Millis, r.P999Millis = millis(all[len(all)/2]), millis(all[len(all)*99/100]), millis(all[len(all)*999/1000])
+	r.MaxMillis = millis(all[len(all)-1])
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

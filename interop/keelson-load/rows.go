@@ -2,9 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,9 +51,7 @@ var rows = map[string]func(l *load) row{
 		})
 	},
 	"list-32-clients": func(l *load) row {
-		for len(l.clients) < 32 {
-			l.clients = append(l.clients, &http.Client{Transport: l.clients[0].Transport.(*http.Transport).Clone()})
-		}
+		l.connect(32)
 		before := memoryMB(l.pids, "VmRSS")
 		result := l.measure(32, 32, 0, func(client *http.Client, _ int) (int64, error) {
 			return l.do(client, "GET", "/api/v1/pods?resourceVersion=0", jsonType, "", nil)
@@ -58,6 +60,14 @@ var rows = map[string]func(l *load) row{
 		return result
 	},
 	"watch": watch,
+	"clean": func(l *load) row {
+		return l.measure(1, 1, 0, func(client *http.Client, _ int) (int64, error) {
+			if _, err := l.do(client, "DELETE", "/api/v1/namespaces/"+l.namespace+"/pods?gracePeriodSeconds=0", jsonType, "", nil); err != nil {
+				return 0, err
+			}
+			return l.do(client, "DELETE", "/api/v1/namespaces/"+l.namespace, jsonType, "", nil)
+		})
+	},
 	"idle": func(l *load) row {
 		time.Sleep(2 * time.Second)
 		return row{Operations: 1, ResidentMB: memoryMB(l.pids, "VmRSS"), PeakMB: memoryMB(l.pids, "VmHWM")}
@@ -119,74 +129,140 @@ func fill(l *load) row {
 	l.do(l.clients[0], "POST", "/api/v1/namespaces", jsonType, jsonType, []byte(`{"metadata":{"name":"`+l.namespace+`"}}`))
 	l.do(l.clients[0], "POST", "/api/v1/namespaces/"+l.namespace+"/serviceaccounts", jsonType, jsonType, []byte(`{"metadata":{"name":"default"}}`))
 	path := "/api/v1/namespaces/" + l.namespace + "/pods"
-	return l.measure(l.objects, len(l.clients), l.rate, func(client *http.Client, number int) (int64, error) {
-		return l.do(client, "POST", path, jsonType, jsonType, podBody(number))
+	return l.measure(max(l.objects-l.from, 1), len(l.clients), l.rate, func(client *http.Client, number int) (int64, error) {
+		return l.do(client, "POST", path, jsonType, jsonType, podBody(l.from+number))
 	})
 }
 
-// watch lets 100 watchers of all pods follow 200 changes; an operation is one event at one watcher. The patches that make the events
-// are part of the cost, and are one in a hundred.
+// watch lets watches of all pods, each on a connection of its own, follow changes; an operation is one event at one watch. The same changes
+// are made once before without a watch, and what they cost is taken off, so that the cost is that of the delivery. Latency counts from
+// the moment the change was sent until its event was read.
 func watch(l *load) row {
-	const watchers, changes = 100, 200
-	var events, bytes, ready atomic.Int64
+	change := func(number int) error {
+		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"watched":"%d"}}}`, time.Now().UnixNano())
+		_, err := l.do(l.clients[0], "PATCH", l.pod(number%l.objects), jsonType, "application/merge-patch+json", body)
+		return err
+	}
+	changes := func() (float64, error) {
+		before := cpuSeconds(l.pids)
+		for number := range l.changes {
+			if err := change(number); err != nil {
+				return 0, err
+			}
+		}
+		return cpuSeconds(l.pids) - before, nil
+	}
+	if err := change(0); err != nil {
+		return row{FirstError: err.Error()}
+	}
+	alone, err := changes()
+	if err != nil {
+		return row{FirstError: err.Error()}
+	}
+	revision, err := l.revision()
+	if err != nil {
+		return row{FirstError: err.Error()}
+	}
+	l.connect(l.watchers)
+	var events, size, ready atomic.Int64
 	var group sync.WaitGroup
-	revision := struct {
-		Metadata struct{ ResourceVersion string }
-	}{}
-	response, err := l.clients[0].Get(l.base + "/api/v1/namespaces/" + l.namespace + "/configmaps?limit=1")
-	if err != nil {
-		return row{FirstError: err.Error()}
-	}
-	err = json.NewDecoder(response.Body).Decode(&revision)
-	response.Body.Close()
-	if err != nil {
-		return row{FirstError: err.Error()}
-	}
-	for i := range watchers {
+	latencies := make([][]time.Duration, l.watchers)
+	for i := range l.watchers {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			response, err := l.clients[i%len(l.clients)].Get(l.base + "/api/v1/pods?watch=true&timeoutSeconds=120&resourceVersion=" + revision.Metadata.ResourceVersion)
+			body, err := l.open(l.clients[i], "/api/v1/pods?watch=true&timeoutSeconds=120&resourceVersion="+revision)
 			ready.Add(1)
 			if err != nil {
 				return
 			}
-			defer response.Body.Close()
-			reader := bufio.NewReaderSize(response.Body, 1<<16)
-			for range changes {
-				line, err := reader.ReadSlice('\n')
-				for err == bufio.ErrBufferFull {
-					bytes.Add(int64(len(line)))
-					line, err = reader.ReadSlice('\n')
-				}
+			defer body.Close()
+			reader := bufio.NewReaderSize(body, 1<<16)
+			for range l.changes {
+				line, err := reader.ReadBytes('\n')
 				if err != nil {
 					return
 				}
-				bytes.Add(int64(len(line)))
+				size.Add(int64(len(line)))
 				events.Add(1)
+				if sent := sentAt(line); sent != 0 {
+					latencies[i] = append(latencies[i], time.Since(time.Unix(0, sent)))
+				}
 			}
 		}()
 	}
-	for ready.Load() < watchers {
+	for ready.Load() < int64(l.watchers) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	resetPeak(l.pids)
 	before, begin := cpuSeconds(l.pids), time.Now()
-	for number := range changes {
-		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"watched":"%d"}}}`, number)
-		if _, err := l.do(l.clients[0], "PATCH", l.pod(number), jsonType, "application/merge-patch+json", body); err != nil {
-			return row{FirstError: err.Error()}
-		}
+	if _, err := changes(); err != nil {
+		return row{FirstError: err.Error()}
 	}
 	group.Wait()
 	seconds := time.Since(begin).Seconds()
-	cpu := cpuSeconds(l.pids) - before
+	cpu := max(cpuSeconds(l.pids)-before-alone, 0)
 	count := int(events.Load())
-	result := row{Operations: count, Errors: watchers*changes - count, Seconds: seconds, ResidentMB: memoryMB(l.pids, "VmRSS"), PeakMB: memoryMB(l.pids, "VmHWM")}
+	result := row{Operations: count, Errors: l.watchers*l.changes - count, Clients: l.watchers, Seconds: seconds, ResidentMB: memoryMB(l.pids, "VmRSS"), PeakMB: memoryMB(l.pids, "VmHWM")}
+	result.latency(slices.Concat(latencies...))
 	if count > 0 {
 		result.PerSecond = float64(count) / seconds
 		result.CPUMicros = cpu * 1e6 / float64(count)
-		result.Bytes = bytes.Load() / int64(count)
+		result.Bytes = size.Load() / int64(count)
 	}
 	return result
+}
+
+// open sends a GET and hands out the answer's body, which never ends by itself when it is a watch.
+func (l *load) open(client *http.Client, path string) (io.ReadCloser, error) {
+	request, err := http.NewRequest("GET", l.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", jsonType)
+	if l.token != "" {
+		request.Header.Set("Authorization", "Bearer "+l.token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		response.Body.Close()
+		return nil, fmt.Errorf("%s: %d", path, response.StatusCode)
+	}
+	return response.Body, nil
+}
+
+// revision is the store's present resourceVersion, asked for by a list of something small.
+func (l *load) revision() (string, error) {
+	body, err := l.open(l.clients[0], "/api/v1/namespaces/"+l.namespace+"/configmaps?limit=1")
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	list := struct {
+		Metadata struct{ ResourceVersion string }
+	}{}
+	err = json.NewDecoder(body).Decode(&list)
+	return list.Metadata.ResourceVersion, err
+}
+
+// sentAt reads the time that watch put into the annotation, without decoding the event.
+func sentAt(line []byte) int64 {
+	mark := []byte(`"watched":"`)
+	at := bytes.Index(line, mark)
+	if at < 0 {
+		return 0
+	}
+	rest := line[at+len(mark):]
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 {
+		return 0
+	}
+	sent, err := strconv.ParseInt(string(rest[:end]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return sent
 }

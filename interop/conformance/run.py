@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Kubernetes' own conformance tests that need no container runtime, against the server with controller-manager, scheduler and kwok.
+
+usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others] [--focus REGEX] [--skip-expected] [--procs N] [--shrink]
+              [--real] [--list FILE] [--no-second-attempt]
+
+The tests are those of api-machinery.txt and others.txt beside this file: every one of them passes on kube-apiserver on the same rig
+(--real runs them there). expected-failures.txt names those that fail here, one a line: the name, a tab, the reason. It may only shrink:
+a test in it that passes fails the run until its line is gone (--shrink removes such lines). A test that fails and is not in it
+is tried a second time alone; if it fails again the run fails. Writes junit.xml into the work folder.
+"""
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(HERE))
+from outcomes import conclude, expected_failures, lines, read_junit, write_junit  # noqa: E402
+from rig import Client, Controllers, Keelson, RealPair, end  # noqa: E402
+
+NODES = 4
+GROUPS = ["api-machinery", "others"]
+EXPECTED = os.path.join(HERE, "expected-failures.txt")
+
+
+def wait_for_rig(server):
+    """Nodes ready and the controllers at work; the tests would wait too, but would not say for what."""
+    client, deadline = Client(server), time.monotonic() + 180
+    while time.monotonic() < deadline:
+        nodes = client.request("GET", "/api/v1/nodes")[1].get("items", [])
+        ready = sum(any(c["type"] == "Ready" and c["status"] == "True" for c in n["status"].get("conditions", [])) and not n["spec"].get("taints") for n in nodes)
+        account = client.request("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0]
+        if ready == NODES and account == 200:
+            client.close()
+            return
+        time.sleep(0.5)
+    sys.exit("conformance: the rig did not come up: %d nodes ready, service account %s" % (ready, account))
+
+
+def attempt(names, server, programs, folder, procs, minutes):
+    """Runs the tests with these names. Returns name -> (outcome, message, seconds)."""
+    os.makedirs(folder, exist_ok=True)
+    # Ginkgo matches the focus against the full text, and some names are the beginning of others.
+    focus = "^(" + "|".join(re.escape(name) for name in names) + ")$" if len(names) > 1 else "^" + re.escape(names[0]) + "$"
+    junit = os.path.join(folder, "ginkgo.xml")
+    command = [os.path.join(programs, "ginkgo"), "run", "--procs=%d" % procs, "--no-color", "--keep-going", "--timeout=%dm" % minutes, "--focus=" + focus, "--output-dir=" + folder,
+               "--junit-report=ginkgo.xml", os.path.join(programs, "e2e.test"), "--", "--kubeconfig=" + server.kubeconfig, "--provider=skeleton", "--kubectl-path=" + os.path.join(programs, "kubectl"),
+               "--dump-logs-on-failure=false", "--disable-log-dump", "--num-nodes=%d" % NODES, "--e2e-output-dir=" + folder, "--repo-root=" + folder]
+    log = open(os.path.join(folder, "e2e.log"), "w")
+    environment = dict(os.environ, KUBECONFIG=server.kubeconfig, TMPDIR=folder)
+    process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
+    try:
+        process.wait(minutes * 60 + 60)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        end(process, 30)
+    if not os.path.exists(junit):
+        sys.exit("conformance: the tests did not run; see " + log.name)
+    ran = read_junit(junit)
+    for name in list(ran):  # labels may stand at the end of the name, as a list of their own
+        ran.setdefault(re.sub(r" \[[^\]]*, [^\]]*\]$", "", name), ran[name])
+    return {name: ran.get(name, ("failed", "it did not run (a name of another version?)", 0.0)) for name in names}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("keelson")
+    parser.add_argument("folder")
+    parser.add_argument("programs")
+    parser.add_argument("--group", choices=GROUPS)
+    parser.add_argument("--focus", help="only tests whose name contains a match")
+    parser.add_argument("--list", help="the names of this file instead of the lists kept here")
+    parser.add_argument("--skip-expected", action="store_true", help="do not run what is expected to fail")
+    parser.add_argument("--real", action="store_true", help="kube-apiserver and etcd in Keelson's place")
+    parser.add_argument("--procs", type=int, default=2)
+    parser.add_argument("--minutes", type=int, default=120, help="the whole run ends after this time")
+    parser.add_argument("--shrink", action="store_true", help="remove the lines of expected-failures.txt that pass")
+    parser.add_argument("--no-second-attempt", action="store_true")
+    a = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the programs are ended too
+    expected = {} if a.real else expected_failures(EXPECTED)
+    names = lines(a.list) if a.list else [n for g in GROUPS if a.group in (None, g) for n in lines(os.path.join(HERE, g + ".txt"))]
+    names = [n for n in names if not a.focus or re.search(a.focus, n)]
+    left_out = [n for n in names if a.skip_expected and n in expected]
+    names = [n for n in names if n not in set(left_out)]
+    if not names:
+        sys.exit("conformance: no test has such a name")
+    folder = os.path.abspath(a.folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    begin = time.monotonic()
+    server = RealPair(os.path.join(folder, "server"), a.programs) if a.real else Keelson(a.keelson, os.path.join(folder, "server"))
+    server.start()
+    controllers = Controllers(server, folder, a.programs)
+    second = []
+    try:
+        controllers.start(NODES)
+        wait_for_rig(server)
+        print("conformance: %d tests, %d at a time; log in %s" % (len(names), a.procs, os.path.join(folder, "first", "e2e.log")), flush=True)
+        results = attempt(names, server, a.programs, os.path.join(folder, "first"), a.procs, a.minutes)
+        again = [n for n in names if results[n][0] == "failed" and n not in expected]
+        if again and not a.no_second_attempt:
+            print("conformance: %d failed and are tried once more, alone" % len(again), flush=True)
+            for name, result in attempt(again, server, a.programs, os.path.join(folder, "second"), 1, a.minutes).items():
+                if result[0] == "passed":
+                    second.append(name)
+                results[name] = result
+    finally:
+        controllers.stop()
+        server.stop()
+    write_junit(os.path.join(folder, "junit.xml"), "conformance", results, expected)
+    print("conformance: %.0f minutes; JUnit in %s" % ((time.monotonic() - begin) / 60, os.path.join(folder, "junit.xml")))
+    sys.exit(conclude("conformance", results, EXPECTED, expected, a.shrink, second, left_out))
+
+
+if __name__ == "__main__":
+    main()
