@@ -23,10 +23,11 @@ import report  # noqa: E402
 from rig import Keelson, RealPair  # noqa: E402
 
 # Rows in the order in which they run. "storm-cold" comes before any other LIST, "storm" after them.
-ORDER = ["idle", "fill", "loaded", "storm-cold", "get", "get-open", "patch", "patch-open", "list-json", "list-protobuf", "list-gzip", "list-table", "list-node", "list-label", "watch", "storm",
+ORDER = ["idle", "fill", "loaded", "storm-cold", "get", "get-open", "patch", "patch-open", "list-json", "list-protobuf", "list-gzip", "list-table", "list-node", "list-label", "watch", "watch-shared", "storm",
          "delete"]
 # How a row is called in the load program, and what it is given.
-COMMANDS = {"loaded": ["idle"], "storm": ["list-32-clients"], "storm-cold": ["list-32-clients"], "get-open": ["--rate", "400", "get"], "patch-open": ["--rate", "60", "patch"]}
+COMMANDS = {"loaded": ["idle"], "storm": ["list-32-clients"], "storm-cold": ["list-32-clients"], "get-open": ["--rate", "400", "get"], "patch-open": ["--rate", "60", "patch"],
+            "watch-shared": ["--watch-connections", "4", "watch"]}
 SMALLER = {"patch-open": 6, "get-open": 2}  # open-loop rows take requests / rate seconds, whatever the server does
 
 
@@ -72,7 +73,7 @@ def drive(server, load, rows, objects, requests, series):
             results[row] = result
         if row == "list-label" and series:
             lines["objects"].append(sizes(driver, objects))
-        if row == "watch" and series:
+        if row == "watch-shared" and series:
             for count in (10, 30, 100, 300):
                 point = driver.row("watch, %d watchers" % count, objects, ["--watchers", str(count), "--changes", "100", "watch"])
                 lines["watchers"].append(dict(point or {}, x=count))

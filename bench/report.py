@@ -26,6 +26,7 @@ ROWS = [
     ("storm", "32 clients list everything at once: peak above the resident", 40, "aboveMB"),
     ("storm-cold", "the same, as the first LISTs since the start", None, "aboveMB"),
     ("watch", "deliver one watch event to one watcher", 5, "cpuMicros"),
+    ("watch-shared", "the same, 25 watches a connection", None, "cpuMicros"),
     ("delete", "delete a pod", None, "cpuMicros"),
 ]
 # Rows whose budget is for 10,000 pods and says nothing about another number.

@@ -42,6 +42,7 @@ type load struct {
 	namespace string
 	from      int // fill: the first pod to make
 	watchers  int
+	shared    int // row watch: connections that the watches share; 0: each has its own
 	changes   int
 	config    *tls.Config
 	token     string
@@ -82,7 +83,8 @@ func main() {
 	flag.Float64Var(&l.rate, "rate", 0, "requests a second in the rows of small requests; 0 means as fast as answers come")
 	flag.StringVar(&l.namespace, "namespace", "load", "where the pods are made")
 	flag.IntVar(&l.from, "from", 0, "row fill: the number of the first pod to make, to add to a data set")
-	flag.IntVar(&l.watchers, "watchers", 100, "row watch: watches, each on a connection of its own")
+	flag.IntVar(&l.watchers, "watchers", 100, "row watch: watches")
+	flag.IntVar(&l.shared, "watch-connections", 0, "row watch: connections that the watches share; 0 means one for each")
 	flag.IntVar(&l.changes, "changes", 200, "row watch: changes that every watch sees")
 	flag.Usage = usage
 	flag.Parse()

@@ -134,7 +134,7 @@ func fill(l *load) row {
 	})
 }
 
-// watch lets watches of all pods, each on a connection of its own, follow changes; an operation is one event at one watch. The same changes
+// watch lets watches of all pods, each on a connection of its own or on shared ones, follow changes; an operation is one event at one watch. The same changes
 // are made once before without a watch, and what they cost is taken off, so that the cost is that of the delivery. Latency counts from
 // the moment the change was sent until its event was read.
 func watch(l *load) row {
@@ -163,7 +163,11 @@ func watch(l *load) row {
 	if err != nil {
 		return row{FirstError: err.Error()}
 	}
-	l.connect(l.watchers)
+	connections := l.watchers
+	if l.shared > 0 {
+		connections = l.shared
+	}
+	l.connect(connections)
 	var events, size, ready atomic.Int64
 	var group sync.WaitGroup
 	latencies := make([][]time.Duration, l.watchers)
@@ -171,7 +175,7 @@ func watch(l *load) row {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			body, err := l.open(l.clients[i], "/api/v1/pods?watch=true&timeoutSeconds=120&resourceVersion="+revision)
+			body, err := l.open(l.clients[i%connections], "/api/v1/pods?watch=true&timeoutSeconds=120&resourceVersion="+revision)
 			ready.Add(1)
 			if err != nil {
 				return
