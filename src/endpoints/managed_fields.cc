@@ -16,7 +16,9 @@ void TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value objec
 
 void KeepManagedFieldsAfterAdmission(Exchange& exchange, const Scope& scope, Value object, Value before) {
   if (!scope.field_manager || !scope.admission) return;
-  const std::string error = patch::ValidateManagedFields(object.Get("metadata", "managedFields"));
+  const Value after = object.Get("metadata", "managedFields");
+  if (after.identity() == before.identity()) return;  // No plugin put another list there; none changes one in place.
+  const std::string error = patch::ValidateManagedFields(after);
   if (error.empty()) return;
   exchange.context.warnings.Add(
       ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
