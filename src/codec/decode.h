@@ -11,6 +11,8 @@ namespace keelson::codec {
 
 // Deeper input is refused by every decoder; Go's JSON scanner has the same bound.
 constexpr int kDepthMax = 10000;
+// Nested messages. Only schemas nest in themselves; a level costs more stack than one of JSON.
+constexpr int kProtoDepthMax = 1000;
 // So many strict errors are collected, as upstream does.
 constexpr std::size_t kStrictErrorsMax = 100;
 

@@ -29,7 +29,7 @@ class Decoder {
 
   // The message's fields as members; those of inlined structs join them.
   bool Message(const Struct& type, std::string_view message, Value& out) {
-    if (++depth_ > kDepthMax) return Fail("exceeded max depth");
+    if (++depth_ > kProtoDepthMax) return Fail("exceeded max depth");
     const std::size_t start = members_.size();
     if (!Fields(type, message, start)) return false;
     out = Value::MapOf(arena_, members_.From(start));
@@ -92,7 +92,7 @@ class Decoder {
       std::string_view nested;
       if (wire != WireType::kBytes) return WrongType(field, wire);
       if (!in.Bytes(nested)) return Fail(kEOF);
-      if (++depth_ > kDepthMax) return Fail("exceeded max depth");
+      if (++depth_ > kProtoDepthMax) return Fail("exceeded max depth");
       if (!Fields(*type.structure, nested, start)) return false;
       --depth_;
       return true;

@@ -45,7 +45,7 @@ class Transcoder {
 
   bool Message(const Struct& type, std::string_view message, std::string_view api_version = {},
                std::string_view kind = {}) {
-    if (++depth_ > kDepthMax) return Fail("exceeded max depth");
+    if (++depth_ > kProtoDepthMax) return Fail("exceeded max depth");
     const std::size_t base = slots_used_;
     ReserveSlots(base + type.json_fields.size());
     std::uint64_t present[2] = {0, 0};

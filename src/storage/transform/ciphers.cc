@@ -177,7 +177,7 @@ class Secretbox final : public Transformer {
     SharedBytes sealed = SharedBytes::Uninitialized(kXSalsa20NonceBytes + kTag + data.size(), &out);
     Fill(random_, out, kXSalsa20NonceBytes);
     std::vector<char> work(kOneTimeKey + data.size());
-    std::memcpy(work.data() + kOneTimeKey, data.data(), data.size());
+    std::copy_n(data.data(), data.size(), work.data() + kOneTimeKey);
     XSalsa20(key_, {out, kXSalsa20NonceBytes}, work);
     const std::string_view message(work.data() + kOneTimeKey, data.size());
     const auto tag = Authenticate({work.data(), kOneTimeKey}, message);
