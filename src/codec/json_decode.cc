@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/strings.h"
+#include "codec/go_types.h"
 #include "codec/json.h"
 #include "codec/scalars.h"
 #include "codec/scan.h"
@@ -731,7 +732,7 @@ class Reader {
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
       integer = error == std::errc() && value >= low && value <= high;
     }
-    if (!integer) return TypeError("number " + std::string(text), GoTypeName(type), fatal ? "fatal" : nullptr);
+    if (!integer) return TypeError("number " + std::string(text), GoType(type), fatal ? "fatal" : nullptr);
     out = Value(value);
     return true;
   }
@@ -847,7 +848,16 @@ class Reader {
     if (*at_ == 'n') return Literal("null", 4);
     const std::string what = Describe();
     if (!Skip()) return false;
-    return TypeError(what, GoTypeName(type), fatal ? "fatal" : nullptr);
+    return TypeError(what, GoType(type), fatal ? "fatal" : nullptr);
+  }
+
+  // What Go calls the type of what is being read.
+  std::string GoType(const Type& type) const {
+    int depth = 0;
+    const Frame* frame = frame_;
+    for (; frame != nullptr && frame->structure == nullptr; frame = frame->parent) ++depth;
+    if (frame == nullptr || frame->field == nullptr) return GoTypeName(type);
+    return GoTypeOf(*frame->structure, *frame->field, type, depth);
   }
 
   std::string Describe() const {

@@ -79,6 +79,16 @@ TEST(JSON, TypeErrorsAreGos) {
       {R"({"spec":{"volumes":[{"hostPath":3}]}})",
        "json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.hostPath of type "
        "v1.HostPathVolumeSource"},
+      {R"({"spec":{"restartPolicy":5}})",
+       "json: cannot unmarshal number into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy"},
+      {R"({"spec":{"overhead":5}})",
+       "json: cannot unmarshal number into Go struct field PodSpec.spec.overhead of type v1.ResourceList"},
+      {R"({"spec":{"ephemeralContainers":[{"imagePullPolicy":5}]}})",
+       "json: cannot unmarshal number into Go struct field "
+       "EphemeralContainer.spec.ephemeralContainers.EphemeralContainerCommon.imagePullPolicy of type v1.PullPolicy"},
+      {R"({"spec":{"containers":[{"securityContext":{"capabilities":{"add":[5]}}}]}})",
+       "json: cannot unmarshal number into Go struct field "
+       "Capabilities.spec.containers.securityContext.capabilities.add of type v1.Capability"},
       {R"([])", "json: cannot unmarshal array into Go value of type v1.Pod"},
       {R"({"metadata":{"creationTimestamp":"x"}})",
        R"(parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006")"},

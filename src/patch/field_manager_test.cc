@@ -165,11 +165,11 @@ TEST_F(FieldManagerTest, ApplyErrors) {
        500,
        "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.template.spec.containers: duplicate "
        "entries for key [name=\"c\"]"},
-      {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"spec":{"containers":[{"image":"c"}]}}}})",
+      {R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"spec":{"topologySpreadConstraints":[{"maxSkew":1},{"maxSkew":2}]}}}})",
        500,
-       "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.template.spec.containers: element 0: "
-       "associative list with keys has an element "
-       "that omits all key fields [\"name\"] (and doesn't have default values for any key fields)"},
+       "failed to create typed patch object (/a; apps/v1, Kind=Deployment): "
+       ".spec.template.spec.topologySpreadConstraints: duplicate entries for key "
+       "[topologyKey=\"\",whenUnsatisfiable=\"\"]"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.config);

@@ -153,6 +153,15 @@ TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared) {
   return type;
 }
 
+// The published schema gives fields that are always written their zero value as default, and so to the name of a
+// LocalObjectReference, which is not.
+static bool HasZeroDefault(const schema::Struct& fields, const Field& field) {
+  if (field.pointer) return false;
+  const schema::Kind kind = field.type->kind;
+  if (kind != schema::Kind::kString && kind != schema::Kind::kInt32 && kind != schema::Kind::kInt64) return false;
+  return field.always || (fields.package == "core/v1" && fields.name == "LocalObjectReference");
+}
+
 std::optional<PathElement> ItemElement(Arena& arena, const Atom& list, const Value& item, std::string* error) {
   const auto fail = [&](std::string why) -> std::optional<PathElement> {
     if (error != nullptr) *error = std::move(why);
@@ -174,8 +183,12 @@ std::optional<PathElement> ItemElement(Arena& arena, const Atom& list, const Val
       continue;
     }
     const Field* field = fields != nullptr ? fields->FindField(name) : nullptr;
-    if (field == nullptr || field->default_text.empty()) continue;
-    if (const auto value = object::ParseJSON(arena, field->default_text)) key.AppendMember(arena, name, *value);
+    if (field == nullptr) continue;
+    if (!field->default_text.empty()) {
+      if (const auto value = object::ParseJSON(arena, field->default_text)) key.AppendMember(arena, name, *value);
+    } else if (HasZeroDefault(*fields, *field)) {
+      key.AppendMember(arena, name, field->type->kind == schema::Kind::kString ? Value("") : Value(0));
+    }
   }
   if (key.empty()) {
     std::string names;

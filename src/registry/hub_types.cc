@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "object/json_text.h"
 #include "registry/unified_diff.h"
 
 namespace keelson::registry {
@@ -104,7 +105,7 @@ class HubTypes::Writer {
     if (type == "intorstring") {
       return value.is_string() ? AppendString(out_, value.as_string()) : Plain(std::to_string(value.as_int()));
     }
-    if (type == "raw") return Plain(value.is_raw() ? value.as_raw() : "null");
+    if (type == "raw") return Plain(value.is_raw() ? object::ToJSON(value) : "null");  // without white space
     const auto fields = types_.types_.find(type);
     KS_CHECK(fields != types_.types_.end());
     WriteStruct(value, type.starts_with('~'), fields->second, parent, depth);

@@ -6,6 +6,7 @@
 #include "object/time.h"
 #include "registry/names.h"
 #include "registry/semantic.h"
+#include "storage/list_plan.h"
 #include "validation/primitives.h"
 
 namespace keelson::registry {
@@ -410,7 +411,11 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
         co_return meta::NewInvalid({options_.resource.group, options_.resource.resource}, name, errors);
       }
       metadata.Set(arena, "resourceVersion", Value::String(arena, std::to_string(existing->resource_version())));
-    } else if (base::ParseUint64(version) != existing->resource_version()) {
+    } else if (const auto number = base::ParseUint64(version); !number) {
+      const bool digits = version.find_first_not_of("0123456789") == std::string_view::npos;
+      co_return meta::NewPlainError("strconv.ParseUint: parsing " + base::GoQuote(version) +
+                                    (digits ? ": value out of range" : ": invalid syntax"));
+    } else if (*number != existing->resource_version()) {
       co_return meta::NewConflict(options_.resource, name, kOptimisticLock);
     }
     if (options_.begin_write && endpoint.part == Endpoint::Part::kMain) {
@@ -436,9 +441,19 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
       written = InterpretError(existing.error(), "update", name);
     } else {
       const ObjectPtr found = existing.ok() ? *existing : ObjectPtr();
-      auto object = co_await update(found);
-      written = object.ok() ? Wrap(context, key, object->object, found ? found->resource_version() : 0)
-                            : meta::Result<ObjectPtr>(object.error());
+      std::optional<storage::Error> mismatch;
+      if (found && parameters.uid) {
+        KS_CO_TRY(const Value live, Decode(context.arena, found));
+        mismatch = storage::CheckPreconditions(preconditions, live.Get("metadata", "uid").as_string(),
+                                               found->resource_version(), key);
+      }
+      if (mismatch) {
+        written = InterpretError(*mismatch, "update", name);
+      } else {
+        auto object = co_await update(found);
+        written = object.ok() ? Wrap(context, key, object->object, found ? found->resource_version() : 0)
+                              : meta::Result<ObjectPtr>(object.error());
+      }
       if (emptied) written = Wrap(context, key, last, found->resource_version());
     }
   } else {

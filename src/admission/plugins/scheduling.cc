@@ -140,7 +140,9 @@ Task<void> ApplyRuntimeClass(ObjectReader& reader, request::Context& context, At
   if (!attributes.Is("", "pods") || !attributes.subresource.empty()) co_return meta::Result<void>();
   base::Arena& arena = context.arena;
   Value spec = attributes.object["spec"];
-  if (spec["runtimeClassName"].as_string().empty()) co_return meta::Result<void>();
+  if (spec["runtimeClassName"].is_null()) co_return meta::Result<void>();
+  // The client that upstream asks refuses an empty name before it asks the server.
+  if (spec["runtimeClassName"].as_string().empty()) co_return meta::NewPlainError("resource name may not be empty");
   KS_CO_TRY(const Value runtime_class, co_await FindRuntimeClass(reader, context, attributes));
   if (const Value fixed = runtime_class.Get("overhead", "podFixed"); !fixed.is_null()) {
     const Value have = spec["overhead"];

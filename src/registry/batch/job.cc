@@ -361,7 +361,8 @@ void DefaultJob(Arena& arena, Value job) {
   }
   Value metadata = job.EnsureMap(arena, "metadata");
   const Value labels = spec["template"]["metadata"]["labels"];
-  if (!labels.empty() && metadata["labels"].empty()) metadata.Set(arena, "labels", labels.Clone(arena));
+  // The same map, not a copy, as upstream: the labels that are generated for the template show up in both.
+  if (!labels.empty() && metadata["labels"].empty()) metadata.Set(arena, "labels", labels);
   Default(arena, spec, "completionMode", "NonIndexed");
   Default(arena, spec, "suspend", false);
   Default(arena, spec, "podReplacementPolicy", IsSet(spec, "podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
@@ -493,7 +494,8 @@ void JobRow(Arena& arena, const base::Clock& clock, Value job, Value cells) {
   std::string duration;
   if (const auto started = TimeNanoseconds(Text(status, "startTime"))) {
     const auto finished = TimeNanoseconds(Text(status, "completionTime"));
-    duration = finished ? object::HumanDuration(std::chrono::nanoseconds(*finished - *started)) : Age(clock, status["startTime"]);
+    duration = finished ? object::HumanDuration(std::chrono::nanoseconds(*finished - *started))
+                        : Age(clock, status["startTime"]);
   }
   std::string_view state = "Running";
   for (const std::string_view type : {"SuccessCriteriaMet", "FailureTarget", "Suspended"}) {

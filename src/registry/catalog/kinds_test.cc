@@ -331,6 +331,55 @@ TEST(Kinds, AdmissionResourceAndExtensionsRefuse) {
   });
 }
 
+// Found by playing the same requests to the real server and to this one.
+TEST(Kinds, SweptRefusals) {
+  const std::string long_name(254, 'a');
+  const std::string controller = R"({"metadata":{"name":")" + long_name +
+                                 R"("},"spec":{"selector":{"a":"b"},"template":{"metadata":{"labels":{"a":"b"}},)"
+                                 R"("spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+  const std::string device_class = R"({"metadata":{"name":")" + long_name + R"("}})";
+  const std::string too_long = "metadata.name: Invalid value: \"" + long_name + "\": must be no more than 253 bytes";
+  ExpectRefused({
+      {"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"a"}})",
+       {R"(roleRef.kind: Unsupported value: "": supported values: "ClusterRole")", "roleRef.name: Required value"}},
+      {"/apis/storage.k8s.io/v1/volumeattachments",
+       R"({"metadata":{"name":"a"},"spec":{"attacher":"d.example.com","nodeName":"n","source":{"inlineVolumeSpec":{"accessModes":["ReadWriteOnce"],"nfs":{},"csi":{"driver":"d.example.com","volumeHandle":"h"}}}}})",
+       {"spec.source.inlineVolumeSpec.nfs.server: Required value",
+        "spec.source.inlineVolumeSpec.nfs.path: Required value",
+        "spec.source.inlineVolumeSpec.nfs.path: Invalid value: \"\": must be an absolute path",
+        "spec.source.inlineVolumeSpec.csi: Forbidden: may not specify more than 1 volume type"}},
+      {"/apis/resource.k8s.io/v1/namespaces/n/resourceclaimtemplates",
+       R"({"metadata":{"name":"a"},"spec":{"metadata":{"uid":"u","deletionGracePeriodSeconds":0},"spec":{}}})",
+       {"spec.metadata.uID: Forbidden: cannot be set",
+        "spec.metadata.deletionGracePeriodSeconds: Forbidden: cannot be set"}},
+      {"/api/v1/namespaces/n/replicationcontrollers", controller.c_str(), {too_long.c_str()}},
+      {"/apis/resource.k8s.io/v1/deviceclasses", device_class.c_str(), {too_long.c_str()}},
+      {"/api/v1/namespaces/n/podtemplates",
+       R"({"metadata":{"name":"a"},"template":{"spec":{"containers":[{"name":"c","image":"i"}],"initContainers":[{"name":"i","image":"i","restartPolicyRules":[{}]}],"securityContext":{"seLinuxChangePolicy":"MountOption"}}}})",
+       {"template.spec.initContainers[0].restartPolicy: Required value: must specify restartPolicy when restart rules "
+        "are used",
+        R"(template.spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive")"}},
+  });
+}
+
+// Labels that a job gets from its template are the template's own: what is generated there shows up in both.
+TEST(Kinds, JobSharesTheLabelsOfItsTemplate) {
+  constexpr const char* kTemplate =
+      R"("spec":{"template":{"metadata":{"labels":{"x":"y"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}})";
+  for (const bool own : {false, true}) {
+    Player player;
+    const std::string labels = own ? R"(,"labels":{"x":"y"})" : "";
+    const Player::Outcome outcome =
+        player.Create(ParsePath("/apis/batch/v1/namespaces/n/jobs"),
+                      R"({"metadata":{"name":"a","uid":"u")" + labels + "}," + kTemplate + "}");
+    ASSERT_TRUE(outcome.ran);
+    EXPECT_EQ(FieldTexts(outcome.errors), std::vector<std::string>());
+    EXPECT_EQ(outcome.object["metadata"]["labels"].Has("batch.kubernetes.io/job-name"), !own);
+    EXPECT_TRUE(outcome.object["spec"]["template"]["metadata"]["labels"].Has("batch.kubernetes.io/job-name"));
+  }
+}
+
 TEST(Kinds, Defaults) {
   ExpectDefaulted({
       {"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",

@@ -60,10 +60,10 @@ void CheckRestartPolicy(Value container, const FieldPath& path, FieldErrors& err
   const Value rules = container["restartPolicyRules"];
   if (!IsSet(container, "restartPolicy")) {
     if (rules.empty()) return;
-    errors.push_back(Required(path.Child("restartPolicy"), "must specify restartPolicy when restart rules are used"));
-  } else {
-    CheckOneOf(container["restartPolicy"], kRestartPolicies, path.Child("restartPolicy"), errors);
+    return errors.push_back(
+        Required(path.Child("restartPolicy"), "must specify restartPolicy when restart rules are used"));
   }
+  CheckOneOf(container["restartPolicy"], kRestartPolicies, path.Child("restartPolicy"), errors);
   const FieldPath rules_path = path.Child("restartPolicyRules");
   if (rules.size() > kRestartRulesMax)
     errors.push_back(validation::TooMany(rules_path, static_cast<std::int64_t>(rules.size()), kRestartRulesMax));

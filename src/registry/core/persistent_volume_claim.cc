@@ -157,8 +157,8 @@ void ValidateClaimTemplate(Value claim_template, const FieldPath& path, FieldErr
        {"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
         "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"}) {
     const Value value = metadata[key];
-    const bool zero =
-        value.is_null() || (value.is_string() && value.as_string().empty()) || (value.is_int() && value.as_int() == 0);
+    const bool zero = value.is_null() || (value.is_string() && value.as_string().empty()) ||
+                      (key == "generation" && value.as_int() == 0);
     if (!zero)
       errors.push_back(
           Forbidden(at.Child(key == "uid" ? "uID" : key), "cannot be set"));  // Go's UID with a small first letter

@@ -145,11 +145,26 @@ void PreparePodForUpdate(const Call& call, Value pod, Value old) {
   BumpGeneration(call, pod, old);
 }
 
+// Fields of the status that belong to gates that are off.
+static void DropDisabledStatusFields(const Call& call, Value status, Value old_status) {
+  if (!FeatureEnabled(call, "DRANodeAllocatableResources") &&
+      old_status["nodeAllocatableResourceClaimStatuses"].empty()) {
+    status.Erase("nodeAllocatableResourceClaimStatuses");
+  }
+  if (FeatureEnabled(call, "ImageVolumeWithDigest")) return;
+  for (const std::string_view list : {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
+    for (const Value container : status[list].items()) {
+      for (Value mount : container["volumeMounts"].items()) mount.Erase("volumeStatus");
+    }
+  }
+}
+
 void PreparePodForStatusUpdate(const Call& call, Value pod, Value old) {
   Value metadata = pod["metadata"];
   metadata.Erase("deletionTimestamp");
   CopyMember(call.arena, metadata, old["metadata"], "ownerReferences");
   Value status = pod.EnsureMap(call.arena, "status");
+  DropDisabledStatusFields(call, status, old["status"]);
   if (Text(status, "qosClass").empty()) CopyMember(call.arena, status, old["status"], "qosClass");
   if (Int(status, "observedGeneration") == 0) CopyMember(call.arena, status, old["status"], "observedGeneration");
   // Conditions of clients that do not know observedGeneration keep the one they had, by type and order.

@@ -24,7 +24,6 @@ constexpr std::string_view kEphemeralOnly[] = {"spec.ephemeralContainers"};
 constexpr std::string_view kResizeOnly[] = {"spec.containers.*.resources", "spec.containers.*.resizePolicy",
                                             "spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy"};
 
-
 constexpr SelectableField kPodFields[] = {
     {"spec.nodeName", "spec.nodeName"},
     {"spec.host", "spec.nodeName"},  // old v1 clients
@@ -42,9 +41,16 @@ std::string EventSource(Value event) {
   return std::string(component.empty() ? event["reportingComponent"].as_string() : component);
 }
 
-// Only the name that came of generateName is looked at.
+// Only the name that came of generateName is looked at, and its length is told in bytes.
 validation::Messages ReplicationControllerName(std::string_view name, bool prefix) {
-  return prefix ? validation::Messages() : validation::NameIsDNSSubdomain(name, false);
+  if (prefix) return {};
+  validation::Messages wrong = validation::NameIsDNSSubdomain(name, false);
+  constexpr std::string_view kCharacters = " characters";
+  for (std::string& message : wrong) {
+    if (message.starts_with("must be no more than") && message.ends_with(kCharacters))
+      message.replace(message.size() - kCharacters.size(), kCharacters.size(), " bytes");
+  }
+  return wrong;
 }
 
 constexpr SelectableField kNodeFields[] = {{"spec.unschedulable", "spec.unschedulable"}};

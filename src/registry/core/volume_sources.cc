@@ -174,7 +174,8 @@ void CheckAzureDisk(const Context&, Value source, const FieldPath& path, FieldEr
   constexpr std::string_view kKinds[] = {"Dedicated", "Managed", "Shared"};
   constexpr std::string_view kManaged[] = {
       "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"};
-  constexpr std::string_view kBlob[] = {"https://{account-name}.blob.windows.net/{container-name}/{disk-name}.vhd"};
+  constexpr std::string_view kBlob[] = {
+      "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"};
   if (IsSet(source, "cachingMode")) CheckOneOf(source["cachingMode"], kCaching, path.Child("cachingMode"), errors);
   if (!IsSet(source, "kind")) return;
   CheckOneOf(source["kind"], kKinds, path.Child("kind"), errors);

@@ -9,6 +9,7 @@
 #include "registry/rules/address.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
+#include "registry/semantic.h"
 
 namespace keelson::registry {
 namespace {
@@ -60,8 +61,9 @@ void PrepareForCreate(const Call& call, Value object, Value) {
 
 void PrepareForUpdate(const Call& call, Value object, Value old) {
   bool changed = !SemanticEqual(object["metadata"]["labels"], old["metadata"]["labels"]);
+  const schema::Struct* const type = schema::FindType("discovery/v1", "EndpointSlice");
   for (const std::string_view field : {"addressType", "endpoints", "ports"})
-    changed = changed || !SemanticEqual(object[field], old[field]);
+    changed = changed || !registry::SemanticEqual(object[field], old[field], *type->FindField(field)->type);
   if (changed)
     object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);
   DropTopology(call, object, old);

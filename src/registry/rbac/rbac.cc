@@ -21,7 +21,7 @@ constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 Messages RBACName(std::string_view name, bool) { return validation::IsValidPathSegmentName(name); }
 
 void SetBindingDefaults(base::Arena& arena, Value object) {
-  if (Value ref = object["roleRef"]; ref.is_map()) DefaultIfZero(arena, ref, "apiGroup", kGroup);
+  DefaultIfZero(arena, object.EnsureMap(arena, "roleRef"), "apiGroup", kGroup);
   for (Value subject : object["subjects"].items()) {
     const std::string_view kind = subject["kind"].as_string();
     if (kind == "User" || kind == "Group") DefaultIfZero(arena, subject, "apiGroup", kGroup);

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "registry/resource/devices.h"
 #include "registry/resource/strategies.h"
+#include "registry/rules/go_struct.h"
 #include "registry/rules/resources.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
@@ -252,6 +253,9 @@ void ValidateNetworkData(const Value& data, const FieldPath& path, FieldErrors& 
       TextKey, path.Child("ips"), errors);
 }
 
+constexpr rules::GoField kDeviceID[] = {
+    {"driver", "Driver"}, {"pool", "Pool"}, {"device", "Device"}, {"shareID", "ShareID"}};
+
 void ValidateDeviceStatus(const Value& device, const std::set<std::string>& allocated, const FieldPath& path,
                           FieldErrors& errors) {
   ValidateCSIDriverName(device["driver"].as_string(), path.Child("driver"), errors);
@@ -260,8 +264,7 @@ void ValidateDeviceStatus(const Value& device, const std::set<std::string>& allo
   if (const Value share = device["shareID"]; !share.is_null())
     ValidateUID(share.as_string(), path.Child("shareID"), errors);
   if (!allocated.contains(DeviceID(device))) {
-    // Upstream's key prints as a struct of handles, without their texts.
-    errors.push_back(rules::InvalidRendered(path, R"({"Driver":{},"Pool":{},"Device":{},"ShareID":{}})",
+    errors.push_back(rules::InvalidRendered(path, rules::RenderGoStruct(device, kDeviceID),
                                             "must be an allocated device in the claim"));
   }
   const Value conditions = device["conditions"];
@@ -380,8 +383,10 @@ void ValidateTemplateBody(const Value& object, FieldErrors& errors) {
   validation::ValidateAnnotations(spec["metadata"]["annotations"], metadata.Child("annotations"), errors);
   validation::ValidateLabels(spec["metadata"]["labels"], metadata.Child("labels"), errors);
   for (const auto& member : spec["metadata"].members()) {
-    if (member.key == "annotations" || member.key == "labels" || rules::IsZero(member.value)) continue;
-    errors.push_back(Forbidden(metadata.Child(member.key), "cannot be set"));
+    if (member.key == "annotations" || member.key == "labels" || member.value.is_null()) continue;
+    if (member.key != "deletionGracePeriodSeconds" && rules::IsZero(member.value)) continue;
+    // Go's UID with a small first letter.
+    errors.push_back(Forbidden(metadata.Child(member.key == "uid" ? "uID" : member.key), "cannot be set"));
   }
   ValidateClaimSpec(spec["spec"], path.Child("spec"), errors);
 }
@@ -413,6 +418,11 @@ void ValidateClassMeta(const Value& object, FieldErrors& errors) {
   FieldErrors found;
   ValidateMeta(object, false, validation::NameIsDNSSubdomain, found);
   std::erase_if(found, [](const meta::FieldError& error) { return error.field == "metadata.generateName"; });
+  constexpr std::string_view kCharacters = "must be no more than 253 characters",
+                             kBytes = "must be no more than 253 bytes";
+  for (meta::FieldError& error : found) {
+    if (error.detail == kCharacters) error.detail = kBytes;
+  }
   errors.insert(errors.end(), found.begin(), found.end());
 }
 

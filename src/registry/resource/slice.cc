@@ -12,6 +12,7 @@
 #include "registry/rules/resources.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
+#include "registry/semantic.h"
 
 namespace keelson::registry {
 namespace {
@@ -63,6 +64,9 @@ void PrepareSlice(const Call& call, Value object, Value old) {
                         });
   const bool lists = FeatureEnabled(call, "DRAListTypeAttributes") || AnyDevice(old, HasListAttributes);
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(call.clock.Now().time_since_epoch()).count();
+  // A change of a field that is dropped counts as one.
+  if (!old.is_null() && !registry::SemanticEqual(object["spec"], old["spec"], "resource/v1", "ResourceSliceSpec"))
+    object["metadata"].Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);
   for (Value device : object["spec"]["devices"].items()) {
     if (!device.is_map()) continue;
     if (!mappings) device.Erase("nodeAllocatableResourceMappings");

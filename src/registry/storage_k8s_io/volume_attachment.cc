@@ -1,6 +1,7 @@
 #include <string>
 #include <string_view>
 
+#include "registry/core/volume_sources.h"
 #include "registry/rules/go_struct.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
@@ -18,33 +19,8 @@ constexpr std::int64_t kMetadataBytesMax = 256 * 1024;
 constexpr std::size_t kErrorMessageBytesMax = 1024;
 constexpr std::string_view kInline = " in the context of inline volumes";
 
-void ValidateSecretReference(const Value& reference, const FieldPath& path, FieldErrors& errors) {
-  if (reference.is_null()) return;
-  const std::string_view name = reference["name"].as_string();
-  if (name.empty()) {
-    errors.push_back(Required(path.Child("name")));
-  } else {
-    AddInvalid(validation::NameIsDNSSubdomain(name, false), path.Child("name"), name, errors);
-  }
-  const std::string_view name_space = reference["namespace"].as_string();
-  if (name_space.empty()) {
-    errors.push_back(Required(path.Child("namespace")));
-  } else {
-    AddInvalid(validation::IsDNS1123Label(name_space), path.Child("namespace"), name_space, errors);
-  }
-}
-
-void ValidateCSISource(const Value& csi, const FieldPath& path, FieldErrors& errors) {
-  ValidateCSIDriverName(csi["driver"].as_string(), path.Child("driver"), errors);
-  if (csi["volumeHandle"].as_string().empty()) errors.push_back(Required(path.Child("volumeHandle")));
-  for (const std::string_view secret :
-       {"controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"}) {
-    ValidateSecretReference(csi[secret], path.Child(secret), errors);
-  }
-}
-
-// A PersistentVolumeSpec inside an attachment: CSI only. Any other source is refused by that, its own fields are not
-// looked at.
+// A PersistentVolumeSpec inside an attachment: CSI is required, and another source beside it is one too many; its own
+// fields are checked all the same.
 void ValidateInlineVolumeSpec(const Value& spec, const FieldPath& path, FieldErrors& errors) {
   const auto forbid = [&](std::string_view field) {
     errors.push_back(Forbidden(path.Child(field), "may not be specified" + std::string(kInline)));
@@ -76,44 +52,9 @@ void ValidateInlineVolumeSpec(const Value& spec, const FieldPath& path, FieldErr
   }
   if (!spec["nodeAffinity"].is_null()) forbid("nodeAffinity");
 
-  int sources = 0;
-  for (const std::string_view source : {"hostPath",
-                                        "gcePersistentDisk",
-                                        "awsElasticBlockStore",
-                                        "glusterfs",
-                                        "flocker",
-                                        "nfs",
-                                        "rbd",
-                                        "quobyte",
-                                        "cephfs",
-                                        "iscsi",
-                                        "cinder",
-                                        "fc",
-                                        "flexVolume",
-                                        "azureFile",
-                                        "vsphereVolume",
-                                        "photonPersistentDisk",
-                                        "portworxVolume",
-                                        "azureDisk",
-                                        "scaleIO",
-                                        "local",
-                                        "storageos"}) {
-    if (spec[source].is_null()) continue;
-    if (sources > 0 && source != "flexVolume") {
-      errors.push_back(
-          Forbidden(path.Child(source == "cephfs" ? "cephFS" : source), "may not specify more than 1 volume type"));
-    }
-    ++sources;
-  }
-  if (!csi.is_null()) {
-    if (sources > 0) {
-      errors.push_back(Forbidden(path.Child("csi"), "may not specify more than 1 volume type"));
-    } else {
-      ValidateCSISource(csi, path.Child("csi"), errors);
-    }
-    ++sources;
-  }
-  if (sources == 0) errors.push_back(Required(path, "must specify a volume type"));
+  const core::SourceContext context{.persistent = true};
+  if (core::ValidateSources(core::PersistentVolumeSources(), context, spec, path, errors) == 0)
+    errors.push_back(Required(path, "must specify a volume type"));
   if (!spec["storageClassName"].as_string().empty()) forbid("storageClassName");
   if (const Value mode = spec["volumeMode"]; !mode.is_null() && mode.as_string() != "Filesystem") {
     errors.push_back(
