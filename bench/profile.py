@@ -76,7 +76,7 @@ def main():
                 end(perf)
             with open(os.path.join(folder, row + ".txt"), "w") as f:
                 for title, options in (("own time", ["--no-children", "-g", "none"]), ("with what they call", ["--children", "-g", "none"])):
-                    text = subprocess.run(["perf", "report", "-i", data, "--stdio", "--percent-limit", "0.5", "--sort", "symbol"] + options, capture_output=True, text=True).stdout
+                    text = subprocess.run(["perf", "report", "-i", data, "--stdio", "--percent-limit", "0.5", "--sort", "dso,symbol"] + options, capture_output=True, text=True).stdout
                     kept = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
                     f.write("%s, %s:\n%s\n\n" % (row, title, "\n".join(line[:180] for line in kept[:60])))
                     if title == "own time":

@@ -32,7 +32,7 @@ for name in "${missing[@]}"; do
     etcdctl | etcdutl) build etcd "go.etcd.io/etcd/$name/v3" "$name" ;;
     e2e.test)
       echo "interop: building $name"
-      (cd e2e && CGO_ENABLED=0 go test -c -trimpath -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor" \
+      (cd e2e && CGO_ENABLED=0 go test -c -vet=off -trimpath -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor" \
         -o "$bin/.$name.new" k8s.io/kubernetes/test/e2e)
       mv "$bin/.$name.new" "$bin/$name" ;;
     ginkgo) build e2e github.com/onsi/ginkgo/v2/ginkgo ginkgo ;;

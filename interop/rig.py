@@ -149,7 +149,7 @@ class Controllers:
                      "--root-ca-file=" + os.path.join(pki, "ca.crt"), "--service-account-private-key-file=" + os.path.join(pki, "sa.key"),
                      "--node-monitor-grace-period=5m", "--concurrent-namespace-syncs=20")
         self.program("kube-scheduler", *common, "--secure-port=%d" % free_port())
-        self.program("kwok", "--kubeconfig=" + kubeconfig, "--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--cidr=" + POD_RANGE, "--node-ip=127.0.0.1",
+        self.program("kwok", "--kubeconfig=" + kubeconfig, "--config=" + os.path.join(os.path.dirname(os.path.abspath(__file__)), "kwok", "stages.yaml"), "--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--cidr=" + POD_RANGE, "--node-ip=127.0.0.1",
                      "--node-port=%d" % free_port(), "--server-address=127.0.0.1:%d" % free_port())
         return self
 

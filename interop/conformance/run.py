@@ -46,8 +46,8 @@ def wait_for_rig(server):
 def attempt(names, server, programs, folder, procs, minutes):
     """Runs the tests with these names. Returns name -> (outcome, message, seconds)."""
     os.makedirs(folder, exist_ok=True)
-    # Ginkgo matches the focus against the full text, and some names are the beginning of others.
-    focus = "^(" + "|".join(re.escape(name) for name in names) + ")$" if len(names) > 1 else "^" + re.escape(names[0]) + "$"
+    # Ginkgo matches against the suite's name, a space and the test's name; some names are the end or the beginning of others.
+    focus = " (" + "|".join(re.escape(name) for name in names) + ")$"
     junit = os.path.join(folder, "ginkgo.xml")
     command = [os.path.join(programs, "ginkgo"), "run", "--procs=%d" % procs, "--no-color", "--keep-going", "--timeout=%dm" % minutes, "--focus=" + focus, "--output-dir=" + folder,
                "--junit-report=ginkgo.xml", os.path.join(programs, "e2e.test"), "--", "--kubeconfig=" + server.kubeconfig, "--provider=skeleton", "--kubectl-path=" + os.path.join(programs, "kubectl"),
@@ -66,7 +66,7 @@ def attempt(names, server, programs, folder, procs, minutes):
     ran = read_junit(junit)
     for name in list(ran):  # labels may stand at the end of the name, as a list of their own
         ran.setdefault(re.sub(r" \[[^\]]*, [^\]]*\]$", "", name), ran[name])
-    return {name: ran.get(name, ("failed", "it did not run (a name of another version?)", 0.0)) for name in names}
+    return {name: ran.get(name, ("failed", "there is no such test in this version", 0.0)) for name in names}
 
 
 def main():
