@@ -514,9 +514,10 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
     co_return;
   });
   storage::Compactor compactor(*store);
-  Repeated compaction(io.Next(), options.etcd.compaction_interval, [&compactor]() -> Awaitable<void> {
+  Repeated compaction(io.Next(), options.etcd.compaction_interval, [&]() -> Awaitable<void> {
     auto done = co_await compactor.Compact();
     if (!done.ok()) log::Error("Could not compact the store", "err", done.error().message);
+    storage.Compacted(static_cast<std::uint64_t>(compactor.compact_revision()));
   });
   serving.Start(*std::move(listener), tls);
 

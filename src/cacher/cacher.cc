@@ -1,6 +1,7 @@
 #include "cacher/cacher.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <cmath>
@@ -82,6 +83,7 @@ struct Cacher::Impl {
   // Outlives this by the moment between letting Stop() go and being done with it.
   const std::shared_ptr<async::Gate> gate = std::make_shared<async::Gate>();
   bool started = false;
+  std::atomic<std::uint64_t> compacted{0};
 
   // States that a continue token names, newest last, so that the next page need not be made again by undoing history.
   struct Paged {
@@ -122,6 +124,7 @@ struct Cacher::Impl {
   }
 
   SnapshotPtr At(std::uint64_t revision) {
+    if (revision < compacted.load(std::memory_order_relaxed)) return nullptr;
     {
       std::lock_guard lock(paged_mutex);
       for (Paged& page : paged) {
@@ -237,6 +240,12 @@ void Cacher::Tick() {
   if (impl_->freshness.any_waiting()) impl_->reflector.RequestProgress();
   impl_->dispatcher->Tick();
   impl_->ForgetOldPages();
+}
+
+void Cacher::Compacted(std::uint64_t revision) {
+  impl_->compacted.store(revision, std::memory_order_relaxed);
+  std::lock_guard lock(impl_->paged_mutex);
+  std::erase_if(impl_->paged, [&](const Impl::Paged& page) { return page.snapshot->revision < revision; });
 }
 
 bool Cacher::Ready() const { return impl_->reflector.ready(); }

@@ -54,6 +54,9 @@ class Cacher final : public storage::Interface {
   void Stop();
   // Time passes: timeouts, progress requests, bookmarks. Call about every 100 ms.
   void Tick();
+  // The store has forgotten what was before `revision`: lists at exactly such a revision get the store's answer to
+  // that, although history kept here would reach further. From any thread.
+  void Compacted(std::uint64_t revision);
 
   Awaitable<storage::Result<storage::ObjectPtr>> Create(std::string key, Value object,
                                                         std::uint64_t ttl_seconds) override;

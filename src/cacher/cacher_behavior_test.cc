@@ -125,6 +125,21 @@ TEST_F(CacherTest, CompactionWhileAwayMeansListingAgain) {
   EXPECT_EQ(Names(List("/pods", {})), "a b");
 }
 
+// What is kept here reaches further back than the store, but a client must learn that its list is no longer consistent.
+TEST_F(CacherTest, PagesOfACompactedRevisionExpire) {
+  for (const char* name : {"a", "b", "c"}) Create({.name = name});
+  const auto first = List("/pods/default", {.predicate = {.limit = 1}});
+  Create({.name = "d"});
+  Compact();
+  cacher().Compacted(static_cast<std::uint64_t>(*Await(harness().kv().CurrentRevision())));
+  const auto second =
+      Await(cacher().GetList("/pods/default", {.predicate = {.limit = 1, .continue_token = first.continue_token}}));
+  ASSERT_FALSE(second.ok());
+  ASSERT_TRUE(second.error().status);
+  const std::string again = second.error().status->fields().continue_token;
+  EXPECT_EQ(Names(List("/pods/default", {.predicate = {.limit = 5, .continue_token = again}})), "b c d");
+}
+
 TEST_F(CacherTest, NotReady) {
   harness().failing().Disconnect();
   for (int i = 0; i < 5; ++i) PutPodElsewhere("b");

@@ -158,6 +158,12 @@ void ResourceStorage::Tick() {
   }
 }
 
+void ResourceStorage::Compacted(std::uint64_t revision) {
+  for (auto& [name, entry] : impl_->entries) {
+    if (entry.cacher) entry.cacher->Compacted(revision);
+  }
+}
+
 std::vector<std::string> ResourceStorage::NotReady() const {
   std::vector<std::string> waiting;
   for (const auto& [name, entry] : impl_->entries) {

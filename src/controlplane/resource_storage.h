@@ -58,7 +58,8 @@ class ResourceStorage {
   void Stop();
   bool Ready() const;  // every cache has its first state
   std::vector<std::string> NotReady() const;
-  void Tick();  // about every 100 ms
+  void Tick();                             // about every 100 ms
+  void Compacted(std::uint64_t revision);  // the store has forgotten what was before
 
   struct Count {
     std::string group, resource;
