@@ -19,9 +19,14 @@ Arena::~Arena() {
 }
 
 void* Arena::AllocateSlow(std::size_t bytes, std::size_t alignment) {
+  NewBlock(bytes + alignment);
+  return Allocate(bytes, alignment);
+}
+
+void Arena::NewBlock(std::size_t bytes) {
   const std::size_t header = (sizeof(Block) + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
   const std::size_t usual = std::clamp(reserved_, kFirstBlockBytes, kBlockBytesMax);
-  const std::size_t size = std::max(usual, header + bytes + alignment);
+  const std::size_t size = std::max(usual, header + bytes);
   void* memory = std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
   auto* block = static_cast<Block*>(memory);
@@ -30,7 +35,6 @@ void* Arena::AllocateSlow(std::size_t bytes, std::size_t alignment) {
   reserved_ += size;
   next_ = reinterpret_cast<std::uintptr_t>(memory) + header;
   end_ = reinterpret_cast<std::uintptr_t>(memory) + size;
-  return Allocate(bytes, alignment);
 }
 
 std::string_view Arena::Copy(std::string_view text) {

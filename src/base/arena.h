@@ -18,6 +18,8 @@ class Arena {
  public:
   static constexpr std::size_t kFirstBlockBytes = 4096;
   static constexpr std::size_t kBlockBytesMax = 1024 * 1024;
+  static constexpr std::size_t kReserveBytesMax =
+      96 * 1024;  // below the size for which malloc asks the system each time
 
   Arena() = default;
   Arena(const Arena&) = delete;
@@ -46,6 +48,13 @@ class Arena {
     return static_cast<T*>(Allocate(sizeof(T) * count, alignof(T)));
   }
 
+  // Makes room for `bytes` (at most kReserveBytesMax) in one piece, where it is known that about so many will be asked
+  // for.
+  void Reserve(std::size_t bytes) {
+    if (end_ - next_ < bytes && end_ - next_ < kReserveBytesMax)
+      NewBlock(bytes < kReserveBytesMax ? bytes : kReserveBytesMax);
+  }
+
   // A copy of `text` that lives as long as the arena.
   std::string_view Copy(std::string_view text);
   // `a` and `b` joined.
@@ -57,6 +66,7 @@ class Arena {
  private:
   struct Block;
   void* AllocateSlow(std::size_t bytes, std::size_t alignment);
+  void NewBlock(std::size_t bytes);
 
   std::uintptr_t next_ = 0;
   std::uintptr_t end_ = 0;

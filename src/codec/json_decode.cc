@@ -531,7 +531,7 @@ class Reader {
           const std::uint64_t bit = std::uint64_t{1} << (position % 64);
           const bool again = (word & bit) != 0;
           word |= bit;
-          if (!ReadField(*frame.field, again, start)) return false;
+          if (!ReadField(*frame.field, position, again, start)) return false;
         }
         bool more = false;
         if (!MoreMembers(more)) return false;
@@ -545,7 +545,7 @@ class Reader {
     return true;
   }
 
-  bool ReadField(const Field& field, bool again, std::size_t start) {
+  bool ReadField(const Field& field, std::uint16_t position, bool again, std::size_t start) {
     Value value;
     if (again) [[unlikely]] {
       const Frame* own = frame_;
@@ -560,6 +560,7 @@ class Reader {
       return true;
     }
     if (value.is_null() || (!field.pointer && IsZero(*field.type, value))) return true;
+    value.set_place(position);
     members_.Push({field.name, value});
     return true;
   }
@@ -960,6 +961,8 @@ class Reader {
 
 Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const Struct* type,
                                      const DecodeOptions& options) {
+  constexpr std::size_t kTreePerByte = 3;  // what the tree takes, roughly
+  arena.Reserve(text.size() * (1 + kTreePerByte) + kScanPadding);
   Reader reader(arena, text, options);
   Decoded decoded;
   const bool complete = reader.Document(type, decoded.value);

@@ -58,13 +58,12 @@ class Encoder {
   void StructOf(const Struct& type, const Value& value) {
     const std::size_t base = slots_.Take(type.json_fields.size());
     std::uint64_t present[2] = {0, 0};
-    std::size_t next = 0;
     for (const Member& member : value.members()) {
-      const std::size_t found = Slots::Position(type, member.key, next);
-      if (found == Struct::kNoPosition) continue;
+      const std::size_t found = Slots::Position(type, member);
+      if (found == Struct::kNoPosition) [[unlikely]]
+        continue;
       slots_.at(base + found) = &member.value;
       present[found / 64] |= std::uint64_t{1} << (found % 64);
-      next = found + 1;
     }
     char before = '{';
     for (std::size_t word = 0; word < 2; ++word) {
@@ -74,11 +73,7 @@ class Encoder {
         const Field& field = *type.json_fields[i];
         const Value member = there ? *slots_.at(base + i) : Value();
         if (there && LeftOut(field, member)) continue;
-        const std::size_t size = field.name.size() + 3;
-        writer_.Reserve(size + 1);
-        writer_.PutUnchecked(before);
-        std::memcpy(writer_.at(), field.quoted, size);
-        writer_.Advance(size);
+        writer_.AppendKey(before, field);
         before = ',';
         FieldValue(field, member);
       }

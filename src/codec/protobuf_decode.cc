@@ -16,10 +16,10 @@ namespace {
 
 using base::Arena;
 using object::Member;
-using schema::Field;
 using schema::Kind;
 using schema::Struct;
 using schema::Type;
+using schema::WireField;
 
 constexpr std::string_view kEOF = "unexpected EOF";
 
@@ -41,10 +41,15 @@ class Decoder {
   // With apiVersion and kind, which stand in the envelope.
   bool Root(const Struct& type, std::string_view message, std::string_view api_version, std::string_view kind,
             Value& out) {
-    const Field* kind_field = type.FindField("kind");
-    const Field* version_field = type.FindField("apiVersion");
-    if (kind_field != nullptr && !kind.empty()) members_.Push({kind_field->name, Value(kind)});
-    if (version_field != nullptr && !api_version.empty()) members_.Push({version_field->name, Value(api_version)});
+    const auto push = [&](std::string_view name, std::string_view text) {
+      const std::uint16_t position = type.FindPosition(name);
+      if (position == Struct::kNoPosition || text.empty()) return;
+      Value value(text);
+      value.set_place(position);
+      members_.Push({type.json_fields[position]->name, value});
+    };
+    push("kind", kind);
+    push("apiVersion", api_version);
     if (!Fields(type, message, 0)) return false;
     out = Value::MapOf(arena_, members_.From(0));
     members_.Cut(0);
@@ -58,9 +63,10 @@ class Decoder {
     if (error_.empty()) error_ = text;
     return false;
   }
-  bool WrongType(const Field& field, WireType type) {
+  static std::string_view NameOf(const WireField& field) { return {field.name, field.name_size}; }
+  [[gnu::noinline]] bool WrongType(const WireField& field, WireType type) {
     return Fail("proto: wrong wireType = " + std::to_string(static_cast<int>(type)) + " for field " +
-                std::string(field.name));
+                std::string(NameOf(field)));
   }
 
   bool Fields(const Struct& type, std::string_view message, std::size_t start) {
@@ -75,17 +81,28 @@ class Decoder {
         if (!in.Skip(wire)) return Fail(kEOF);
         continue;
       }
-      const Field& field = *type.proto_fields[position];
+      const WireField& field = type.wire[position];
       std::uint64_t& word = seen[position / 64 & 1];
       const std::uint64_t bit = std::uint64_t{1} << (position % 64);
       const bool again = (word & bit) != 0;
       word |= bit;
+      if (field.kind == Kind::kString && wire == WireType::kBytes && !again) [[likely]] {
+        std::string_view text;
+        if (!in.Bytes(text)) return Fail(kEOF);
+        if (!text.empty() || field.pointer) Push(field, Value(text));
+        continue;
+      }
       if (!FieldValue(field, number, wire, in, start, again)) return false;
     }
     return true;
   }
 
-  bool FieldValue(const Field& field, std::uint32_t number, WireType wire, WireReader& in, std::size_t start,
+  void Push(const WireField& field, Value value) {
+    value.set_place(field.position);
+    members_.Push({NameOf(field), value});
+  }
+
+  bool FieldValue(const WireField& field, std::uint32_t number, WireType wire, WireReader& in, std::size_t start,
                   bool again) {
     const Type& type = *field.type;
     if (field.inlined) {
@@ -98,38 +115,43 @@ class Decoder {
       return true;
     }
     Value value;
-    if (type.kind == Kind::kList && !type.wrapped) {
+    bool zero = false;
+    if (field.kind == Kind::kList && !type.wrapped) {
       if (!Repeated(*type.element, field, number, wire, in, value)) return false;
-    } else if (type.kind == Kind::kMap) {
+    } else if (field.kind == Kind::kMap) {
       if (!Map(*type.element, field, number, wire, in, value)) return false;
     } else {
       if (!Single(type, field, wire, in, value)) return false;
-      if (value.is_null() || (!field.pointer && IsZero(type, value))) return true;
+      zero = value.is_null() || (!field.pointer && IsZero(type, value));
     }
     if (again) [[unlikely]]
-      return Again(field, value, start);
-    members_.Push({field.name, value});
+      return Again(field, value, zero, start);
+    if (!zero) Push(field, value);
     return true;
   }
 
   // A field that came before, with something else between: lists and maps go on, everything else is replaced.
-  bool Again(const Field& field, Value value, std::size_t start) {
+  bool Again(const WireField& field, Value value, bool zero, std::size_t start) {
     const auto members = members_.From(start);
-    const auto old = std::ranges::find(members, field.name, &Member::key);
+    const auto old = std::ranges::find(members, NameOf(field), &Member::key);
     if (old == members.end()) {
-      members_.Push({field.name, value});
+      if (!zero) Push(field, value);
+    } else if (zero) {
+      *old = members.back();
+      members_.Cut(members_.size() - 1);
     } else if (value.is_list() && old->value.is_list()) {
       for (const Value& item : value.items()) old->value.Append(arena_, item);
-    } else if (field.type->kind == Kind::kMap && old->value.is_map()) {
+    } else if (field.kind == Kind::kMap && old->value.is_map()) {
       for (const Member& member : value.members()) old->value.Set(arena_, member.key, member.value);
     } else {
+      value.set_place(field.position);
       old->value = value;
     }
     return true;
   }
 
   // This item and those that follow it at once.
-  bool Repeated(const Type& element, const Field& field, std::uint32_t number, WireType wire, WireReader& in,
+  bool Repeated(const Type& element, const WireField& field, std::uint32_t number, WireType wire, WireReader& in,
                 Value& out) {
     const std::size_t start = items_.size();
     for (;;) {
@@ -160,7 +182,8 @@ class Decoder {
     return true;
   }
 
-  bool Map(const Type& element, const Field& field, std::uint32_t number, WireType wire, WireReader& in, Value& out) {
+  bool Map(const Type& element, const WireField& field, std::uint32_t number, WireType wire, WireReader& in,
+           Value& out) {
     const std::size_t start = members_.size();
     bool sorted = true;
     for (;;) {
@@ -190,8 +213,10 @@ class Decoder {
     return true;
   }
 
-  bool Entry(const Type& element, const Field& field, std::string_view entry, std::string_view& key, Value& value) {
+  bool Entry(const Type& element, const WireField& field, std::string_view entry, std::string_view& key, Value& value) {
     WireReader in(entry);
+    if (element.kind == Kind::kString && PlainEntry(in, key, value)) return true;
+    in = WireReader(entry);
     while (!in.AtEnd()) {
       std::uint32_t number = 0;
       WireType wire{};
@@ -207,7 +232,18 @@ class Decoder {
     return true;
   }
 
-  bool Single(const Type& type, const Field& field, WireType wire, WireReader& in, Value& out) {
+  // A key and a text, once each, as every encoder writes them.
+  static bool PlainEntry(WireReader& in, std::string_view& key, Value& value) {
+    std::uint32_t number = 0;
+    WireType wire{};
+    std::string_view text;
+    if (!in.Tag(number, wire) || number != 1 || wire != WireType::kBytes || !in.Bytes(key)) return false;
+    if (!in.Tag(number, wire) || number != 2 || wire != WireType::kBytes || !in.Bytes(text)) return false;
+    value = Value(text);
+    return in.AtEnd();
+  }
+
+  bool Single(const Type& type, const WireField& field, WireType wire, WireReader& in, Value& out) {
     switch (type.kind) {
       case Kind::kBool:
       case Kind::kInt32:
@@ -244,7 +280,7 @@ class Decoder {
     return Special(type, field, bytes, out);
   }
 
-  bool Special(const Type& type, const Field& field, std::string_view bytes, Value& out) {
+  bool Special(const Type& type, const WireField& field, std::string_view bytes, Value& out) {
     switch (type.kind) {
       case Kind::kBytes: {
         char* text = arena_.NewArray<char>(Base64Size(bytes.size()) + 1);
@@ -384,8 +420,8 @@ class Decoder {
         if (!in.Skip(wire)) return Fail(kEOF);
         continue;
       }
-      const Field& field = *either.proto_fields[position];
-      if (field.type->kind == Kind::kList) {
+      const WireField& field = either.wire[position];
+      if (field.kind == Kind::kList) {
         Value more;
         if (!Repeated(*field.type->element, field, number, wire, in, more)) return false;
         if (list.is_null()) {
@@ -393,14 +429,14 @@ class Decoder {
         } else {
           for (const Value& item : more.items()) list.Append(arena_, item);
         }
-      } else if (!Single(*field.type, field, wire, in, field.type->kind == Kind::kBool ? boolean : structure)) {
+      } else if (!Single(*field.type, field, wire, in, field.kind == Kind::kBool ? boolean : structure)) {
         return false;
       }
     }
     members_.Cut(start);
     out = !list.empty() ? list : !structure.is_null() ? structure : boolean;
     const bool has_bool =
-        std::ranges::any_of(either.json_fields, [](const Field* f) { return f->type->kind == Kind::kBool; });
+        std::ranges::any_of(either.json_fields, [](const schema::Field* f) { return f->type->kind == Kind::kBool; });
     if (has_bool && out.is_null()) out = Value(false);
     return true;
   }
@@ -414,6 +450,8 @@ class Decoder {
 
 // A copy in the arena that IsJSONInPlace may read.
 std::string_view PaddedCopy(Arena& arena, std::string_view bytes) {
+  constexpr std::size_t kTreePerByte = 4;  // what the tree takes, roughly
+  arena.Reserve(bytes.size() * (1 + kTreePerByte) + kScanPadding);
   char* copy = arena.NewArray<char>(bytes.size() + kScanPadding);
   if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
   std::memset(copy + bytes.size(), 0, kScanPadding);

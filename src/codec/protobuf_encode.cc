@@ -1,10 +1,9 @@
-// Written from the end to the beginning, as gogo's marshalers do: a message's length is known when its content is done,
-// so nothing is measured beforehand or moved afterwards.
 #include <algorithm>
 #include <bit>
-#include <memory>
+#include <charconv>
 #include <vector>
 
+#include "codec/back_writer.h"
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
@@ -22,142 +21,103 @@ using schema::Struct;
 using schema::Type;
 using schema::WireField;
 
-// A buffer that grows at its front.
-class BackWriter {
- public:
-  BackWriter() : buffer_(std::make_unique_for_overwrite<char[]>(kFirst)), capacity_(kFirst), at_(kFirst) {}
+// The tag of a field below 16.
+constexpr WireTag TagOf(std::uint32_t number, WireType type) {
+  return {(number << 3 | static_cast<std::uint32_t>(type)) << 24, 1};
+}
+constexpr WireTag BytesTag(std::uint32_t number) { return TagOf(number, WireType::kBytes); }
+constexpr WireTag VarintTag(std::uint32_t number) { return TagOf(number, WireType::kVarint); }
+WireTag TagOf(const WireField& field) { return {field.tag, field.tag_size}; }
 
-  std::size_t size() const { return capacity_ - at_; }
-  std::string_view view() const { return {buffer_.get() + at_, size()}; }
+WireType WireTypeOf(Kind kind) {
+  if (kind == Kind::kBool || kind == Kind::kInt32 || kind == Kind::kInt64) return WireType::kVarint;
+  return kind == Kind::kDouble ? WireType::kFixed64 : WireType::kBytes;
+}
 
-  void Put(unsigned char byte) {
-    if (at_ == 0) [[unlikely]]
-      Grow(1);
-    buffer_[--at_] = static_cast<char>(byte);
-  }
-  void Append(std::string_view text) {
-    char* to = Take(text.size());
-    if (!text.empty()) std::memcpy(to, text.data(), text.size());
-  }
-  // Room for `bytes` in front of what is there, to be filled by the caller.
-  char* Take(std::size_t bytes) {
-    if (at_ < bytes) Grow(bytes);
-    at_ -= bytes;
-    return buffer_.get() + at_;
-  }
-  void GiveBack(std::size_t bytes) { at_ += bytes; }
-  void Varint(std::uint64_t value) {
-    if (value < 0x80) [[likely]]
-      return Put(static_cast<unsigned char>(value));
-    unsigned char bytes[10];
-    std::size_t size = 0;
-    for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<unsigned char>(value | 0x80);
-    bytes[size++] = static_cast<unsigned char>(value);
-    std::memcpy(Take(size), bytes, size);
-  }
-  void Tag(std::uint32_t number, WireType type) {
-    Varint(static_cast<std::uint64_t>(number) << 3 | static_cast<std::uint64_t>(type));
-  }
-  // Length and tag of what was written since the buffer had `before` bytes.
-  void Close(std::uint32_t number, std::size_t before) {
-    Varint(size() - before);
-    Tag(number, WireType::kBytes);
-  }
-  void String(std::uint32_t number, std::string_view text) {
-    if (text.size() < 0x80 && number < 16 && at_ >= text.size() + 2)
-        [[likely]] {  // nearly all: one byte each for tag and length
-      at_ -= text.size() + 2;
-      char* to = buffer_.get() + at_;
-      to[0] = static_cast<char>(number << 3 | static_cast<std::uint32_t>(WireType::kBytes));
-      to[1] = static_cast<char>(text.size());
-      if (!text.empty()) std::memcpy(to + 2, text.data(), text.size());
-      return;
-    }
-    Append(text);
-    Varint(text.size());
-    Tag(number, WireType::kBytes);
-  }
-  void Integer(std::uint32_t number, std::int64_t value) {
-    Varint(static_cast<std::uint64_t>(value));
-    Tag(number, WireType::kVarint);
-  }
-
- private:
-  static constexpr std::size_t kFirst = 4096;
-
-  [[gnu::noinline]] void Grow(std::size_t bytes) {
-    const std::size_t used = size();
-    const std::size_t next = std::max(capacity_ * 2, used + bytes);
-    auto grown = std::make_unique_for_overwrite<char[]>(next);
-    std::memcpy(grown.get() + next - used, buffer_.get() + at_, used);
-    buffer_ = std::move(grown);
-    capacity_ = next;
-    at_ = next - used;
-  }
-
-  std::unique_ptr<char[]> buffer_;
-  std::size_t capacity_;
-  std::size_t at_;
-};
-
+// What a function writes it writes in front of `at`; it returns where its own begins.
 class Encoder {
  public:
-  void Message(const Struct& type, const Value& value) {
+  // Fields are written by descending number; the stretches between those that the object has stand ready in the table.
+  char* Message(const Struct& type, const Value& value, char* at) {
     const std::size_t base = slots_.Take(type.wire.size());
-    std::uint64_t present[2] = {0, 0};
-    std::size_t next = 0;
+    std::uint64_t present[2] = {type.wire_inlined[0], type.wire_inlined[1]};
     for (const Member& member : value.members()) {
-      const std::size_t found = Slots::Position(type, member.key, next);
-      if (found == Struct::kNoPosition) continue;
-      next = found + 1;
-      const std::uint8_t at = type.wire_of_json[found];
-      if (at == 0xff) continue;
-      slots_.at(base + at) = &member.value;
-      present[at / 64] |= std::uint64_t{1} << (at % 64);
+      const std::size_t found = WirePosition(type, member);
+      if (found == kNone) continue;
+      slots_.at(base + found) = &member.value;
+      present[found / 64] |= std::uint64_t{1} << (found % 64);
     }
+    std::size_t zeros = type.wire_zero.size();
     for (std::size_t word = 2; word-- > 0;) {
-      std::uint64_t rest = present[word] | type.wire_always[word];
+      std::uint64_t rest = present[word];
       while (rest != 0) {
         const auto bit = static_cast<std::size_t>(63 - std::countl_zero(rest));
         rest &= ~(std::uint64_t{1} << bit);
         const WireField& field = type.wire[word * 64 + bit];
-        if (field.inlined) {
-          const std::size_t before = writer_.size();
-          Message(*field.type->structure, value);
-          writer_.Close(field.number, before);
+        if (field.zero_end != zeros) at = Zeros(type, field.zero_end, zeros, at);
+        zeros = field.zero_begin;
+        if (field.inlined) [[unlikely]] {
+          const std::size_t before = writer_.Size(at);
+          at = writer_.Close(Message(*field.type->structure, value, at), TagOf(field), before);
+          continue;
+        }
+        const Value& member = *slots_.at(base + word * 64 + bit);
+        if (field.kind == Kind::kString) {
+          if (!member.is_null() || !field.pointer) at = writer_.String(at, TagOf(field), member.as_string());
         } else {
-          FieldValue(field, (present[word] >> bit & 1) != 0 ? *slots_.at(base + word * 64 + bit) : Value());
+          at = FieldValue(field, member, at);
         }
       }
     }
+    if (zeros != 0) at = Zeros(type, 0, zeros, at);
     slots_.Release(base);
+    return at;
   }
 
   BackWriter& writer() { return writer_; }
 
  private:
-  void FieldValue(const WireField& field, const Value& value) {
-    const Type& type = *field.type;
-    if (field.kind == Kind::kString) {
-      if (!value.is_null() || !field.pointer) writer_.String(field.number, value.as_string());
-      return;
+  static constexpr std::size_t kNone = 0xff;
+
+  // Where a member stands in wire. Decoders note its place in json_fields; what code of ours put in is looked up.
+  static std::size_t WirePosition(const Struct& type, const Member& member) {
+    const std::size_t place = member.value.place();
+    if (place < type.wire_of_json.size()) [[likely]] {
+      const std::uint8_t at = type.wire_of_json[place];
+      const char* name = at != kNone ? type.wire[at].name : type.json_fields[place]->name.data();
+      if (name == member.key.data()) [[likely]]
+        return at;
     }
-    if (type.kind == Kind::kList) {
-      if (type.wrapped) {
-        if (value.is_list()) Single(type, field.number, value);
-        return;
-      }
-      const auto items = value.items();
-      for (std::size_t i = items.size(); i-- > 0;) Single(*type.element, field.number, items[i]);
-      return;
-    }
-    if (type.kind == Kind::kMap) return Map(*type.element, field.number, value);
-    // Pointers and byte slices are left out when nil; every other value is written, zero or not.
-    if (value.is_null() && (field.pointer || type.kind == Kind::kBytes)) return;
-    Single(type, field.number, value);
+    const std::uint16_t found = type.FindPosition(member.key);
+    return found < type.wire_of_json.size() ? type.wire_of_json[found] : kNone;
   }
 
-  void Map(const Type& element, std::uint32_t number, const Value& value) {
+  char* Zeros(const Struct& type, std::size_t from, std::size_t to, char* at) {
+    return writer_.Append(at, {type.wire_zero.data() + from, to - from});
+  }
+
+  char* FieldValue(const WireField& field, const Value& value, char* at) {
+    const Type& type = *field.type;
+    if (field.kind == Kind::kList) {
+      if (type.wrapped) return value.is_list() ? Single(type, TagOf(field), value, at) : at;
+      const auto items = value.items();
+      if (type.element->kind == Kind::kStruct) {
+        for (std::size_t i = items.size(); i-- > 0;) {
+          const std::size_t before = writer_.Size(at);
+          at = writer_.Close(Message(*type.element->structure, items[i], at), TagOf(field), before);
+        }
+        return at;
+      }
+      for (std::size_t i = items.size(); i-- > 0;) at = Single(*type.element, TagOf(field), items[i], at);
+      return at;
+    }
+    if (field.kind == Kind::kMap) return Map(*type.element, TagOf(field), value, at);
+    // Pointers and byte slices are left out when nil; every other value is written, zero or not.
+    if (value.is_null() && (field.pointer || field.kind == Kind::kBytes)) return at;
+    return Single(type, TagOf(field), value, at);
+  }
+
+  char* Map(const Type& element, WireTag tag, const Value& value, char* at) {
     const auto members = value.members();
     const std::size_t base = order_.size();
     bool sorted = true;
@@ -167,116 +127,117 @@ class Encoder {
       std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(),
                 [](auto* a, auto* b) { return a->key < b->key; });
     }
+    const WireTag value_tag = TagOf(2, WireTypeOf(element.kind));
     for (std::size_t i = members.size(); i-- > 0;) {
       const Member& member = sorted ? members[i] : *order_[base + i];
-      const std::size_t before = writer_.size();
-      Single(element, 2, member.value);
-      writer_.String(1, member.key);
-      writer_.Close(number, before);
+      const std::size_t before = writer_.Size(at);
+      at = Single(element, value_tag, member.value, at);
+      at = writer_.String(at, BytesTag(1), member.key);
+      at = writer_.Close(at, tag, before);
     }
     order_.resize(base);
+    return at;
   }
 
-  void Single(const Type& type, std::uint32_t number, const Value& value) {
+  char* Single(const Type& type, WireTag tag, const Value& value, char* at) {
     switch (type.kind) {
       case Kind::kString:
-        return writer_.String(number, value.as_string());
+        return writer_.String(at, tag, value.as_string());
       case Kind::kBool:
-        return writer_.Integer(number, value.as_bool() ? 1 : 0);
+        return writer_.Integer(at, tag, value.as_bool() ? 1 : 0);
       case Kind::kInt32:
-        return writer_.Integer(number, static_cast<std::int32_t>(value.as_int()));
+        return writer_.Integer(at, tag, static_cast<std::int32_t>(value.as_int()));
       case Kind::kInt64:
-        return writer_.Integer(number, value.as_int());
-      case Kind::kDouble: {
-        const auto bits = std::bit_cast<std::uint64_t>(value.as_double());
-        std::memcpy(writer_.Take(8), &bits, 8);
-        return writer_.Tag(number, WireType::kFixed64);
-      }
-      case Kind::kBytes:
-        return Bytes(number, value.as_string());
+        return writer_.Integer(at, tag, value.as_int());
+      case Kind::kDouble:
+        return writer_.Double(at, tag, value.as_double());
       default:
         break;
     }
-    const std::size_t before = writer_.size();
+    const std::size_t before = writer_.Size(at);
+    at = type.kind == Kind::kStruct ? Message(*type.structure, value, at) : Special(type, value, at);
+    return writer_.Close(at, tag, before);
+  }
+
+  // The content of what is neither a number nor a text nor a struct.
+  char* Special(const Type& type, const Value& value, char* at) {
     switch (type.kind) {
-      case Kind::kStruct:
-        Message(*type.structure, value);
-        break;
+      case Kind::kBytes:
+        return Bytes(value.as_string(), at);
       case Kind::kTime:
       case Kind::kMicroTime:
-        Time(type.kind == Kind::kMicroTime, value);
-        break;
+        return Time(type.kind == Kind::kMicroTime, value, at);
       case Kind::kDuration: {
         const auto parsed = object::ParseDuration(value.is_string() ? value.as_string() : "0");
-        writer_.Integer(1, parsed.ok() ? *parsed : 0);
-        break;
+        return writer_.Integer(at, VarintTag(1), parsed.ok() ? *parsed : 0);
       }
       case Kind::kQuantity:
-        writer_.String(1, value.is_string() ? value.as_string()
-                          : value.is_int()  ? std::to_string(value.as_int())
-                                            : "0");
-        break;
+        return Quantity(value, at);
       case Kind::kIntOrString:
-        writer_.String(3, value.as_string());
-        writer_.Integer(2, static_cast<std::int32_t>(value.as_int()));
-        writer_.Integer(1, value.is_string() ? 1 : 0);
-        break;
+        at = writer_.String(at, BytesTag(3), value.as_string());
+        at = writer_.Integer(at, VarintTag(2), static_cast<std::int32_t>(value.as_int()));
+        return writer_.Integer(at, VarintTag(1), value.is_string() ? 1 : 0);
       case Kind::kRaw:
       case Kind::kFieldsV1:
       case Kind::kJSON:
-        Raw(value);
-        break;
+        return Raw(value, at);
       case Kind::kList: {  // wrapped
         const auto items = value.items();
-        for (std::size_t i = items.size(); i-- > 0;) Single(*type.element, 1, items[i]);
-        break;
+        const WireTag item_tag = TagOf(1, WireTypeOf(type.element->kind));
+        for (std::size_t i = items.size(); i-- > 0;) at = Single(*type.element, item_tag, items[i], at);
+        return at;
       }
       case Kind::kEither:
-        Either(*type.structure, value);
-        break;
+        return Either(*type.structure, value, at);
       default:
-        break;
+        return at;
     }
-    writer_.Close(number, before);
   }
 
-  void Bytes(std::uint32_t number, std::string_view text) {
-    const std::size_t before = writer_.size();
+  char* Quantity(const Value& value, char* at) {
+    if (!value.is_int()) return writer_.String(at, BytesTag(1), value.is_string() ? value.as_string() : "0");
+    char text[24];  // set by code that thought of it as a number
+    const char* end = std::to_chars(text, text + sizeof(text), value.as_int()).ptr;
+    return writer_.String(at, BytesTag(1), {text, static_cast<std::size_t>(end - text)});
+  }
+
+  char* Bytes(std::string_view text, char* at) {
     // The bytes are fewer than the text: they are read to the front of the room and moved to its end.
-    char* room = writer_.Take(text.size());
+    at = writer_.Need(at, text.size());
+    char* room = at - text.size();
     const std::size_t got = ReadBase64(text, room);
-    std::memmove(room + text.size() - got, room, got);
-    writer_.GiveBack(text.size() - got);
-    writer_.Close(number, before);
+    at -= got;
+    std::memmove(at, room, got);
+    return at;
   }
 
-  void Time(bool micro, const Value& value) {
-    if (!value.is_string()) return;
+  char* Time(bool micro, const Value& value, char* at) {
+    if (!value.is_string()) return at;
     auto parsed = object::ParseTime(value.as_string(), micro);
     if (!parsed.ok() && micro) parsed = object::ParseTime(value.as_string());
-    if (!parsed.ok() || parsed->IsZero()) return;
-    writer_.Integer(2, micro ? parsed->nanos / 1000 * 1000 : 0);
-    writer_.Integer(1, parsed->seconds);
+    if (!parsed.ok() || parsed->IsZero()) return at;
+    at = writer_.Integer(at, VarintTag(2), micro ? parsed->nanos / 1000 * 1000 : 0);
+    return writer_.Integer(at, VarintTag(1), parsed->seconds);
   }
 
-  void Raw(const Value& value) {
-    if (value.is_null()) return;
-    if (value.is_raw()) return writer_.String(1, value.as_raw());
+  char* Raw(const Value& value, char* at) {
+    if (value.is_null()) return at;
+    if (value.is_raw()) return writer_.String(at, BytesTag(1), value.as_raw());
     std::string text;  // put in as a tree by code of ours
     EncodeJSON(value, text);
-    writer_.String(1, text);
+    return writer_.String(at, BytesTag(1), text);
   }
 
-  void Either(const Struct& either, const Value& value) {
+  char* Either(const Struct& either, const Value& value, char* at) {
     for (std::size_t i = either.wire.size(); i-- > 0;) {
       const WireField& field = either.wire[i];
-      const Kind kind = field.kind;
-      if (kind == Kind::kBool) {
-        writer_.Integer(field.number, value.is_map() || value.as_bool() ? 1 : 0);
-      } else if ((kind == Kind::kStruct && value.is_map()) || (kind == Kind::kList && value.is_list())) {
-        FieldValue(field, value);
+      if (field.kind == Kind::kBool) {
+        at = writer_.Integer(at, TagOf(field), value.is_map() || value.as_bool() ? 1 : 0);
+      } else if ((field.kind == Kind::kStruct && value.is_map()) || (field.kind == Kind::kList && value.is_list())) {
+        at = FieldValue(field, value, at);
       }
     }
+    return at;
   }
 
   BackWriter writer_;
@@ -284,40 +245,42 @@ class Encoder {
   std::vector<const Member*> order_;
 };
 
-void Enclose(BackWriter& writer, std::string_view api_version, std::string_view kind) {
-  // The message is in the buffer already.
-  writer.Close(2, 4);
-  const std::size_t before = writer.size();
-  writer.String(2, kind);
-  writer.String(1, api_version);
-  writer.Close(1, before);
-  writer.Append(kProtoMagic);
+// What stands behind the message: no content encoding, no content type.
+char* Footer(BackWriter& writer) {
+  char* at = writer.String(writer.end(), BytesTag(4), "");
+  return writer.String(at, BytesTag(3), "");
+}
+constexpr std::size_t kFooterSize = 4;
+
+// The message is in the buffer already.
+std::string_view Enclose(BackWriter& writer, char* at, std::string_view api_version, std::string_view kind) {
+  at = writer.Close(at, BytesTag(2), kFooterSize);
+  const std::size_t before = writer.Size(at);
+  at = writer.String(at, BytesTag(2), kind);
+  at = writer.String(at, BytesTag(1), api_version);
+  at = writer.Close(at, BytesTag(1), before);
+  return writer.View(writer.Append(at, kProtoMagic));
 }
 
 }  // namespace
 
 void EncodeProto(const Value& value, const Struct& type, std::string& out) {
   Encoder encoder;
-  encoder.writer().String(4, "");
-  encoder.writer().String(3, "");
-  encoder.Message(type, value);
-  Enclose(encoder.writer(), value["apiVersion"].as_string(), value["kind"].as_string());
-  out.append(encoder.writer().view());
+  BackWriter& writer = encoder.writer();
+  char* at = encoder.Message(type, value, Footer(writer));
+  out.append(Enclose(writer, at, value["apiVersion"].as_string(), value["kind"].as_string()));
 }
 
 void EncodeProtoMessage(const Value& value, const Struct& type, std::string& out) {
   Encoder encoder;
-  encoder.Message(type, value);
-  out.append(encoder.writer().view());
+  const char* at = encoder.Message(type, value, encoder.writer().end());
+  out.append(encoder.writer().View(at));
 }
 
 void EncodeEnvelope(std::string_view api_version, std::string_view kind, std::string_view raw, std::string& out) {
   BackWriter writer;
-  writer.String(4, "");
-  writer.String(3, "");
-  writer.Append(raw);
-  Enclose(writer, api_version, kind);
-  out.append(writer.view());
+  char* at = writer.Append(Footer(writer), raw);
+  out.append(Enclose(writer, at, api_version, kind));
 }
 
 }  // namespace keelson::codec

@@ -23,13 +23,12 @@ class Slots {
   void Release(std::size_t base) { used_ = base; }
   const object::Value*& at(std::size_t index) { return data_[index]; }
 
-  // Where a member stands in json_fields. Decoded members have the table's own text as their key and mostly come in its
-  // order.
-  static std::size_t Position(const schema::Struct& type, std::string_view key, std::size_t next) {
-    for (std::size_t i = next; i < type.json_fields.size() && i < next + 4; ++i) {
-      if (type.json_fields[i]->name.data() == key.data()) return i;
-    }
-    return type.FindPosition(key);
+  // Where a member stands in json_fields. Decoders note it; what code of ours put in is looked up.
+  static std::size_t Position(const schema::Struct& type, const object::Member& member) {
+    const std::size_t place = member.value.place();
+    if (place < type.json_fields.size() && type.json_fields[place]->name.data() == member.key.data()) [[likely]]
+      return place;
+    return type.FindPosition(member.key);
   }
 
  private:

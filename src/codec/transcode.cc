@@ -105,9 +105,9 @@ class Transcoder {
         if (!in.Skip(wire)) return Fail(kEOF);
         continue;
       }
-      const Field& field = *type.proto_fields[proto];
+      const schema::WireField& field = type.wire[proto];
       std::string_view bytes;
-      if (field.inlined) {
+      if (field.inlined) [[unlikely]] {
         if (wire != WireType::kBytes || !in.Bytes(bytes)) return Fail(kEOF);
         const Struct& inner = *field.type->structure;
         if (inner.json_fields.empty()) continue;
@@ -115,11 +115,11 @@ class Transcoder {
         if (!Locate(inner, bytes, base, offset + first, present)) return false;
         continue;
       }
-      const std::size_t position = offset + type.proto_positions[proto];
+      const std::size_t position = offset + field.position;
       Slot& slot = slots_[base + position];
       std::uint64_t& word = present[position / 64 & 1];
       const std::uint64_t bit = std::uint64_t{1} << (position % 64);
-      const bool repeated = field.type->kind == Kind::kMap || (field.type->kind == Kind::kList && !field.type->wrapped);
+      const bool repeated = field.kind == Kind::kMap || (field.kind == Kind::kList && !field.type->wrapped);
       switch (wire) {
         case WireType::kBytes:
           if (!in.Bytes(bytes)) return Fail(kEOF);
@@ -143,7 +143,7 @@ class Transcoder {
       if (repeated) {
         const char* first = (word & bit) != 0 ? slot.data : tag_at;
         slot = {first, static_cast<std::uint64_t>(in.at() - first)};
-      } else if (!Fits(field.type->kind, wire)) {
+      } else if (!Fits(field.kind, wire)) {
         return WrongType(field);
       }
       word |= bit;
@@ -163,7 +163,9 @@ class Transcoder {
         return wire == WireType::kBytes;
     }
   }
-  bool WrongType(const Field& field) { return Fail("proto: wrong wireType for field " + std::string(field.name)); }
+  bool WrongType(const schema::WireField& field) {
+    return Fail("proto: wrong wireType for field " + std::string(field.name, field.name_size));
+  }
 
   void Head(char& before, std::string_view key, std::string_view value) {
     writer_.Put(before);
@@ -173,12 +175,7 @@ class Transcoder {
   }
 
   void Key(const Field& field, char& before) {
-    const std::size_t size = field.name.size() + 3;
-    writer_.Reserve(size + 1);
-    char* at = writer_.at();
-    *at = before;
-    std::memcpy(at + 1, field.quoted, size);
-    writer_.Advance(size + 1);
+    writer_.AppendKey(before, field);
     before = ',';
   }
 

@@ -10,18 +10,32 @@ namespace {
 constexpr char kHex[] = "0123456789abcdef";
 }
 
+void Writer::Finish() {
+  if (begin_ == first_) {
+    out_.append(first_, size());
+  } else {
+    out_.resize(static_cast<std::size_t>(at_ - out_.data()));
+  }
+  begin_ = at_ = first_;
+  limit_ = first_ + kFirst;
+}
+
 void Writer::Grow(std::size_t bytes) {
   const std::size_t used = size();
-  const std::size_t wanted = std::max(used + bytes + kSlack, std::max<std::size_t>(512, used * 2));
+  const bool first = begin_ == first_;
+  const std::size_t before = first ? out_.size() : static_cast<std::size_t>(begin_ - out_.data());
+  const std::size_t wanted = before + std::max(used + bytes + kSlack, used * 2);
   // Not resize(): that would write zeros that are written over at once.
   out_.resize_and_overwrite(wanted, [](char*, std::size_t size) { return size; });
-  at_ = out_.data() + used;
+  begin_ = out_.data() + before;
+  if (first) std::memcpy(begin_, first_, used);
+  at_ = begin_ + used;
   limit_ = out_.data() + out_.size();
 }
 
-// `clean` bytes of `from` were already stored at at_; goes on from there byte by byte.
-[[gnu::noinline]] void Writer::Escaped(const char* from, std::size_t left, std::size_t clean) {
-  at_ += clean;
+// `clean` bytes of `from` were already stored at `at`; goes on from there byte by byte.
+[[gnu::noinline]] void Writer::Escaped(char* at, const char* from, std::size_t left, std::size_t clean) {
+  at_ = at + clean;
   const char* const end = from + left;
   const char* in = from + clean;
   Reserve(static_cast<std::size_t>(end - in) * 6 + 2);

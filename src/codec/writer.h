@@ -1,5 +1,6 @@
 // Appends to a string through a plain pointer: room is asked for once per piece, then bytes are stored without checks.
-// The string holds rubbish behind what was written until Finish(). Inner part of the encoders; not for other folders.
+// What is short is collected beside the string, so that it grows once and to the right size; beyond that the string
+// holds rubbish behind what was written until Finish(). Inner part of the encoders; not for other folders.
 #pragma once
 
 #include <emmintrin.h>
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include "codec/scan.h"
+#include "schema/schema.h"
 
 namespace keelson::codec {
 
@@ -19,19 +21,19 @@ class Writer {
   // Room that may always be written beyond what was asked for, so that short copies can store sixteen bytes.
   static constexpr std::size_t kSlack = 64;
 
-  explicit Writer(std::string& out) : out_(out), at_(out.data() + out.size()), limit_(at_) {}
+  explicit Writer(std::string& out) : out_(out) {}
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   ~Writer() { Finish(); }
 
-  void Finish() { out_.resize(size()), at_ = limit_ = out_.data() + out_.size(); }
-  std::size_t size() const { return static_cast<std::size_t>(at_ - out_.data()); }
-  char* data() { return out_.data(); }
-  void Cut(std::size_t size) { at_ = out_.data() + size; }
+  void Finish();
+  std::size_t size() const { return static_cast<std::size_t>(at_ - begin_); }  // of what was written
+  char* data() { return begin_; }
+  void Cut(std::size_t size) { at_ = begin_ + size; }
 
   // Makes room for `bytes` (and kSlack).
   void Reserve(std::size_t bytes) {
-    if (static_cast<std::size_t>(limit_ - at_) < bytes + kSlack || limit_ == at_) [[unlikely]]
+    if (static_cast<std::size_t>(limit_ - at_) < bytes + kSlack) [[unlikely]]
       Grow(bytes);
   }
   char* at() { return at_; }
@@ -57,26 +59,42 @@ class Writer {
   // Quoted and escaped as Go's encoder does, HTML characters included.
   void AppendJSONString(std::string_view text) {
     Reserve(text.size() + 2);
-    *at_++ = '"';
+    char* at = at_;  // Bytes may alias at_; a local is kept in a register.
+    *at++ = '"';
     const char* from = text.data();
     std::size_t left = text.size();
-    while (left >= 16) {
+    while (left > 16) {
       const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(at_), block);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(at), block);
       const unsigned mask = EscapeMask(block);
       if (mask != 0) [[unlikely]]
-        return Escaped(from, left, static_cast<std::size_t>(__builtin_ctz(mask)));
-      from += 16, at_ += 16, left -= 16;
+        return Escaped(at, from, left, static_cast<std::size_t>(__builtin_ctz(mask)));
+      from += 16, at += 16, left -= 16;
     }
     if (left > 0) {
       const __m128i block = LoadTail(from, left);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(at_), block);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(at), block);
       const unsigned mask = EscapeMask(block) & ((1u << left) - 1);
       if (mask != 0) [[unlikely]]
-        return Escaped(from, left, static_cast<std::size_t>(__builtin_ctz(mask)));
-      at_ += left;
+        return Escaped(at, from, left, static_cast<std::size_t>(__builtin_ctz(mask)));
+      at += left;
     }
-    *at_++ = '"';
+    *at = '"';
+    at_ = at + 1;
+  }
+
+  // What stands before a member, and its key with the colon.
+  void AppendKey(char before, const schema::Field& field) {
+    constexpr std::size_t kBlock = schema::kQuotedPadding;
+    static_assert(kBlock <= kSlack);
+    const std::size_t size = field.name.size() + 3;
+    Reserve(size + 1);
+    char* at = at_;
+    *at = before;
+    std::memcpy(at + 1, field.quoted, kBlock);
+    if (size > kBlock) [[unlikely]]
+      std::memcpy(at + 1 + kBlock, field.quoted + kBlock, size - kBlock);
+    at_ = at + size + 1;
   }
 
   // JSON text that was kept as it came: white space out, HTML characters escaped, as Go treats a Marshaler's output.
@@ -86,7 +104,7 @@ class Writer {
 
  private:
   void Grow(std::size_t bytes);
-  void Escaped(const char* from, std::size_t left, std::size_t clean);
+  void Escaped(char* at, const char* from, std::size_t left, std::size_t clean);
 
   // The last `left` (under 16) bytes of a text without reading over its end into another page.
   static __m128i LoadTail(const char* from, std::size_t left) {
@@ -101,9 +119,13 @@ class Writer {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
   }
 
+  static constexpr std::size_t kFirst = 16 * 1024;
+
   std::string& out_;
-  char* at_;
-  char* limit_;
+  char first_[kFirst];
+  char* begin_ = first_;
+  char* at_ = first_;
+  char* limit_ = first_ + kFirst;
 };
 
 }  // namespace keelson::codec

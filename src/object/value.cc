@@ -8,77 +8,61 @@
 
 namespace keelson::object {
 
-struct Value::ListRep {
-  Value* items;
-  std::uint32_t size;
-  std::uint32_t capacity;
-};
+namespace {
+std::size_t Hash(std::string_view key) { return std::hash<std::string_view>()(key); }
+}  // namespace
 
-// Up to kLinearMax members a lookup walks them; beyond that an open-addressing table of indices keeps it constant, so
-// that a body with 100,000 keys costs no more per key than a small one.
-struct Value::MapRep {
-  static constexpr std::uint32_t kLinearMax = 24;
-
-  Member* members;
-  std::uint32_t size;
-  std::uint32_t capacity;
-  std::uint32_t* table;  // index + 1, 0 is free; nullptr while small
-  std::uint32_t table_mask;
-
-  static std::size_t Hash(std::string_view key) { return std::hash<std::string_view>()(key); }
-
-  std::int64_t IndexOf(std::string_view key) const {
-    if (table == nullptr) {
-      for (std::uint32_t i = 0; i < size; ++i) {
-        if (members[i].key == key) return i;
-      }
-      return -1;
-    }
-    for (std::uint32_t slot = Hash(key) & table_mask; table[slot] != 0; slot = (slot + 1) & table_mask) {
-      if (members[table[slot] - 1].key == key) return table[slot] - 1;
+std::int64_t Value::MapRep::IndexOf(std::string_view key) const {
+  if (table == nullptr) {
+    for (std::uint32_t i = 0; i < size; ++i) {
+      if (members[i].key == key) return i;
     }
     return -1;
   }
-
-  void BuildTable(Arena& arena) {
-    std::uint32_t slots = 64;
-    while (slots < capacity * 2) slots *= 2;
-    table = arena.NewArray<std::uint32_t>(slots);
-    std::memset(table, 0, slots * sizeof(std::uint32_t));
-    table_mask = slots - 1;
-    for (std::uint32_t i = 0; i < size; ++i) AddToTable(i);
+  for (std::uint32_t slot = Hash(key) & table_mask; table[slot] != 0; slot = (slot + 1) & table_mask) {
+    if (members[table[slot] - 1].key == key) return table[slot] - 1;
   }
+  return -1;
+}
 
-  void Reindex() {
-    if (table == nullptr) return;
-    std::memset(table, 0, (static_cast<std::size_t>(table_mask) + 1) * sizeof(std::uint32_t));
-    for (std::uint32_t i = 0; i < size; ++i) AddToTable(i);
-  }
+void Value::MapRep::BuildTable(Arena& arena) {
+  std::uint32_t slots = 64;
+  while (slots < capacity * 2) slots *= 2;
+  table = arena.NewArray<std::uint32_t>(slots);
+  std::memset(table, 0, slots * sizeof(std::uint32_t));
+  table_mask = slots - 1;
+  for (std::uint32_t i = 0; i < size; ++i) AddToTable(i);
+}
 
-  void AddToTable(std::uint32_t index) {
-    std::uint32_t slot = Hash(members[index].key) & table_mask;
-    while (table[slot] != 0) slot = (slot + 1) & table_mask;
-    table[slot] = index + 1;
-  }
+void Value::MapRep::Reindex() {
+  if (table == nullptr) return;
+  std::memset(table, 0, (static_cast<std::size_t>(table_mask) + 1) * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < size; ++i) AddToTable(i);
+}
 
-  void Add(Arena& arena, std::string_view key, Value value) {
-    if (size == capacity) {
-      const std::uint32_t next = std::max<std::uint32_t>(4, capacity * 2);
-      auto* grown = arena.NewArray<Member>(next);
-      if (size > 0) std::copy_n(members, size, grown);
-      members = grown;
-      capacity = next;
-      if (next > kLinearMax) table = nullptr;
-    }
-    members[size] = {key, value};
-    ++size;
-    if (table != nullptr) {
-      AddToTable(size - 1);
-    } else if (size > kLinearMax) {
-      BuildTable(arena);
-    }
+void Value::MapRep::AddToTable(std::uint32_t index) {
+  std::uint32_t slot = Hash(members[index].key) & table_mask;
+  while (table[slot] != 0) slot = (slot + 1) & table_mask;
+  table[slot] = index + 1;
+}
+
+void Value::MapRep::Add(Arena& arena, std::string_view key, Value value) {
+  if (size == capacity) {
+    const std::uint32_t next = std::max<std::uint32_t>(4, capacity * 2);
+    auto* grown = arena.NewArray<Member>(next);
+    if (size > 0) std::copy_n(members, size, grown);
+    members = grown;
+    capacity = next;
+    if (next > kLinearMax) table = nullptr;
   }
-};
+  members[size] = {key, value};
+  ++size;
+  if (table != nullptr) {
+    AddToTable(size - 1);
+  } else if (size > kLinearMax) {
+    BuildTable(arena);
+  }
+}
 
 Value Value::List(Arena& arena, std::size_t capacity) {
   Value value;
@@ -98,34 +82,28 @@ Value Value::Map(Arena& arena, std::size_t capacity) {
 }
 
 Value Value::ListOf(Arena& arena, std::span<const Value> items) {
-  Value value = List(arena, items.size());
-  std::copy_n(items.data(), items.size(), value.list_->items);
-  value.list_->size = static_cast<std::uint32_t>(items.size());
+  static_assert(sizeof(ListRep) % alignof(Value) == 0 && alignof(ListRep) >= alignof(Value));
+  auto* rep = static_cast<ListRep*>(arena.Allocate(sizeof(ListRep) + items.size_bytes(), alignof(ListRep)));
+  const auto size = static_cast<std::uint32_t>(items.size());
+  *rep = {reinterpret_cast<Value*>(rep + 1), size, size};
+  std::copy_n(items.data(), items.size(), rep->items);
+  Value value;
+  value.kind_ = Kind::kList;
+  value.list_ = rep;
   return value;
 }
 
 Value Value::MapOf(Arena& arena, std::span<const Member> members) {
-  Value value = Map(arena, members.size());
-  std::copy_n(members.data(), members.size(), value.map_->members);
-  value.map_->size = static_cast<std::uint32_t>(members.size());
-  if (members.size() > MapRep::kLinearMax) value.map_->BuildTable(arena);
+  static_assert(sizeof(MapRep) % alignof(Member) == 0 && alignof(MapRep) >= alignof(Member));
+  auto* rep = static_cast<MapRep*>(arena.Allocate(sizeof(MapRep) + members.size_bytes(), alignof(MapRep)));
+  const auto size = static_cast<std::uint32_t>(members.size());
+  *rep = {reinterpret_cast<Member*>(rep + 1), size, size, nullptr, 0};
+  std::copy_n(members.data(), members.size(), rep->members);
+  if (size > MapRep::kLinearMax) rep->BuildTable(arena);
+  Value value;
+  value.kind_ = Kind::kMap;
+  value.map_ = rep;
   return value;
-}
-
-std::size_t Value::size() const {
-  if (is_list()) return list_->size;
-  if (is_map()) return map_->size;
-  return 0;
-}
-
-std::span<Value> Value::items() const {
-  if (!is_list()) return {};
-  return {list_->items, list_->size};
-}
-
-std::span<Member> Value::members() const {
-  if (!is_map()) return {};
-  return {map_->members, map_->size};
 }
 
 Value* Value::Find(std::string_view key) const {

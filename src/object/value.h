@@ -69,10 +69,12 @@ class Value {
 
   // Lists and maps. Reading what is not there gives null, an empty span or zero, so that reads chain:
   // pod["spec"]["nodeName"].
-  std::size_t size() const;  // items or members; 0 for anything else
+  std::size_t size() const {  // items or members; 0 for anything else
+    return is_list() ? list_->size : is_map() ? map_->size : 0;
+  }
   bool empty() const { return size() == 0; }
-  std::span<Value> items() const;
-  std::span<Member> members() const;  // in insertion order
+  std::span<Value> items() const;     // empty where this is no list
+  std::span<Member> members() const;  // in insertion order; empty where this is no map
   Value operator[](std::string_view key) const;
   Value operator[](const char* key) const { return (*this)[std::string_view(key)]; }
   Value operator[](std::size_t index) const;
@@ -107,6 +109,11 @@ class Value {
     return is_list() ? static_cast<const void*>(list_) : is_map() ? static_cast<const void*>(map_) : nullptr;
   }
 
+  // As a member of a map that a schema describes: where its key stands in the schema's table. Decoders note it so that
+  // encoders need no look-up; it is a guess that its reader checks, and 0 where nobody knows.
+  std::uint16_t place() const { return place_; }
+  void set_place(std::uint16_t place) { place_ = place; }
+
   // A deep copy of the structure; the texts stay where they are unless `copy_text`.
   Value Clone(Arena& arena, bool copy_text = false) const;
 
@@ -115,11 +122,32 @@ class Value {
   friend bool operator==(const Value& a, const Value& b) { return Equal(a, b); }
 
  private:
-  struct ListRep;
-  struct MapRep;
+  struct ListRep {
+    Value* items;
+    std::uint32_t size;
+    std::uint32_t capacity;
+  };
+  // Up to kLinearMax members a lookup walks them; beyond that an open-addressing table of indices keeps it constant, so
+  // that a body with 100,000 keys costs no more per key than a small one.
+  struct MapRep {
+    static constexpr std::uint32_t kLinearMax = 24;
+
+    Member* members;
+    std::uint32_t size;
+    std::uint32_t capacity;
+    std::uint32_t* table;  // index + 1, 0 is free; nullptr while small
+    std::uint32_t table_mask;
+
+    std::int64_t IndexOf(std::string_view key) const;
+    void BuildTable(Arena& arena);
+    void Reindex();
+    void AddToTable(std::uint32_t index);
+    void Add(Arena& arena, std::string_view key, Value value);
+  };
   static bool Equal(const Value& a, const Value& b);
 
   Kind kind_ = Kind::kNull;
+  std::uint16_t place_ = 0;
   std::uint32_t size_ = 0;  // of the text
   union {
     bool bool_;
@@ -136,6 +164,16 @@ struct Member {
   std::string_view key;
   Value value;
 };
+
+inline std::span<Value> Value::items() const {
+  if (!is_list()) return {};
+  return {list_->items, list_->size};
+}
+
+inline std::span<Member> Value::members() const {
+  if (!is_map()) return {};
+  return {map_->members, map_->size};
+}
 
 }  // namespace keelson::object
 

@@ -45,11 +45,15 @@ struct Type {
   bool wrapped = false;  // a list that protobuf puts into a message of its own, as its field 1 (ExtraValue, Verbs)
 };
 
+// Keys are copied this many bytes at a time.
+constexpr std::size_t kQuotedPadding = 32;
+
 // What the codecs read of every field stands in its first cache line.
 struct alignas(64) Field {
   std::string_view name;  // JSON name; "" for an inlined struct
-  const char* quoted =
-      nullptr;  // "name": as JSON writes it, name.size() + 3 bytes long; nullptr where made at run time
+  // "name": as JSON writes it, name.size() + 3 bytes long and readable up to the next multiple of kQuotedPadding;
+  // `name` is a part of it. nullptr where made at run time.
+  const char* quoted = nullptr;
   const Type* type = nullptr;
   std::uint32_t number = 0;  // protobuf field number; 0: not in protobuf
   bool pointer : 1 = false;  // optional: absent and zero differ, protobuf omits when absent
@@ -87,15 +91,22 @@ inline std::uint64_t HashName(const char* name, std::size_t size) {
   return first + last * 0x9E3779B97F4A7C15u + size;
 }
 
-// A protobuf field in sixteen bytes, so that a message's fields are searched and written from a few cache lines.
-struct WireField {
+// A protobuf field in half a cache line: all that reading and writing most fields needs.
+struct alignas(32) WireField {
+  const char* name;  // the JSON name's own text: the same pointer as Field::name's
   const Type* type;
   std::uint32_t number;
+  std::uint32_t tag;  // as it is written for length-delimited values, tag_size bytes, at the end of these four
+  // What is written where the object does not have the field is Struct::wire_zero from zero_begin to zero_end.
+  std::uint16_t zero_begin, zero_end;
+  std::uint8_t name_size;
   std::uint8_t position;  // in json_fields; 0xff for an inlined struct
   Kind kind;              // the type's
-  bool pointer;
-  bool inlined;
+  std::uint8_t tag_size : 4;
+  bool pointer : 1;
+  bool inlined : 1;
 };
+static_assert(sizeof(WireField) == 32);
 
 struct Struct {
   std::string_view name;     // ObjectMeta
@@ -111,8 +122,8 @@ struct Struct {
   std::span<const std::uint16_t> name_index;  // json_fields' positions sorted by name
   std::span<const WireField> wire;            // the same as proto_fields; empty where made at run time
   std::span<const std::uint8_t> wire_of_json;  // by position in json_fields: its position in wire, or 0xff
-  // Bit per position of wire: protobuf writes the field even where the object does not have it.
-  std::uint64_t wire_always[2] = {0, 0};
+  std::string_view wire_zero;                  // the message of an object that has none of the fields
+  std::uint64_t wire_inlined[2] = {0, 0};      // bit per position of wire: an inlined struct
   // A perfect hash of the names: json_fields' position (or 0xff) at (HashName(name) * name_multiplier) >> name_shift.
   // Tables made at run time may leave it empty; FindPosition then searches name_index.
   std::span<const std::uint8_t> name_table;

@@ -26,6 +26,17 @@ std::string Quoted(std::string_view text) {
   return out + "\"";
 }
 
+// Any bytes, as a view.
+std::string Bytes(std::string_view bytes) {
+  std::string out = "{\"";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += {'\\', static_cast<char>('0' + byte / 64), static_cast<char>('0' + byte / 8 % 8),
+            static_cast<char>('0' + byte % 8)};
+  }
+  return out + "\", " + std::to_string(bytes.size()) + "}";
+}
+
 std::string View(std::string_view text) { return "{" + Quoted(text) + ", " + std::to_string(text.size()) + "}"; }
 
 bool WriteIfChanged(const std::string& path, const std::string& text) {
@@ -89,7 +100,7 @@ class PackageEmitter {
     out += "static constinit const Type " + id + "_shapes[" + std::to_string(std::max<std::size_t>(1, shapes_.size())) +
            "] = {\n";
     for (const std::string& shape : shapes_) out += "    " + shape + ",\n";
-    out += "};\n\n" + body_;
+    out += "};\n\n" + texts_ + body_;
     out += "extern constinit const Package " + id + "_package = {\n    .name = " + View(package_.name) +
            ", .group = " + View(package_.group) + ", .version = " + View(package_.version) +
            ", .serves = " + (package_.serves ? "true" : "false") +
@@ -168,10 +179,25 @@ class PackageEmitter {
     EmitOrders(type, id);
   }
 
+  // A key as JSON writes it, once per package, with room to be copied in blocks; names are a part of it.
+  std::string KeyText(const std::string& name) {
+    const auto [found, added] = keys_.try_emplace(name, keys_.size());
+    std::string id = Identifier(package_.name) + "_key" + std::to_string(found->second);
+    if (!added) return id;
+    const std::string quoted = "\"" + name + "\":";
+    const std::size_t padded =
+        (quoted.size() / keelson::schema::kQuotedPadding + 1) * keelson::schema::kQuotedPadding;  // NUL included
+    texts_ += "alignas(" + std::to_string(keelson::schema::kQuotedPadding) + ") static constexpr char " + id + "[" +
+              std::to_string(padded) + "] = " + Quoted(quoted) + ";\n";
+    return id;
+  }
+  std::string NameText(const std::string& name) { return name.empty() ? "nullptr" : KeyText(name) + " + 1"; }
+
   std::string FieldText(const FieldDef& field, const std::string& id) {
     std::string text = "{";
     if (!field.name.empty()) {
-      text += ".name = " + View(field.name) + ", .quoted = " + Quoted("\"" + field.name + "\":") + ", ";
+      text += ".name = {" + NameText(field.name) + ", " + std::to_string(field.name.size()) +
+              "}, .quoted = " + KeyText(field.name) + ", ";
     }
     text += ".type = &" + Identifier(package_.name) + "_shapes[" + std::to_string(Shape(field.type)) + "]";
     if (field.number != 0) text += ", .number = " + std::to_string(field.number);
@@ -211,11 +237,7 @@ class PackageEmitter {
       body_ += "};\n";
       if (!type.alternatives()) EmitNameTable(json, id);
     }
-    std::vector<std::size_t> proto;
-    for (std::size_t i = 0; i < type.fields.size(); ++i) {
-      if (type.fields[i].number != 0) proto.push_back(i);
-    }
-    std::ranges::sort(proto, {}, [&](std::size_t i) { return type.fields[i].number; });
+    const std::vector<std::size_t> proto = WireOrder(type);
     if (proto.empty()) return;
     std::string positions;
     body_ += "static constinit const Field* const " + id + "_proto[] = {";
@@ -230,7 +252,9 @@ class PackageEmitter {
 
   void EmitWire(const TypeDef& type, const std::string& id, const std::vector<JSONField>& json,
                 const std::vector<std::size_t>& proto) {
-    std::uint64_t(&always)[2] = wire_always_[id].bits;
+    Wire& result = wires_[id];
+    const ZeroImage zero = ZeroMessage(model_, type);
+    result.zero = zero.bytes;
     std::vector<std::size_t> of_json(json.size(), 0xff);
     body_ += "static constinit const WireField " + id + "_wire[] = {\n";
     for (std::size_t at = 0; at < proto.size(); ++at) {
@@ -238,15 +262,19 @@ class PackageEmitter {
       const auto found = std::ranges::find(json, &field, &JSONField::field);
       const std::size_t position = found == json.end() ? 0xff : static_cast<std::size_t>(found - json.begin());
       if (position != 0xff) of_json[position] = at;
-      const std::string shape = Identifier(package_.name) + "_shapes[" + std::to_string(Shape(field.type)) + "]";
-      body_ += "    {&" + shape + ", " + std::to_string(field.number) + ", " + std::to_string(position) + ", " +
-               KindOf(field.type) + ", " + (field.pointer ? "true" : "false") + ", " +
-               (field.inlined ? "true" : "false") + "},\n";
-      // gogo writes everything but nil pointers, lists, maps and byte slices.
-      const bool nil = field.pointer || field.type.shape == TypeRef::Shape::kList ||
-                       field.type.shape == TypeRef::Shape::kMap ||
-                       (field.type.shape == TypeRef::Shape::kScalar && field.type.name == "bytes");
-      if (!nil) always[at / 64] |= std::uint64_t{1} << (at % 64);
+      const std::string tag = WireTag(field);
+      std::uint32_t tag_bytes = 0;
+      for (const char c : tag)
+        tag_bytes = tag_bytes >> 8 | static_cast<std::uint32_t>(static_cast<unsigned char>(c)) << 24;
+      body_ += "    {.name = " + NameText(field.name) + ", .type = &" + Identifier(package_.name) + "_shapes[" +
+               std::to_string(Shape(field.type)) + "], .number = " + std::to_string(field.number) +
+               ", .tag = " + std::to_string(tag_bytes) + "u, .zero_begin = " + std::to_string(zero.begin[at]) +
+               ", .zero_end = " + std::to_string(zero.begin[at + 1]) +
+               ", .name_size = " + std::to_string(field.name.size()) + ", .position = " + std::to_string(position) +
+               ", .kind = " + KindOf(field.type) + ", .tag_size = " + std::to_string(tag.size()) +
+               ", .pointer = " + (field.pointer ? "true" : "false") +
+               ", .inlined = " + (field.inlined ? "true" : "false") + "},\n";
+      if (field.inlined) result.inlined[at / 64] |= std::uint64_t{1} << (at % 64);
     }
     body_ += "};\n";
     if (json.empty()) return;
@@ -330,11 +358,12 @@ class PackageEmitter {
         body_ += ", .proto_fields = " + name + "_proto, .proto_positions = " + name + "_positions";
       }
       if (HasJSON(type)) body_ += ", .name_index = " + name + "_names";
-      if (const auto wire = wire_always_.find(name); wire != wire_always_.end()) {
+      if (const auto wire = wires_.find(name); wire != wires_.end()) {
         body_ += ", .wire = " + name + "_wire";
         if (HasJSON(type)) body_ += ", .wire_of_json = " + name + "_wire_of_json";
-        body_ += ", .wire_always = {" + std::to_string(wire->second.bits[0]) + "u, " +
-                 std::to_string(wire->second.bits[1]) + "u}";
+        if (!wire->second.zero.empty()) body_ += ", .wire_zero = " + Bytes(wire->second.zero);
+        body_ += ", .wire_inlined = {" + std::to_string(wire->second.inlined[0]) + "u, " +
+                 std::to_string(wire->second.inlined[1]) + "u}";
       }
       if (const auto table = name_tables_.find(name); table != name_tables_.end()) {
         body_ += ", .name_table = " + name + "_table, .name_multiplier = " + std::to_string(table->second.multiplier) +
@@ -396,10 +425,13 @@ class PackageEmitter {
     std::uint64_t always[2] = {0, 0};
   };
   std::map<std::string, NameTable> name_tables_;
-  struct WireAlways {
-    std::uint64_t bits[2] = {0, 0};
+  struct Wire {
+    std::string zero;
+    std::uint64_t inlined[2] = {0, 0};
   };
-  std::map<std::string, WireAlways> wire_always_;
+  std::map<std::string, Wire> wires_;
+  std::map<std::string, std::size_t> keys_;
+  std::string texts_;
   std::set<std::string> declarations_;
   std::vector<std::string> shapes_;
   std::string body_;

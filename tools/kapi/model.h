@@ -119,6 +119,18 @@ bool Resolve(Model& model);
 // One .cc per package and one index, written only where the text changed.
 bool Emit(const Model& model, const std::string& directory);
 
+// A field's tag as protobuf writes it before each value.
+std::string WireTag(const FieldDef& field);
+// Indices of the fields that protobuf has, by number.
+std::vector<std::size_t> WireOrder(const TypeDef& type);
+// What protobuf writes for an object that has no fields. The field at place i of WireOrder takes the bytes from
+// begin[i] to begin[i + 1]. REQUIRES: no type contains itself other than by pointer, list or map (Resolve sees to it).
+struct ZeroImage {
+  std::string bytes;
+  std::vector<std::size_t> begin;
+};
+ZeroImage ZeroMessage(const Model& model, const TypeDef& type);
+
 void Report(const Place& place, const std::string& text);
 
 }  // namespace kapi

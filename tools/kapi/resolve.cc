@@ -27,7 +27,10 @@ class Resolver {
       }
     }
     for (const PackageDef& package : model_.packages) {
-      for (const TypeDef& type : package.types) CheckNames(type);
+      for (const TypeDef& type : package.types) {
+        CheckNames(type);
+        CheckNesting(type, 0);
+      }
     }
     return ok_;
   }
@@ -45,6 +48,10 @@ class Resolver {
     }
     for (FieldDef& field : type.fields) {
       ResolveRef(package, field.type, field.place);
+      if (field.number > kNumberMax || field.name.size() > kNameMax) {
+        Fail(field.place, "a field's number is at most " + std::to_string(kNumberMax) + ", its name at most " +
+                              std::to_string(kNameMax) + " bytes long");
+      }
       if (field.number != 0 && !numbers.insert(field.number).second) {
         Fail(field.place, "protobuf field number " + std::to_string(field.number) + " is used twice in " + type.name);
       }
@@ -96,6 +103,24 @@ class Resolver {
       }
     }
   }
+
+  // Go's compiler refuses a struct that contains itself; so do we.
+  bool CheckNesting(const TypeDef& type, int depth) {
+    if (depth > kNestingMax) {
+      Fail(type.place, "type " + type.name + " contains itself");
+      return false;
+    }
+    return std::ranges::all_of(type.fields, [&](const FieldDef& field) {
+      if (field.pointer || field.type.shape != TypeRef::Shape::kNamed) return true;
+      const PackageDef* package = model_.Find(field.type.package);
+      const int index = package == nullptr ? -1 : package->TypeIndex(field.type.name);
+      return index < 0 || CheckNesting(package->types[index], depth + 1);
+    });
+  }
+
+  static constexpr int kNestingMax = 32;
+  static constexpr std::uint32_t kNumberMax = (1u << 25) - 1;  // its tag is four bytes long
+  static constexpr std::size_t kNameMax = 255;
 
   Model& model_;
   bool ok_ = true;
