@@ -37,6 +37,7 @@ var checks = []check{
 	{"errors", checkErrors},
 	{"discovery", checkDiscovery},
 	{"openapi-v2", checkOpenAPIV2},
+	{"openapi-v3", checkOpenAPIV3},
 	{"paged-list", checkPagedList},
 	{"informer", checkInformer},
 	{"informer-protobuf", checkInformerProtobuf},

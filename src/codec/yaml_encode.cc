@@ -115,6 +115,7 @@ class Emitter {
   void Scalar(std::string_view text, yaml_scalar_style_t style, const char* tag = nullptr) {
     yaml_event_t event;
     const int implicit = tag == nullptr ? 1 : 0;
+    if (text.data() == nullptr) text = "";  // libyaml insists on a pointer.
     yaml_scalar_event_initialize(&event, nullptr, reinterpret_cast<const yaml_char_t*>(tag),
                                  reinterpret_cast<const yaml_char_t*>(text.data()), static_cast<int>(text.size()),
                                  implicit, implicit, style);

@@ -1,65 +1,14 @@
 #include "endpoints/openapi_protobuf.h"
 
-#include <cstdint>
-
 #include "base/arena.h"
+#include "endpoints/openapi_message.h"
 #include "object/json_text.h"
 #include "object/value.h"
 
 namespace keelson::endpoints {
 namespace {
 
-// A protobuf message under construction. Numbers are those of gnostic's OpenAPIv2.proto.
-class Message {
- public:
-  void Text(int field, std::string_view text) {
-    if (!text.empty()) Bytes(field, text);
-  }
-  void Bytes(int field, std::string_view bytes) {
-    Varint(static_cast<std::uint64_t>(field) << 3 | 2);
-    Varint(bytes.size());
-    out_ += bytes;
-  }
-  void Sub(int field, const Message& message) { Bytes(field, message.out_); }
-  void Bool(int field, bool value) {
-    if (!value) return;
-    Varint(static_cast<std::uint64_t>(field) << 3);
-    Varint(1);
-  }
-  void Texts(int field, const Value& list) {
-    for (const Value& item : list.items()) Bytes(field, item.as_string());
-  }
-  const std::string& bytes() const { return out_; }
-
- private:
-  void Varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
-    out_ += static_cast<char>(value);
-  }
-
-  std::string out_;
-};
-
-Message Named(std::string_view name, const Message& value) {
-  Message named;
-  named.Text(1, name);
-  named.Sub(2, value);
-  return named;
-}
-
-// Any: the value as YAML, which JSON is.
-Message Any(const Value& value) {
-  Message any;
-  any.Text(2, object::ToJSON(value));
-  return any;
-}
-
-void Extensions(Message& out, int field, const Value& value) {
-  for (const object::Member& member : value.members()) {
-    if (member.key.starts_with("x-")) out.Sub(field, Named(member.key, Any(member.value)));
-  }
-}
-
+// Numbers are those of gnostic's OpenAPIv2.proto.
 Message Schema(const Value& schema) {
   Message out;
   out.Text(1, schema["$ref"].as_string());

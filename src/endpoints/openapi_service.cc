@@ -20,15 +20,18 @@ enum class Form : std::uint8_t { kNone, kJSON, kProtobuf };
 
 constexpr std::string_view kProtobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 constexpr std::string_view kProtobufV2Old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+constexpr std::string_view kProtobufV3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+constexpr std::string_view kProtobufV3Old = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
 
-// JSON is asked for by name, by a wildcard, or by saying nothing. Protobuf is there of v2 only.
+// JSON is asked for by name, by a wildcard, or by saying nothing; protobuf by either of its names.
 Form FormOf(std::string_view accept, bool v2) {
   if (base::Trim(accept).empty()) return Form::kJSON;
   for (const std::string_view clause : base::Split(accept, ',')) {
     const auto parts = base::Split(clause, ';');
     const std::string type = base::ToLower(base::Trim(parts[0]));
     if (type == "application/json" || type == "application/*" || type == "*/*") return Form::kJSON;
-    if (v2 && (type == kProtobufV2 || type == kProtobufV2Old)) return Form::kProtobuf;
+    if (type == (v2 ? kProtobufV2 : kProtobufV3) || type == (v2 ? kProtobufV2Old : kProtobufV3Old))
+      return Form::kProtobuf;
   }
   return Form::kNone;
 }
@@ -77,8 +80,8 @@ struct OpenAPIService::Document {
   std::once_flag made;
   base::SharedBytes json;
   std::once_flag protobuf_made;
-  base::SharedBytes protobuf;  // of v2
-  std::string etag;            // of both forms
+  base::SharedBytes protobuf;
+  std::string etag;  // of both forms
   std::string last_modified;
 };
 
@@ -133,7 +136,8 @@ OpenAPIService::Response OpenAPIService::Serve(const Request& request) const {
   if (!request.path.starts_with(kV3Prefix)) return {.status = 404};
   const auto found = v3_.find(request.path.substr(kV3Prefix.size()));
   if (found == v3_.end()) return {.status = 404};
-  if (FormOf(request.accept, false) == Form::kNone) return {.status = 406};
+  const Form form = FormOf(request.accept, false);
+  if (form == Form::kNone) return {.status = 406};
   Document& document = Make(*found->second, request.now);
   const std::string current = base::ReplaceAll(document.etag, "\"", "");
   Response response;
@@ -148,7 +152,7 @@ OpenAPIService::Response OpenAPIService::Serve(const Request& request) const {
     response.headers.emplace_back("Cache-Control", "public, immutable");
     response.headers.emplace_back("Expires", HTTPDate(request.now + kImmutableFor, "UTC"));
   }
-  return Content(document, request, std::move(response), false);
+  return Content(document, request, std::move(response), form == Form::kProtobuf);
 }
 
 // The list of keys, each with the hash of its document. The aggregator answers it without an ETag, as plain text.
@@ -164,6 +168,7 @@ OpenAPIService::Response OpenAPIService::Root(const Request& request) const {
 // As Go's ServeContent: conditional requests and ranges.
 OpenAPIService::Response OpenAPIService::Content(Document& document, const Request& request, Response response,
                                                  bool protobuf) const {
+  const bool v2 = document.key.empty();
   response.headers.emplace_back("Etag", document.etag);
   response.headers.emplace_back("Last-Modified", document.last_modified);
   const bool unchanged = request.if_none_match.empty() ? request.if_modified_since == document.last_modified
@@ -173,11 +178,13 @@ OpenAPIService::Response OpenAPIService::Content(Document& document, const Reque
     return response;
   }
   if (protobuf) {
-    std::call_once(document.protobuf_made,
-                   [&] { document.protobuf = base::SharedBytes::FromString(OpenAPIv2Protobuf(document.json.view())); });
+    std::call_once(document.protobuf_made, [&] {
+      document.protobuf = base::SharedBytes::FromString(v2 ? OpenAPIv2Protobuf(document.json.view())
+                                                           : OpenAPIv3Protobuf(document.json.view()));
+    });
   }
   const base::SharedBytes whole = protobuf ? document.protobuf : document.json;
-  response.headers.emplace_back("Content-Type", protobuf ? kProtobufV2 : "application/json");
+  response.headers.emplace_back("Content-Type", !protobuf ? "application/json" : v2 ? kProtobufV2 : kProtobufV3);
   response.headers.emplace_back("Accept-Ranges", "bytes");
   response.body = whole;
   bool unsatisfiable = false;

@@ -110,6 +110,21 @@ TEST_F(OpenAPIServiceTest, ProtobufOfV2) {
             406);
 }
 
+TEST_F(OpenAPIServiceTest, ProtobufOfV3) {
+  const auto json = Get("/openapi/v3/apis/apps/v1");
+  for (const char* type : {"application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+                           "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"}) {
+    const auto protobuf = Get("/openapi/v3/apis/apps/v1", {.accept = type});
+    EXPECT_EQ(protobuf.status, 200);
+    EXPECT_EQ(Header(protobuf, "Content-Type"), "application/com.github.proto-openapi.spec.v3.v1.0+protobuf");
+    EXPECT_EQ(Header(protobuf, "Etag"), Header(json, "Etag"));
+    EXPECT_TRUE(
+        protobuf.body.view().starts_with("\x0a\x05"
+                                         "3.0.0"));
+  }
+  EXPECT_EQ(Get("/openapi/v2", {.accept = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"}).status, 406);
+}
+
 TEST_F(OpenAPIServiceTest, ManyAtOnceGetTheSame) {
   std::vector<std::string> etags(4);
   {
