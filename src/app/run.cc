@@ -34,6 +34,7 @@
 #include "base/random.h"
 #include "controlplane/bootstrap.h"
 #include "controlplane/rbac.h"
+#include "controlplane/resource_claims.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/server_chain.h"
 #include "controlplane/server_presence.h"
@@ -421,11 +422,15 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
     encryption = *std::move(made);
     storage_config.encryption = encryption.get();
   }
-  controlplane::ServiceController* service_hooks = nullptr;  // set before the first store is made
-  storage_config.customize = [&service_hooks](const schema::Resource& resource, registry::Store::Options& hooks) {
+  controlplane::ServiceController* service_hooks = nullptr;         // set before the first store is made
+  const controlplane::ResourceStorage* claim_namespaces = nullptr;  // likewise
+  storage_config.customize = [&service_hooks, &claim_namespaces](const schema::Resource& resource,
+                                                                 registry::Store::Options& hooks) {
     service_hooks->Customize(resource, hooks);
+    controlplane::CustomizeResourceClaims(resource, hooks, *claim_namespaces);
   };
   controlplane::ResourceStorage storage(std::move(storage_config));
+  claim_namespaces = &storage;
   controlplane::ServiceController services(*store, MakeServiceOptions(completed));
   service_hooks = &services;
   const auto health_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.etcd.healthcheck_timeout);

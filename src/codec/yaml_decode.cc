@@ -52,6 +52,7 @@ class Builder {
  public:
   Builder(Arena& arena, std::string_view text) : arena_(arena) {
     yaml_parser_initialize(&parser_);
+    if (text.data() == nullptr) text = "";  // the library insists on a pointer, and a body may have none
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
   }
   ~Builder() { yaml_parser_delete(&parser_); }

@@ -54,6 +54,7 @@ TEST(YAML, ReadsAsGoDoes) {
     SCOPED_TRACE(c.text);
     EXPECT_EQ(ToJSON(c.text), c.want);
   }
+  EXPECT_EQ(ToJSON(std::string_view()), "null");  // no bytes at all, not even an address
 }
 
 TEST(YAML, DuplicatesAreStrictErrors) {

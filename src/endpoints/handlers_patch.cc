@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "codec/go_types.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
 #include "endpoints/handlers.h"
@@ -33,11 +34,15 @@ meta::Status InvalidPatchResult(std::string_view patched, std::string_view error
 // were.
 void EncodePatched(const Value& value, const Value& before, std::string& out) {
   if (!value.is_map() || !before.is_map()) {
-    if (value == before && value.is_list()) {
+    if (value.is_list() && before.is_list()) {
+      const auto was = before.items();
       out += '[';
       for (std::size_t i = 0; i < value.size(); ++i) {
         if (i > 0) out += ',';
-        EncodePatched(value[i], before[i], out);
+        // An item may have moved: where it stood before, else what stood in its place.
+        const auto same = i < was.size() && value[i] == was[i] ? was.begin() + static_cast<std::ptrdiff_t>(i)
+                                                               : std::ranges::find(was, value[i]);
+        EncodePatched(value[i], same != was.end() ? *same : i < was.size() ? was[i] : Value(), out);
       }
       out += ']';
       return;
@@ -91,30 +96,77 @@ std::string_view GoKindOf(const Value& value) {
   }
 }
 
-// What upstream's converter from untyped objects says of a value that cannot be what the field is; `otherwise` where it
-// says the same as the decoder.
-std::string RestoreError(const Value& value, const schema::Struct& type, const std::string& otherwise) {
-  for (const auto& member : value.members()) {
-    const schema::Field* field = type.FindField(member.key);
-    if (field == nullptr || member.value.is_null()) continue;
-    const schema::Type* at = field->type;
-    if (at->kind == schema::Kind::kMap && !member.value.is_map())
-      return "cannot restore map from " + std::string(GoKindOf(member.value));
-    if (at->kind == schema::Kind::kList && !member.value.is_list())
-      return "cannot restore slice from " + std::string(GoKindOf(member.value));
-    if (at->kind == schema::Kind::kStruct && !member.value.is_map())
-      return "cannot restore struct from: " + std::string(GoKindOf(member.value));
-    if (at->kind == schema::Kind::kStruct) {
-      if (std::string error = RestoreError(member.value, *at->structure, ""); !error.empty()) return error;
+// Upstream turns what a strategic merge or an apply made into the kind's struct with a converter of its own
+// (FromUnstructured), whose words are not those of the JSON decoder. Finds the first value that it cannot convert.
+class Restore {
+ public:
+  // `decoder` is what the JSON decoder said: types with a decoder of their own (times, quantities) say the same here,
+  // without the field.
+  explicit Restore(std::string_view decoder) : decoder_(decoder) {
+    constexpr std::string_view kField = " into Go struct field ", kType = " of type ";
+    const auto field = decoder_.find(kField);
+    const auto type = decoder_.rfind(kType);
+    if (field != std::string::npos && type != std::string::npos && type > field)
+      decoder_.replace(field, type - field, " into Go value");
+  }
+
+  std::string Struct(const Value& value, const schema::Struct& type) const {
+    if (!value.is_map()) return "cannot restore struct from: " + std::string(GoKindOf(value));
+    for (const schema::Field* field : type.json_fields) {
+      const Value* member = value.Find(field->name);
+      if (member == nullptr || member->is_null()) continue;
+      const auto go_type = [&](const schema::Type& at, int depth) { return codec::GoTypeOf(type, *field, at, depth); };
+      if (std::string error = Any(*member, *field->type, go_type, 0); !error.empty()) return error;
     }
-    if (at->kind == schema::Kind::kList && at->element->kind == schema::Kind::kStruct) {
-      for (const Value item : member.value.items()) {
-        if (!item.is_map()) return "cannot restore struct from: " + std::string(GoKindOf(item));
-        if (std::string error = RestoreError(item, *at->element->structure, ""); !error.empty()) return error;
-      }
+    return "";
+  }
+
+ private:
+  template <typename GoType>
+  std::string Any(const Value& value, const schema::Type& type, const GoType& go_type, int depth) const {
+    using schema::Kind;
+    if (value.is_null()) return "";
+    switch (type.kind) {
+      case Kind::kStruct:
+        return Struct(value, *type.structure);
+      case Kind::kList:
+        if (!value.is_list()) return "cannot restore slice from " + std::string(GoKindOf(value));
+        for (const Value item : value.items()) {
+          if (std::string error = Any(item, *type.element, go_type, depth + 1); !error.empty()) return error;
+        }
+        return "";
+      case Kind::kMap:
+        if (!value.is_map()) return "cannot restore map from " + std::string(GoKindOf(value));
+        for (const auto& member : value.members()) {
+          if (std::string error = Any(member.value, *type.element, go_type, depth + 1); !error.empty()) return error;
+        }
+        return "";
+      case Kind::kString:
+        if (value.is_string()) return "";
+        // Go converts whole numbers to strings, so that this is a conversion that is refused, not an unknown one.
+        return value.is_int() ? "cannot convert int64 to " + go_type(type, depth) : "unrecognized type: string";
+      case Kind::kBool:
+        return value.is_bool() ? "" : "unrecognized type: bool";
+      case Kind::kInt32:
+      case Kind::kInt64:
+        if (value.is_int()) return "";
+        if (value.is_double()) return "cannot convert float64 to " + go_type(type, depth);
+        return type.kind == Kind::kInt32 ? "unrecognized type: int32" : "unrecognized type: int64";
+      default:
+        return "";
     }
   }
-  return otherwise;
+
+  std::string decoder_;
+
+ public:
+  const std::string& decoder() const { return decoder_; }
+};
+
+std::string RestoreError(const Value& value, const schema::Struct& type, std::string_view decoder) {
+  const Restore restore(decoder);
+  std::string error = restore.Struct(value, type);
+  return error.empty() ? restore.decoder() : error;
 }
 
 }  // namespace
@@ -220,7 +272,16 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     std::string text;
     codec::EncodeJSON(merged, text);
     auto decoded = codec::DecodeJSON(arena, text, *scope->type);
-    if (!decoded.ok()) co_return InvalidPatchResult(text, decoded.error().message);
+    if (!decoded.ok()) {
+      const Value metadata = merged["metadata"];
+      const std::string version = scope->api_version();
+      const std::string kind =
+          (version.find('/') == std::string::npos ? "/" : "") + version + ", Kind=" + scope->kind.kind;
+      co_return meta::NewPlainError("failed to convert new object (" + std::string(metadata["namespace"].as_string()) +
+                                    "/" + std::string(metadata["name"].as_string()) + "; " + kind +
+                                    ") to proper version: unable to convert unstructured object to " + kind + ": " +
+                                    RestoreError(merged, *scope->type, decoded.error().message));
+    }
     Value object = decoded->value;
     ApplyDefaults(arena, *scope, object);
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));

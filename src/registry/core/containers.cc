@@ -56,14 +56,15 @@ void CheckResizePolicy(Value container, std::string_view pod_restart_policy, con
   }
 }
 
-void CheckRestartPolicy(Value container, const FieldPath& path, FieldErrors& errors) {
+void CheckRestartPolicy(Value container, bool init, const FieldPath& path, FieldErrors& errors) {
   const Value rules = container["restartPolicyRules"];
   if (!IsSet(container, "restartPolicy")) {
     if (rules.empty()) return;
-    return errors.push_back(
-        Required(path.Child("restartPolicy"), "must specify restartPolicy when restart rules are used"));
+    errors.push_back(Required(path.Child("restartPolicy"), "must specify restartPolicy when restart rules are used"));
+    if (init) return;
+  } else {
+    CheckOneOf(container["restartPolicy"], kRestartPolicies, path.Child("restartPolicy"), errors);
   }
-  CheckOneOf(container["restartPolicy"], kRestartPolicies, path.Child("restartPolicy"), errors);
   const FieldPath rules_path = path.Child("restartPolicyRules");
   if (rules.size() > kRestartRulesMax)
     errors.push_back(validation::TooMany(rules_path, static_cast<std::int64_t>(rules.size()), kRestartRulesMax));
@@ -134,7 +135,7 @@ void ValidateContainers(Value spec, const PodFacts& facts, const FieldPath& path
       errors.push_back(Duplicate(at.Child("name"), Value(Text(container, "name"))));
     if (IsSet(container, "lifecycle")) ValidateLifecycle(container["lifecycle"], facts, at.Child("lifecycle"), errors);
     ValidateProbes(container, facts, at, errors);
-    CheckRestartPolicy(container, at, errors);
+    CheckRestartPolicy(container, false, at, errors);
   }
   NameSet host_ports;
   index = 0;
@@ -151,7 +152,7 @@ void ValidateInitContainers(Value spec, const PodFacts& facts, const FieldPath& 
     const bool sidecar = Text(container, "restartPolicy") == "Always";
     const std::string_view name = Text(container, "name");
     CheckCommon(container, facts, at, errors);
-    CheckRestartPolicy(container, at, errors);
+    CheckRestartPolicy(container, true, at, errors);
     if (names.contains(name)) {
       errors.push_back(Duplicate(at.Child("name"), Value(name)));
     } else if (!name.empty()) {

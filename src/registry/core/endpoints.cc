@@ -196,7 +196,8 @@ void WarnReplicationController(const Call& call, Value object, Value old) {
   } else if (Int(object["metadata"], "generation") == Int(old["metadata"], "generation")) {
     return;
   }
-  const Value pod_template = object["spec"]["template"];
+  // On update upstream looks at the template that was there (its arguments are swapped).
+  const Value pod_template = (old.is_null() ? object : old)["spec"]["template"];
   const FieldPath spec("spec");
   if (!pod_template.is_null())
     WarnPodSpec(call, pod_template["spec"], pod_template["metadata"], spec.Child("template"));

@@ -10,6 +10,7 @@
 #include "registry/core/resources.h"
 #include "registry/core/scheduling.h"
 #include "registry/rules/address.h"
+#include "validation/net.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -102,11 +103,20 @@ void CheckPodCIDRs(Value cidrs, FieldErrors& errors) {
   const FieldPath path = spec.Child("podCIDRs");
   std::int64_t index = 0;
   NameSet families;
+  bool unreadable = false;
   for (const Value cidr : cidrs.items()) {
     validation::ValidateCIDRForLegacyField(cidr.as_string(), path.Index(index++), {}, errors);
     families.emplace(cidr.as_string().find(':') == std::string_view::npos ? "IPv4" : "IPv6");
   }
-  if (cidrs.size() > 1 && (families.size() < 2 || cidrs.size() > 2)) {
+  for (std::size_t i = 0; cidrs.size() > 1 && i < cidrs.size(); ++i) {
+    if (validation::ParseCIDRSloppy(cidrs[i].as_string())) continue;
+    unreadable = true;
+    errors.push_back(validation::InternalError(
+        path, "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[" + std::to_string(i) +
+                  "]: <nil> (invalid CIDR address: " + std::string(cidrs[i].as_string()) + ")"));
+    break;
+  }
+  if (cidrs.size() > 1 && (unreadable || families.size() < 2 || cidrs.size() > 2)) {
     errors.push_back(Invalid(path, cidrs, "may specify no more than one CIDR for each IP family"));
   }
 }

@@ -13,6 +13,7 @@
 #include "registry/rules/resources.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
+#include "registry/semantic.h"
 #include "validation/net.h"
 
 namespace keelson::registry {
@@ -186,7 +187,7 @@ void ValidateClaim(const Call&, Value object, Value, FieldErrors& errors) {
 }
 
 void ImmutableSpec(const Value& object, const Value& old, std::string_view type, FieldErrors& errors) {
-  if (SemanticEqual(object["spec"], old["spec"])) return;
+  if (registry::SemanticEqual(object["spec"], old["spec"], "resource/v1", type)) return;
   errors.push_back(InvalidHub(FieldPath("spec"), Types(), object["spec"], type, "field is immutable"));
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "registry/core/hub.h"
 #include "registry/rules/go_struct.h"
 #include "registry/rules/resources.h"
 #include "registry/rules/rules.h"
@@ -245,7 +246,8 @@ void ValidateCapacityUpdate(const Call&, Value object, Value old, FieldErrors& e
   const Value now = object["nodeTopology"];
   const Value before = old["nodeTopology"];
   if (now.is_null() != before.is_null() || !SemanticEqual(now, before)) {
-    errors.push_back(Invalid(FieldPath("nodeTopology"), now, "field is immutable"));
+    errors.push_back(
+        InvalidHub(FieldPath("nodeTopology"), core::CoreHubTypes(), now, "*~LabelSelector", "field is immutable"));
   }
   ImmutableText(object["storageClassName"], old["storageClassName"], FieldPath("storageClassName"), errors);
 }

@@ -1,0 +1,13 @@
+// What only other objects can tell about a resource claim: devices with admin access are for namespaces that say so.
+#pragma once
+
+#include "controlplane/resource_storage.h"
+
+namespace keelson::controlplane {
+
+// Refuses claims and claim templates that ask for admin access in a namespace without the label. For StorageConfig's
+// customize; `storage` must outlive the Stores and is first used when they serve.
+void CustomizeResourceClaims(const schema::Resource& resource, registry::Store::Options& options,
+                             const ResourceStorage& storage);
+
+}  // namespace keelson::controlplane
