@@ -4,6 +4,7 @@
 #include <boost/asio/use_future.hpp>
 #include <cstdio>
 
+#include "app/migrate_command.h"
 #include "async/io_pool.h"
 #include "kv/etcdmain/etcdmain.h"
 #include "kv/rocks/rocks.h"
@@ -59,6 +60,7 @@ std::optional<int> RunSubcommand(const std::string& program, const std::vector<s
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (arguments[0] == "etcd") return kv::etcdmain::Main(rest);
   if (arguments[0] == "store") return Store(rest);
+  if (arguments[0] == "migrate") return RunMigrate(rest);
   return std::nullopt;
 }
 

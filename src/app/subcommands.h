@@ -6,7 +6,7 @@
 //                                         --serve-etcd-api and etcdctl snapshot save)
 //   keelson store restore FILE FOLDER     a new store from such a file
 //   keelson store defragment FOLDER       give space back to the file system
-// FOLDER is the store itself: <data folder>/store.
+// FOLDER is the store itself: <data folder>/store. `keelson migrate` is in migrate_command.h.
 #pragma once
 
 #include <optional>

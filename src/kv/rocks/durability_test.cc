@@ -11,11 +11,9 @@
 
 #include "async/io_pool.h"
 #include "base/failpoint.h"
-#include "kv/memory/memory.h"
 #include "kv/rocks/rocks.h"
 #include "kv/rocks/temp_dir.h"
 #include "kv/rocks/tools.h"
-#include "kv/snapshot/copy.h"
 #include "kv/snapshot/snapshot.h"
 
 namespace keelson::kv::rocks {
@@ -260,32 +258,6 @@ TEST_F(Durability, DamagedSnapshotIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(other + "/db"));
   std::filesystem::resize_file(path, 1000);
   EXPECT_EQ(snapshot::ReadFile(path, nullptr).error().code, ErrorCode::kCorrupt);
-}
-
-TEST_F(Durability, CopyKeepsWhatClientsSee) {
-  auto from = OpenAt(dir(), [](Options& options) { options.sync = false; });
-  auto lease = Await(from->LeaseGrant(300, 0));
-  ASSERT_TRUE(lease.ok());
-  for (int i = 0; i < 900; ++i)
-    ASSERT_TRUE(Put(*from, "/k" + std::to_string(i), std::to_string(i), i == 3 ? lease->id : 0).ok());
-  auto to = memory::Open();
-  auto copied = Await(snapshot::Copy(*from, *to));
-  ASSERT_TRUE(copied.ok()) << copied.error().message;
-  EXPECT_EQ(copied->keys, 900);
-  EXPECT_EQ(copied->leases, 1);
-  EXPECT_GT(copied->to_revision, copied->from_revision);
-  const auto before = *All(*from);
-  const auto after = *All(*to);
-  ASSERT_EQ(after.kvs.size(), before.kvs.size());
-  for (std::size_t i = 0; i < before.kvs.size(); ++i) {
-    EXPECT_EQ(after.kvs[i].key, before.kvs[i].key);
-    EXPECT_EQ(after.kvs[i].value.view(), before.kvs[i].value.view());
-    EXPECT_EQ(after.kvs[i].lease, before.kvs[i].lease);
-    EXPECT_GT(after.kvs[i].mod_revision, copied->from_revision);
-  }
-  auto watch = to->Watch({.key = "/", .range_end = "0", .start_revision = copied->from_revision});
-  EXPECT_EQ(Await(watch->Next()).error().code, ErrorCode::kCompacted);
-  EXPECT_EQ(Await(snapshot::Copy(*from, *to)).error().code, ErrorCode::kInvalidArgument) << "only into an empty store";
 }
 
 }  // namespace

@@ -1,0 +1,189 @@
+#include "app/migrate_command.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "app/error.h"
+#include "async/io_pool.h"
+#include "base/strings.h"
+#include "kv/etcd/etcd.h"
+#include "kv/migrate/migrate.h"
+#include "kv/rocks/rocks.h"
+#include "kv/rocks/tools.h"
+#include "kv/snapshot/snapshot.h"
+
+namespace keelson::app {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: keelson migrate --from STORE --to STORE [--follow]\n"
+    "         [--from-cafile F] [--from-certfile F] [--from-keyfile F] [--to-cafile F] [--to-certfile F] [--to-keyfile "
+    "F]\n"
+    "STORE is the folder of an embedded store (<data folder>/store) or the endpoints of an etcd (http://... or "
+    "https://...,\n"
+    "several with commas). A running server is read through its --serve-etcd-api. With --follow changes are copied as "
+    "they\n"
+    "happen, until this is interrupted.";
+
+struct Side {
+  std::string place;
+  kv::etcd::Options etcd;
+  bool folder() const { return !place.starts_with("http://") && !place.starts_with("https://"); }
+};
+
+struct Flags {
+  Side from;
+  Side to;
+  bool follow = false;
+};
+
+Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
+  Flags flags;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string name = arguments[i];
+    if (name == "--follow") {
+      flags.follow = true;
+      continue;
+    }
+    std::string value;
+    if (const auto equals = name.find('='); equals != std::string::npos) {
+      value = name.substr(equals + 1);
+      name.resize(equals);
+    } else if (i + 1 < arguments.size()) {
+      value = arguments[++i];
+    }
+    bool known = false;
+    for (auto [prefix, side] : {std::pair("--from", &flags.from), std::pair("--to", &flags.to)}) {
+      for (auto [suffix, field] :
+           {std::pair("", &side->place), std::pair("-cafile", &side->etcd.ca_file),
+            std::pair("-certfile", &side->etcd.cert_file), std::pair("-keyfile", &side->etcd.key_file)}) {
+        if (name != std::string(prefix) + suffix) continue;
+        *field = value;
+        known = true;
+      }
+    }
+    if (!known || value.empty()) return Error(std::string("cannot use ") + arguments[i] + "\n" + kUsage);
+  }
+  if (flags.from.place.empty() || flags.to.place.empty()) return Error(kUsage);
+  return flags;
+}
+
+void Say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+kv::Result<std::unique_ptr<kv::Store>> OpenSide(const Side& side) {
+  if (side.folder()) {
+    kv::rocks::Options options;
+    options.dir = side.place;
+    KS_TRY(auto store, kv::rocks::Open(std::move(options)));
+    return std::unique_ptr<kv::Store>(std::move(store));
+  }
+  kv::etcd::Options options = side.etcd;
+  for (const auto endpoint : base::Split(side.place, ',')) options.endpoints.emplace_back(base::Trim(endpoint));
+  return kv::etcd::Open(std::move(options));
+}
+
+// A new embedded store takes a snapshot: keys keep all their revisions, at the price of one pass.
+kv::Result<void> MakeFolder(kv::Store& from, const std::string& folder, async::IOPool& io) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::absolute(folder).parent_path(), error);
+  const std::string file = folder + ".migrating";
+  auto writing = kv::snapshot::WriteFile(from, file);
+  auto written = asio::co_spawn(io.executor(0), std::move(writing), asio::use_future).get();
+  if (!written.ok()) return std::move(written).error();
+  auto restored = kv::rocks::Restore(file, folder);
+  std::filesystem::remove(file, error);
+  if (!restored.ok()) return std::move(restored).error();
+  Say("copied " + std::to_string(restored->keys) + " keys of revision " + std::to_string(restored->revision) +
+      ", each with its own revisions");
+  return {};
+}
+
+// Whom an interrupt stops. The migration lives in a coroutine, the signal comes on a thread of its own.
+struct Interrupt {
+  std::mutex mutex;
+  bool interrupted = false;
+  std::function<void()> stop;
+  void Raise() {
+    std::lock_guard guard(mutex);
+    interrupted = true;
+    if (stop) stop();
+  }
+  void Set(std::function<void()> with) {
+    std::lock_guard guard(mutex);
+    stop = std::move(with);
+    if (interrupted && stop) stop();
+  }
+};
+
+Awaitable<kv::Result<kv::migrate::Report>> Migrate(kv::Store& from, kv::Store& to, bool follow, Interrupt& interrupt) {
+  kv::migrate::Options options;
+  options.progress = Say;
+  kv::migrate::Migration migration(from, to, std::move(options));
+  KS_CO_RETURN_IF_ERROR(co_await migration.Start());
+  if (follow) {
+    interrupt.Set([&migration] { migration.Stop(); });
+    Say("following the source; interrupt to finish");
+    auto followed = co_await migration.Follow();
+    interrupt.Set(nullptr);
+    if (!followed.ok()) co_return std::move(followed).error();
+  }
+  auto finished = co_await migration.Finish();
+  if (!finished.ok() && finished.error().code == kv::ErrorCode::kUnavailable)
+    Say("the source is gone; the last change of it that the target has is revision " +
+        std::to_string(migration.report().from_revision));
+  co_return finished;
+}
+
+int Fail(const std::string& message) {
+  std::fprintf(stderr, "Error: %s\n", message.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int RunMigrate(const std::vector<std::string>& arguments) {
+  const auto flags = Parse(arguments);
+  if (!flags.ok()) return Fail(flags.error().message());
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  static Interrupt interrupt;  // The thread that waits for signals is never joined.
+  std::thread([signals] {
+    for (int signal = 0;; interrupt.Raise()) sigwait(&signals, &signal);
+  }).detach();
+
+  if (flags->from.folder() && !std::filesystem::exists(flags->from.place + "/db"))
+    return Fail("there is no store in " + flags->from.place);
+  auto from = OpenSide(flags->from);
+  if (!from.ok()) return Fail("--from: " + from.error().message);
+  async::IOPool io(1);
+  if (flags->to.folder() && !std::filesystem::exists(flags->to.place + "/db")) {
+    auto made = MakeFolder(**from, flags->to.place, io);
+    if (!made.ok()) return Fail(made.error().message);
+  }
+  auto to = OpenSide(flags->to);
+  if (!to.ok()) return Fail("--to: " + to.error().message);
+  auto migrating = Migrate(**from, **to, flags->follow, interrupt);
+  const auto report = asio::co_spawn(io.executor(0), std::move(migrating), asio::use_future).get();
+  if (!report.ok()) return Fail(report.error().message);
+  Say("the target is at revision " + std::to_string(report->to_revision) + " and has everything up to revision " +
+      std::to_string(report->from_revision) + " of the source (" + std::to_string(report->changes) +
+      " changes after the copy)");
+  return 0;
+}
+
+}  // namespace keelson::app
