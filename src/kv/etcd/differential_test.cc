@@ -60,6 +60,7 @@ std::string Show(const Result<T>& result) {
 class Requests {
  public:
   explicit Requests(std::uint64_t seed) : random_(base::Random::Seeded(seed)) {}
+  void AllowTwice() { twice_ = true; }  // changes of a key in one transaction
   bool Chance(std::uint64_t of) { return random_->Below(of) == 0; }
   std::string Key() { return "/k" + std::to_string(random_->Below(6)); }
   std::string End(const std::string& key) {
@@ -107,9 +108,9 @@ class Requests {
         return Op::Range(Range(now));
       case 2: {
         DeleteRangeRequest remove{.key = Key(), .prev_kv = Chance(2)};
-        // etcd takes a deletion "from here on" for an empty range when it looks for duplicate keys; the embedded store
-        // does not.
-        if (Chance(3)) remove.range_end = Chance(2) ? PrefixEnd("/k") : remove.key + "x";
+        if (Chance(3)) remove.range_end = End(remove.key);
+        // etcd does not take a deletion "from here on" for one of keys that the transaction puts, too.
+        if (!twice_ && remove.range_end == std::string(1, '\0')) remove.range_end = PrefixEnd("/k");
         return Op::DeleteRange(std::move(remove));
       }
       case 7:
@@ -133,6 +134,7 @@ class Requests {
   }
 
  private:
+  bool twice_ = false;
   const std::unique_ptr<base::Random> random_;
 };
 
@@ -155,7 +157,11 @@ TEST(Differential, EmbeddedAnswersAsEtcd) {
   for (int i = 0; i < count; ++i) {
     SCOPED_TRACE("request " + std::to_string(i));
     const Revision now = *await(memory->CurrentRevision());
-    if (requests.Chance(40)) {
+    // First with compactions, then with nested transactions. Not both: etcd accepts some that change a key twice in one
+    // revision, and ends ("range failed to find revision pair") when such a revision has been compacted and is read.
+    const bool nested = i >= count / 2;
+    if (nested) requests.AllowTwice();
+    if (!nested && requests.Chance(40)) {
       const Revision at = now - 6;
       auto ours = await(memory->Compact(at, true));
       auto theirs = await(real.Compact(at, true));
@@ -165,8 +171,7 @@ TEST(Differential, EmbeddedAnswersAsEtcd) {
       const RangeRequest request = requests.Range(now);
       ASSERT_EQ(Show(await(memory->Range(request))), Show(await(real.Range(request))));
     } else {
-      // Not nested: etcd overlooks some keys that two nested transactions write, the embedded store refuses them.
-      const TxnRequest request = requests.Txn(now, 0);
+      const TxnRequest request = requests.Txn(now, nested ? 2 : 0);
       const auto ours = await(memory->Txn(request));
       ASSERT_EQ(Show(ours), Show(await(real.Txn(request))));
       if (!ours.ok()) ++refused;

@@ -148,7 +148,7 @@ bool Core::Commit() {
   if (changes_.empty() && batch_.empty()) return true;
   if (backend) {
     for (const Change& change : changes_) {
-      const Version* version = Index::Exactly(change.entry->second, change.revision);
+      const Version* version = Index::Exactly(change.entry->second, change.revision, change.sub);
       batch_.records.push_back({.revision = change.revision,
                                 .sub = change.sub,
                                 .create = version->create,

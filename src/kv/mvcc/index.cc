@@ -6,6 +6,14 @@
 
 namespace keelson::kv::mvcc {
 
+namespace {
+
+using Place = std::pair<Revision, std::uint32_t>;  // of a change: its revision, and where in that
+
+Place PlaceOf(const Version& version) { return {version.mod, version.sub}; }
+
+}  // namespace
+
 const Version* Index::At(const Versions& versions, Revision revision) {
   for (auto at = versions.rbegin(); at != versions.rend(); ++at) {
     if (at->mod <= revision) return at->deleted() ? nullptr : &*at;
@@ -13,9 +21,9 @@ const Version* Index::At(const Versions& versions, Revision revision) {
   return nullptr;
 }
 
-const Version* Index::Exactly(const Versions& versions, Revision revision) {
-  const auto at = std::ranges::lower_bound(versions, revision, {}, &Version::mod);
-  return at != versions.end() && at->mod == revision ? &*at : nullptr;
+const Version* Index::Exactly(const Versions& versions, Revision revision, std::uint32_t sub) {
+  const auto at = std::ranges::lower_bound(versions, Place(revision, sub), {}, PlaceOf);
+  return at != versions.end() && PlaceOf(*at) == Place(revision, sub) ? &*at : nullptr;
 }
 
 const Version* Index::Before(const Versions& versions, Revision revision) {
@@ -34,7 +42,7 @@ Entry* Index::Add(std::string_view key, Version version) {
   auto at = keys_.lower_bound(key);
   if (at == keys_.end() || at->first != key) at = keys_.emplace_hint(at, std::string(key), Versions());
   Versions& versions = at->second;
-  KS_CHECK(versions.empty() || versions.back().mod < version.mod);
+  KS_CHECK(versions.empty() || PlaceOf(versions.back()) < PlaceOf(version));
   resident_bytes_ += version.value.size();
   versions.push_back(std::move(version));
   return &*at;
@@ -59,8 +67,8 @@ void Index::Evict() {
   auto at = std::ranges::upper_bound(history_, evicted_, {}, &Change::revision);
   for (; at != history_.end() && resident_bytes_ > resident_bytes_max_; ++at) {
     Versions& versions = at->entry->second;
-    auto version = std::ranges::lower_bound(versions, at->revision, {}, &Version::mod);
-    if (version != versions.end() && version->mod == at->revision) {
+    auto version = std::ranges::lower_bound(versions, Place(at->revision, at->sub), {}, PlaceOf);
+    if (version != versions.end() && PlaceOf(*version) == Place(at->revision, at->sub)) {
       DropValue(*version);
       // The one before may have been made resident again for a watcher's previous value.
       if (version != versions.begin()) DropValue(*(version - 1));
@@ -86,8 +94,8 @@ void Index::Load(const Record& record) {
   evicted_ = record.revision;
 }
 
-void Index::DropBefore(Versions& versions, Revision revision, std::vector<Location>& dead) {
-  const auto end = std::ranges::lower_bound(versions, revision, {}, &Version::mod);
+void Index::DropBefore(Versions& versions, Revision revision, std::uint32_t sub, std::vector<Location>& dead) {
+  const auto end = std::ranges::lower_bound(versions, Place(revision, sub), {}, PlaceOf);
   for (auto at = versions.begin(); at != end; ++at) {
     dead.push_back(at->location());
     DropValue(*at);
@@ -102,8 +110,8 @@ bool Index::Trim(Revision revision, std::size_t count, std::vector<Location>& de
     history_.pop_front();
     // Each change makes the versions before it unreachable; so its own goes with the next change of the key.
     Versions& versions = change.entry->second;
-    DropBefore(versions, change.revision, dead);
-    KS_CHECK(!versions.empty() && versions.front().mod == change.revision);
+    DropBefore(versions, change.revision, change.sub, dead);
+    KS_CHECK(!versions.empty() && PlaceOf(versions.front()) == Place(change.revision, change.sub));
     Version& version = versions.front();
     if (!version.deleted()) {
       if (resident_bytes_max_ != kUnlimited) DropValue(version);  // Its place in the order of eviction is gone.
@@ -117,7 +125,7 @@ bool Index::Trim(Revision revision, std::size_t count, std::vector<Location>& de
   // Changes of `revision` itself stay, deletions too: a watch may start there.
   for (const Change& change : history_) {
     if (change.revision != revision) break;
-    DropBefore(change.entry->second, revision, dead);
+    DropBefore(change.entry->second, revision, 0, dead);
   }
   return false;
 }

@@ -53,9 +53,9 @@ class Index {
 
   // The last version of the key at `revision`; null when there is none or it is deleted.
   static const Version* At(const Versions& versions, Revision revision);
-  // The version that `revision` wrote; null when it did not write the key or that is gone.
-  static const Version* Exactly(const Versions& versions, Revision revision);
-  // The version before the one that `revision` wrote; null when there is none, it is deleted, or it is gone.
+  // The version that the change `sub` of `revision` wrote; null when it did not write the key or that is gone.
+  static const Version* Exactly(const Versions& versions, Revision revision, std::uint32_t sub);
+  // The version before those that `revision` wrote; null when there is none, it is deleted, or it is gone.
   static const Version* Before(const Versions& versions, Revision revision);
 
   const Entry* Find(std::string_view key) const;
@@ -98,7 +98,7 @@ class Index {
 
  private:
   void DropValue(Version& version);
-  void DropBefore(Versions& versions, Revision revision, std::vector<Location>& dead);
+  void DropBefore(Versions& versions, Revision revision, std::uint32_t sub, std::vector<Location>& dead);
 
   Keys keys_;
   std::deque<Change> history_;

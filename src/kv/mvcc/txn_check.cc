@@ -17,47 +17,42 @@ struct Writes {
   std::set<std::string_view> puts;
   std::vector<std::pair<std::string_view, std::string_view>> deletes;
 
+  // As etcd sees it: the end of a range is taken for a key here, so that a deletion "from here on" is one of nothing.
   bool Deletes(std::string_view key) const {
-    return std::ranges::any_of(deletes, [&](const auto& range) { return InRange(key, range.first, range.second); });
+    return std::ranges::any_of(deletes, [&](const auto& range) {
+      return range.second.empty() ? key == range.first : key >= range.first && key < range.second;
+    });
   }
 };
 
-bool Clash(const Writes& a, const Writes& b) {
-  for (const auto key : a.puts) {
-    if (b.puts.contains(key) || b.Deletes(key)) return true;
+// Adds the puts of a transaction's branch. `beside`: what its other branch puts, which may be the same.
+bool AddPuts(Writes& writes, const std::set<std::string_view>& puts, const std::set<std::string_view>& beside) {
+  for (const auto key : puts) {
+    if (writes.Deletes(key) || (writes.puts.contains(key) && !beside.contains(key))) return false;
+    writes.puts.insert(key);
   }
-  return std::ranges::any_of(b.puts, [&](const auto key) { return a.Deletes(key); });
+  return true;
 }
 
-void Merge(Writes& into, Writes&& from) {
-  into.puts.merge(from.puts);
-  into.deletes.insert(into.deletes.end(), from.deletes.begin(), from.deletes.end());
-}
-
+// Refuses exactly what etcd refuses, which overlooks a key that one nested transaction puts and a later one deletes:
+// then a revision has two changes of a key.
 Result<Writes> CollectWrites(const std::vector<Op>& ops) {
+  static const std::set<std::string_view> kNone;
   Writes writes;
   for (const Op& op : ops) {
-    Writes one;
-    switch (op.kind) {
-      case Op::Kind::kRange:
-        continue;
-      case Op::Kind::kPut:
-        one.puts.insert(op.put.key);
-        break;
-      case Op::Kind::kDeleteRange:
-        one.deletes.emplace_back(op.delete_range.key, op.delete_range.range_end);
-        break;
-      case Op::Kind::kTxn: {
-        // Only one of the two branches will run, so they may write the same keys.
-        KS_TRY(Writes success, CollectWrites(op.txn->success));
-        KS_TRY(Writes failure, CollectWrites(op.txn->failure));
-        one = std::move(success);
-        Merge(one, std::move(failure));
-        break;
-      }
-    }
-    if (Clash(writes, one)) return MakeError(ErrorCode::kDuplicateKey);
-    Merge(writes, std::move(one));
+    if (op.kind == Op::Kind::kDeleteRange) writes.deletes.emplace_back(op.delete_range.key, op.delete_range.range_end);
+  }
+  for (const Op& op : ops) {
+    if (op.kind != Op::Kind::kTxn) continue;
+    KS_TRY(const Writes success, CollectWrites(op.txn->success));
+    KS_TRY(const Writes failure, CollectWrites(op.txn->failure));
+    if (!AddPuts(writes, success.puts, kNone) || !AddPuts(writes, failure.puts, success.puts))
+      return MakeError(ErrorCode::kDuplicateKey);
+    for (const Writes* branch : {&success, &failure})
+      writes.deletes.insert(writes.deletes.end(), branch->deletes.begin(), branch->deletes.end());
+  }
+  for (const Op& op : ops) {
+    if (op.kind == Op::Kind::kPut && !AddPuts(writes, {op.put.key}, kNone)) return MakeError(ErrorCode::kDuplicateKey);
   }
   return writes;
 }

@@ -33,11 +33,13 @@ HistoryWatcher::~HistoryWatcher() {
   core_->hub.Leave(cursor_, request_.prev_kv);
 }
 
-void HistoryWatcher::Append(const Change& change, Revision compact, WatchResponse& response, std::size_t& bytes) const {
+void HistoryWatcher::Append(const Change& change, Revision compact, WatchResponse& response, std::size_t& bytes,
+                            Sources& sources) const {
   const std::string& key = change.entry->first;
-  const Version* version = Index::Exactly(change.entry->second, change.revision);
+  const Version* version = Index::Exactly(change.entry->second, change.revision, change.sub);
   if (version == nullptr || (version->deleted() ? request_.no_delete : request_.no_put)) return;
   Event& event = response.events.emplace_back();
+  sources.emplace_back(version, nullptr);
   event.type = version->deleted() ? Event::Type::kDelete : Event::Type::kPut;
   if (version->deleted()) {
     event.kv.key = key;
@@ -50,6 +52,7 @@ void HistoryWatcher::Append(const Change& change, Revision compact, WatchRespons
     return;  // What was before a compaction is not told, as etcd does.
   if (const Version* before = Index::Before(change.entry->second, change.revision)) {
     event.prev_kv = ToKeyValue(key, *before);
+    sources.back().second = before;
     bytes += before->value_size;
   }
 }
@@ -68,6 +71,7 @@ Result<HistoryWatcher::Found> HistoryWatcher::Collect(WatchResponse& response, M
   const auto& history = core_->index.history();
   auto at = std::ranges::lower_bound(history, cursor_.next, {}, &Change::revision);
   std::size_t bytes = 0;
+  Sources sources;
   Revision done = std::max(core_->visible, cursor_.next - 1);
   for (Revision last = 0; at != history.end(); ++at) {
     if (at->revision != last && (response.events.size() >= kResponseEventsMax || bytes >= kResponseBytesMax)) {
@@ -75,7 +79,8 @@ Result<HistoryWatcher::Found> HistoryWatcher::Collect(WatchResponse& response, M
       break;
     }
     last = at->revision;
-    if (InRange(at->entry->first, request_.key, request_.range_end)) Append(*at, core_->compact, response, bytes);
+    if (InRange(at->entry->first, request_.key, request_.range_end))
+      Append(*at, core_->compact, response, bytes, sources);
   }
   cursor_.next = done + 1;
   response.revision = std::min(done, core_->visible);
@@ -83,16 +88,11 @@ Result<HistoryWatcher::Found> HistoryWatcher::Collect(WatchResponse& response, M
     return core_->hub.TakeProgress(cursor_) ? Found::kResponse : Found::kNothing;
   }
   // Values that are no longer in memory: their places are looked up now and pinned, they are read without the lock.
-  for (Event& event : response.events) {
-    const Entry* entry = core_->index.Find(event.kv.key);
-    if (event.type == Event::Type::kPut) {
-      const Version* version = Index::Exactly(entry->second, event.kv.mod_revision);
-      if (!version->resident()) missing.Add(*version, &event.kv.value);
-    }
-    if (event.prev_kv) {
-      const Version* before = Index::Before(entry->second, event.kv.mod_revision);
-      if (!before->resident()) missing.Add(*before, &event.prev_kv->value);
-    }
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    Event& event = response.events[i];
+    const auto [version, before] = sources[i];
+    if (!version->deleted() && !version->resident()) missing.Add(*version, &event.kv.value);
+    if (before != nullptr && !before->resident()) missing.Add(*before, &event.prev_kv->value);
   }
   if (!missing.empty()) missing.view = core_->backend->Pin();
   return Found::kResponse;

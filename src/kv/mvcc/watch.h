@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "kv/kv.h"
 #include "kv/mvcc/core.h"
@@ -24,7 +26,10 @@ class HistoryWatcher final : public Watcher {
   enum class Found : std::uint8_t { kResponse, kNothing };
   // Takes what there is at the cursor and moves it on.
   Result<Found> Collect(WatchResponse& response, Missing& missing);
-  void Append(const Change& change, Revision compact, WatchResponse& response, std::size_t& bytes) const;
+  // Where the values of a response's events are: the version and the one before it. Valid under the lock only.
+  using Sources = std::vector<std::pair<const Version*, const Version*>>;
+  void Append(const Change& change, Revision compact, WatchResponse& response, std::size_t& bytes,
+              Sources& sources) const;
 
   const std::shared_ptr<Core> core_;
   const WatchRequest request_;
