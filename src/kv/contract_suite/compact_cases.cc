@@ -123,6 +123,7 @@ TEST_P(Contract, WatchOfACompactedRevisionEnds) {
   Put("a", "2");
   const Revision three = Put("a", "3");
   ASSERT_TRUE(Await(store().Compact(three, true)).ok());
+  Settle();
   auto watch = WatchAll(one);
   auto response = Await(watch->Next());
   ASSERT_FALSE(response.ok());
@@ -135,6 +136,7 @@ TEST_P(Contract, WatchFromTheCompactRevisionWorks) {
   const Revision two = Put("a", "2");
   Put("a", "3");
   ASSERT_TRUE(Await(store().Compact(two, true)).ok());
+  Settle();
   auto watch = WatchAll(two);
   const auto events = Take(*watch, 2);
   ASSERT_EQ(events.size(), 2u);
@@ -143,9 +145,12 @@ TEST_P(Contract, WatchFromTheCompactRevisionWorks) {
 }
 
 TEST_P(Contract, WatchFromTheCompactRevisionSeesADeletion) {
+  if (Await(store().Status())->version.starts_with("3.4."))
+    GTEST_SKIP() << "etcd 3.4 forgets deletions of the compact revision itself";
   Put("a", "1");
   const Revision deleted = Delete("a");
   ASSERT_TRUE(Await(store().Compact(deleted, true)).ok());
+  Settle();
   auto watch = WatchAll(deleted);
   const auto events = Take(*watch, 1);
   ASSERT_EQ(events.size(), 1u);
@@ -158,6 +163,7 @@ TEST_P(Contract, PrevKVBeforeTheCompactionIsNotTold) {
   const Revision two = Put("a", "2");
   Put("a", "3");
   ASSERT_TRUE(Await(store().Compact(two, true)).ok());
+  Settle();
   auto watch = WatchAll(two, true);
   const auto events = Take(*watch, 2);
   ASSERT_EQ(events.size(), 2u);
@@ -196,6 +202,7 @@ TEST_P(Contract, WatchThatWaitsSurvivesCompaction) {
 
 TEST_P(Contract, StatusTellsTheRevision) {
   const Revision revision = Put("a", "1");
+  Settle();
   auto status = Await(store().Status());
   ASSERT_TRUE(status.ok());
   EXPECT_GE(status->revision, revision);

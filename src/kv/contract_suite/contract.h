@@ -27,6 +27,7 @@ class Harness {
   virtual void Advance(int seconds) = 0;
   virtual bool fresh() const { return false; }    // nobody wrote before this test
   virtual bool cluster() const { return false; }  // several members, which may be behind each other
+  virtual std::size_t members() const { return 1; }
   // Closes the store and opens it again; false when it cannot.
   virtual bool Reopen() { return false; }
 };
@@ -39,7 +40,7 @@ struct HarnessParam {
 
 class Contract : public ::testing::TestWithParam<HarnessParam> {
  protected:
-  static constexpr auto kPatience = std::chrono::seconds(30);
+  static constexpr auto kPatience = std::chrono::seconds(60);  // of a slow and busy machine
 
   void SetUp() override;
   void TearDown() override;
@@ -65,12 +66,23 @@ class Contract : public ::testing::TestWithParam<HarnessParam> {
     return Await(Spawn(std::move(task)));
   }
 
+  // Does something again and again until the answer is there: a server learns of a watch some time after Watch().
+  template <class T, class Again>
+  T AwaitWhile(std::future<T> future, std::chrono::milliseconds period, Again again) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (future.wait_for(period) != std::future_status::ready && std::chrono::steady_clock::now() < end) again();
+    return Await(std::move(future));
+  }
+
   // Short forms; they fail the test when the store answers with an error.
   Revision Put(std::string_view name, std::string_view value, LeaseID lease = 0);
   Revision Delete(std::string_view name);
   std::optional<KeyValue> Get(std::string_view name, Revision revision = 0);
   RangeResponse List(RangeRequest request = {});  // of everything under the prefix unless the request names a key
   Revision Now();
+  // Makes every member of a cluster apply what was done up to now: watches, statuses and lists of leases are answered
+  // by whichever is asked, as far as it is.
+  void Settle();
   Result<TxnResponse> Txn(TxnRequest request) { return Await(store().Txn(std::move(request))); }
   Result<RangeResponse> TryRange(RangeRequest request) { return Await(store().Range(std::move(request))); }
   std::unique_ptr<Watcher> WatchAll(Revision start = 0, bool prev_kv = false);

@@ -27,7 +27,8 @@ class EtcdHarness final : public Harness {
   }
   Store& store() override { return *store_; }
   void Advance(int seconds) override { std::this_thread::sleep_for(std::chrono::seconds(seconds)); }
-  bool cluster() const override { return SharedServer()->endpoints().size() > 1; }
+  bool cluster() const override { return members() > 1; }
+  std::size_t members() const override { return SharedServer()->endpoints().size(); }
   bool connected() const { return store_ != nullptr; }
 
  private:
