@@ -1,9 +1,12 @@
 #include "kv/etcdserver/watch_service.h"
 
+#include <grpcpp/support/proto_buffer_reader.h>
+
 #include <deque>
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "kv/mvcc/suspend.h"
@@ -15,14 +18,15 @@ constexpr std::int64_t kAllWatches = -1;      // the watch id of what concerns t
 constexpr std::size_t kWatchesMax = 100'000;  // of one stream
 constexpr std::size_t kFragmentBytes = std::size_t{1} << 20;
 
-// One stream. Each watch is a coroutine that takes the next response of its watcher when its last one was written, so a
-// client that reads slowly holds at most one response per watch here. gRPC owns it until OnDone; coroutines share it.
-class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::WatchResponse> {
+// One stream. Each watch is a coroutine that takes the next response of its watcher while its last one is written and
+// then waits for that, so a client that reads slowly holds at most two responses per watch here. gRPC owns it until
+// OnDone; coroutines share it.
+class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  static WatchStream* Start(Context& context) {
-    std::shared_ptr<WatchStream> stream(new WatchStream(context));
+  static WatchStream* Start(Context& context, SharedEventsTable& shared) {
+    std::shared_ptr<WatchStream> stream(new WatchStream(context, shared));
     stream->self_ = stream;
-    stream->StartRead(&stream->request_);
+    stream->StartRead(&stream->incoming_);
     return stream.get();
   }
 
@@ -31,9 +35,14 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
       End();
       return;
     }
+    grpc::ProtoBufferReader reader(&incoming_);
+    if (!request_.ParseFromZeroCopyStream(&reader)) {
+      End();
+      return;
+    }
     Handle();
     std::lock_guard guard(mutex_);
-    if (!over_) StartRead(&request_);
+    if (!over_) StartRead(&incoming_);
   }
   void OnWriteDone(bool ok) override {
     mvcc::Callback<bool> written;
@@ -55,10 +64,14 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
     std::unique_ptr<Watcher> watcher;
     bool progress_notify = false;
     bool fragment = false;
-    bool cancel_asked = false;
+    std::shared_ptr<SharedEvents> shared;
+    // Of the last write: whether it is under way, and who waits for its end. Guarded by the stream's mutex.
+    bool writing = false;
+    bool failed = false;
+    mvcc::Callback<bool> waiting;
   };
   struct Outgoing {
-    pb::WatchResponse response;
+    grpc::ByteBuffer response;
     mvcc::Callback<bool> written;  // null: nobody waits
   };
   // A question of how far all watches are: answered when each has delivered everything up to `revision`.
@@ -67,7 +80,13 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
     std::set<std::int64_t> waiting;
   };
 
-  explicit WatchStream(Context& context) : context_(context), executor_(context.io.Next()) {}
+  WatchStream(Context& context, SharedEventsTable& shared)
+      : context_(context), shared_(shared), executor_(context.io.Next()) {}
+
+  static grpc::ByteBuffer Encode(const pb::WatchResponse& response) {
+    const grpc::Slice slice(response.SerializeAsString());
+    return {&slice, 1};
+  }
 
   void Handle() {
     switch (request_.request_union_case()) {
@@ -97,6 +116,7 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
     std::shared_ptr<Watch> watch = std::make_shared<Watch>();
     watch->progress_notify = create.progress_notify();
     watch->fragment = create.fragment();
+    watch->shared = self->shared_.Of(request);
     watch->watcher = self->context_.store.Watch(std::move(request));
     bool refused = false;
     {
@@ -114,7 +134,7 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
     created.set_created(true);
     created.set_canceled(refused);
     if (refused) created.set_cancel_reason("etcdserver: watch ID already exists or stream is over");
-    co_await self->Write(self, std::move(created));
+    co_await self->Write(self, Encode(created));
     if (refused) co_return;
     co_await self->RunWatch(self, id, watch);
     std::lock_guard guard(self->mutex_);
@@ -137,7 +157,7 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
           ended.set_cancel_reason(next.error().message);
         }
         Reached(id, std::numeric_limits<Revision>::max());
-        co_await Write(self, std::move(ended));
+        co_await Write(self, Encode(ended));
         co_return;
       }
       if (next->is_progress()) {
@@ -145,31 +165,76 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
           pb::WatchResponse progress;
           SetHeader(progress.mutable_header(), next->revision);
           progress.set_watch_id(id);
-          co_await Write(self, std::move(progress));
+          co_await Write(self, Encode(progress));
         }
         continue;
       }
       const Revision revision = next->revision;
-      if (!co_await WriteEvents(self, id, watch->fragment, *std::move(next))) co_return;
+      if (!co_await WriteEvents(self, id, watch, *std::move(next))) co_return;
       Reached(id, revision);
     }
   }
 
-  Awaitable<bool> WriteEvents(std::shared_ptr<WatchStream> self, std::int64_t id, bool fragment, WatchResponse events) {
-    pb::WatchResponse response;
+  Awaitable<bool> WriteEvents(std::shared_ptr<WatchStream> self, std::int64_t id, std::shared_ptr<Watch> watch,
+                              WatchResponse events) {
+    const std::span<const Event> all = events.events;
+    std::size_t begin = 0;
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < events.events.size(); ++i) {
-      etcdpb::ToPB(events.events[i], response.add_events());
-      bytes += events.events[i].kv.key.size() + events.events[i].kv.value.size();
-      if (events.events[i].prev_kv) bytes += events.events[i].prev_kv->value.size();
-      const bool last = i + 1 == events.events.size();
-      if (!last && !(fragment && bytes >= kFragmentBytes)) continue;
-      SetHeader(response.mutable_header(), events.revision);
-      response.set_watch_id(id);
-      response.set_fragment(!last);
-      if (!co_await Write(self, std::exchange(response, {}))) co_return false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      bytes += all[i].kv.key.size() + all[i].kv.value.size();
+      if (all[i].prev_kv) bytes += all[i].prev_kv->value.size();
+      const bool last = i + 1 == all.size();
+      if (!last && !(watch->fragment && bytes >= kFragmentBytes)) continue;
+      grpc::ByteBuffer response;
+      if (begin == 0 && last) {
+        response = EncodeWatchResponse(events.revision, id, false, *watch->shared->Encode(all));
+      } else {
+        response = EncodeWatchResponse(events.revision, id, !last, EncodeEvents(all.subspan(begin, i + 1 - begin)));
+      }
+      if (!co_await WriteBehind(self, watch, std::move(response))) co_return false;
+      begin = i + 1;
       bytes = 0;
     }
+    co_return true;
+  }
+
+  // Waits for the write before this one only, which is over when events come one by one: then nobody is woken for it.
+  static Awaitable<bool> WriteBehind(std::shared_ptr<WatchStream> self, std::shared_ptr<Watch> watch,
+                                     grpc::ByteBuffer response) {
+    bool busy = false;
+    {
+      std::lock_guard guard(self->mutex_);
+      busy = watch->writing;
+    }
+    if (busy) {
+      co_await mvcc::Suspend<bool>([self, watch](mvcc::Callback<bool> done) {
+        {
+          std::lock_guard guard(self->mutex_);
+          if (watch->writing) {
+            watch->waiting = std::move(done);
+            return;
+          }
+        }
+        done(true);
+      });
+    }
+    {
+      std::lock_guard guard(self->mutex_);
+      if (self->over_ || watch->failed) co_return false;
+      watch->writing = true;
+      auto written = [self, watch](bool ok) {
+        mvcc::Callback<bool> waiting;
+        {
+          std::lock_guard inner(self->mutex_);
+          watch->writing = false;
+          watch->failed = !ok;
+          waiting = std::exchange(watch->waiting, nullptr);
+        }
+        if (waiting) waiting(ok);
+      };
+      self->outgoing_.push_back({.response = std::move(response), .written = std::move(written)});
+    }
+    self->WriteNext();
     co_return true;
   }
 
@@ -206,7 +271,7 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
         pb::WatchResponse all;
         SetHeader(all.mutable_header(), answer);
         all.set_watch_id(kAllWatches);
-        outgoing_.push_back({.response = std::move(all)});
+        outgoing_.push_back({.response = Encode(all)});
       }
     }
     if (answer > 0) WriteNext();
@@ -220,7 +285,7 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
   }
 
   // Waits until the response is written; false when the stream is over.
-  static Awaitable<bool> Write(std::shared_ptr<WatchStream> self, pb::WatchResponse response) {
+  static Awaitable<bool> Write(std::shared_ptr<WatchStream> self, grpc::ByteBuffer response) {
     return mvcc::Suspend<bool>([self, response = std::move(response)](mvcc::Callback<bool> written) mutable {
       {
         std::lock_guard guard(self->mutex_);
@@ -269,7 +334,9 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
   }
 
   Context& context_;
+  SharedEventsTable& shared_;
   const asio::any_io_executor executor_;
+  grpc::ByteBuffer incoming_;
   pb::WatchRequest request_;
   std::shared_ptr<WatchStream> self_;
   std::mutex mutex_;
@@ -284,8 +351,8 @@ class WatchStream final : public grpc::ServerBidiReactor<pb::WatchRequest, pb::W
 
 }  // namespace
 
-grpc::ServerBidiReactor<pb::WatchRequest, pb::WatchResponse>* WatchService::Watch(grpc::CallbackServerContext*) {
-  return WatchStream::Start(context_);
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* WatchService::Watch(grpc::CallbackServerContext*) {
+  return WatchStream::Start(context_, shared_);
 }
 
 }  // namespace keelson::kv::etcdserver

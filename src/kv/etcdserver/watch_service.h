@@ -3,16 +3,19 @@
 
 #include "kv/etcdpb/rpc.grpc.pb.h"
 #include "kv/etcdserver/context.h"
+#include "kv/etcdserver/watch_encoder.h"
 
 namespace keelson::kv::etcdserver {
 
-class WatchService final : public pb::Watch::CallbackService {
+// In bytes, not in messages: what many watches are sent is encoded once (watch_encoder.h).
+class WatchService final : public pb::Watch::WithRawCallbackMethod_Watch<pb::Watch::Service> {
  public:
   explicit WatchService(Context& context) : context_(context) {}
-  grpc::ServerBidiReactor<pb::WatchRequest, pb::WatchResponse>* Watch(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* context) override;
 
  private:
   Context& context_;
+  SharedEventsTable shared_;
 };
 
 }  // namespace keelson::kv::etcdserver
