@@ -8,6 +8,8 @@
 #include <fstream>
 #include <utility>
 
+#include "base/failpoint.h"
+
 namespace keelson::kv::snapshot {
 namespace {
 
@@ -154,6 +156,8 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
     digest.Update(chunk);
     info.bytes += static_cast<std::int64_t>(chunk.size());
     if (!chunk.empty()) KS_CO_RETURN_IF_ERROR(co_await sink(std::exchange(chunk, {})));
+    if (KS_FAILPOINT("kv/snapshot/page"))
+      co_return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/snapshot/page"};
   }
   chunk.push_back('e');
   PutNumber(chunk, static_cast<std::uint64_t>(info.leases), 8);
@@ -179,6 +183,8 @@ Awaitable<Result<Info>> WriteFile(Store& store, std::string path) {
     ::unlink(part.c_str());
     co_return std::move(info).error();
   }
+  if (KS_FAILPOINT("kv/snapshot/before-rename"))
+    co_return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/snapshot/before-rename"};
   if (!synced || ::rename(part.c_str(), path.c_str()) != 0) {
     co_return Error{.code = ErrorCode::kInternal, .message = "cannot finish " + path + ": " + strerror(errno)};
   }

@@ -1,0 +1,250 @@
+// The edges at which stores have been wrong: something else happens in the middle of catching up, of a snapshot, of a
+// compaction, of the end of a lease. Fail points say where the middle is.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "async/io_pool.h"
+#include "base/failpoint.h"
+#include "kv/rocks/rocks.h"
+#include "kv/rocks/temp_dir.h"
+#include "kv/rocks/tools.h"
+#include "kv/snapshot/snapshot.h"
+
+namespace keelson::kv::rocks {
+namespace {
+
+// Armed while it lives. The action runs at the first pass only.
+class AtFirstPass {
+ public:
+  AtFirstPass(std::string name, std::function<bool()> action) : name_(std::move(name)) {
+    base::Failpoints::Arm(name_, [this, action = std::move(action)] { return passes_++ == 0 && action(); });
+  }
+  ~AtFirstPass() { base::Failpoints::Disarm(name_); }
+  int passes() const { return passes_; }
+
+ private:
+  const std::string name_;
+  std::atomic<int> passes_{0};
+};
+
+class Edges : public ::testing::Test {
+ protected:
+  void SetUp() override { Reopen(); }
+  // Values are never resident, so that everything that needs one reads it from the disk.
+  void Reopen() {
+    store_.reset();
+    Options options;
+    options.dir = temp_.path() + "/store";
+    options.resident_bytes_max = 0;
+    auto store = Open(std::move(options));
+    ASSERT_TRUE(store.ok()) << store.error().message;
+    store_ = *std::move(store);
+  }
+  template <class T>
+  T Await(Awaitable<T> task) {
+    return asio::co_spawn(io_.executor(0), std::move(task), asio::use_future).get();
+  }
+  // For actions of fail points, which run on the threads of the others.
+  template <class T>
+  T AwaitElsewhere(Awaitable<T> task) {
+    return asio::co_spawn(elsewhere_.executor(0), std::move(task), asio::use_future).get();
+  }
+  Revision Put(const std::string& key, const std::string& value) {
+    TxnRequest request{.success = {Op::Put({.key = key, .value = SharedBytes(value)})}};
+    auto answer = AwaitElsewhere(store_->Txn(std::move(request)));
+    EXPECT_TRUE(answer.ok()) << answer.error().message;
+    return answer.ok() ? answer->revision : 0;
+  }
+  Revision Fill(const std::string& value, int keys = 1200) {
+    Revision last = 0;
+    for (int i = 0; i < keys; i += 100) {
+      TxnRequest request;
+      for (int j = i; j < i + 100; ++j)
+        request.success.push_back(Op::Put({.key = "/k" + std::to_string(j), .value = SharedBytes(value)}));
+      auto answer = AwaitElsewhere(store_->Txn(std::move(request)));
+      EXPECT_TRUE(answer.ok());
+      if (answer.ok()) last = answer->revision;
+    }
+    return last;
+  }
+  bool CompactNow() {
+    auto now = AwaitElsewhere(store_->CurrentRevision());
+    return now.ok() && AwaitElsewhere(store_->Compact(*now, true)).ok();
+  }
+  std::map<std::string, std::string> All(Store& store) {
+    RangeRequest request{.key = "/", .range_end = "0"};
+    auto answer = Await(store.Range(std::move(request)));
+    EXPECT_TRUE(answer.ok());
+    std::map<std::string, std::string> all;
+    for (const KeyValue& kv : answer->kvs) all[kv.key] = std::string(kv.value.view());
+    return all;
+  }
+
+  TempDir temp_;
+  async::IOPool io_{1};
+  async::IOPool elsewhere_{1};
+  std::unique_ptr<mvcc::EmbeddedStore> store_;
+};
+
+TEST_F(Edges, CompactionWhileAWatchCatchesUp) {
+  Fill("old", 100);
+  auto watch = store_->Watch({.key = "/", .range_end = "0", .start_revision = 2});
+  const AtFirstPass point("kv/watch/read-values", [&] {
+    Fill("new", 100);
+    EXPECT_TRUE(CompactNow());
+    return false;
+  });
+  // What it had found before is delivered with the values of then; what it needs next is gone.
+  auto response = Await(watch->Next());
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  ASSERT_EQ(response->events.size(), 100U);
+  for (const Event& event : response->events) EXPECT_EQ(event.kv.value.view(), "old");
+  EXPECT_EQ(point.passes(), 1);
+  auto next = Await(watch->Next());
+  // Fill() was one revision, which is the compact revision itself: that may still be watched.
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  EXPECT_EQ(next->events.size(), 100U);
+  EXPECT_EQ(next->events[0].kv.value.view(), "new");
+}
+
+TEST_F(Edges, CompactionBeyondAWatchThatCatchesUp) {
+  Fill("old", 100);
+  auto watch = store_->Watch({.key = "/", .range_end = "0", .start_revision = 2});
+  const AtFirstPass point("kv/watch/read-values", [&] {
+    Fill("new", 100);
+    Put("/last", "1");
+    EXPECT_TRUE(CompactNow());
+    return false;
+  });
+  ASSERT_TRUE(Await(watch->Next()).ok());
+  auto next = Await(watch->Next());
+  ASSERT_FALSE(next.ok());
+  EXPECT_EQ(next.error().code, ErrorCode::kCompacted);
+  EXPECT_EQ(next.error().compact_revision, 4);
+}
+
+TEST_F(Edges, WatchThatIsCancelledWhileItCatchesUp) {
+  Fill("old", 100);
+  auto watch = store_->Watch({.key = "/", .range_end = "0", .start_revision = 2});
+  const AtFirstPass point("kv/watch/read-values", [&] {
+    watch->Cancel();
+    return false;
+  });
+  auto response = Await(watch->Next());
+  if (!response.ok()) EXPECT_EQ(response.error().code, ErrorCode::kCanceled);
+  EXPECT_EQ(Await(watch->Next()).error().code, ErrorCode::kCanceled);
+}
+
+TEST_F(Edges, WritesBetweenCommitAndPublicationAreNotSeenEarly) {
+  Put("/a", "1");
+  auto watch = store_->Watch({.key = "/a", .start_revision = 3});
+  const AtFirstPass point("kv/commit/before-publish", [&] {
+    // Durable, but nobody was told: nobody sees it.
+    RangeRequest request{.key = "/a"};
+    auto answer = asio::co_spawn(elsewhere_.executor(0), store_->Range(std::move(request)), asio::use_future).get();
+    EXPECT_EQ(answer->kvs.at(0).value.view(), "1");
+    EXPECT_EQ(answer->revision, 2);
+    return false;
+  });
+  TxnRequest request{.success = {Op::Put({.key = "/a", .value = SharedBytes("2")})}};
+  ASSERT_TRUE(Await(store_->Txn(std::move(request))).ok());
+  EXPECT_EQ(point.passes(), 1);
+  EXPECT_EQ(Await(watch->Next())->events.at(0).kv.value.view(), "2");
+}
+
+TEST_F(Edges, ReadOfOldRevisionsBetweenForgettingInMemoryAndOnDisk) {
+  Fill("old", 300);
+  const Revision kept = Fill("new", 300);
+  const AtFirstPass point("kv/compact/before-forget", [&] {
+    RangeRequest request{.key = "/k1", .revision = kept};
+    auto answer = asio::co_spawn(elsewhere_.executor(0), store_->Range(std::move(request)), asio::use_future).get();
+    EXPECT_TRUE(answer.ok());
+    if (answer.ok()) EXPECT_EQ(answer->kvs.at(0).value.view(), "new");
+    return false;
+  });
+  ASSERT_TRUE(Await(store_->Compact(kept, true)).ok());
+  EXPECT_GE(point.passes(), 1);
+  Reopen();
+  EXPECT_EQ(All(*store_).size(), 300U);
+}
+
+TEST_F(Edges, SnapshotIsOfOneRevision) {
+  Fill("before");
+  const auto before = All(*store_);
+  const std::string path = temp_.path() + "/snapshot";
+  const AtFirstPass point("kv/snapshot/page", [&] {
+    Fill("after");
+    return false;
+  });
+  ASSERT_TRUE(Await(snapshot::WriteFile(*store_, path)).ok());
+  EXPECT_GT(point.passes(), 1);
+  ASSERT_TRUE(Restore(path, temp_.path() + "/restored").ok());
+  auto restored = Open({.dir = temp_.path() + "/restored"});
+  ASSERT_TRUE(restored.ok());
+  EXPECT_EQ(All(**restored), before);
+}
+
+TEST_F(Edges, SnapshotWhoseRevisionIsCompactedIsNone) {
+  Fill("before");
+  const std::string path = temp_.path() + "/snapshot";
+  const AtFirstPass point("kv/snapshot/page", [&] {
+    Fill("after");
+    EXPECT_TRUE(CompactNow());
+    return false;
+  });
+  auto written = Await(snapshot::WriteFile(*store_, path));
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().code, ErrorCode::kCompacted);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+  EXPECT_TRUE(Await(snapshot::WriteFile(*store_, path)).ok()) << "and it may be tried again";
+}
+
+TEST_F(Edges, SnapshotThatFailsLeavesTheOneBefore) {
+  Fill("before");
+  const std::string path = temp_.path() + "/snapshot";
+  ASSERT_TRUE(Await(snapshot::WriteFile(*store_, path)).ok());
+  Fill("after");
+  {
+    const AtFirstPass point("kv/snapshot/before-rename", [] { return true; });
+    EXPECT_FALSE(Await(snapshot::WriteFile(*store_, path)).ok());
+  }
+  ASSERT_TRUE(Restore(path, temp_.path() + "/restored").ok());
+  auto restored = Open({.dir = temp_.path() + "/restored"});
+  ASSERT_TRUE(restored.ok());
+  EXPECT_EQ(All(**restored).at("/k7"), "before");
+}
+
+TEST_F(Edges, LeaseEndsWhileItsKeyIsWritten) {
+  auto lease = Await(store_->LeaseGrant(60, 7));
+  ASSERT_TRUE(lease.ok());
+  TxnRequest attach{.success = {Op::Put({.key = "/leased", .value = SharedBytes("1"), .lease = 7})}};
+  ASSERT_TRUE(Await(store_->Txn(std::move(attach))).ok());
+  // The revocation is in the queue behind a commit that is under way; the put is behind the revocation.
+  std::future<Result<Revision>> revoked;
+  std::future<Result<TxnResponse>> put;
+  {
+    const AtFirstPass point("kv/rocks/after-sync", [&] {
+      revoked = asio::co_spawn(elsewhere_.executor(0), store_->LeaseRevoke(7), asio::use_future);
+      TxnRequest again{.success = {Op::Put({.key = "/leased", .value = SharedBytes("2")})}};
+      put = asio::co_spawn(elsewhere_.executor(0), store_->Txn(std::move(again)), asio::use_future);
+      return false;
+    });
+    TxnRequest other{.success = {Op::Put({.key = "/other"})}};
+    ASSERT_TRUE(Await(store_->Txn(std::move(other))).ok());
+  }
+  ASSERT_TRUE(revoked.get().ok());
+  ASSERT_TRUE(put.get().ok());
+  EXPECT_EQ(All(*store_).at("/leased"), "2");
+  Reopen();
+  EXPECT_EQ(All(*store_).at("/leased"), "2");
+}
+
+}  // namespace
+}  // namespace keelson::kv::rocks
