@@ -25,7 +25,6 @@ constexpr std::string_view kAudit = "audit";
 constexpr std::string_view kBootstrapToken = "bootstrap token authentication";
 constexpr std::string_view kEgress = "the egress selector";
 constexpr std::string_view kEmulation = "version emulation";
-constexpr std::string_view kEtcdBackend = "the etcd backend";
 constexpr std::string_view kKubeletProxy = "the connection to kubelets";
 constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
@@ -37,7 +36,6 @@ constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kProfiling = "profiling";
 constexpr std::string_view kRequestHeader = "request-header authentication";
 constexpr std::string_view kExternalSigner = "the external signer";
-constexpr std::string_view kStoreHealth = "a time limit on checks of the store";
 constexpr std::string_view kStoreMetrics = "polling the store for metrics";
 constexpr std::string_view kTracing = "tracing";
 constexpr std::string_view kWatchDrain = "waiting for watches to end";
@@ -131,11 +129,11 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
                   "Time the store may take to answer a health check."});
   rows.push_back({kEtcd, "etcd-keyfile", String(o.key_file), kBuilt, "Key of the client certificate shown to etcd."});
   rows.push_back({kEtcd, "etcd-prefix", String(o.prefix), kBuilt, "Prefix of all keys in the store."});
-  rows.push_back({kEtcd, "etcd-readycheck-timeout", Duration(o.readycheck_timeout), kStoreHealth,
+  rows.push_back({kEtcd, "etcd-readycheck-timeout", Duration(o.readycheck_timeout), kBuilt,
                   "Time the store may take to answer a readiness check."});
   rows.push_back({kEtcd, "etcd-servers", StringSlice(o.servers), kBuilt,
                   "URLs of etcd's servers. Empty: the embedded store in --data-dir."});
-  rows.push_back({kEtcd, "etcd-servers-overrides", StringSlice(o.servers_overrides), kEtcdBackend,
+  rows.push_back({kEtcd, "etcd-servers-overrides", StringSlice(o.servers_overrides), kBuilt,
                   "etcd servers of single resources, as group/resource#url;url, comma separated."});
   rows.push_back({kEtcd, "lease-reuse-duration-seconds", Int(o.lease_reuse_duration_seconds), kBuilt,
                   "Seconds for which one lease is shared by objects that expire together."});

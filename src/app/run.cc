@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <future>
 #include <set>
 #include <thread>
@@ -22,6 +23,8 @@
 #include "app/files.h"
 #include "app/pki.h"
 #include "app/start_metrics.h"
+#include "app/startup_pages.h"
+#include "app/stores.h"
 #include "async/blocking_pool.h"
 #include "async/deadlines.h"
 #include "async/event.h"
@@ -41,10 +44,7 @@
 #include "controlplane/service_controller.h"
 #include "controlplane/status_controllers.h"
 #include "controlplane/storage_reader.h"
-#include "kv/etcd/etcd.h"
 #include "kv/etcdserver/server.h"
-#include "kv/memory/memory.h"
-#include "kv/rocks/rocks.h"
 #include "net/listener.h"
 #include "net/tls_server.h"
 #include "server/serving.h"
@@ -128,28 +128,50 @@ void ReloadEncryption(storage::EncryptionAtRest& encryption, const std::string& 
   }
 }
 
-Outcome<std::unique_ptr<kv::Store>, Error> OpenStore(const ServerRunOptions& options,
-                                                     const std::optional<DataDir>& folder) {
-  if (!options.etcd.servers.empty()) {
-    kv::etcd::Options etcd;
-    etcd.endpoints = options.etcd.servers;
-    etcd.ca_file = options.etcd.ca_file;
-    etcd.cert_file = options.etcd.cert_file;
-    etcd.key_file = options.etcd.key_file;
-    auto opened = kv::etcd::Open(std::move(etcd));
-    if (!opened.ok()) return Error("cannot reach etcd: " + opened.error().message);
-    return *std::move(opened);
+// What is asked of one store again and again: whether it answers, and to forget old history.
+class StoreCare {
+ public:
+  StoreCare(kv::Store& store, const EtcdOptions& options)
+      : health_(store, base::Clock::Real(), options.prefix, Milliseconds(options.healthcheck_timeout)),
+        readiness_(store, base::Clock::Real(), options.prefix, Milliseconds(options.readycheck_timeout)),
+        compactor_(store),
+        options_(options) {}
+
+  // `number`: "" of the store of everything, "-0" and so on of the overrides.
+  void AddTo(server::HealthChecks& checks, const std::string& number) {
+    const std::string name = number.empty() ? "etcd" : "etcd-override";
+    checks.Add(name + number, [this] { return health_.last().value_or(""); }, {}, "etcd");
+    checks.Add(
+        name + "-readiness" + number, [this] { return readiness_.last().value_or(""); },
+        {.healthz = false, .livez = false, .readyz = true}, "etcd-readiness");
   }
-  if (folder->in_memory()) return std::unique_ptr<kv::Store>(kv::memory::Open());
-  kv::rocks::Options store;
-  store.dir = folder->store_path();
-  store.progress = [](std::uint64_t done, std::uint64_t about) {
-    log::Info("Opening the store", "records", done, "about", about);
-  };
-  auto opened = kv::rocks::Open(std::move(store));
-  if (!opened.ok()) return Error(opened.error().message);
-  return std::unique_ptr<kv::Store>(*std::move(opened));
-}
+  // `compacted` is told the revision that is known to be compacted.
+  void Start(async::IOPool& io, std::function<void(std::uint64_t)> compacted = nullptr) {
+    probing_.emplace(io.Next(), Milliseconds(options_.healthcheck_timeout) / 2,
+                     [this]() -> Awaitable<void> { co_await health_.Check(); });
+    readying_.emplace(io.Next(), Milliseconds(options_.readycheck_timeout) / 2,
+                      [this]() -> Awaitable<void> { co_await readiness_.Check(); });
+    compacted_ = std::move(compacted);
+    compacting_.emplace(io.Next(), options_.compaction_interval, [this]() -> Awaitable<void> {
+      auto done = co_await compactor_.Compact();
+      if (!done.ok()) log::Error("Could not compact the store", "err", done.error().message);
+      if (compacted_) compacted_(static_cast<std::uint64_t>(compactor_.compact_revision()));
+    });
+  }
+
+ private:
+  static std::chrono::milliseconds Milliseconds(std::chrono::nanoseconds time) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time);
+  }
+  storage::HealthProbe health_;
+  storage::HealthProbe readiness_;
+  storage::Compactor compactor_;
+  const EtcdOptions& options_;
+  std::function<void(std::uint64_t)> compacted_;
+  std::optional<Repeated> probing_;
+  std::optional<Repeated> readying_;
+  std::optional<Repeated> compacting_;
+};
 
 // Keys that verify service account tokens.
 Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files) {
@@ -384,7 +406,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                                          .permit_address_sharing = options.secure_serving.permit_address_sharing});
   if (!listener.ok()) return Error("failed to create listener: " + listener.error().message);
   KS_TRY(const std::shared_ptr<net::TLSServerContext> tls, MakeTLS(options));
-  KS_TRY(const std::unique_ptr<kv::Store> store, OpenStore(options, folder));
+  KS_TRY(const Stores stores, OpenStores(options, folder));
+  kv::Store* const store = stores.main.get();
 
   std::unique_ptr<kv::etcdserver::Server> etcd_api;
   if (!options.keelson.serve_etcd_api.empty()) {
@@ -399,7 +422,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   RegisterStartMetrics(metrics, completed);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config;
-  storage_config.kv = store.get();
+  storage_config.kv = store;
+  storage_config.kv_overrides = stores.by_resource;
   storage_config.io = &io;
   storage_config.etcd_prefix = options.etcd.prefix;
   storage_config.watch_cache = options.etcd.enable_watch_cache;
@@ -433,8 +457,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   claim_namespaces = &storage;
   controlplane::ServiceController services(*store, MakeServiceOptions(completed));
   service_hooks = &services;
-  const auto health_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.etcd.healthcheck_timeout);
-  storage::HealthProbe store_health(*store, base::Clock::Real(), options.etcd.prefix, health_timeout);
+  StoreCare store_care(*store, options.etcd);
+  std::deque<StoreCare> override_care;
+  for (const auto& one : stores.overrides) override_care.emplace_back(*one, options.etcd);
 
   auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
   if (!enablement.ok()) return Error(enablement.error());
@@ -495,7 +520,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   server::Serving serving(io, chain, metrics, std::move(serving_options));
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});
-  serving.health().Add("etcd", [&store_health] { return store_health.last().value_or(""); }, {}, "etcd");
+  store_care.AddTo(serving.health(), "");
+  for (std::size_t i = 0; i < override_care.size(); ++i)
+    override_care[i].AddTo(serving.health(), "-" + std::to_string(i));
   serving.health().Add(
       "informer-sync",
       [&roles] { return roles.HasSynced() ? std::string() : std::string("informers have not synced"); },
@@ -511,18 +538,12 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                          co_await files.Run([&] { return RenewCertificates(completed, *folder, base::Clock::Real()); });
                      if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
                    });
-  Repeated health(io.Next(), health_timeout / 2,
-                  [&store_health]() -> Awaitable<void> { co_await store_health.Check(); });
+  store_care.Start(io, [&storage](std::uint64_t revision) { storage.Compacted(revision); });
+  for (StoreCare& care : override_care) care.Start(io);
   const bool reloads = encryption && options.etcd.encryption_provider_config_automatic_reload;
   Repeated reload(io.Next(), reloads ? std::chrono::minutes(1) : std::chrono::minutes(0), [&]() -> Awaitable<void> {
     ReloadEncryption(*encryption, options.etcd.encryption_provider_config_filepath);
     co_return;
-  });
-  storage::Compactor compactor(*store);
-  Repeated compaction(io.Next(), options.etcd.compaction_interval, [&]() -> Awaitable<void> {
-    auto done = co_await compactor.Compact();
-    if (!done.ok()) log::Error("Could not compact the store", "err", done.error().message);
-    storage.Compacted(static_cast<std::uint64_t>(compactor.compact_revision()));
   });
   serving.Start(*std::move(listener), tls);
 
@@ -543,6 +564,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   log::Info("Serving securely", "address", completed.ServerURL(), "ready_after", took);
   if (folder && first_start) std::fputs(UsageMessage(completed, *folder).c_str(), stderr);
   NotifySystemd("READY=1");
+  constexpr std::chrono::milliseconds kSettled{500};
+  if (!signals.WaitFor(kSettled)) ReleaseStartupPages();
 
   signals.WaitForFirst();
   signals.ExitOnNext();

@@ -23,17 +23,24 @@ struct ResourceStorage::Impl {
   };
 
   explicit Impl(StorageConfig config_in)
-      : config(std::move(config_in)),
-        forms(config.encoded_cache_bytes),
-        history(config.history_bytes),
-        leases(*config.kv, *config.clock, {.reuse_duration_seconds = config.lease_reuse_seconds}) {}
+      : config(std::move(config_in)), forms(config.encoded_cache_bytes), history(config.history_bytes) {}
 
   StorageConfig config;
   storage::EncodedForms forms;
   cacher::HistoryBudget history;
-  storage::LeaseManager leases;
+  std::map<kv::Store*, storage::LeaseManager> leases;  // of each store
   std::map<std::pair<std::string, std::string>, Entry> entries;
 
+  kv::Store& StoreOf(const schema::Resource& resource) const {
+    const auto found = config.kv_overrides.find(std::string(resource.group) + "/" + std::string(resource.plural));
+    return found == config.kv_overrides.end() ? *config.kv : *found->second;
+  }
+  storage::LeaseManager& LeasesOf(kv::Store& store) {
+    return leases
+        .try_emplace(&store, store, *config.clock,
+                     storage::LeaseOptions{.reuse_duration_seconds = config.lease_reuse_seconds})
+        .first->second;
+  }
   bool Cached(const schema::Resource& resource) const {
     if (!config.watch_cache || resource.plural == "events") return false;
     const std::string name = meta::GroupResource{std::string(resource.group), std::string(resource.plural)}.ToString();
@@ -103,11 +110,12 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   const storage::Transformer& transformer =
       config.encryption != nullptr ? config.encryption->For({std::string(resource.group), std::string(resource.plural)})
                                    : storage::Transformer::Identity();
+  kv::Store& kv = impl_->StoreOf(resource);
   entry.store = std::make_unique<storage::Store>(
-      storage::StoreParts{.kv = *config.kv,
+      storage::StoreParts{.kv = kv,
                           .codec = *entry.codec,
                           .transformer = transformer,
-                          .leases = impl_->leases,
+                          .leases = impl_->LeasesOf(kv),
                           .forms = &impl_->forms},
       storage::StoreOptions{.etcd_prefix = config.etcd_prefix, .resource_prefix = layout.resource_prefix});
   std::shared_ptr<storage::Interface> reads;

@@ -25,7 +25,9 @@ class EncryptionAtRest;  // storage/transform/encryption_at_rest.h
 namespace keelson::controlplane {
 
 struct StorageConfig {
-  kv::Store* kv = nullptr;      // must outlive this
+  kv::Store* kv = nullptr;  // must outlive this
+  // Stores of single resources, by "group/resource" (--etcd-servers-overrides); must outlive this.
+  std::map<std::string, kv::Store*> kv_overrides;
   async::IOPool* io = nullptr;  // must outlive this and run until Stop() returned
   const base::Clock* clock = &base::Clock::Real();
   std::string etcd_prefix = "/registry";

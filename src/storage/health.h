@@ -15,20 +15,22 @@ namespace keelson::storage {
 
 class HealthProbe {
  public:
-  // `timeout`: --etcd-healthcheck-timeout or --etcd-readycheck-timeout. All must outlive this.
+  // `timeout`: --etcd-healthcheck-timeout or --etcd-readycheck-timeout; an answer that takes longer is none. All must
+  // outlive this.
   HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix, std::chrono::milliseconds timeout);
   // nullopt when it answers; else the text for the health check.
   Awaitable<std::optional<std::string>> Check();
-  // What the last one found, without asking.
+  // What the last one found, without asking. One that is under way for too long counts.
   std::optional<std::string> last() const;
 
  private:
   kv::Store& kv_;
   const base::Clock& clock_;
   const std::string key_;
-  const std::chrono::milliseconds period_;  // half the timeout: no probe is asked more often
+  const std::chrono::milliseconds timeout_;  // no probe is asked more often than twice in it
   mutable std::mutex mutex_;
   std::optional<base::Clock::SteadyTime> asked_;
+  bool waiting_ = false;  // for an answer since then
   std::optional<std::string> last_;
 };
 

@@ -1,0 +1,27 @@
+// The stores that the flags name: one for everything, and those of single resources (--etcd-servers-overrides).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/data_dir.h"
+#include "app/error.h"
+#include "app/options.h"
+#include "base/outcome.h"
+#include "kv/kv.h"
+
+namespace keelson::app {
+
+struct Stores {
+  std::unique_ptr<kv::Store> main;
+  std::vector<std::unique_ptr<kv::Store>> overrides;  // one per set of servers, in the order of the flag
+  std::map<std::string, kv::Store*> by_resource;      // "group/resource"
+};
+
+// Blocks until each store is there. `folder` is that of the embedded store, which is used when no etcd is named.
+Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder);
+
+}  // namespace keelson::app
