@@ -29,6 +29,12 @@ for name in "${missing[@]}"; do
     kube*) build kubernetes "k8s.io/kubernetes/cmd/$name" "$name" \
       "-X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor" ;;
     etcd) build etcd go.etcd.io/etcd/server/v3 etcd ;;
+    etcd-3.5) build etcd-3.5 go.etcd.io/etcd/server/v3 etcd-3.5 ;;
+    etcd-3.4) # Debian's, unpacked: installing the package would start a service.
+      unpacked=$(mktemp -d)
+      (cd "$unpacked" && apt-get download -q etcd-server >/dev/null 2>&1 && dpkg -x etcd-server_3.4*.deb .) || { echo "interop: Debian's etcd-server 3.4 cannot be fetched" >&2; exit 3; }
+      install "$unpacked/usr/bin/etcd" "$bin/etcd-3.4"
+      rm -rf "$unpacked" ;;
     etcdctl | etcdutl) build etcd "go.etcd.io/etcd/$name/v3" "$name" ;;
     e2e.test)
       echo "interop: building $name"

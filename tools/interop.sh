@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers]...; all of them without arguments.
+# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|store|linearizability|etcd-versions]...; all of them without arguments.
 # Builds what it needs from the Go module proxy into the user's cache (interop/build.sh); without Go it says what is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tests=("$@")
-[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers)
+[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers store linearizability etcd-versions)
 keelson=build/release/keelson
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 work=build/release/interop
@@ -38,6 +38,31 @@ for test in "${tests[@]}"; do
       status=$?
       [ $status -eq 0 ] && { interop/controllers_test.py $keelson $work/controllers "$bin"; status=$?; }
       outcome controllers $status ;;
+    store) # a real kube-apiserver on the embedded store, etcdctl, and migration to etcd and back
+      interop/build.sh kubectl kube-apiserver etcd etcdctl
+      status=$?
+      [ $status -eq 0 ] && { interop/embedded_store_test.py $keelson $work/store "$bin"; status=$?; }
+      outcome store $status ;;
+    linearizability) # histories of concurrent clients, with crashes, checked by porcupine
+      interop/build.sh etcd
+      status=$?
+      if [ $status -eq 0 ]; then
+        ln -sf "$PWD/$keelson" $work/etcd
+        (cd interop/linearizability && KEELSON_KV_ETCD=$OLDPWD/$work/etcd KEELSON_ETCD=$bin/etcd go test -count=1 -v ./...)
+        status=$?
+      fi
+      outcome linearizability $status ;;
+    etcd-versions) # the key-value contract on etcd 3.4, 3.5 and 3.6, and on three members
+      interop/build.sh etcd etcd-3.5 etcd-3.4
+      status=$?
+      if [ $status -eq 0 ]; then
+        cmake --build build/release --target kv_etcd_test >/dev/null
+        for version in etcd-3.4 etcd-3.5 etcd; do
+          KEELSON_ETCD=$bin/$version build/release/src/kv/etcd/kv_etcd_test --gtest_brief=1 --gtest_filter='Etcd/*:Failover.*:TLS.*' || status=1
+        done
+        KEELSON_ETCD_MEMBERS=3 KEELSON_ETCD=$bin/etcd build/release/src/kv/etcd/kv_etcd_test --gtest_brief=1 --gtest_filter='Etcd/*' || status=1
+      fi
+      outcome etcd-versions $status ;;
     *) echo "interop: there is no test $test" >&2; exit 2 ;;
   esac
 done

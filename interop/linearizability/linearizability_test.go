@@ -1,5 +1,5 @@
-// A recorded history of concurrent clients of the embedded store, served through etcd's API, with the store killed and started again:
-// porcupine looks for an order of the operations that explains what every client saw. Test only; see README.md.
+// Recorded histories of concurrent clients of the embedded store, served through etcd's API, and of a real etcd of three members, with
+// processes killed and started again: porcupine looks for an order of the operations that explains what every client saw. Test only; see README.md.
 package linearizability
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -82,31 +83,51 @@ var model = porcupine.Model{
 	DescribeOperation: func(in, out interface{}) string { return fmt.Sprintf("%+v -> %+v", in, out) },
 }
 
-// server starts the program given in KEELSON_KV_ETCD and kills it again and again.
-type server struct {
-	t       *testing.T
-	binary  string
-	dir     string
-	address string
-	mu      sync.Mutex
-	process *exec.Cmd
+// cluster is one or more processes that serve etcd's API; one at a time is killed (SIGKILL) and started again.
+type cluster struct {
+	t         *testing.T
+	commands  [][]string
+	endpoints []string
+	processes []*exec.Cmd
 }
 
-func (s *server) start() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.process = exec.Command(s.binary, "--data-dir="+s.dir, "--listen-client-urls=http://"+s.address)
-	s.process.Stderr = os.Stderr
-	if err := s.process.Start(); err != nil {
-		s.t.Fatal(err)
+func (c *cluster) start(i int) {
+	process := exec.Command(c.commands[i][0], c.commands[i][1:]...)
+	if err := process.Start(); err != nil {
+		c.t.Fatal(err)
 	}
+	c.processes[i] = process
 }
 
-func (s *server) kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
+func (c *cluster) kill(i int) {
+	_ = c.processes[i].Process.Kill()
+	_ = c.processes[i].Wait()
+}
+
+func (c *cluster) startAll() {
+	c.processes = make([]*exec.Cmd, len(c.commands))
+	for i := range c.commands {
+		c.start(i)
+	}
+	c.t.Cleanup(func() {
+		for i := range c.commands {
+			c.kill(i)
+		}
+	})
+	deadline := time.Now().Add(60 * time.Second)
+	for _, endpoint := range c.endpoints {
+		for {
+			conn, err := net.DialTimeout("tcp", endpoint, time.Second)
+			if err == nil {
+				conn.Close()
+				break
+			}
+			if time.Now().After(deadline) {
+				c.t.Fatal("it does not start: ", err)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
 }
 
 func freeAddress(t *testing.T) string {
@@ -121,16 +142,48 @@ func freeAddress(t *testing.T) string {
 func TestEmbeddedStoreIsLinearizableWithCrashes(t *testing.T) {
 	binary := os.Getenv("KEELSON_KV_ETCD")
 	if binary == "" {
-		t.Skip("KEELSON_KV_ETCD does not name the kv_etcd program")
+		t.Skip("KEELSON_KV_ETCD does not name a program that serves the embedded store through etcd's API")
 	}
+	address := freeAddress(t)
+	c := &cluster{t: t, endpoints: []string{address}, commands: [][]string{{binary, "--data-dir=" + t.TempDir() + "/store", "--listen-client-urls=http://" + address}}}
+	check(t, c)
+}
+
+// The same through the same clients on a real etcd of three members: what the other implementation of the contract rests on.
+func TestEtcdClusterIsLinearizableWithCrashes(t *testing.T) {
+	binary := os.Getenv("KEELSON_ETCD")
+	if binary == "" {
+		t.Skip("KEELSON_ETCD does not name an etcd")
+	}
+	c := &cluster{t: t}
+	peers, names := []string{}, []string{}
+	for i := 0; i < 3; i++ {
+		peers = append(peers, "http://"+freeAddress(t))
+		names = append(names, fmt.Sprintf("m%d=%s", i, peers[i]))
+	}
+	for i := 0; i < 3; i++ {
+		address := freeAddress(t)
+		c.endpoints = append(c.endpoints, address)
+		c.commands = append(c.commands, []string{binary, fmt.Sprintf("--name=m%d", i), fmt.Sprintf("--data-dir=%s/m%d", t.TempDir(), i), "--listen-client-urls=http://" + address,
+			"--advertise-client-urls=http://" + address, "--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i],
+			"--initial-cluster=" + strings.Join(names, ","), "--log-level=error"})
+	}
+	check(t, c)
+}
+
+// check runs the clients and the crashes, and asks porcupine.
+func check(t *testing.T, s *cluster) {
 	seed := time.Now().UnixNano()
 	if text := os.Getenv("KEELSON_SEED"); text != "" {
 		seed, _ = strconv.ParseInt(text, 10, 64)
 	}
 	t.Logf("KEELSON_SEED=%d", seed)
-	s := &server{t: t, binary: binary, dir: t.TempDir() + "/store", address: freeAddress(t)}
-	s.start()
-	defer s.kill()
+	s.startAll()
+	runFor := runFor
+	if text := os.Getenv("KEELSON_SECONDS"); text != "" {
+		seconds, _ := strconv.Atoi(text)
+		runFor = time.Duration(seconds) * time.Second
+	}
 
 	var (
 		mu      sync.Mutex
@@ -153,7 +206,7 @@ func TestEmbeddedStoreIsLinearizableWithCrashes(t *testing.T) {
 		go func(random *rand.Rand, thread int) {
 			defer wg.Done()
 			for time.Now().Before(stop) {
-				cli, err := clientv3.New(clientv3.Config{Endpoints: []string{s.address}, DialTimeout: opTimeout})
+				cli, err := clientv3.New(clientv3.Config{Endpoints: s.endpoints, DialTimeout: opTimeout})
 				if err != nil {
 					continue
 				}
@@ -166,9 +219,10 @@ func TestEmbeddedStoreIsLinearizableWithCrashes(t *testing.T) {
 	kills := 0
 	for time.Now().Before(stop.Add(-killEvery)) {
 		time.Sleep(killEvery)
-		s.kill()
+		victim := kills % len(s.commands)
+		s.kill(victim)
 		kills++
-		s.start()
+		s.start(victim)
 	}
 	wg.Wait()
 
