@@ -12,6 +12,7 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	_ "sigs.k8s.io/controller-runtime/pkg/envtest"
 	_ "sigs.k8s.io/controller-runtime/pkg/manager"
+	_ "sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	_ "sigs.k8s.io/controller-runtime/pkg/recorder"
 	_ "sigs.k8s.io/controller-runtime/pkg/source"
 	_ "sigs.k8s.io/controller-runtime/pkg/webhook"
