@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The durability and watch tests in their long form, again and again with new seeds. usage: tools/soak.sh [minutes], 10 by default
+# The durability and watch tests in their long form, again and again with new seeds. usage: tools/soak.sh [minutes], 10 by default; make soak ARGS=1
 set -uo pipefail
 cd "$(dirname "$0")/.."
 end=$(($(date +%s) + ${1:-10} * 60))
