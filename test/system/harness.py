@@ -148,8 +148,16 @@ class Client:
             headers["Content-Type"] = content_type
             if not isinstance(body, (bytes, str)):
                 body = json.dumps(body)
-        self.connection.request(method, path, body, headers)
-        response = self.connection.getresponse()
+        try:
+            self.connection.request(method, path, body, headers)
+            response = self.connection.getresponse()
+        except (http.client.RemoteDisconnected, BrokenPipeError):
+            if method != "GET":
+                raise
+            # The server ends connections on which nothing happened for 90 s, which a busy machine can make of any pause.
+            self.connection.close()
+            self.connection.request(method, path, body, headers)
+            response = self.connection.getresponse()
         data = response.read()
         if "json" in (response.getheader("Content-Type") or ""):
             return response.status, json.loads(data)
