@@ -1,9 +1,10 @@
-// Input that is meant to hurt: each is answered with a clear error or a bounded result, in time that does not depend on
-// its depth.
+// Input that is meant to hurt: each is answered with a clear error or a bounded result. What it costs is told by what
+// is asked of malloc, which is the same on every machine; CPU time has a bound too, a generous one.
 #include <gtest/gtest.h>
 
 #include <ctime>
 
+#include "codec/allocations_test.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/transcode.h"
@@ -19,12 +20,27 @@ constexpr std::size_t kBodyMax = 3 * 1024 * 1024;
 // CPU time, and generous, because tests also run under sanitizers; without them most of these take a few milliseconds.
 constexpr double kBudgetSeconds = 5;
 
+// A body of three megabytes costs its copy and a tree, for each of the few times that a test decodes it: many small
+// allocations, or a tree that outgrows its text beyond measure, would be seen here.
+constexpr std::size_t kAllocationsMax = 4000;
+constexpr std::size_t kBytesMax = 64 * kBodyMax;
+
 class Hostile : public ::testing::Test {
  protected:
-  void TearDown() override { EXPECT_LT(static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC, kBudgetSeconds); }
+  void TearDown() override {
+    const Allocations used = Allocations::Now() - allocations_;
+    EXPECT_LT(used.count, count_max_);
+    EXPECT_LT(used.bytes, kBytesMax);
+    CheckTime();
+  }
+  void CheckTime() const { EXPECT_LT(static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC, kBudgetSeconds); }
   const schema::Struct& pod_ = *schema::FindKind("", "v1", "Pod");
   const schema::Struct& crd_ = *schema::FindKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
   Arena arena_;
+  // What was done so far, to make the input, does not count.
+  void Begin() { allocations_ = Allocations::Now(); }
+  Allocations allocations_ = Allocations::Now();
+  std::size_t count_max_ = kAllocationsMax;
   std::clock_t start_ = std::clock();
 };
 
@@ -86,6 +102,7 @@ TEST_F(Hostile, NestedMessages) {
     }
     message = "\xe2\x01" + size + message;  // field 28
   }
+  Begin();
   EXPECT_FALSE(DecodeProtoMessage(arena_, message, type).ok());
   std::string out;
   EXPECT_FALSE(TranscodeMessage(message, type, "", "", out).ok());
@@ -100,6 +117,7 @@ TEST_F(Hostile, ManyKeys) {
     yaml += "    k" + std::to_string(i) + ": v\n";
   }
   text += "}}}";
+  Begin();
   const auto decoded = DecodeJSON(arena_, text, pod_, {.strict = true});
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded->value["metadata"]["labels"].size(), 100'000u);
@@ -107,13 +125,16 @@ TEST_F(Hostile, ManyKeys) {
   EncodeProto(decoded->value, pod_, proto);
   ASSERT_TRUE(TranscodeProto(proto, pod_, json).ok());
   EXPECT_TRUE(DecodeProto(arena_, proto, pod_).ok());
+  EXPECT_LT((Allocations::Now() - allocations_).count, kAllocationsMax);
   EXPECT_TRUE(DecodeYAML(arena_, yaml, pod_).ok());
+  count_max_ = 1'000'000;  // libyaml allocates for every token
 }
 
 TEST_F(Hostile, ManyUnknownAndDuplicateFields) {
   std::string text = "{";
   for (int i = 0; i < 100'000; ++i) text += "\"unknown" + std::to_string(i) + "\":1,\"metadata\":{},";
   text += "\"kind\":\"Pod\"}";
+  Begin();
   const auto decoded = DecodeJSON(arena_, text, pod_, {.strict = true});
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded->strict_errors.size(), kStrictErrorsMax);

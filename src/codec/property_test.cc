@@ -1,10 +1,12 @@
 // Random objects of every type in the tables survive every path between the formats. KEELSON_SEED replays.
 #include <gtest/gtest.h>
 
+#include "codec/cbor.h"
 #include "codec/fixtures_test.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/transcode.h"
+#include "codec/yaml.h"
 
 namespace keelson::codec {
 namespace {
@@ -40,6 +42,19 @@ TEST(Property, EveryTypeSurvivesEveryPath) {
         EncodeJSON(from_sorted->value, type, json_from_sorted);
         // Raw text keeps its own order of members, which sorting changes.
         if (json.find("f:metadata") == std::string::npos) ASSERT_EQ(json_from_sorted.size(), json.size());
+        // YAML and CBOR stand for JSON: the object comes back as it went. (Raw parts have no form of their own there.)
+        std::string yaml, cbor, json_of_yaml, json_of_cbor;
+        EncodeYAML(untyped->value, yaml);
+        const auto from_yaml = DecodeYAML(arena, yaml, type, {.strict = true});
+        ASSERT_TRUE(from_yaml.ok()) << from_yaml.error().message << "\n" << yaml;
+        EXPECT_TRUE(from_yaml->strict_errors.empty());
+        EncodeJSON(from_yaml->value, type, json_of_yaml);
+        ASSERT_EQ(json_of_yaml, json_from_sorted) << yaml;
+        EncodeCBOR(arena, from_json->value, type, cbor);
+        const auto from_cbor = DecodeCBOR(arena, cbor, type, {.strict = true});
+        ASSERT_TRUE(from_cbor.ok()) << from_cbor.error().message;
+        EncodeJSON(from_cbor->value, type, json_of_cbor);
+        if (json.find("f:metadata") == std::string::npos) ASSERT_EQ(json_of_cbor, json);
         if (!type.HasProto()) continue;
         if (type.FindField("kind") != nullptr && type.proto_fields.size() + 2 < type.json_fields.size()) continue;
         std::string message, message_again, transcoded;
