@@ -62,8 +62,9 @@ void EncodePatched(const Value& value, const Value& before, std::string& out) {
   out += '}';
 }
 
-// Why a patched object is not of the endpoint's kind and version any more; "" when it is.
-std::string WrongKind(const Scope& scope, const Value& patched) {
+// Why a patched object is not of the endpoint's kind and version any more; "" when it is. Upstream reads it as what it
+// says it is before it sees that this is something else.
+std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patched, std::string_view text) {
   const std::string_view kind = patched["kind"].as_string();
   const std::string_view api_version = patched["apiVersion"].as_string();
   if (kind == scope.kind.kind && api_version == scope.api_version()) return "";
@@ -71,12 +72,25 @@ std::string WrongKind(const Scope& scope, const Value& patched) {
   const std::string_view group = slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
   const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
   if (kind.empty() || api_version.empty()) return "";
-  if (schema::FindKind(group, version, kind) == nullptr) {
+  const schema::Struct* type = schema::FindKind(group, version, kind);
+  if (type == nullptr) {
     return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
            " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
   }
+  if (const auto decoded = codec::DecodeJSON(arena, text, *type); !decoded.ok()) return decoded.error().message;
   return "unable to decode " + std::string(group) + "/" + std::string(version) + ", Kind=" + std::string(kind) +
          " into *v1." + scope.kind.kind;
+}
+
+// A merged configuration that is no object of the kind: what upstream's field manager says, a plain error.
+meta::Status UnconvertibleApply(const Value& config, const meta::GroupVersionKind& kind, std::string_view error) {
+  const std::string name = kind.ToString();
+  const Value metadata = config["metadata"];
+  std::string text = "failed to convert new object (" + std::string(metadata["namespace"].as_string()) + "/" +
+                     std::string(metadata["name"].as_string()) + "; " + name +
+                     ") to proper version: unable to convert unstructured object to " + name + ": ";
+  if (error.starts_with("illegal base64")) text += "error decoding from json: ";
+  return meta::NewPlainError(text + std::string(error));
 }
 
 std::string_view GoKindOf(const Value& value) {
@@ -214,7 +228,8 @@ meta::Result<Value> Patcher::Apply(Value current) {
     EncodePatched(patched, generic->value, text_of_result);
     return text_of_result;
   };
-  if (const std::string wrong = WrongKind(scope_, patched); !wrong.empty()) return InvalidPatchResult(shown(), wrong);
+  if (const std::string wrong = WrongKind(arena_, scope_, patched, result); !wrong.empty())
+    return InvalidPatchResult(shown(), wrong);
   if (!decoded.ok()) {
     return InvalidPatchResult(shown(), type_ == kStrategicPatch
                                            ? RestoreError(patched, *scope_.type, decoded.error().message)
@@ -273,14 +288,8 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     codec::EncodeJSON(merged, text);
     auto decoded = codec::DecodeJSON(arena, text, *scope->type);
     if (!decoded.ok()) {
-      const Value metadata = merged["metadata"];
-      const std::string version = scope->api_version();
-      const std::string kind =
-          (version.find('/') == std::string::npos ? "/" : "") + version + ", Kind=" + scope->kind.kind;
-      co_return meta::NewPlainError("failed to convert new object (" + std::string(metadata["namespace"].as_string()) +
-                                    "/" + std::string(metadata["name"].as_string()) + "; " + kind +
-                                    ") to proper version: unable to convert unstructured object to " + kind + ": " +
-                                    RestoreError(merged, *scope->type, decoded.error().message));
+      co_return UnconvertibleApply(config->value, scope->kind,
+                                   RestoreError(merged, *scope->type, decoded.error().message));
     }
     Value object = decoded->value;
     ApplyDefaults(arena, *scope, object);
