@@ -34,6 +34,11 @@ constexpr std::array<std::string_view, 22> kDefaultVersions = {
     "storage.k8s.io/v1",
 };
 
+// Versions whose resources upstream serves when they are enabled, and this server does not have.
+constexpr std::array<std::string_view, 4> kNotBuilt = {"coordination.k8s.io/v1alpha2", "coordination.k8s.io/v1beta1",
+                                                       "internal.apiserver.k8s.io/v1alpha1",
+                                                       "resource.k8s.io/v1alpha3"};
+
 std::string Key(std::string_view group, std::string_view version) {
   return std::string(group) + "/" + std::string(version);
 }
@@ -84,6 +89,8 @@ Outcome<APIEnablement, std::string> APIEnablement::FromRuntimeConfig(
     if (parts.size() == 2) {
       const auto known = enablement.versions_.find(key);
       if (known == enablement.versions_.end()) return "group version " + key + " that has not been registered";
+      if (*value && std::ranges::find(kNotBuilt, key) != kNotBuilt.end())
+        return "group version " + key + " is not built yet";
       known->second = *value;
     } else if (parts.size() == 3) {
       if (base::ToLower(parts[2]) != parts[2]) {

@@ -22,6 +22,7 @@
 #include "registry/node/strategies.h"
 #include "registry/policy/strategies.h"
 #include "registry/rbac/strategies.h"
+#include "registry/resource/conversion.h"
 #include "registry/resource/strategies.h"
 #include "registry/scheduling/strategies.h"
 #include "registry/storage_k8s_io/strategies.h"
@@ -62,6 +63,10 @@ constexpr Conversion kConversions[] = {
     {"autoscaling", "v1", "HorizontalPodAutoscaler", "autoscaling", "v2", HorizontalPodAutoscalerToHub,
      HorizontalPodAutoscalerFromHub},
     {"events.k8s.io", "v1", "Event", "", "v1", EventToHub, EventFromHub},
+    {"resource.k8s.io", "v1beta1", "ResourceClaim", "resource.k8s.io", "v1", ResourceClaimToHub, ResourceClaimFromHub},
+    {"resource.k8s.io", "v1beta1", "ResourceClaimTemplate", "resource.k8s.io", "v1", ResourceClaimTemplateToHub,
+     ResourceClaimTemplateFromHub},
+    {"resource.k8s.io", "v1beta1", "ResourceSlice", "resource.k8s.io", "v1", ResourceSliceToHub, ResourceSliceFromHub},
 };
 
 }  // namespace
