@@ -28,7 +28,6 @@ constexpr std::string_view kEmulation = "version emulation";
 constexpr std::string_view kKubeletProxy = "the connection to kubelets";
 constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
-constexpr std::string_view kMediaType = "storing in another encoding";
 constexpr std::string_view kOIDC = "OIDC authentication";
 constexpr std::string_view kOtherAdmission = "this part of admission";
 constexpr std::string_view kOtherAuthz = "this authorizer";
@@ -36,7 +35,6 @@ constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kProfiling = "profiling";
 constexpr std::string_view kRequestHeader = "request-header authentication";
 constexpr std::string_view kExternalSigner = "the external signer";
-constexpr std::string_view kStoreMetrics = "polling the store for metrics";
 constexpr std::string_view kTracing = "tracing";
 constexpr std::string_view kWatchDrain = "waiting for watches to end";
 constexpr std::string_view kWebhookAuthn = "webhook token authentication";
@@ -121,9 +119,9 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
   rows.push_back({kEtcd, "etcd-certfile", String(o.cert_file), kBuilt, "Client certificate shown to etcd."});
   rows.push_back({kEtcd, "etcd-compaction-interval", Duration(o.compaction_interval), kBuilt,
                   "Time between compactions of the store. 0: this server does not compact."});
-  rows.push_back({kEtcd, "etcd-count-metric-poll-period", Duration(o.count_metric_poll_period), kStoreMetrics,
+  rows.push_back({kEtcd, "etcd-count-metric-poll-period", Duration(o.count_metric_poll_period), kBuilt,
                   "Time between counts of stored objects per resource. 0: no counts."});
-  rows.push_back({kEtcd, "etcd-db-metric-poll-interval", Duration(o.db_metric_poll_interval), kStoreMetrics,
+  rows.push_back({kEtcd, "etcd-db-metric-poll-interval", Duration(o.db_metric_poll_interval), kBuilt,
                   "Time between looks at the size of the store. 0: none."});
   rows.push_back({kEtcd, "etcd-healthcheck-timeout", Duration(o.healthcheck_timeout), kBuilt,
                   "Time the store may take to answer a health check."});

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <future>
 #include <set>
 #include <thread>
@@ -22,12 +21,12 @@
 #include "app/data_dir.h"
 #include "app/files.h"
 #include "app/pki.h"
+#include "app/repeated.h"
 #include "app/start_metrics.h"
 #include "app/startup_pages.h"
+#include "app/store_upkeep.h"
 #include "app/stores.h"
 #include "async/blocking_pool.h"
-#include "async/deadlines.h"
-#include "async/event.h"
 #include "async/io_pool.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
@@ -48,9 +47,6 @@
 #include "net/listener.h"
 #include "net/tls_server.h"
 #include "server/serving.h"
-#include "storage/compactor.h"
-#include "storage/health.h"
-#include "storage/transform/encryption_at_rest.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -78,100 +74,11 @@ class Ticker {
   std::jthread thread_;
 };
 
-// Awaits a function every `period` until it is destroyed; 0 never.
-class Repeated {
- public:
-  Repeated(asio::any_io_executor executor, std::chrono::nanoseconds period, std::function<Awaitable<void>()> work)
-      : state_(std::make_shared<State>()) {
-    if (period.count() == 0) return;
-    auto loop = Loop(state_, period, std::move(work));
-    done_ = asio::co_spawn(executor, std::move(loop), asio::use_future);
-  }
-  ~Repeated() {
-    state_->stopping = true;
-    state_->wake.Set();
-    if (done_.valid()) done_.wait();
-  }
-
- private:
-  struct State {
-    std::atomic<bool> stopping{false};
-    async::Event wake;
-  };
-  static Awaitable<void> Loop(std::shared_ptr<State> state, std::chrono::nanoseconds period,
-                              std::function<Awaitable<void>()> work) {
-    while (!state->stopping) {
-      state->wake.Reset();
-      if (state->stopping) co_return;
-      const auto at =
-          base::Clock::Real().Monotonic() + std::chrono::duration_cast<base::Clock::SteadyTime::duration>(period);
-      const auto entry = async::Deadlines::Global().Add(at, [state] { state->wake.Set(); });
-      co_await state->wake.Wait();
-      if (!state->stopping) co_await work();
-    }
-  }
-  std::shared_ptr<State> state_;
-  std::future<void> done_;
-};
-
-// Takes over the file of --encryption-provider-config if it has changed. What is wrong in it is told, and everything
-// stays as it was.
-void ReloadEncryption(storage::EncryptionAtRest& encryption, const std::string& path) {
-  auto text = ReadSmallFile(path);
-  if (!text.ok())
-    return log::Error("Could not read the encryption configuration again", "path", path, "err", text.error().message());
-  auto changed = encryption.Reload(*text);
-  if (!changed.ok()) {
-    log::Error("Could not take over the encryption configuration", "path", path, "err", changed.error());
-  } else if (*changed) {
-    log::Info("Took over the changed encryption configuration", "path", path, "hash", encryption.hash());
-  }
+std::vector<kv::Store*> Pointers(const std::vector<std::unique_ptr<kv::Store>>& stores) {
+  std::vector<kv::Store*> pointers;
+  for (const auto& store : stores) pointers.push_back(store.get());
+  return pointers;
 }
-
-// What is asked of one store again and again: whether it answers, and to forget old history.
-class StoreCare {
- public:
-  StoreCare(kv::Store& store, const EtcdOptions& options)
-      : health_(store, base::Clock::Real(), options.prefix, Milliseconds(options.healthcheck_timeout)),
-        readiness_(store, base::Clock::Real(), options.prefix, Milliseconds(options.readycheck_timeout)),
-        compactor_(store),
-        options_(options) {}
-
-  // `number`: "" of the store of everything, "-0" and so on of the overrides.
-  void AddTo(server::HealthChecks& checks, const std::string& number) {
-    const std::string name = number.empty() ? "etcd" : "etcd-override";
-    checks.Add(name + number, [this] { return health_.last().value_or(""); }, {}, "etcd");
-    checks.Add(
-        name + "-readiness" + number, [this] { return readiness_.last().value_or(""); },
-        {.healthz = false, .livez = false, .readyz = true}, "etcd-readiness");
-  }
-  // `compacted` is told the revision that is known to be compacted.
-  void Start(async::IOPool& io, std::function<void(std::uint64_t)> compacted = nullptr) {
-    probing_.emplace(io.Next(), Milliseconds(options_.healthcheck_timeout) / 2,
-                     [this]() -> Awaitable<void> { co_await health_.Check(); });
-    readying_.emplace(io.Next(), Milliseconds(options_.readycheck_timeout) / 2,
-                      [this]() -> Awaitable<void> { co_await readiness_.Check(); });
-    compacted_ = std::move(compacted);
-    compacting_.emplace(io.Next(), options_.compaction_interval, [this]() -> Awaitable<void> {
-      auto done = co_await compactor_.Compact();
-      if (!done.ok()) log::Error("Could not compact the store", "err", done.error().message);
-      if (compacted_) compacted_(static_cast<std::uint64_t>(compactor_.compact_revision()));
-    });
-  }
-
- private:
-  static std::chrono::milliseconds Milliseconds(std::chrono::nanoseconds time) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(time);
-  }
-  storage::HealthProbe health_;
-  storage::HealthProbe readiness_;
-  storage::Compactor compactor_;
-  const EtcdOptions& options_;
-  std::function<void(std::uint64_t)> compacted_;
-  std::optional<Repeated> probing_;
-  std::optional<Repeated> readying_;
-  std::optional<Repeated> compacting_;
-};
 
 // Keys that verify service account tokens.
 Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files) {
@@ -437,15 +344,10 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   storage_config.garbage_collector = options.etcd.enable_garbage_collection;
   storage_config.feature_enabled = FeatureEnabled;
   storage_config.allow_privileged = options.extra.allow_privileged;
-  std::unique_ptr<storage::EncryptionAtRest> encryption;
-  if (const std::string& path = options.etcd.encryption_provider_config_filepath; !path.empty()) {
-    KS_TRY(const std::string text, ReadSmallFile(path));
-    auto made =
-        storage::EncryptionAtRest::New(text, {.reload = options.etcd.encryption_provider_config_automatic_reload});
-    if (!made.ok()) return Error("--encryption-provider-config: " + made.error());
-    encryption = *std::move(made);
-    storage_config.encryption = encryption.get();
-  }
+  storage_config.metrics = &metrics;
+  KS_TRY(const std::unique_ptr<Encryption> encryption,
+         Encryption::New(io, options.etcd, completed.features.Enabled("KMSv1"), metrics, base::Random::Real().UUID()));
+  if (encryption) storage_config.encryption = &encryption->rules();
   controlplane::ServiceController* service_hooks = nullptr;         // set before the first store is made
   const controlplane::ResourceStorage* claim_namespaces = nullptr;  // likewise
   storage_config.customize = [&service_hooks, &claim_namespaces](const schema::Resource& resource,
@@ -457,9 +359,14 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   claim_namespaces = &storage;
   controlplane::ServiceController services(*store, MakeServiceOptions(completed));
   service_hooks = &services;
-  StoreCare store_care(*store, options.etcd);
-  std::deque<StoreCare> override_care;
-  for (const auto& one : stores.overrides) override_care.emplace_back(*one, options.etcd);
+  StoreUpkeep upkeep({.io = io,
+                      .store = *store,
+                      .overrides = Pointers(stores.overrides),
+                      .storage = storage,
+                      .encryption = encryption.get(),
+                      .metrics = metrics,
+                      .check_consistency = completed.features.Enabled("DetectCacheInconsistency")},
+                     options.etcd);
 
   auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
   if (!enablement.ok()) return Error(enablement.error());
@@ -520,9 +427,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   server::Serving serving(io, chain, metrics, std::move(serving_options));
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});
-  store_care.AddTo(serving.health(), "");
-  for (std::size_t i = 0; i < override_care.size(); ++i)
-    override_care[i].AddTo(serving.health(), "-" + std::to_string(i));
+  upkeep.AddHealthChecks(serving.health());
   serving.health().Add(
       "informer-sync",
       [&roles] { return roles.HasSynced() ? std::string() : std::string("informers have not synced"); },
@@ -538,13 +443,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                          co_await files.Run([&] { return RenewCertificates(completed, *folder, base::Clock::Real()); });
                      if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
                    });
-  store_care.Start(io, [&storage](std::uint64_t revision) { storage.Compacted(revision); });
-  for (StoreCare& care : override_care) care.Start(io);
-  const bool reloads = encryption && options.etcd.encryption_provider_config_automatic_reload;
-  Repeated reload(io.Next(), reloads ? std::chrono::minutes(1) : std::chrono::minutes(0), [&]() -> Awaitable<void> {
-    ReloadEncryption(*encryption, options.etcd.encryption_provider_config_filepath);
-    co_return;
-  });
+  upkeep.Start();
   serving.Start(*std::move(listener), tls);
 
   step("listener");

@@ -84,6 +84,7 @@ struct Cacher::Impl {
   const std::shared_ptr<async::Gate> gate = std::make_shared<async::Gate>();
   bool started = false;
   std::atomic<std::uint64_t> compacted{0};
+  std::atomic<bool> consistent{true};  // what the last comparison with the store found
 
   // States that a continue token names, newest last, so that the next page need not be made again by undoing history.
   struct Paged {
@@ -106,7 +107,11 @@ struct Cacher::Impl {
   Awaitable<Result<void>> Fresh(std::uint64_t revision) {
     if (dispatcher->revision() >= revision) co_return Result<void>();
     reflector.RequestProgress();
+    const auto begun = clock.Monotonic();
     const bool reached = co_await freshness.Wait(revision, options.fresh_timeout);
+    if (storage::ResourceMetrics* const figures = store.metrics()) {
+      figures->read_wait().Observe(std::chrono::duration<double>(clock.Monotonic() - begun).count());
+    }
     if (!reached) co_return StatusError(meta::NewTooLargeResourceVersion(revision, dispatcher->revision(), 1));
     co_return Result<void>();
   }
@@ -125,6 +130,7 @@ struct Cacher::Impl {
 
   SnapshotPtr At(std::uint64_t revision) {
     if (revision < compacted.load(std::memory_order_relaxed)) return nullptr;
+    if (!consistent.load(std::memory_order_acquire)) return nullptr;
     {
       std::lock_guard lock(paged_mutex);
       for (Paged& page : paged) {
@@ -199,6 +205,10 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
     }
   }
   metrics.list_fetched_objects.fetch_add(fetched, std::memory_order_relaxed);
+  if (value) {
+    metrics.index_lists.fetch_add(1, std::memory_order_relaxed);
+    metrics.index_list_fetched_objects.fetch_add(fetched, std::memory_order_relaxed);
+  }
   metrics.list_returned_objects.fetch_add(list.items.size(), std::memory_order_relaxed);
   if (has_more) {
     storage::PageEnd end =
@@ -237,7 +247,9 @@ void Cacher::Stop() {
 
 void Cacher::Tick() {
   impl_->freshness.Tick();
-  if (impl_->freshness.any_waiting()) impl_->reflector.RequestProgress();
+  // etcd leaves a request unanswered while it still reads history for the watch, so one that matters is repeated: by
+  // who waits for freshness, and at start, when progress tells that history was read to its end.
+  if (impl_->freshness.any_waiting() || !impl_->reflector.ready()) impl_->reflector.RequestProgress();
   impl_->dispatcher->Tick();
   impl_->ForgetOldPages();
 }
@@ -246,6 +258,37 @@ void Cacher::Compacted(std::uint64_t revision) {
   impl_->compacted.store(revision, std::memory_order_relaxed);
   std::lock_guard lock(impl_->paged_mutex);
   std::erase_if(impl_->paged, [&](const Impl::Paged& page) { return page.snapshot->revision < revision; });
+}
+
+Awaitable<Result<bool>> Cacher::CheckConsistency() {
+  constexpr std::int64_t kPage = 10'000;
+  Impl& impl = *impl_;
+  if (!impl.reflector.ready()) co_return impl.NotReady();
+  const SnapshotPtr snapshot = impl.dispatcher->Current();
+  SnapshotCursor ours(snapshot, impl.store.resource_prefix() + "/", "");
+  const std::string prefix = impl.store.FullKey(impl.store.resource_prefix() + "/");
+  kv::RangeRequest request{.key = prefix,
+                           .range_end = kv::PrefixEnd(prefix),
+                           .limit = kPage,
+                           .revision = static_cast<kv::Revision>(snapshot->revision),
+                           .keys_only = true};
+  bool same = true;
+  for (bool more = true; more && same;) {
+    auto page = co_await impl.store.kv().Range(request);
+    if (!page.ok()) co_return storage::FromKV(page.error(), prefix);
+    for (const kv::KeyValue& pair : page->kvs) {
+      const ObjectPtr* const object = ours.Next();
+      same = object != nullptr && (*object)->resource_version() == static_cast<std::uint64_t>(pair.mod_revision) &&
+             impl.store.FullKey((*object)->key()) == pair.key;
+      if (!same) break;
+      request.key = pair.key;
+    }
+    more = page->more;
+    request.key.push_back('\0');
+  }
+  if (same) same = ours.Next() == nullptr;
+  impl.consistent.store(same, std::memory_order_release);
+  co_return same;
 }
 
 bool Cacher::Ready() const { return impl_->reflector.ready(); }
@@ -259,7 +302,9 @@ Cacher::Figures Cacher::figures() const {
           .ring_capacity = of.capacity,
           .history_bytes = of.history_bytes,
           .watchers = of.watchers,
-          .wakes = impl_->dispatcher->wakes()};
+          .wakes = impl_->dispatcher->wakes(),
+          .capacity_increases = of.increases,
+          .capacity_decreases = of.decreases};
 }
 
 Awaitable<Result<ObjectPtr>> Cacher::Create(std::string key, Value object, std::uint64_t ttl_seconds) {
@@ -280,7 +325,15 @@ Awaitable<Result<ObjectPtr>> Cacher::GuaranteedUpdate(std::string key, bool igno
                                        std::move(cached));
 }
 
-Awaitable<Result<storage::Stats>> Cacher::GetStats() { return impl_->store.GetStats(); }
+Awaitable<Result<storage::Stats>> Cacher::GetStats() {
+  if (!impl_->reflector.ready()) co_return co_await impl_->store.GetStats();
+  SnapshotCursor cursor(impl_->dispatcher->Current(), impl_->store.resource_prefix() + "/", "");
+  storage::Stats stats{.object_count = static_cast<std::int64_t>(cursor.remaining())};
+  std::int64_t bytes = 0;
+  while (const ObjectPtr* const object = cursor.Next()) bytes += static_cast<std::int64_t>((*object)->stored().size());
+  if (stats.object_count > 0) stats.estimated_average_size = bytes / stats.object_count;
+  co_return stats;
+}
 Awaitable<Result<std::uint64_t>> Cacher::GetCurrentResourceVersion() {
   return impl_->store.GetCurrentResourceVersion();
 }
@@ -326,9 +379,14 @@ Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions optio
   impl.metrics.consistent_reads.fetch_add(1, std::memory_order_relaxed);
   auto fresh = co_await impl.FreshNow();
   if (!fresh.ok()) {
-    if (!IsTooLarge(fresh.error())) co_return std::move(fresh).error();
+    if (!IsTooLarge(fresh.error())) {
+      impl.metrics.consistent_read_failures.fetch_add(1, std::memory_order_relaxed);
+      co_return std::move(fresh).error();
+    }
     impl.metrics.consistent_read_fallbacks.fetch_add(1, std::memory_order_relaxed);
-    co_return co_await impl.store.GetList(std::move(key), std::move(options));
+    auto list = co_await impl.store.GetList(std::move(key), std::move(options));
+    if (!list.ok()) impl.metrics.consistent_read_fallback_failures.fetch_add(1, std::memory_order_relaxed);
+    co_return list;
   }
   co_return impl.ListFrom(impl.dispatcher->Current(), key, prefix, plan, options);
 }

@@ -37,8 +37,12 @@ struct CacherMetrics {
   std::atomic<std::uint64_t> lists{0};
   std::atomic<std::uint64_t> list_fetched_objects{0};
   std::atomic<std::uint64_t> list_returned_objects{0};
+  std::atomic<std::uint64_t> index_lists{0};  // of `lists`, those by the trigger field's index
+  std::atomic<std::uint64_t> index_list_fetched_objects{0};
   std::atomic<std::uint64_t> consistent_reads{0};
-  std::atomic<std::uint64_t> consistent_read_fallbacks{0};
+  std::atomic<std::uint64_t> consistent_read_failures{0};   // neither the cache nor the store answered
+  std::atomic<std::uint64_t> consistent_read_fallbacks{0};  // the store was asked
+  std::atomic<std::uint64_t> consistent_read_fallback_failures{0};
 };
 
 class Cacher final : public storage::Interface {
@@ -75,11 +79,16 @@ class Cacher final : public storage::Interface {
   Awaitable<storage::Result<std::uint64_t>> GetCurrentResourceVersion() override;
   bool Ready() const override;
 
+  // Compares the cache with the store at the cache's revision: names and resourceVersions. False: they differ, and
+  // states of the past are no longer given from memory until they agree again.
+  Awaitable<storage::Result<bool>> CheckConsistency();
+
   std::uint64_t resource_version() const;  // of the newest state
   const CacherMetrics& metrics() const;
   struct Figures {
     std::size_t objects, events, ring_capacity, history_bytes, watchers;
     std::uint64_t wakes;
+    std::uint64_t capacity_increases, capacity_decreases;
   };
   Figures figures() const;
 

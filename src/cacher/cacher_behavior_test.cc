@@ -140,6 +140,41 @@ TEST_F(CacherTest, PagesOfACompactedRevisionExpire) {
   EXPECT_EQ(Names(List("/pods/default", {.predicate = {.limit = 5, .continue_token = again}})), "b c d");
 }
 
+// Like an etcd that is asked for progress while it still reads history: it never answers that one.
+TEST_F(CacherTest, UnansweredProgressIsAskedForAgain) {
+  Create({.name = "a"});
+  harness().failing().Disconnect();
+  for (int i = 0; i < 5; ++i) PutPodElsewhere("b");
+  Compact();
+  PutPodElsewhere("c");
+  harness().failing().LoseProgressRequests(5);
+  harness().failing().Restore();
+  PassUntil([&] { return cacher().metrics().initializations >= 2 && cacher().Ready(); });
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b c");
+}
+
+// etcd tells the progress of a watch only when it has come to where the watch starts, which is behind the last change.
+TEST_F(CacherTest, NeedsNoProgressWhenAllHistoryIsGone) {
+  Create({.name = "a"});
+  harness().failing().Disconnect();
+  for (int i = 0; i < 5; ++i) PutPodElsewhere("b");
+  Compact();
+  harness().failing().LoseProgressRequests(1'000'000);
+  harness().failing().Restore();
+  PassUntil([&] { return cacher().metrics().initializations >= 2 && cacher().Ready(); });
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
+  harness().failing().LoseProgressRequests(0);
+}
+
+// What lies in the store at the cache's revision is what the cache shows.
+TEST_F(CacherTest, ComparesItselfWithTheStore) {
+  for (int i = 0; i < 30; ++i) Create({.name = "p" + std::to_string(i), .name_space = i % 2 == 0 ? "a" : "a-b"});
+  Delete("p4", "a");
+  Sync();
+  EXPECT_EQ(Await(cacher().CheckConsistency()).value(), true);
+  EXPECT_EQ(Await(cacher().GetStats())->object_count, 29);
+}
+
 TEST_F(CacherTest, NotReady) {
   harness().failing().Disconnect();
   for (int i = 0; i < 5; ++i) PutPodElsewhere("b");

@@ -307,7 +307,10 @@ void CacherModelTest::Poll(Watching& watching) {
 }
 
 void CacherModelTest::Fault() {
-  switch (random_->Below(5)) {
+  switch (random_->Below(6)) {
+    case 5:
+      harness().failing().LoseProgressRequests(static_cast<int>(1 + random_->Below(4)));
+      break;
     case 0:
       harness().failing().BreakWatches();
       break;

@@ -336,7 +336,9 @@ Dispatcher::Figures Dispatcher::figures() const {
           .capacity = ring_.capacity(),
           .history_bytes = ring_.history_bytes(),
           .watchers = watchers_,
-          .since = ring_.since()};
+          .since = ring_.since(),
+          .increases = ring_.increases(),
+          .decreases = ring_.decreases()};
 }
 
 }  // namespace keelson::cacher

@@ -108,6 +108,8 @@ class Dispatcher {
     std::size_t history_bytes = 0;
     std::size_t watchers = 0;
     std::uint64_t since = 0;
+    std::uint64_t increases = 0;
+    std::uint64_t decreases = 0;
   };
   Figures figures() const;
   std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }

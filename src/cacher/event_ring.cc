@@ -26,11 +26,14 @@ void EventRing::DropFront() {
 
 void EventRing::Resize(base::Clock::SteadyTime now) {
   if (events_.size() < capacity_) return;
+  const std::uint32_t before = capacity_;
   if (now - events_.front()->recorded < options_.window) {
     capacity_ = std::min(capacity_ * 2, options_.capacity_max);
   } else if (now - events_[events_.size() - capacity_ / 4]->recorded > options_.window) {
     capacity_ = std::max(capacity_ / 2, options_.capacity_min);
   }
+  increases_ += capacity_ > before;
+  decreases_ += capacity_ < before;
 }
 
 void EventRing::Append(EventPtr event) {

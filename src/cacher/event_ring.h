@@ -74,6 +74,8 @@ class EventRing {
   std::size_t size() const { return events_.size(); }
   std::uint32_t capacity() const { return capacity_; }
   std::size_t history_bytes() const { return history_bytes_; }
+  std::uint64_t increases() const { return increases_; }  // of the capacity, since it was made
+  std::uint64_t decreases() const { return decreases_; }
 
  private:
   void DropFront();
@@ -86,6 +88,8 @@ class EventRing {
   std::uint64_t begin_ = 1;
   std::uint64_t since_ = 0;
   std::size_t history_bytes_ = 0;
+  std::uint64_t increases_ = 0;
+  std::uint64_t decreases_ = 0;
 };
 
 }  // namespace keelson::cacher

@@ -39,6 +39,11 @@ void Reflector::Fail(std::string error) {
   down_.error = std::move(error);
 }
 
+void Reflector::BecomeReady() {
+  std::lock_guard lock(mutex_);
+  if (!down_.stopped) ready_.store(true, std::memory_order_release);
+}
+
 void Reflector::Stop() {
   stopping_.store(true, std::memory_order_release);
   {
@@ -94,7 +99,9 @@ Awaitable<storage::Result<void>> Reflector::List() {
   const std::string prefix = PrefixKey();
   kv::RangeRequest request{.key = prefix, .range_end = kv::PrefixEnd(prefix), .limit = kListPage};
   for (;;) {
+    const auto begun = std::chrono::steady_clock::now();
     auto page = co_await store_.kv().Range(request);
+    if (storage::ResourceMetrics* const figures = store_.metrics()) figures->Requested("list", begun, page.ok());
     if (!page.ok()) co_return storage::FromKV(page.error(), prefix);
     if (request.revision == 0) request.revision = page->revision;
     for (kv::KeyValue& pair : page->kvs) {
@@ -117,6 +124,12 @@ Awaitable<storage::Result<void>> Reflector::Follow() {
   bool replaying = true;
   int compactions = 0;
   while (!stopping_.load(std::memory_order_acquire)) {
+    // Nothing of history is left. Waiting for a word about it would be in vain: etcd tells the progress of a watch only
+    // when it has come to where the watch starts.
+    if (replaying && from > listed_) {
+      replaying = false;
+      BecomeReady();
+    }
     // History needs what was before each change; afterwards the state itself knows.
     if (!OpenWatch(from, replaying)) break;
     // Tells when everything up to now was delivered, also when that is nothing.
@@ -127,8 +140,7 @@ Awaitable<storage::Result<void>> Reflector::Follow() {
     if (ended.ok()) {  // replayed
       replaying = false;
       from = applied_ + 1;
-      std::lock_guard lock(mutex_);
-      if (!down_.stopped) ready_.store(true, std::memory_order_release);
+      BecomeReady();
       continue;
     }
     const kv::Error& error = ended.error();
@@ -217,6 +229,10 @@ Awaitable<storage::Result<void>> Reflector::Apply(kv::WatchResponse response) {
   std::vector<EventPtr> events;
   events.reserve(response.events.size());
   metrics_.events_received.fetch_add(response.events.size(), std::memory_order_relaxed);
+  if (storage::ResourceMetrics* const figures = store_.metrics()) {
+    figures->EventsReceived(response.events.size());
+    if (response.is_progress()) figures->Bookmark();
+  }
   for (kv::Event& change : response.events) {
     const auto revision = static_cast<std::uint64_t>(change.kv.mod_revision);
     if (revision <= listed_) {

@@ -47,6 +47,7 @@ class Reflector {
   bool OpenWatch(std::uint64_t from, bool prev_kv);
   void CloseWatch();
   void Fail(std::string error);
+  void BecomeReady();
   std::string PrefixKey() const;
 
   storage::Store& store_;

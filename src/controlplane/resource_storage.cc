@@ -1,15 +1,18 @@
 #include "controlplane/resource_storage.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "cacher/cacher.h"
 #include "storage/encoded_forms.h"
 #include "storage/lease_manager.h"
+#include "storage/metrics.h"
 #include "storage/schema_codec.h"
 #include "storage/storage_factory.h"
 #include "storage/store.h"
 #include "storage/stored_versions.h"
 #include "storage/transform/encryption_at_rest.h"
+#include "telemetry/log.h"
 
 namespace keelson::controlplane {
 
@@ -17,17 +20,21 @@ struct ResourceStorage::Impl {
   struct Entry {
     const schema::Resource* resource;
     std::shared_ptr<const storage::ResourceCodec> codec;
+    std::unique_ptr<storage::ResourceMetrics> metrics;  // null where nothing is counted
     std::unique_ptr<storage::Store> store;
     std::shared_ptr<cacher::Cacher> cacher;  // null where it is not cached
     std::shared_ptr<registry::Store> registry;
   };
 
   explicit Impl(StorageConfig config_in)
-      : config(std::move(config_in)), forms(config.encoded_cache_bytes), history(config.history_bytes) {}
+      : config(std::move(config_in)), forms(config.encoded_cache_bytes), history(config.history_bytes) {
+    if (config.metrics != nullptr) metrics = std::make_unique<storage::StorageMetrics>(*config.metrics);
+  }
 
   StorageConfig config;
   storage::EncodedForms forms;
   cacher::HistoryBudget history;
+  std::unique_ptr<storage::StorageMetrics> metrics;
   std::map<kv::Store*, storage::LeaseManager> leases;  // of each store
   std::map<std::pair<std::string, std::string>, Entry> entries;
 
@@ -38,7 +45,8 @@ struct ResourceStorage::Impl {
   storage::LeaseManager& LeasesOf(kv::Store& store) {
     return leases
         .try_emplace(&store, store, *config.clock,
-                     storage::LeaseOptions{.reuse_duration_seconds = config.lease_reuse_seconds})
+                     storage::LeaseOptions{.reuse_duration_seconds = config.lease_reuse_seconds,
+                                           .objects = metrics ? &metrics->lease_objects : nullptr})
         .first->second;
   }
   bool Cached(const schema::Resource& resource) const {
@@ -46,7 +54,115 @@ struct ResourceStorage::Impl {
     const std::string name = meta::GroupResource{std::string(resource.group), std::string(resource.plural)}.ToString();
     return !config.uncached.contains(name);
   }
+  void Expose(telemetry::Exposition& out) const;
 };
+
+// What the caches count themselves. Series of one family stand together, so each family walks all resources.
+void ResourceStorage::Impl::Expose(telemetry::Exposition& out) const {
+  using cacher::Cacher;
+  using cacher::CacherMetrics;
+  using telemetry::MetricType;
+  using telemetry::Stability;
+  const auto of = [](std::string_view name, std::string_view help, std::vector<std::string_view> labels = {}) {
+    return telemetry::MetricOptions{
+        .name = name, .help = help, .stability = Stability::kAlpha, .labels = std::move(labels)};
+  };
+  const auto counter = [&](std::string_view name, std::string_view help,
+                           std::atomic<std::uint64_t> CacherMetrics::* const value) {
+    const auto family = of(name, help, {"group", "resource"});
+    for (const auto& [key, entry] : entries) {
+      if (!entry.cacher) continue;
+      const auto count = static_cast<double>((entry.cacher->metrics().*value).load(std::memory_order_relaxed));
+      if (count > 0) out.Write(family, MetricType::kCounter, {key.first, key.second}, count);
+    }
+  };
+  const auto figure = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    const auto family = of(name, help, {"group", "resource"});
+    for (const auto& [key, entry] : entries) {
+      if (entry.cacher) out.Write(family, type, {key.first, key.second}, static_cast<double>(value(*entry.cacher)));
+    }
+  };
+  const auto by_index = [&](std::string_view name, std::string_view help,
+                            std::atomic<std::uint64_t> CacherMetrics::* const all,
+                            std::atomic<std::uint64_t> CacherMetrics::* const indexed) {
+    const auto family = of(name, help, {"group", "resource", "index"});
+    for (const auto& [key, entry] : entries) {
+      if (!entry.cacher) continue;
+      const auto with = (entry.cacher->metrics().*indexed).load(std::memory_order_relaxed);
+      const auto total = std::max((entry.cacher->metrics().*all).load(std::memory_order_relaxed), with);
+      if (total > with)
+        out.Write(family, MetricType::kCounter, {key.first, key.second, ""}, static_cast<double>(total - with));
+      if (with > 0)
+        out.Write(family, MetricType::kCounter, {key.first, key.second, "f:spec.nodeName"}, static_cast<double>(with));
+    }
+  };
+  by_index("apiserver_cache_list_fetched_objects_total",
+           "Number of objects read from watch cache in the course of serving a LIST request",
+           &CacherMetrics::list_fetched_objects, &CacherMetrics::index_list_fetched_objects);
+  counter("apiserver_cache_list_returned_objects_total",
+          "Number of objects returned for a LIST request from watch cache", &CacherMetrics::list_returned_objects);
+  by_index("apiserver_cache_list_total", "Number of LIST requests served from watch cache", &CacherMetrics::lists,
+           &CacherMetrics::index_lists);
+  counter("apiserver_init_events_total", "Counter of init events processed in watch cache broken by resource type.",
+          &CacherMetrics::init_events);
+  counter("apiserver_terminated_watchers_total",
+          "Counter of watchers closed due to unresponsiveness broken by resource type.",
+          &CacherMetrics::terminated_watchers);
+  const auto reads = of("apiserver_watch_cache_consistent_read_total", "Counter for consistent reads from cache.",
+                        {"group", "resource", "success", "fallback"});
+  for (const auto& [key, entry] : entries) {
+    if (!entry.cacher) continue;
+    const CacherMetrics& m = entry.cacher->metrics();
+    const auto failed = m.consistent_read_failures.load(std::memory_order_relaxed);
+    const auto fell = m.consistent_read_fallbacks.load(std::memory_order_relaxed);
+    const auto fell_failed = std::min(m.consistent_read_fallback_failures.load(std::memory_order_relaxed), fell);
+    const auto all = std::max(m.consistent_reads.load(std::memory_order_relaxed), failed + fell);
+    const auto write = [&](const char* success, const char* fallback, std::uint64_t count) {
+      if (count > 0)
+        out.Write(reads, MetricType::kCounter, {key.first, key.second, success, fallback}, static_cast<double>(count));
+    };
+    write("false", "false", failed);
+    write("false", "true", fell_failed);
+    write("true", "false", all - failed - fell);
+    write("true", "true", fell - fell_failed);
+  }
+  counter("apiserver_watch_cache_events_dispatched_total",
+          "Counter of events dispatched in watch cache broken by resource type.", &CacherMetrics::events_dispatched);
+  counter("apiserver_watch_cache_events_received_total",
+          "Counter of events received in watch cache broken by resource type.", &CacherMetrics::events_received);
+  counter("apiserver_watch_cache_initializations_total",
+          "Counter of watch cache initializations broken by resource type.", &CacherMetrics::initializations);
+  constexpr std::uint64_t kDigits = 1'000'000'000'000'000;
+  figure("apiserver_watch_cache_resource_version",
+         "Current resource version of watch cache broken by resource type. This is truncated to the 15 least "
+         "significant digits.",
+         MetricType::kGauge, [](const Cacher& cache) { return cache.resource_version() % kDigits; });
+  figure("watch_cache_capacity", "Total capacity of watch cache broken by resource type.", MetricType::kGauge,
+         [](const Cacher& cache) { return cache.figures().ring_capacity; });
+  figure("watch_cache_capacity_decrease_total",
+         "Total number of watch cache capacity decrease events broken by resource type.", MetricType::kCounter,
+         [](const Cacher& cache) { return cache.figures().capacity_decreases; });
+  figure("watch_cache_capacity_increase_total",
+         "Total number of watch cache capacity increase events broken by resource type.", MetricType::kCounter,
+         [](const Cacher& cache) { return cache.figures().capacity_increases; });
+  figure("keelson_watch_cache_watchers", "Watches that are open, by resource.", MetricType::kGauge,
+         [](const Cacher& cache) { return cache.figures().watchers; });
+  figure("keelson_watch_cache_history_bytes", "Bytes of superseded objects kept for watchers and exact reads.",
+         MetricType::kGauge, [](const Cacher& cache) { return cache.figures().history_bytes; });
+  const auto plain = [&](std::string_view name, std::string_view help, MetricType type, double value) {
+    out.Write({.name = name, .help = help}, type, {}, value);
+  };
+  plain("keelson_encoded_forms_bytes", "Memory of encoded forms (JSON, table row, metadata only) of objects.",
+        MetricType::kGauge, static_cast<double>(forms.bytes()));
+  plain("keelson_encoded_forms_dropped_total", "Encoded forms given up to stay within --encoded-cache-mb.",
+        MetricType::kCounter, static_cast<double>(forms.dropped()));
+  plain("keelson_encoded_forms_hits_total", "Encoded forms that were there when asked for.", MetricType::kCounter,
+        static_cast<double>(forms.hits()));
+  plain("keelson_encoded_forms_max_bytes", "What --encoded-cache-mb allows.", MetricType::kGauge,
+        static_cast<double>(forms.bytes_max()));
+  plain("keelson_encoded_forms_misses_total", "Encoded forms that had to be made.", MetricType::kCounter,
+        static_cast<double>(forms.misses()));
+}
 
 namespace {
 
@@ -89,7 +205,11 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource
 
 }  // namespace
 
-ResourceStorage::ResourceStorage(StorageConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
+ResourceStorage::ResourceStorage(StorageConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {
+  if (telemetry::MetricsRegistry* const registry = impl_->config.metrics) {
+    registry->AddCollector([impl = impl_.get()](telemetry::Exposition& out) { impl->Expose(out); });
+  }
+}
 ResourceStorage::~ResourceStorage() = default;
 
 std::shared_ptr<registry::Store> ResourceStorage::Find(std::string_view group, std::string_view plural) const {
@@ -107,6 +227,10 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   entry.resource = &resource;
   const storage::ResourceLayout layout = storage::LayoutOf({std::string(resource.group), std::string(resource.plural)});
   entry.codec = CodecOf(resource, layout, *strategy);
+  if (impl_->metrics) {
+    entry.metrics = std::make_unique<storage::ResourceMetrics>(
+        *impl_->metrics, meta::GroupResource{std::string(resource.group), std::string(resource.plural)});
+  }
   const storage::Transformer& transformer =
       config.encryption != nullptr ? config.encryption->For({std::string(resource.group), std::string(resource.plural)})
                                    : storage::Transformer::Identity();
@@ -116,8 +240,11 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
                           .codec = *entry.codec,
                           .transformer = transformer,
                           .leases = impl_->LeasesOf(kv),
-                          .forms = &impl_->forms},
-      storage::StoreOptions{.etcd_prefix = config.etcd_prefix, .resource_prefix = layout.resource_prefix});
+                          .forms = &impl_->forms,
+                          .metrics = entry.metrics.get()},
+      storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
+                            .resource_prefix = layout.resource_prefix,
+                            .report_corrupt = config.report_corrupt});
   std::shared_ptr<storage::Interface> reads;
   if (impl_->Cached(resource)) {
     entry.cacher =
@@ -181,6 +308,31 @@ std::vector<std::string> ResourceStorage::NotReady() const {
 }
 
 bool ResourceStorage::Ready() const { return NotReady().empty(); }
+
+Awaitable<void> ResourceStorage::PollCounts() {
+  for (const auto& [name, entry] : impl_->entries) {
+    if (!entry.metrics) continue;
+    const auto stats = entry.cacher ? co_await entry.cacher->GetStats() : co_await entry.store->GetStats();
+    if (!stats.ok()) {
+      entry.metrics->Counted(-1, -1);
+      continue;
+    }
+    const bool unknown = stats->object_count > 0 && stats->estimated_average_size == 0;
+    entry.metrics->Counted(stats->object_count, unknown ? -1 : stats->object_count * stats->estimated_average_size);
+  }
+}
+
+Awaitable<void> ResourceStorage::CheckConsistency() {
+  for (const auto& [name, entry] : impl_->entries) {
+    if (!entry.cacher || !entry.cacher->Ready()) continue;
+    const auto same = co_await entry.cacher->CheckConsistency();
+    if (same.ok() && !*same) {
+      log::Error("The watch cache differs from the store", "resource",
+                 meta::GroupResource{name.first, name.second}.ToString());
+    }
+    if (entry.metrics) entry.metrics->ConsistencyChecked(!same.ok() ? "error" : *same ? "success" : "failure");
+  }
+}
 
 std::vector<ResourceStorage::Count> ResourceStorage::Counts() const {
   std::vector<Count> counts;

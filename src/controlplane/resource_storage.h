@@ -17,6 +17,7 @@
 #include "kv/kv.h"
 #include "registry/store.h"
 #include "schema/schema.h"
+#include "telemetry/metrics.h"
 
 namespace keelson::storage {
 class EncryptionAtRest;  // storage/transform/encryption_at_rest.h
@@ -43,6 +44,10 @@ struct StorageConfig {
   // Last words on a resource's Store before it is made: hooks around its writes.
   std::function<void(const schema::Resource& resource, registry::Store::Options& options)> customize;
   storage::EncryptionAtRest* encryption = nullptr;  // null: nothing is encrypted; must outlive this
+  bool report_corrupt = false;                      // the gate AllowUnsafeMalformedObjectDeletion
+  std::string media_type;                           // --storage-media-type; "": protobuf
+  // Null: nothing is counted. Must outlive this, and not be exposed after it.
+  telemetry::MetricsRegistry* metrics = nullptr;
 };
 
 class ResourceStorage {
@@ -68,6 +73,10 @@ class ResourceStorage {
     std::int64_t objects;
   };
   std::vector<Count> Counts() const;  // of cached resources
+
+  // Background work, each about as often as upstream does it.
+  Awaitable<void> PollCounts();        // --etcd-count-metric-poll-period
+  Awaitable<void> CheckConsistency();  // caches beside the store, every five minutes
 
  private:
   struct Impl;

@@ -22,6 +22,7 @@ Awaitable<kv::Result<kv::LeaseID>> LeaseManager::GetLease(std::int64_t ttl_secon
   auto granted = co_await kv_.LeaseGrant(ttl_seconds + reuse.count());
   if (!granted.ok()) co_return std::move(granted).error();
   std::lock_guard lock(mutex_);
+  if (options_.objects != nullptr && previous_ != 0) options_.objects->Observe(static_cast<double>(attached_ - 1));
   previous_ = granted->id;
   expires_ = now + ttl + reuse;
   attached_ = 1;

@@ -9,12 +9,14 @@
 #include "async/awaitable.h"
 #include "base/clock.h"
 #include "kv/kv.h"
+#include "telemetry/metrics.h"
 
 namespace keelson::storage {
 
 struct LeaseOptions {
   std::int64_t reuse_duration_seconds = 60;  // --lease-reuse-duration-seconds
   std::int64_t objects_max = 1000;           // attached to one lease
+  telemetry::Histogram* objects = nullptr;   // how many there were on each; may be null
 };
 
 class LeaseManager {

@@ -20,6 +20,21 @@ kv::Compare ModRevisionIs(const std::string& key, std::uint64_t revision) {
   return {.key = key, .target = kv::Compare::Target::kModRevision, .number = static_cast<std::int64_t>(revision)};
 }
 
+// All that could not be read, so that it can be deleted one by one.
+Error CorruptList(const meta::GroupResource& resource, const std::vector<Error>& corrupt, bool left_out) {
+  meta::StatusDetails details{.name = "list", .group = resource.group, .kind = resource.resource};
+  for (const Error& error : corrupt) {
+    details.causes.push_back({.reason = "UnexpectedServerResponse", .message = error.message, .field = error.key});
+  }
+  if (left_out) {
+    details.causes.push_back({.reason = "FieldValueTooMany", .message = "too many errors, the list is truncated"});
+  }
+  return StatusError(meta::Status({.code = 500,
+                                   .reason = meta::StatusReason::kStoreReadError,
+                                   .message = "failed to read one or more " + resource.ToString() + " from the storage",
+                                   .details = std::move(details)}));
+}
+
 }  // namespace
 
 Error FromKV(const kv::Error& error, std::string_view key) {
@@ -45,31 +60,41 @@ Store::Store(StoreParts parts, StoreOptions options)
   KS_CHECK(options_.resource_prefix.size() > 1 && options_.resource_prefix[0] == '/');
 }
 
+Awaitable<kv::Result<kv::RangeResponse>> Store::Range(std::string_view operation, kv::RangeRequest request) {
+  const auto begun = std::chrono::steady_clock::now();
+  auto range = co_await parts_.kv.Range(std::move(request));
+  if (parts_.metrics != nullptr) parts_.metrics->Requested(operation, begun, range.ok());
+  co_return range;
+}
+
+Error Store::Corrupt(std::string_view key, std::string message, bool transformed) const {
+  if (!transformed) {
+    decode_errors_.fetch_add(1, std::memory_order_relaxed);
+    if (parts_.metrics != nullptr) parts_.metrics->DecodeError();
+  }
+  if (options_.report_corrupt) {
+    const char* const what = transformed ? "data from the storage is not transformable: " : "object not decodable: ";
+    return {.code = ErrorCode::kCorruptObject, .key = std::string(key), .message = what + message};
+  }
+  return transformed ? Internal(std::move(message)) : PlainError(message);
+}
+
 Awaitable<Result<ObjectPtr>> Store::ObjectOf(kv::KeyValue pair) {
   if (parts_.transformer.NeedsPrepare(pair.value)) {
     auto prepared = co_await parts_.transformer.Prepare(pair.value);
-    if (!prepared.ok()) co_return Internal(prepared.error());
+    if (!prepared.ok()) co_return Corrupt(pair.key, prepared.error(), true);
   }
   auto plain = parts_.transformer.TransformFromStorage(pair.value, pair.key);
-  if (!plain.ok()) co_return Internal(plain.error());
+  if (!plain.ok()) co_return Corrupt(pair.key, plain.error(), true);
   auto normalized = parts_.codec.Normalize(plain->data.view());
-  if (!normalized.ok()) {
-    decode_errors_.fetch_add(1, std::memory_order_relaxed);
-    co_return PlainError(normalized.error());
-  }
+  if (!normalized.ok()) co_return Corrupt(pair.key, normalized.error(), false);
   const bool stale = plain->stale || !normalized->empty();
   const auto revision = static_cast<std::uint64_t>(pair.mod_revision);
   auto stored =
       parts_.codec.WithResourceVersion(normalized->empty() ? plain->data.view() : normalized->view(), revision);
-  if (!stored.ok()) {
-    decode_errors_.fetch_add(1, std::memory_order_relaxed);
-    co_return PlainError(stored.error());
-  }
+  if (!stored.ok()) co_return Corrupt(pair.key, stored.error(), false);
   auto attributes = parts_.codec.GetAttrs(*stored);
-  if (!attributes.ok()) {
-    decode_errors_.fetch_add(1, std::memory_order_relaxed);
-    co_return PlainError(attributes.error());
-  }
+  if (!attributes.ok()) co_return Corrupt(pair.key, attributes.error(), false);
   co_return ObjectPtr(new Object(pair.key.substr(path_prefix_.size() - 1), revision, *std::move(stored),
                                  *std::move(attributes), parts_.forms, stale));
 }
@@ -101,7 +126,7 @@ Awaitable<Result<Store::State>> Store::StateOf(std::string full_key, kv::RangeRe
 }
 
 Awaitable<Result<Store::State>> Store::Read(std::string full_key) {
-  auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1});
+  auto range = co_await Range("get", {.key = full_key, .limit = 1});
   if (!range.ok()) co_return FromKV(range.error(), full_key);
   co_return co_await StateOf(std::move(full_key), *std::move(range));
 }
@@ -117,7 +142,7 @@ Awaitable<Result<ObjectPtr>> Store::Get(std::string key, GetOptions options) {
   const std::string full_key = FullKey(relative);
   const auto wanted = ParseResourceVersion(options.resource_version);
   if (!wanted.ok()) co_return StatusError(meta::NewBadRequest("invalid resource version: " + wanted.error()));
-  auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1});
+  auto range = co_await Range("get", {.key = full_key, .limit = 1});
   if (!range.ok()) co_return FromKV(range.error(), full_key);
   const auto revision = static_cast<std::uint64_t>(range->revision);
   if (*wanted > revision) co_return StatusError(meta::NewTooLargeResourceVersion(*wanted, revision, 0));
@@ -132,7 +157,7 @@ Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached)
   // the value.
   const bool ask_revision = cached && parts_.kv.embedded();
   for (bool keys_only = ask_revision;; keys_only = false) {
-    auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1, .keys_only = keys_only});
+    auto range = co_await Range("get", {.key = full_key, .limit = 1, .keys_only = keys_only});
     if (!range.ok()) co_return FromKV(range.error(), full_key);
     if (range->kvs.empty()) co_return NotFound(full_key);
     if (cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version())
@@ -150,13 +175,22 @@ Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, S
     if (!leased.ok()) co_return FromKV(leased.error(), full_key);
     lease = *leased;
   }
-  auto data = parts_.transformer.TransformToStorage(plain, full_key);
+  Outcome<SharedBytes, std::string> data = plain;
+  if (parts_.transformer.WritesElsewhere()) {
+    data = co_await parts_.transformer.AwaitToStorage(plain, full_key);
+  } else {
+    data = parts_.transformer.TransformToStorage(plain, full_key);
+  }
   if (!data.ok()) co_return Internal(data.error());
   kv::TxnRequest request;
   request.compare.push_back(ModRevisionIs(full_key, revision));
   request.success.push_back(kv::Op::Put({.key = full_key, .value = *std::move(data), .lease = lease}));
   if (with_failure_read) request.failure.push_back(kv::Op::Range({.key = full_key}));
+  const auto begun = std::chrono::steady_clock::now();
   auto response = co_await parts_.kv.Txn(std::move(request));
+  if (parts_.metrics != nullptr) {
+    parts_.metrics->Requested(with_failure_read ? "update" : "create", begun, response.ok());
+  }
   if (!response.ok()) co_return FromKV(response.error(), full_key);
   co_return *std::move(response);
 }
@@ -201,7 +235,9 @@ Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions precon
     request.compare.push_back(ModRevisionIs(full_key, state.revision()));
     request.success.push_back(kv::Op::DeleteRange({.key = full_key}));
     request.failure.push_back(kv::Op::Range({.key = full_key}));
+    const auto begun = std::chrono::steady_clock::now();
     auto response = co_await parts_.kv.Txn(std::move(request));
+    if (parts_.metrics != nullptr) parts_.metrics->Requested("delete", begun, response.ok());
     if (!response.ok()) co_return FromKV(response.error(), full_key);
     if (response->succeeded)
       co_return WithResourceVersion(*state.object, static_cast<std::uint64_t>(response->revision));
@@ -268,8 +304,12 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
   std::string last_key;
   bool has_more = false;
   std::int64_t count = 0;
+  std::size_t fetched = 0;
+  std::size_t evaluated = 0;
+  std::vector<Error> corrupt;
+  bool corrupt_left_out = false;
   for (;;) {
-    auto range = co_await parts_.kv.Range(request);
+    auto range = co_await Range(options.recursive ? "list" : "get", request);
     if (!range.ok()) {
       if (range.error().code == kv::ErrorCode::kCompacted) co_return CompactedListError(plan.start_key, relative);
       if (range.error().code == kv::ErrorCode::kFutureRevision) {
@@ -291,20 +331,31 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
     if (range->kvs.empty() && has_more) {
       co_return PlainError("no results were found, but etcd indicated there were more values remaining");
     }
-    for (std::size_t i = 0; i < range->kvs.size(); ++i) {
+    fetched += range->kvs.size();
+    for (std::size_t i = 0; i < range->kvs.size() && !corrupt_left_out; ++i) {
       if (paging && static_cast<std::int64_t>(list.items.size()) >= limit) {
         has_more = true;
         break;
       }
       last_key = range->kvs[i].key;
-      KS_CO_TRY(ObjectPtr object, co_await ObjectOf(std::move(range->kvs[i])));
-      if (options.predicate.Matches(*object)) list.items.push_back(std::move(object));
+      ++evaluated;
+      auto object = co_await ObjectOf(std::move(range->kvs[i]));
+      if (!object.ok()) {
+        if (object.error().code != ErrorCode::kCorruptObject) co_return std::move(object).error();
+        corrupt_left_out = corrupt.size() == kCorruptMax;
+        if (!corrupt_left_out) corrupt.push_back(std::move(object).error());
+        continue;
+      }
+      if (options.predicate.Matches(**object)) list.items.push_back(*std::move(object));
     }
+    if (corrupt_left_out) break;
     if (!has_more || !paging || static_cast<std::int64_t>(list.items.size()) >= limit) break;
     if (request.limit < kPageMax) request.limit = std::min(request.limit * 2, kPageMax);
     request.key = last_key;
     request.key.push_back('\0');
   }
+  if (!corrupt.empty()) co_return CorruptList(parts_.codec.resource(), corrupt, corrupt_left_out);
+  if (parts_.metrics != nullptr) parts_.metrics->Listed(fetched, evaluated, list.items.size());
   if (has_more) {
     const std::string_view last_relative = std::string_view(last_key).substr(path_prefix_.size() - 1);
     PageEnd end = EndPage(last_relative, relative, list.resource_version, count, true, options);
@@ -316,7 +367,7 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
 
 Awaitable<Result<Stats>> Store::GetStats() {
   const std::string prefix = FullKey(options_.resource_prefix + "/");
-  auto range = co_await parts_.kv.Range({.key = prefix, .range_end = kv::PrefixEnd(prefix), .count_only = true});
+  auto range = co_await Range("listWithCount", {.key = prefix, .range_end = kv::PrefixEnd(prefix), .count_only = true});
   if (!range.ok()) co_return FromKV(range.error(), prefix);
   co_return Stats{.object_count = range->count};
 }

@@ -17,6 +17,7 @@
 #include "storage/interface.h"
 #include "storage/lease_manager.h"
 #include "storage/list_plan.h"
+#include "storage/metrics.h"
 #include "storage/resource_codec.h"
 #include "storage/transformer.h"
 
@@ -25,6 +26,8 @@ namespace keelson::storage {
 struct StoreOptions {
   std::string etcd_prefix = "/registry";  // --etcd-prefix
   std::string resource_prefix;            // "/pods"; begins with a slash, and is more than one
+  // The gate AllowUnsafeMalformedObjectDeletion: what cannot be read is told key by key (kCorruptObject).
+  bool report_corrupt = false;
 };
 
 struct StoreParts {
@@ -33,10 +36,14 @@ struct StoreParts {
   const Transformer& transformer = Transformer::Identity();
   LeaseManager& leases;
   EncodedForms* forms = nullptr;
+  ResourceMetrics* metrics = nullptr;  // may be null
 };
 
 class Store final : public Interface {
  public:
+  // Corrupt objects that one list tells of.
+  static constexpr std::size_t kCorruptMax = 100;
+
   Store(StoreParts parts, StoreOptions options);
 
   Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override;
@@ -59,6 +66,7 @@ class Store final : public Interface {
   // `object` as it is shown when it was deleted at, or left a selection at, `resource_version`.
   Result<ObjectPtr> WithResourceVersion(const Object& object, std::uint64_t resource_version) const;
   kv::Store& kv() const { return parts_.kv; }
+  ResourceMetrics* metrics() const { return parts_.metrics; }
   const ResourceCodec& codec() const { return parts_.codec; }
   const std::string& path_prefix() const { return path_prefix_; }
   const std::string& resource_prefix() const { return options_.resource_prefix; }
@@ -68,6 +76,8 @@ class Store final : public Interface {
 
  private:
   struct State;
+  Awaitable<kv::Result<kv::RangeResponse>> Range(std::string_view operation, kv::RangeRequest request);
+  Error Corrupt(std::string_view key, std::string message, bool transformed) const;
   Awaitable<Result<State>> Read(std::string full_key);
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                std::string_view full_key) const;

@@ -170,6 +170,10 @@ Awaitable<void> Fetch(std::shared_ptr<Shared> shared) {
       co_await shared->Offer(std::move(events), true);
       co_return;
     }
+    if (ResourceMetrics* const metrics = shared->store.metrics()) {
+      metrics->EventsReceived(response->events.size());
+      if (response->is_progress()) metrics->Bookmark();
+    }
     for (kv::Event& change : response->events) {
       WatchEvent event;
       if (!co_await ToWatchEvent(*shared, std::move(change), event)) continue;

@@ -22,6 +22,11 @@ Awaitable<Outcome<void, std::string>> Transformer::Prepare(base::SharedBytes) co
   co_return Outcome<void, std::string>();
 }
 
+Awaitable<Outcome<base::SharedBytes, std::string>> Transformer::AwaitToStorage(base::SharedBytes data,
+                                                                               std::string key) const {
+  co_return TransformToStorage(data, key);
+}
+
 const Transformer& Transformer::Identity() {
   static const IdentityTransformer identity;
   return identity;

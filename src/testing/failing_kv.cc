@@ -16,6 +16,7 @@ struct FailingKV::Switch {
   bool connected = true;
   std::set<BreakableWatcher*> watchers;
   std::shared_ptr<async::Event> released;  // null: nothing is held
+  std::atomic<int> lost_progress{0};
 
   bool is_connected() {
     std::lock_guard lock(mutex);
@@ -49,7 +50,12 @@ class FailingKV::BreakableWatcher final : public kv::Watcher {
     if (broken_) co_return Unavailable();
     co_return response;
   }
-  void RequestProgress() override { watcher_->RequestProgress(); }
+  void RequestProgress() override {
+    int left = switch_->lost_progress.load();
+    while (left > 0 && !switch_->lost_progress.compare_exchange_weak(left, left - 1)) {
+    }
+    if (left <= 0) watcher_->RequestProgress();
+  }
   void Cancel() override { watcher_->Cancel(); }
   void Break() {  // under the switch's mutex
     broken_ = true;
@@ -79,6 +85,8 @@ void FailingKV::BreakWatches() {
   std::lock_guard lock(switch_->mutex);
   for (BreakableWatcher* watcher : switch_->watchers) watcher->Break();
 }
+
+void FailingKV::LoseProgressRequests(int count) { switch_->lost_progress = count; }
 
 void FailingKV::Hold() {
   std::lock_guard lock(switch_->mutex);

@@ -25,6 +25,8 @@ class FailingKV final : public kv::Store {
   void Release();
   // The next writes are made but answered with kUnavailable: nobody knows whether they happened.
   void LoseAnswers(int count) { lost_answers_ = count; }
+  // The next requests for progress stay without an answer, as etcd leaves those of a watch that still reads history.
+  void LoseProgressRequests(int count);
 
   Awaitable<kv::Result<kv::RangeResponse>> Range(kv::RangeRequest request) override;
   Awaitable<kv::Result<kv::TxnResponse>> Txn(kv::TxnRequest request) override;

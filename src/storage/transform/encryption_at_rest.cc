@@ -1,12 +1,14 @@
 #include "storage/transform/encryption_at_rest.h"
 
-#include <openssl/evp.h>
-
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "async/deadlines.h"
+#include "async/event.h"
 #include "base/strings.h"
 #include "storage/transform/ciphers.h"
+#include "storage/transform/kms.h"
 #include "storage/transform/prefix_transformers.h"
 
 namespace keelson::storage {
@@ -15,12 +17,10 @@ namespace {
 using Kind = EncryptionProvider::Kind;
 using base::SharedBytes;
 
-std::string SHA256(std::string_view text) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
-  return "sha256:" + base::HexEncode({reinterpret_cast<const char*>(digest), size});
-}
+constexpr auto kHealthyWaitMin = std::chrono::seconds(10);
+constexpr auto kHealthyPoll = std::chrono::milliseconds(100);
+constexpr std::string_view kHealthCheck = "kms-providers";
+constexpr std::string_view kHealthCheckOf = "kms-provider-";
 
 meta::GroupResource Parse(std::string_view text) {
   const std::size_t dot = text.find('.');
@@ -63,34 +63,33 @@ std::unique_ptr<Transformer> NewCipher(Kind kind, const std::string& secret, bas
   return nullptr;
 }
 
-Outcome<PrefixTransformers::Entry, std::string> NewProvider(const EncryptionProvider& provider, base::Random& random) {
+// Of any provider but KMS.
+PrefixTransformers::Entry NewProvider(const EncryptionProvider& provider, base::Random& random) {
   if (provider.kind == Kind::kIdentity) {
-    return PrefixTransformers::Entry{
-        "", std::shared_ptr<const Transformer>(&Transformer::Identity(), [](const Transformer*) {})};
-  }
-  if (provider.kind == Kind::kKMS) {
-    return "KMS provider " + base::GoQuote(provider.name) +
-           ": this server has no KMS client; use aesgcm, aescbc or secretbox";
+    return {"", std::shared_ptr<const Transformer>(&Transformer::Identity(), [](const Transformer*) {})};
   }
   std::vector<PrefixTransformers::Entry> keys;
   for (const EncryptionKey& key : provider.keys)
     keys.push_back({key.name + ":", NewCipher(provider.kind, key.secret, random)});
-  return PrefixTransformers::Entry{std::string(ProviderPrefix(provider.kind)),
-                                   std::make_shared<PrefixTransformers>(std::move(keys))};
+  return {std::string(ProviderPrefix(provider.kind)), std::make_shared<PrefixTransformers>(std::move(keys))};
 }
 
 }  // namespace
 
 struct EncryptionAtRest::Rules : base::RefCounted {
   std::map<meta::GroupResource, PrefixTransformers> transformers;
+  std::vector<std::shared_ptr<KMSProvider>> kms;
+  bool kms_v1_used = false;
+  std::chrono::milliseconds timeouts{0};  // of all plugins, one after the other
   std::string hash;
 
-  const Transformer& For(const meta::GroupResource& resource) const {
+  // Null: plain.
+  const PrefixTransformers* Find(const meta::GroupResource& resource) const {
     for (const meta::GroupResource& rule :
          {resource, meta::GroupResource{resource.group, "*"}, meta::GroupResource{"*", "*"}}) {
-      if (const auto found = transformers.find(rule); found != transformers.end()) return found->second;
+      if (const auto found = transformers.find(rule); found != transformers.end()) return &found->second;
     }
-    return Transformer::Identity();
+    return nullptr;
   }
 };
 
@@ -102,22 +101,59 @@ class EncryptionAtRest::Following final : public Transformer {
 
   Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view key) const override {
     const auto rules = owner_.rules_.Load();
-    return rules->For(resource_).TransformFromStorage(data, key);
+    const PrefixTransformers* const to = rules->Find(resource_);
+    if (to == nullptr) return Identity().TransformFromStorage(data, key);
+    const auto begun = owner_.options_.clock->Monotonic();
+    auto plain = to->TransformFromStorage(data, key);
+    const std::string* const prefix = to->PrefixOf(data);
+    Count("from_storage", prefix == nullptr ? "unknown" : std::string_view(*prefix), begun, plain.ok());
+    return plain;
   }
   Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data, std::string_view key) const override {
     const auto rules = owner_.rules_.Load();
-    return rules->For(resource_).TransformToStorage(data, key);
+    const PrefixTransformers* const to = rules->Find(resource_);
+    if (to == nullptr) return data;
+    const auto begun = owner_.options_.clock->Monotonic();
+    auto sealed = to->TransformToStorage(data, key);
+    Count("to_storage", to->writer_prefix(), begun, sealed.ok());
+    return sealed;
   }
   bool NeedsPrepare(const SharedBytes& data) const override {
     const auto rules = owner_.rules_.Load();
-    return rules->For(resource_).NeedsPrepare(data);
+    if (rules->kms.empty()) return false;
+    const PrefixTransformers* const to = rules->Find(resource_);
+    return to != nullptr && to->NeedsPrepare(data);
   }
   Awaitable<Outcome<void, std::string>> Prepare(SharedBytes data) const override {
+    const auto rules = owner_.rules_.Load();  // held until the plugin has answered
+    const PrefixTransformers* const to = rules->Find(resource_);
+    if (to == nullptr) co_return Outcome<void, std::string>();
+    co_return co_await to->Prepare(std::move(data));
+  }
+  bool WritesElsewhere() const override {
     const auto rules = owner_.rules_.Load();
-    co_return co_await rules->For(resource_).Prepare(std::move(data));
+    if (!rules->kms_v1_used) return false;
+    const PrefixTransformers* const to = rules->Find(resource_);
+    return to != nullptr && to->WritesElsewhere();
+  }
+  Awaitable<Outcome<SharedBytes, std::string>> AwaitToStorage(SharedBytes data, std::string key) const override {
+    const auto rules = owner_.rules_.Load();
+    const PrefixTransformers* const to = rules->Find(resource_);
+    if (to == nullptr) co_return data;
+    const auto begun = owner_.options_.clock->Monotonic();
+    auto sealed = co_await to->AwaitToStorage(std::move(data), std::move(key));
+    Count("to_storage", to->writer_prefix(), begun, sealed.ok());
+    co_return sealed;
   }
 
  private:
+  void Count(std::string_view type, std::string_view prefix, base::Clock::SteadyTime begun, bool ok) const {
+    TransformMetrics* const metrics = owner_.options_.metrics;
+    if (metrics == nullptr) return;
+    metrics->Transformed(resource_.ToString(), type, prefix.empty() ? "identity" : prefix,
+                         owner_.options_.clock->Monotonic() - begun, ok);
+  }
+
   const EncryptionAtRest& owner_;
   const meta::GroupResource resource_;
 };
@@ -125,39 +161,55 @@ class EncryptionAtRest::Following final : public Transformer {
 EncryptionAtRest::EncryptionAtRest(Options options) : options_(options) {}
 EncryptionAtRest::~EncryptionAtRest() = default;
 
-Outcome<base::Ref<const EncryptionAtRest::Rules>, std::string> EncryptionAtRest::Build(std::string_view text,
-                                                                                       const Options& options) {
-  KS_TRY(const EncryptionConfiguration config, ParseEncryptionConfiguration(text, options.reload));
+Awaitable<Outcome<base::Ref<const EncryptionAtRest::Rules>, std::string>> EncryptionAtRest::Build(
+    std::string text, const Options& options) {
+  KS_CO_TRY(const EncryptionConfiguration config, ParseEncryptionConfiguration(text, options.reload));
+  auto rules = base::MakeRef<Rules>();
   std::map<meta::GroupResource, std::vector<PrefixTransformers::Entry>> entries;
   for (const EncryptionResources& item : config.resources) {
     std::vector<PrefixTransformers::Entry> providers;
     for (const EncryptionProvider& provider : item.providers) {
-      KS_TRY(PrefixTransformers::Entry entry, NewProvider(provider, *options.random));
-      providers.push_back(std::move(entry));
+      if (provider.kind != Kind::kKMS) {
+        providers.push_back(NewProvider(provider, *options.random));
+        continue;
+      }
+      const bool v1 = provider.api_version == "v1";
+      if (v1 && !options.kms_v1) {
+        co_return std::string(
+            "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  Set "
+            "--feature-gates=KMSv1=true to use the deprecated KMSv1 feature.");
+      }
+      rules->kms.push_back(KMSProvider::New(
+          {.provider = provider, .clock = options.clock, .random = options.random, .metrics = options.metrics}));
+      rules->kms_v1_used = rules->kms_v1_used || v1;
+      rules->timeouts += std::chrono::milliseconds(provider.timeout_ms * (v1 ? 2 : 1));
+      providers.push_back({"k8s:enc:kms:" + provider.api_version + ":" + provider.name + ":", rules->kms.back()});
     }
     for (const std::string& name : item.resources) {
       const meta::GroupResource resource = Parse(name);
       for (const meta::GroupResource& rule :
            {meta::GroupResource{resource.group, "*"}, meta::GroupResource{"*", "*"}}) {
         if (!entries.contains(rule)) continue;
-        return "resource " + base::GoQuote(Shown(resource)) + " is masked by earlier rule " +
-               base::GoQuote(Shown(rule));
+        co_return "resource " + base::GoQuote(Shown(resource)) + " is masked by earlier rule " +
+            base::GoQuote(Shown(rule));
       }
       auto& list = entries[resource];
       list.insert(list.end(), providers.begin(), providers.end());
     }
   }
-  auto rules = base::MakeRef<Rules>();
   for (auto& [resource, list] : entries) rules->transformers.emplace(resource, std::move(list));
-  rules->hash = SHA256(text);
-  return base::Ref<const Rules>(rules);
+  rules->hash = HashIfNotEmpty(text);
+  for (const auto& provider : rules->kms) co_await provider->Probe();
+  co_return base::Ref<const Rules>(rules);
 }
 
-Outcome<std::unique_ptr<EncryptionAtRest>, std::string> EncryptionAtRest::New(std::string_view text, Options options) {
-  KS_TRY(base::Ref<const Rules> rules, Build(text, options));
+Awaitable<Outcome<std::unique_ptr<EncryptionAtRest>, std::string>> EncryptionAtRest::New(std::string text,
+                                                                                         Options options) {
+  KS_CO_TRY(base::Ref<const Rules> rules, co_await Build(std::move(text), options));
   std::unique_ptr<EncryptionAtRest> made(new EncryptionAtRest(options));
+  if (options.metrics != nullptr) options.metrics->ConfigInUse(rules->hash);
   made->rules_.Store(std::move(rules));
-  return made;
+  co_return made;
 }
 
 const Transformer& EncryptionAtRest::For(const meta::GroupResource& resource) {
@@ -167,13 +219,67 @@ const Transformer& EncryptionAtRest::For(const meta::GroupResource& resource) {
   return *follower;
 }
 
-Outcome<bool, std::string> EncryptionAtRest::Reload(std::string_view text) {
-  if (SHA256(text) == hash()) return false;
-  KS_TRY(base::Ref<const Rules> rules, Build(text, options_));
-  rules_.Store(std::move(rules));
-  return true;
+Awaitable<std::optional<std::string>> EncryptionAtRest::WaitUntilHealthy(base::Ref<const Rules> rules) {
+  const auto give_up = base::Clock::Real().Monotonic() +
+                       std::max<base::Clock::SteadyTime::duration>(kHealthyWaitMin, 2 * rules->timeouts);
+  for (const auto& provider : rules->kms) {
+    for (;;) {
+      auto wrong = co_await provider->Probe();
+      if (!wrong) break;
+      const auto now = base::Clock::Real().Monotonic();
+      if (now >= give_up) co_return wrong;
+      async::Event wake;
+      const auto entry = async::Deadlines::Global().Add(now + kHealthyPoll, [&wake] { wake.Set(); });
+      co_await wake.Wait();
+    }
+  }
+  co_return std::nullopt;
+}
+
+Awaitable<Outcome<bool, std::string>> EncryptionAtRest::Reload(std::string text) {
+  if (HashIfNotEmpty(text) == hash()) co_return false;
+  const std::int64_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(options_.clock->Now().time_since_epoch()).count();
+  auto built = co_await Build(std::move(text), options_);
+  std::optional<std::string> wrong;
+  if (!built.ok()) {
+    wrong = built.error();
+  } else if (auto unhealthy = co_await WaitUntilHealthy(*built)) {
+    wrong = "health check for new transformers failed: " + *unhealthy;
+  }
+  if (options_.metrics != nullptr) options_.metrics->Reloaded(!wrong, now);
+  if (wrong) co_return *std::move(wrong);
+  if (options_.metrics != nullptr) options_.metrics->ConfigInUse((*built)->hash);
+  // What is under way holds the old rules, and with them the connections to their plugins, until it is done.
+  rules_.Store(*std::move(built));
+  co_return true;
 }
 
 std::string EncryptionAtRest::hash() const { return rules_.Load()->hash; }
+
+Awaitable<void> EncryptionAtRest::Poll() {
+  const auto rules = rules_.Load();
+  for (const auto& provider : rules->kms) co_await provider->ProbeWhenDue();
+}
+
+std::vector<std::string> EncryptionAtRest::HealthChecks() const {
+  const auto rules = rules_.Load();
+  if (options_.reload || (!rules->kms.empty() && !rules->kms_v1_used)) return {std::string(kHealthCheck)};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < rules->kms.size(); ++i) names.push_back(std::string(kHealthCheckOf) + std::to_string(i));
+  return names;
+}
+
+std::string EncryptionAtRest::Health(std::string_view name) const {
+  const auto rules = rules_.Load();
+  std::vector<std::string> wrong;
+  for (std::size_t i = 0; i < rules->kms.size(); ++i) {
+    const std::string own = std::string(kHealthCheckOf) + std::to_string(i);
+    if (name != kHealthCheck && name != own) continue;
+    if (auto found = rules->kms[i]->Health()) wrong.push_back(name == own ? *found : own + ": " + *found);
+  }
+  if (wrong.size() <= 1) return wrong.empty() ? "" : wrong[0];
+  return "[" + base::Join(wrong, ", ") + "]";
+}
 
 }  // namespace keelson::storage

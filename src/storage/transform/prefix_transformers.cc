@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 
@@ -12,6 +14,15 @@ using base::SharedBytes;
 
 SharedBytes Behind(const SharedBytes& data, const std::string& prefix) {
   return data.Slice(prefix.size(), data.size() - prefix.size());
+}
+
+SharedBytes Prefixed(const std::string& prefix, SharedBytes sealed) {
+  if (prefix.empty()) return sealed;
+  char* out = nullptr;
+  SharedBytes prefixed = SharedBytes::Uninitialized(prefix.size() + sealed.size(), &out);
+  std::memcpy(out, prefix.data(), prefix.size());
+  std::memcpy(out + prefix.size(), sealed.data(), sealed.size());
+  return prefixed;
 }
 
 }  // namespace
@@ -42,12 +53,21 @@ Outcome<SharedBytes, std::string> PrefixTransformers::TransformToStorage(const S
                                                                          std::string_view key) const {
   const Entry& writer = entries_[0];
   KS_TRY(SharedBytes sealed, writer.transformer->TransformToStorage(data, key));
-  if (writer.prefix.empty()) return sealed;
-  char* out = nullptr;
-  SharedBytes prefixed = SharedBytes::Uninitialized(writer.prefix.size() + sealed.size(), &out);
-  std::memcpy(out, writer.prefix.data(), writer.prefix.size());
-  std::memcpy(out + writer.prefix.size(), sealed.data(), sealed.size());
-  return prefixed;
+  return Prefixed(writer.prefix, std::move(sealed));
+}
+
+Awaitable<Outcome<SharedBytes, std::string>> PrefixTransformers::AwaitToStorage(SharedBytes data,
+                                                                                std::string key) const {
+  const Entry& writer = entries_[0];
+  KS_CO_TRY(SharedBytes sealed, co_await writer.transformer->AwaitToStorage(std::move(data), std::move(key)));
+  co_return Prefixed(writer.prefix, std::move(sealed));
+}
+
+const std::string* PrefixTransformers::PrefixOf(const SharedBytes& data) const {
+  for (const Entry& entry : entries_) {
+    if (data.view().starts_with(entry.prefix)) return &entry.prefix;
+  }
+  return nullptr;
 }
 
 bool PrefixTransformers::NeedsPrepare(const SharedBytes& data) const {
@@ -58,14 +78,17 @@ bool PrefixTransformers::NeedsPrepare(const SharedBytes& data) const {
 }
 
 Awaitable<Outcome<void, std::string>> PrefixTransformers::Prepare(SharedBytes data) const {
+  std::optional<std::string> failed;
   for (const Entry& entry : entries_) {
     if (entry.prefix.empty() || !data.view().starts_with(entry.prefix)) continue;
     SharedBytes inner = Behind(data, entry.prefix);
     if (!entry.transformer->NeedsPrepare(inner)) continue;
     auto prepared = co_await entry.transformer->Prepare(std::move(inner));
     if (prepared.ok()) co_return prepared;
+    if (!failed) failed = std::move(prepared).error();
   }
-  co_return Outcome<void, std::string>();  // reading tells what is wrong
+  if (failed) co_return *std::move(failed);
+  co_return Outcome<void, std::string>();
 }
 
 }  // namespace keelson::storage

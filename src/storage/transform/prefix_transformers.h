@@ -24,6 +24,13 @@ class PrefixTransformers final : public Transformer {
                                                              std::string_view key) const override;
   bool NeedsPrepare(const base::SharedBytes& data) const override;
   Awaitable<Outcome<void, std::string>> Prepare(base::SharedBytes data) const override;
+  bool WritesElsewhere() const override { return entries_[0].transformer->WritesElsewhere(); }
+  Awaitable<Outcome<base::SharedBytes, std::string>> AwaitToStorage(base::SharedBytes data,
+                                                                    std::string key) const override;
+
+  // The prefix of the entry that reads `data`, and of the one that writes; null when none reads it.
+  const std::string* PrefixOf(const base::SharedBytes& data) const;
+  const std::string& writer_prefix() const { return entries_[0].prefix; }
 
  private:
   std::vector<Entry> entries_;

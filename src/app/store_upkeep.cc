@@ -1,0 +1,166 @@
+#include "app/store_upkeep.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "app/files.h"
+#include "app/repeated.h"
+#include "async/blocking_pool.h"
+#include "storage/compactor.h"
+#include "storage/health.h"
+#include "telemetry/log.h"
+
+namespace keelson::app {
+namespace {
+
+constexpr std::chrono::minutes kReloadPeriod{1};
+constexpr std::chrono::seconds kKMSPeriod{1};  // how often it is looked at whether a plugin is to be asked
+constexpr std::chrono::minutes kConsistencyPeriod{5};
+constexpr std::chrono::seconds kFirstPoll{1};  // of figures: when the caches are filled
+
+std::chrono::milliseconds Millis(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time);
+}
+
+}  // namespace
+
+Outcome<std::unique_ptr<Encryption>, Error> Encryption::New(async::IOPool& io, const EtcdOptions& options, bool kms_v1,
+                                                            telemetry::MetricsRegistry& metrics,
+                                                            const std::string& server_id) {
+  const std::string& path = options.encryption_provider_config_filepath;
+  if (path.empty()) return std::unique_ptr<Encryption>();
+  KS_TRY(std::string text, ReadSmallFile(path));
+  std::unique_ptr<Encryption> encryption(new Encryption);
+  encryption->metrics_ = std::make_unique<storage::TransformMetrics>(metrics, server_id);
+  auto work =
+      storage::EncryptionAtRest::New(std::move(text), {.reload = options.encryption_provider_config_automatic_reload,
+                                                       .kms_v1 = kms_v1,
+                                                       .metrics = encryption->metrics_.get()});
+  auto made = asio::co_spawn(io.Next(), std::move(work), asio::use_future).get();
+  if (!made.ok()) return Error("--encryption-provider-config: " + made.error());
+  encryption->rules_ = *std::move(made);
+  return encryption;
+}
+
+struct StoreUpkeep::Impl {
+  // What is asked of each store.
+  struct Care {
+    Care(kv::Store& store, const EtcdOptions& options)
+        : health(store, base::Clock::Real(), options.prefix, Millis(options.healthcheck_timeout)),
+          readiness(store, base::Clock::Real(), options.prefix, Millis(options.readycheck_timeout)),
+          compactor(store) {}
+    storage::HealthProbe health;
+    storage::HealthProbe readiness;
+    storage::Compactor compactor;
+  };
+
+  Impl(Parts parts_in, const EtcdOptions& options_in)
+      : parts(std::move(parts_in)),
+        options(options_in),
+        db_size(parts.metrics.Gauges({.name = "apiserver_storage_size_bytes",
+                                      .help = "Size of the storage database file physically allocated in bytes.",
+                                      .stability = telemetry::Stability::kStable,
+                                      .labels = {"storage_cluster_id"}})),
+        db_size_of_endpoint(parts.metrics.Gauges(
+            {.name = "apiserver_storage_db_total_size_in_bytes",
+             .help = "(Deprecated since 1.28.0) Total size of the storage database file physically allocated in bytes.",
+             .stability = telemetry::Stability::kAlpha,
+             .labels = {"endpoint"}})) {
+    cares.emplace_back(parts.store, options);
+    for (kv::Store* const store : parts.overrides) cares.emplace_back(*store, options);
+  }
+
+  Awaitable<void> Reload();
+  Awaitable<void> PollSize();
+
+  const Parts parts;
+  const EtcdOptions& options;
+  std::deque<Care> cares;  // of the store of everything, then of the overrides
+  telemetry::GaugeVec& db_size;
+  telemetry::GaugeVec& db_size_of_endpoint;
+  async::BlockingPool files{"encryption", 1};
+  std::vector<std::unique_ptr<Repeated>> work;  // last: ends first
+};
+
+// What is wrong in a changed file is told, and everything stays as it was.
+Awaitable<void> StoreUpkeep::Impl::Reload() {
+  const std::string& path = options.encryption_provider_config_filepath;
+  auto text = co_await files.Run([path] { return ReadSmallFile(path); });
+  if (!text.ok()) {
+    log::Error("Could not read the encryption configuration again", "path", path, "err", text.error().message());
+    co_return;
+  }
+  storage::EncryptionAtRest& rules = parts.encryption->rules();
+  const auto changed = co_await rules.Reload(*std::move(text));
+  if (!changed.ok()) {
+    log::Error("Could not take over the encryption configuration", "path", path, "err", changed.error());
+  } else if (*changed) {
+    log::Info("Took over the changed encryption configuration", "path", path, "hash", rules.hash());
+  }
+}
+
+Awaitable<void> StoreUpkeep::Impl::PollSize() {
+  for (std::size_t i = 0; i <= parts.overrides.size(); ++i) {
+    const auto status = i == 0 ? co_await parts.store.Status() : co_await parts.overrides[i - 1]->Status();
+    if (!status.ok()) {
+      log::Error("Could not ask the store for its size", "err", status.error().message);
+      continue;
+    }
+    const auto size = static_cast<double>(status->db_size);
+    const std::string name = "etcd-" + std::to_string(i);
+    db_size.With({name}).Set(size);
+    if (i == 0) db_size_of_endpoint.With({options.servers.empty() ? "embedded" : options.servers.front()}).Set(size);
+  }
+}
+
+StoreUpkeep::StoreUpkeep(Parts parts, const EtcdOptions& options) : impl_(std::make_unique<Impl>(std::move(parts), options)) {}
+StoreUpkeep::~StoreUpkeep() = default;
+
+void StoreUpkeep::AddHealthChecks(server::HealthChecks& checks) {
+  for (std::size_t i = 0; i < impl_->cares.size(); ++i) {
+    Impl::Care& care = impl_->cares[i];
+    const std::string name = i == 0 ? "etcd" : "etcd-override";
+    const std::string number = i == 0 ? "" : "-" + std::to_string(i - 1);
+    checks.Add(name + number, [&care] { return care.health.last().value_or(""); }, {}, "etcd");
+    checks.Add(
+        name + "-readiness" + number, [&care] { return care.readiness.last().value_or(""); },
+        {.healthz = false, .livez = false, .readyz = true}, "etcd-readiness");
+  }
+  if (impl_->parts.encryption == nullptr) return;
+  storage::EncryptionAtRest& rules = impl_->parts.encryption->rules();
+  for (const std::string& name : rules.HealthChecks()) {
+    checks.Add(name, [&rules, name] { return rules.Health(name); }, {.healthz = true, .livez = false, .readyz = true});
+  }
+}
+
+void StoreUpkeep::Start() {
+  Impl& impl = *impl_;
+  const auto every = [&impl](std::chrono::nanoseconds period, std::function<Awaitable<void>()> work, double jitter = 0,
+                             std::chrono::nanoseconds first = {}) {
+    impl.work.push_back(std::make_unique<Repeated>(impl.parts.io.Next(), period, std::move(work), jitter, first));
+  };
+  for (Impl::Care& care : impl.cares) {
+    every(impl.options.healthcheck_timeout / 2, [&care]() -> Awaitable<void> { co_await care.health.Check(); });
+    every(impl.options.readycheck_timeout / 2, [&care]() -> Awaitable<void> { co_await care.readiness.Check(); });
+    const bool first = &care == &impl.cares.front();
+    every(impl.options.compaction_interval, [&impl, &care, first]() -> Awaitable<void> {
+      auto done = co_await care.compactor.Compact();
+      if (!done.ok()) log::Error("Could not compact the store", "err", done.error().message);
+      if (first) impl.parts.storage.Compacted(static_cast<std::uint64_t>(care.compactor.compact_revision()));
+    });
+  }
+  every(impl.options.count_metric_poll_period, [&impl] { return impl.parts.storage.PollCounts(); }, 0.2, kFirstPoll);
+  every(impl.options.db_metric_poll_interval, [&impl] { return impl.PollSize(); }, 0.5, kFirstPoll);
+  if (impl.parts.check_consistency) {
+    every(kConsistencyPeriod, [&impl] { return impl.parts.storage.CheckConsistency(); }, 0.5);
+  }
+  if (impl.parts.encryption == nullptr) return;
+  every(kKMSPeriod, [&impl] { return impl.parts.encryption->rules().Poll(); });
+  if (impl.options.encryption_provider_config_automatic_reload) every(kReloadPeriod, [&impl] { return impl.Reload(); });
+}
+
+}  // namespace keelson::app

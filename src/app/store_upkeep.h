@@ -1,0 +1,59 @@
+// What a server does about its store in the background: encryption at rest, compaction, health, figures.
+// Thread safety: the owner's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/error.h"
+#include "app/options.h"
+#include "async/io_pool.h"
+#include "base/outcome.h"
+#include "controlplane/resource_storage.h"
+#include "kv/kv.h"
+#include "server/health.h"
+#include "storage/transform/encryption_at_rest.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::app {
+
+// --encryption-provider-config. Asks KMS plugins once, so that their keys are there when the first object is read.
+class Encryption {
+ public:
+  // Null when the flag is not set. `kms_v1`: the gate KMSv1. All must outlive it.
+  static Outcome<std::unique_ptr<Encryption>, Error> New(async::IOPool& io, const EtcdOptions& options, bool kms_v1,
+                                                         telemetry::MetricsRegistry& metrics,
+                                                         const std::string& server_id);
+  storage::EncryptionAtRest& rules() { return *rules_; }
+
+ private:
+  Encryption() = default;
+  std::unique_ptr<storage::TransformMetrics> metrics_;
+  std::unique_ptr<storage::EncryptionAtRest> rules_;
+};
+
+class StoreUpkeep {
+ public:
+  struct Parts {
+    async::IOPool& io;
+    kv::Store& store;
+    std::vector<kv::Store*> overrides;  // of --etcd-servers-overrides
+    controlplane::ResourceStorage& storage;
+    Encryption* encryption = nullptr;  // may be null
+    telemetry::MetricsRegistry& metrics;
+    bool check_consistency = true;  // the gate DetectCacheInconsistency
+  };
+  StoreUpkeep(Parts parts, const EtcdOptions& options);
+  ~StoreUpkeep();
+
+  // etcd, etcd-readiness, the same of each override, kms-providers.
+  void AddHealthChecks(server::HealthChecks& checks);
+  void Start();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::app
