@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|store|linearizability|etcd-versions]...; all of them without arguments.
+# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|store|linearizability|etcd-versions|swap]...; all of them without arguments.
 # Builds what it needs from the Go module proxy into the user's cache (interop/build.sh); without Go it says what is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tests=("$@")
-[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers store linearizability etcd-versions)
+[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers store linearizability etcd-versions swap)
 keelson=build/release/keelson
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 work=build/release/interop
@@ -63,6 +63,17 @@ for test in "${tests[@]}"; do
         KEELSON_ETCD_MEMBERS=3 KEELSON_ETCD=$bin/etcd build/release/src/kv/etcd/kv_etcd_test --gtest_brief=1 --gtest_filter='Etcd/*' || status=1
       fi
       outcome etcd-versions $status ;;
+    swap)
+      interop/build.sh kube-apiserver etcd
+      status=$?
+      if [ $status -eq 0 ]; then
+        interop/swap_test.py $keelson $work/swap "$bin"
+        outcome swap $?
+        ninja -C build/release kms_test_plugin >/dev/null
+        interop/swap_test.py $keelson $work/swap-encrypted "$bin" --encrypted build/release/src/storage/kms/kms_test_plugin
+        status=$?
+      fi
+      outcome swap-encrypted $status ;;
     *) echo "interop: there is no test $test" >&2; exit 2 ;;
   esac
 done

@@ -141,7 +141,7 @@ void AddEtcd(std::vector<Flag>& rows, EtcdOptions& o) {
        .value = String(o.storage_backend),
        .unbuilt = kBuilt,
        .usage = "Kind of the store. Options: 'etcd3' (default), which the embedded store also is in meaning."});
-  rows.push_back({kEtcd, "storage-media-type", String(o.default_storage_media_type), kMediaType,
+  rows.push_back({kEtcd, "storage-media-type", String(o.default_storage_media_type), kBuilt,
                   "Encoding of stored built-in objects: application/json, application/yaml or "
                   "application/vnd.kubernetes.protobuf."});
   rows.push_back({kEtcd, "watch-cache", Bool(o.enable_watch_cache), kBuilt, "Serve lists and watches from memory."});

@@ -344,6 +344,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   storage_config.garbage_collector = options.etcd.enable_garbage_collection;
   storage_config.feature_enabled = FeatureEnabled;
   storage_config.allow_privileged = options.extra.allow_privileged;
+  storage_config.media_type = options.etcd.default_storage_media_type;
   storage_config.metrics = &metrics;
   KS_TRY(const std::unique_ptr<Encryption> encryption,
          Encryption::New(io, options.etcd, completed.features.Enabled("KMSv1"), metrics, base::Random::Real().UUID()));

@@ -117,7 +117,8 @@ Awaitable<void> StoreUpkeep::Impl::PollSize() {
   }
 }
 
-StoreUpkeep::StoreUpkeep(Parts parts, const EtcdOptions& options) : impl_(std::make_unique<Impl>(std::move(parts), options)) {}
+StoreUpkeep::StoreUpkeep(Parts parts, const EtcdOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(parts), options)) {}
 StoreUpkeep::~StoreUpkeep() = default;
 
 void StoreUpkeep::AddHealthChecks(server::HealthChecks& checks) {

@@ -168,11 +168,14 @@ namespace {
 
 // Defaults run once more when an object is read, so that old objects have what newer servers would have written.
 std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource, const storage::ResourceLayout& layout,
-                                                const registry::Strategy& strategy) {
+                                                const registry::Strategy& strategy, std::string_view media_type) {
   storage::SchemaCodecOptions options;
   options.resource = {std::string(resource.group), std::string(resource.plural)};
   options.storage = {layout.storage_version.group, layout.storage_version.version, std::string(resource.kind)};
   options.json = layout.json;
+  using Media = storage::SchemaCodecOptions::Media;
+  if (!layout.json && media_type == "application/json") options.media = Media::kJSON;
+  if (!layout.json && media_type == "application/yaml") options.media = Media::kYAML;
   options.type = storage::StoredType(options.storage);
   if (options.type == nullptr) {  // a storage version whose shape is the hub's
     options.type = resource.type;
@@ -226,7 +229,7 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   Impl::Entry entry;
   entry.resource = &resource;
   const storage::ResourceLayout layout = storage::LayoutOf({std::string(resource.group), std::string(resource.plural)});
-  entry.codec = CodecOf(resource, layout, *strategy);
+  entry.codec = CodecOf(resource, layout, *strategy, config.media_type);
   if (impl_->metrics) {
     entry.metrics = std::make_unique<storage::ResourceMetrics>(
         *impl_->metrics, meta::GroupResource{std::string(resource.group), std::string(resource.plural)});
@@ -235,13 +238,16 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
       config.encryption != nullptr ? config.encryption->For({std::string(resource.group), std::string(resource.plural)})
                                    : storage::Transformer::Identity();
   kv::Store& kv = impl_->StoreOf(resource);
+  const bool elsewhere =
+      !layout.json && (config.media_type == "application/json" || config.media_type == "application/yaml");
   entry.store = std::make_unique<storage::Store>(
       storage::StoreParts{.kv = kv,
                           .codec = *entry.codec,
                           .transformer = transformer,
                           .leases = impl_->LeasesOf(kv),
                           .forms = &impl_->forms,
-                          .metrics = entry.metrics.get()},
+                          .metrics = entry.metrics.get(),
+                          .form = elsewhere ? dynamic_cast<const storage::StoredForm*>(entry.codec.get()) : nullptr},
       storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
                             .resource_prefix = layout.resource_prefix,
                             .report_corrupt = config.report_corrupt});

@@ -8,8 +8,10 @@
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/yaml.h"
 #include "storage/json_splice.h"
 #include "storage/proto_scan.h"
+#include "storage/stored_form.h"
 #include "storage/stored_versions.h"
 
 namespace keelson::storage {
@@ -78,7 +80,7 @@ class ExtraTexts {
   std::string buffer_;
 };
 
-class SchemaCodec final : public ResourceCodec {
+class SchemaCodec final : public ResourceCodec, public StoredForm {
  public:
   explicit SchemaCodec(SchemaCodecOptions options)
       : options_(std::move(options)),
@@ -97,8 +99,11 @@ class SchemaCodec final : public ResourceCodec {
                                                         std::uint64_t resource_version) const override;
   Outcome<Attributes, std::string> GetAttrs(const SharedBytes& stored) const override;
   std::string UID(std::string_view stored) const override;
+  Outcome<SharedBytes, std::string> ToStorage(const SharedBytes& normalized) const override;
+  bool IsCurrent(std::string_view raw) const override;
 
  private:
+  using Media = SchemaCodecOptions::Media;
   struct Leaf {
     schema::Kind kind = schema::Kind::kString;
     bool in_proto = false;
@@ -162,9 +167,46 @@ Outcome<SharedBytes, std::string> SchemaCodec::Encode(base::Arena& arena, Value 
   return SharedBytes(out);
 }
 
+Outcome<SharedBytes, std::string> SchemaCodec::ToStorage(const SharedBytes& normalized) const {
+  if (options_.media == Media::kSame) return normalized;
+  base::Arena arena;
+  auto decoded = codec::DecodeProto(arena, normalized.view(), *options_.type);
+  if (!decoded.ok()) return std::move(decoded).error().message;
+  decoded->value.Set(arena, "apiVersion", Value::String(arena, api_version_));
+  decoded->value.Set(arena, "kind", Value::String(arena, options_.storage.kind));
+  std::string json;
+  codec::EncodeJSON(decoded->value, *options_.type, json);
+  if (options_.media == Media::kJSON) {
+    json.push_back('\n');
+    return SharedBytes(json);
+  }
+  std::string yaml;
+  auto done = codec::JSONToYAML(arena, json, yaml);
+  if (!done.ok()) return std::move(done).error().message;
+  return SharedBytes(yaml);
+}
+
+bool SchemaCodec::IsCurrent(std::string_view raw) const {
+  if (codec::HasEnvelope(raw) || raw.starts_with('{') != (options_.media == Media::kJSON)) return false;
+  base::Arena arena;
+  std::string json;
+  if (options_.media == Media::kYAML) {
+    if (!codec::YAMLToJSON(arena, raw, {}, json).ok()) return false;
+    raw = json;
+  }
+  const auto found = codec::FindTypeMeta(arena, raw);
+  return found.ok() && found->api_version == api_version_ && found->kind == options_.storage.kind;
+}
+
 Outcome<Value, std::string> SchemaCodec::DecodeAny(base::Arena& arena, std::string_view stored) const {
   std::string api_version;
   Value object;
+  std::string json;  // of YAML, which only a server with --storage-media-type=application/yaml has written
+  if (options_.type != nullptr && !codec::HasEnvelope(stored) && !stored.starts_with('{')) {
+    auto made = codec::YAMLToJSON(arena, stored, {}, json);
+    if (!made.ok()) return std::move(made).error().message;
+    stored = json;
+  }
   if (codec::HasEnvelope(stored)) {
     auto envelope = codec::ParseEnvelope(stored);
     if (!envelope.ok()) return std::move(envelope).error().message;

@@ -3,6 +3,7 @@
 // bytes. Thread safety: const members from any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,9 +30,12 @@ using Convert = std::function<Outcome<Value, std::string>(base::Arena& arena, Va
 
 struct SchemaCodecOptions {
   meta::GroupResource resource;
-  meta::GroupVersionKind storage;        // what is written
-  std::string hub_version;               // apiVersion of the Values given and returned; "" the storage version
-  bool json = false;                     // stored as JSON
+  meta::GroupVersionKind storage;  // what is written
+  std::string hub_version;         // apiVersion of the Values given and returned; "" the storage version
+  bool json = false;               // stored as JSON, and kept so in memory
+  // What lies in the store where that is not what memory keeps (--storage-media-type); not with `json`.
+  enum class Media : std::uint8_t { kSame, kJSON, kYAML };
+  Media media = Media::kSame;
   const schema::Struct* type = nullptr;  // of the storage version; null: JSON without a schema (custom resources)
   std::vector<SelectedField> fields;
   bool selects_namespace = true;
@@ -39,6 +43,7 @@ struct SchemaCodecOptions {
   std::function<void(base::Arena& arena, Value object)> defaults;  // after decoding, in the hub version
 };
 
+// With another `media` it is a StoredForm too.
 std::unique_ptr<ResourceCodec> NewSchemaCodec(SchemaCodecOptions options);
 
 }  // namespace keelson::storage

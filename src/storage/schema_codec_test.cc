@@ -9,6 +9,7 @@
 
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "storage/stored_form.h"
 #include "storage/stored_versions.h"
 
 namespace keelson::storage {
@@ -82,6 +83,35 @@ TEST(SchemaCodec, PodStoredAsJSON) {
   ASSERT_TRUE(normalized.ok()) << normalized.error();
   EXPECT_TRUE(codec::HasEnvelope(normalized->view()));
   EXPECT_TRUE(codec->Normalize(normalized->view())->empty());
+}
+
+// --storage-media-type: protobuf in memory, another encoding in the store; either is read.
+TEST(SchemaCodec, AnotherEncodingInTheStore) {
+  using Media = SchemaCodecOptions::Media;
+  for (const Media media : {Media::kJSON, Media::kYAML}) {
+    const auto codec = NewSchemaCodec({.resource = {"", "configmaps"},
+                                       .storage = {"", "v1", "ConfigMap"},
+                                       .media = media,
+                                       .type = schema::FindKind("", "v1", "ConfigMap")});
+    const auto* const form = dynamic_cast<const StoredForm*>(codec.get());
+    ASSERT_NE(form, nullptr);
+    base::Arena arena;
+    Value object = Value::Map(arena);
+    object.EnsureMap(arena, "metadata").Set(arena, "name", "a");
+    object.EnsureMap(arena, "data").Set(arena, "key", "no");
+    const auto memory = codec->Encode(arena, object);
+    ASSERT_TRUE(memory.ok()) << memory.error();
+    const auto stored = form->ToStorage(*memory);
+    ASSERT_TRUE(stored.ok()) << stored.error();
+    EXPECT_TRUE(stored->view().starts_with(media == Media::kJSON ? "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\""
+                                                                 : "apiVersion: v1\ndata:\n  key: \"no\"\n"))
+        << stored->view();
+    EXPECT_TRUE(form->IsCurrent(stored->view()));
+    EXPECT_FALSE(form->IsCurrent(memory->view()));
+    const auto again = codec->Normalize(stored->view());
+    ASSERT_TRUE(again.ok()) << again.error();
+    EXPECT_EQ(*again, *memory);
+  }
 }
 
 TEST(SchemaCodec, CorruptBytesAreErrors) {

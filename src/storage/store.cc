@@ -88,7 +88,8 @@ Awaitable<Result<ObjectPtr>> Store::ObjectOf(kv::KeyValue pair) {
   if (!plain.ok()) co_return Corrupt(pair.key, plain.error(), true);
   auto normalized = parts_.codec.Normalize(plain->data.view());
   if (!normalized.ok()) co_return Corrupt(pair.key, normalized.error(), false);
-  const bool stale = plain->stale || !normalized->empty();
+  const bool current = parts_.form != nullptr ? parts_.form->IsCurrent(plain->data.view()) : normalized->empty();
+  const bool stale = plain->stale || !current;
   const auto revision = static_cast<std::uint64_t>(pair.mod_revision);
   auto stored =
       parts_.codec.WithResourceVersion(normalized->empty() ? plain->data.view() : normalized->view(), revision);
@@ -176,10 +177,12 @@ Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, S
     lease = *leased;
   }
   Outcome<SharedBytes, std::string> data = plain;
+  if (parts_.form != nullptr) data = parts_.form->ToStorage(plain);
+  if (!data.ok()) co_return PlainError(data.error());
   if (parts_.transformer.WritesElsewhere()) {
-    data = co_await parts_.transformer.AwaitToStorage(plain, full_key);
+    data = co_await parts_.transformer.AwaitToStorage(*std::move(data), full_key);
   } else {
-    data = parts_.transformer.TransformToStorage(plain, full_key);
+    data = parts_.transformer.TransformToStorage(*data, full_key);
   }
   if (!data.ok()) co_return Internal(data.error());
   kv::TxnRequest request;

@@ -19,6 +19,7 @@
 #include "storage/list_plan.h"
 #include "storage/metrics.h"
 #include "storage/resource_codec.h"
+#include "storage/stored_form.h"
 #include "storage/transformer.h"
 
 namespace keelson::storage {
@@ -37,6 +38,7 @@ struct StoreParts {
   LeaseManager& leases;
   EncodedForms* forms = nullptr;
   ResourceMetrics* metrics = nullptr;  // may be null
+  const StoredForm* form = nullptr;    // null: what is encoded is what is stored
 };
 
 class Store final : public Interface {

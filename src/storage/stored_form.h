@@ -1,0 +1,22 @@
+// Another encoding in the store than in memory (--storage-media-type): a codec that also implements this turns one into
+// the other. Thread safety: const members from any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/outcome.h"
+#include "base/shared_bytes.h"
+
+namespace keelson::storage {
+
+class StoredForm {
+ public:
+  virtual ~StoredForm() = default;
+  // What goes into the store. REQUIRES: normalized bytes without a resourceVersion.
+  virtual Outcome<base::SharedBytes, std::string> ToStorage(const base::SharedBytes& normalized) const = 0;
+  // Whether what lies there is in the encoding and version in which it would be written.
+  virtual bool IsCurrent(std::string_view raw) const = 0;
+};
+
+}  // namespace keelson::storage
