@@ -203,6 +203,7 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource
     };
   }
   if (strategy.defaults != nullptr) options.defaults = strategy.defaults;
+  options.defaults_on_read = layout.defaults_on_read && strategy.defaults != nullptr;
   return storage::NewSchemaCodec(std::move(options));
 }
 

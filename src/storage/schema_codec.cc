@@ -250,6 +250,12 @@ Outcome<Value, std::string> SchemaCodec::Decode(base::Arena& arena, std::string_
 }
 
 Outcome<SharedBytes, std::string> SchemaCodec::Normalize(std::string_view stored) const {
+  if (options_.defaults_on_read) {
+    base::Arena arena;
+    KS_TRY(const Value object, Decode(arena, stored));
+    KS_TRY(SharedBytes complete, Encode(arena, object));
+    return complete.view() == stored ? SharedBytes() : std::move(complete);
+  }
   if (codec::HasEnvelope(stored)) {
     auto envelope = codec::ParseEnvelope(stored);
     if (!envelope.ok()) return std::move(envelope).error().message;

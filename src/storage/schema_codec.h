@@ -41,6 +41,9 @@ struct SchemaCodecOptions {
   bool selects_namespace = true;
   Convert convert;                                                 // needed where versions differ
   std::function<void(base::Arena& arena, Value object)> defaults;  // after decoding, in the hub version
+  // Upstream stores this kind before its defaults are complete and completes them whenever it reads: so does
+  // Normalize(), at the price of decoding each object once.
+  bool defaults_on_read = false;
 };
 
 // With another `media` it is a StoredForm too.

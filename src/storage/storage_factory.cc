@@ -45,6 +45,14 @@ constexpr StoredVersion kVersions[] = {
 // Written as JSON: their servers never learned protobuf storage.
 constexpr std::string_view kJSONGroups[] = {"apiregistration.k8s.io", "apiextensions.k8s.io"};
 
+// Kinds of which upstream stores what its defaults would still change: a claim's phase, a job's labels (from its
+// template's, which get some of their own after defaulting), and the label of namespaces from before there was one.
+struct Resource {
+  std::string_view group;
+  std::string_view resource;
+};
+constexpr Resource kDefaultsOnRead[] = {{"", "namespaces"}, {"", "persistentvolumeclaims"}, {"batch", "jobs"}};
+
 struct Trigger {
   std::string_view group;
   std::string_view resource;
@@ -69,6 +77,10 @@ ResourceLayout LayoutOf(const meta::GroupResource& resource) {
     }
   }
   for (const std::string_view group : kJSONGroups) layout.json = layout.json || group == resource.group;
+  for (const Resource& entry : kDefaultsOnRead) {
+    layout.defaults_on_read =
+        layout.defaults_on_read || (entry.group == resource.group && entry.resource == resource.resource);
+  }
   for (const Trigger& entry : kTriggers) {
     if (entry.group == resource.group && entry.resource == resource.resource) layout.trigger_field = entry.field;
   }

@@ -15,6 +15,7 @@ struct ResourceLayout {
   bool json = false;                   // else protobuf
   bool watch_cache = true;             // false: too many changes for what a cache would bring (events)
   std::string_view trigger_field;      // the field with an index in the watch cache; "" for none
+  bool defaults_on_read = false;       // upstream stores it before its defaults are complete
 };
 
 // Of a built-in resource. Custom resources: CustomResourceLayout.
