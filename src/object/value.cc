@@ -9,13 +9,36 @@
 namespace keelson::object {
 
 namespace {
+
 std::size_t Hash(std::string_view key) { return std::hash<std::string_view>()(key); }
+
+template <class Word>
+bool SameEnds(const char* a, const char* b, std::size_t size) {
+  Word a_first, a_last, b_first, b_last;
+  std::memcpy(&a_first, a, sizeof(Word));
+  std::memcpy(&b_first, b, sizeof(Word));
+  std::memcpy(&a_last, a + size - sizeof(Word), sizeof(Word));
+  std::memcpy(&b_last, b + size - sizeof(Word), sizeof(Word));
+  return ((a_first ^ b_first) | (a_last ^ b_last)) == 0;
+}
+
+// Keys are short, and look-ups most of what validation does: the library's comparison costs more to call than to run.
+bool SameText(const char* a, const char* b, std::size_t size) {
+  if (a == b) return true;
+  if (size >= 8) {
+    if (!SameEnds<std::uint64_t>(a, b, size)) return false;
+    return size <= 16 || std::memcmp(a + 8, b + 8, size - 16) == 0;
+  }
+  if (size >= 4) return SameEnds<std::uint32_t>(a, b, size);
+  return size == 0 || (a[0] == b[0] && a[size / 2] == b[size / 2] && a[size - 1] == b[size - 1]);
+}
+
 }  // namespace
 
 std::int64_t Value::MapRep::IndexOf(std::string_view key) const {
   if (table == nullptr) {
     for (std::uint32_t i = 0; i < size; ++i) {
-      if (members[i].key == key) return i;
+      if (members[i].key.size() == key.size() && SameText(members[i].key.data(), key.data(), key.size())) return i;
     }
     return -1;
   }

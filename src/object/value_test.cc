@@ -65,5 +65,27 @@ TEST(Value, ListsInsertAndRemove) {
   EXPECT_EQ(list[std::size_t{5}].as_int(), 5);
 }
 
+// Every length and every place of the one byte that differs.
+TEST(Value, FindsKeysOfAllLengths) {
+  for (std::size_t size = 0; size <= 40; ++size) {
+    Arena arena;
+    Value map = Value::Map(arena);
+    const std::string key(size, 'k');
+    for (std::size_t i = 0; i < size && i < 20; ++i) {
+      std::string other = key;
+      other[size - 1 - i] = 'x';
+      map.Set(arena, arena.Copy(other), Value(static_cast<std::int64_t>(i)));
+    }
+    EXPECT_FALSE(map.Has(key)) << size;
+    for (std::size_t i = 0; i < size && i < 20; ++i) {
+      std::string other = key;
+      other[size - 1 - i] = 'x';
+      EXPECT_EQ(map[other].as_int(-1), static_cast<std::int64_t>(i)) << size;
+    }
+    map.Set(arena, arena.Copy(key), Value(true));
+    EXPECT_TRUE(map[key].as_bool()) << size;
+  }
+}
+
 }  // namespace
 }  // namespace keelson::object
