@@ -16,7 +16,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import RealPair, end, free_port  # noqa: E402
+from rig import Client, Keelson, RealPair, end, free_port  # noqa: E402
 
 OBJECTS = """
 apiVersion: v1
@@ -137,13 +137,49 @@ def snapshot(session, keelson, folder):
     print("etcdctl snapshot save, restored: %d of %d keys with the same value and revision" % (len(same), len(contents)))
 
 
+def real_etcd(folder, programs):
+    client, peer = "http://127.0.0.1:%d" % free_port(), "http://127.0.0.1:%d" % free_port()
+    log = open(folder + ".log", "w")
+    process = subprocess.Popen([os.path.join(programs, "etcd"), "--data-dir=" + folder, "--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+                                "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer, "--log-level=error"], stdout=log, stderr=log)
+    return process, client
+
+
+def overrides(session, keelson, folder, programs):
+    """Our own server with its embedded store, and config maps in an etcd."""
+    real, address = real_etcd(os.path.join(folder, "override-etcd"), programs)
+    try:
+        server = Keelson(keelson, os.path.join(folder, "overrides"), ["--etcd-servers-overrides=/configmaps#" + address]).start()
+        try:
+            client = Client(server)
+            client.must(201, "POST", "/api/v1/namespaces/default/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "elsewhere"}})
+            client.must(201, "POST", "/api/v1/namespaces/default/secrets", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "here"}})
+            names = [item["metadata"]["name"] for item in client.must(200, "GET", "/api/v1/namespaces/default/configmaps")["items"]]
+            assert "elsewhere" in names, names
+            keys = session.etcdctl("get", "", "--prefix", "--keys-only", endpoint=address).split()
+            assert "/registry/configmaps/default/elsewhere" in keys and not any("secrets" in key for key in keys), keys
+            client.must(200, "GET", "/readyz/etcd-override-0")
+            client.must(200, "GET", "/readyz/etcd-override-readiness-0")
+            real.send_signal(signal.SIGSTOP)  # An etcd that does not answer makes the server unready, not unhealthy for good.
+            deadline = time.monotonic() + 60
+            while client.request("GET", "/readyz/etcd-override-readiness-0")[0] == 200:
+                assert time.monotonic() < deadline, "an etcd that does not answer is ready"
+                time.sleep(0.2)
+            real.send_signal(signal.SIGCONT)
+            while client.request("GET", "/readyz/etcd-override-readiness-0")[0] != 200:
+                assert time.monotonic() < deadline + 60, "it is not ready again"
+                time.sleep(0.2)
+        finally:
+            server.stop()
+    finally:
+        end(real)
+    print("--etcd-servers-overrides: config maps in an etcd, the rest in the embedded store; its checks notice when it hangs")
+
+
 def migrates(session, keelson, folder, programs):
     """To a real etcd while the kube-apiserver goes on writing, and from there into a folder."""
     s = session
-    client, peer = "http://127.0.0.1:%d" % free_port(), "http://127.0.0.1:%d" % free_port()
-    log = open(os.path.join(folder, "real-etcd.log"), "w")
-    real = subprocess.Popen([os.path.join(programs, "etcd"), "--data-dir=" + os.path.join(folder, "real-etcd"), "--listen-client-urls=" + client, "--advertise-client-urls=" + client,
-                             "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer, "--log-level=error"], stdout=log, stderr=log)
+    real, client = real_etcd(os.path.join(folder, "real-etcd"), programs)
     try:
         out = os.path.join(folder, "migrate.log")
         with open(out, "w") as f:
@@ -180,6 +216,7 @@ def main():
         works(session)
         survives_a_crash(session)
         snapshot(session, keelson, folder)
+        overrides(session, keelson, folder, programs)
         migrates(session, keelson, folder, programs)
     finally:
         pair.stop()
