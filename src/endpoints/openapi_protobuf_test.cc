@@ -39,6 +39,10 @@ TEST(OpenAPIProtobuf, AsGnosticWritesV3) {
        "737472696e679a020d696e742d6f722d737472696e6792020841207468696e672ea2024b0a1f782d6b756265726e65746573"
        "2d67726f75702d76657273696f6e2d6b696e64122812262d2067726f75703a20617070730a20206b696e643a20540a202076"
        "657273696f6e3a2076310a"},
+      {"a reference with a description",
+       R"({"openapi":"3.0.0","info":{"title":"K","version":"1"},"paths":{},"components":{"schemas":{"A":{"type":"object","properties":{"b":{"$ref":"#/components/schemas/B","description":"a b"}}}}}})",
+       "0a05332e302e3012060a014b32013122002a3d0a3b0a390a014112340a32ca01066f626a656374fa01260a240a0162121f12"
+       "1d0a16232f636f6d706f6e656e74732f736368656d61732f421a03612062"},
       {"operations",
        R"({"openapi":"3.0.0","info":{"title":"Kubernetes","version":"1.36"},"paths":{"/apis/x/v1/things":{"get":{"tags":["x_v1"],"description":"list things","operationId":"listThings","responses":{"200":{"description":"OK","content":{"application/json":{"schema":{"$ref":"#/components/schemas/T"}}}}},"x-kubernetes-action":"list"},"post":{"tags":["x_v1"],"operationId":"createThing","parameters":[{"in":"query","name":"dryRun","description":"nothing is kept","schema":{"type":"string","uniqueItems":true}}],"requestBody":{"required":true,"content":{"*/*":{"schema":{"$ref":"#/components/schemas/T"}}}},"responses":{"401":{"description":"Unauthorized"}}},"parameters":[{"in":"path","name":"name","required":true,"schema":{"type":"string"}}]}},"components":{"securitySchemes":{"BearerToken":{"in":"header","name":"authorization","type":"apiKey","description":"a token"}}}})",
        "0a05332e302e3012120a0a4b756265726e657465733204312e333622d1020ace020a112f617069732f782f76312f7468696e"

@@ -12,6 +12,7 @@ Message Schema(const Value& schema);
 Message Reference(const Value& value) {
   Message reference;
   reference.Text(1, value["$ref"].as_string());
+  reference.Text(3, value["description"].as_string());
   return reference;
 }
 
