@@ -24,9 +24,9 @@ ROWS = [
     ("list-node", "list by spec.nodeName (20 pods)", 100, "cpuMicros"),
     ("list-label", "list by label (200 pods)", 1000, "cpuMicros"),
     ("storm", "32 clients list everything at once: peak above the resident", 40, "aboveMB"),
-    ("storm-cold", "the same, as the first LISTs since the start", None, "aboveMB"),
+    ("storm-cold", "such a storm as the first LISTs since the start: peak above the resident", None, "aboveMB"),
     ("watch", "deliver one watch event to one watcher", 5, "cpuMicros"),
-    ("watch-shared", "the same, 25 watches a connection", None, "cpuMicros"),
+    ("watch-shared", "such an event, 25 watches a connection", None, "cpuMicros"),
     ("delete", "delete a pod", None, "cpuMicros"),
 ]
 # Rows whose budget is for 10,000 pods and says nothing about another number.

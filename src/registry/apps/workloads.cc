@@ -413,7 +413,8 @@ void ValidateControllerRevisionUpdate(const Call& call, Value object, Value old,
   validation::ValidateObjectMeta(object["metadata"], true, validation::NameIsDNSSubdomain, FieldPath("metadata"),
                                  errors);
   ValidateControllerRevision(call, object, old, errors);
-  // Byte by byte, as upstream: after a patch the data is in compact form, so what was stored with spaces cannot be patched.
+  // Byte by byte, as upstream: after a patch the data is in compact form, so what was stored with spaces cannot be
+  // patched.
   if (object["data"].as_raw() != old["data"].as_raw()) {
     errors.push_back({meta::FieldError::Type::kInvalid, "data", RawText(object["data"]), "field is immutable"});
   }
