@@ -30,10 +30,11 @@ class Scanner {
  private:
   enum class Open : std::uint8_t { kObject, kArray };
 
-  // Every step returns false once error_ is set.
-  bool Fail(std::string_view context) {
+  // Every step returns false once error_ is set. At the end Go's scanner sees one more space: an error of its own
+  // inside a word (`inside`), where a space cannot be, else the end is unexpected.
+  bool Fail(std::string_view context, bool inside = false) {
     if (error_.empty()) {
-      error_ = at_ >= text_.size() ? std::string(kEnd)
+      error_ = at_ >= text_.size() ? (inside ? "invalid character ' ' " + std::string(context) : std::string(kEnd))
                                    : "invalid character " + QuoteChar(static_cast<unsigned char>(text_[at_])) + " " +
                                          std::string(context);
     }
@@ -121,7 +122,7 @@ class Scanner {
   bool Literal(std::string_view word) {
     for (std::size_t i = 0; i < word.size(); ++i, ++at_) {
       if (Peek() != word[i] || at_ >= text_.size()) {
-        return Fail("in literal " + std::string(word) + " (expecting '" + word[i] + "')");
+        return Fail("in literal " + std::string(word) + " (expecting '" + word[i] + "')", true);
       }
     }
     return true;
@@ -131,7 +132,7 @@ class Scanner {
     const auto digit = [&] { return Peek() >= '0' && Peek() <= '9'; };
     if (Peek() == '-') {
       ++at_;
-      if (!digit()) return Fail("in numeric literal");
+      if (!digit()) return Fail("in numeric literal", true);
     }
     if (Peek() == '0') {
       ++at_;
@@ -140,13 +141,13 @@ class Scanner {
     }
     if (Peek() == '.') {
       ++at_;
-      if (!digit()) return Fail("after decimal point in numeric literal");
+      if (!digit()) return Fail("after decimal point in numeric literal", true);
       while (digit()) ++at_;
     }
     if (Peek() == 'e' || Peek() == 'E') {
       ++at_;
       if (Peek() == '+' || Peek() == '-') ++at_;
-      if (!digit()) return Fail("in exponent of numeric literal");
+      if (!digit()) return Fail("in exponent of numeric literal", true);
       while (digit()) ++at_;
     }
     return true;
@@ -163,13 +164,13 @@ class Scanner {
       if (c < 0x20) return Fail("in string literal");
       if (c != '\\') continue;
       ++at_;
-      if (at_ >= text_.size()) return Fail("");
+      if (at_ >= text_.size()) return Fail("in string escape code", true);
       if (text_[at_] == 'u') {
         for (int i = 0; i < 4; ++i) {
           ++at_;
           const char h = Peek();
           const bool hex = (h >= '0' && h <= '9') || (h >= 'a' && h <= 'f') || (h >= 'A' && h <= 'F');
-          if (!hex) return Fail("in \\u hexadecimal character escape");
+          if (!hex) return Fail("in \\u hexadecimal character escape", true);
         }
       } else if (std::string_view("bfnrt\\/\"").find(text_[at_]) == std::string_view::npos) {
         return Fail("in string escape code");

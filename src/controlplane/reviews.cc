@@ -79,13 +79,26 @@ auth::Attributes AttributesOf(const request::User& user, Value spec) {
   return attributes;
 }
 
+// A selector that does not say what to select is left out of the question, and the answer says so.
+bool IsUnreadable(const Value& label_selector) {
+  return std::ranges::any_of(label_selector["requirements"].items(), [](const Value& requirement) {
+    const std::string_view op = requirement["operator"].as_string();
+    return op != "In" && op != "NotIn" && op != "Exists" && op != "DoesNotExist";
+  });
+}
+
 Task<Value> Decide(std::shared_ptr<auth::Authorizer> authorizer, base::Arena& arena, Value object, request::User user) {
   const auth::Authorization answer = co_await authorizer->Authorize(AttributesOf(user, object["spec"]));
   Value status = Value::Map(arena);
   status.Set(arena, "allowed", answer.decision == auth::Decision::kAllow);
   if (answer.decision == auth::Decision::kDeny) status.Set(arena, "denied", true);
   if (!answer.reason.empty()) status.Set(arena, "reason", Value::String(arena, answer.reason));
-  if (!answer.error.empty()) status.Set(arena, "evaluationError", Value::String(arena, answer.error));
+  std::string error = answer.error;
+  if (IsUnreadable(object["spec"].Get("resourceAttributes", "labelSelector"))) {
+    error +=
+        (error.empty() ? "" : ", ") + std::string("spec.resourceAttributes.labelSelector ignored due to parse error");
+  }
+  if (!error.empty()) status.Set(arena, "evaluationError", Value::String(arena, error));
   object.Set(arena, "status", status);
   co_return object;
 }

@@ -113,14 +113,13 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
   } else {
     if (format == Format::kYAML) {
       auto converted = codec::YAMLToJSON(arena, body, {.strict = wants_strict}, json_of_yaml);
-      if (!converted.ok())
-        return Unrecognized(scope, "couldn't get version/kind; json parse error: " + converted.error().message, body);
+      if (!converted.ok()) return Unrecognized(scope, converted.error().message, body);
       strict = *std::move(converted);
       text = json_of_yaml;
     }
     auto type_meta = codec::FindTypeMeta(arena, text);
     if (!type_meta.ok()) {
-      return Unrecognized(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, text);
+      return Unrecognized(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, body);
     }
     KS_TRY(const schema::Struct* type, resolve(type_meta->api_version, type_meta->kind));
     decoded = codec::DecodeJSON(arena, text, *type, {.strict = wants_strict});
@@ -138,7 +137,8 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, error));
     }));
   }
-  if (kind.version != scope.kind.version) {
+  // An eviction is the same in both of its versions, and taken in either.
+  if (kind.version != scope.kind.version && kind.kind != "Eviction") {
     return meta::NewBadRequest("the API version in the data (" + kind.group_version().ToString() +
                                ") does not match the expected API version (" + scope.api_version() + ")");
   }
@@ -183,7 +183,8 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
       return meta::NewBadRequest("decoded object cannot be converted to DeleteOptions");
     }
     return meta::NewBadRequest("no kind " + base::GoQuote(kind) + " is registered for version " +
-                               base::GoQuote(api_version) + " in scheme \"pkg/api/legacyscheme/scheme.go:30\"");
+                               base::GoQuote(api_version.empty() ? "meta.k8s.io/v1" : api_version) +
+                               " in scheme \"pkg/api/legacyscheme/scheme.go:30\"");
   }
   (void)scope;
   if (!decoded.ok()) return meta::NewBadRequest(decoded.error().message);

@@ -18,6 +18,7 @@ Task<meta::DeleteOptions> ReadDeleteOptions(const ScopePtr& scope, const Exchang
   } else {
     KS_CO_TRY(options, meta::DeleteOptions::FromQuery(exchange->query));
   }
+  options.ignore_store_read_error.reset();  // means something with the gate AllowUnsafeMalformedObjectDeletion only
   if (const auto errors = options.Validate(); !errors.empty())
     co_return meta::NewInvalidOptions("DeleteOptions", errors);
   co_return options;

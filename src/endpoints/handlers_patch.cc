@@ -31,33 +31,30 @@ meta::Status InvalidPatchResult(std::string_view patched, std::string_view error
 }
 
 // JSON as the patch library leaves it: objects that a patch reached into have sorted members, the rest stand as they
-// were.
-void EncodePatched(const Value& value, const Value& before, std::string& out) {
-  if (!value.is_map() || !before.is_map()) {
-    if (value.is_list() && before.is_list()) {
-      const auto was = before.items();
-      out += '[';
-      for (std::size_t i = 0; i < value.size(); ++i) {
-        if (i > 0) out += ',';
-        // An item may have moved: where it stood before, else what stood in its place.
-        const auto same = i < was.size() && value[i] == was[i] ? was.begin() + static_cast<std::ptrdiff_t>(i)
-                                                               : std::ranges::find(was, value[i]);
-        EncodePatched(value[i], same != was.end() ? *same : i < was.size() ? was[i] : Value(), out);
-      }
-      out += ']';
-      return;
+// were. What a patch brought in stands as it was sent (`as_sent`) or sorted.
+void EncodePatched(const Value& value, const Value& before, bool as_sent, std::string& out) {
+  if (value.is_list() && (before.is_list() || as_sent)) {
+    const auto was = before.items();
+    out += '[';
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (i > 0) out += ',';
+      // An item may have moved: where it stood before, else what stood in its place.
+      const auto same = i < was.size() && value[i] == was[i] ? was.begin() + static_cast<std::ptrdiff_t>(i)
+                                                             : std::ranges::find(was, value[i]);
+      EncodePatched(value[i], same != was.end() ? *same : i < was.size() ? was[i] : Value(), as_sent, out);
     }
-    codec::EncodeJSON(value, out);
+    out += ']';
     return;
   }
+  if (!value.is_map() || !(before.is_map() || as_sent)) return codec::EncodeJSON(value, out);
   std::vector<object::Member> members(value.members().begin(), value.members().end());
-  if (!(value == before)) std::ranges::sort(members, {}, &object::Member::key);
+  if (before.is_map() && !(value == before)) std::ranges::sort(members, {}, &object::Member::key);
   out += '{';
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (i > 0) out += ',';
     codec::EncodeJSON(Value(members[i].key), out);
     out += ':';
-    EncodePatched(members[i].value, before[members[i].key], out);
+    EncodePatched(members[i].value, before[members[i].key], as_sent, out);
   }
   out += '}';
 }
@@ -225,7 +222,7 @@ meta::Result<Value> Patcher::Apply(Value current) {
   const auto shown = [&] {
     if (type_ == kStrategicPatch) return patch::GoSprint(patch_);
     std::string text_of_result;
-    EncodePatched(patched, generic->value, text_of_result);
+    EncodePatched(patched, generic->value, type_ == kJSONPatch, text_of_result);
     return text_of_result;
   };
   if (const std::string wrong = WrongKind(arena_, scope_, patched, result); !wrong.empty())

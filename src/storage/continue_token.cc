@@ -199,6 +199,8 @@ std::string IllegalBase64(std::string_view token) {
       break;
     ++at;
   }
+  // Only the length is wrong: one character more than whole groups of four.
+  if (at == token.size() && at > 0) --at;
   return "illegal base64 data at input byte " + std::to_string(at);
 }
 

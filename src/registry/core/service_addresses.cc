@@ -89,7 +89,7 @@ void PatchAllocatedValues(base::Arena& arena, Value service, Value old) {
     if (Text(spec, "clusterIP").empty()) CopyMember(arena, spec, before, "clusterIP");
     if (spec["clusterIPs"].empty()) CopyMember(arena, spec, before, "clusterIPs");
   }
-  if (NeedsNodePort(old) && NeedsNodePort(service)) {
+  if (AllocatesNodePorts(old) && AllocatesNodePorts(service)) {
     std::set<std::int64_t> now_used, used;
     for (const Value port : spec["ports"].items()) now_used.insert(Int(port, "nodePort"));
     std::map<std::string_view, std::int64_t> by_name;
