@@ -1,8 +1,8 @@
 // A small server for measuring and for conformance suites: http_example PORT CERT KEY [THREADS].
 // Paths: / and anything else "hello\n"; /bytes/N: N bytes; /stream/N: N bytes made on demand; /echo: the request's
 // body; /read: "hello\n" after the body; /watch: a line for each request to /event; /watchers, /delivered: how many;
-// /close: Connection: close. SIGTERM ends it gracefully; it then prints how many requests it took and how many of them
-// it answered completely.
+// /ws: echoes WebSocket messages; /close: Connection: close. SIGTERM ends it gracefully; it then prints how many
+// requests it took and how many of them it answered completely.
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,6 +19,7 @@
 #include "async/io_pool.h"
 #include "base/strings.h"
 #include "http/server.h"
+#include "http/websocket.h"
 #include "net/listener.h"
 #include "net/tls_server.h"
 
@@ -26,6 +27,7 @@ namespace keelson::http {
 namespace {
 
 constexpr std::size_t kEchoMax = 16 * 1024 * 1024;
+constexpr std::size_t kMessageMax = 32 * 1024 * 1024;  // Autobahn sends 16 MiB and a little more
 constexpr std::size_t kSliceBytes = 7400;
 constexpr std::chrono::seconds kShutdownPatience{10};
 
@@ -111,11 +113,19 @@ std::uint64_t NumberAfter(std::string_view path, std::string_view prefix) {
   return base::ParseUint64(path.substr(prefix.size())).value_or(0);
 }
 
+Awaitable<void> EchoMessages(std::shared_ptr<WebSocket> socket) {
+  while (auto message = co_await socket->Read()) {
+    const bool written = co_await socket->Write(message->opcode, SharedBytes::FromString(std::move(message->data)));
+    if (!written) co_return;
+  }
+}
+
 Awaitable<Response> Serve(Events& events, std::atomic<std::uint64_t>& complete, Request request) {
   Response response;
   response.on_end.push_back([&complete](std::uint64_t, bool whole) { complete += whole ? 1 : 0; });
   response.headers.Add("Content-Type", "text/plain");
   const std::string_view path = request.path;
+  if (path == "/ws") co_return AcceptWebSocket(request, "", EchoMessages, kMessageMax);
   if (path == "/echo") {
     auto body = co_await request.body->ReadAll(kEchoMax);
     if (!body.ok()) response.status = body.error() == BodyError::kTooLarge ? 413 : 400;

@@ -17,6 +17,23 @@ constexpr std::chrono::seconds kFirstRequestGrace{1};  // for a connection accep
 constexpr std::size_t kKeepBuffer = 2 * 1024;          // of input between requests
 
 // One request at a time; what a client pipelines waits in the buffer, and beyond a bound in the socket.
+// The end of a response that left HTTP comes with its upgrade handler's, or with the connection's if that never ran.
+struct AtEnd {
+  explicit AtEnd(std::vector<std::function<void(std::uint64_t, bool)>> callbacks) : callbacks(std::move(callbacks)) {}
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+  ~AtEnd() {
+    for (auto& callback : callbacks) callback(0, complete);
+  }
+  std::vector<std::function<void(std::uint64_t, bool)>> callbacks;
+  bool complete = false;
+};
+
+Awaitable<void> RunUpgraded(UpgradeHandler handler, std::unique_ptr<Stream> stream, std::shared_ptr<AtEnd> end) {
+  co_await handler(std::move(stream));
+  end->complete = true;
+}
+
 class Http1Session final : public Session, private ExchangeOwner {
  public:
   Http1Session(SessionHost& host, const SessionLimits& limits) : host_(host), limits_(limits) {}
@@ -306,7 +323,8 @@ void Http1Session::Respond(Exchange& exchange, Response response) {
     // Names as they are given: the handshake's words (Sec-WebSocket-Accept) are not in Go's canonical form.
     for (const auto& [name, value] : response.headers.fields()) pending_ += name + ": " + value + "\r\n";
     pending_ += "\r\n";
-    upgrade_ = std::move(response.upgrade);
+    upgrade_ = [handler = std::move(response.upgrade), end = std::make_shared<AtEnd>(std::exchange(on_end_, {}))](
+                   std::unique_ptr<Stream> stream) { return RunUpgraded(handler, std::move(stream), end); };
     writing_ = true;
     EndResponse(true);
     host_.WantWrite();

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::string_view kAcceptSuffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";  // RFC 6455 1.3
 constexpr std::size_t kKeyBytes = 16;
-constexpr std::size_t kServeBytes = 64 * 1024;
+constexpr std::size_t kTurnBytes = 512 * 1024;
+constexpr std::size_t kJoinBytes = 4096;  // smaller slices are copied together
 
 // The head of a frame whose payload follows unmasked.
 std::string FrameHead(WebSocketOpcode opcode, std::size_t size) {
@@ -119,26 +120,34 @@ void WebSocket::UnlockWriter() {
   next();
 }
 
-Awaitable<bool> WebSocket::WriteFrame(std::string head, SharedBytes payload) {
+Awaitable<bool> WebSocket::WriteMessage(WebSocketOpcode opcode, std::vector<SharedBytes> payload) {
   auto self = shared_from_this();
+  std::size_t size = 0;
+  for (const auto& slice : payload) size += slice.size();
+  std::string head = FrameHead(opcode, size);
   co_await LockWriter();
   bool ok = !closed_;
-  if (ok) {
-    // A small message travels in one record with its head.
-    SharedBytes first =
-        SharedBytes::FromString(payload.size() <= 4096 ? head + std::string(payload.view()) : std::move(head));
-    ok = (co_await stream_->Write(std::move(first))).ok();
-    if (ok && payload.size() > 4096) ok = (co_await stream_->Write(std::move(payload))).ok();
-    if (!ok) closed_ = true;
+  // Small pieces travel in one record with the head or with one another; large slices are sent where they lie.
+  for (auto& slice : payload) {
+    if (!ok) break;
+    if (slice.size() <= kJoinBytes && head.size() + slice.size() <= 2 * kJoinBytes) {
+      head += slice.view();
+      continue;
+    }
+    if (!head.empty()) ok = (co_await stream_->Write(SharedBytes::FromString(std::exchange(head, {})))).ok();
+    if (ok) ok = (co_await stream_->Write(std::move(slice))).ok();
   }
+  if (ok && !head.empty()) ok = (co_await stream_->Write(SharedBytes::FromString(std::move(head)))).ok();
+  if (!ok) closed_ = true;
   UnlockWriter();
   co_return ok;
 }
 
 Awaitable<bool> WebSocket::Write(WebSocketOpcode opcode, SharedBytes payload) {
   if (closed()) co_return false;
-  std::string head = FrameHead(opcode, payload.size());
-  co_return co_await WriteFrame(std::move(head), std::move(payload));
+  std::vector<SharedBytes> slices;
+  slices.push_back(std::move(payload));
+  co_return co_await WriteMessage(opcode, std::move(slices));
 }
 
 Awaitable<void> WebSocket::Close(std::uint16_t code, std::string reason) {
@@ -149,8 +158,9 @@ Awaitable<void> WebSocket::Close(std::uint16_t code, std::string reason) {
     payload += static_cast<char>(code);
     payload += reason.substr(0, 123);
   }
-  std::string head = FrameHead(WebSocketOpcode::kClose, payload.size());
-  (void)co_await WriteFrame(std::move(head), SharedBytes::FromString(std::move(payload)));
+  std::vector<SharedBytes> slices;
+  slices.push_back(SharedBytes::FromString(std::move(payload)));
+  (void)co_await WriteMessage(WebSocketOpcode::kClose, std::move(slices));
 }
 
 Awaitable<std::optional<WebSocketMessage>> WebSocket::Read() {
@@ -176,6 +186,10 @@ Awaitable<std::optional<WebSocketMessage>> WebSocket::Read() {
       }
       continue;
     }
+    if (error_ != 0 && !closed_) {
+      co_await Close(error_);
+      closed_ = true;
+    }
     if (closed_) co_return std::nullopt;
     auto bytes = co_await stream_->Read();
     if (!bytes.ok() || bytes->empty()) {
@@ -185,10 +199,7 @@ Awaitable<std::optional<WebSocketMessage>> WebSocket::Read() {
     std::vector<WebSocketMessage> messages;
     const std::uint16_t error = reader_.Feed(bytes->view(), messages);
     for (auto& message : messages) ready_.push_back(std::move(message));
-    if (error != 0) {  // what came before it is still delivered
-      co_await Close(error);
-      closed_ = true;
-    }
+    if (error != 0) error_ = error;
   }
 }
 
@@ -213,18 +224,24 @@ Awaitable<void> WebSocket::Serve(std::unique_ptr<BodySource> source, WebSocketOp
   auto watching = WatchClient(self, serving);
   asio::co_spawn(co_await asio::this_coro::executor, std::move(watching), asio::detached);
   source->Start([serving] { serving->woken.Set(); });
-  std::vector<SharedBytes> messages;
+  std::size_t sent = 0;
   while (!closed()) {
     serving->woken.Reset();
-    messages.clear();
-    const auto state = source->Pull(kServeBytes, messages);
-    for (auto& message : messages) {
-      const bool written = co_await Write(opcode, std::move(message));
+    std::vector<SharedBytes> message;
+    const auto state = source->Pull(1, message);
+    for (const auto& slice : message) sent += slice.size();
+    const bool nothing = message.empty();
+    if (!nothing) {
+      const bool written = co_await WriteMessage(opcode, std::move(message));
       if (!written) co_return;
     }
     if (state == BodySource::State::kAbort) co_return stream_->Close();
     if (state == BodySource::State::kDone) co_return co_await Close(kWebSocketNormal);
     if (state == BodySource::State::kPending && !closed()) co_await serving->woken.Wait();
+    if (sent >= kTurnBytes || (state == BodySource::State::kMore && nothing)) {  // others have their turn
+      sent = 0;
+      co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+    }
   }
 }
 

@@ -102,18 +102,19 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
   bool closed() const { return closed_ || close_sent_; }
   void Abort() { stream_->Close(); }  // from any thread
 
-  // Sends each slice of `source` as one message until it is done or the client leaves; what the client sends is
-  // ignored.
+  // Sends messages until `source` is done or the client leaves; what the client sends is ignored. The source is pulled
+  // with a budget of one byte: what one Pull appends is one message, so a source of whole records sends one each.
   Awaitable<void> Serve(std::unique_ptr<BodySource> source, WebSocketOpcode opcode);
 
  private:
-  Awaitable<bool> WriteFrame(std::string head, SharedBytes payload);
+  Awaitable<bool> WriteMessage(WebSocketOpcode opcode, std::vector<SharedBytes> payload);
   Awaitable<void> LockWriter();
   void UnlockWriter();
 
   std::unique_ptr<Stream> stream_;
   WebSocketReader reader_;
   std::deque<WebSocketMessage> ready_;
+  std::uint16_t error_ = 0;  // what to close with, once what came before it has been read
   bool closed_ = false;
   bool close_sent_ = false;
   bool writing_ = false;
