@@ -111,6 +111,78 @@ TEST(X509Authenticator, TakesNameAndGroupsFromAVerifiedCertificate) {
   for (X509* certificate : {ca, other, good, server, none, foreign}) X509_free(certificate);
 }
 
+TEST(RequestHeader, BelievesAProxyThatIsAllowed) {
+  const KeyPair ca_key, other_key, leaf_key;
+  X509* ca = Make(ca_key, "ca", "x", nullptr, ca_key, "", true);
+  X509* other = Make(other_key, "other", "x", nullptr, other_key, "", true);
+  X509* proxy = Make(leaf_key, "front-proxy", "x", ca, ca_key, "clientAuth", false);
+  X509* unnamed = Make(leaf_key, "", "x", ca, ca_key, "clientAuth", false);
+  X509* foreign = Make(leaf_key, "front-proxy", "x", other, other_key, "clientAuth", false);
+  const auto make = [](std::vector<std::string> names) {
+    return RequestHeaderAuthenticator({.allowed_names = std::move(names),
+                                       .username_headers = {"X-Remote-User", "X-Other"},
+                                       .uid_headers = {"X-Remote-Uid"},
+                                       .group_headers = {"X-Remote-Group"},
+                                       .extra_header_prefixes = {"X-Remote-Extra-"}});
+  };
+  struct Case {
+    const char* name;
+    X509* certificate;  // null: none
+    std::vector<std::string> allowed;
+    std::vector<std::pair<std::string, std::string>> headers;
+    const char* user;   // "" for no user
+    const char* error;  // a part of it
+  };
+  const Case kCases[] = {
+      {"named", proxy, {"front-proxy"}, {{"x-remote-user", "alice"}}, "alice", ""},
+      {"the first header that has a value", proxy, {}, {{"X-Remote-User", ""}, {"X-Other", "bob"}}, "bob", ""},
+      {"any name", unnamed, {}, {{"X-Remote-User", "alice"}}, "alice", ""},
+      {"nobody named", proxy, {"front-proxy"}, {}, "", ""},
+      {"another name",
+       proxy,
+       {"else"},
+       {{"X-Remote-User", "a"}},
+       "",
+       "x509: subject with cn=front-proxy is not in the"},
+      {"another authority", foreign, {}, {{"X-Remote-User", "alice"}}, "", "verifying certificate SN=7, SKID="},
+      {"no certificate", nullptr, {}, {{"X-Remote-User", "alice"}}, "", ""},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    RequestHeaderAuthenticator authenticator = make(c.allowed);
+    ASSERT_TRUE(authenticator.SetCA(PEM(ca)));
+    http::Request request = c.certificate == nullptr ? http::Request() : RequestWith(DER(c.certificate));
+    for (const auto& [name, value] : c.headers) request.headers.Add(name, value);
+    const auto result = RunNow(authenticator.Authenticate(request));
+    EXPECT_EQ(result.user ? result.user->name : "", c.user);
+    EXPECT_NE(result.error.find(c.error), std::string::npos) << result.error;
+    EXPECT_EQ(result.error.empty(), *c.error == 0);
+  }
+  RequestHeaderAuthenticator authenticator = make({});
+  ASSERT_TRUE(authenticator.SetCA(PEM(ca)));
+  http::Request request = RequestWith(DER(proxy));
+  for (const auto& [name, value] : {std::pair{"X-Remote-User", "alice"},
+                                    {"X-Remote-Uid", "u"},
+                                    {"X-Remote-Group", "a"},
+                                    {"x-remote-group", ""},
+                                    {"x-remote-group", "b"},
+                                    {"X-Remote-Extra-Acme.com%2FX", "1"},
+                                    {"X-Remote-Extra-acme.com%2fx", "2"},
+                                    {"X-Remote-Extra-Bad%zz", "3"}}) {
+    request.headers.Add(name, value);
+  }
+  const auto result = RunNow(authenticator.Authenticate(request));
+  ASSERT_TRUE(result.user);
+  EXPECT_EQ(result.user->uid, "u");
+  EXPECT_EQ(result.user->groups, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(result.user->extra, (std::vector<std::pair<std::string, std::vector<std::string>>>{
+                                    {"acme.com/x", {"1", "2"}}, {"bad%zz", {"3"}}}));
+  // Another bundle counts at once, also for a connection that was believed.
+  ASSERT_TRUE(authenticator.SetCA(PEM(other)));
+  EXPECT_FALSE(RunNow(authenticator.Authenticate(request)).user);
+  for (X509* certificate : {ca, other, proxy, unnamed, foreign}) X509_free(certificate);
+}
+
 TEST(StaticTokens, FileAndUnion) {
   auto file = StaticTokenAuthenticator::FromCSV("f", "t1,bob,u1,\"g1,g2\"\n\nt2,eve,u2\n,skipped,u3\n");
   ASSERT_TRUE(file.ok());

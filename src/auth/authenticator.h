@@ -12,6 +12,8 @@
 
 namespace keelson::auth {
 
+class CertificateVerifier;  // auth/certificate_verifier.h
+
 // Three answers: a user; no opinion (no user, no error: the credential is not this authenticator's); an error (it is,
 // and it is bad).
 struct AuthenticationResult {
@@ -44,8 +46,25 @@ class X509Authenticator final : public Authenticator {
   Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<CertificateVerifier> verifier_;
+};
+
+// A proxy in front of this server names the user in headers. It is believed when its own certificate is signed by the
+// bundle and, where names are given, bears one of them as its common name.
+struct RequestHeaderOptions {
+  std::vector<std::string> allowed_names;  // empty: any
+  std::vector<std::string> username_headers, uid_headers, group_headers, extra_header_prefixes;
+};
+class RequestHeaderAuthenticator final : public Authenticator {
+ public:
+  explicit RequestHeaderAuthenticator(RequestHeaderOptions options);
+  ~RequestHeaderAuthenticator() override;
+  bool SetCA(std::string_view pem);  // as X509Authenticator's
+  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
+
+ private:
+  const RequestHeaderOptions options_;
+  std::unique_ptr<CertificateVerifier> verifier_;
 };
 
 // Bearer tokens that are known beforehand: the loopback token, a token file's.

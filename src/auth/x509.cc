@@ -1,3 +1,5 @@
+#include "auth/certificate_verifier.h"
+
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/sha.h>
@@ -7,7 +9,6 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "auth/authenticator.h"
 #include "base/strings.h"
 
 namespace keelson::auth {
@@ -47,15 +48,24 @@ std::string EntryText(const X509_NAME_ENTRY* entry) {
   return out;
 }
 
+std::string CommonName(X509* leaf) {
+  std::string name;
+  X509_NAME* subject = X509_get_subject_name(leaf);
+  for (int i = 0; i < X509_NAME_entry_count(subject); ++i) {
+    const X509_NAME_ENTRY* entry = X509_NAME_get_entry(subject, i);
+    if (OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry)) == NID_commonName) name = EntryText(entry);
+  }
+  return name;
+}
+
 AuthenticationResult UserOf(X509* leaf, const std::string& der) {
   AuthenticationResult result;
-  request::User user;
+  request::User user{.name = CommonName(leaf)};
   X509_NAME* subject = X509_get_subject_name(leaf);
   std::vector<std::string> uids;
   for (int i = 0; i < X509_NAME_entry_count(subject); ++i) {
     const X509_NAME_ENTRY* entry = X509_NAME_get_entry(subject, i);
     const ASN1_OBJECT* object = X509_NAME_ENTRY_get_object(entry);
-    if (OBJ_obj2nid(object) == NID_commonName) user.name = EntryText(entry);
     if (OBJ_obj2nid(object) == NID_organizationName) user.groups.push_back(EntryText(entry));
     char oid[64];
     if (OBJ_obj2txt(oid, sizeof(oid), object, 1) > 0 && std::string_view(oid) == kUIDAttribute)
@@ -81,16 +91,43 @@ AuthenticationResult UserOf(X509* leaf, const std::string& der) {
   return result;
 }
 
+// The numbers that tell which certificate was meant, for the log.
+std::string Identifier(X509* certificate) {
+  const auto hex = [](const ASN1_OCTET_STRING* octets) {
+    std::string out;
+    if (octets == nullptr) return out;
+    static constexpr char kDigits[] = "0123456789ABCDEF";
+    for (int i = 0; i < ASN1_STRING_length(octets); ++i) {
+      const unsigned char byte = ASN1_STRING_get0_data(octets)[i];
+      if (i > 0) out += ':';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+    return out;
+  };
+  std::string serial;
+  if (BIGNUM* number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr)) {
+    if (char* text = BN_bn2dec(number)) {
+      serial = text;
+      OPENSSL_free(text);
+    }
+    BN_free(number);
+  }
+  return "SN=" + serial + ", SKID=" + hex(X509_get0_subject_key_id(certificate)) +
+         ", AKID=" + hex(X509_get0_authority_key_id(certificate));
+}
+
 }  // namespace
 
-// A verified chain is remembered for a short while: verifying costs more than the rest of a small request. Entries are
-// keyed by the whole chain, so that a hit means the very same certificates, and forgotten when the bundle changes.
-struct X509Authenticator::Impl {
+// Entries are keyed by the whole chain, so that a hit means the very same certificates, and forgotten when the bundle
+// changes.
+struct CertificateVerifier::Impl {
   static constexpr std::size_t kRememberedMax = 1024;
   static constexpr std::chrono::seconds kRememberFor{10};
+  using Answer = Outcome<std::shared_ptr<const VerifiedCertificate>, std::string>;
   struct Remembered {
     std::weak_ptr<const http::PeerCertificate> peer;
-    AuthenticationResult result;
+    Answer answer;
     base::Clock::SteadyTime until;
   };
 
@@ -98,13 +135,9 @@ struct X509Authenticator::Impl {
   std::shared_ptr<X509_STORE> store;
   std::unordered_map<const http::PeerCertificate*, Remembered> remembered;
 
-  AuthenticationResult Verify(const http::PeerCertificate& peer, X509_STORE* trusted) const {
-    AuthenticationResult result;
+  static Answer Verify(const http::PeerCertificate& peer, X509_STORE* trusted) {
     const X509Ptr leaf = ParseDER(peer.chain_der[0]);
-    if (!leaf) {
-      result.error = "x509: malformed certificate";
-      return result;
-    }
+    if (!leaf) return std::string("x509: malformed certificate");
     StackPtr intermediates(sk_X509_new_null());
     for (std::size_t i = 1; i < peer.chain_der.size(); ++i) {
       if (X509Ptr certificate = ParseDER(peer.chain_der[i])) sk_X509_push(intermediates.get(), certificate.release());
@@ -116,19 +149,21 @@ struct X509Authenticator::Impl {
     if (X509_verify_cert(context.get()) != 1 || !has_usage) {
       const int code = X509_STORE_CTX_get_error(context.get());
       ERR_clear_error();
-      result.error = "verifying certificate failed: ";
-      result.error += code != X509_V_OK ? X509_verify_cert_error_string(code)
-                                        : "certificate specifies no client authentication usage";
-      return result;
+      return "verifying certificate " + Identifier(leaf.get()) + " failed: " +
+             (code != X509_V_OK ? X509_verify_cert_error_string(code)
+                                : "certificate specifies no client authentication usage");
     }
-    return UserOf(leaf.get(), peer.chain_der[0]);
+    auto verified = std::make_shared<VerifiedCertificate>();
+    verified->holder = UserOf(leaf.get(), peer.chain_der[0]);
+    verified->common_name = CommonName(leaf.get());
+    return std::shared_ptr<const VerifiedCertificate>(std::move(verified));
   }
 };
 
-X509Authenticator::X509Authenticator() : impl_(std::make_unique<Impl>()) {}
-X509Authenticator::~X509Authenticator() = default;
+CertificateVerifier::CertificateVerifier() : impl_(std::make_unique<Impl>()) {}
+CertificateVerifier::~CertificateVerifier() = default;
 
-bool X509Authenticator::SetCA(std::string_view pem) {
+bool CertificateVerifier::SetCA(std::string_view pem) {
   std::shared_ptr<X509_STORE> store(X509_STORE_new(), X509_STORE_free);
   const BIOPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   int count = 0;
@@ -146,30 +181,41 @@ bool X509Authenticator::SetCA(std::string_view pem) {
   return true;
 }
 
-Awaitable<AuthenticationResult> X509Authenticator::Authenticate(const http::Request& request) {
-  if (!request.peer || request.peer->chain_der.empty()) co_return AuthenticationResult{};
+Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> CertificateVerifier::Verify(
+    const std::shared_ptr<const http::PeerCertificate>& peer) {
+  if (!peer || peer->chain_der.empty()) return std::shared_ptr<const VerifiedCertificate>();
   const auto now = base::Clock::Real().Monotonic();
   std::shared_ptr<X509_STORE> store;
   {
     std::lock_guard lock(impl_->mutex);
     store = impl_->store;
-    const auto found = impl_->remembered.find(request.peer.get());
-    if (found != impl_->remembered.end() && found->second.until > now && found->second.peer.lock() == request.peer) {
-      co_return found->second.result;
+    const auto found = impl_->remembered.find(peer.get());
+    if (found != impl_->remembered.end() && found->second.until > now && found->second.peer.lock() == peer) {
+      return found->second.answer;
     }
   }
-  if (!store) co_return AuthenticationResult{};
-  AuthenticationResult result = impl_->Verify(*request.peer, store.get());
-  {
-    std::lock_guard lock(impl_->mutex);
-    if (impl_->remembered.size() >= Impl::kRememberedMax) {
-      std::erase_if(impl_->remembered,
-                    [&](const auto& entry) { return entry.second.until <= now || entry.second.peer.expired(); });
-      if (impl_->remembered.size() >= Impl::kRememberedMax) impl_->remembered.clear();
-    }
-    if (impl_->store == store) impl_->remembered[request.peer.get()] = {request.peer, result, now + Impl::kRememberFor};
+  if (!store) return std::shared_ptr<const VerifiedCertificate>();
+  Impl::Answer answer = Impl::Verify(*peer, store.get());
+  std::lock_guard lock(impl_->mutex);
+  if (impl_->remembered.size() >= Impl::kRememberedMax) {
+    std::erase_if(impl_->remembered,
+                  [&](const auto& entry) { return entry.second.until <= now || entry.second.peer.expired(); });
+    if (impl_->remembered.size() >= Impl::kRememberedMax) impl_->remembered.clear();
   }
-  co_return result;
+  if (impl_->store == store)
+    impl_->remembered.insert_or_assign(peer.get(), Impl::Remembered{peer, answer, now + Impl::kRememberFor});
+  return answer;
+}
+
+X509Authenticator::X509Authenticator() : verifier_(std::make_unique<CertificateVerifier>()) {}
+X509Authenticator::~X509Authenticator() = default;
+
+bool X509Authenticator::SetCA(std::string_view pem) { return verifier_->SetCA(pem); }
+
+Awaitable<AuthenticationResult> X509Authenticator::Authenticate(const http::Request& request) {
+  const auto verified = verifier_->Verify(request.peer);
+  if (!verified.ok()) co_return AuthenticationResult{.error = verified.error()};
+  co_return *verified ? (*verified)->holder : AuthenticationResult{};
 }
 
 }  // namespace keelson::auth

@@ -1,0 +1,36 @@
+// Verifies clients' certificates against a bundle of authorities that can be replaced while serving.
+// A verified chain is remembered for a short while: verifying costs more than the rest of a small request.
+// Thread safety: all members from any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "auth/authenticator.h"
+#include "base/outcome.h"
+
+namespace keelson::auth {
+
+// What a certificate says of its holder.
+struct VerifiedCertificate {
+  std::string common_name;
+  AuthenticationResult holder;  // as x509 authentication reads the subject; no user where it has no name
+};
+
+class CertificateVerifier {
+ public:
+  CertificateVerifier();
+  ~CertificateVerifier();
+  // PEM text of one or more CA certificates; false, and everything as it was, when it holds none.
+  bool SetCA(std::string_view pem);
+  // The certificate must be for client authentication. Null without one or before SetCA(); else what is wrong.
+  Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> Verify(
+      const std::shared_ptr<const http::PeerCertificate>& peer);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::auth
