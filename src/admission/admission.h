@@ -2,7 +2,9 @@
 // Thread safety: all members from any I/O thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,16 +71,33 @@ class ObjectReader {
                                   std::string name_space, std::string name) = 0;
 };
 
+// What one plugin took, or with an empty name the whole step.
+struct Observation {
+  std::string_view plugin;
+  Operation operation;
+  bool validating = false;
+  bool rejected = false;
+  std::chrono::nanoseconds took{0};
+};
+using Observer = std::function<void(const Observation&)>;  // from any I/O thread
+
 // Plugins in order; the first refusal ends it.
 class Chain {
  public:
-  explicit Chain(std::vector<std::unique_ptr<Plugin>> plugins) : plugins_(std::move(plugins)) {}
+  explicit Chain(std::vector<std::unique_ptr<Plugin>> plugins, Observer observer = {})
+      : plugins_(std::move(plugins)), observer_(std::move(observer)) {}
   Task<void> Admit(request::Context& context, Attributes& attributes) const;
   Task<void> Validate(request::Context& context, const Attributes& attributes) const;
   std::vector<std::string> Names() const;
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
+  Time Start() const { return observer_ ? std::chrono::steady_clock::now() : Time(); }
+  // Tells the observer; returns the present.
+  Time Observe(std::string_view plugin, Operation operation, bool validating, const meta::Result<void>& result,
+               Time since) const;
   std::vector<std::unique_ptr<Plugin>> plugins_;
+  Observer observer_;
 };
 
 // 403 as every plugin says it: `pods "x" is forbidden: <why>`; the name is the request's, else the object's, else

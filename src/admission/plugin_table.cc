@@ -61,7 +61,7 @@ std::shared_ptr<const Chain> NewChain(const PluginOptions& options, const std::s
     const bool on = (row.on_by_default && !disable.contains(name)) || enable.contains(name);
     if (on && row.make != nullptr) plugins.push_back(row.make(options));
   }
-  return std::make_shared<const Chain>(std::move(plugins));
+  return std::make_shared<const Chain>(std::move(plugins), options.observer);
 }
 
 }  // namespace keelson::admission

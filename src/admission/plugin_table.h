@@ -19,6 +19,7 @@ struct PluginOptions {
   base::Random* random = &base::Random::Real();
   std::int64_t default_not_ready_toleration_seconds = 300;
   std::int64_t default_unreachable_toleration_seconds = 300;
+  Observer observer;  // may be empty
 };
 
 struct PluginRow {
