@@ -104,8 +104,11 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
     return 1;
   }
 
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const Flag& flag : flags.flags()) values.emplace_back(flag.name, flag.value->String());
   auto completed = Complete(std::move(options), flags, std::move(features), environment.host);
   if (!completed.ok()) return FailLogged(completed.error().message());
+  completed->flag_values = std::move(values);
   for (const std::string& warning : completed->warnings) log::Text(log::Severity::kWarning, warning);
   const Strings errors = Validate(*completed);
   if (!errors.empty()) return FailLogged(AggregateErrors(errors));

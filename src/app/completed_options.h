@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/cidr.h"
@@ -33,10 +34,11 @@ struct CompletedOptions {
   int service_range_count = 0;        // entries in --service-cluster-ip-range
   std::string api_server_service_ip;  // 10.0.0.1: address of the service kubernetes
   nanoseconds events_history_window = std::chrono::seconds{75};
-  std::map<std::string, std::int64_t> watch_cache_sizes;  // "resource.group" → size; 0: no watch cache
-  std::string reported_version;                           // v1.36.4, or what --version=v... says
-  std::vector<std::string> warnings;                      // for the log
-  std::vector<std::string> changed_flags;                 // names, as typed on the command line
+  std::map<std::string, std::int64_t> watch_cache_sizes;         // "resource.group" → size; 0: no watch cache
+  std::string reported_version;                                  // v1.36.4, or what --version=v... says
+  std::vector<std::string> warnings;                             // for the log
+  std::vector<std::string> changed_flags;                        // names, as typed on the command line
+  std::vector<std::pair<std::string, std::string>> flag_values;  // of every flag, as it was set; by name
   bool Changed(std::string_view flag) const;
 
   std::string ServerURL() const;  // where a client on this machine reaches it: https://127.0.0.1:6443

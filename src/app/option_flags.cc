@@ -33,10 +33,8 @@ constexpr std::string_view kOtherAdmission = "this part of admission";
 constexpr std::string_view kOtherAuthz = "this authorizer";
 constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kProfiling = "profiling";
-constexpr std::string_view kRequestHeader = "request-header authentication";
 constexpr std::string_view kExternalSigner = "the external signer";
 constexpr std::string_view kTracing = "tracing";
-constexpr std::string_view kWatchDrain = "waiting for watches to end";
 constexpr std::string_view kWebhookAuthn = "webhook token authentication";
 
 void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
@@ -88,7 +86,7 @@ void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
   rows.push_back({kGeneric, "shutdown-send-retry-after", Bool(o.shutdown_send_retry_after), kBuilt,
                   "Keep listening while requests drain, and answer new ones with 429 and Retry-After."});
   rows.push_back({kGeneric, "shutdown-watch-termination-grace-period",
-                  Duration(o.shutdown_watch_termination_grace_period), kWatchDrain,
+                  Duration(o.shutdown_watch_termination_grace_period), kBuilt,
                   "Longest time to wait for open watches to end during the drain."});
   rows.push_back({kGeneric, "storage-initialization-timeout", Duration(o.storage_initialization_timeout), kBuilt,
                   "Longest time to wait for storage before the server counts as ready."});
@@ -255,9 +253,7 @@ void AddFeatures(std::vector<Flag>& rows, FeatureOptions& o) {
   rows.push_back({.group = kFeatures,
                   .name = "profiling",
                   .value = Bool(o.enable_profiling),
-                  .unbuilt = kProfiling,
-                  .usage = "Serve profiles under /debug/pprof/.",
-                  .harmless_values = {"false"}});
+                  .usage = "Serve a CPU profile and the like under /debug/pprof/, and the log's verbosity."});
 }
 
 void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
@@ -297,19 +293,19 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
   rows.push_back(
       {kAuthentication, "oidc-username-prefix", String(o.oidc.username_prefix), kOIDC,
        "Prefix put before user names. Default: the issuer's URL, but none for the claim email; '-' for none."});
-  rows.push_back({kAuthentication, "requestheader-allowed-names", StringSlice(o.request_header.allowed_names),
-                  kRequestHeader, "Common names of certificates that may name users in headers. Empty: any."});
-  rows.push_back({kAuthentication, "requestheader-client-ca-file", String(o.request_header.client_ca_file),
-                  kRequestHeader, "CA file of clients that may name users in headers."});
+  rows.push_back({kAuthentication, "requestheader-allowed-names", StringSlice(o.request_header.allowed_names), kBuilt,
+                  "Common names of certificates that may name users in headers. Empty: any."});
+  rows.push_back({kAuthentication, "requestheader-client-ca-file", String(o.request_header.client_ca_file), kBuilt,
+                  "CA file of clients that may name users in headers."});
   rows.push_back({kAuthentication, "requestheader-extra-headers-prefix",
-                  StringSlice(o.request_header.extra_header_prefixes), kRequestHeader,
+                  StringSlice(o.request_header.extra_header_prefixes), kBuilt,
                   "Prefixes of headers with extra data; X-Remote-Extra- is usual."});
-  rows.push_back({kAuthentication, "requestheader-group-headers", StringSlice(o.request_header.group_headers),
-                  kRequestHeader, "Headers with groups; X-Remote-Group is usual."});
-  rows.push_back({kAuthentication, "requestheader-uid-headers", StringSlice(o.request_header.uid_headers),
-                  kRequestHeader, "Headers with the user's UID; X-Remote-Uid is usual."});
+  rows.push_back({kAuthentication, "requestheader-group-headers", StringSlice(o.request_header.group_headers), kBuilt,
+                  "Headers with groups; X-Remote-Group is usual."});
+  rows.push_back({kAuthentication, "requestheader-uid-headers", StringSlice(o.request_header.uid_headers), kBuilt,
+                  "Headers with the user's UID; X-Remote-Uid is usual."});
   rows.push_back({kAuthentication, "requestheader-username-headers", StringSlice(o.request_header.username_headers),
-                  kRequestHeader, "Headers with the user's name; X-Remote-User is usual."});
+                  kBuilt, "Headers with the user's name; X-Remote-User is usual."});
   rows.push_back(
       {kAuthentication, "service-account-extend-token-expiration", Bool(o.service_accounts.extend_expiration), kBuilt,
        "Let tokens injected by admission live up to a year, whatever --service-account-max-token-expiration says."});

@@ -20,6 +20,7 @@
 #include "admission/plugin_table.h"
 #include "app/data_dir.h"
 #include "app/files.h"
+#include "app/followed_files.h"
 #include "app/pki.h"
 #include "app/repeated.h"
 #include "app/start_metrics.h"
@@ -27,6 +28,7 @@
 #include "app/store_upkeep.h"
 #include "app/stores.h"
 #include "async/blocking_pool.h"
+#include "async/event.h"
 #include "async/io_pool.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
@@ -43,6 +45,7 @@
 #include "controlplane/service_controller.h"
 #include "controlplane/status_controllers.h"
 #include "controlplane/storage_reader.h"
+#include "endpoints/admission_metrics.h"
 #include "kv/etcdserver/server.h"
 #include "net/listener.h"
 #include "net/tls_server.h"
@@ -58,6 +61,7 @@ bool FeatureEnabled(std::string_view gate) { return g_gates->Enabled(gate); }
 
 // Calls a function about every 100 ms until it is destroyed.
 constexpr std::chrono::milliseconds kTick{100};
+constexpr std::chrono::seconds kFollowInterval{2};  // how often files are looked at that may change
 class Ticker {
  public:
   explicit Ticker(std::function<void()> tick) : tick_(std::move(tick)) {
@@ -111,7 +115,8 @@ Outcome<std::shared_ptr<const controlplane::TokenIssuer>, Error> MakeTokenIssuer
 
 Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(
     const AuthenticationOptions& options, const std::string& loopback_token,
-    const std::vector<auth::PublicKey>& token_keys, std::shared_ptr<auth::TokenObjects> token_objects) {
+    const std::vector<auth::PublicKey>& token_keys, std::shared_ptr<auth::TokenObjects> token_objects,
+    FollowedFiles& files) {
   std::vector<std::unique_ptr<auth::Authenticator>> members;
   auto loopback = std::make_unique<auth::StaticTokenAuthenticator>();
   loopback->Add(loopback_token,
@@ -119,11 +124,27 @@ Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(
                  .uid = base::Random::Real().UUID(),
                  .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}});
   members.push_back(std::move(loopback));
+  if (const auto& headers = options.request_header; !headers.client_ca_file.empty()) {
+    KS_TRY(const std::string pem, ReadSmallFile(headers.client_ca_file));
+    auto proxies = std::make_unique<auth::RequestHeaderAuthenticator>(
+        auth::RequestHeaderOptions{.allowed_names = headers.allowed_names,
+                                   .username_headers = headers.username_headers,
+                                   .uid_headers = headers.uid_headers,
+                                   .group_headers = headers.group_headers,
+                                   .extra_header_prefixes = headers.extra_header_prefixes});
+    if (!proxies->SetCA(pem))
+      return Error("unable to load request header CA file \"" + headers.client_ca_file + "\": no certificates found");
+    // The authenticators live as long as the server, and files are looked at no longer than that.
+    files.Add(headers.client_ca_file, pem,
+              [proxies = proxies.get()](const std::string& text) { return proxies->SetCA(text); });
+    members.push_back(std::move(proxies));
+  }
   if (!options.client_ca_file.empty()) {
     KS_TRY(const std::string pem, ReadSmallFile(options.client_ca_file));
     auto x509 = std::make_unique<auth::X509Authenticator>();
     if (!x509->SetCA(pem))
       return Error("unable to load client CA file \"" + options.client_ca_file + "\": no certificates found");
+    files.Add(options.client_ca_file, pem, [x509 = x509.get()](const std::string& text) { return x509->SetCA(text); });
     members.push_back(std::move(x509));
   }
   if (!options.token_file.empty()) {
@@ -170,10 +191,12 @@ Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOp
   tls.curve_preferences = serving.curve_preferences;
   if (!options.authentication.client_ca_file.empty())
     tls.client_ca_files.push_back(options.authentication.client_ca_file);
+  if (const auto& file = options.authentication.request_header.client_ca_file; !file.empty())
+    tls.client_ca_files.push_back(file);
   tls.http2 = !serving.disable_http2_serving;
   auto context = net::TLSServerContext::New(std::move(tls));
   if (!context.ok()) return Error(context.error().message);
-  (*context)->Follow(std::chrono::minutes(1), [](const std::string& error) {
+  (*context)->Follow(kFollowInterval, [](const std::string& error) {
     if (error.empty()) {
       log::Info("Loaded the serving certificates again");
     } else {
@@ -194,7 +217,8 @@ Awaitable<void> WaitForStorage(controlplane::ResourceStorage& storage, std::chro
 }
 
 Outcome<std::shared_ptr<const admission::Chain>, Error> MakeAdmission(const AdmissionOptions& options,
-                                                                      admission::ObjectReader& reader) {
+                                                                      admission::ObjectReader& reader,
+                                                                      endpoints::AdmissionMetrics& metrics) {
   std::set<std::string> enable(options.enable_plugins.begin(), options.enable_plugins.end());
   std::set<std::string> disable(options.disable_plugins.begin(), options.disable_plugins.end());
   if (!options.plugin_names.empty()) {  // --admission-control: exactly these
@@ -210,6 +234,7 @@ Outcome<std::shared_ptr<const admission::Chain>, Error> MakeAdmission(const Admi
   }
   admission::PluginOptions plugins;
   plugins.reader = &reader;
+  plugins.observer = [&metrics](const admission::Observation& observation) { metrics.Observe(observation); };
   plugins.default_not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
   plugins.default_unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
   auto chain = admission::NewChain(plugins, enable, disable);
@@ -327,6 +352,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   step("store");
   telemetry::MetricsRegistry metrics;
   RegisterStartMetrics(metrics, completed);
+  endpoints::AdmissionMetrics admission_metrics(metrics);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config;
   storage_config.kv = store;
@@ -369,6 +395,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                       .check_consistency = completed.features.Enabled("DetectCacheInconsistency")},
                      options.etcd);
 
+  FollowedFiles followed;
   auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
   if (!enablement.ok()) return Error(enablement.error());
   controlplane::ChainConfig chain_config;
@@ -382,12 +409,12 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(chain_config.token_issuer, MakeTokenIssuer(options));
   chain_config.api_audiences = options.authentication.api_audiences;
   KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID(), token_keys,
-                                                       controlplane::NewTokenObjects(storage)));
+                                                       controlplane::NewTokenObjects(storage), followed));
   auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
   chain_config.authorizer = MakeAuthorizer(options.authorization, rbac);
   chain_config.rbac = rbac;
   const auto reader = controlplane::NewStorageReader(storage, chain_config.authorizer);
-  KS_TRY(chain_config.admission, MakeAdmission(options.admission, *reader));
+  KS_TRY(chain_config.admission, MakeAdmission(options.admission, *reader, admission_metrics));
   auto chain = controlplane::CreateServerChain(chain_config);
   controlplane::InstallBootstrapHooks(*chain, storage);
   if (const auto& accounts = options.authentication.service_accounts; chain_config.token_issuer) {
@@ -407,8 +434,23 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
     return WaitForStorage(storage, timeout);
   });
 
+  // Plugins look at other objects through the caches, so they can judge once those are there.
+  chain->AddPostStartHook("start-apiserver-admission-initializer",
+                          [&storage, timeout = options.generic.storage_initialization_timeout] {
+                            return WaitForStorage(storage, timeout);
+                          });
+  auto informers = std::make_shared<async::Event>();
+  chain->AddPostStartHook("generic-apiserver-start-informers", [informers] { return informers->Wait(); });
+
   server::ServingOptions serving_options;
   serving_options.chain.authenticator = chain_config.authenticator;
+  if (const auto& headers = options.authentication.request_header; !headers.client_ca_file.empty()) {
+    for (const Strings* names : {&headers.username_headers, &headers.uid_headers, &headers.group_headers}) {
+      auto& stripped = serving_options.chain.request_header_names;
+      stripped.insert(stripped.end(), names->begin(), names->end());
+    }
+    serving_options.chain.request_header_prefixes = headers.extra_header_prefixes;
+  }
   serving_options.chain.authorizer = chain_config.authorizer;
   serving_options.chain.request_timeout = options.generic.request_timeout;
   serving_options.chain.max_requests_inflight = static_cast<int>(options.generic.max_requests_inflight);
@@ -419,8 +461,12 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   serving_options.chain.cors_allowed_origins = options.generic.cors_allowed_origins;
   serving_options.chain.shutdown_send_retry_after = options.generic.shutdown_send_retry_after;
   serving_options.shutdown_delay = options.generic.shutdown_delay_duration;
+  serving_options.shutdown_watch_termination_grace = options.generic.shutdown_watch_termination_grace_period;
   serving_options.livez_grace_period = options.generic.livez_grace_period;
   serving_options.git_version = completed.reported_version;
+  serving_options.profiling = options.features.enable_profiling;
+  if (completed.features.Enabled("ComponentFlagz")) serving_options.flagz = completed.flag_values;
+  serving_options.statusz = completed.features.Enabled("ComponentStatusz");
   if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
     serving_options.http.limits.streams_max = static_cast<std::uint32_t>(streams);
   }
@@ -433,6 +479,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
       "informer-sync",
       [&roles] { return roles.HasSynced() ? std::string() : std::string("informers have not synced"); },
       {.healthz = false, .livez = false, .readyz = true});
+  serving.AddPreShutdownHook("stop-kubernetes-service-controller", [&presence] { presence.Stop(); });
   serving.PrepareRun();
   storage.Start();
   const Ticker ticker([&storage] { storage.Tick(); });
@@ -445,6 +492,26 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                      if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
                    });
   upkeep.Start();
+  if (const std::string& file = options.authentication.client_ca_file; !file.empty()) {
+    KS_TRY(std::string pem, ReadSmallFile(file));
+    followed.Add(file, std::move(pem), [&presence](const std::string& text) {
+      presence.SetClientCA(text);
+      return true;
+    });
+  }
+  if (const std::string& file = options.authentication.request_header.client_ca_file; !file.empty()) {
+    KS_TRY(std::string pem, ReadSmallFile(file));
+    followed.Add(file, std::move(pem), [&presence](const std::string& text) {
+      presence.SetRequestHeaderCA(text);
+      return true;
+    });
+  }
+  Repeated following(io.Next(), kFollowInterval, [&]() -> Awaitable<void> {
+    co_await files.Run([&] {
+      followed.Look();
+      return true;
+    });
+  });
   serving.Start(*std::move(listener), tls);
 
   step("listener");
@@ -459,6 +526,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   services.Start(io);
   presence.Start(io);
   while (!serving.Ready() && !signals.WaitFor(kPoll)) {
+    if (roles.HasSynced()) informers->Set();
   }
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
   log::Info("Serving securely", "address", completed.ServerURL(), "ready_after", took);
@@ -471,7 +539,6 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   signals.ExitOnNext();
   log::Info("Shutting down");
   NotifySystemd("STOPPING=1");
-  presence.Stop();
   serving.Shutdown();
   conditions.Stop();
   services.Stop();

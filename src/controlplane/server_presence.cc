@@ -140,6 +140,16 @@ Awaitable<void> ServerPresence::Run() {
   }
 }
 
+void ServerPresence::SetClientCA(std::string pem) {
+  std::lock_guard lock(mutex_);
+  options_.client_ca_pem = std::move(pem);
+}
+
+void ServerPresence::SetRequestHeaderCA(std::string pem) {
+  std::lock_guard lock(mutex_);
+  options_.request_header_ca_pem = std::move(pem);
+}
+
 Awaitable<void> ServerPresence::SyncAuthenticationInfo() {
   if (!config_maps_) co_return;
   const MakeObject make = [this](base::Arena& arena, Value existing) -> std::optional<Value> {
@@ -149,9 +159,15 @@ Awaitable<void> ServerPresence::SyncAuthenticationInfo() {
       const std::string all = JoinAuthorities(had[key].as_string(), pem);
       if (!all.empty()) data.Set(arena, key, Value::String(arena, all));
     };
-    authorities("client-ca-file", options_.client_ca_pem);
-    if (!options_.request_header_ca_pem.empty()) {
-      authorities("requestheader-client-ca-file", options_.request_header_ca_pem);
+    std::string client_ca, request_header_ca;
+    {
+      std::lock_guard lock(mutex_);
+      client_ca = options_.client_ca_pem;
+      request_header_ca = options_.request_header_ca_pem;
+    }
+    authorities("client-ca-file", client_ca);
+    if (!request_header_ca.empty()) {
+      authorities("requestheader-client-ca-file", request_header_ca);
       const auto list = [&](std::string_view key, const std::vector<std::string>& texts) {
         data.Set(arena, key, Value::String(arena, JSONList(texts)));
       };

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class ServerPresence {
   void Install(server::GenericAPIServer& server, ResourceStorage& storage);
   void Start(async::IOPool& io);
   void Stop();
+  // The authorities have changed; from any thread. Told to others with the next round.
+  void SetClientCA(std::string pem);
+  void SetRequestHeaderCA(std::string pem);
 
  private:
   Awaitable<void> Run();
@@ -43,6 +47,7 @@ class ServerPresence {
   Awaitable<void> CollectIdentities();
 
   kv::Store& kv_;
+  std::mutex mutex_;  // over the PEM texts of the options
   PresenceOptions options_;
   std::string identity_, holder_;
   std::shared_ptr<registry::Store> config_maps_, leases_;

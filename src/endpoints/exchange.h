@@ -6,15 +6,22 @@
 
 #include "async/awaitable.h"
 #include "base/url.h"
+#include "endpoints/request_trace.h"
+#include "endpoints/watch_group.h"
 #include "http/message.h"
 #include "request/context.h"
 
 namespace keelson::endpoints {
 
+class RequestMetrics;  // endpoints/request_metrics.h
+
 struct Exchange {
   http::Request http;
   request::Context context;
   base::Query query;
+  RequestTrace trace;
+  RequestMetrics* metrics = nullptr;    // outlives every request; may be null
+  std::shared_ptr<WatchGroup> watches;  // which a watch joins; may be null
 };
 
 // Shared: a handler that ran into its deadline goes on without anybody waiting for it.

@@ -10,6 +10,7 @@ namespace {
 // A body, if there is one, is all that counts; else the query.
 Task<meta::DeleteOptions> ReadDeleteOptions(const ScopePtr& scope, const ExchangePtr& exchange) {
   KS_CO_TRY(const base::SharedBytes body, co_await ReadBody(*exchange));
+  exchange->trace.Step("limitedReadBody succeeded", "len", static_cast<std::int64_t>(body.size()));
   meta::DeleteOptions options;
   if (!body.empty()) {
     KS_CO_TRY(const Format format, NegotiateInput(exchange->http, scope->restrictions));
@@ -82,16 +83,19 @@ void WarnAboutOrphans(Exchange& exchange, const Scope& scope, const meta::Delete
 }  // namespace
 
 Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start("Delete");
   request::Context& context = exchange->context;
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   auto options = co_await ReadDeleteOptions(scope, exchange);
   if (!options.ok()) co_return StatusResponse(*exchange, options.error());
   WarnAboutOrphans(*exchange, *scope, *options);
+  exchange->trace.Step("About to delete object from database");
   auto deleted =
       co_await scope->store->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
                                     ValidateDeleteFunc(scope, exchange, options->is_dry_run()));
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
+  exchange->trace.Step("Object deleted from database");
   // 202 only for clients that said orphanDependents=false and then have to wait (upstream keeps this for old clients).
   const int code = !deleted->deleted && options->orphan_dependents == false ? 202 : 200;
   if (deleted->deleted && !scope->store->strategy().return_deleted_object)
@@ -100,6 +104,7 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
 }
 
 Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start("Delete");
   request::Context& context = exchange->context;
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());

@@ -309,16 +309,20 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
                                     ValidateUpdateFunc(scope, exchange, dry_run),
                                     {.endpoint = scope->endpoint, .force_allow_create = main, .dry_run = dry_run});
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
+  exchange->trace.Step("Object stored in database");
+  exchange->trace.Step("About to write a response");
   co_return ObjectResponse(*exchange, scope, media, written->object, written->created ? 201 : 200);
 }
 
 Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start("Patch");
   request::Context& context = exchange->context;
   const std::string type = BareMediaType(exchange->http.headers.Get("Content-Type"));
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   auto body = co_await ReadBody(*exchange);
   if (!body.ok()) co_return StatusResponse(*exchange, body.error());
+  exchange->trace.Step("limitedReadBody succeeded", "len", static_cast<std::int64_t>(body->size()));
   const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
   const bool is_apply = type == kApplyPatch;
   if (const auto errors = options.ValidatePatch(is_apply); !errors.empty()) {
@@ -351,6 +355,8 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
       context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
       ValidateUpdateFunc(scope, exchange, dry_run), {.endpoint = scope->endpoint, .dry_run = dry_run});
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
+  exchange->trace.Step("Object stored in database");
+  exchange->trace.Step("About to write a response");
   co_return ObjectResponse(*exchange, scope, *media, written->object, written->created ? 201 : 200);
 }
 

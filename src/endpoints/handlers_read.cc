@@ -2,8 +2,10 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "endpoints/handlers.h"
+#include "endpoints/request_metrics.h"
 #include "endpoints/responses.h"
 #include "endpoints/sources.h"
+#include "http/websocket.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -32,11 +34,41 @@ meta::Result<void> PinName(const std::string& name, meta::FieldSelector& selecto
   return {};
 }
 
+// A client that can only speak WebSocket (a browser) gets its events as messages. Upstream's handshake wants an origin
+// that is a URI, and takes one sub-protocol at most, which it repeats.
+http::Response WebSocketWatch(const http::Request& request, http::WebSocketOpcode opcode,
+                              std::unique_ptr<http::BodySource> source) {
+  http::Response refused;
+  refused.headers.Set("Connection", "close");
+  const std::string_view origin = request.headers.Get("Origin");
+  const bool is_uri =
+      origin.starts_with('/') || (origin.find(':') != std::string_view::npos && !origin.starts_with(':'));
+  refused.status = 403;
+  if (!is_uri) return refused;
+  refused.status = 400;
+  const auto protocols = http::WebSocketProtocols(request);
+  if (protocols.size() > 1) return refused;
+  const std::string protocol = protocols.empty() ? std::string() : protocols.front();
+  // Shared, because a handler can be copied; it runs once.
+  auto shared = std::make_shared<std::unique_ptr<http::BodySource>>(std::move(source));
+  http::Response response = http::AcceptWebSocket(
+      request, protocol,
+      [shared, opcode](std::shared_ptr<http::WebSocket> socket) { return socket->Serve(std::move(*shared), opcode); });
+  if (response.status == 426) response.status = 400;  // upstream's word for another version
+  return response;
+}
+
 Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta::ListOptions options) {
   auto media = NegotiateStream(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   auto include = IncludeObjectOf(*exchange, *media);
   if (!include.ok()) co_return StatusResponse(*exchange, include.error());
+  media->messages = http::IsWebSocketRequest(exchange->http);
+  std::unique_ptr<WatchGroup::Member> member;
+  if (exchange->watches) {
+    member = exchange->watches->Join();
+    if (!member) co_return ShuttingDown();
+  }
 
   std::chrono::milliseconds timeout = std::chrono::seconds(options.timeout_seconds.value_or(0));
   if (timeout.count() <= 0) {
@@ -46,6 +78,7 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
                           static_cast<std::int64_t>(static_cast<double>(least.count()) * base::Random::Real().Unit()));
   }
   const auto deadline = exchange->context.received + timeout;
+  const bool streams_list = options.send_initial_events.value_or(false);
   storage::ListOptions list = ToStorage(std::move(options));
   list.deadline = deadline;
   auto stream = co_await scope->store->Watch(exchange->context.info.name_space, std::move(list));
@@ -54,13 +87,27 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
   http::Response response;
   response.headers.Add("Content-Type", encoder->stream_content_type());
-  response.body = NewWatchSource(std::move(encoder), *std::move(stream), deadline);
+  std::function<void()> listed;
+  if (streams_list && exchange->metrics != nullptr) {
+    listed = [scope, &metrics = *exchange->metrics, of = ScopeOf(exchange->context.info),
+              received = exchange->context.received] {
+      const std::chrono::duration<double> took = base::Clock::Real().Monotonic() - received;
+      metrics.WatchListDone(scope->resource.group, scope->resource.version, scope->resource.resource, of, took.count());
+    };
+  }
+  auto source = NewWatchSource(std::move(encoder), *std::move(stream), deadline, std::move(member), std::move(listed));
+  if (media->messages) {
+    const auto opcode = media->format == Format::kJSON ? http::WebSocketOpcode::kText : http::WebSocketOpcode::kBinary;
+    co_return WebSocketWatch(exchange->http, opcode, std::move(source));
+  }
+  response.body = std::move(source);
   co_return response;
 }
 
 }  // namespace
 
 Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start("Get");
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   if (exchange->query.Has("export") && request::ParseQueryBool(exchange->query.Get("export"))) {
@@ -69,8 +116,10 @@ Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
   }
   const meta::GetOptions options = meta::GetOptions::FromQuery(exchange->query);
   const request::RequestInfo& info = exchange->context.info;
+  exchange->trace.Step("About to Get from storage");
   auto object = co_await scope->store->Get(info.name_space, info.name, options.resource_version);
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
+  exchange->trace.Step("About to write a response");
   co_return ObjectResponse(*exchange, scope, *media, *object, 200);
 }
 
@@ -105,8 +154,10 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   }
   auto include = IncludeObjectOf(*exchange, *media);
   if (!include.ok()) co_return StatusResponse(*exchange, include.error());
+  exchange->trace.Start("List");
   auto list = co_await scope->store->List(info.name_space, ToStorage(std::move(options)));
   if (!list.ok()) co_return StatusResponse(*exchange, list.error());
+  exchange->trace.Step("Filtered items", "count", static_cast<std::int64_t>(list->items.size()));
 
   auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
   auto frame = encoder->Frame(*list);

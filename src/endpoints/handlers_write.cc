@@ -7,6 +7,7 @@
 namespace keelson::endpoints {
 
 Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start("Create");
   request::Context& context = exchange->context;
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
@@ -14,12 +15,16 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   if (!format.ok()) co_return StatusResponse(*exchange, format.error());
   auto body = co_await ReadBody(*exchange);
   if (!body.ok()) co_return StatusResponse(*exchange, body.error());
+  const auto length = static_cast<std::int64_t>(body->size());
+  exchange->trace.Step("limitedReadBody succeeded", "len", length);
   const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
   if (const auto errors = options.Validate(); !errors.empty()) {
     co_return StatusResponse(*exchange, meta::NewInvalidOptions("CreateOptions", errors));
   }
+  exchange->trace.Step("About to convert to expected version");
   auto decoded = DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
   if (!decoded.ok()) co_return StatusResponse(*exchange, decoded.error());
+  exchange->trace.Step("Conversion done");
   Value object = *decoded;
   Value metadata = object.EnsureMap(context.arena, "metadata");
   const std::string_view name_space = metadata["namespace"].as_string();
@@ -42,25 +47,34 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
     co_return StatusResponse(*exchange, admitted.error());
   }
   DedupOwnerReferences(*exchange, object, true);
+  exchange->trace.Step("About to store object in database");
   auto created = co_await scope->store->Create(context, object, ValidateCreateFunc(scope, exchange, dry_run), dry_run);
+  exchange->trace.Step(created.ok() ? "Write to database call succeeded" : "Write to database call failed", "len",
+                       length);
   if (!created.ok()) co_return StatusResponse(*exchange, created.error());
+  exchange->trace.Step("About to write a response");
   co_return ObjectResponse(*exchange, scope, *media, created->object, 201);
 }
 
 Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start("Update");
   request::Context& context = exchange->context;
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   auto body = co_await ReadBody(*exchange);
   if (!body.ok()) co_return StatusResponse(*exchange, body.error());
+  const auto length = static_cast<std::int64_t>(body->size());
+  exchange->trace.Step("limitedReadBody succeeded", "len", length);
   const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
   if (const auto errors = options.Validate(); !errors.empty()) {
     co_return StatusResponse(*exchange, meta::NewInvalidOptions("UpdateOptions", errors));
   }
   auto format = NegotiateInput(exchange->http, scope->restrictions);
   if (!format.ok()) co_return StatusResponse(*exchange, format.error());
+  exchange->trace.Step("About to convert to expected version");
   auto decoded = DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
   if (!decoded.ok()) co_return StatusResponse(*exchange, decoded.error());
+  exchange->trace.Step("Conversion done");
   Value sent = *decoded;
   Value metadata = sent.EnsureMap(context.arena, "metadata");
   const std::string_view name_space = metadata["namespace"].as_string();
@@ -105,9 +119,13 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
   };
   registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = dry_run};
   if (const auto uid = metadata["uid"].as_string(); !uid.empty()) parameters.uid = std::string(uid);
+  exchange->trace.Step("About to store object in database");
   auto written = co_await scope->store->Update(context, name, updated, ValidateCreateFunc(scope, exchange, dry_run),
                                                ValidateUpdateFunc(scope, exchange, dry_run), parameters);
+  exchange->trace.Step(written.ok() ? "Write to database call succeeded" : "Write to database call failed", "len",
+                       length);
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
+  exchange->trace.Step("About to write a response");
   co_return ObjectResponse(*exchange, scope, *media, written->object, written->created ? 201 : 200);
 }
 

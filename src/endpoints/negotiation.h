@@ -24,7 +24,8 @@ struct MediaTypeOptions {
   Transform transform = Transform::kNone;
   std::string transform_version = "v1";  // of meta.k8s.io
   bool stream = false;
-  std::string profile;  // discovery's "nopeer"
+  bool messages = false;  // of a stream: the transport keeps its events apart (WebSocket), no length stands before each
+  std::string profile;    // discovery's "nopeer"
 };
 
 // What an endpoint can answer with.

@@ -390,7 +390,7 @@ meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& li
 meta::Result<void> ObjectEncoder::AppendEvent(std::string_view type, SharedBytes object,
                                               std::vector<SharedBytes>& out) const {
   if (media_.format == Format::kProtobuf) {
-    // WatchEvent{type (1), object (2){raw (1)}} after its length in four bytes.
+    // WatchEvent{type (1), object (2){raw (1)}} after its length in four bytes; in a WebSocket message without it.
     std::string event;
     event += '\x0a';
     AppendVarint(event, type.size());
@@ -403,7 +403,7 @@ meta::Result<void> ObjectEncoder::AppendEvent(std::string_view type, SharedBytes
     event += inner;
     const std::uint64_t size = event.size() + object.size();
     std::string frame;
-    for (int shift = 24; shift >= 0; shift -= 8) frame += static_cast<char>(size >> shift);
+    for (int shift = 24; shift >= 0 && !media_.messages; shift -= 8) frame += static_cast<char>(size >> shift);
     out.push_back(SharedBytes(frame + event));
     out.push_back(std::move(object));
     return {};

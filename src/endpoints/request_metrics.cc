@@ -71,6 +71,14 @@ RequestMetrics::RequestMetrics(MetricsRegistry& registry)
                    "resource, scope and component. Not all requests are tracked this way.",
            .stability = Stability::kStable,
            .labels = {"verb", "group", "version", "resource", "subresource", "scope", "component"}})),
+      watch_list_(registry.Histograms(
+          {.name = "apiserver_watch_list_duration_seconds",
+           .help =
+               "Response latency distribution in seconds for watch list requests broken by group, version, resource "
+               "and scope.",
+           .stability = Stability::kBeta,
+           .labels = {"group", "version", "resource", "scope"},
+           .buckets = {0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}})),
       terminations_(registry.Counters(
           {.name = "apiserver_request_terminations_total",
            .help = "Number of requests which apiserver terminated in self-defense.",
@@ -121,6 +129,11 @@ void RequestMetrics::WatchEnded(const request::RequestInfo& info) {
   long_running_
       .With({"WATCH", info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info), "apiserver"})
       .Dec();
+}
+
+void RequestMetrics::WatchListDone(std::string_view group, std::string_view version, std::string_view resource,
+                                   std::string_view scope, double seconds) {
+  watch_list_.With({group, version, resource, scope}).Observe(seconds);
 }
 
 void RequestMetrics::RequestTerminated(const request::RequestInfo& info, std::string_view method, int code) {

@@ -22,6 +22,9 @@ class RequestMetrics {
   void WatchEnded(const request::RequestInfo& info);
   void RequestTerminated(const request::RequestInfo& info, std::string_view method, int code);
   void RequestAborted(const request::RequestInfo& info, std::string_view method);
+  // A streaming list has sent its initial events so long after its request came.
+  void WatchListDone(std::string_view group, std::string_view version, std::string_view resource,
+                     std::string_view scope, double seconds);
   void InFlight(bool mutating, int count);
   void Authenticated(bool success, double seconds);
 
@@ -30,6 +33,7 @@ class RequestMetrics {
   telemetry::HistogramVec& duration_;
   telemetry::HistogramVec& response_sizes_;
   telemetry::GaugeVec& long_running_;
+  telemetry::HistogramVec& watch_list_;
   telemetry::CounterVec& terminations_;
   telemetry::CounterVec& aborts_;
   telemetry::GaugeVec& inflight_;

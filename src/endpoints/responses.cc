@@ -128,6 +128,14 @@ http::Response StatusResponse(const Exchange& exchange, const meta::Status& stat
   return response;
 }
 
+http::Response ShuttingDown() {
+  const meta::Status status = meta::NewServiceUnavailable("apiserver is shutting down");
+  http::Response response = JSONDocument(503, base::SharedBytes(status.ToJSON() + "\n\n"));
+  response.headers.Set("Retry-After", "1");
+  response.headers.Set("X-Content-Type-Options", "nosniff");
+  return response;
+}
+
 http::Response Text(int code, std::string_view text) {
   http::Response response;
   response.status = code;

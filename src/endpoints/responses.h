@@ -21,6 +21,8 @@ http::Response StatusObjectResponse(const Exchange& exchange, Value status, cons
 http::Response PlainError(int code, std::string_view text);
 // `Internal Server Error: "<URI>": <error>` with & < > escaped.
 http::Response InternalErrorText(const Exchange& exchange, std::string_view error);
+// 503 for what comes while the server ends: come back soon, to another one.
+http::Response ShuttingDown();
 http::Response Text(int code, std::string_view text);
 http::Response JSONDocument(int code, base::SharedBytes body);
 

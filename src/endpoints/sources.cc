@@ -52,16 +52,22 @@ class ListSource final : public http::BodySource {
 class WatchSource final : public http::BodySource {
  public:
   WatchSource(std::shared_ptr<const ObjectEncoder> encoder, std::unique_ptr<storage::WatchStream> stream,
-              base::Clock::SteadyTime deadline)
-      : encoder_(std::move(encoder)), stream_(std::move(stream)), deadline_(deadline) {}
+              base::Clock::SteadyTime deadline, std::unique_ptr<WatchGroup::Member> member,
+              std::function<void()> on_initial_events_end)
+      : encoder_(std::move(encoder)),
+        stream_(std::move(stream)),
+        deadline_(deadline),
+        member_(std::move(member)),
+        on_initial_events_end_(std::move(on_initial_events_end)) {}
 
   void Start(std::function<void()> wake) override {
     timer_ = async::Deadlines::Global().Add(deadline_, wake);
+    if (member_) member_->OnEnding(wake);
     stream_->Start(std::move(wake));
   }
 
   State Pull(std::size_t budget, std::vector<SharedBytes>& out) override {
-    if (ended_) return State::kDone;
+    if (ended_ || (member_ && member_->ending())) return State::kDone;
     std::size_t made = 0;
     while (made < budget) {
       if (base::Clock::Real().Monotonic() >= deadline_) return State::kDone;
@@ -80,6 +86,7 @@ class WatchSource final : public http::BodySource {
         return State::kAbort;
       }
       first_ = false;
+      if (event.initial_events_end && on_initial_events_end_) std::exchange(on_initial_events_end_, nullptr)();
       for (std::size_t i = before; i < out.size(); ++i) made += out[i].size();
       if (event.type == storage::WatchEvent::Type::kError) {
         ended_ = true;
@@ -94,6 +101,8 @@ class WatchSource final : public http::BodySource {
   std::unique_ptr<storage::WatchStream> stream_;
   base::Clock::SteadyTime deadline_;
   async::Deadlines::Entry timer_;
+  std::unique_ptr<WatchGroup::Member> member_;
+  std::function<void()> on_initial_events_end_;
   bool first_ = true;
   bool ended_ = false;
 };
@@ -184,8 +193,11 @@ std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEnco
 
 std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder,
                                                  std::unique_ptr<storage::WatchStream> stream,
-                                                 base::Clock::SteadyTime deadline) {
-  return std::make_unique<WatchSource>(std::move(encoder), std::move(stream), deadline);
+                                                 base::Clock::SteadyTime deadline,
+                                                 std::unique_ptr<WatchGroup::Member> member,
+                                                 std::function<void()> on_initial_events_end) {
+  return std::make_unique<WatchSource>(std::move(encoder), std::move(stream), deadline, std::move(member),
+                                       std::move(on_initial_events_end));
 }
 
 std::unique_ptr<http::BodySource> NewGzipSource(std::unique_ptr<http::BodySource> inner) {

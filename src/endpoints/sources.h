@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "endpoints/object_encoder.h"
+#include "endpoints/watch_group.h"
 #include "http/message.h"
 #include "storage/interface.h"
 
@@ -14,10 +15,13 @@ namespace keelson::endpoints {
 std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder,
                                                 ObjectEncoder::ListFrame frame, storage::ObjectList list);
 
-// The events of a watch until it ends or `deadline` passes; the end is a plain end of the body.
+// The events of a watch until it ends, `deadline` passes or `member` (may be null) is told to end; the end is a plain
+// end of the body. A Pull with a budget of 1 makes at most one event.
 std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder,
                                                  std::unique_ptr<storage::WatchStream> stream,
-                                                 base::Clock::SteadyTime deadline);
+                                                 base::Clock::SteadyTime deadline,
+                                                 std::unique_ptr<WatchGroup::Member> member,
+                                                 std::function<void()> on_initial_events_end = {});
 
 // Compresses what `inner` makes, as it is pulled.
 std::unique_ptr<http::BodySource> NewGzipSource(std::unique_ptr<http::BodySource> inner);

@@ -19,6 +19,7 @@ namespace keelson::server {
 
 struct ChainOptions {
   std::shared_ptr<auth::Authenticator> authenticator;
+  std::vector<std::string> request_header_names, request_header_prefixes;  // configured ones: not for handlers to see
   std::shared_ptr<auth::Authorizer> authorizer;
   std::chrono::nanoseconds request_timeout = std::chrono::minutes(1);
   int max_requests_inflight = 400;
@@ -27,9 +28,10 @@ struct ChainOptions {
   std::vector<std::string> hsts_directives;
   std::vector<std::string> cors_allowed_origins;
   bool shutdown_send_retry_after = false;
-  std::shared_ptr<std::atomic<bool>> shutting_down;            // for shutdown_send_retry_after
+  std::shared_ptr<std::atomic<bool>> not_accepting;            // for shutdown_send_retry_after
   std::shared_ptr<endpoints::filters::RequestGroup> requests;  // non-long-running ones
-  endpoints::RequestMetrics* metrics = nullptr;                // must outlive the chain
+  std::shared_ptr<endpoints::WatchGroup> watches;
+  endpoints::RequestMetrics* metrics = nullptr;  // must outlive the chain
   base::Random* random = &base::Random::Real();
 };
 

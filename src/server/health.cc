@@ -24,8 +24,20 @@ std::vector<HealthChecks::Entry> HealthChecks::ChecksOf(std::string_view endpoin
   return checks;
 }
 
+std::vector<std::string> HealthChecks::Names(std::string_view endpoint) const {
+  std::vector<std::string> names;
+  for (const Entry& entry : ChecksOf(endpoint)) names.push_back(entry.name);
+  return names;
+}
+
 bool HealthChecks::Ready() const {
   return std::ranges::all_of(ChecksOf("readyz"), [](const Entry& entry) { return entry.check().empty(); });
+}
+
+std::string HealthChecks::Run(std::string_view endpoint, const Entry& entry) const {
+  std::string wrong = entry.check();
+  if (observer_) observer_(endpoint, entry.name, wrong.empty());
+  return wrong;
 }
 
 http::Response HealthChecks::Respond(std::string_view endpoint, std::string_view check,
@@ -34,11 +46,9 @@ http::Response HealthChecks::Respond(std::string_view endpoint, std::string_view
   if (!check.empty()) {
     const auto found = std::ranges::find(checks, check, &Entry::name);
     if (found == checks.end()) return endpoints::PlainError(404, "404 page not found");
-    const std::string wrong = found->check();
+    const std::string wrong = Run(endpoint, *found);
     if (!wrong.empty()) return endpoints::PlainError(500, "internal server error: " + wrong);
-    http::Response response = endpoints::Text(200, "ok");
-    response.headers.Set("X-Content-Type-Options", "nosniff");
-    return response;
+    return endpoints::Text(200, "ok");
   }
 
   std::set<std::string, std::less<>> excluded;
@@ -57,7 +67,7 @@ http::Response HealthChecks::Respond(std::string_view endpoint, std::string_view
       lines += "[+]" + entry.name + " excluded with " + entry.group + ": ok\n";
       continue;
     }
-    const std::string wrong = entry.check();
+    const std::string wrong = Run(endpoint, entry);
     if (wrong.empty()) {
       lines += "[+]" + entry.name + " ok\n";
     } else {

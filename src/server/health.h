@@ -24,9 +24,14 @@ class HealthChecks {
   // `group`: what ?exclude= may name besides the check itself ("etcd" covers etcd-override-N).
   void Add(std::string name, Check check, On on, std::string group = {});
 
+  // Gets every result of a check that an endpoint asked for. Before serving.
+  using Observer = std::function<void(std::string_view endpoint, std::string_view check, bool healthy)>;
+  void SetObserver(Observer observer) { observer_ = std::move(observer); }
+
   // The answer for one of the three endpoints (without its slash); `check` is "" or a check's name.
   http::Response Respond(std::string_view endpoint, std::string_view check, const endpoints::Exchange& exchange) const;
   bool Ready() const;  // all of readyz
+  std::vector<std::string> Names(std::string_view endpoint) const;
 
  private:
   struct Entry {
@@ -36,9 +41,11 @@ class HealthChecks {
     std::string group;
   };
   std::vector<Entry> ChecksOf(std::string_view endpoint) const;
+  std::string Run(std::string_view endpoint, const Entry& entry) const;
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
+  Observer observer_;
 };
 
 }  // namespace keelson::server

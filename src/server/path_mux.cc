@@ -16,16 +16,21 @@ void PathMux::Unlisted(std::string path, endpoints::Handler handler) {
 
 void PathMux::HandlePrefix(std::string prefix, endpoints::Handler handler) {
   KS_CHECK(prefix.ends_with('/'));
-  prefixes_[std::move(prefix)] = std::move(handler);
+  prefixes_[std::move(prefix)] = {std::move(handler), true};
+}
+
+void PathMux::UnlistedPrefix(std::string prefix, endpoints::Handler handler) {
+  KS_CHECK(prefix.ends_with('/'));
+  prefixes_[std::move(prefix)] = {std::move(handler), false};
 }
 
 const endpoints::Handler* PathMux::Find(std::string_view path) const {
   if (const auto found = exact_.find(path); found != exact_.end()) return &found->second.handler;
   const endpoints::Handler* best = nullptr;
   std::size_t best_size = 0;
-  for (const auto& [prefix, handler] : prefixes_) {
+  for (const auto& [prefix, entry] : prefixes_) {
     if (path.starts_with(prefix) && prefix.size() > best_size) {
-      best = &handler;
+      best = &entry.handler;
       best_size = prefix.size();
     }
   }
@@ -37,7 +42,9 @@ std::vector<std::string> PathMux::ListedPaths() const {
   for (const auto& [path, entry] : exact_) {
     if (entry.listed) paths.push_back(path);
   }
-  for (const auto& [prefix, handler] : prefixes_) paths.push_back(prefix);
+  for (const auto& [prefix, entry] : prefixes_) {
+    if (entry.listed) paths.push_back(prefix);
+  }
   std::ranges::sort(paths);
   return paths;
 }

@@ -13,11 +13,12 @@ namespace keelson::server {
 
 class PathMux {
  public:
-  void Handle(std::string path, endpoints::Handler handler);          // exact
-  void HandlePrefix(std::string prefix, endpoints::Handler handler);  // REQUIRES: ends with '/'
-  void Unlisted(std::string path, endpoints::Handler handler);        // exact, not shown in the index
-  const endpoints::Handler* Find(std::string_view path) const;        // nullptr: not here
-  std::vector<std::string> ListedPaths() const;                       // by name
+  void Handle(std::string path, endpoints::Handler handler);            // exact
+  void HandlePrefix(std::string prefix, endpoints::Handler handler);    // REQUIRES: ends with '/'
+  void Unlisted(std::string path, endpoints::Handler handler);          // exact, not shown in the index
+  void UnlistedPrefix(std::string prefix, endpoints::Handler handler);  // REQUIRES: ends with '/'
+  const endpoints::Handler* Find(std::string_view path) const;          // nullptr: not here
+  std::vector<std::string> ListedPaths() const;                         // by name
 
  private:
   struct Entry {
@@ -25,7 +26,7 @@ class PathMux {
     bool listed;
   };
   std::map<std::string, Entry, std::less<>> exact_;
-  std::map<std::string, endpoints::Handler, std::less<>> prefixes_;
+  std::map<std::string, Entry, std::less<>> prefixes_;
 };
 
 }  // namespace keelson::server

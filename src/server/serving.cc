@@ -1,12 +1,17 @@
 #include "server/serving.h"
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
 #include <future>
 #include <thread>
 
+#include "endpoints/negotiation.h"
 #include "endpoints/responses.h"
+#include "endpoints/sources.h"
+#include "server/debug_pages.h"
 #include "server/version.h"
+#include "server/zpages.h"
 #include "telemetry/log.h"
 
 namespace keelson::server {
@@ -21,6 +26,28 @@ std::string IndexDocument(const std::vector<std::string>& paths) {
   return out + "\n  ]\n}";
 }
 
+// For connections whose requests have all ended, to take the last bytes and close.
+constexpr std::chrono::seconds kConnectionsGrace{2};
+
+// The text format, compressed for who takes that.
+endpoints::Handler ServeMetrics(const telemetry::MetricsRegistry& metrics) {
+  const auto now = base::Clock::Real().Now().time_since_epoch();
+  const auto started = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+  return [&metrics, started](ExchangePtr exchange) -> Awaitable<http::Response> {
+    http::Response response;
+    response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
+    response.headers.Add("Process-Start-Time-Unix", started);
+    auto text = base::SharedBytes::FromString(metrics.Expose());
+    if (endpoints::AcceptsGzip(exchange->http)) {
+      response.headers.Add("Content-Encoding", "gzip");
+      response.body = endpoints::NewGzipSource(endpoints::NewBytesSource(std::move(text)));
+    } else {
+      response.body = std::move(text);
+    }
+    co_return response;
+  };
+}
+
 void ShutdownEvent(std::string_view name) { log::V(1).Info("[graceful-termination] shutdown event", "name", name); }
 
 }  // namespace
@@ -30,7 +57,8 @@ Serving::Serving(async::IOPool& io, std::shared_ptr<GenericAPIServer> chain, tel
     : io_(io), chain_(std::move(chain)), metrics_(metrics), options_(std::move(options)), request_metrics_(metrics) {
   options_.chain.metrics = &request_metrics_;
   options_.chain.requests = requests_;
-  options_.chain.shutting_down = shutting_down_;
+  options_.chain.watches = watches_;
+  options_.chain.not_accepting = not_accepting_;
 }
 
 Serving::~Serving() = default;
@@ -41,18 +69,26 @@ void Serving::PrepareRun() {
     mux.Handle("/" + endpoint, [this, endpoint](ExchangePtr exchange) -> Awaitable<http::Response> {
       co_return health_.Respond(endpoint, "", *exchange);
     });
-    mux.HandlePrefix("/" + endpoint + "/", [this, endpoint](ExchangePtr exchange) -> Awaitable<http::Response> {
+    mux.UnlistedPrefix("/" + endpoint + "/", [this, endpoint](ExchangePtr exchange) -> Awaitable<http::Response> {
       const std::string check = exchange->http.path.substr(endpoint.size() + 2);
       if (check.empty()) co_return endpoints::PlainError(404, "404 page not found");
       co_return health_.Respond(endpoint, check, *exchange);
     });
   }
-  mux.Handle("/metrics", [this](ExchangePtr) -> Awaitable<http::Response> {
-    http::Response response;
-    response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
-    response.body = base::SharedBytes::FromString(metrics_.Expose());
-    co_return response;
+  auto& gauges = health_metrics_.Gauges({.name = "kubernetes_healthcheck",
+                                         .help = "This metric records the result of a single healthcheck.",
+                                         .stability = telemetry::Stability::kStable,
+                                         .labels = {"name", "type"}});
+  auto& counts = health_metrics_.Counters({.name = "kubernetes_healthchecks_total",
+                                           .help = "This metric records the results of all healthcheck.",
+                                           .stability = telemetry::Stability::kStable,
+                                           .labels = {"name", "type", "status"}});
+  health_.SetObserver([&gauges, &counts](std::string_view endpoint, std::string_view check, bool healthy) {
+    gauges.With({check, endpoint}).Set(healthy ? 1 : 0);
+    counts.With({check, endpoint, healthy ? "success" : "error"}).Inc();
   });
+  mux.Handle("/metrics", ServeMetrics(metrics_));
+  mux.Handle("/metrics/slis", ServeMetrics(health_metrics_));
   const auto version = base::SharedBytes(VersionDocument(options_.git_version));
   const endpoints::Handler serve_version = [version](ExchangePtr exchange) -> Awaitable<http::Response> {
     static constexpr std::string_view kJSON[] = {"application/json"};
@@ -62,11 +98,28 @@ void Serving::PrepareRun() {
   };
   mux.Handle("/version", serve_version);
   mux.Unlisted("/version/", serve_version);
-  mux.HandlePrefix("/version/",
-                   [](ExchangePtr exchange) -> Awaitable<http::Response> { co_return endpoints::NoRoute(*exchange); });
-  const auto index = base::SharedBytes(IndexDocument(chain_->AllListedPaths()));
-  const endpoints::Handler serve_index = [index](ExchangePtr) -> Awaitable<http::Response> {
-    co_return endpoints::JSONDocument(200, index);
+  mux.UnlistedPrefix(
+      "/version/", [](ExchangePtr exchange) -> Awaitable<http::Response> { co_return endpoints::NoRoute(*exchange); });
+  if (options_.profiling) InstallDebugPages(mux);
+  if (options_.flagz) InstallFlagz(mux, *options_.flagz);
+  if (options_.statusz) {
+    StatuszOptions statusz{.binary_version = options_.git_version.substr(options_.git_version.starts_with('v') ? 1 : 0),
+                           .compiler = "clang " __clang_version__};
+    const auto minor = statusz.binary_version.rfind('.');
+    statusz.emulation_version = statusz.binary_version.substr(0, minor);
+    statusz.paths = {"/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"};
+    if (options_.flagz) statusz.paths.insert(statusz.paths.begin(), "/flagz");
+    InstallStatusz(mux, std::move(statusz));
+  }
+  // Each check is a path; checks come with the hooks, which are known only when serving starts.
+  const endpoints::Handler serve_index = [this,
+                                          listed = chain_->AllListedPaths()](ExchangePtr) -> Awaitable<http::Response> {
+    std::vector<std::string> paths = listed;
+    for (const std::string endpoint : {"healthz", "livez", "readyz"}) {
+      for (const std::string& name : health_.Names(endpoint)) paths.push_back("/" + endpoint + "/" + name);
+    }
+    std::ranges::sort(paths);
+    co_return endpoints::JSONDocument(200, base::SharedBytes::FromString(IndexDocument(paths)));
   };
   mux.Unlisted("/", serve_index);
   mux.Unlisted("/index.html", serve_index);
@@ -113,25 +166,72 @@ void Serving::Start(net::Listener listener, std::shared_ptr<net::TLSServerContex
   server_->Start(std::move(listener), std::move(tls));
 }
 
-void Serving::Shutdown() {
-  *shutting_down_ = true;
-  ShutdownEvent("ShutdownInitiated");
-  if (options_.shutdown_delay.count() > 0) std::this_thread::sleep_for(options_.shutdown_delay);
-  ShutdownEvent("AfterShutdownDelayDuration");
-  ShutdownEvent("NotAcceptingNewRequest");
-  if (!options_.chain.shutdown_send_retry_after) server_->StopListening();
+void Serving::AddPreShutdownHook(std::string name, std::function<void()> run) {
+  pre_shutdown_hooks_.push_back({std::move(name), std::move(run)});
+}
+
+// Closes the listener and tells clients to go; the connections that are left after `timeout` are closed.
+std::future<bool> Serving::StopServing(std::chrono::nanoseconds timeout) {
+  auto closing = server_->Shutdown(std::chrono::ceil<std::chrono::milliseconds>(timeout));
+  return asio::co_spawn(io_.Next(), std::move(closing), asio::use_future);
+}
+
+// Waits for the requests under way, and for watches where a grace period says so; both at the same time.
+void Serving::Drain() {
   requests_->Close();
   auto drained = std::make_shared<std::promise<void>>();
   auto future = drained->get_future();
   requests_->OnEmpty([drained] { drained->set_value(); });
-  const bool all = future.wait_for(options_.chain.request_timeout) == std::future_status::ready;
-  ShutdownEvent(all ? "InFlightRequestsDrained" : "InFlightRequestsAbandoned");
-  // Requests are through; watches get a moment to take their end.
-  constexpr std::chrono::milliseconds kConnectionsGrace{2000};
-  auto closing = server_->Shutdown(kConnectionsGrace);
-  asio::co_spawn(io_.Next(), std::move(closing), asio::use_future).wait();
+  const auto grace = options_.shutdown_watch_termination_grace;
+  if (grace.count() > 0) {
+    const auto ended = watches_->End(grace);
+    log::V(1).Info("[graceful-termination] active watch request(s) have drained", "duration", grace,
+                   "activeWatchesBefore", ended.before, "activeWatchesAfter", ended.after);
+  } else {
+    log::V(1).Info("[graceful-termination] not going to wait for active watch request(s) to drain");
+  }
+  if (future.wait_for(options_.chain.request_timeout) == std::future_status::ready) {
+    log::V(1).Info("[graceful-termination] in-flight non long-running request(s) have drained");
+  } else {
+    log::Error("Requests are still under way after the request timeout", "count", requests_->count());
+  }
+  ShutdownEvent("InFlightRequestsDrained");
+}
+
+void Serving::Shutdown() {
+  *shutting_down_ = true;  // readyz fails from here on
+  ShutdownEvent("ShutdownInitiated");
+  auto hooks = std::async(std::launch::async, [this] {
+    for (const PreShutdownHook& hook : pre_shutdown_hooks_) {
+      hook.run();
+      log::V(2).Info("PreShutdownHook is done", "hook", hook.name);
+    }
+    log::V(1).Info("[graceful-termination] pre-shutdown hooks completed", "name", "PreShutdownHooksStopped");
+  });
+  if (options_.shutdown_delay.count() > 0) std::this_thread::sleep_for(options_.shutdown_delay);
+  ShutdownEvent("AfterShutdownDelayDuration");
+  hooks.wait();
+  *not_accepting_ = true;
+  ShutdownEvent("NotAcceptingNewRequest");
+
+  std::future<bool> closing;
+  if (!options_.chain.shutdown_send_retry_after) {
+    closing = StopServing(options_.chain.request_timeout);
+    // What clients sent before they learned of the end (the final GOAWAY comes within a second) is answered like any
+    // other request. Only what comes later gets 503.
+    constexpr std::chrono::milliseconds kLastRequests{1100};
+    closing.wait_for(kLastRequests);
+    Drain();
+  } else {
+    Drain();
+    closing = StopServing(kConnectionsGrace);
+  }
+  watches_->End(std::chrono::nanoseconds(0));
+  if (closing.wait_for(kConnectionsGrace) != std::future_status::ready) server_->Close();
+  closing.wait();
   ShutdownEvent("HTTPServerStoppedListening");
   server_.reset();
+  log::V(1).Info("[graceful-termination] apiserver is exiting");
 }
 
 }  // namespace keelson::server

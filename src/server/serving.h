@@ -5,8 +5,11 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "async/io_pool.h"
 #include "base/clock.h"
@@ -16,6 +19,7 @@
 #include "server/generic_api_server.h"
 #include "server/handler_chain.h"
 #include "server/health.h"
+#include "server/zpages.h"
 #include "telemetry/metrics.h"
 
 namespace keelson::server {
@@ -24,9 +28,12 @@ struct ServingOptions {
   ChainOptions chain;
   http::ServerOptions http;
   std::chrono::nanoseconds shutdown_delay{0};
+  std::chrono::nanoseconds shutdown_watch_termination_grace{0};  // 0: watches end with the drain, unwaited for
   std::chrono::nanoseconds livez_grace_period{0};
   std::string git_version = "v1.36.3";
-  bool profiling = true;
+  bool profiling = true;            // /debug
+  std::optional<FlagValues> flagz;  // what /flagz shows; none: it is not served
+  bool statusz = false;
 };
 
 // Thread safety: the owner's thread, but for RequestShutdown(), which is any thread's (and a signal handler's through a
@@ -43,18 +50,30 @@ class Serving {
   // Serves on the listener and runs the post-start hooks.
   void Start(net::Listener listener, std::shared_ptr<net::TLSServerContext> tls);
   bool Ready() const { return health_.Ready(); }
+  // Runs when the shutdown begins, while requests are still served; before Start(). It may block.
+  void AddPreShutdownHook(std::string name, std::function<void()> run);
   // Drains and closes, as the flags say; returns when everything has ended or the request timeout is over.
   void Shutdown();
 
  private:
   struct Hook;
+  struct PreShutdownHook {
+    std::string name;
+    std::function<void()> run;
+  };
+  std::future<bool> StopServing(std::chrono::nanoseconds timeout);
+  void Drain();
   async::IOPool& io_;
   std::shared_ptr<GenericAPIServer> chain_;
   telemetry::MetricsRegistry& metrics_;
   ServingOptions options_;
   HealthChecks health_;
+  telemetry::MetricsRegistry health_metrics_;  // of /metrics/slis
   endpoints::RequestMetrics request_metrics_;
   std::shared_ptr<std::atomic<bool>> shutting_down_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<bool>> not_accepting_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<endpoints::WatchGroup> watches_ = std::make_shared<endpoints::WatchGroup>();
+  std::vector<PreShutdownHook> pre_shutdown_hooks_;
   std::shared_ptr<endpoints::filters::RequestGroup> requests_ = std::make_shared<endpoints::filters::RequestGroup>();
   std::unique_ptr<http::Server> server_;
 };

@@ -2,6 +2,7 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -86,6 +87,7 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
   return [next = std::move(next), &random, &metrics](http::Request request) -> Awaitable<http::Response> {
     auto exchange = std::make_shared<Exchange>();
     exchange->http = std::move(request);
+    exchange->metrics = &metrics;
     request::Context& context = exchange->context;
     context.audit_id = exchange->http.headers.Get("Audit-ID");
     if (context.audit_id.empty()) context.audit_id = random.UUID();
@@ -102,7 +104,8 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
     } else {
       response = InternalErrorText(*exchange, "failed to create RequestInfo: " + info.error());
     }
-    if (!response.headers.Has("Audit-Id")) response.headers.Add("Audit-Id", context.audit_id);
+    // A handshake has no other headers than its own.
+    if (!response.headers.Has("Audit-Id") && response.status != 101) response.headers.Add("Audit-Id", context.audit_id);
 
     Finished finished{.info = context.info,
                       .method = exchange->http.method,
@@ -111,7 +114,11 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
                       .dry_run = exchange->query.Has("dryRun"),
                       .apply = exchange->http.method == "PATCH" &&
                                exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch")};
-    const bool watch = finished.info.verb == "watch" && response.status == 200;
+    // A trace is told when the response has been written; until then it keeps the exchange, which a watch must not.
+    if (exchange->trace.started()) {
+      response.on_end.push_back([exchange](std::uint64_t, bool) { exchange->trace.Finish(*exchange); });
+    }
+    const bool watch = finished.info.verb == "watch" && (response.status == 200 || response.status == 101);
     finished.info.parts.clear();
     if (watch) metrics.WatchStarted(finished.info);
     response.on_end.push_back([&metrics, watch, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
@@ -202,16 +209,22 @@ void RequestGroup::MaybeNotify() {
   if (callback) callback();
 }
 
+Handler WithWatchTerminationDuringShutdown(Handler next, std::shared_ptr<WatchGroup> group) {
+  return [next = std::move(next), group](ExchangePtr exchange) -> Awaitable<http::Response> {
+    if (exchange->context.info.verb == "watch") {
+      if (group->ending()) co_return ShuttingDown();
+      exchange->watches = group;
+    }
+    co_return co_await next(exchange);
+  };
+}
+
 Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group) {
   return [next = std::move(next), group](ExchangePtr exchange) -> Awaitable<http::Response> {
     if (exchange->context.info.IsLongRunning()) co_return co_await next(exchange);
     if (!group->Enter()) {
       if (IsExemptFromShutdown(*exchange)) co_return co_await next(exchange);
-      meta::Status::Fields fields = meta::NewServiceUnavailable("apiserver is shutting down").fields();
-      http::Response response = JSONDocument(503, base::SharedBytes(meta::Status(fields).ToJSON() + "\n\n"));
-      response.headers.Set("Retry-After", "1");
-      response.headers.Set("X-Content-Type-Options", "nosniff");
-      co_return response;
+      co_return ShuttingDown();
     }
     const Release release([group] { group->Leave(); });
     http::Response response = co_await next(exchange);
@@ -220,9 +233,9 @@ Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group) {
   };
 }
 
-Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> shutting_down) {
-  return [next = std::move(next), shutting_down](ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (*shutting_down && !IsExemptFromShutdown(*exchange)) {
+Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> not_accepting) {
+  return [next = std::move(next), not_accepting](ExchangePtr exchange) -> Awaitable<http::Response> {
+    if (*not_accepting && !IsExemptFromShutdown(*exchange)) {
       http::Response response = PlainError(429, "The apiserver is shutting down, please try again later.");
       response.headers.Set("Retry-After", "5");
       response.headers.Set("Connection", "close");
@@ -325,8 +338,16 @@ Handler WithCORS(Handler next, const CORSOptions& options) {
   };
 }
 
-Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics) {
-  return [next = std::move(next), authenticator, &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
+Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics,
+                           std::vector<std::string> header_names, std::vector<std::string> header_prefixes) {
+  for (const std::string_view name : {"authorization", "x-remote-user", "x-remote-uid", "x-remote-group"})
+    header_names.emplace_back(name);
+  header_prefixes.emplace_back("x-remote-extra-");
+  for (auto* texts : {&header_names, &header_prefixes}) {
+    for (std::string& text : *texts) text = base::ToLower(text);
+  }
+  return [next = std::move(next), authenticator, &metrics, header_names = std::move(header_names),
+          header_prefixes = std::move(header_prefixes)](ExchangePtr exchange) -> Awaitable<http::Response> {
     auth::AuthenticationResult result = co_await authenticator->Authenticate(exchange->http);
     metrics.Authenticated(result.user.has_value(), 0);
     const bool http2 = exchange->http.http_major == 2;
@@ -336,12 +357,10 @@ Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> au
       if (http2) response.headers.Set("Connection", "close");
       co_return response;
     }
-    http::Headers& headers = exchange->http.headers;
-    headers.Remove("Authorization");
-    std::erase_if(headers.fields(), [](const auto& field) {
+    std::erase_if(exchange->http.headers.fields(), [&](const auto& field) {
       const std::string name = base::ToLower(field.first);
-      return name == "x-remote-user" || name == "x-remote-uid" || name == "x-remote-group" ||
-             name.starts_with("x-remote-extra-");
+      return std::ranges::find(header_names, name) != header_names.end() ||
+             std::ranges::any_of(header_prefixes, [&](const std::string& prefix) { return name.starts_with(prefix); });
     });
     const bool unauthenticated =
         result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
@@ -368,15 +387,37 @@ Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> author
   };
 }
 
-Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max) {
+namespace {
+
+// Requests that run, and the most that ran at once in the present second.
+struct InFlight {
+  std::atomic<int> count{0};
+  std::atomic<std::int64_t> second{0};
+  std::atomic<int> high{0};
+
+  // What the gauge shows. Two threads at the turn of a second may lose one of their values; it is a gauge.
+  int High(int now) {
+    const auto present =
+        std::chrono::duration_cast<std::chrono::seconds>(Clock::Real().Monotonic().time_since_epoch()).count();
+    if (second.exchange(present) != present) high = now;
+    int known = high;
+    while (known < now && !high.compare_exchange_weak(known, now)) {
+    }
+    return std::max(known, now);
+  }
+};
+
+}  // namespace
+
+Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max, RequestMetrics& metrics) {
   if (non_mutating_max <= 0 && mutating_max <= 0) return next;
   struct Counters {
-    std::atomic<int> reading{0};
-    std::atomic<int> mutating{0};
+    InFlight reading;
+    InFlight mutating;
   };
   auto counters = std::make_shared<Counters>();
-  return [next = std::move(next), non_mutating_max, mutating_max,
-          counters](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), non_mutating_max, mutating_max, counters,
+          &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
     const request::RequestInfo& info = exchange->context.info;
     // Probes must get through when the server is busiest (priority and fairness exempts them upstream).
     const bool probe =
@@ -385,10 +426,13 @@ Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_ma
     if (info.IsLongRunning() || probe) co_return co_await next(exchange);
     const bool reading = info.verb == "get" || info.verb == "list" || info.verb == "watch";
     const int max = reading ? non_mutating_max : mutating_max;
-    std::atomic<int>& count = reading ? counters->reading : counters->mutating;
+    InFlight& in_flight = reading ? counters->reading : counters->mutating;
+    std::atomic<int>& count = in_flight.count;
     if (max <= 0) co_return co_await next(exchange);
     const bool privileged = exchange->context.user && exchange->context.user->InGroup(request::kSystemMasters);
-    if (++count > max && !privileged) {
+    const int now = ++count;
+    metrics.InFlight(!reading, in_flight.High(now));
+    if (now > max && !privileged) {
       --count;
       http::Response response = PlainError(429, "Too many requests, please try again later.");
       response.headers.Set("Retry-After", "1");

@@ -48,8 +48,10 @@ class RequestGroup {
   std::function<void()> on_empty_;
 };
 Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group);
-// --shutdown-send-retry-after: while `shutting_down`, everything new is told to come back later.
-Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> shutting_down);
+// Makes watches known to `group`, which a shutdown ends in an orderly way, and refuses new ones once it does.
+Handler WithWatchTerminationDuringShutdown(Handler next, std::shared_ptr<WatchGroup> group);
+// --shutdown-send-retry-after: once `not_accepting`, everything new is told to come back later.
+Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> not_accepting);
 
 // Sets the deadline from ?timeout= and --request-timeout; 400 for a timeout that does not parse.
 Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout);
@@ -62,11 +64,13 @@ struct CORSOptions {
 };
 Handler WithCORS(Handler next, const CORSOptions& options);
 
-Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics);
+// Credentials end here: Authorization, upstream's X-Remote- headers, and those of these names and prefixes are removed.
+Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics,
+                           std::vector<std::string> header_names = {}, std::vector<std::string> header_prefixes = {});
 Handler WithImpersonation(Handler next, std::shared_ptr<auth::Authorizer> authorizer);
 Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer);
 
 // Without priority and fairness: a limit on what runs at once, apart for reads and writes. 0: no limit.
-Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max);
+Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max, RequestMetrics& metrics);
 
 }  // namespace keelson::endpoints::filters

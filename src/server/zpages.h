@@ -1,0 +1,28 @@
+// Pages about the process itself: /flagz (the values of its flags) and /statusz (versions, start, up time). As text for
+// people; as config.k8s.io Flagz and Statusz where the Accept header names that kind.
+// Thread safety: installed before serving.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "server/path_mux.h"
+
+namespace keelson::server {
+
+using FlagValues = std::vector<std::pair<std::string, std::string>>;  // by name
+
+void InstallFlagz(PathMux& mux, FlagValues flags);
+
+struct StatuszOptions {
+  std::string binary_version;     // 1.36.4
+  std::string emulation_version;  // 1.36
+  std::string compiler;           // stands where upstream names its Go version
+  std::vector<std::string> paths;
+};
+// `clock` must outlive the mux; the start is now.
+void InstallStatusz(PathMux& mux, StatuszOptions options, const base::Clock& clock = base::Clock::Real());
+
+}  // namespace keelson::server
