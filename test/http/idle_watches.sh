@@ -8,9 +8,9 @@ ulimit -n $((connections + 1000))
 measure() { # watches per connection
   start_server
   idle=$(resident_kb)
-  timeout 60 h2load -c "$connections" -n $((connections * $1)) -m "$1" "https://127.0.0.1:$port/watch" >/dev/null 2>&1 &
+  timeout 900 h2load -c "$connections" -n $((connections * $1)) -m "$1" "https://127.0.0.1:$port/watch" >/dev/null 2>&1 &
   load=$!
-  for _ in $(seq 400); do
+  for _ in $(seq 5000); do # patience for a busy machine
     count=$(curl -sk "https://127.0.0.1:$port/watchers")
     [ "$count" = $((connections * $1)) ] && break
     sleep 0.1
@@ -19,7 +19,7 @@ measure() { # watches per connection
   used=$(($(resident_kb) - idle))
   before=$(curl -sk "https://127.0.0.1:$port/delivered")
   curl -sk "https://127.0.0.1:$port/event" >/dev/null
-  for _ in $(seq 100); do
+  for _ in $(seq 1000); do
     delivered=$(($(curl -sk "https://127.0.0.1:$port/delivered") - before))
     [ "$delivered" = $((connections * $1)) ] && break
     sleep 0.1
