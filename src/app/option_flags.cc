@@ -25,7 +25,6 @@ constexpr std::string_view kAudit = "audit";
 constexpr std::string_view kBootstrapToken = "bootstrap token authentication";
 constexpr std::string_view kEgress = "the egress selector";
 constexpr std::string_view kEmulation = "version emulation";
-constexpr std::string_view kKubeletProxy = "the connection to kubelets";
 constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
 constexpr std::string_view kOIDC = "OIDC authentication";
@@ -438,31 +437,31 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
                   .usage = "How the endpoints of the service kubernetes are kept: master-count, lease, none.",
                   .harmless_values = {"none"}});
   rows.push_back({kMisc, "event-ttl", Duration(o.event_ttl), kBuilt, "Time events are kept."});
-  rows.push_back({kMisc, "kubelet-certificate-authority", String(o.kubelet_ca_file), kKubeletProxy,
-                  "CA file that verifies kubelets."});
-  rows.push_back({kMisc, "kubelet-client-certificate", String(o.kubelet_cert_file), kKubeletProxy,
+  rows.push_back(
+      {kMisc, "kubelet-certificate-authority", String(o.kubelet_ca_file), kBuilt, "CA file that verifies kubelets."});
+  rows.push_back({kMisc, "kubelet-client-certificate", String(o.kubelet_cert_file), kBuilt,
                   "Client certificate shown to kubelets."});
-  rows.push_back({kMisc, "kubelet-client-key", String(o.kubelet_key_file), kKubeletProxy, "Its key."});
+  rows.push_back({kMisc, "kubelet-client-key", String(o.kubelet_key_file), kBuilt, "Its key."});
   rows.push_back({.group = kMisc,
                   .name = "kubelet-port",
                   .value = Uint(o.kubelet_port),
-                  .unbuilt = kKubeletProxy,
+                  .unbuilt = kBuilt,
                   .usage = "Kubelet port.",
                   .deprecated = "kubelet-port is deprecated and will be removed.",
                   .hidden = true});
-  rows.push_back({kMisc, "kubelet-preferred-address-types", StringSlice(o.kubelet_preferred_address_types),
-                  kKubeletProxy, "Types of node addresses to try, in order."});
+  rows.push_back({kMisc, "kubelet-preferred-address-types", StringSlice(o.kubelet_preferred_address_types), kBuilt,
+                  "Types of node addresses to try, in order."});
   rows.push_back({.group = kMisc,
                   .name = "kubelet-read-only-port",
                   .value = Uint(o.kubelet_read_only_port),
-                  .unbuilt = kKubeletProxy,
+                  .unbuilt = kBuilt,
                   .usage = "Kubelet read-only port.",
                   .deprecated = "kubelet-read-only-port is deprecated and will be removed.",
                   .hidden = true});
-  rows.push_back({kMisc, "kubelet-timeout", Duration(o.kubelet_timeout), kKubeletProxy, "Time a kubelet may take."});
+  rows.push_back({kMisc, "kubelet-timeout", Duration(o.kubelet_timeout), kBuilt, "Time a kubelet may take."});
   rows.push_back({kMisc, "kubernetes-service-node-port", Int(o.kubernetes_service_node_port), kBuilt,
                   "Node port of the service kubernetes. 0: it has none."});
-  rows.push_back({kMisc, "max-connection-bytes-per-sec", Int64(o.max_connection_bytes_per_sec), kKubeletProxy,
+  rows.push_back({kMisc, "max-connection-bytes-per-sec", Int64(o.max_connection_bytes_per_sec), kBuilt,
                   "Bytes per second of one exec, attach, port-forward or log connection. 0: no limit."});
   rows.push_back(
       {kMisc, "peer-advertise-ip", String(o.peer_advertise_ip), kPeerProxy,

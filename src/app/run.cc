@@ -96,6 +96,24 @@ Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files)
   return keys;
 }
 
+Outcome<std::shared_ptr<controlplane::KubeletConnections>, Error> MakeKubeletConnections(
+    const ExtraOptions& options, controlplane::ResourceStorage& storage, async::IOPool& io) {
+  controlplane::KubeletClientConfig config;
+  config.ca_file = options.kubelet_ca_file;
+  config.certificate_file = options.kubelet_cert_file;
+  config.key_file = options.kubelet_key_file;
+  config.port = static_cast<std::uint16_t>(options.kubelet_port);
+  config.preferred_address_types = options.kubelet_preferred_address_types;
+  config.max_connection_bytes_per_sec = options.max_connection_bytes_per_sec;
+  config.websockets_to_kubelet = FeatureEnabled("ExtendWebSocketsToKubelet");
+  config.translate_commands = FeatureEnabled("TranslateStreamCloseWebsocketRequests");
+  config.tunnel_port_forward = FeatureEnabled("PortForwardWebsockets");
+  config.require_create = FeatureEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
+  auto made = controlplane::KubeletConnections::New(std::move(config), storage, io);
+  if (!made.ok()) return Error("--kubelet-client-certificate, --kubelet-client-key: " + made.error());
+  return *std::move(made);
+}
+
 Outcome<std::shared_ptr<const controlplane::TokenIssuer>, Error> MakeTokenIssuer(const ServerRunOptions& options) {
   const auto& accounts = options.authentication.service_accounts;
   const std::string& file = options.extra.service_account_signing_key_file;
@@ -407,6 +425,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(const std::vector<auth::PublicKey> token_keys,
          ReadTokenKeys(options.authentication.service_accounts.key_files));
   KS_TRY(chain_config.token_issuer, MakeTokenIssuer(options));
+  chain_config.store_health = &store_health;
+  chain_config.store_servers = std::max(1, static_cast<int>(options.etcd.servers.size()));
+  KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io));
   chain_config.api_audiences = options.authentication.api_audiences;
   KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID(), token_keys,
                                                        controlplane::NewTokenObjects(storage), followed));

@@ -33,6 +33,12 @@ Value SuccessStatus(base::Arena& arena, std::int32_t code);
 bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource,
                          const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
                          endpoints::APIGroupVersion& version);
+// componentstatuses, which are asked for and not stored.
+bool InstallComponentStatuses(const ChainConfig& config, const schema::Resource& resource,
+                              endpoints::APIGroupVersion& version);
+// pods/log, exec, attach, portforward; proxies to pods, nodes and services.
+bool InstallConnect(const ChainConfig& config, const schema::Resource& resource, const schema::Subresource& subresource,
+                    std::shared_ptr<registry::Store> store, endpoints::APIGroupVersion& version);
 bool InstallBindings(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version);
 
 }  // namespace keelson::controlplane

@@ -94,7 +94,8 @@ void InstallSubresources(const ChainConfig& config, const schema::Resource& reso
       // Served by handlers of its own, or not built.
       if (InstallScale(config, resource, sub, store, version) ||
           InstallTokenRequest(config, resource, sub, store, version) ||
-          InstallEviction(config, resource, sub, store, version)) {
+          InstallEviction(config, resource, sub, store, version) ||
+          InstallConnect(config, resource, sub, store, version)) {
         continue;
       }
       InstallPodSubresource(config, resource, sub, store, version);
@@ -114,6 +115,7 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
       if (!InstallReview(config, resource, *version)) InstallBindings(config, resource, *version);
       continue;
     }
+    if (InstallComponentStatuses(config, resource, *version)) continue;
     const schema::Resource* hub = HubResource(resource);
     if (hub == nullptr) continue;
     auto store = config.storage->Get(*hub);

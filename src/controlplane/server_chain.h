@@ -11,9 +11,11 @@
 #include "auth/authorizer.h"
 #include "auth/rbac/index.h"
 #include "controlplane/api_enablement.h"
+#include "controlplane/kubelet.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/service_account_tokens.h"
 #include "server/generic_api_server.h"
+#include "storage/health.h"
 #include "telemetry/metrics.h"
 
 namespace keelson::controlplane {
@@ -27,6 +29,9 @@ struct ChainConfig {
   std::shared_ptr<auth::rbac::RBACAuthorizer> rbac;    // asked by rules reviews; null: they are not served
   std::shared_ptr<const TokenIssuer> token_issuer;     // null: no service account tokens
   std::vector<std::string> api_audiences;              // what a token review asks for where it names none
+  std::shared_ptr<KubeletConnections> kubelets;        // null: nothing is proxied
+  storage::HealthProbe* store_health = nullptr;        // for componentstatuses; must outlive the chain
+  int store_servers = 1;                               // how many the store consists of; they are probed as one
   std::string external_address;                        // host:port, told by discovery
   std::chrono::seconds min_request_timeout{1800};
   int delete_collection_workers = 1;

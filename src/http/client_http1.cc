@@ -102,8 +102,13 @@ void Http1ClientSession::WriteHead() {
   } else if (auto& source = std::get<std::unique_ptr<BodySource>>(request.body); source != nullptr) {
     source_ = std::move(source);
     source_done_ = false;
-    chunk_output_ = true;
-    pending_ += "Transfer-Encoding: chunked\r\n";
+    const std::string_view length = request.headers.Get("Content-Length");
+    chunk_output_ = length.empty();
+    if (chunk_output_) {
+      pending_ += "Transfer-Encoding: chunked\r\n";
+    } else {
+      AppendHeader(pending_, "Content-Length", length);
+    }
     upload_ = base::MakeRef<Exchange>(host_.wake_queue(), static_cast<ExchangeOwner*>(this));
     source_->Start([upload = upload_] { upload->Wake(); });
   }

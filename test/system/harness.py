@@ -48,13 +48,10 @@ class Server:
     def start(self):
         for _ in range(5):
             self.port = free_port()
-            args = [self.binary, "--secure-port=%d" % self.port, "--data-dir=" + (":memory:" if self.in_memory else self.data)]
-            if self.in_memory:
-                args.append("--cert-dir=" + os.path.join(self.folder, "certs"))
             log = open(self.log_path, "ab")
             offset = log.tell()
             begin = time.monotonic()
-            self.process = subprocess.Popen(args + self.flags, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
             log.close()
             if self._wait_ready(begin):
                 return self
@@ -64,6 +61,12 @@ class Server:
             if "address already in use" not in tail:
                 raise RuntimeError("the server did not start:\n" + tail[-4000:])
         raise RuntimeError("no free port found")
+
+    def command(self):
+        args = [self.binary, "--secure-port=%d" % self.port, "--data-dir=" + (":memory:" if self.in_memory else self.data)]
+        if self.in_memory:
+            args.append("--cert-dir=" + os.path.join(self.folder, "certs"))
+        return args + self.flags
 
     def _wait_ready(self, begin):
         while time.monotonic() - begin < self.start_timeout:

@@ -1,0 +1,21 @@
+// Remote commands over WebSocket: the client speaks v5.channel.k8s.io, the kubelet SPDY; this stands between them
+// (upstream's StreamTranslatorHandler).
+#pragma once
+
+#include "endpoints/upgrade_aware_proxy.h"
+
+namespace keelson::endpoints {
+
+// Which streams of the command are wanted.
+struct StreamOptions {
+  bool standard_input = false;
+  bool standard_output = false;
+  bool standard_error = false;
+  bool terminal = false;
+};
+
+// Whether a WebSocket client offers the protocol in which streams can be closed one by one.
+bool IsStreamCloseRequest(const http::Request& request);
+http::Response ServeStreamTranslator(ProxyOptions options, StreamOptions streams, ExchangePtr exchange);
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,34 @@
+// A request handed on to a backend: its answer streamed back, or, when it asks to leave HTTP, a tunnel of bytes
+// (upstream's UpgradeAwareHandler).
+#pragma once
+
+#include <memory>
+
+#include "endpoints/exchange.h"
+#include "endpoints/proxy/transport.h"
+#include "http/message.h"
+#include "meta/status.h"
+
+namespace keelson::endpoints {
+
+struct ProxyOptions {
+  proxy::Location location;
+  std::shared_ptr<proxy::Transport> transport;
+  bool wrap_transport = false;        // X-Forwarded-* headers; links and redirects rewritten to stay within the proxy
+  bool upgrade_required = false;      // anything else is refused
+  std::int64_t bytes_per_second = 0;  // of a tunnel, each way; 0: no limit
+};
+
+Awaitable<http::Response> ServeUpgradeAware(ProxyOptions options, ExchangePtr exchange);
+
+// WebSockets that carry SPDY (port forwarding from browsers and kubectl): SPDY to the backend, its bytes as messages to
+// the client.
+bool IsTunnelingRequest(const http::Request& request);
+Awaitable<http::Response> ServeTunnel(ProxyOptions options, ExchangePtr exchange);
+
+// Whether a header of the request asks to leave HTTP.
+bool IsUpgradeRequest(const http::Request& request);
+// Go's text for a request that got no answer: `Get "https://h/p": dial tcp ...`.
+std::string RequestError(std::string_view method, const proxy::Location& location, const http::ClientError& error);
+
+}  // namespace keelson::endpoints
