@@ -1,6 +1,7 @@
 #include "admission/plugin_table.h"
 
 #include "admission/plugins/plugins.h"
+#include "admission/plugins/pod_updates.h"
 
 namespace keelson::admission {
 namespace {
@@ -38,9 +39,9 @@ constexpr PluginRow kPlugins[] = {
     {"DenyServiceExternalIPs", false, NewDenyServiceExternalIPs},
     {"PodTopologyLabels", true, NewPodTopologyLabels},
     {"PodGroupWorkloadExists", true, nullptr},
-    {"NodeDeclaredFeatureValidator", true, nullptr},
+    {"NodeDeclaredFeatureValidator", true, NewNodeDeclaredFeatureValidator},
     {"JobValidation", true, nullptr},
-    {"PodResizeValidator", true, nullptr},
+    {"PodResizeValidator", true, NewPodResizeValidator},
     {"MutatingAdmissionPolicy", true, nullptr},
     {"MutatingAdmissionWebhook", true, nullptr},
     {"ValidatingAdmissionPolicy", true, nullptr},

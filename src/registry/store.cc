@@ -289,6 +289,22 @@ Task<ObjectPtr> Store::DryRunCreate(request::Context& context, std::string key, 
   co_return Wrap(context, std::move(key), object, sent.value_or(0));
 }
 
+namespace {
+
+// A name that is taken by an object on its way out will be free again: the answer says so.
+Awaitable<meta::Status> ExplainExisting(const Store& store, request::Context& context, std::string key,
+                                        meta::Status status) {
+  auto existing = co_await store.options().storage->Get(std::move(key), {});
+  if (!existing.ok()) co_return status;
+  auto decoded = store.Decode(context.arena, *existing);
+  if (!decoded.ok() || !decoded->Get("metadata", "deletionTimestamp").is_string()) co_return status;
+  meta::Status::Fields fields = status.fields();
+  fields.message = "object is being deleted: " + fields.message;
+  co_return meta::Status(std::move(fields));
+}
+
+}  // namespace
+
 Task<WriteResult> Store::CreateOnce(request::Context& context, Value object, ValidateObject validate,
                                     bool dry_run) const {
   base::Arena& arena = context.arena;
@@ -315,19 +331,12 @@ Task<WriteResult> Store::CreateOnce(request::Context& context, Value object, Val
     if (created.ok()) {
       stored = *std::move(created);
     } else {
-      meta::Status status = InterpretError(created.error(), "create", name);
-      if (created.error().code == storage::ErrorCode::kKeyExists) {
-        auto existing = co_await options_.storage->Get(*key, {});
-        if (existing.ok()) {
-          auto decoded = Decode(arena, *existing);
-          if (decoded.ok() && decoded->Get("metadata", "deletionTimestamp").is_string()) {
-            meta::Status::Fields fields = status.fields();
-            fields.message = "object is being deleted: " + fields.message;
-            status = meta::Status(std::move(fields));
-          }
-        }
-      }
-      stored = status;
+      stored = InterpretError(created.error(), "create", name);
+    }
+  }
+  if (!stored.ok() && stored.error().reason() == meta::StatusReason::kAlreadyExists) {
+    if (auto key = KeyFor(metadata["namespace"].as_string(), name); key.ok()) {
+      stored = co_await ExplainExisting(*this, context, *key, stored.error());
     }
   }
   if (finish) co_await finish(stored.ok());

@@ -1,6 +1,12 @@
 // Deletion: grace periods, finalizers, propagation, collections.
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <memory>
+#include <span>
 
+#include "async/event.h"
 #include "base/strings.h"
 #include "registry/store.h"
 
@@ -248,20 +254,61 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
                                    zeroed_grace ? nullptr : validate, existing, zeroed_grace, options.dry_run);
 }
 
+namespace {
+
+// What the workers of one deletion share. They all run on the request's thread: they overlap where they wait.
+struct Deletion {
+  const Store& store;
+  request::Context& context;
+  const DeleteOptions& options;
+  const ValidateObject& validate;
+  std::span<const ObjectPtr> items;
+  std::size_t next = 0;
+  std::size_t working = 0;
+  std::optional<meta::Status> error;  // the first; the others stop
+  async::Event done;
+};
+
+Awaitable<void> DeleteSome(std::shared_ptr<Deletion> deletion) {
+  while (deletion->next < deletion->items.size() && !deletion->error) {
+    const storage::Attributes& item = deletion->items[deletion->next++]->attributes();
+    auto deleted = co_await deletion->store.Delete(deletion->context, std::string(item.name_space),
+                                                   std::string(item.name), deletion->options, deletion->validate);
+    if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound && !deletion->error) {
+      deletion->error = deleted.error();
+    }
+  }
+  if (--deletion->working == 0) deletion->done.Set();
+}
+
+// The first error, after the workers have stopped; some items may be gone by then.
+Task<void> DeleteAll(const Store& store, request::Context& context, const DeleteOptions& options,
+                     const ValidateObject& validate, std::span<const ObjectPtr> items, int workers) {
+  auto deletion = std::make_shared<Deletion>(store, context, options, validate, items);
+  deletion->working = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(workers, 1)), 1,
+                                              std::max<std::size_t>(items.size(), 1));
+  if (deletion->working == 1) {
+    co_await DeleteSome(deletion);
+  } else {
+    auto executor = co_await asio::this_coro::executor;
+    for (std::size_t i = deletion->working; i > 0; --i) asio::co_spawn(executor, DeleteSome(deletion), asio::detached);
+    co_await deletion->done.Wait();
+  }
+  if (deletion->error) co_return *deletion->error;
+  co_return meta::Result<void>();
+}
+
+}  // namespace
+
 Task<storage::ObjectList> Store::DeleteCollection(request::Context& context, std::string name_space,
                                                   DeleteOptions options, storage::ListOptions list,
-                                                  ValidateObject validate, int /*workers*/) const {
-  // One worker: items go in order. More would only hide the latency of a remote store.
+                                                  ValidateObject validate, int workers) const {
   const bool limited = list.predicate.limit > 0;
   storage::ObjectList all;
   if (!limited) list.predicate.limit = kDeleteCollectionPage;
   for (;;) {
     KS_CO_TRY(storage::ObjectList page, co_await List(name_space, list));
-    for (const ObjectPtr& item : page.items) {
-      auto deleted = co_await Delete(context, std::string(item->attributes().name_space),
-                                     std::string(item->attributes().name), options, validate);
-      if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound) co_return deleted.error();
-    }
+    KS_CO_RETURN_IF_ERROR(co_await DeleteAll(*this, context, options, validate, page.items, workers));
     all.items.insert(all.items.end(), page.items.begin(), page.items.end());
     all.resource_version = page.resource_version;
     if (limited) {

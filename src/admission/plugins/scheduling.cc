@@ -1,6 +1,7 @@
 // What shapes pods and nodes for the scheduler: taints, tolerations, priority, runtime class, topology labels.
 #include <algorithm>
 
+#include "admission/plugins/path_segment.h"
 #include "admission/plugins/plugins.h"
 #include "admission/plugins/simple.h"
 #include "base/strings.h"
@@ -129,6 +130,7 @@ Task<void> OnlyOneDefaultClass(ObjectReader& reader, request::Context& context, 
 
 Task<Value> FindRuntimeClass(ObjectReader& reader, request::Context& context, const Attributes& attributes) {
   const std::string name(attributes.object.Get("spec", "runtimeClassName").as_string());
+  if (const std::string refused = PathSegmentError(name); !refused.empty()) co_return meta::NewPlainError(refused);
   auto found = co_await reader.Get(context.arena, "node.k8s.io", "runtimeclasses", "", name, false);
   if (!found.ok()) found = co_await reader.Get(context.arena, "node.k8s.io", "runtimeclasses", "", name, true);
   if (!found.ok())
@@ -140,9 +142,7 @@ Task<void> ApplyRuntimeClass(ObjectReader& reader, request::Context& context, At
   if (!attributes.Is("", "pods") || !attributes.subresource.empty()) co_return meta::Result<void>();
   base::Arena& arena = context.arena;
   Value spec = attributes.object["spec"];
-  if (spec["runtimeClassName"].is_null()) co_return meta::Result<void>();
-  // The client that upstream asks refuses an empty name before it asks the server.
-  if (spec["runtimeClassName"].as_string().empty()) co_return meta::NewPlainError("resource name may not be empty");
+  if (!spec["runtimeClassName"].is_string()) co_return meta::Result<void>();
   KS_CO_TRY(const Value runtime_class, co_await FindRuntimeClass(reader, context, attributes));
   if (const Value fixed = runtime_class.Get("overhead", "podFixed"); !fixed.is_null()) {
     const Value have = spec["overhead"];
@@ -173,14 +173,14 @@ Task<void> CheckRuntimeClass(ObjectReader& reader, request::Context& context, co
   if (!attributes.Is("", "pods") || !attributes.subresource.empty()) co_return meta::Result<void>();
   const Value overhead = attributes.object.Get("spec", "overhead");
   Value fixed;
-  if (!attributes.object.Get("spec", "runtimeClassName").as_string().empty()) {
+  if (attributes.object.Get("spec", "runtimeClassName").is_string()) {
     KS_CO_TRY(const Value runtime_class, co_await FindRuntimeClass(reader, context, attributes));
     fixed = runtime_class.Get("overhead", "podFixed");
   }
   if (!fixed.is_null() && !(overhead == fixed)) {
     co_return NewForbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
   }
-  if (fixed.is_null() && !overhead.empty()) {
+  if (fixed.is_null() && !overhead.is_null()) {
     co_return NewForbidden(attributes,
                            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
   }

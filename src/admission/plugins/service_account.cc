@@ -1,6 +1,7 @@
 // ServiceAccount: every pod runs as one, and gets its token.
 #include <algorithm>
 
+#include "admission/plugins/path_segment.h"
 #include "admission/plugins/plugins.h"
 #include "admission/plugins/simple.h"
 #include "base/strings.h"
@@ -136,11 +137,15 @@ void MountToken(base::Arena& arena, base::Random& random, Value pod) {
 
 Task<Value> FindAccount(ObjectReader& reader, request::Context& context, const Attributes& attributes,
                         std::string name) {
+  const std::string where = attributes.name_space + "/" + name;
+  if (const std::string refused = PathSegmentError(name); !refused.empty()) {
+    co_return NewForbidden(attributes, "error looking up service account " + where + ": " + refused);
+  }
   auto found = co_await reader.Get(context.arena, "", "serviceaccounts", attributes.name_space, name, false);
   if (!found.ok()) found = co_await reader.Get(context.arena, "", "serviceaccounts", attributes.name_space, name, true);
   if (!found.ok()) {
-    co_return NewForbidden(attributes, "error looking up service account " + attributes.name_space + "/" + name +
-                                           ": serviceaccount " + base::GoQuote(name) + " not found");
+    co_return NewForbidden(attributes, "error looking up service account " + where + ": serviceaccount " +
+                                           base::GoQuote(name) + " not found");
   }
   co_return *found;
 }

@@ -85,9 +85,9 @@ void ImmutableStruct(const Value& event, const Value& old, std::string_view fiel
   errors.push_back(InvalidRendered(FieldPath(field), std::move(text), "field is immutable"));
 }
 
-void ImmutableTime(const Value& event, const Value& old, std::string_view field, FieldErrors& errors) {
-  const auto now = object::ParseTime(event[field].as_string(), true);
-  const auto before = object::ParseTime(old[field].as_string(), true);
+void ImmutableTime(const Value& event, const Value& old, std::string_view field, bool micro, FieldErrors& errors) {
+  const auto now = object::ParseTime(event[field].as_string(), micro);
+  const auto before = object::ParseTime(old[field].as_string(), micro);
   const bool has_now = HasTime(event[field]);
   if (has_now == HasTime(old[field]) && (!has_now || (now.ok() && before.ok() && *now == *before))) return;
   errors.push_back(Invalid(FieldPath(field), event[field], "field is immutable"));
@@ -144,14 +144,14 @@ void ValidateEventUpdate(const Call& call, Value object, Value old, FieldErrors&
   ImmutableText(object["reason"], old["reason"], FieldPath("reason"), errors);
   ImmutableText(object["message"], old["message"], FieldPath("message"), errors);
   ImmutableStruct(object, old, "source", kSource, false, errors);
-  ImmutableTime(object, old, "firstTimestamp", errors);
-  ImmutableTime(object, old, "lastTimestamp", errors);
+  ImmutableTime(object, old, "firstTimestamp", false, errors);
+  ImmutableTime(object, old, "lastTimestamp", false, errors);
   if (object["count"].as_int() != old["count"].as_int()) {
     errors.push_back(Invalid(FieldPath("count"), Value(object["count"].as_int()), "field is immutable"));
   }
   ImmutableText(object["reason"], old["reason"], FieldPath("reason"), errors);  // Twice, as upstream.
   ImmutableText(object["type"], old["type"], FieldPath("type"), errors);
-  ImmutableTime(object, old, "eventTime", errors);
+  ImmutableTime(object, old, "eventTime", true, errors);
   ImmutableText(object["action"], old["action"], FieldPath("action"), errors);
   ImmutableStruct(object, old, "related", kReference, true, errors);
   ImmutableText(object["reportingComponent"], old["reportingComponent"], FieldPath("reportingController"), errors);

@@ -1,0 +1,13 @@
+// Makers of the plugins about pods that run already; the table puts them in order.
+#pragma once
+
+#include <memory>
+
+#include "admission/plugin_table.h"
+
+namespace keelson::admission {
+
+std::unique_ptr<Plugin> NewNodeDeclaredFeatureValidator(const PluginOptions& options);
+std::unique_ptr<Plugin> NewPodResizeValidator(const PluginOptions& options);
+
+}  // namespace keelson::admission
