@@ -3,7 +3,8 @@
 
 kube-controller-manager, kube-scheduler and kwok (which plays the kubelets of ten nodes) work on a fresh server. Checked: the controllers
 become leaders, a Deployment of 100 replicas becomes available on the nodes, is scaled and rolled to a new image, a
-service gets an endpoint slice, deleting the Deployment collects its pods, a Job completes, and a namespace with things in it goes away.
+service gets an endpoint slice, deleting the Deployment collects its pods, a Job completes, a StatefulSet, a DaemonSet and a CronJob do their
+work, a HorizontalPodAutoscaler keeps its minimum, a PodDisruptionBudget guards evictions, and a namespace with things in it goes away.
 """
 import json
 import os
@@ -111,10 +112,120 @@ def run(rig):
     rig.step("a Job of 3 completes", lambda: (rig.get("/apis/batch/v1/namespaces/default/jobs/once")[1]["status"].get("succeeded") == 3,
                                               "" if status == 201 else json.dumps(answer)), 60)
 
+    cron_job(rig)  # its first minute passes while the others are watched
+    stateful_set(rig)
+    daemon_set(rig)
+    autoscaler(rig)
+    disruption_budget(rig)
+    rig.step("the CronJob has started a Job", lambda: (lambda jobs: (len(jobs) >= 1, "%d jobs" % len(jobs)))(
+        [j for j in rig.items("/apis/batch/v1/namespaces/default/jobs") if owner(j) == "every-minute"]), 90)
+
     c.must(201, "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gone"}})
     c.must(201, "POST", "/api/v1/namespaces/gone/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}})
+    c.must(201, "POST", "/api/v1/namespaces/gone/services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+    c.must(201, "POST", "/apis/apps/v1/namespaces/gone/deployments", deployment(5))
+    rig.step("a Deployment in it has its pods", lambda: (lambda n: (n == 5, "%d pods" % n))(len(rig.items("/api/v1/namespaces/gone/pods"))), 60)
     c.must(200, "DELETE", "/api/v1/namespaces/gone")
     rig.step("a namespace with things in it goes away", lambda: (rig.get("/api/v1/namespaces/gone")[0] == 404, json.dumps(rig.get("/api/v1/namespaces/gone")[1].get("status"))[:300]), 60)
+
+
+def pod_template(app):
+    return {"metadata": {"labels": {"app": app}}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": app + ":v1"}]}}
+
+
+def owner(thing):
+    return (thing["metadata"].get("ownerReferences") or [{"name": ""}])[0]["name"]
+
+
+def pods_of(rig, app):
+    return [p for p in rig.items("/api/v1/namespaces/default/pods?labelSelector=app=" + app) if not p["metadata"].get("deletionTimestamp")]
+
+
+def running(pods):
+    return sum(p["status"].get("phase") == "Running" for p in pods)
+
+
+def stateful_set(rig):
+    path = "/apis/apps/v1/namespaces/default/statefulsets"
+    rig.client.must(201, "POST", path, {"metadata": {"name": "db"}, "spec": {
+        "serviceName": "db", "replicas": 3, "selector": {"matchLabels": {"app": "db"}}, "template": pod_template("db")}})
+
+    def names(wanted):
+        def condition():
+            pods = pods_of(rig, "db")
+            seen = sorted(p["metadata"]["name"] for p in pods)
+            return seen == wanted and running(pods) == len(wanted) and rig.get(path + "/db")[1]["status"].get("readyReplicas", 0) == len(wanted), seen
+        return condition
+    rig.step("a StatefulSet numbers its pods", names(["db-0", "db-1", "db-2"]), 90)
+    created = {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods_of(rig, "db")}
+    rig.client.must(200, "PATCH", path + "/db/scale", {"spec": {"replicas": 1}}, content_type="application/merge-patch+json")
+    rig.step("scaled down, the last go first", names(["db-0"]), 60)
+    rig.step("and the first is still the same", lambda: ([p["metadata"]["uid"] for p in pods_of(rig, "db")] == [created.get("db-0")], ""), 5)
+
+
+def daemon_set(rig):
+    path = "/apis/apps/v1/namespaces/default/daemonsets"
+    rig.client.must(201, "POST", path, {"metadata": {"name": "agent"}, "spec": {
+        "selector": {"matchLabels": {"app": "agent"}}, "template": pod_template("agent")}})
+
+    def everywhere():
+        nodes = sorted(p["spec"].get("nodeName", "") for p in pods_of(rig, "agent"))
+        status = rig.get(path + "/agent")[1]["status"]
+        return len(set(nodes)) == NODES == len(nodes) and status.get("numberReady") == NODES, "%d pods, %s ready" % (len(nodes), status.get("numberReady"))
+    rig.step("a DaemonSet has a pod on every node", everywhere, 90)
+    rig.client.must(200, "DELETE", path + "/agent")
+    rig.step("deleted, its pods go", lambda: (not pods_of(rig, "agent"), ""), 60)
+
+
+def cron_job(rig):
+    rig.client.must(201, "POST", "/apis/batch/v1/namespaces/default/cronjobs", {"metadata": {"name": "every-minute"}, "spec": {
+        "schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "job:v1"}]}}}}}})
+
+
+def autoscaler(rig):
+    apps = "/apis/apps/v1/namespaces/default/deployments"
+    rig.client.must(201, "POST", apps, {"metadata": {"name": "scaled"}, "spec": {
+        "replicas": 1, "selector": {"matchLabels": {"app": "scaled"}}, "template": pod_template("scaled")}})
+    rig.client.must(201, "POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", {"metadata": {"name": "scaled"}, "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scaled"}, "minReplicas": 3, "maxReplicas": 5,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}})
+
+    def kept():
+        status = rig.get("/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/scaled")[1].get("status", {})
+        replicas = rig.get(apps + "/scaled")[1]["spec"]["replicas"]
+        conditions = {x["type"]: x["status"] for x in status.get("conditions") or []}
+        return replicas == 3 and conditions.get("AbleToScale") == "True", "replicas %s, %s" % (replicas, conditions)
+    rig.step("a HorizontalPodAutoscaler keeps the minimum", kept, 90)
+
+
+def disruption_budget(rig):
+    apps = "/apis/apps/v1/namespaces/default/deployments"
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    rig.client.must(201, "POST", apps, {"metadata": {"name": "guarded"}, "spec": {
+        "replicas": 3, "selector": {"matchLabels": {"app": "guarded"}}, "template": pod_template("guarded")}})
+    rig.client.must(201, "POST", budgets, {"metadata": {"name": "guard"}, "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "guarded"}}}})
+
+    def allowed(count):
+        def condition():
+            status = rig.get(budgets + "/guard")[1].get("status", {})
+            seen = {k: status.get(k) for k in ("disruptionsAllowed", "currentHealthy", "observedGeneration")}
+            return status.get("currentHealthy") == 3 and status.get("disruptionsAllowed") == count, seen
+        return condition
+    rig.step("a PodDisruptionBudget counts its pods", allowed(0), 90)
+    victim = pods_of(rig, "guarded")[0]["metadata"]["name"]
+
+    def evict():
+        return rig.client.request("POST", "/api/v1/namespaces/default/pods/%s/eviction" % victim,
+                                  {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": victim}})
+    status, answer = evict()
+    rig.step("an eviction against it is refused", lambda: (
+        status == 429 and answer["details"]["causes"][0]["reason"] == "DisruptionBudget", "%d %s" % (status, answer.get("message"))), 0)
+    rig.client.must(200, "PATCH", budgets + "/guard", {"spec": {"minAvailable": 2}}, content_type="application/merge-patch+json")
+    rig.step("one disruption is allowed", allowed(1), 30)
+    status, answer = evict()
+    rig.step("an eviction within it is accepted", lambda: (status == 201, status), 0)
+    rig.step("the pod is replaced", lambda: (lambda pods: (
+        running(pods) == 3 and victim not in [p["metadata"]["name"] for p in pods], "%d run" % running(pods)))(pods_of(rig, "guarded")), 60)
 
 
 def main():

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "controlplane/bootstrap.h"
 #include "object/json_text.h"
+#include "object/time.h"
 #include "telemetry/log.h"
 
 namespace keelson::controlplane {
@@ -20,6 +21,8 @@ namespace {
 
 constexpr std::chrono::seconds kInterval{10}, kLeaseDuration{3600}, kCollectInterval{3600};
 constexpr std::string_view kSystem = "kube-system", kAuthentication = "extension-apiserver-authentication";
+constexpr std::string_view kTracking = "kube-apiserver-legacy-service-account-token-tracking";
+constexpr std::chrono::minutes kTrackingInterval{30};  // the config map is not made more often
 constexpr std::string_view kIdentityLabel = "apiserver.kubernetes.io/identity";
 
 std::string MicroTime(base::Clock::SystemTime time) {
@@ -97,6 +100,8 @@ void ServerPresence::Install(server::GenericAPIServer& server, ResourceStorage& 
   if (config_maps_)
     server.AddPostStartHook("start-cluster-authentication-info-controller",
                             [this] { return SyncAuthenticationInfo(); });
+  if (config_maps_)
+    server.AddPostStartHook("start-legacy-token-tracking-controller", [this] { return SyncTokenTracking(); });
   if (leases_ && options_.identity_lease) {
     server.AddPostStartHook("start-kube-apiserver-identity-lease-controller", [this] { return RenewIdentity(); });
     server.AddPostStartHook("start-kube-apiserver-identity-lease-garbage-collector",
@@ -129,6 +134,7 @@ Awaitable<void> ServerPresence::Run() {
     }
     if (stopping_) break;
     co_await SyncAuthenticationInfo();
+    co_await SyncTokenTracking();
     co_await RenewIdentity();
     if (base::Clock::Real().Monotonic() < next_collection) continue;
     next_collection = base::Clock::Real().Monotonic() + kCollectInterval;
@@ -193,6 +199,37 @@ Awaitable<void> ServerPresence::SyncAuthenticationInfo() {
   };
   auto written = co_await UpsertObject(config_maps_, std::string(kSystem), std::string(kAuthentication), make);
   if (!written.ok()) log::Error("Could not write the authentication config map", "err", written.error());
+}
+
+// Says since when uses of legacy service account tokens are recorded.
+Awaitable<void> ServerPresence::SyncTokenTracking() {
+  if (!config_maps_) co_return;
+  const auto now = base::Clock::Real().Monotonic();
+  const bool may_create = !tracking_made_ || now - *tracking_made_ >= kTrackingInterval;
+  bool created = false;
+  const MakeObject make = [&](base::Arena& arena, Value existing) -> std::optional<Value> {
+    const std::string_view since = existing["data"]["since"].as_string();
+    const bool dated = object::ParseTime(std::string(since) + "T00:00:00Z").ok();
+    if (existing.is_null() ? !may_create : dated) return std::nullopt;
+    created = existing.is_null();
+    Value object = created ? Value::Map(arena) : existing.Clone(arena);
+    if (created) {
+      object.Set(arena, "kind", "ConfigMap");
+      object.Set(arena, "apiVersion", "v1");
+      Value metadata = object.EnsureMap(arena, "metadata");
+      metadata.Set(arena, "name", kTracking);
+      metadata.Set(arena, "namespace", kSystem);
+    }
+    const std::string today = registry::FormatTime(base::Clock::Real().Now()).substr(0, 10);
+    object.EnsureMap(arena, "data").Set(arena, "since", Value::String(arena, today));
+    return object;
+  };
+  auto written = co_await UpsertObject(config_maps_, std::string(kSystem), std::string(kTracking), make);
+  if (!written.ok()) {
+    log::Error("Could not write the config map of token tracking", "err", written.error());
+  } else if (created) {
+    tracking_made_ = now;
+  }
 }
 
 Awaitable<void> ServerPresence::RenewIdentity() {

@@ -1,6 +1,6 @@
 // What tells others that this server is there and how to talk to it: the endpoints of the service kubernetes, the
-// identity lease, and the config map with the authorities of client certificates. Kept up every ten seconds; endpoints
-// are taken back at the end. Thread safety: the owner's thread.
+// identity lease, the config map with the authorities of client certificates, and the one that dates the tracking of
+// legacy tokens. Kept up every ten seconds; endpoints are taken back at the end. Thread safety: the owner's thread.
 #pragma once
 
 #include <atomic>
@@ -43,6 +43,7 @@ class ServerPresence {
  private:
   Awaitable<void> Run();
   Awaitable<void> SyncAuthenticationInfo();
+  Awaitable<void> SyncTokenTracking();
   Awaitable<void> RenewIdentity();
   Awaitable<void> CollectIdentities();
 
@@ -50,6 +51,7 @@ class ServerPresence {
   std::mutex mutex_;  // over the PEM texts of the options
   PresenceOptions options_;
   std::string identity_, holder_;
+  std::optional<base::Clock::SteadyTime> tracking_made_;  // when we last created the config map of token tracking
   std::shared_ptr<registry::Store> config_maps_, leases_;
   std::unique_ptr<EndpointReconciler> reconciler_;
   std::atomic<bool> stopping_{false};

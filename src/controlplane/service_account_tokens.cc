@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "controlplane/bootstrap.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
 #include "patch/field_manager.h"
 #include "registry/fields.h"
+#include "telemetry/log.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -19,6 +21,8 @@ using std::chrono::seconds;
 
 constexpr seconds kWarnOnlyBoundToken{3607};  // what admission asks for tokens it puts into pods
 constexpr seconds kExtendedExpiration{365 * 24 * 3600};
+
+constexpr std::string_view kLastUsed = "kubernetes.io/legacy-token-last-used";
 
 class StoredTokenObjects final : public auth::TokenObjects {
  public:
@@ -45,8 +49,24 @@ class StoredTokenObjects final : public auth::TokenObjects {
     if (resource == "secrets") {
       facts.token = base::Base64Decode(Text((*value)["data"], "token")).value_or("");
       facts.invalid_since = Text(metadata["labels"], "kubernetes.io/legacy-token-invalid-since");
+      facts.last_used = Text(metadata["labels"], kLastUsed);
     }
     co_return std::optional<auth::TokenObject>(std::move(facts));
+  }
+
+  Awaitable<void> RecordUse(std::string name_space, std::string secret, std::string uid, std::string date) override {
+    const auto store = storage_.Find("", "secrets");
+    if (!store) co_return;
+    const MakeObject make = [&](base::Arena& arena, Value existing) -> std::optional<Value> {
+      if (existing.is_null() || Text(existing["metadata"], "uid") != uid) return std::nullopt;
+      Value labelled = existing.Clone(arena);
+      labelled["metadata"].EnsureMap(arena, "labels").Set(arena, kLastUsed, Value::String(arena, date));
+      return labelled;
+    };
+    auto written = co_await UpsertObject(store, name_space, secret, make);
+    if (!written.ok()) {
+      log::Error("Could not label a token's secret", "namespace", name_space, "name", secret, "err", written.error());
+    }
   }
 
  private:

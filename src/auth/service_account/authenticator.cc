@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "object/json_text.h"
+#include "object/time.h"
 
 namespace keelson::auth {
 namespace {
@@ -123,6 +124,21 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Bound(TokenClaims c
   co_return result;
 }
 
+Awaitable<void> TokenObjects::RecordUse(std::string, std::string, std::string, std::string) { co_return; }
+
+// Once a day; a date of tomorrow comes from a server whose clock is ahead.
+Awaitable<void> ServiceAccountAuthenticator::RecordUse(std::string name_space, std::string name,
+                                                       const TokenObject& secret) const {
+  const auto date = [&](std::chrono::hours ahead) {
+    const auto time = options_.clock->Now() + ahead;
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+    return object::FormatTime(seconds).substr(0, 10);
+  };
+  const std::string today = date(std::chrono::hours(0));
+  if (secret.last_used == today || secret.last_used == date(std::chrono::hours(24))) co_return;
+  co_await options_.objects->RecordUse(std::move(name_space), std::move(name), secret.uid, today);
+}
+
 Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payload, std::string_view token,
                                                                     std::vector<std::string> audiences) const {
   const std::string prefix = "kubernetes.io/serviceaccount/";
@@ -148,6 +164,7 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payloa
     if ((*account)->deleted_at) co_return Refuse("ServiceAccount " + name_space + "/" + name + " has been deleted");
     if ((*account)->uid != uid)
       co_return Refuse("ServiceAccount UID (" + (*account)->uid + ") does not match claim (" + uid + ")");
+    co_await RecordUse(name_space, secret_name, **secret);
     if (!(*secret)->invalid_since.empty()) {
       co_return Refuse(
           "the token in secret " + name_space + "/" + secret_name + " for service account " + name_space + "/" + name +

@@ -20,6 +20,7 @@ struct TokenObject {
   std::optional<base::Clock::SystemTime> deleted_at;  // metadata.deletionTimestamp
   std::string token;                                  // of secrets: data.token
   std::string invalid_since;                          // of secrets: the label kubernetes.io/legacy-token-invalid-since
+  std::string last_used;                              // of secrets: the label kubernetes.io/legacy-token-last-used
 };
 
 class TokenObjects {
@@ -28,6 +29,8 @@ class TokenObjects {
   // Nothing when there is none; an error when nobody can tell. `resource`: serviceaccounts, secrets, pods, nodes.
   virtual Awaitable<Outcome<std::optional<TokenObject>, std::string>> Get(std::string resource, std::string name_space,
                                                                           std::string name) = 0;
+  // Sets the label kubernetes.io/legacy-token-last-used of a secret that is still this one. Failures are not told.
+  virtual Awaitable<void> RecordUse(std::string name_space, std::string secret, std::string uid, std::string date);
 };
 
 class ServiceAccountAuthenticator final : public Authenticator {
@@ -50,6 +53,7 @@ class ServiceAccountAuthenticator final : public Authenticator {
   Awaitable<AuthenticationResult> Bound(TokenClaims claims, std::vector<std::string> audiences) const;
   Awaitable<AuthenticationResult> Legacy(Value payload, std::string_view token,
                                          std::vector<std::string> audiences) const;
+  Awaitable<void> RecordUse(std::string name_space, std::string name, const TokenObject& secret) const;
   Awaitable<std::string> CheckObject(std::string resource, std::string name_space, ObjectClaim claim,
                                      std::string_view kind) const;
   std::string CheckTimes(const TokenClaims& claims) const;
