@@ -425,7 +425,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(const std::vector<auth::PublicKey> token_keys,
          ReadTokenKeys(options.authentication.service_accounts.key_files));
   KS_TRY(chain_config.token_issuer, MakeTokenIssuer(options));
-  chain_config.store_health = &store_health;
+  chain_config.store_health = &upkeep.health();
   chain_config.store_servers = std::max(1, static_cast<int>(options.etcd.servers.size()));
   KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io));
   chain_config.api_audiences = options.authentication.api_audiences;

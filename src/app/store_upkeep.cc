@@ -121,6 +121,8 @@ StoreUpkeep::StoreUpkeep(Parts parts, const EtcdOptions& options)
     : impl_(std::make_unique<Impl>(std::move(parts), options)) {}
 StoreUpkeep::~StoreUpkeep() = default;
 
+storage::HealthProbe& StoreUpkeep::health() { return impl_->cares.front().health; }
+
 void StoreUpkeep::AddHealthChecks(server::HealthChecks& checks) {
   for (std::size_t i = 0; i < impl_->cares.size(); ++i) {
     Impl::Care& care = impl_->cares[i];

@@ -13,6 +13,7 @@
 #include "controlplane/resource_storage.h"
 #include "kv/kv.h"
 #include "server/health.h"
+#include "storage/health.h"
 #include "storage/transform/encryption_at_rest.h"
 #include "telemetry/metrics.h"
 
@@ -49,6 +50,7 @@ class StoreUpkeep {
 
   // etcd, etcd-readiness, the same of each override, kms-providers.
   void AddHealthChecks(server::HealthChecks& checks);
+  storage::HealthProbe& health();  // of the main store
   void Start();
 
  private:
