@@ -51,7 +51,9 @@ def main():
     rows = a.rows.split(",") if a.rows else furthest(3)
     folder = os.path.abspath(a.folder)
     shutil.rmtree(folder, ignore_errors=True)
-    server = Keelson(a.keelson, os.path.join(folder, "server")).start()
+    os.makedirs(folder)
+    binary = shutil.copy(a.keelson, os.path.join(folder, "keelson"))  # perf reads it again at the end, when a build may have replaced it
+    server = Keelson(binary, os.path.join(folder, "server")).start()
     try:
         driver = Driver(server, a.load, 5000)
         if rows != ["fill"]:
