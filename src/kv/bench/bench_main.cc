@@ -105,7 +105,7 @@ Subject StartServer(const std::string& name, const std::string& binary, const st
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
-  auto store = etcd::Open({.endpoints = {client}});
+  auto store = etcd::Open({.endpoints = {client}, .dial_timeout = std::chrono::minutes(2)});  // of a busy machine
   KS_CHECK(store.ok());
   return {.name = name, .store = *std::move(store), .pid = pid, .dir = dir};
 }
