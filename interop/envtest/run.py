@@ -29,6 +29,19 @@ SUITE_SECONDS = 600
 GO = dict(os.environ, CGO_ENABLED="0")  # as build.sh builds, so that the compiler's cache is shared
 
 
+def end_session(session):
+    """Ends what a suite left behind: one that fails in its set-up does not stop its servers."""
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open("/proc/%s/stat" % entry) as f:
+                if int(f.read().rsplit(")", 1)[1].split()[3]) == session:
+                    os.kill(int(entry), signal.SIGTERM)
+        except (OSError, IndexError):
+            pass  # it ended meanwhile
+
+
 def run_suite(suite, folder, assets, source, focus):
     """Builds and runs one suite; returns its outcomes by name."""
     binary = os.path.join(folder, suite.replace("/", "-") + ".test")
@@ -41,13 +54,14 @@ def run_suite(suite, folder, assets, source, focus):
     # Tests read their files from the package's folder; what they write goes into the work folder.
     environment = dict(os.environ, KUBEBUILDER_ASSETS=assets, TMPDIR=folder, KUBEBUILDER_CONTROLPLANE_START_TIMEOUT="60s")
     with open(binary[:-5] + ".log", "w") as log:
-        process = subprocess.Popen(command, cwd=os.path.join(source, "pkg", suite), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
+        process = subprocess.Popen(command, cwd=os.path.join(source, "pkg", suite), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
         try:
             process.wait(SUITE_SECONDS + 60)
         except subprocess.TimeoutExpired:
             pass
         finally:
             end(process)
+            end_session(process.pid)
     os.remove(binary)
     results = {}
     with open(binary[:-5] + ".log") as f:  # plain Go tests, beside Ginkgo's entry
