@@ -64,12 +64,7 @@ struct StoreUpkeep::Impl {
         db_size(parts.metrics.Gauges({.name = "apiserver_storage_size_bytes",
                                       .help = "Size of the storage database file physically allocated in bytes.",
                                       .stability = telemetry::Stability::kStable,
-                                      .labels = {"storage_cluster_id"}})),
-        db_size_of_endpoint(parts.metrics.Gauges(
-            {.name = "apiserver_storage_db_total_size_in_bytes",
-             .help = "(Deprecated since 1.28.0) Total size of the storage database file physically allocated in bytes.",
-             .stability = telemetry::Stability::kAlpha,
-             .labels = {"endpoint"}})) {
+                                      .labels = {"storage_cluster_id"}})) {
     cares.emplace_back(parts.store, options);
     for (kv::Store* const store : parts.overrides) cares.emplace_back(*store, options);
   }
@@ -81,7 +76,6 @@ struct StoreUpkeep::Impl {
   const EtcdOptions& options;
   std::deque<Care> cares;  // of the store of everything, then of the overrides
   telemetry::GaugeVec& db_size;
-  telemetry::GaugeVec& db_size_of_endpoint;
   async::BlockingPool files{"encryption", 1};
   std::vector<std::unique_ptr<Repeated>> work;  // last: ends first
 };
@@ -113,7 +107,6 @@ Awaitable<void> StoreUpkeep::Impl::PollSize() {
     const auto size = static_cast<double>(status->db_size);
     const std::string name = "etcd-" + std::to_string(i);
     db_size.With({name}).Set(size);
-    if (i == 0) db_size_of_endpoint.With({options.servers.empty() ? "embedded" : options.servers.front()}).Set(size);
   }
 }
 

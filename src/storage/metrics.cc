@@ -33,10 +33,6 @@ StorageMetrics::StorageMetrics(telemetry::MetricsRegistry& registry)
       bookmarks(registry.Counters(Of("etcd_bookmark_total",
                                      "Number of etcd bookmarks (progress notify events) split by kind.",
                                      {"group", "resource"}))),
-      bookmark_counts(registry.Gauges(Of("etcd_bookmark_counts",
-                                         "(Deprecated since 1.36.0) Number of etcd bookmarks (progress notify events) "
-                                         "split by kind.",
-                                         {"group", "resource"}))),
       lease_objects(
           registry.NewHistogram(Of("etcd_lease_object_counts", "Number of objects attached to a single etcd lease.", {},
                                    {10, 50, 100, 500, 1000, 2500, 5000}))),
@@ -69,10 +65,6 @@ StorageMetrics::StorageMetrics(telemetry::MetricsRegistry& registry)
              "Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of "
              "serialized objects. In case of a fetching error, the value will be -1.",
              {"group", "resource"}))),
-      db_size(registry.Gauges(Of("apiserver_storage_db_total_size_in_bytes",
-                                 "(Deprecated since 1.28.0) Total size of the storage database file physically "
-                                 "allocated in bytes.",
-                                 {"endpoint"}))),
       read_wait(registry.Histograms(Of("apiserver_watch_cache_read_wait_seconds",
                                        "Histogram of time spent waiting for a watch cache to become fresh.",
                                        {"group", "resource"},
@@ -90,10 +82,7 @@ void ResourceMetrics::Requested(std::string_view operation, std::chrono::steady_
 void ResourceMetrics::EventsReceived(std::size_t count) {
   if (count > 0) all_.events_received.With({resource_.group, resource_.resource}).Add(count);
 }
-void ResourceMetrics::Bookmark() {
-  all_.bookmarks.With({resource_.group, resource_.resource}).Inc();
-  all_.bookmark_counts.With({resource_.group, resource_.resource}).Inc();
-}
+void ResourceMetrics::Bookmark() { all_.bookmarks.With({resource_.group, resource_.resource}).Inc(); }
 void ResourceMetrics::Listed(std::size_t fetched, std::size_t evaluated, std::size_t returned) {
   all_.lists.With({resource_.group, resource_.resource}).Inc();
   all_.list_fetched.With({resource_.group, resource_.resource}).Add(fetched);

@@ -21,7 +21,6 @@ class StorageMetrics {
   telemetry::CounterVec& request_errors;
   telemetry::CounterVec& events_received;  // group, resource; so are all below unless told otherwise
   telemetry::CounterVec& bookmarks;
-  telemetry::GaugeVec& bookmark_counts;
   telemetry::Histogram& lease_objects;
   telemetry::CounterVec& lists;
   telemetry::CounterVec& list_fetched;
@@ -31,7 +30,6 @@ class StorageMetrics {
   telemetry::GaugeVec& objects_deprecated;  // resource.group
   telemetry::GaugeVec& objects;
   telemetry::GaugeVec& size_estimate;
-  telemetry::GaugeVec& db_size;  // endpoint
   telemetry::HistogramVec& read_wait;
   telemetry::CounterVec& consistency_checks;  // group, resource, status
 };
