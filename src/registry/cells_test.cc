@@ -29,11 +29,11 @@ TEST(GoJSON, Errors) {
       {R"({"a":1 2})", "invalid character '2' after object key:value pair"},
       {"[1 2]", "invalid character '2' after array element"},
       {"{} x", "invalid character 'x' after top-level value"},
-      {"tru", "unexpected end of JSON input"},
+      {"tru", "invalid character ' ' in literal true (expecting 'e')"},
       {"trux", "invalid character 'x' in literal true (expecting 'e')"},
       {"[1]", "json: cannot unmarshal array into Go value of type map[string]interface {}"},
       {"\"a", "unexpected end of JSON input"},
-      {"-", "unexpected end of JSON input"},
+      {"-", "invalid character ' ' in numeric literal"},
       {"1.x", "invalid character 'x' after decimal point in numeric literal"},
   };
   for (const Case& c : kCases) EXPECT_EQ(GoUnmarshalMapError(c.json), c.want) << c.json;

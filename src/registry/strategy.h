@@ -37,7 +37,6 @@ struct Call {
   std::string_view request_version;
   bool (*feature_enabled)(std::string_view gate);
   bool allow_privileged = false;  // --allow-privileged
-  bool is_patch = false;  // the verb is patch: upstream cannot patch controller revisions, whatever the patch says
 };
 
 // metadata.generation.

@@ -367,8 +367,9 @@ void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells
   cells.Append(arena, Age(arena, clock, object));
   cells.Append(arena, TextOr(spec["signerName"].as_string(), "<none>"));
   cells.Append(arena, spec["username"].as_string());
-  cells.Append(arena, seconds.is_null() ? Value("<none>")
-                                        : Value::String(arena, object::HumanDuration(std::chrono::seconds(seconds.as_int()))));
+  cells.Append(arena, seconds.is_null()
+                          ? Value("<none>")
+                          : Value::String(arena, object::HumanDuration(std::chrono::seconds(seconds.as_int()))));
   cells.Append(arena, Value::String(arena, StatusText(object)));
 }
 

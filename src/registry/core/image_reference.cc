@@ -33,7 +33,8 @@ std::string Normalized(std::string_view image) {
 }  // namespace
 
 bool PullsLatest(std::string_view image) {
-  // What has another tag and no digest pulls something else, or is no reference; either way the pattern decides nothing.
+  // What has another tag and no digest pulls something else, or is no reference; either way the pattern decides
+  // nothing.
   const std::size_t colon = image.rfind(':');
   if (colon != std::string_view::npos && image.find('@') == std::string_view::npos &&
       image.find('/', colon) == std::string_view::npos && image.substr(colon + 1) != "latest") {

@@ -83,7 +83,8 @@ void CheckStatusCounts(Value status, std::initializer_list<std::string_view> key
 void CheckNotMoreThan(Value status, std::initializer_list<std::string_view> keys, std::string_view total,
                       std::string_view message, const FieldPath& path, FieldErrors& errors) {
   for (const std::string_view key : keys) {
-    if (Int(status, key) > Int(status, total)) errors.push_back(Invalid(path.Child(key), Value(Int(status, key)), message));
+    if (Int(status, key) > Int(status, total))
+      errors.push_back(Invalid(path.Child(key), Value(Int(status, key)), message));
   }
 }
 

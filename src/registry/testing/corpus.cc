@@ -152,7 +152,6 @@ class Runner {
     Target target;
     Value object;
     Value old;  // null on create
-    bool is_patch = false;
   };
 
   void Step(const std::string& name, Value request, Value response) {
@@ -167,7 +166,7 @@ class Runner {
     // Scale is another kind, and a binding is no stored object.
     const bool stored = target.subresource != "scale" && target.resource->kind != "Binding";
     if (stored && ((method == "POST" && target.subresource.empty()) || method == "PUT" || method == "PATCH")) {
-      Given given{strategy, target, RequestedObject(method, request, target), {}, method == "PATCH"};
+      Given given{strategy, target, RequestedObject(method, request, target), {}};
       if (method != "POST" && known_.contains(target.name)) given.old = known_[target.name];
       const bool found = !given.object.is_null() && (method == "POST" || !given.old.is_null());
       if (found && (code == 200 || code == 201 || (code == 422 && !IsAboutOptions(body))))
@@ -228,8 +227,7 @@ class Runner {
                     .name_space = given.target.name_space,
                     .request_group = given.target.resource->group,
                     .request_version = given.target.resource->version,
-                    .feature_enabled = nullptr,
-                    .is_patch = given.is_patch};
+                    .feature_enabled = nullptr};
     Value object = given.object;
     Value metadata = object.EnsureMap(arena_, "metadata");
     metadata.Erase("managedFields");  // the request's are taken away or corrected before strategies see them
