@@ -136,13 +136,14 @@ def commands(kubectl):
 
 
 def terminal(kubectl):
-    """kubectl exec -it on a pseudo terminal of its own: what is typed arrives, the size does, the exit code comes back."""
+    """kubectl exec -it on a pseudo terminal of its own: what is typed arrives, the size does (a moment after the start, so it is awaited), the
+    exit code comes back."""
     master, slave = pty.openpty()
     import fcntl
     import struct
     import termios
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 43, 117, 0, 0))
-    process = kubectl.start("exec", "-it", "one", "--", "sh", "-c", "stty size; read answer; echo \"got <$answer>\"; tty >/dev/null && exit 5",
+    process = kubectl.start("exec", "-it", "one", "--", "sh", "-c", "until [ \"$(stty size)\" = '43 117' ]; do sleep 0.02; done; stty size; read answer; echo \"got <$answer>\"; tty >/dev/null && exit 5",
                             stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     seen, typed, deadline = b"", False, time.monotonic() + 60
