@@ -1,0 +1,179 @@
+// pods/log: the kubelet's log of a container, as it comes.
+#include <boost/asio/this_coro.hpp>
+
+#include "base/strings.h"
+#include "controlplane/connect_options.h"
+#include "endpoints/api_group_version.h"
+#include "endpoints/proxy/body_bridge.h"
+#include "endpoints/responses.h"
+#include "endpoints/upgrade_aware_proxy.h"
+#include "http/websocket.h"
+#include "validation/errors.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using endpoints::ExchangePtr;
+using endpoints::ScopePtr;
+using endpoints::proxy::Location;
+
+constexpr std::size_t kRefusalBytesMax = 50'000;  // of a kubelet's answer that is no log
+constexpr std::string_view kLogTypes[] = {"text/plain", "application/json", "application/yaml",
+                                          "application/vnd.kubernetes.protobuf"};
+
+struct LogOptions {
+  std::string container;
+  bool follow = false, previous = false, timestamps = false, unverified = false;
+  std::string since_time;
+  std::optional<std::int64_t> since_seconds, tail_lines, limit_bytes;
+  bool has_stream = false;
+  std::string stream;
+};
+
+meta::FieldErrors ValidateLogOptions(const LogOptions& options) {
+  meta::FieldErrors errors;
+  using validation::Invalid;
+  if (options.tail_lines && *options.tail_lines < 0) {
+    errors.push_back(Invalid(FieldPath("tailLines"), Value(*options.tail_lines), "must be greater than or equal to 0"));
+  }
+  if (options.limit_bytes && *options.limit_bytes < 1) {
+    errors.push_back(Invalid(FieldPath("limitBytes"), Value(*options.limit_bytes), "must be greater than 0"));
+  }
+  if (options.since_seconds && !options.since_time.empty()) {
+    errors.push_back(
+        validation::Forbidden(FieldPath(), "at most one of `sinceTime` or `sinceSeconds` may be specified"));
+    errors.back().field = "[]";  // what Go writes for a path with an empty name
+  }
+  if (options.since_seconds && *options.since_seconds < 1) {
+    errors.push_back(Invalid(FieldPath("sinceSeconds"), Value(*options.since_seconds), "must be greater than 0"));
+  }
+  if (options.has_stream) errors.push_back(validation::Forbidden(FieldPath("stream"), "may not be specified"));
+  return errors;
+}
+
+std::string LogQuery(const LogOptions& options) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  if (options.follow) parameters.emplace_back("follow", "true");
+  if (options.previous) parameters.emplace_back("previous", "true");
+  if (options.timestamps) parameters.emplace_back("timestamps", "true");
+  if (options.since_seconds) parameters.emplace_back("sinceSeconds", std::to_string(*options.since_seconds));
+  if (!options.since_time.empty()) parameters.emplace_back("sinceTime", options.since_time);
+  if (options.tail_lines) parameters.emplace_back("tailLines", std::to_string(*options.tail_lines));
+  if (options.limit_bytes) parameters.emplace_back("limitBytes", std::to_string(*options.limit_bytes));
+  return EncodeQuery(parameters);
+}
+
+meta::Result<LogOptions> ReadLogOptions(endpoints::Exchange& exchange) {
+  ConnectOptions query(exchange.query, exchange.context.arena);
+  LogOptions options;
+  options.container = query.Text("container");
+  options.follow = query.Flag("follow");
+  options.previous = query.Flag("previous");
+  options.since_seconds = query.Number("sinceSeconds");
+  options.since_time = query.Time("sinceTime");
+  options.timestamps = query.Flag("timestamps");
+  options.tail_lines = query.Number("tailLines");
+  options.limit_bytes = query.Number("limitBytes");
+  options.unverified = query.Flag("insecureSkipTLSVerifyBackend");
+  options.has_stream = exchange.query.Has("stream");
+  if (query.error()) return meta::NewBadRequest(*query.error());
+  return options;
+}
+
+// Bytes of a log as messages of a WebSocket, in the protocol that was agreed on.
+Awaitable<void> SendLog(std::shared_ptr<http::BodyReader> log, bool text, std::shared_ptr<http::WebSocket> socket) {
+  const auto opcode = text ? http::WebSocketOpcode::kText : http::WebSocketOpcode::kBinary;
+  (void)co_await socket->Write(opcode, http::SharedBytes());  // says that the log begins
+  for (;;) {
+    auto bytes = co_await log->Read();
+    if (!bytes.ok() || bytes->empty()) break;
+    auto message = text ? http::SharedBytes::FromString(base::Base64Encode(bytes->view())) : *std::move(bytes);
+    const bool written = co_await socket->Write(opcode, std::move(message));
+    if (!written) break;
+  }
+}
+
+http::Response LogOverWebSocket(const http::Request& request, std::unique_ptr<http::BodyReader> log) {
+  auto offered = http::WebSocketProtocols(request);
+  if (offered.empty()) offered.emplace_back();
+  for (const std::string& protocol : offered) {
+    const bool text = protocol == "base64.binary.k8s.io";
+    if (!protocol.empty() && protocol != "binary.k8s.io" && !text) continue;
+    std::shared_ptr<http::BodyReader> shared = std::move(log);
+    return http::AcceptWebSocket(request, protocol, [shared, text](std::shared_ptr<http::WebSocket> socket) {
+      return SendLog(shared, text, std::move(socket));
+    });
+  }
+  http::Response refused;
+  refused.status = 403;
+  refused.headers.Add("Connection", "close");
+  return refused;
+}
+
+// The kubelet's answer as an error of ours.
+Awaitable<meta::Status> LogRefused(std::string pod, http::ClientResponse answer) {
+  std::string text;
+  while (text.size() < kRefusalBytesMax) {
+    auto bytes = co_await answer.body->Read();
+    if (!bytes.ok()) co_return meta::NewInternalError("unexpected EOF");
+    if (bytes->empty()) break;
+    text += bytes->view();
+  }
+  text.resize(std::min(text.size(), kRefusalBytesMax));
+  if (answer.status == 500) co_return meta::NewInternalError(text);
+  if (answer.status == 400) co_return meta::NewBadRequest(text);
+  co_return meta::NewGenericServerResponse(answer.status, "", {"", "pods/log"}, pod, text, 0);
+}
+
+}  // namespace
+
+Awaitable<http::Response> ServePodLog(ConnectBackendsPtr backends, ScopePtr scope, ExchangePtr exchange) {
+  request::Context& context = exchange->context;
+  const auto fail = [&](const meta::Status& status) { return endpoints::StatusResponse(*exchange, status); };
+  if (auto refused = endpoints::CheckAccept(*exchange, kLogTypes)) co_return std::move(*refused);
+  if (auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions); !media.ok()) {
+    co_return fail(media.error());
+  }
+  const auto options = ReadLogOptions(*exchange);
+  if (!options.ok()) co_return fail(options.error());
+  const std::string name = context.info.name;
+  if (const auto errors = ValidateLogOptions(*options); !errors.empty()) {
+    co_return fail(meta::NewInvalid({"", "PodLogOptions"}, name, errors));
+  }
+  auto pod = co_await ReadObject(*backends->pods, context, name);
+  if (!pod.ok()) co_return fail(pod.error());
+  const auto container = ChooseContainer(*pod, options->container);
+  if (!container.ok()) co_return fail(container.error());
+  const std::string node(pod->Get("spec", "nodeName").as_string());
+  if (node.empty()) {  // nothing has run yet
+    http::Response nothing;
+    nothing.status = 204;
+    co_return nothing;
+  }
+  auto info = co_await FindKubelet(*backends, context, node);
+  if (!info.ok()) co_return fail(info.error());
+  Location location{.scheme = "https", .host = info->host, .port = info->port};
+  location.path = "/containerLogs/" + context.info.name_space + "/" + name + "/" + *container;
+  location.raw_query = LogQuery(*options);
+  const auto& transport =
+      options->unverified ? backends->kubelets->unverified_kubelets() : backends->kubelets->kubelets();
+  http::ClientRequest request;
+  request.headers.Add("User-Agent", "Go-http-client/1.1");
+  auto answer = co_await transport->Do(location, std::move(request));
+  if (!answer.ok()) co_return fail(meta::NewPlainError(endpoints::RequestError("GET", location, answer.error())));
+  if (answer->status >= 300 && answer->status < 400 && answer->headers.Has("Location")) {
+    const std::string target(answer->headers.Get("Location"));
+    co_return fail(meta::NewPlainError("Get " + base::GoQuote(target) + ": redirects forbidden"));
+  }
+  if (answer->status < 200 || answer->status > 206) {
+    const meta::Status refused = co_await LogRefused(name, *std::move(answer));
+    co_return fail(refused);
+  }
+  if (http::IsWebSocketRequest(exchange->http)) co_return LogOverWebSocket(exchange->http, std::move(answer->body));
+  http::Response response;
+  response.headers.Add("Content-Type", "text/plain");
+  response.body = endpoints::proxy::NewBridge(co_await asio::this_coro::executor, std::move(answer->body));
+  co_return response;
+}
+
+}  // namespace keelson::controlplane
