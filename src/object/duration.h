@@ -1,4 +1,5 @@
-// Spans of time as Go writes them: "1h2m3s", "1.5s", "300ms", "0s". In nanoseconds.
+// Spans of time in objects, as Go writes them: "1h2m3s", "1.5s", "300ms", "0s". base/duration.h in nanoseconds, with
+// errors as values.
 #pragma once
 
 #include <cstdint>
