@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 
+#include "admission/plugins/amounts.h"
 #include "admission/plugins/plugins.h"
 #include "base/strings.h"
 #include "object/quantity.h"
@@ -12,34 +12,10 @@ namespace keelson::admission {
 namespace {
 
 using object::Quantity;
-using Amounts = std::map<std::string, Quantity, std::less<>>;
-
-Amounts Read(Value resources) {
-  Amounts amounts;
-  for (const auto& member : resources.members()) {
-    if (auto quantity = Quantity::Parse(member.value.as_string()); quantity.ok())
-      amounts.emplace(member.key, *quantity);
-  }
-  return amounts;
-}
 
 const Quantity* Find(const Amounts& amounts, std::string_view name) {
   const auto found = amounts.find(name);
   return found == amounts.end() ? nullptr : &found->second;
-}
-
-void Add(Amounts& sum, const Amounts& more) {
-  for (const auto& [name, quantity] : more) {
-    const auto [at, inserted] = sum.emplace(name, quantity);
-    if (!inserted) at->second.Add(quantity);
-  }
-}
-
-void TakeLarger(Amounts& into, const Amounts& other) {
-  for (const auto& [name, quantity] : other) {
-    const auto [at, inserted] = into.emplace(name, quantity);
-    if (!inserted && at->second.Compare(quantity) < 0) at->second = quantity;
-  }
 }
 
 // Puts in what is missing and says what it was: "cpu, memory".
@@ -77,16 +53,17 @@ class Bounds {
       : type_(item["type"].as_string()), item_(item), errors_(errors) {}
 
   void Check(const Amounts& requests, const Amounts& limits) {
-    for (const auto& [name, least] : Read(item_["min"]))
+    for (const auto& [name, least] : ReadAmounts(item_["min"]))
       CheckMin(name, least, Find(requests, name), Find(limits, name));
-    for (const auto& [name, most] : Read(item_["max"])) CheckMax(name, most, Find(requests, name), Find(limits, name));
-    for (const auto& [name, ratio] : Read(item_["maxLimitRequestRatio"]))
+    for (const auto& [name, most] : ReadAmounts(item_["max"]))
+      CheckMax(name, most, Find(requests, name), Find(limits, name));
+    for (const auto& [name, ratio] : ReadAmounts(item_["maxLimitRequestRatio"]))
       CheckRatio(name, ratio, Find(requests, name), Find(limits, name));
   }
   // Claims have requests only.
   void CheckRequests(const Amounts& requests) {
-    for (const auto& [name, least] : Read(item_["min"])) CheckMin(name, least, Find(requests, name), nullptr);
-    for (const auto& [name, most] : Read(item_["max"])) {
+    for (const auto& [name, least] : ReadAmounts(item_["min"])) CheckMin(name, least, Find(requests, name), nullptr);
+    for (const auto& [name, most] : ReadAmounts(item_["max"])) {
       const Quantity* request = Find(requests, name);
       const std::string head = "maximum " + name + " usage per " + type_ + " is " + most.ToString();
       if (request == nullptr) {
@@ -145,10 +122,11 @@ bool IsSidecar(Value container) { return container["restartPolicy"].as_string() 
 // What a whole pod asks for: containers and sidecars together, or the largest init container where that is more.
 Amounts PodTotal(Value pod, std::string_view part) {
   Amounts total;
-  for (const Value container : pod.Get("spec", "containers").items()) Add(total, Read(container["resources"][part]));
+  for (const Value container : pod.Get("spec", "containers").items())
+    Add(total, ReadAmounts(container["resources"][part]));
   Amounts sidecars, largest;
   for (const Value container : pod.Get("spec", "initContainers").items()) {
-    const Amounts own = Read(container["resources"][part]);
+    const Amounts own = ReadAmounts(container["resources"][part]);
     if (IsSidecar(container)) {
       Add(total, own);
       Add(sidecars, own);
@@ -160,7 +138,7 @@ Amounts PodTotal(Value pod, std::string_view part) {
     }
   }
   TakeLarger(total, largest);
-  for (const auto& [name, quantity] : Read(pod.Get("spec", "resources", part))) {
+  for (const auto& [name, quantity] : ReadAmounts(pod.Get("spec", "resources", part))) {
     if (name == "cpu" || name == "memory") total.insert_or_assign(name, quantity);
   }
   return total;
@@ -219,14 +197,16 @@ class LimitRangerPlugin final : public Plugin {
     const std::string_view type = item["type"].as_string();
     Bounds bounds(item, errors);
     if (!pod) {
-      if (type == "PersistentVolumeClaim") bounds.CheckRequests(Read(object.Get("spec", "resources", "requests")));
+      if (type == "PersistentVolumeClaim")
+        bounds.CheckRequests(ReadAmounts(object.Get("spec", "resources", "requests")));
       return;
     }
     if (type == "Pod") bounds.Check(PodTotal(object, "requests"), PodTotal(object, "limits"));
     if (type != "Container") return;
     for (const std::string_view list : {"containers", "initContainers"}) {
       for (const Value container : object["spec"][list].items()) {
-        bounds.Check(Read(container.Get("resources", "requests")), Read(container.Get("resources", "limits")));
+        bounds.Check(ReadAmounts(container.Get("resources", "requests")),
+                     ReadAmounts(container.Get("resources", "limits")));
       }
     }
   }

@@ -89,8 +89,8 @@ Task<void> CheckResize(ObjectReader& reader, const base::Clock& clock, request::
                                 base::GoQuote(node.Get("metadata", "name").as_string()) + " is " + base::GoQuote(os),
                             "UnsupportedPlatform");
   }
-  const quota::Amounts used = quota::Usage(attributes, attributes.object, clock.Now());
-  const quota::Amounts allocatable = quota::ReadAmounts(node.Get("status", "allocatable"));
+  const Amounts used = quota::Usage(attributes, attributes.object, clock.Now());
+  const Amounts allocatable = ReadAmounts(node.Get("status", "allocatable"));
   std::vector<std::string> lacking;
   for (const std::string_view resource : {"cpu", "memory"}) {
     const auto wanted = used.find("requests." + std::string(resource));

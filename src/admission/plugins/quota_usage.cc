@@ -87,20 +87,6 @@ bool IsClaimName(std::string_view name) {
   return rest == "requests.storage" || rest == "persistentvolumeclaims";
 }
 
-void Add(Amounts& sum, const Amounts& more) {
-  for (const auto& [name, quantity] : more) {
-    const auto [at, inserted] = sum.emplace(name, quantity);
-    if (!inserted) at->second.Add(quantity);
-  }
-}
-
-void TakeLarger(Amounts& into, const Amounts& other) {
-  for (const auto& [name, quantity] : other) {
-    const auto [at, inserted] = into.emplace(name, quantity);
-    if (!inserted && at->second.Compare(quantity) < 0) at->second = quantity;
-  }
-}
-
 bool IsPodLevelName(std::string_view name) {
   return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
 }
@@ -307,15 +293,6 @@ Amounts ResourceClaimUsage(Value claim) {
 }
 
 }  // namespace
-
-Amounts ReadAmounts(Value resources) {
-  Amounts amounts;
-  for (const auto& member : resources.members()) {
-    if (auto quantity = Quantity::Parse(member.value.as_string()); quantity.ok())
-      amounts.emplace(member.key, *quantity);
-  }
-  return amounts;
-}
 
 std::string ToString(const Amounts& amounts) {
   std::string out;

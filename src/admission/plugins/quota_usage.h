@@ -2,20 +2,16 @@
 // admission. Thread safety: pure functions.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "admission/admission.h"
+#include "admission/plugins/amounts.h"
 #include "base/clock.h"
-#include "object/quantity.h"
 
 namespace keelson::admission::quota {
 
-using Amounts = std::map<std::string, object::Quantity, std::less<>>;  // by resource name, as in status.hard
-
-Amounts ReadAmounts(Value resources);          // what cannot be parsed is left out
 std::string ToString(const Amounts& amounts);  // "cpu=1,pods=2"
 
 // Is this a request that may change usage at all?

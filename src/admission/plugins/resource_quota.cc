@@ -8,8 +8,6 @@
 namespace keelson::admission {
 namespace {
 
-using quota::Amounts;
-
 // What one quota is asked for.
 struct Demand {
   std::string quota;
@@ -73,7 +71,7 @@ class ResourceQuotaPlugin final : public Plugin {
     const Amounts usage = quota::Usage(attributes, attributes.object, clock_.Now());
     const Amounts old_usage = stored_before ? quota::Usage(attributes, attributes.old_object, clock_.Now()) : Amounts();
     for (const Value quota : quotas) {
-      const Amounts hard = quota::ReadAmounts(quota.Get("status", "hard"));
+      const Amounts hard = ReadAmounts(quota.Get("status", "hard"));
       const std::vector<std::string> names = quota::MatchingNames(attributes, hard);
       if (names.empty() || !quota::ScopesMatch(attributes, quota["spec"], attributes.object)) continue;
       const std::string name(quota.Get("metadata", "name").as_string());
@@ -81,7 +79,7 @@ class ResourceQuotaPlugin final : public Plugin {
           !missing.empty()) {
         return NewForbidden(attributes, "failed quota: " + name + ": " + missing);
       }
-      const Amounts used = quota::ReadAmounts(quota.Get("status", "used"));
+      const Amounts used = ReadAmounts(quota.Get("status", "used"));
       for (const std::string& resource : names) {
         if (used.contains(resource)) continue;
         return NewForbidden(attributes, "status unknown for quota: " + name + ", resources: " + base::Join(names, ","));
@@ -102,9 +100,9 @@ class ResourceQuotaPlugin final : public Plugin {
 
   // The usage that a quota would have then, or why it cannot be had.
   static meta::Result<Amounts> CheckLimit(const Attributes& attributes, const Demand& demand, Value quota) {
-    const Amounts hard = quota::ReadAmounts(quota.Get("status", "hard"));
+    const Amounts hard = ReadAmounts(quota.Get("status", "hard"));
     const Amounts requested = Pick(demand.delta, hard);
-    const Amounts used = quota::ReadAmounts(quota.Get("status", "used"));
+    const Amounts used = ReadAmounts(quota.Get("status", "used"));
     Amounts next = used;
     Amounts exceeded;
     for (const auto& [name, quantity] : requested) {

@@ -1,0 +1,20 @@
+// Quantities by resource name: what containers ask for, what a quota or a limit range allows.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "object/quantity.h"
+#include "object/value.h"
+
+namespace keelson::admission {
+
+using object::Value;
+using Amounts = std::map<std::string, object::Quantity, std::less<>>;
+
+Amounts ReadAmounts(Value resources);  // what cannot be parsed is left out
+void Add(Amounts& sum, const Amounts& more);
+void TakeLarger(Amounts& into, const Amounts& other);
+
+}  // namespace keelson::admission
