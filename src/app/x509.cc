@@ -12,16 +12,12 @@
 #include <array>
 #include <ctime>
 
+#include "base/deleter.h"
+
 namespace keelson::app::x509 {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* pointer) const {
-    Free(pointer);
-  }
-};
+using base::Deleter;
 using KeyHandle = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 using CertHandle = std::unique_ptr<X509, Deleter<X509_free>>;
 using BioHandle = std::unique_ptr<BIO, Deleter<BIO_free>>;

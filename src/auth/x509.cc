@@ -9,18 +9,13 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/deleter.h"
 #include "base/strings.h"
 
 namespace keelson::auth {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* pointer) const {
-    Free(pointer);
-  }
-};
+using base::Deleter;
 using BIOPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using X509Ptr = std::unique_ptr<X509, Deleter<X509_free>>;
 using StorePtr = std::unique_ptr<X509_STORE, Deleter<X509_STORE_free>>;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/deleter.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
@@ -20,13 +21,7 @@ namespace {
 
 constexpr std::size_t kTokenMax = 64 * 1024;
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* pointer) const {
-    Free(pointer);
-  }
-};
+using base::Deleter;
 using BIOPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 using X509Ptr = std::unique_ptr<X509, Deleter<X509_free>>;
