@@ -11,45 +11,6 @@ namespace {
 
 constexpr int kDepthMax = 64;  // deeper than any hub type nests
 
-void AppendString(std::string& out, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\b':
-        out += "\\b";
-        break;
-      case '\f':
-        out += "\\f";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == '<' || c == '>' || c == '&') {
-          out += "\\u00";
-          out += kHex[static_cast<unsigned char>(c) >> 4];
-          out += kHex[c & 15];
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
-
 bool Consume(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
@@ -97,13 +58,14 @@ class HubTypes::Writer {
     if (Consume(type, "[]")) return WriteList(value, type, depth);
     if (Consume(type, "{}")) return WriteMap(value, type, depth);
     if (type == "string" || type == "time" || type == "quantity") {
-      if (value.is_string()) return AppendString(out_, value.as_string());
+      if (value.is_string()) return object::AppendJSONString(out_, value.as_string());
       return Plain(type == "string" ? "\"\"" : type == "quantity" ? "\"0\"" : "null");
     }
     if (type == "bool") return Plain(value.as_bool() ? "true" : "false");
     if (type == "int") return Plain(std::to_string(value.as_int()));
     if (type == "intorstring") {
-      return value.is_string() ? AppendString(out_, value.as_string()) : Plain(std::to_string(value.as_int()));
+      return value.is_string() ? object::AppendJSONString(out_, value.as_string())
+                               : Plain(std::to_string(value.as_int()));
     }
     if (type == "raw") return Plain(value.is_raw() ? object::ToJSON(value) : "null");  // without white space
     const auto fields = types_.types_.find(type);
@@ -126,7 +88,7 @@ class HubTypes::Writer {
     if (!first) out_ += ',';
     first = false;
     Break(depth + 1);
-    AppendString(out_, name);
+    object::AppendJSONString(out_, name);
     out_ += indented_ ? ": " : ":";
   }
 
