@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "admission/plugin_table.h"
+#include "app/auth_setup.h"
 #include "app/data_dir.h"
 #include "app/files.h"
 #include "app/followed_files.h"
@@ -30,11 +31,7 @@
 #include "async/blocking_pool.h"
 #include "async/event.h"
 #include "async/io_pool.h"
-#include "auth/authenticator.h"
-#include "auth/authorizer.h"
 #include "auth/rbac/index.h"
-#include "auth/service_account/authenticator.h"
-#include "auth/service_account/keys.h"
 #include "base/random.h"
 #include "controlplane/bootstrap.h"
 #include "controlplane/rbac.h"
@@ -84,18 +81,6 @@ std::vector<kv::Store*> Pointers(const std::vector<std::unique_ptr<kv::Store>>& 
   return pointers;
 }
 
-// Keys that verify service account tokens.
-Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files) {
-  std::vector<auth::PublicKey> keys;
-  for (const std::string& file : files) {
-    KS_TRY(const std::string pem, ReadSmallFile(file));
-    auto found = auth::ParsePublicKeys(pem);
-    if (!found.ok()) return Error("failed to read service account public key file \"" + file + "\": " + found.error());
-    keys.insert(keys.end(), found->begin(), found->end());
-  }
-  return keys;
-}
-
 Outcome<std::shared_ptr<controlplane::KubeletConnections>, Error> MakeKubeletConnections(
     const ExtraOptions& options, controlplane::ResourceStorage& storage, async::IOPool& io) {
   controlplane::KubeletClientConfig config;
@@ -112,88 +97,6 @@ Outcome<std::shared_ptr<controlplane::KubeletConnections>, Error> MakeKubeletCon
   auto made = controlplane::KubeletConnections::New(std::move(config), storage, io);
   if (!made.ok()) return Error("--kubelet-client-certificate, --kubelet-client-key: " + made.error());
   return *std::move(made);
-}
-
-Outcome<std::shared_ptr<const controlplane::TokenIssuer>, Error> MakeTokenIssuer(const ServerRunOptions& options) {
-  const auto& accounts = options.authentication.service_accounts;
-  const std::string& file = options.extra.service_account_signing_key_file;
-  if (file.empty() || accounts.issuers.empty()) return std::shared_ptr<const controlplane::TokenIssuer>();
-  KS_TRY(const std::string pem, ReadSmallFile(file));
-  auto key = auth::SigningKey::Parse(pem);
-  if (!key.ok())
-    return Error("failed to parse service-account-issuer-key-file: error parsing private key file " + file + ": " +
-                 key.error());
-  return std::make_shared<const controlplane::TokenIssuer>(controlplane::TokenIssuer{
-      .key = *std::move(key),
-      .issuer = accounts.issuers.front(),
-      .api_audiences = options.authentication.api_audiences,
-      .max_expiration = std::chrono::duration_cast<std::chrono::seconds>(accounts.max_expiration),
-      .extend_expiration = accounts.extend_expiration});
-}
-
-Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(
-    const AuthenticationOptions& options, const std::string& loopback_token,
-    const std::vector<auth::PublicKey>& token_keys, std::shared_ptr<auth::TokenObjects> token_objects,
-    FollowedFiles& files) {
-  std::vector<std::unique_ptr<auth::Authenticator>> members;
-  auto loopback = std::make_unique<auth::StaticTokenAuthenticator>();
-  loopback->Add(loopback_token,
-                {.name = "system:apiserver",
-                 .uid = base::Random::Real().UUID(),
-                 .groups = {std::string(request::kAuthenticated), std::string(request::kSystemMasters)}});
-  members.push_back(std::move(loopback));
-  if (const auto& headers = options.request_header; !headers.client_ca_file.empty()) {
-    KS_TRY(const std::string pem, ReadSmallFile(headers.client_ca_file));
-    auto proxies = std::make_unique<auth::RequestHeaderAuthenticator>(
-        auth::RequestHeaderOptions{.allowed_names = headers.allowed_names,
-                                   .username_headers = headers.username_headers,
-                                   .uid_headers = headers.uid_headers,
-                                   .group_headers = headers.group_headers,
-                                   .extra_header_prefixes = headers.extra_header_prefixes});
-    if (!proxies->SetCA(pem))
-      return Error("unable to load request header CA file \"" + headers.client_ca_file + "\": no certificates found");
-    // The authenticators live as long as the server, and files are looked at no longer than that.
-    files.Add(headers.client_ca_file, pem,
-              [proxies = proxies.get()](const std::string& text) { return proxies->SetCA(text); });
-    members.push_back(std::move(proxies));
-  }
-  if (!options.client_ca_file.empty()) {
-    KS_TRY(const std::string pem, ReadSmallFile(options.client_ca_file));
-    auto x509 = std::make_unique<auth::X509Authenticator>();
-    if (!x509->SetCA(pem))
-      return Error("unable to load client CA file \"" + options.client_ca_file + "\": no certificates found");
-    files.Add(options.client_ca_file, pem, [x509 = x509.get()](const std::string& text) { return x509->SetCA(text); });
-    members.push_back(std::move(x509));
-  }
-  if (!options.token_file.empty()) {
-    KS_TRY(const std::string csv, ReadSmallFile(options.token_file));
-    auto tokens = auth::StaticTokenAuthenticator::FromCSV(options.token_file, csv);
-    if (!tokens.ok()) return Error(tokens.error());
-    members.push_back(*std::move(tokens));
-  }
-  if (!token_keys.empty()) {
-    members.push_back(std::make_unique<auth::ServiceAccountAuthenticator>(
-        auth::ServiceAccountAuthenticator::Options{.issuers = options.service_accounts.issuers,
-                                                   .api_audiences = options.api_audiences,
-                                                   .keys = token_keys,
-                                                   .objects = std::move(token_objects),
-                                                   .lookup = options.service_accounts.lookup}));
-  }
-  return std::shared_ptr<auth::Authenticator>(
-      std::make_shared<auth::UnionAuthenticator>(std::move(members), options.anonymous_allow));
-}
-
-// Node is accepted and has no opinion until it is built: a node may do what RBAC allows it.
-std::shared_ptr<auth::Authorizer> MakeAuthorizer(const AuthorizationOptions& options,
-                                                 const std::shared_ptr<auth::rbac::RBACAuthorizer>& rbac) {
-  std::vector<std::unique_ptr<auth::Authorizer>> members;
-  members.push_back(std::make_unique<auth::PrivilegedGroupAuthorizer>(std::string(request::kSystemMasters)));
-  for (const auto& mode : options.modes) {
-    if (mode == "AlwaysAllow") members.push_back(std::make_unique<auth::AlwaysAllowAuthorizer>());
-    if (mode == "AlwaysDeny") members.push_back(std::make_unique<auth::AlwaysDenyAuthorizer>());
-    if (mode == "RBAC") members.push_back(std::make_unique<auth::SharedAuthorizer>(rbac));
-  }
-  return std::make_shared<auth::UnionAuthorizer>(std::move(members));
 }
 
 Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOptions& options) {
@@ -310,6 +213,82 @@ Outcome<controlplane::PresenceOptions, Error> MakePresenceOptions(const Complete
   return presence;
 }
 
+controlplane::StorageConfig MakeStorageConfig(const CompletedOptions& completed, const Stores& stores,
+                                              async::IOPool& io, telemetry::MetricsRegistry& metrics) {
+  const ServerRunOptions& options = completed.options;
+  controlplane::StorageConfig config;
+  config.kv = stores.main.get();
+  config.kv_overrides = stores.by_resource;
+  config.io = &io;
+  config.etcd_prefix = options.etcd.prefix;
+  config.watch_cache = options.etcd.enable_watch_cache;
+  for (const auto& [resource, size] : completed.watch_cache_sizes) {
+    if (size == 0) config.uncached.insert(resource);
+  }
+  config.encoded_cache_bytes = static_cast<std::size_t>(options.keelson.encoded_cache_mb) * 1024 * 1024;
+  config.event_ttl_seconds =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(options.extra.event_ttl).count());
+  config.lease_reuse_seconds = options.etcd.lease_reuse_duration_seconds;
+  config.garbage_collector = options.etcd.enable_garbage_collection;
+  config.feature_enabled = FeatureEnabled;
+  config.allow_privileged = options.extra.allow_privileged;
+  config.media_type = options.etcd.default_storage_media_type;
+  config.metrics = &metrics;
+  return config;
+}
+
+server::ServingOptions MakeServingOptions(const CompletedOptions& completed, const controlplane::ChainConfig& chain) {
+  const ServerRunOptions& options = completed.options;
+  server::ServingOptions serving;
+  serving.chain.authenticator = chain.authenticator;
+  if (const auto& headers = options.authentication.request_header; !headers.client_ca_file.empty()) {
+    for (const Strings* names : {&headers.username_headers, &headers.uid_headers, &headers.group_headers}) {
+      auto& stripped = serving.chain.request_header_names;
+      stripped.insert(stripped.end(), names->begin(), names->end());
+    }
+    serving.chain.request_header_prefixes = headers.extra_header_prefixes;
+  }
+  serving.chain.authorizer = chain.authorizer;
+  serving.chain.request_timeout = options.generic.request_timeout;
+  serving.chain.max_requests_inflight = static_cast<int>(options.generic.max_requests_inflight);
+  serving.chain.max_mutating_requests_inflight = static_cast<int>(options.generic.max_mutating_requests_inflight);
+  serving.chain.goaway_chance = options.generic.goaway_chance;
+  serving.chain.hsts_directives = options.generic.hsts_directives;
+  serving.chain.cors_allowed_origins = options.generic.cors_allowed_origins;
+  serving.chain.shutdown_send_retry_after = options.generic.shutdown_send_retry_after;
+  serving.shutdown_delay = options.generic.shutdown_delay_duration;
+  serving.shutdown_watch_termination_grace = options.generic.shutdown_watch_termination_grace_period;
+  serving.livez_grace_period = options.generic.livez_grace_period;
+  serving.git_version = completed.reported_version;
+  serving.profiling = options.features.enable_profiling;
+  if (completed.features.Enabled("ComponentFlagz")) serving.flagz = completed.flag_values;
+  serving.statusz = completed.features.Enabled("ComponentStatusz");
+  if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
+    serving.http.limits.streams_max = static_cast<std::uint32_t>(streams);
+  }
+  return serving;
+}
+
+// What clients find in kube-system about our CAs follows their files.
+Outcome<void, Error> PublishFollowedCAs(const AuthenticationOptions& options, controlplane::ServerPresence& presence,
+                                        FollowedFiles& followed) {
+  if (const std::string& file = options.client_ca_file; !file.empty()) {
+    KS_TRY(std::string pem, ReadSmallFile(file));
+    followed.Add(file, std::move(pem), [&presence](const std::string& text) {
+      presence.SetClientCA(text);
+      return true;
+    });
+  }
+  if (const std::string& file = options.request_header.client_ca_file; !file.empty()) {
+    KS_TRY(std::string pem, ReadSmallFile(file));
+    followed.Add(file, std::move(pem), [&presence](const std::string& text) {
+      presence.SetRequestHeaderCA(text);
+      return true;
+    });
+  }
+  return {};
+}
+
 std::string ExternalAddress(const ServerRunOptions& options) {
   const std::string& host = options.generic.external_host;
   if (host.find(':') != std::string::npos) return host;
@@ -372,24 +351,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   RegisterStartMetrics(metrics, completed);
   endpoints::AdmissionMetrics admission_metrics(metrics);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
-  controlplane::StorageConfig storage_config;
-  storage_config.kv = store;
-  storage_config.kv_overrides = stores.by_resource;
-  storage_config.io = &io;
-  storage_config.etcd_prefix = options.etcd.prefix;
-  storage_config.watch_cache = options.etcd.enable_watch_cache;
-  for (const auto& [resource, size] : completed.watch_cache_sizes) {
-    if (size == 0) storage_config.uncached.insert(resource);
-  }
-  storage_config.encoded_cache_bytes = static_cast<std::size_t>(options.keelson.encoded_cache_mb) * 1024 * 1024;
-  storage_config.event_ttl_seconds =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(options.extra.event_ttl).count());
-  storage_config.lease_reuse_seconds = options.etcd.lease_reuse_duration_seconds;
-  storage_config.garbage_collector = options.etcd.enable_garbage_collection;
-  storage_config.feature_enabled = FeatureEnabled;
-  storage_config.allow_privileged = options.extra.allow_privileged;
-  storage_config.media_type = options.etcd.default_storage_media_type;
-  storage_config.metrics = &metrics;
+  controlplane::StorageConfig storage_config = MakeStorageConfig(completed, stores, io, metrics);
   KS_TRY(const std::unique_ptr<Encryption> encryption,
          Encryption::New(io, options.etcd, completed.features.Enabled("KMSv1"), metrics, base::Random::Real().UUID()));
   if (encryption) storage_config.encryption = &encryption->rules();
@@ -463,36 +425,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   auto informers = std::make_shared<async::Event>();
   chain->AddPostStartHook("generic-apiserver-start-informers", [informers] { return informers->Wait(); });
 
-  server::ServingOptions serving_options;
-  serving_options.chain.authenticator = chain_config.authenticator;
-  if (const auto& headers = options.authentication.request_header; !headers.client_ca_file.empty()) {
-    for (const Strings* names : {&headers.username_headers, &headers.uid_headers, &headers.group_headers}) {
-      auto& stripped = serving_options.chain.request_header_names;
-      stripped.insert(stripped.end(), names->begin(), names->end());
-    }
-    serving_options.chain.request_header_prefixes = headers.extra_header_prefixes;
-  }
-  serving_options.chain.authorizer = chain_config.authorizer;
-  serving_options.chain.request_timeout = options.generic.request_timeout;
-  serving_options.chain.max_requests_inflight = static_cast<int>(options.generic.max_requests_inflight);
-  serving_options.chain.max_mutating_requests_inflight =
-      static_cast<int>(options.generic.max_mutating_requests_inflight);
-  serving_options.chain.goaway_chance = options.generic.goaway_chance;
-  serving_options.chain.hsts_directives = options.generic.hsts_directives;
-  serving_options.chain.cors_allowed_origins = options.generic.cors_allowed_origins;
-  serving_options.chain.shutdown_send_retry_after = options.generic.shutdown_send_retry_after;
-  serving_options.shutdown_delay = options.generic.shutdown_delay_duration;
-  serving_options.shutdown_watch_termination_grace = options.generic.shutdown_watch_termination_grace_period;
-  serving_options.livez_grace_period = options.generic.livez_grace_period;
-  serving_options.git_version = completed.reported_version;
-  serving_options.profiling = options.features.enable_profiling;
-  if (completed.features.Enabled("ComponentFlagz")) serving_options.flagz = completed.flag_values;
-  serving_options.statusz = completed.features.Enabled("ComponentStatusz");
-  if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
-    serving_options.http.limits.streams_max = static_cast<std::uint32_t>(streams);
-  }
   step("server chain");
-  server::Serving serving(io, chain, metrics, std::move(serving_options));
+  server::Serving serving(io, chain, metrics, MakeServingOptions(completed, chain_config));
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});
   upkeep.AddHealthChecks(serving.health());
@@ -513,20 +447,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                      if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
                    });
   upkeep.Start();
-  if (const std::string& file = options.authentication.client_ca_file; !file.empty()) {
-    KS_TRY(std::string pem, ReadSmallFile(file));
-    followed.Add(file, std::move(pem), [&presence](const std::string& text) {
-      presence.SetClientCA(text);
-      return true;
-    });
-  }
-  if (const std::string& file = options.authentication.request_header.client_ca_file; !file.empty()) {
-    KS_TRY(std::string pem, ReadSmallFile(file));
-    followed.Add(file, std::move(pem), [&presence](const std::string& text) {
-      presence.SetRequestHeaderCA(text);
-      return true;
-    });
-  }
+  if (auto done = PublishFollowedCAs(options.authentication, presence, followed); !done.ok()) return done.error();
   Repeated following(io.Next(), kFollowInterval, [&]() -> Awaitable<void> {
     co_await files.Run([&] {
       followed.Look();
