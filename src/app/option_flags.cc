@@ -488,9 +488,18 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
                   "Megabytes for encoded forms of objects that were made on demand."});
-  rows.push_back(
-      {kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kBuilt,
-       "Address on which the embedded store also answers etcd clients, such as 127.0.0.1:2379. Empty: off."});
+  rows.push_back({kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kBuilt,
+                  "Address on which the embedded store also answers etcd clients, such as 127.0.0.1:2379. Needs "
+                  "--serve-etcd-api-client-ca-file unless it is a loopback address. Empty: off."});
+  rows.push_back({kKeelson, "serve-etcd-api-cert-file", String(o.serve_etcd_api_cert_file), kBuilt,
+                  "Certificate shown to etcd clients. Default: that of the API server."});
+  rows.push_back({kKeelson, "serve-etcd-api-client-ca-file", String(o.serve_etcd_api_client_ca_file), kBuilt,
+                  "Authorities of etcd clients: the API is served with TLS, and only to holders of a certificate of "
+                  "theirs, who may read and write everything."});
+  rows.push_back({kKeelson, "serve-etcd-api-key-file", String(o.serve_etcd_api_key_file), kBuilt, "Its key."});
+  rows.push_back({kKeelson, "store-quota-mb", Int(o.store_quota_mb), kBuilt,
+                  "Megabytes on disk beyond which the embedded store refuses writes. 0: until the disk is nearly "
+                  "full."});
 }
 
 }  // namespace

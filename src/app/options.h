@@ -216,7 +216,10 @@ struct ExtraOptions {
 struct KeelsonOptions {
   std::string data_dir;  // "" until completed; ":memory:" keeps everything in memory
   std::int64_t encoded_cache_mb = 64;
-  std::string serve_etcd_api;  // "host:port" on a loopback address; "" is off
+  std::string serve_etcd_api;                 // "host:port"; "" is off
+  std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only
+  std::string serve_etcd_api_cert_file, serve_etcd_api_key_file;  // "": the server's own serving certificate
+  std::int64_t store_quota_mb = 8192;                             // of the embedded store; 0: none
 };
 
 struct ServerRunOptions {

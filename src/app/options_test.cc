@@ -197,6 +197,14 @@ TEST(Validate, ErrorsAreUpstreams) {
        "[--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0, --apiserver-count "
        "should be a positive number, but value "
        "'0' provided]"},
+      // Our own.
+      {{"--serve-etcd-api-client-ca-file=ca"},
+       "--serve-etcd-api-client-ca-file and --serve-etcd-api-cert-file need --serve-etcd-api"},
+      {{"--serve-etcd-api=127.0.0.1:0", "--serve-etcd-api-client-ca-file=ca", "--serve-etcd-api-key-file=k"},
+       "--serve-etcd-api-cert-file and --serve-etcd-api-key-file must be set together"},
+      {{"--serve-etcd-api=127.0.0.1:0", "--serve-etcd-api-cert-file=c", "--serve-etcd-api-key-file=k"},
+       "--serve-etcd-api-cert-file needs --serve-etcd-api-client-ca-file: without it there is no TLS"},
+      {{"--store-quota-mb=-1"}, "--store-quota-mb can not be negative value"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.arguments[0]);

@@ -43,7 +43,6 @@
 #include "controlplane/status_controllers.h"
 #include "controlplane/storage_reader.h"
 #include "endpoints/admission_metrics.h"
-#include "kv/etcdserver/server.h"
 #include "net/listener.h"
 #include "net/tls_server.h"
 #include "server/serving.h"
@@ -338,13 +337,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(const Stores stores, OpenStores(options, folder));
   kv::Store* const store = stores.main.get();
 
-  std::unique_ptr<kv::etcdserver::Server> etcd_api;
-  if (!options.keelson.serve_etcd_api.empty()) {
-    auto served = kv::etcdserver::Server::Start(*store, {.address = options.keelson.serve_etcd_api});
-    if (!served.ok()) return Error("--serve-etcd-api: " + served.error().message);
-    etcd_api = *std::move(served);
-    log::Info("Serving the store through the etcd API", "address", etcd_api->address());
-  }
+  KS_TRY(const std::unique_ptr<kv::etcdserver::Server> etcd_api, ServeEtcdAPI(options, stores));
 
   step("store");
   telemetry::MetricsRegistry metrics;

@@ -4,6 +4,7 @@
 #include "kv/etcd/etcd.h"
 #include "kv/memory/memory.h"
 #include "kv/rocks/rocks.h"
+#include "kv/rocks/tools.h"
 #include "telemetry/log.h"
 
 namespace keelson::app {
@@ -20,25 +21,35 @@ Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, 
   return *std::move(opened);
 }
 
-Outcome<std::unique_ptr<kv::Store>, Error> OpenMain(const ServerRunOptions& options,
-                                                    const std::optional<DataDir>& folder) {
-  if (!options.etcd.servers.empty()) return OpenEtcd(options.etcd, options.etcd.servers);
-  if (folder->in_memory()) return std::unique_ptr<kv::Store>(kv::memory::Open());
+std::int64_t QuotaBytes(const ServerRunOptions& options) { return options.keelson.store_quota_mb * 1024 * 1024; }
+
+Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::optional<DataDir>& folder, Stores& stores) {
+  if (!options.etcd.servers.empty()) {
+    KS_TRY(stores.main, OpenEtcd(options.etcd, options.etcd.servers));
+    return {};
+  }
+  if (folder->in_memory()) {
+    stores.main = kv::memory::Open();
+    return {};
+  }
   kv::rocks::Options store;
   store.dir = folder->store_path();
+  store.quota_bytes = QuotaBytes(options);
   store.progress = [](std::uint64_t done, std::uint64_t about) {
     log::Info("Opening the store", "records", done, "about", about);
   };
   auto opened = kv::rocks::Open(std::move(store));
   if (!opened.ok()) return Error(opened.error().message);
-  return std::unique_ptr<kv::Store>(*std::move(opened));
+  stores.defragment = [store = opened->get()] { return kv::rocks::Defragment(*store); };
+  stores.main = *std::move(opened);
+  return {};
 }
 
 }  // namespace
 
 Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder) {
   Stores stores;
-  KS_TRY(stores.main, OpenMain(options, folder));
+  KS_RETURN_IF_ERROR(OpenMain(options, folder, stores));
   std::map<std::string, kv::Store*> by_servers;
   for (const std::string& text : options.etcd.servers_overrides) {
     const auto hash = text.find('#');  // Validated: "group/resource#url;url".
@@ -54,6 +65,25 @@ Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::op
     stores.by_resource[text.substr(0, hash)] = store;
   }
   return stores;
+}
+
+Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options,
+                                                                     const Stores& stores) {
+  const KeelsonOptions& own = options.keelson;
+  if (own.serve_etcd_api.empty()) return std::unique_ptr<kv::etcdserver::Server>();
+  kv::etcdserver::Options served{.address = own.serve_etcd_api, .ca_file = own.serve_etcd_api_client_ca_file};
+  if (!served.ca_file.empty()) {
+    const bool pair = !own.serve_etcd_api_cert_file.empty();
+    served.cert_file = pair ? own.serve_etcd_api_cert_file : options.secure_serving.cert_file;
+    served.key_file = pair ? own.serve_etcd_api_key_file : options.secure_serving.private_key_file;
+  }
+  served.quota_bytes = QuotaBytes(options);
+  served.defragment = stores.defragment;
+  auto server = kv::etcdserver::Server::Start(*stores.main, std::move(served));
+  if (!server.ok()) return Error("--serve-etcd-api: " + server.error().message);
+  log::Info("Serving the store through the etcd API", "address", (*server)->address(), "mutualTLS",
+            !own.serve_etcd_api_client_ca_file.empty());
+  return *std::move(server);
 }
 
 }  // namespace keelson::app

@@ -1,6 +1,7 @@
 // The stores that the flags name: one for everything, and those of single resources (--etcd-servers-overrides).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,17 +12,23 @@
 #include "app/error.h"
 #include "app/options.h"
 #include "base/outcome.h"
+#include "kv/etcdserver/server.h"
 #include "kv/kv.h"
 
 namespace keelson::app {
 
 struct Stores {
   std::unique_ptr<kv::Store> main;
+  std::function<kv::Result<void>()> defragment;       // of the embedded store on disk
   std::vector<std::unique_ptr<kv::Store>> overrides;  // one per set of servers, in the order of the flag
   std::map<std::string, kv::Store*> by_resource;      // "group/resource"
 };
 
 // Blocks until each store is there. `folder` is that of the embedded store, which is used when no etcd is named.
 Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder);
+
+// --serve-etcd-api: null when it is off. `stores` must outlive it.
+Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options,
+                                                                     const Stores& stores);
 
 }  // namespace keelson::app

@@ -498,6 +498,19 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
   if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
   if (!c.embedded && c.Changed("data-dir"))
     errors.emplace_back("--data-dir is the folder of the embedded store and can not be combined with --etcd-servers");
+  const KeelsonOptions& o = c.options.keelson;
+  if (o.store_quota_mb < 0) errors.emplace_back("--store-quota-mb can not be negative value");
+  if (!c.embedded && c.Changed("store-quota-mb"))
+    errors.emplace_back("--store-quota-mb is for the embedded store and can not be combined with --etcd-servers");
+  if (!c.embedded && !o.serve_etcd_api.empty())
+    errors.emplace_back("--serve-etcd-api serves the embedded store and can not be combined with --etcd-servers");
+  const bool pair = !o.serve_etcd_api_cert_file.empty();
+  if (pair == o.serve_etcd_api_key_file.empty())
+    errors.emplace_back("--serve-etcd-api-cert-file and --serve-etcd-api-key-file must be set together");
+  if (pair && o.serve_etcd_api_client_ca_file.empty())
+    errors.emplace_back("--serve-etcd-api-cert-file needs --serve-etcd-api-client-ca-file: without it there is no TLS");
+  if (o.serve_etcd_api.empty() && (pair || !o.serve_etcd_api_client_ca_file.empty()))
+    errors.emplace_back("--serve-etcd-api-client-ca-file and --serve-etcd-api-cert-file need --serve-etcd-api");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -62,30 +63,21 @@ bool IsAccepted(std::string_view flag) {
                                                    "max-snapshots",
                                                    "max-wals",
                                                    "cors",
-                                                   "discovery",
-                                                   "discovery-srv",
-                                                   "proxy",
                                                    "log-level",
                                                    "logger",
                                                    "log-outputs",
                                                    "log-format",
                                                    "log-rotation-config-json",
                                                    "auto-compaction-mode",
-                                                   "auto-compaction-retention",
                                                    "metrics",
                                                    "listen-metrics-urls",
                                                    "host-whitelist",
-                                                   "auth-token",
                                                    "bcrypt-cost",
                                                    "peer-cert-file",
                                                    "peer-key-file",
                                                    "peer-trusted-ca-file",
                                                    "peer-cert-allowed-cn",
-                                                   "client-crl-file",
                                                    "peer-crl-file",
-                                                   "cipher-suites",
-                                                   "tls-min-version",
-                                                   "tls-max-version",
                                                    "grpc-keepalive-min-time",
                                                    "grpc-keepalive-interval",
                                                    "grpc-keepalive-timeout",
@@ -94,14 +86,37 @@ bool IsAccepted(std::string_view flag) {
                                                    "backend-bbolt-freelist-type",
                                                    "max-concurrent-streams",
                                                    "feature-gates",
-                                                   "config-file",
                                                    "compact-hash-check-time",
                                                    "watch-progress-notify-interval",
                                                    "warning-apply-duration",
                                                    "corrupt-check-time",
                                                    "compaction-batch-limit"};
-  return flags.contains(flag) || BooleanFlags().contains(flag) || flag.starts_with("experimental-") ||
-         flag.starts_with("discovery-");
+  return flags.contains(flag) || BooleanFlags().contains(flag) || flag.starts_with("experimental-");
+}
+
+// Flags of etcd that ask for something this program does not do; their defaults are accepted. A client that relies on
+// one of them must not believe that it is there.
+Outcome<bool, std::string> CheckRefused(const std::string& name, const std::string& value) {
+  static const std::map<std::string_view, std::set<std::string_view>> defaults = {
+      {"auto-compaction-retention", {"0"}},
+      {"auto-tls", {"false"}},
+      {"auth-token", {"simple"}},
+      {"enable-v2", {"false"}},
+      {"proxy", {"off"}},
+      {"cipher-suites", {}},
+      {"client-crl-file", {}},
+      {"config-file", {}},
+      {"discovery", {}},
+      {"discovery-srv", {}},
+      {"discovery-token", {}},
+      {"discovery-endpoints", {}},
+      {"tls-max-version", {"TLS1.3"}},
+      {"tls-min-version", {"TLS1.2"}},
+  };
+  const auto found = defaults.find(name);
+  if (found == defaults.end()) return false;
+  if (value.empty() ? name != "auto-tls" && name != "enable-v2" : found->second.contains(value)) return true;
+  return fmt::format("--{}={}: the embedded store cannot do that", name, value);
 }
 
 std::vector<std::string> SplitList(std::string_view text) {
@@ -154,8 +169,11 @@ Outcome<bool, std::string> SetFlag(Flags& flags, const std::string& name, const 
     flags.sync = value == "false";
   } else if (name == "version") {
     flags.version = true;
-  } else if (!IsAccepted(name)) {
-    return "flag provided but not defined: -" + name;
+  } else if (name == "initial-cluster" && SplitList(value).size() > 1) {
+    return "--initial-cluster=" + value + ": the embedded store is a cluster of one member";
+  } else {
+    KS_TRY(const bool known, CheckRefused(name, value));
+    if (!known && !IsAccepted(name)) return "flag provided but not defined: -" + name;
   }
   return true;
 }
@@ -233,6 +251,10 @@ int Main(const std::vector<std::string>& arguments) {
     options.quota_bytes = flags->quota_bytes > 0 ? flags->quota_bytes : kQuotaDefault;
     options.defragment = [&store] { return rocks::Defragment(**store); };
     if (url.starts_with("https://")) {
+      if (flags->cert_file.empty()) {
+        fmt::print(stderr, "{}: TLS needs --cert-file, --key-file and --trusted-ca-file\n", url);
+        return 1;
+      }
       options.cert_file = flags->cert_file;
       options.key_file = flags->key_file;
       options.ca_file = flags->trusted_ca_file;

@@ -23,6 +23,13 @@ TEST(EtcdFlags, Refused) {
   EXPECT_FALSE(ParseFlags({"word"}).ok());
   EXPECT_FALSE(ParseFlags({"--data-dir"}).ok());
   EXPECT_FALSE(ParseFlags({"--quota-backend-bytes=many"}).ok());
+  EXPECT_EQ(ParseFlags({"--auto-tls"}).error(), "--auto-tls=: the embedded store cannot do that");
+  EXPECT_EQ(ParseFlags({"--auto-compaction-retention=1h"}).error(),
+            "--auto-compaction-retention=1h: the embedded store cannot do that");
+  EXPECT_EQ(
+      ParseFlags({"--initial-cluster=a=http://127.0.0.1:1,b=http://127.0.0.1:2"}).error(),
+      "--initial-cluster=a=http://127.0.0.1:1,b=http://127.0.0.1:2: the embedded store is a cluster of one member");
+  EXPECT_TRUE(ParseFlags({"--auto-tls=false", "--auto-compaction-retention=0", "--config-file="}).ok());
 }
 
 }  // namespace

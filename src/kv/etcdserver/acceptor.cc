@@ -9,6 +9,7 @@
 
 #include "base/strings.h"
 #include "kv/etcdserver/context.h"
+#include "kv/etcdserver/credentials.h"
 
 namespace keelson::kv::etcdserver {
 namespace {
@@ -125,17 +126,15 @@ Result<std::unique_ptr<Acceptor>> Acceptor::Listen(Context& context, const std::
   const auto failed = [&](const std::string& why) {
     return Error{.code = ErrorCode::kUnavailable, .message = "cannot serve the etcd API on " + address + ": " + why};
   };
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos) return failed("it has no port");
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  KS_TRY(const HostPort asked, SplitAddress(address));
   auto impl = std::make_shared<Impl>(context, std::move(take));
   boost::system::error_code error;
   tcp::resolver resolver(context.io.executor(0));
-  const auto found = resolver.resolve(host, address.substr(colon + 1),
-                                      tcp::resolver::passive | tcp::resolver::address_configured, error);
+  const auto found =
+      resolver.resolve(asked.host, asked.port, tcp::resolver::passive | tcp::resolver::address_configured, error);
   if (error || found.empty()) return failed(error.message());
   const tcp::endpoint endpoint = found.begin()->endpoint();
+  if (!endpoint.address().is_loopback()) return NotLoopback(address);
   impl->acceptor.open(endpoint.protocol(), error);
   if (!error) impl->acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) impl->acceptor.bind(endpoint, error);

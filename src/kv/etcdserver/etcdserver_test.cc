@@ -4,13 +4,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <thread>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
 
+#include "async/io_pool.h"
 #include "kv/contract_suite/contract.h"
 #include "kv/contract_suite/fake_clock.h"
 #include "kv/etcd/etcd.h"
+#include "kv/etcd/test_certificates.h"
 #include "kv/etcdserver/server.h"
 #include "kv/memory/memory.h"
+#include "kv/rocks/temp_dir.h"
 
 namespace keelson::kv::etcdserver {
 namespace {
@@ -49,10 +53,91 @@ INSTANTIATE_TEST_SUITE_P(Served, Contract,
 
 TEST(EtcdServer, NeedsLoopbackOrMutualTLS) {
   auto store = memory::Open();
-  auto server = Server::Start(*store, {.address = "0.0.0.0:0"});
-  ASSERT_FALSE(server.ok());
-  EXPECT_EQ(server.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_FALSE(Server::Start(*store, {.address = "127.0.0.1:0", .cert_file = "/no/such/file"}).ok());
+  for (const char* address : {"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0"}) {
+    SCOPED_TRACE(address);
+    auto server = Server::Start(*store, {.address = address});
+    ASSERT_FALSE(server.ok());
+    EXPECT_EQ(server.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_TRUE(server.error().message.ends_with(
+        std::string("it is served on a loopback address or with mutual TLS only, not on ") + address))
+        << server.error().message;
+  }
+  auto no_port = Server::Start(*store, {.address = "127.0.0.1"});
+  ASSERT_FALSE(no_port.ok());
+  EXPECT_EQ(no_port.error().message, "cannot serve the etcd API on 127.0.0.1: it has no port");
+}
+
+class MutualTLS : public ::testing::Test {
+ protected:
+  MutualTLS() : certificates_(temp_.path()) {
+    for (const char* name : {"server", "client"}) certificates_.Issue(name);
+  }
+  Options Served() const {
+    return {.address = "127.0.0.1:0",
+            .ca_file = certificates_.ca_file(),
+            .cert_file = certificates_.cert_file("server"),
+            .key_file = certificates_.key_file("server")};
+  }
+  // What a client gets that shows this certificate ("" for none).
+  Result<Revision> Ask(const std::string& address, const std::string& cert_file, const std::string& key_file,
+                       bool tls = true) {
+    auto client = etcd::Open({.endpoints = {(tls ? "https://" : "http://") + address},
+                              .ca_file = tls ? certificates_.ca_file() : "",
+                              .cert_file = cert_file,
+                              .key_file = key_file,
+                              .dial_timeout = std::chrono::milliseconds(1500),
+                              .request_timeout = std::chrono::milliseconds(1500)});
+    if (!client.ok()) return std::move(client).error();
+    return asio::co_spawn(io_.executor(0), (*client)->CurrentRevision(), asio::use_future).get();
+  }
+  rocks::TempDir temp_;
+  etcd::TestCertificates certificates_;
+  std::unique_ptr<mvcc::EmbeddedStore> store_ = memory::Open();
+  async::IOPool io_{1};
+};
+
+TEST_F(MutualTLS, ServesHoldersOfACertificateOnly) {
+  Options options = Served();
+  options.address = "0.0.0.0:0";  // With TLS any address will do.
+  auto server = Server::Start(*store_, std::move(options));
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  const std::string address = "127.0.0.1" + (*server)->address().substr((*server)->address().rfind(':'));
+  auto known = Ask(address, certificates_.cert_file("client"), certificates_.key_file("client"));
+  EXPECT_TRUE(known.ok()) << known.error().message;
+  EXPECT_FALSE(Ask(address, "", "").ok());
+  EXPECT_FALSE(Ask(address, "", "", false).ok());
+  rocks::TempDir other;
+  etcd::TestCertificates strangers(other.path());
+  strangers.Issue("stranger");
+  EXPECT_FALSE(Ask(address, strangers.cert_file("stranger"), strangers.key_file("stranger")).ok());
+}
+
+TEST_F(MutualTLS, UnusableFilesAreNamed) {
+  const std::string dir = temp_.path();
+  struct Case {
+    const char* name;
+    std::string Options::* file;
+    std::string path;
+    std::string want;
+  };
+  const Case cases[] = {
+      {"no authority", &Options::ca_file, "", "TLS of the etcd API needs a certificate, its key and a CA"},
+      {"no key", &Options::key_file, "", "TLS of the etcd API needs a certificate, its key and a CA"},
+      {"missing certificate", &Options::cert_file, dir + "/none", "cannot read a certificate from " + dir + "/none"},
+      {"another's key", &Options::key_file, certificates_.key_file("client"),
+       "cannot use " + certificates_.key_file("client") + " as the key of " + certificates_.cert_file("server")},
+      {"a key as authority", &Options::ca_file, certificates_.key_file("server"),
+       "cannot read the clients' authorities from " + certificates_.key_file("server")},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    Options options = Served();
+    options.*c.file = c.path;
+    auto server = Server::Start(*store_, std::move(options));
+    ASSERT_FALSE(server.ok());
+    EXPECT_EQ(server.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_TRUE(server.error().message.starts_with(c.want)) << server.error().message;
+  }
 }
 
 // One plain request and its whole answer.

@@ -3,53 +3,15 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
 
-#include <fstream>
-#include <iterator>
 #include <limits>
 
-#include "base/strings.h"
 #include "kv/etcdserver/acceptor.h"
 #include "kv/etcdserver/context.h"
+#include "kv/etcdserver/credentials.h"
 #include "kv/etcdserver/unary.h"
 #include "kv/etcdserver/watch_service.h"
 
 namespace keelson::kv::etcdserver {
-namespace {
-
-Result<std::string> ReadPEM(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{.code = ErrorCode::kInvalidArgument, .message = "cannot read " + path};
-  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-}
-
-bool IsLoopback(std::string_view address) {
-  return address.starts_with("127.") || address.starts_with("[::1]:") || address.starts_with("localhost:");
-}
-
-Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Options& options) {
-  const bool tls = !options.cert_file.empty() || !options.key_file.empty() || !options.ca_file.empty();
-  if (!tls) {
-    if (!IsLoopback(options.address)) {
-      return Error{
-          .code = ErrorCode::kInvalidArgument,
-          .message = "the etcd API is served on a loopback address or with mutual TLS only, not on " + options.address};
-    }
-    return grpc::InsecureServerCredentials();
-  }
-  if (options.cert_file.empty() || options.key_file.empty() || options.ca_file.empty()) {
-    return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = "TLS of the etcd API needs a certificate, its key and a CA for its clients"};
-  }
-  grpc::SslServerCredentialsOptions ssl(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  KS_TRY(std::string key, ReadPEM(options.key_file));
-  KS_TRY(std::string cert, ReadPEM(options.cert_file));
-  KS_TRY(ssl.pem_root_certs, ReadPEM(options.ca_file));
-  ssl.pem_key_cert_pairs.push_back({std::move(key), std::move(cert)});
-  return grpc::SslServerCredentials(ssl);
-}
-
-}  // namespace
-
 struct Server::Impl {
   Impl(Store& store, Options options)
       : context(store, std::move(options)),
@@ -73,7 +35,8 @@ struct Server::Impl {
 
 Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
   KS_TRY(auto credentials, MakeCredentials(options));
-  const bool tls = !options.cert_file.empty();
+  const bool tls = credentials != nullptr;
+  KS_RETURN_IF_ERROR(SplitAddress(options.address));
   auto impl = std::make_unique<Impl>(store, std::move(options));
   grpc::ServerBuilder builder;
   int port = 0;
@@ -101,8 +64,7 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
                  .message = "cannot serve the etcd API on " + impl->context.options.address};
   }
   const std::string& asked = impl->context.options.address;
-  const auto colon = asked.rfind(':');
-  impl->address = colon == std::string::npos ? asked : asked.substr(0, colon + 1) + std::to_string(port);
+  impl->address = asked.substr(0, asked.rfind(':') + 1) + std::to_string(port);
   if (impl->context.options.client_urls.empty())
     impl->context.options.client_urls = {(tls ? "https://" : "http://") + impl->address};
   return std::unique_ptr<Server>(new Server(std::move(impl)));

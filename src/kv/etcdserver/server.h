@@ -13,7 +13,9 @@ namespace keelson::kv::etcdserver {
 
 struct Options {
   std::string address;  // "127.0.0.1:2379"; port 0 chooses one
-  std::string ca_file;  // with all three: mutual TLS. Without, only a loopback address is served.
+  // With all three: mutual TLS, with files that are read again when they change. Without, only a loopback address is
+  // served.
+  std::string ca_file;
   std::string cert_file;
   std::string key_file;
   std::string name = "default";

@@ -1,0 +1,27 @@
+// Who may talk to a served store, and how: everybody on this machine without TLS, or holders of a certificate.
+#pragma once
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <memory>
+
+#include "kv/etcdserver/server.h"
+
+namespace keelson::kv::etcdserver {
+
+bool WantsTLS(const Options& options);
+
+// Null without TLS: then the acceptor serves, and refuses addresses that are not loopback addresses. With TLS the files
+// are read now, so that an error names the file, and again when they change.
+Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Options& options);
+
+// "host:port", "[host]:port" without the brackets. kInvalidArgument when there is no port.
+struct HostPort {
+  std::string host;
+  std::string port;
+};
+Result<HostPort> SplitAddress(const std::string& address);
+
+Error NotLoopback(const std::string& address);
+
+}  // namespace keelson::kv::etcdserver

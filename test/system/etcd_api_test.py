@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""--serve-etcd-api: the embedded store of a running server, through etcdctl. usage: etcd_api_test.py KEELSON WORK_FOLDER
+
+Plain on a loopback address; with mutual TLS on every address, for holders of a certificate of the named authority only, also after that
+authority was exchanged; an address that others could reach is refused without TLS. etcdctl writes what the API server serves, follows its
+changes and saves a snapshot from which another server starts. etcdctl is the one beside $KEELSON_ETCD, else keelson/bin/etcdctl in the
+user's cache (interop/build.sh etcd), else the one in PATH.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from front_test import RUNNING, Authority, Server, eventually, expect  # noqa: E402
+from harness import Client, free_port, skip  # noqa: E402
+
+PREFIX = "/registry/configmaps/default/"
+
+
+def find_etcdctl():
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    beside = os.path.join(os.path.dirname(os.environ.get("KEELSON_ETCD", "")), "etcdctl")
+    for candidate in (beside, os.path.join(cache, "keelson", "bin", "etcdctl"), shutil.which("etcdctl")):
+        if candidate and os.path.exists(candidate):
+            return candidate
+    skip("no etcdctl: set KEELSON_ETCD, or run interop/build.sh etcd where Go is installed")
+
+
+class Etcdctl:
+    def __init__(self, program, endpoint, flags=()):
+        self.command = [program, "--endpoints", endpoint] + list(flags)
+
+    def run(self, *arguments, stdin=None):
+        environment = dict(os.environ, ETCDCTL_API="3")
+        return subprocess.run(self.command + list(arguments), input=stdin, capture_output=True, env=environment, timeout=60)
+
+    def __call__(self, *arguments, stdin=None):
+        done = self.run(*arguments, stdin=stdin)
+        expect(done.returncode == 0, "etcdctl %s: %s" % (" ".join(arguments), done.stderr.decode()))
+        return done.stdout
+
+    def refused(self):
+        return self.run("--dial-timeout=2s", "--command-timeout=2s", "get", PREFIX, "--prefix", "--keys-only").returncode != 0
+
+
+def create(server, name):
+    client = Client(server)
+    status, body = client.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}, "data": {"colour": "blue"}})
+    client.close()
+    expect(status == 201, "creating %s: %d" % (name, status))
+    return body
+
+
+def names(server):
+    client = Client(server)
+    status, body = client.request("GET", "/api/v1/namespaces/default/configmaps")
+    client.close()
+    expect(status == 200, "list: %d" % status)
+    return {item["metadata"]["name"] for item in body["items"]}
+
+
+def plain(binary, folder, program):
+    port = free_port()
+    server = Server(binary, folder, flags=["--serve-etcd-api=127.0.0.1:%d" % port])
+    server.start()
+    ctl = Etcdctl(program, "http://127.0.0.1:%d" % port)
+    created = create(server, "one")
+    kvs = json.loads(ctl("get", PREFIX + "one", "-w", "json"))["kvs"]
+    expect(str(kvs[0]["mod_revision"]) == created["metadata"]["resourceVersion"], "the revision is the resourceVersion")
+    # What etcdctl changes, the API server serves.
+    ctl("del", PREFIX + "one")
+    eventually(lambda: "one" not in names(server), "etcdctl's deletion is not seen")
+    create(server, "two")
+    expect(b"IS LEADER" in ctl("endpoint", "status", "-w", "table"), "status")
+    expect(b"Finished defragmenting" in ctl("defrag"), "defragmentation")
+    snapshot = os.path.join(folder, "snapshot")
+    ctl("snapshot", "save", snapshot)
+    server.stop()
+    expect(Etcdctl(program, "http://127.0.0.1:%d" % port).refused(), "the port is still served")
+
+    restored = Server(binary, os.path.join(folder, "restored"))
+    os.makedirs(restored.data)
+    done = subprocess.run([binary, "store", "restore", snapshot, os.path.join(restored.data, "store")], capture_output=True, text=True)
+    expect(done.returncode == 0, "restore: " + done.stderr)
+    restored.start()
+    expect("two" in names(restored) and "one" not in names(restored), "the restored server has other objects: %s" % names(restored))
+    restored.stop()
+
+
+def mutual_tls(binary, folder, program):
+    authority = Authority(os.path.join(folder, "ca"), "backup-ca")
+    client = authority.issue("client", "/CN=backup")
+    strangers = Authority(os.path.join(folder, "others"), "others-ca")
+    stranger = strangers.issue("stranger", "/CN=backup")
+    trusted = os.path.join(folder, "trusted.crt")
+    shutil.copy(authority.crt, trusted)
+    port = free_port()
+    # The serving certificate is the server's own.
+    server = Server(binary, folder, flags=["--serve-etcd-api=0.0.0.0:%d" % port, "--serve-etcd-api-client-ca-file=" + trusted])
+    server.start()
+    create(server, "sealed")
+    ca = "--cacert=" + os.path.join(server.data, "pki", "ca.crt")
+
+    def as_holder(pair):
+        return Etcdctl(program, "https://127.0.0.1:%d" % port, [ca, "--cert=" + pair[0], "--key=" + pair[1]])
+    ctl = as_holder(client)
+    expect((PREFIX + "sealed").encode() in ctl("get", PREFIX, "--prefix", "--keys-only"), "get")
+    expect(b"is healthy" in ctl("endpoint", "health") + ctl.run("endpoint", "health").stderr, "health")
+    ctl("snapshot", "save", os.path.join(folder, "snapshot"))
+    watch = subprocess.Popen(ctl.command + ["watch", PREFIX, "--prefix", "--rev=1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ, ETCDCTL_API="3"))
+    try:
+        expect(watch.stdout.readline() == b"PUT\n" and watch.stdout.readline().startswith(PREFIX.encode()), "watch")
+    finally:
+        watch.kill()
+        watch.wait()
+    https = "https://127.0.0.1:%d" % port
+    expect(Etcdctl(program, https, [ca]).refused(), "a client without a certificate was answered")
+    expect(as_holder(stranger).refused(), "a certificate of another authority was accepted")
+    # Every user of the API has a certificate of its authority; that is no permission to read the store.
+    admin = [os.path.join(server.data, "pki", "admin" + end) for end in (".crt", ".key")]
+    expect(as_holder(admin).refused(), "a certificate of the API's authority was accepted")
+    expect(Etcdctl(program, "http://127.0.0.1:%d" % port).refused(), "a client without TLS was answered")
+    # Another authority takes over without a restart.
+    shutil.copy(strangers.crt, trusted + ".new")
+    os.rename(trusted + ".new", trusted)
+    eventually(lambda: not as_holder(stranger).refused(), "the new authority's clients are refused")
+    expect(as_holder(client).refused(), "the old authority's clients are still served")
+    server.stop()
+
+
+def refusals(binary, folder):
+    def start(*flags):
+        done = subprocess.run([binary, "--data-dir=" + os.path.join(folder, "refused"), "--secure-port=%d" % free_port()] + list(flags), capture_output=True,
+                              text=True, timeout=60)
+        expect(done.returncode == 1, "%s: ended with %d" % (flags, done.returncode))
+        return done.stderr
+    text = start("--serve-etcd-api=0.0.0.0:0")
+    expect("--serve-etcd-api: the etcd API gives out everything that is stored, to anybody who connects: it is served on a loopback address or with mutual "
+           "TLS only, not on 0.0.0.0:0" in text, text)
+    text = start("--serve-etcd-api=0.0.0.0:0", "--serve-etcd-api-client-ca-file=/no/such/file")
+    expect("--serve-etcd-api: cannot read the clients' authorities from /no/such/file" in text, text)
+    text = start("--serve-etcd-api=127.0.0.1:0", "--serve-etcd-api-cert-file=a", "--serve-etcd-api-key-file=b")
+    expect("needs --serve-etcd-api-client-ca-file" in text, text)
+
+
+def main():
+    binary, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    refusals(binary, folder)
+    program = find_etcdctl()
+    try:
+        plain(binary, os.path.join(folder, "plain"), program)
+        mutual_tls(binary, os.path.join(folder, "tls"), program)
+    finally:
+        for server in RUNNING:
+            if server.process and server.process.poll() is None:
+                server.kill()
+    print("etcd API: plain, mutual TLS, refusals")
+
+
+if __name__ == "__main__":
+    main()
