@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,8 +11,6 @@
 
 namespace keelson::registry {
 
-// Nanoseconds since the epoch of an RFC 3339 text (metav1.Time or MicroTime); empty where it is none.
-std::optional<std::int64_t> TimeNanoseconds(std::string_view text);
 // The age of a time member; "<unknown>" for none.
 std::string Age(const base::Clock& clock, Value time);
 

@@ -2,16 +2,42 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
+#include "registry/fields.h"
 #include "registry/go_json.h"
 
 namespace keelson::registry {
 namespace {
 
-TEST(Cells, TimeNanoseconds) {
-  EXPECT_EQ(TimeNanoseconds("1970-01-01T00:00:01Z"), 1'000'000'000);
-  EXPECT_EQ(TimeNanoseconds("1970-01-01T01:00:00.5+01:00"), 500'000'000);
-  EXPECT_EQ(TimeNanoseconds("1970-02-30T00:00:00Z"), std::nullopt);
-  EXPECT_EQ(TimeNanoseconds(""), std::nullopt);
+class FixedClock : public base::Clock {
+ public:
+  SystemTime Now() const override { return SystemTime(std::chrono::seconds(1'700'000'000)); }
+  SteadyTime Monotonic() const override { return {}; }
+};
+
+TEST(Cells, Age) {
+  const FixedClock clock;  // 2023-11-14T22:13:20Z
+  EXPECT_EQ(Age(clock, "2023-11-14T22:12:50Z"), "30s");
+  EXPECT_EQ(Age(clock, "0500-01-01T00:00:00Z"), "285y");  // As far back as is counted.
+  EXPECT_EQ(Age(clock, ""), "<unknown>");
+  EXPECT_EQ(Age(clock, "2023-11-14T23:12:50.5+01:00"), "29s");
+  EXPECT_EQ(Age(clock, "yesterday"), "<unknown>");
+}
+
+TEST(Cells, LabelSelectorText) {
+  base::Arena arena;
+  Value selector = Value::Map(arena);
+  EXPECT_EQ(LabelSelectorText(selector), "<none>");
+  selector.EnsureMap(arena, "matchLabels").Set(arena, "z", "1");
+  Value expression = Value::Map(arena);
+  expression.Set(arena, "key", "a");
+  expression.Set(arena, "operator", "In");
+  Value values = expression.EnsureList(arena, "values");
+  values.Append(arena, "y");
+  values.Append(arena, "x");
+  selector.EnsureList(arena, "matchExpressions").Append(arena, expression);
+  EXPECT_EQ(LabelSelectorText(selector), "a in (x,y),z=1");
 }
 
 TEST(GoJSON, Errors) {

@@ -44,6 +44,16 @@ void RequireOneOf(Value value, Names supported, const FieldPath& path, FieldErro
   }
 }
 
+bool CheckOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
+                FieldErrors& errors) {
+  return CheckOneOf(Value(text), Names(supported.begin(), supported.size()), path, errors);
+}
+
+void RequireOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
+                  FieldErrors& errors) {
+  RequireOneOf(Value(text), Names(supported.begin(), supported.size()), path, errors);
+}
+
 void CheckDNSLabel(std::string_view text, const FieldPath& path, FieldErrors& errors) {
   AddInvalid(path, text, validation::IsDNS1123Label(text), errors);
 }
@@ -75,7 +85,7 @@ std::string RangeMessage(std::int64_t min, std::int64_t max) {
 }
 
 void Default(base::Arena& arena, Value object, std::string_view key, Value value) {
-  if (!IsSet(object, key)) object.Set(arena, key, value);
+  if (object.is_map() && !IsSet(object, key)) object.Set(arena, key, value);
 }
 
 void DefaultText(base::Arena& arena, Value object, std::string_view key, std::string_view text) {

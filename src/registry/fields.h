@@ -50,6 +50,11 @@ void RequireTexts(Value object, std::initializer_list<std::string_view> keys, co
 bool CheckOneOf(Value value, Names supported, const FieldPath& path, FieldErrors& errors);
 // Required when empty, else CheckOneOf.
 void RequireOneOf(Value value, Names supported, const FieldPath& path, FieldErrors& errors);
+// The same of a text, with the names at the place of the call.
+bool CheckOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
+                FieldErrors& errors);
+void RequireOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
+                  FieldErrors& errors);
 void CheckDNSLabel(std::string_view text, const FieldPath& path, FieldErrors& errors);
 void CheckDNSSubdomain(std::string_view text, const FieldPath& path, FieldErrors& errors);
 void CheckQualifiedName(std::string_view text, const FieldPath& path, FieldErrors& errors);

@@ -29,7 +29,7 @@ void ValidateParamRef(const Value& reference, const FieldPath& path, FieldErrors
   const Value selector = reference["selector"];
   constexpr std::string_view kExclusive = "name and selector are mutually exclusive";
   if (!name.empty()) {
-    AddInvalid(validation::IsValidPathSegmentName(name), path.Child("name"), name, errors);
+    AddInvalid(path.Child("name"), name, validation::IsValidPathSegmentName(name), errors);
     if (!selector.is_null()) errors.push_back(Forbidden(path.Child("name"), kExclusive));
   }
   if (!selector.is_null()) {
@@ -37,8 +37,8 @@ void ValidateParamRef(const Value& reference, const FieldPath& path, FieldErrors
     if (!name.empty()) errors.push_back(Forbidden(path.Child("selector"), kExclusive));
   }
   if (name.empty() && selector.is_null()) errors.push_back(Required(path, "one of name or selector must be specified"));
-  RequireEnum(reference["parameterNotFoundAction"].as_string(), {"Deny", "Allow"},
-              path.Child("parameterNotFoundAction"), errors);
+  RequireOneOf(reference["parameterNotFoundAction"].as_string(), {"Deny", "Allow"},
+               path.Child("parameterNotFoundAction"), errors);
 }
 
 void ValidateActions(const Value& actions, const FieldPath& path, FieldErrors& errors) {
@@ -46,7 +46,7 @@ void ValidateActions(const Value& actions, const FieldPath& path, FieldErrors& e
   std::int64_t index = 0;
   for (const Value& action : actions.items()) {
     const FieldPath at = path.Index(index++);
-    RequireOneOf(action.as_string(), {"Audit", "Deny", "Warn"}, at, errors);
+    CheckOneOf(action.as_string(), {"Audit", "Deny", "Warn"}, at, errors);
     if (!seen.insert(action.as_string()).second) errors.push_back(Duplicate(at, action));
   }
   if (seen.contains("Deny") && seen.contains("Warn")) {
@@ -65,7 +65,7 @@ void ValidateSpec(const Value& object, bool mutating, FieldErrors& errors) {
   if (policy.empty()) {
     errors.push_back(Required(path.Child("policyName")));
   } else {
-    AddInvalid(validation::NameIsDNSSubdomain(policy, false), path.Child("policyName"), policy, errors);
+    AddInvalid(path.Child("policyName"), policy, validation::NameIsDNSSubdomain(policy, false), errors);
   }
   ValidateParamRef(spec["paramRef"], path.Child("paramRef"), errors);
   const FieldPath resources = path.Child("matchResources");

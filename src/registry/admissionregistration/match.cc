@@ -85,7 +85,7 @@ void ValidateRule(const Value& rule, const FieldPath& path, FieldErrors& errors)
   }
   ValidateResources(rule["resources"], path.Child("resources"), errors);
   if (const Value scope = rule["scope"]; !scope.is_null()) {
-    RequireOneOf(scope.as_string(), {"*", "Cluster", "Namespaced"}, path.Child("scope"), errors);
+    CheckOneOf(scope.as_string(), {"*", "Cluster", "Namespaced"}, path.Child("scope"), errors);
   }
 }
 
@@ -95,7 +95,7 @@ void ValidateNamedRule(const Value& rule, const FieldPath& path, FieldErrors& er
   std::int64_t index = 0;
   for (const Value& item : rule["resourceNames"].items()) {
     const FieldPath at = names_path.Index(index++);
-    AddInvalid(validation::IsValidPathSegmentName(item.as_string()), at, item.as_string(), errors);
+    AddInvalid(at, item.as_string(), validation::IsValidPathSegmentName(item.as_string()), errors);
     if (!names.insert(item.as_string()).second) errors.push_back(Duplicate(at, item));
   }
   ValidateRuleWithOperations(rule, path, errors);
@@ -133,8 +133,8 @@ void ValidateRuleWithOperations(const Value& rule, const FieldPath& path, FieldE
   }
   std::int64_t index = 0;
   for (const Value& operation : operations.items()) {
-    RequireOneOf(operation.as_string(), {"*", "CONNECT", "CREATE", "DELETE", "UPDATE"}, operations_path.Index(index++),
-                 errors);
+    CheckOneOf(operation.as_string(), {"*", "CONNECT", "CREATE", "DELETE", "UPDATE"}, operations_path.Index(index++),
+               errors);
   }
   ValidateRule(rule, path, errors);
 }
@@ -144,7 +144,7 @@ void ValidateMatchResources(const Value& resources, const FieldPath& path, Field
   if (const Value policy = resources["matchPolicy"]; policy.is_null()) {
     errors.push_back(Required(path.Child("matchPolicy")));
   } else {
-    RequireOneOf(policy.as_string(), {"Equivalent", "Exact"}, path.Child("matchPolicy"), errors);
+    CheckOneOf(policy.as_string(), {"Equivalent", "Exact"}, path.Child("matchPolicy"), errors);
   }
   RequireSelector(resources["namespaceSelector"], path.Child("namespaceSelector"), errors);
   RequireSelector(resources["objectSelector"], path.Child("objectSelector"), errors);
@@ -173,7 +173,7 @@ void ValidateMatchConditions(const Value& conditions, const FieldPath& path, Fie
       errors.push_back(Required(at.Child("name")));
       continue;
     }
-    ValidateQualifiedName(name, at.Child("name"), errors);
+    CheckQualifiedName(name, at.Child("name"), errors);
     if (!names.insert(name).second) errors.push_back(Duplicate(at.Child("name"), Value(name)));
   }
 }
@@ -183,7 +183,7 @@ void ValidateMutatingOperations(const Value& resources, const FieldPath& path, F
   const FieldPath at = rules_path.Child("operations");
   for (const Value& rule : resources["resourceRules"].items()) {
     for (const Value& operation : rule["operations"].items()) {
-      RequireOneOf(operation.as_string(), {"*", "CONNECT", "CREATE", "UPDATE"}, at, errors);
+      CheckOneOf(operation.as_string(), {"*", "CONNECT", "CREATE", "UPDATE"}, at, errors);
     }
   }
 }

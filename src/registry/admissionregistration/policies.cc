@@ -109,7 +109,7 @@ void ValidateValidation(const Value& item, const FieldPath& path, FieldErrors& e
     errors.push_back(Invalid(path.Child("message"), message, "must not contain line breaks"));
   }
   if (const Value reason = item["reason"]; !reason.is_null()) {
-    RequireOneOf(reason.as_string(), {"Forbidden", "Invalid", "RequestEntityTooLarge"}, path.Child("reason"), errors);
+    CheckOneOf(reason.as_string(), {"Forbidden", "Invalid", "RequestEntityTooLarge"}, path.Child("reason"), errors);
   }
 }
 
@@ -119,7 +119,7 @@ void ValidateAuditAnnotation(const Value& annotation, std::string_view policy, c
   if (policy.empty()) {
     errors.push_back(Invalid(path.Child("key"), key, "requires metadata.name be non-empty"));
   } else {
-    ValidateQualifiedName(std::string(policy) + "/" + std::string(key), path.Child("key"), errors);
+    CheckQualifiedName(std::string(policy) + "/" + std::string(key), path.Child("key"), errors);
   }
   const FieldPath at = path.Child("valueExpression");
   const std::string_view expression = annotation["valueExpression"].as_string();
@@ -194,10 +194,10 @@ void ValidateMutations(const Value& object, const FieldPath& path, FieldErrors& 
     if (type == "JSONPatch" || type == "ApplyConfiguration") {
       ValidatePatch(mutation, type, at, errors);
     } else {
-      RequireEnum(type, {"ApplyConfiguration", "JSONPatch"}, at.Child("patchType"), errors);
+      RequireOneOf(type, {"ApplyConfiguration", "JSONPatch"}, at.Child("patchType"), errors);
     }
   }
-  RequireEnum(spec["reinvocationPolicy"].as_string(), {"IfNeeded", "Never"}, path.Child("reinvocationPolicy"), errors);
+  RequireOneOf(spec["reinvocationPolicy"].as_string(), {"IfNeeded", "Never"}, path.Child("reinvocationPolicy"), errors);
 }
 
 void ValidateSpec(const Value& object, bool mutating, bool ignore_match_conditions, FieldErrors& errors) {
@@ -206,7 +206,7 @@ void ValidateSpec(const Value& object, bool mutating, bool ignore_match_conditio
   if (const Value policy = spec["failurePolicy"]; policy.is_null()) {
     errors.push_back(Required(path.Child("failurePolicy")));
   } else {
-    RequireOneOf(policy.as_string(), {"Fail", "Ignore"}, path.Child("failurePolicy"), errors);
+    CheckOneOf(policy.as_string(), {"Fail", "Ignore"}, path.Child("failurePolicy"), errors);
   }
   if (const Value kind = spec["paramKind"]; !kind.is_null()) ValidateParamKind(kind, path.Child("paramKind"), errors);
   const Value constraints = spec["matchConstraints"];

@@ -92,7 +92,7 @@ void ValidateReviewVersions(const Value& versions, const Options& options, const
       errors.push_back(Invalid(at, version, "duplicate version"));
       continue;
     }
-    AddInvalid(validation::IsDNS1035Label(version), at, version, errors);
+    AddInvalid(at, version, validation::IsDNS1035Label(version), errors);
     accepted = accepted || IsAcceptedVersion(version);
   }
   if (options.require_recognized_version && !accepted)
@@ -104,12 +104,12 @@ void ValidateSideEffects(const Value& effects, const Options& options, const Fie
     if (effects.is_null()) {
       errors.push_back(Required(path, "must specify one of None, NoneOnDryRun"));
     } else {
-      RequireOneOf(effects.as_string(), {"None", "NoneOnDryRun"}, path, errors);
+      CheckOneOf(effects.as_string(), {"None", "NoneOnDryRun"}, path, errors);
     }
   } else if (effects.is_null()) {
     errors.push_back(Required(path, "must specify one of None, NoneOnDryRun, Some, Unknown"));
   } else {
-    RequireOneOf(effects.as_string(), {"None", "NoneOnDryRun", "Some", "Unknown"}, path, errors);
+    CheckOneOf(effects.as_string(), {"None", "NoneOnDryRun", "Some", "Unknown"}, path, errors);
   }
 }
 
@@ -121,10 +121,10 @@ void ValidateHook(const Value& hook, bool mutating, const Options& options, cons
   for (const Value& rule : hook["rules"].items())
     match::ValidateRuleWithOperations(rule, rules_path.Index(index++), errors);
   if (const Value policy = hook["failurePolicy"]; !policy.is_null()) {
-    RequireOneOf(policy.as_string(), {"Fail", "Ignore"}, path.Child("failurePolicy"), errors);
+    CheckOneOf(policy.as_string(), {"Fail", "Ignore"}, path.Child("failurePolicy"), errors);
   }
   if (const Value policy = hook["matchPolicy"]; !policy.is_null()) {
-    RequireOneOf(policy.as_string(), {"Equivalent", "Exact"}, path.Child("matchPolicy"), errors);
+    CheckOneOf(policy.as_string(), {"Equivalent", "Exact"}, path.Child("matchPolicy"), errors);
   }
   ValidateSideEffects(hook["sideEffects"], options, path.Child("sideEffects"), errors);
   if (const Value timeout = hook["timeoutSeconds"];
@@ -138,7 +138,7 @@ void ValidateHook(const Value& hook, bool mutating, const Options& options, cons
     }
   }
   if (const Value policy = hook["reinvocationPolicy"]; mutating && !policy.is_null()) {
-    RequireOneOf(policy.as_string(), {"IfNeeded", "Never"}, path.Child("reinvocationPolicy"), errors);
+    CheckOneOf(policy.as_string(), {"IfNeeded", "Never"}, path.Child("reinvocationPolicy"), errors);
   }
   ValidateWebhookClientConfig(hook["clientConfig"], path.Child("clientConfig"), errors);
   if (!options.ignore_match_conditions)

@@ -282,7 +282,7 @@ void ValidateReviewVersions(const Value& versions, bool require_recognized, cons
       errors.push_back(Invalid(at, version, "duplicate version"));
       continue;
     }
-    AddInvalid(validation::IsDNS1035Label(version), at, version, errors);
+    AddInvalid(at, version, validation::IsDNS1035Label(version), errors);
     accepted = accepted || version == "v1" || version == "v1beta1";
   }
   if (require_recognized && !accepted)
@@ -297,7 +297,7 @@ void ValidateConversion(const Value& spec, const Options& options, const FieldPa
   if (strategy != "None" && spec["preserveUnknownFields"].as_bool()) {
     errors.push_back(Invalid(path.Child("strategy"), strategy, "must be None if spec.preserveUnknownFields is true"));
   }
-  RequireEnum(strategy, {"None", "Webhook"}, path.Child("strategy"), errors);
+  RequireOneOf(strategy, {"None", "Webhook"}, path.Child("strategy"), errors);
   const Value client = conversion["webhook"]["clientConfig"];
   const Value versions = conversion["webhook"]["conversionReviewVersions"];
   const FieldPath client_path = path.Child("webhookClientConfig");
@@ -348,7 +348,7 @@ void ValidateSpec(const Call& call, const Value& spec, const Options& options, F
   } else if (group.find('.') == std::string_view::npos) {
     errors.push_back(Invalid(path.Child("group"), group, "should be a domain with at least one dot"));
   }
-  RequireEnum(spec["scope"].as_string(), {"Cluster", "Namespaced"}, path.Child("scope"), errors);
+  RequireOneOf(spec["scope"].as_string(), {"Cluster", "Namespaced"}, path.Child("scope"), errors);
 
   const Value versions = spec["versions"];
   const FieldPath versions_path = path.Child("versions");

@@ -73,7 +73,7 @@ struct Context {
 void ValidateStandard(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
   const std::string_view type = schema["type"].as_string();
   if (!type.empty())
-    RequireOneOf(type, {"array", "boolean", "integer", "number", "object", "string"}, path.Child("type"), errors);
+    CheckOneOf(type, {"array", "boolean", "integer", "number", "object", "string"}, path.Child("type"), errors);
   if (!schema["default"].is_null() && !context.forbidden_defaults.empty()) {
     errors.push_back(Forbidden(path.Child("default"), "must not be set " + context.forbidden_defaults));
   }
@@ -172,7 +172,7 @@ void ValidateTopology(const Value& schema, const FieldPath& path, FieldErrors& e
   const Value map_type = schema["x-kubernetes-map-type"];
   RequireTypeFor(schema, "x-kubernetes-map-type", "object", path, errors);
   if (!map_type.is_null())
-    RequireOneOf(map_type.as_string(), {"atomic", "granular"}, path.Child("x-kubernetes-map-type"), errors);
+    CheckOneOf(map_type.as_string(), {"atomic", "granular"}, path.Child("x-kubernetes-map-type"), errors);
   const Value list_type = schema["x-kubernetes-list-type"];
   const FieldPath list_path = path.Child("x-kubernetes-list-type");
   RequireTypeFor(schema, "x-kubernetes-list-type", "array", path, errors);
@@ -189,7 +189,7 @@ void ValidateTopology(const Value& schema, const FieldPath& path, FieldErrors& e
       errors.push_back(Invalid(items_path.Child("x-kubernetes-map-type"), item_list, kAtomic));
     }
   }
-  if (!list_type.is_null()) RequireOneOf(list_type.as_string(), {"atomic", "set", "map"}, list_path, errors);
+  if (!list_type.is_null()) CheckOneOf(list_type.as_string(), {"atomic", "set", "map"}, list_path, errors);
   if (!schema["x-kubernetes-list-map-keys"].empty() && list_type.as_string() != "map") {
     constexpr std::string_view kMap = "must be map if x-kubernetes-list-map-keys is non-empty";
     errors.push_back(list_type.is_null() ? Required(list_path, kMap) : Invalid(list_path, list_type.as_string(), kMap));
@@ -216,9 +216,9 @@ void ValidateRuleText(const Value& rule, const Value& schema, const FieldPath& a
     errors.push_back(Required(at.Child("messageExpression"), "messageExpression must be non-empty if specified"));
   }
   if (const Value reason = rule["reason"]; !reason.is_null()) {
-    RequireOneOf(reason.as_string(),
-                 {"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"},
-                 at.Child("reason"), errors);
+    CheckOneOf(reason.as_string(),
+               {"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"},
+               at.Child("reason"), errors);
   }
   const std::string_view field_path = rule["fieldPath"].as_string();
   if (field_path.empty()) return;

@@ -42,7 +42,7 @@ void PrepareForCreate(const Call& call, Value object, Value) {
 void PrepareForStatusUpdate(const Call& call, Value object, Value old) {
   Value metadata = object.EnsureMap(call.arena, "metadata");
   for (const std::string_view key : {"labels", "annotations", "finalizers", "ownerReferences"}) {
-    Restore(call.arena, metadata, old["metadata"], key);
+    CopyMember(call.arena, metadata, old["metadata"], key);
   }
 }
 
@@ -69,8 +69,8 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
   if (group.empty() && version != "v1") {
     errors.push_back(Required(path.Child("group"), "only v1 may have an empty group and it better be legacy kube"));
   }
-  if (!group.empty()) AddInvalid(validation::IsDNS1123Subdomain(group), path.Child("group"), group, errors);
-  AddInvalid(validation::IsDNS1035Label(version), path.Child("version"), version, errors);
+  if (!group.empty()) AddInvalid(path.Child("group"), group, validation::IsDNS1123Subdomain(group), errors);
+  AddInvalid(path.Child("version"), version, validation::IsDNS1035Label(version), errors);
   const std::int64_t group_priority = spec["groupPriorityMinimum"].as_int();
   if (group_priority <= 0 || group_priority > kGroupPriorityMax) {
     errors.push_back(
@@ -123,7 +123,7 @@ void ValidateAPIServiceStatusUpdate(const Call&, Value object, Value old, FieldE
   std::int64_t index = 0;
   for (const Value& condition : object["status"]["conditions"].items()) {
     const FieldPath at = path.Index(index++);
-    RequireOneOf(condition["status"].as_string(), {"True", "False", "Unknown"}, at.Child("status"), errors);
+    CheckOneOf(condition["status"].as_string(), {"True", "False", "Unknown"}, at.Child("status"), errors);
   }
 }
 

@@ -35,7 +35,7 @@ void ValidateRequirement(const Value& requirement, bool label, const FieldPath& 
   validation::ValidateLabelName(key, path.Child("key"), errors);
   std::int64_t index = 0;
   for (const Value& value : values.items()) {
-    AddInvalid(validation::IsValidLabelValue(value.as_string()), values_path.Index(index++), value.as_string(), errors);
+    AddInvalid(values_path.Index(index++), value.as_string(), validation::IsValidLabelValue(value.as_string()), errors);
   }
 }
 

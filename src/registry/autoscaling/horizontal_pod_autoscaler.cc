@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "registry/autoscaling/strategies.h"
-#include "registry/rules/resources.h"
+#include "registry/core/resources.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 
@@ -91,7 +91,7 @@ void RequireSegment(std::string_view text, const FieldPath& path, std::string_vi
   if (text.empty()) {
     errors.push_back(Required(path, detail));
   } else {
-    AddInvalid(validation::IsValidPathSegmentName(text), path, text, errors);
+    AddInvalid(path, text, validation::IsValidPathSegmentName(text), errors);
   }
 }
 
@@ -164,14 +164,14 @@ void ValidateResourceSource(const Value& source, const FieldPath& path, bool con
   if (name.empty()) {
     errors.push_back(Required(path.Child("name"), "must specify a resource name"));
   } else if (container) {
-    ValidateContainerResourceName(name, path.Child("name"), errors);
+    core::CheckContainerResourceName(name, path.Child("name"), errors);
   }
   if (container) {
     const std::string_view text = source["container"].as_string();
     if (text.empty()) {
       errors.push_back(Required(path.Child("container"), "must specify a container"));
     } else {
-      AddInvalid(validation::IsDNS1123Label(text), path.Child("container"), text, errors);
+      AddInvalid(path.Child("container"), text, validation::IsDNS1123Label(text), errors);
     }
   }
   const FieldPath target = path.Child("target");
@@ -265,14 +265,14 @@ void ValidateScalingRules(const Value& rules, const FieldPath& path, FieldErrors
       errors.push_back(Invalid(at, window, "must be less than or equal to 3600"));
   }
   if (const Value policy = rules["selectPolicy"]; !policy.is_null()) {
-    RequireOneOf(policy.as_string(), {"Disabled", "Max", "Min"}, path.Child("selectPolicy"), errors);
+    CheckOneOf(policy.as_string(), {"Disabled", "Max", "Min"}, path.Child("selectPolicy"), errors);
   }
   const FieldPath policies = path.Child("policies");
   if (rules["policies"].empty()) errors.push_back(Required(policies, "must specify at least one Policy"));
   std::int64_t index = 0;
   for (const Value& policy : rules["policies"].items()) {
     const FieldPath at = policies.Index(index++);
-    RequireOneOf(policy["type"].as_string(), {"Percent", "Pods"}, at.Child("type"), errors);
+    CheckOneOf(policy["type"].as_string(), {"Percent", "Pods"}, at.Child("type"), errors);
     const std::int64_t value = policy["value"].as_int();
     const std::int64_t period = policy["periodSeconds"].as_int();
     if (value <= 0) errors.push_back(Invalid(at.Child("value"), Value(value), "must be greater than zero"));
@@ -281,7 +281,7 @@ void ValidateScalingRules(const Value& rules, const FieldPath& path, FieldErrors
       errors.push_back(Invalid(at.Child("periodSeconds"), Value(period), "must be less than or equal to 1800"));
   }
   if (const Value tolerance = rules["tolerance"]; !tolerance.is_null()) {
-    ValidateNonnegativeQuantity(tolerance, path.Child("tolerance"), errors);
+    core::CheckNonnegativeQuantity(tolerance, path.Child("tolerance"), errors);
   }
 }
 

@@ -1,3 +1,4 @@
+#include "object/time.h"
 #include "registry/batch/jobs.h"
 
 #include <chrono>
@@ -492,10 +493,10 @@ void JobRow(Arena& arena, const base::Clock& clock, Value job, Value cells) {
         succeeded + "/1" + (Int(spec, "parallelism") > 1 ? " of " + std::to_string(Int(spec, "parallelism")) : "");
   }
   std::string duration;
-  if (const auto started = TimeNanoseconds(Text(status, "startTime"))) {
-    const auto finished = TimeNanoseconds(Text(status, "completionTime"));
-    duration = finished ? object::HumanDuration(std::chrono::nanoseconds(*finished - *started))
-                        : Age(clock, status["startTime"]);
+  if (const auto started = object::ParseTime(Text(status, "startTime")); started.ok()) {
+    const auto finished = object::ParseTime(Text(status, "completionTime"));
+    duration = finished.ok() ? object::HumanDuration(std::chrono::seconds(finished->seconds - started->seconds))
+                             : Age(clock, status["startTime"]);
   }
   std::string_view state = "Running";
   for (const std::string_view type : {"SuccessCriteriaMet", "FailureTarget", "Suspended"}) {

@@ -1,5 +1,6 @@
 // What may be written into a job's status. Most rules are asked only when the fields they concern change.
 #include "base/strings.h"
+#include "object/time.h"
 #include "registry/batch/jobs.h"
 #include "registry/cells.h"
 
@@ -107,7 +108,9 @@ class StatusUpdate {
         errors_.push_back(Required(at, "completionTime is required for Complete jobs"));
     }
     if ((Changed("startTime") || Changed("completionTime")) && !completed.is_null() && IsSet(now_, "startTime")) {
-      if (TimeNanoseconds(completed.as_string()) < TimeNanoseconds(Text(now_, "startTime"))) {
+      const auto ended = object::ParseTime(completed.as_string());
+      const auto started = object::ParseTime(Text(now_, "startTime"));
+      if (ended.ok() && started.ok() && ended->seconds < started->seconds) {
         errors_.push_back(Invalid(at, completed, "must be equal to or after `startTime`"));
       }
     }

@@ -76,8 +76,8 @@ void PrepareForCreate(const Call& call, Value object, Value) {
 }
 
 void PrepareForUpdate(const Call& call, Value object, Value old) {
-  Restore(call.arena, object, old, "spec");
-  Restore(call.arena, object, old, "status");
+  CopyMember(call.arena, object, old, "spec");
+  CopyMember(call.arena, object, old, "status");
 }
 
 bool IsZeroTime(const Value& time) { return time.as_string().empty(); }
@@ -122,7 +122,7 @@ void PreserveConditions(const Call& call, Value object, const Value& old, std::s
 }
 
 void PrepareForStatusUpdate(const Call& call, Value object, Value old) {
-  Restore(call.arena, object, old, "spec");
+  CopyMember(call.arena, object, old, "spec");
   PreserveConditions(call, object, old, "Approved");
   PreserveConditions(call, object, old, "Denied");
   PopulateTimestamps(call, object, old);
@@ -131,8 +131,8 @@ void PrepareForStatusUpdate(const Call& call, Value object, Value old) {
 void PrepareForApproval(const Call& call, Value object, Value old) {
   PopulateTimestamps(call, object, old);
   const Value conditions = object["status"]["conditions"];
-  Restore(call.arena, object, old, "spec");
-  Restore(call.arena, object, old, "status");
+  CopyMember(call.arena, object, old, "spec");
+  CopyMember(call.arena, object, old, "status");
   Value status = object.EnsureMap(call.arena, "status");
   if (conditions.is_null()) {
     status.Erase("conditions");

@@ -25,9 +25,9 @@ void ValidateStrategyName(const Value& strategy, const FieldPath& path, FieldErr
   // The path repeats the field's name; upstream does, and the text is API.
   const FieldPath at = path.Child("strategy");
   if (text.find('/') == std::string_view::npos) {
-    RequireOneOf(text, {"OldestEmulationVersion"}, at, errors);
+    CheckOneOf(text, {"OldestEmulationVersion"}, at, errors);
   } else {
-    ValidateQualifiedName(text, at, errors);
+    CheckQualifiedName(text, at, errors);
   }
 }
 

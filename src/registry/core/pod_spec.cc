@@ -261,12 +261,7 @@ void ValidatePodSpec(Value spec, Value metadata, const PodOptions& options, cons
     CheckDNSSubdomain(Text(spec, "runtimeClassName"), path.Child("runtimeClassName"), errors);
   if (IsSet(spec, "preemptionPolicy"))
     RequireOneOf(spec["preemptionPolicy"], kPreemptionPolicies, path.Child("preemptionPolicy"), errors);
-  if (IsSet(spec, "overhead")) {
-    base::Arena arena;
-    Value limits = Value::Map(arena, 1);
-    limits.Set(arena, "limits", spec["overhead"]);
-    ValidateResourceRequirements(limits, ResourceScope::kContainer, {}, options, path.Child("overhead"), errors);
-  }
+  if (IsSet(spec, "overhead")) ValidateOverhead(spec["overhead"], options, path.Child("overhead"), errors);
   ValidateOS(spec, path, errors);
   ValidateFileKeyVolumes(spec, path, errors);
 }

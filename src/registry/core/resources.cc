@@ -141,11 +141,15 @@ void CheckQuotaResourceName(std::string_view name, const FieldPath& path, FieldE
 }
 
 void CheckResourceQuantity(std::string_view name, Value quantity, const FieldPath& path, FieldErrors& errors) {
-  const Quantity value = QuantityOf(quantity);
-  if (value.Sign() < 0) errors.push_back(Invalid(path, QuantityText(quantity), "must be greater than or equal to 0"));
-  if ((Contains(kInteger, name) || IsExtendedResource(name)) && value.MilliValue() % 1000 != 0) {
+  CheckNonnegativeQuantity(quantity, path, errors);
+  if ((Contains(kInteger, name) || IsExtendedResource(name)) && QuantityOf(quantity).MilliValue() % 1000 != 0) {
     errors.push_back(Invalid(path, QuantityText(quantity), "must be an integer"));
   }
+}
+
+void CheckNonnegativeQuantity(Value quantity, const FieldPath& path, FieldErrors& errors) {
+  if (QuantityOf(quantity).Sign() < 0)
+    errors.push_back(Invalid(path, QuantityText(quantity), "must be greater than or equal to 0"));
 }
 
 void CheckPositiveQuantity(Value quantity, const FieldPath& path, FieldErrors& errors) {
@@ -196,6 +200,13 @@ void ValidateResourceRequirements(Value requirements, ResourceScope scope, const
   }
   if (huge_pages && !compute) errors.push_back(Forbidden(path, "HugePages require cpu or memory"));
   CheckClaims(requirements["claims"], claims, path.Child("claims"), errors);
+}
+
+void ValidateOverhead(Value resources, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
+  base::Arena arena;
+  Value requirements = Value::Map(arena);
+  requirements.Set(arena, "limits", resources);
+  ValidateResourceRequirements(requirements, ResourceScope::kContainer, {}, options, path, errors);
 }
 
 ResourceList AggregateContainers(Value pod_spec, std::string_view key) {

@@ -23,6 +23,7 @@ void CheckContainerResourceName(std::string_view name, const FieldPath& path, Fi
 void CheckQuotaResourceName(std::string_view name, const FieldPath& path, FieldErrors& errors);
 // Not negative, whole where the resource is counted.
 void CheckResourceQuantity(std::string_view name, Value quantity, const FieldPath& path, FieldErrors& errors);
+void CheckNonnegativeQuantity(Value quantity, const FieldPath& path, FieldErrors& errors);
 void CheckPositiveQuantity(Value quantity, const FieldPath& path, FieldErrors& errors);
 // "must be a valid resource quantity" for a negative one.
 void CheckBasicResource(Value quantity, const FieldPath& path, FieldErrors& errors);
@@ -30,6 +31,8 @@ void CheckBasicResource(Value quantity, const FieldPath& path, FieldErrors& erro
 enum class ResourceScope { kContainer, kPod };
 void ValidateResourceRequirements(Value requirements, ResourceScope scope, const NameSet& claims,
                                   const PodOptions& options, const FieldPath& path, FieldErrors& errors);
+// What the runtime itself takes, of a pod or a runtime class: checked as the limits of a container.
+void ValidateOverhead(Value resources, const PodOptions& options, const FieldPath& path, FieldErrors& errors);
 // The pod's own spec.resources against its containers.
 void ValidatePodLevelResources(Value spec, const NameSet& claims, const PodOptions& options, const FieldPath& path,
                                FieldErrors& errors);

@@ -6,6 +6,7 @@
 
 #include "codec/json.h"
 #include "registry/core/image_reference.h"
+#include "registry/core/node_labels.h"
 #include "registry/core/pod.h"
 #include "registry/core/pod_spec.h"
 #include "registry/core/resources.h"
@@ -152,6 +153,31 @@ TEST_F(Rules, PodStatusText) {
     pod.Set(arena_, "status", Parse(c.status, "PodStatus"));
     EXPECT_EQ(PodStatusText(pod), c.want) << c.status;
   }
+}
+
+TEST(Resources, Overhead) {
+  base::Arena arena;
+  Value limits = Value::Map(arena);
+  limits.Set(arena, "cpu", "-1");
+  limits.Set(arena, "gpu", "1");
+  limits.Set(arena, "example.com/gpu", "500m");
+  FieldErrors errors;
+  ValidateOverhead(limits, {}, FieldPath("overhead"), errors);
+  std::vector<std::string> texts;
+  for (const auto& error : errors) texts.push_back(error.ToString());
+  const std::vector<std::string> want = {
+      "overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or equal to 0",
+      "overhead.limits[example.com/gpu]: Invalid value: \"500m\": must be an integer",
+      "overhead.limits[gpu]: Invalid value: \"gpu\": must be a standard resource type or fully qualified",
+      "overhead.limits[gpu]: Invalid value: \"gpu\": must be a standard resource for containers",
+  };
+  EXPECT_EQ(texts, want);
+}
+
+TEST(NodeLabels, Deprecated) {
+  EXPECT_EQ(DeprecatedNodeLabel("node-role.kubernetes.io/master"),
+            "use \"node-role.kubernetes.io/control-plane\" instead");
+  EXPECT_EQ(DeprecatedNodeLabel("kubernetes.io/os"), "");
 }
 
 TEST(ImageReference, Latest) {

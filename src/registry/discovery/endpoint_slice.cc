@@ -101,7 +101,7 @@ bool ValidateHintList(const Value& list, const FieldPath& path, Messages (*check
     const FieldPath at = path.Index(index++);
     const std::string_view name = item["name"].as_string();
     if (!seen.insert(name).second) errors.push_back(Duplicate(at.Child("name"), Value(name)));
-    AddInvalid(check(name), at.Child("name"), name, errors);
+    AddInvalid(at.Child("name"), name, check(name), errors);
   }
   return true;
 }
@@ -120,7 +120,7 @@ void ValidateEndpoint(const Value& endpoint, std::string_view type, const FieldP
   for (const Value& address : addresses.items())
     ValidateAddress(address.as_string(), type, addresses_path, index++, errors);
   if (const Value node = endpoint["nodeName"]; !node.is_null()) {
-    AddInvalid(NodeName(node.as_string()), path.Child("nodeName"), node.as_string(), errors);
+    AddInvalid(path.Child("nodeName"), node.as_string(), NodeName(node.as_string()), errors);
   }
   const Value topology = endpoint["deprecatedTopology"];
   const FieldPath topology_path = path.Child("deprecatedTopology");
@@ -132,7 +132,7 @@ void ValidateEndpoint(const Value& endpoint, std::string_view type, const FieldP
                                                "reserved key was not removed in conversion"));
   }
   if (const Value host = endpoint["hostname"]; !host.is_null()) {
-    AddInvalid(validation::IsDNS1123Label(host.as_string()), path.Child("hostname"), host.as_string(), errors);
+    AddInvalid(path.Child("hostname"), host.as_string(), validation::IsDNS1123Label(host.as_string()), errors);
   }
   if (const Value hints = endpoint["hints"]; !hints.is_null()) {
     const FieldPath hints_path = path.Child("hints");
@@ -163,22 +163,22 @@ void ValidatePorts(const Value& ports, FieldErrors& errors) {
   for (const Value& port : ports.items()) {
     const FieldPath at = path.Index(index++);
     const std::string_view name = port["name"].as_string();
-    if (!name.empty()) AddInvalid(validation::IsDNS1123Label(name), at.Child("name"), name, errors);
+    if (!name.empty()) AddInvalid(at.Child("name"), name, validation::IsDNS1123Label(name), errors);
     if (!names.insert(name).second) errors.push_back(Duplicate(at.Child("name"), Value(name)));
     if (port["protocol"].is_null()) {
       errors.push_back(Required(at.Child("protocol")));
     } else {
-      RequireOneOf(port["protocol"].as_string(), {"SCTP", "TCP", "UDP"}, at.Child("protocol"), errors);
+      CheckOneOf(port["protocol"].as_string(), {"SCTP", "TCP", "UDP"}, at.Child("protocol"), errors);
     }
     if (const Value protocol = port["appProtocol"]; !protocol.is_null()) {
-      ValidateQualifiedName(protocol.as_string(), at.Child("appProtocol"), errors);
+      CheckQualifiedName(protocol.as_string(), at.Child("appProtocol"), errors);
     }
   }
 }
 
 void ValidateBody(const Value& object, const Value& old, FieldErrors& errors) {
   const std::string_view type = object["addressType"].as_string();
-  RequireEnum(type, {"FQDN", "IPv4", "IPv6"}, FieldPath("addressType"), errors);
+  RequireOneOf(type, {"FQDN", "IPv4", "IPv6"}, FieldPath("addressType"), errors);
   ValidatePorts(object["ports"], errors);
   const std::size_t before = errors.size();
   ValidateEndpoints(object["endpoints"], type, errors);

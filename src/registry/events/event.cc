@@ -53,13 +53,13 @@ void ValidateCommon(const Call& call, const Value& event, FieldErrors& errors) {
     const std::string_view controller = event["reportingComponent"].as_string();
     const FieldPath controller_path(call.request_group.empty() ? "reportingComponent" : "reportingController");
     if (controller.empty()) errors.push_back(Required(controller_path));
-    ValidateQualifiedName(controller, controller_path, errors);
+    CheckQualifiedName(controller, controller_path, errors);
     RequireAtMost(event["reportingInstance"].as_string(), kReportingInstanceBytesMax, "reportingInstance", errors);
     RequireAtMost(event["action"].as_string(), kActionBytesMax, "action", errors);
     RequireAtMost(event["reason"].as_string(), kReasonBytesMax, "reason", errors);
     AtMost(event["message"].as_string(), kNoteBytesMax, "message", errors);
   }
-  AddInvalid(validation::IsDNS1123Subdomain(name_space), FieldPath("namespace"), name_space, errors);
+  AddInvalid(FieldPath("namespace"), name_space, validation::IsDNS1123Subdomain(name_space), errors);
 }
 
 void ValidateSeries(const Value& event, FieldErrors& errors) {

@@ -73,13 +73,13 @@ void ValidateServiceAccount(const Value& subject, const FieldPath& path, FieldEr
   if (name.empty()) {
     errors.push_back(Required(path.Child("name")));
   } else if (name != "*") {
-    AddInvalid(validation::NameIsDNSSubdomain(name, false), path.Child("name"), name, errors);
+    AddInvalid(path.Child("name"), name, validation::NameIsDNSSubdomain(name, false), errors);
   }
   const std::string_view name_space = subject["namespace"].as_string();
   if (name_space.empty()) {
     errors.push_back(Required(path.Child("namespace"), "must specify namespace for service account"));
   } else {
-    AddInvalid(validation::NameIsDNSLabel(name_space, false), path.Child("namespace"), name_space, errors);
+    AddInvalid(path.Child("namespace"), name_space, validation::NameIsDNSLabel(name_space, false), errors);
   }
 }
 
@@ -227,7 +227,7 @@ void ValidateSpec(const Value& spec, std::string_view name, FieldErrors& errors)
   if (level_name.empty()) {
     errors.push_back(Required(level.Child("name"), "must reference a priority level"));
   } else {
-    AddInvalid(validation::NameIsDNSSubdomain(level_name, false), level.Child("name"), level_name, errors);
+    AddInvalid(level.Child("name"), level_name, validation::NameIsDNSSubdomain(level_name, false), errors);
   }
   const FieldPath rules_path = path.Child("rules");
   std::int64_t index = 0;

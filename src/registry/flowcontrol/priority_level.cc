@@ -98,7 +98,7 @@ void ValidateLimitResponse(const Value& response, const FieldPath& path, FieldEr
       ValidateQueuing(queuing, path.Child("queuing"), errors);
     }
   } else {
-    RequireEnum(type, {"Queue", "Reject"}, path.Child("type"), errors);
+    RequireOneOf(type, {"Queue", "Reject"}, path.Child("type"), errors);
   }
 }
 
@@ -146,7 +146,7 @@ void ValidateSpec(const Value& spec, std::string_view name, FieldErrors& errors)
       ValidateLimited(limited, path.Child("limited"), errors);
     }
   } else {
-    RequireEnum(type, {"Exempt", "Limited"}, path.Child("type"), errors);
+    RequireOneOf(type, {"Exempt", "Limited"}, path.Child("type"), errors);
   }
 }
 
@@ -221,7 +221,7 @@ void ValidateFlowControlStatusUpdate(const Call&, Value object, Value, FieldErro
 
 void RestoreFlowControlMetadata(const Call& call, Value object, Value old) {
   Value metadata = old["metadata"].Clone(call.arena);
-  Restore(call.arena, metadata, object["metadata"], "managedFields");
+  CopyMember(call.arena, metadata, object["metadata"], "managedFields");
   object.Set(call.arena, "metadata", metadata);
 }
 

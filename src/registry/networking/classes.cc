@@ -30,14 +30,14 @@ void ValidateSegment(std::string_view text, const FieldPath& path, FieldErrors& 
   if (text.empty()) {
     errors.push_back(Required(path));
   } else {
-    AddInvalid(validation::IsValidPathSegmentName(text), path, text, errors);
+    AddInvalid(path, text, validation::IsValidPathSegmentName(text), errors);
   }
 }
 
 void ValidateParameters(const Value& parameters, const FieldPath& path, FieldErrors& errors) {
   if (parameters.is_null()) return;
   if (const Value group = parameters["apiGroup"]; !group.is_null()) {
-    AddInvalid(validation::IsDNS1123Subdomain(group.as_string()), path.Child("apiGroup"), group.as_string(), errors);
+    AddInvalid(path.Child("apiGroup"), group.as_string(), validation::IsDNS1123Subdomain(group.as_string()), errors);
   }
   ValidateSegment(parameters["kind"].as_string(), path.Child("kind"), errors);
   ValidateSegment(parameters["name"].as_string(), path.Child("name"), errors);
@@ -51,8 +51,8 @@ void ValidateParameters(const Value& parameters, const FieldPath& path, FieldErr
     if (name_space.is_null()) {
       errors.push_back(Required(path.Child("namespace"), "`parameters.scope` is set to 'Namespace'"));
     } else {
-      AddInvalid(validation::NameIsDNSLabel(name_space.as_string(), false), path.Child("namespace"),
-                 name_space.as_string(), errors);
+      AddInvalid(path.Child("namespace"), name_space.as_string(),
+                 validation::NameIsDNSLabel(name_space.as_string(), false), errors);
     }
   } else if (scope == "Cluster") {
     if (!name_space.is_null())
@@ -117,12 +117,12 @@ void ValidateParentReference(const Value& spec, FieldErrors& errors) {
     return;
   }
   if (const std::string_view group = parent["group"].as_string(); !group.empty()) {
-    AddInvalid(validation::IsDNS1123Subdomain(group), path.Child("group"), group, errors);
+    AddInvalid(path.Child("group"), group, validation::IsDNS1123Subdomain(group), errors);
   }
   ValidateSegment(parent["resource"].as_string(), path.Child("resource"), errors);
   ValidateSegment(parent["name"].as_string(), path.Child("name"), errors);
   if (const std::string_view name_space = parent["namespace"].as_string(); !name_space.empty()) {
-    AddInvalid(validation::IsValidPathSegmentName(name_space), path.Child("namespace"), name_space, errors);
+    AddInvalid(path.Child("namespace"), name_space, validation::IsValidPathSegmentName(name_space), errors);
   }
 }
 

@@ -31,13 +31,13 @@ void ValidatePathSegment(std::string_view text, const FieldPath& path, FieldErro
   if (text.empty()) {
     errors.push_back(Required(path));
   } else {
-    AddInvalid(validation::IsValidPathSegmentName(text), path, text, errors);
+    AddInvalid(path, text, validation::IsValidPathSegmentName(text), errors);
   }
 }
 
 void ValidateResourceBackend(const Value& reference, const FieldPath& path, FieldErrors& errors) {
   if (const Value group = reference["apiGroup"]; !group.is_null()) {
-    AddInvalid(validation::IsDNS1123Subdomain(group.as_string()), path.Child("apiGroup"), group.as_string(), errors);
+    AddInvalid(path.Child("apiGroup"), group.as_string(), validation::IsDNS1123Subdomain(group.as_string()), errors);
   }
   ValidatePathSegment(reference["kind"].as_string(), path.Child("kind"), errors);
   ValidatePathSegment(reference["name"].as_string(), path.Child("name"), errors);
@@ -49,7 +49,7 @@ void ValidateServiceBackend(const Value& service, const FieldPath& backend_path,
   if (name.empty()) {
     errors.push_back(Required(path.Child("name")));
   } else {
-    AddInvalid(validation::NameIsDNSLabel(name, false), path.Child("name"), name, errors);
+    AddInvalid(path.Child("name"), name, validation::NameIsDNSLabel(name, false), errors);
   }
   const FieldPath port_path = path.Child("port");
   const std::string_view port_name = service["port"]["name"].as_string();
@@ -58,7 +58,7 @@ void ValidateServiceBackend(const Value& service, const FieldPath& backend_path,
   if (!port_name.empty() && has_number) {
     errors.push_back(Invalid(backend_path, "", "cannot set both port name & port number"));
   } else if (!port_name.empty()) {
-    AddInvalid(validation::IsValidPortName(port_name), port_path.Child("name"), port_name, errors);
+    AddInvalid(port_path.Child("name"), port_name, validation::IsValidPortName(port_name), errors);
   } else if (has_number) {
     for (const std::string& message : validation::IsValidPortNum(number.as_int())) {
       errors.push_back(Invalid(port_path.Child("number"), number, message));
@@ -134,7 +134,7 @@ void ValidateIngressRules(const Value& spec, const FieldPath& spec_path, const O
     if (!host.empty()) {
       if (validation::ParseIPSloppy(host).has_value())
         errors.push_back(Invalid(at.Child("host"), host, "must be a DNS name, not an IP address"));
-      AddInvalid(HostMessages(host), at.Child("host"), host, errors);
+      AddInvalid(at.Child("host"), host, HostMessages(host), errors);
     }
     const bool wildcard = host.find('*') != std::string_view::npos;
     if (!wildcard || !options.allow_invalid_wildcard_rule) ValidateRuleValue(rule, at, errors);
@@ -153,10 +153,10 @@ void ValidateTLS(const Value& spec, const FieldPath& spec_path, const Options& o
     const FieldPath hosts_path = at.Child("hosts");
     std::int64_t i = 0;
     for (const Value& host : tls["hosts"].items())
-      AddInvalid(HostMessages(host.as_string()), hosts_path.Index(i++), host.as_string(), errors);
+      AddInvalid(hosts_path.Index(i++), host.as_string(), HostMessages(host.as_string()), errors);
     if (options.allow_invalid_secret_name) continue;
     const std::string_view secret = tls["secretName"].as_string();
-    AddInvalid(SecretNameMessages(secret), at.Child("secretName"), secret, errors);
+    AddInvalid(at.Child("secretName"), secret, SecretNameMessages(secret), errors);
   }
 }
 
@@ -171,8 +171,8 @@ void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors
   ValidateIngressRules(spec, path, options, errors);
   ValidateTLS(spec, path, options, errors);
   if (const Value name = spec["ingressClassName"]; !name.is_null()) {
-    AddInvalid(validation::NameIsDNSSubdomain(name.as_string(), false), path.Child("ingressClassName"),
-               name.as_string(), errors);
+    AddInvalid(path.Child("ingressClassName"), name.as_string(),
+               validation::NameIsDNSSubdomain(name.as_string(), false), errors);
   }
 }
 
@@ -219,7 +219,7 @@ void ValidateIngressStatusUpdate(const Call&, Value object, Value old, FieldErro
       validation::ValidateIPForLegacyField(ip, at.Child("ip"), old_ips, errors);
     }
     if (const std::string_view host = ingress["hostname"].as_string(); !host.empty()) {
-      AddInvalid(validation::IsDNS1123Subdomain(host), at.Child("hostname"), host, errors);
+      AddInvalid(at.Child("hostname"), host, validation::IsDNS1123Subdomain(host), errors);
       if (validation::ParseIPSloppy(host).has_value())
         errors.push_back(Invalid(at.Child("hostname"), host, "must be a DNS name, not an IP address"));
     }

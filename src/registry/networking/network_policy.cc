@@ -2,6 +2,7 @@
 #include <string_view>
 #include <vector>
 
+#include "registry/fields.h"
 #include "registry/networking/strategies.h"
 #include "registry/rules/address.h"
 #include "registry/rules/rules.h"
@@ -46,7 +47,7 @@ void SetDefaults(base::Arena& arena, Value object) {
 
 void ValidatePort(const Value& port, const FieldPath& path, FieldErrors& errors) {
   if (const Value protocol = port["protocol"]; !protocol.is_null()) {
-    RequireOneOf(protocol.as_string(), {"TCP", "UDP", "SCTP"}, path.Child("protocol"), errors);
+    CheckOneOf(protocol.as_string(), {"TCP", "UDP", "SCTP"}, path.Child("protocol"), errors);
   }
   const Value number = port["port"];
   const Value end = port["endPort"];
@@ -67,7 +68,7 @@ void ValidatePort(const Value& port, const FieldPath& path, FieldErrors& errors)
   }
   if (!end.is_null())
     errors.push_back(Invalid(path.Child("endPort"), end, "may not be specified when `port` is non-numeric"));
-  AddInvalid(validation::IsValidPortName(number.as_string()), path.Child("port"), number.as_string(), errors);
+  AddInvalid(path.Child("port"), number.as_string(), validation::IsValidPortName(number.as_string()), errors);
 }
 
 void ValidateIPBlock(const Value& block, const FieldPath& path, const Options& options, FieldErrors& errors) {
@@ -137,7 +138,7 @@ void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors
   }
   std::int64_t index = 0;
   for (const Value& type : types.items())
-    RequireOneOf(type.as_string(), {"Ingress", "Egress"}, types_path.Index(index++), errors);
+    CheckOneOf(type.as_string(), {"Ingress", "Egress"}, types_path.Index(index++), errors);
 }
 
 void ValidateNetworkPolicy(const Call&, Value object, Value, FieldErrors& errors) {
@@ -186,7 +187,7 @@ void Warnings(const Call& call, Value object, Value) {
 
 void Row(base::Arena& arena, const base::Clock& clock, Value object, Value cells) {
   cells.Append(arena, NameCell(object));
-  cells.Append(arena, Value::String(arena, FormatLabelSelector(object["spec"]["podSelector"])));
+  cells.Append(arena, Value::String(arena, LabelSelectorText(object["spec"]["podSelector"])));
   cells.Append(arena, Age(arena, clock, object));
 }
 

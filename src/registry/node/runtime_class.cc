@@ -4,9 +4,11 @@
 #include <tuple>
 #include <vector>
 
+#include "registry/core/node_labels.h"
+#include "registry/core/resources.h"
+#include "registry/core/scheduling.h"
 #include "registry/node/strategies.h"
 #include "registry/rules/go_struct.h"
-#include "registry/rules/resources.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 
@@ -31,7 +33,7 @@ void ValidateScheduling(const Value& scheduling, FieldErrors& errors) {
   }
   const FieldPath tolerations_path = path.Child("tolerations");
   const Value tolerations = scheduling["tolerations"];
-  ValidateTolerations(tolerations, tolerations_path, errors);
+  core::ValidateTolerations(tolerations, /*allow_comparison=*/false, tolerations_path, errors);
   std::set<std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>> seen;
   std::int64_t index = 0;
   for (const Value& toleration : tolerations.items()) {
@@ -48,10 +50,10 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
   if (handler.empty()) {
     errors.push_back(Required(FieldPath("handler")));
   } else {
-    AddInvalid(validation::NameIsDNSLabel(handler, false), FieldPath("handler"), handler, errors);
+    AddInvalid(FieldPath("handler"), handler, validation::NameIsDNSLabel(handler, false), errors);
   }
   if (const Value overhead = object["overhead"]; !overhead.is_null()) {
-    ValidateContainerLimits(overhead["podFixed"], FieldPath("overhead"), errors);
+    core::ValidateOverhead(overhead["podFixed"], {}, FieldPath("overhead"), errors);
   }
   if (const Value scheduling = object["scheduling"]; !scheduling.is_null()) ValidateScheduling(scheduling, errors);
 }
@@ -67,7 +69,7 @@ void ValidateRuntimeClassUpdate(const Call&, Value object, Value old, FieldError
 
 void Warnings(const Call& call, Value object, Value) {
   for (const auto& member : object["scheduling"]["nodeSelector"].members()) {
-    if (const std::string_view message = DeprecatedNodeLabelMessage(member.key); !message.empty()) {
+    if (const std::string_view message = core::DeprecatedNodeLabel(member.key); !message.empty()) {
       call.warnings.push_back("scheduling.nodeSelector: " + std::string(message));
     }
   }

@@ -35,8 +35,8 @@ void ValidateSpec(const Value& spec, bool allow_invalid_values, FieldErrors& err
   }
   validation::ValidateLabelSelector(spec["selector"], path.Child("selector"), errors, allow_invalid_values);
   if (const Value policy = spec["unhealthyPodEvictionPolicy"]; !policy.is_null()) {
-    RequireOneOf(policy.as_string(), {"AlwaysAllow", "IfHealthyBudget"}, path.Child("unhealthyPodEvictionPolicy"),
-                 errors);
+    CheckOneOf(policy.as_string(), {"AlwaysAllow", "IfHealthyBudget"}, path.Child("unhealthyPodEvictionPolicy"),
+               errors);
   }
 }
 

@@ -74,11 +74,11 @@ void ValidateSubject(const Value& subject, bool namespaced, const FieldPath& pat
   const std::string_view group = subject["apiGroup"].as_string();
   if (name.empty()) errors.push_back(Required(path.Child("name")));
   if (kind == "ServiceAccount") {
-    if (!name.empty()) AddInvalid(validation::NameIsDNSSubdomain(name, false), path.Child("name"), name, errors);
+    if (!name.empty()) AddInvalid(path.Child("name"), name, validation::NameIsDNSSubdomain(name, false), errors);
     if (!group.empty()) NotSupportedValue(path.Child("apiGroup"), group, {""}, errors);
     if (!namespaced && subject["namespace"].as_string().empty()) errors.push_back(Required(path.Child("namespace")));
   } else if (kind == "User" || kind == "Group") {
-    RequireOneOf(group, {kGroup}, path.Child("apiGroup"), errors);
+    CheckOneOf(group, {kGroup}, path.Child("apiGroup"), errors);
   } else {
     NotSupportedValue(path.Child("kind"), kind, {"ServiceAccount", "User", "Group"}, errors);
   }
@@ -87,17 +87,17 @@ void ValidateSubject(const Value& subject, bool namespaced, const FieldPath& pat
 void ValidateBindingBody(const Value& object, bool namespaced, FieldErrors& errors) {
   const FieldPath ref_path("roleRef");
   const Value ref = object["roleRef"];
-  RequireOneOf(ref["apiGroup"].as_string(), {kGroup}, ref_path.Child("apiGroup"), errors);
+  CheckOneOf(ref["apiGroup"].as_string(), {kGroup}, ref_path.Child("apiGroup"), errors);
   if (namespaced) {
-    RequireOneOf(ref["kind"].as_string(), {"Role", "ClusterRole"}, ref_path.Child("kind"), errors);
+    CheckOneOf(ref["kind"].as_string(), {"Role", "ClusterRole"}, ref_path.Child("kind"), errors);
   } else {
-    RequireOneOf(ref["kind"].as_string(), {"ClusterRole"}, ref_path.Child("kind"), errors);
+    CheckOneOf(ref["kind"].as_string(), {"ClusterRole"}, ref_path.Child("kind"), errors);
   }
   const std::string_view name = ref["name"].as_string();
   if (name.empty()) {
     errors.push_back(Required(ref_path.Child("name")));
   } else {
-    AddInvalid(RBACName(name, false), ref_path.Child("name"), name, errors);
+    AddInvalid(ref_path.Child("name"), name, RBACName(name, false), errors);
   }
   const FieldPath subjects_path("subjects");
   std::int64_t index = 0;

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "registry/core/resources.h"
+#include "registry/core/scheduling.h"
 #include "registry/resource/devices.h"
 #include "registry/resource/strategies.h"
 #include "registry/rules/go_struct.h"
-#include "registry/rules/resources.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 #include "registry/semantic.h"
@@ -20,10 +21,7 @@ namespace keelson::registry {
 namespace {
 
 using namespace devices;  // NOLINT
-using rules::AddInvalid;
-using rules::Default;
 using rules::NameCell;
-using rules::RequireEnum;
 using rules::SemanticEqual;
 using rules::ValidateCSIDriverName;
 using rules::ValidateMeta;
@@ -109,7 +107,7 @@ void ValidateRequestBody(const Value& request, const FieldPath& path, FieldError
   if (device_class.empty()) {
     errors.push_back(Required(path.Child("deviceClassName")));
   } else {
-    AddInvalid(validation::IsDNS1123Subdomain(device_class), path.Child("deviceClassName"), device_class, errors);
+    AddInvalid(path.Child("deviceClassName"), device_class, validation::IsDNS1123Subdomain(device_class), errors);
   }
   ValidateSelectors(request["selectors"], path.Child("selectors"), errors);
   const std::string_view mode = request["allocationMode"].as_string();
@@ -296,13 +294,13 @@ void ValidateAllocation(const Value& allocation, const RequestNames& names, cons
   ValidateSlice(
       allocation["devices"]["config"], 2 * kConfigMax,
       [&](const Value& config, const FieldPath& at, FieldErrors& out) {
-        RequireEnum(config["source"].as_string(), {"FromClaim", "FromClass"}, at.Child("source"), out);
+        RequireOneOf(config["source"].as_string(), {"FromClaim", "FromClass"}, at.Child("source"), out);
         ValidateRequestReferences(config["requests"], names, at.Child("requests"), out);
         ValidateConfiguration(config, at, out);
       },
       devices.Child("config"), errors);
   if (const Value selector = allocation["nodeSelector"]; !selector.is_null()) {
-    rules::ValidateNodeSelector(selector, path.Child("nodeSelector"), errors);
+    core::ValidateNodeSelector(selector, /*allow_invalid_values=*/false, path.Child("nodeSelector"), errors);
   }
 }
 
@@ -408,8 +406,7 @@ void ValidateClassSpec(const Value& object, FieldErrors& errors) {
   const Value spec = object["spec"];
   ValidateSelectors(spec["selectors"], path.Child("selectors"), errors);
   ValidateSlice(spec["config"], kConfigMax, ValidateConfiguration, path.Child("config"), errors);
-  if (const Value name = spec["extendedResourceName"];
-      !name.is_null() && !rules::IsExtendedResourceName(name.as_string())) {
+  if (const Value name = spec["extendedResourceName"]; !name.is_null() && !core::IsExtendedResource(name.as_string())) {
     errors.push_back(Invalid(path.Child("extendedResourceName"), name, "must be a valid extended resource name"));
   }
 }

@@ -87,7 +87,7 @@ std::string TextKey(const Value& item) { return std::string(item.as_string()); }
 std::string NameKey(const Value& item) { return std::string(item["name"].as_string()); }
 
 void ValidateDNSLabel(std::string_view text, const FieldPath& path, FieldErrors& errors) {
-  AddInvalid(validation::IsDNS1123Label(text), path, text, errors);
+  AddInvalid(path, text, validation::IsDNS1123Label(text), errors);
 }
 
 void ValidatePoolName(std::string_view name, const FieldPath& path, FieldErrors& errors) {
@@ -97,7 +97,7 @@ void ValidatePoolName(std::string_view name, const FieldPath& path, FieldErrors&
   }
   if (static_cast<std::int64_t>(name.size()) > kPoolNameBytesMax) errors.push_back(TooLong(path, kPoolNameBytesMax));
   for (const std::string_view part : base::Split(name, '/'))
-    AddInvalid(validation::IsDNS1123Subdomain(part), path, part, errors);
+    AddInvalid(path, part, validation::IsDNS1123Subdomain(part), errors);
 }
 
 void ValidateUID(std::string_view uid, const FieldPath& path, FieldErrors& errors) {
@@ -128,7 +128,7 @@ namespace {
 
 void ValidateIdentifier(std::string_view id, const FieldPath& path, FieldErrors& errors) {
   if (id.size() > kIdentifierBytesMax) errors.push_back(TooLong(path, static_cast<std::int64_t>(kIdentifierBytesMax)));
-  AddInvalid(validation::IsCIdentifier(id), path, id, errors);
+  AddInvalid(path, id, validation::IsCIdentifier(id), errors);
 }
 
 }  // namespace
@@ -208,9 +208,9 @@ void ValidateConfiguration(const Value& config, const FieldPath& path, FieldErro
 void ValidateTaint(const Value& taint, const FieldPath& path, FieldErrors& errors) {
   validation::ValidateLabelName(taint["key"].as_string(), path.Child("key"), errors);
   if (const std::string_view value = taint["value"].as_string(); !value.empty()) {
-    AddInvalid(validation::IsValidLabelValue(value), path.Child("value"), value, errors);
+    AddInvalid(path.Child("value"), value, validation::IsValidLabelValue(value), errors);
   }
-  RequireEnum(taint["effect"].as_string(), {"NoExecute", "NoSchedule", "None"}, path.Child("effect"), errors);
+  RequireOneOf(taint["effect"].as_string(), {"NoExecute", "NoSchedule", "None"}, path.Child("effect"), errors);
 }
 
 void ValidateToleration(const Value& toleration, const FieldPath& path, FieldErrors& errors) {
@@ -221,12 +221,12 @@ void ValidateToleration(const Value& toleration, const FieldPath& path, FieldErr
   if (op == "Exists") {
     if (!value.empty()) errors.push_back(Invalid(path.Child("value"), value, "must be empty for operator `Exists`"));
   } else if (op == "Equal") {
-    AddInvalid(validation::IsValidLabelValue(value), path.Child("value"), value, errors);
+    AddInvalid(path.Child("value"), value, validation::IsValidLabelValue(value), errors);
   } else {
-    RequireEnum(op, {"Equal", "Exists"}, path.Child("operator"), errors);
+    RequireOneOf(op, {"Equal", "Exists"}, path.Child("operator"), errors);
   }
   if (const std::string_view effect = toleration["effect"].as_string(); !effect.empty()) {
-    RequireOneOf(effect, {"NoExecute", "NoSchedule", "None"}, path.Child("effect"), errors);
+    CheckOneOf(effect, {"NoExecute", "NoSchedule", "None"}, path.Child("effect"), errors);
   }
 }
 

@@ -7,9 +7,10 @@
 
 #include "base/strings.h"
 #include "object/time.h"
+#include "registry/core/resources.h"
+#include "registry/core/scheduling.h"
 #include "registry/resource/devices.h"
 #include "registry/resource/strategies.h"
-#include "registry/rules/resources.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 #include "registry/semantic.h"
@@ -19,9 +20,7 @@ namespace {
 
 using namespace devices;  // NOLINT
 using object::Quantity;
-using rules::AddInvalid;
 using rules::NameCell;
-using rules::QuantityOf;
 using rules::SemanticEqual;
 using rules::ValidateMetaUpdate;
 using validation::Forbidden;
@@ -43,10 +42,6 @@ constexpr std::size_t kKeyBytesShown = 63 + 1 + 32;
 constexpr std::string_view kListAttributes[] = {"bools", "ints", "strings", "versions"};
 
 // ---- Prepare
-
-bool FeatureEnabled(const Call& call, std::string_view gate) {
-  return call.feature_enabled != nullptr && call.feature_enabled(gate);
-}
 
 bool AnyDevice(const Value& object, bool (*test)(const Value& device)) {
   return std::ranges::any_of(object["spec"]["devices"].items(), test);
@@ -76,7 +71,7 @@ void PrepareSlice(const Call& call, Value object, Value old) {
       for (const std::string_view list : kListAttributes) attribute.Erase(list);
     }
     for (Value taint : device["taints"].items()) {
-      rules::Default(call.arena, taint, "timeAdded", Value::String(call.arena, object::FormatTime(now)));
+      Default(call.arena, taint, "timeAdded", Value::String(call.arena, object::FormatTime(now)));
     }
   }
 }
@@ -305,13 +300,13 @@ std::vector<std::string> PlacementFields(const Value& owner, bool slice, const F
                                slice ? "must be either unset or set to a non-empty string" : "must not be empty"));
     } else {
       set.emplace_back("`nodeName`");
-      AddInvalid(validation::NameIsDNSSubdomain(name, false), path.Child("nodeName"), name, errors);
+      AddInvalid(path.Child("nodeName"), name, validation::NameIsDNSSubdomain(name, false), errors);
     }
   }
   if (const Value selector = owner["nodeSelector"]; !selector.is_null()) {
     set.emplace_back("`nodeSelector`");
     const FieldPath at = path.Child("nodeSelector");
-    rules::ValidateNodeSelector(selector, at, errors);
+    core::ValidateNodeSelector(selector, /*allow_invalid_values=*/false, at, errors);
     if (slice && selector["nodeSelectorTerms"].size() != 1) {
       errors.push_back(rules::InvalidRendered(at.Child("nodeSelectorTerms"),
                                               Types().JSON(selector["nodeSelectorTerms"], "[]NodeSelectorTerm"),
@@ -355,7 +350,7 @@ void ValidateMappings(const Value& device, const FieldPath& path, FieldErrors& e
   for (const auto& member : Sorted(device["nodeAllocatableResourceMappings"])) {
     const FieldPath at = path.Key(member.key);
     const Value mapping = member.value;
-    if (!rules::IsNativeResource(member.key))
+    if (!core::IsNativeResource(member.key))
       errors.push_back(Invalid(at, member.key, "must be a node allocatable resource name"));
     const Value multiplier = mapping["allocationMultiplier"];
     const Value key = mapping["capacityKey"];

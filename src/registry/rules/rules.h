@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "object/field_path.h"
 #include "object/value.h"
+#include "registry/fields.h"
 #include "validation/errors.h"
 #include "validation/primitives.h"
 
@@ -24,23 +25,13 @@ bool IsZero(const Value& value);
 // Equality as upstream's equality.Semantic has it for decoded objects: lists and maps without members equal absent
 // ones, maps regardless of order. Decoded objects have no zero scalars where Go has no pointer, so those need no care.
 bool SemanticEqual(const Value& a, const Value& b);
-// Sets a member unless it is there already (null counts as absent).
-void Default(base::Arena& arena, Value object, std::string_view key, Value value);
 // As Default, but an empty text or zero counts as absent: fields that are no pointers upstream.
 void DefaultIfZero(base::Arena& arena, Value object, std::string_view key, Value value);
 
-// One Invalid error for each message.
-void AddInvalid(const Messages& messages, const FieldPath& path, std::string_view text, FieldErrors& errors);
 // NotSupported with the values in the order given; true when `text` is one of them.
 bool OneOf(std::string_view text, std::initializer_list<std::string_view> supported);
 void NotSupportedValue(const FieldPath& path, std::string_view text, std::initializer_list<std::string_view> supported,
                        FieldErrors& errors);
-// NotSupported unless `text` is one of `supported`.
-void RequireOneOf(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
-                  FieldErrors& errors);
-// Required when empty, else NotSupported unless it is one of `supported`.
-void RequireEnum(std::string_view text, std::initializer_list<std::string_view> supported, const FieldPath& path,
-                 FieldErrors& errors);
 // Invalid "field is immutable" unless semantically equal. A text that is absent shows as "".
 void Immutable(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors);
 void ImmutableText(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors);
@@ -56,20 +47,13 @@ void ValidateMetaUpdate(const Value& object, const Value& old, FieldErrors& erro
 // rest.ResetObjectMetaForStatus: what a status endpoint of the stricter kinds may not touch comes back from the old
 // object.
 void ResetMetaForStatus(base::Arena& arena, Value object, const Value& old);
-// Copies a member from `old`, or removes it where `old` has none.
-void Restore(base::Arena& arena, Value object, const Value& old, std::string_view key);
 
 // An int-or-string that is a percentage or a number. Malformed texts are errors here and nothing anywhere else.
 void ValidatePositiveIntOrPercent(const Value& value, const FieldPath& path, FieldErrors& errors);
 void IsNotMoreThan100Percent(const Value& value, const FieldPath& path, FieldErrors& errors);
 void ValidateCSIDriverName(std::string_view text, const FieldPath& path, FieldErrors& errors);
-void ValidateQualifiedName(std::string_view text, const FieldPath& path, FieldErrors& errors);
 // Whether strict rules refuse it: a stored object that has such a selector may keep unusual label values.
 bool IsInvalidSelector(const Value& selector);
-// spec.tolerations and the like.
-void ValidateTolerations(const Value& tolerations, const FieldPath& path, FieldErrors& errors);
-// v1.NodeSelector and one of its terms.
-void ValidateNodeSelector(const Value& selector, const FieldPath& path, FieldErrors& errors);
 // "group/version" taken apart; nothing when there are two slashes.
 struct GroupVersionText {
   std::string_view group;
@@ -78,7 +62,5 @@ struct GroupVersionText {
 std::optional<GroupVersionText> ParseGroupVersion(std::string_view text);
 // The first so many decimal digits before "%"; nothing when it is not of that form.
 std::optional<std::int64_t> ParsePercent(std::string_view text);
-// Calls for deprecated node labels, as `<path>: deprecated since v1.14; use "x" instead`; empty when it is none.
-std::string_view DeprecatedNodeLabelMessage(std::string_view label);
 
 }  // namespace keelson::registry::rules

@@ -2,47 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "registry/rules/address.h"
 #include "registry/rules/cel_syntax.h"
 #include "registry/rules/go_struct.h"
-#include "registry/rules/resources.h"
-#include "registry/rules/table.h"
 
 namespace keelson::registry::rules {
 namespace {
-
-using std::chrono::seconds;
-
-class FixedClock : public base::Clock {
- public:
-  SystemTime Now() const override { return SystemTime(seconds(1'700'000'000)); }
-  SteadyTime Monotonic() const override { return {}; }
-};
-
-TEST(Table, TimeSince) {
-  const FixedClock clock;  // 2023-11-14T22:13:20Z
-  EXPECT_EQ(TimeSince(clock, "2023-11-14T22:12:50Z"), "30s");
-  EXPECT_EQ(TimeSince(clock, "0500-01-01T00:00:00Z"), "285y");  // As far back as is counted.
-  EXPECT_EQ(TimeSince(clock, ""), "<unknown>");
-  EXPECT_EQ(TimeSince(clock, "yesterday"), "<unknown>");
-}
-
-TEST(Table, FormatLabelSelector) {
-  base::Arena arena;
-  Value selector = Value::Map(arena);
-  EXPECT_EQ(FormatLabelSelector(selector), "<none>");
-  selector.EnsureMap(arena, "matchLabels").Set(arena, "z", "1");
-  Value expression = Value::Map(arena);
-  expression.Set(arena, "key", "a");
-  expression.Set(arena, "operator", "In");
-  Value values = expression.EnsureList(arena, "values");
-  values.Append(arena, "y");
-  values.Append(arena, "x");
-  selector.EnsureList(arena, "matchExpressions").Append(arena, expression);
-  EXPECT_EQ(FormatLabelSelector(selector), "a in (x,y),z=1");
-}
 
 TEST(Rules, SemanticEqual) {
   base::Arena arena;
@@ -127,25 +92,6 @@ TEST(CEL, LiteralTypes) {
   EXPECT_EQ(CELLiteralType("false"), "bool");
   EXPECT_EQ(CELLiteralType("null"), "null_type");
   for (const char* other : {"", "a", "1 + 1", "'a' + 'b'", "-x", "b"}) EXPECT_EQ(CELLiteralType(other), "") << other;
-}
-
-TEST(Resources, ContainerLimits) {
-  base::Arena arena;
-  Value limits = Value::Map(arena);
-  limits.Set(arena, "cpu", "-1");
-  limits.Set(arena, "gpu", "1");
-  limits.Set(arena, "example.com/gpu", "500m");
-  FieldErrors errors;
-  ValidateContainerLimits(limits, FieldPath("overhead"), errors);
-  std::vector<std::string> texts;
-  for (const auto& error : errors) texts.push_back(error.ToString());
-  const std::vector<std::string> want = {
-      "overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or equal to 0",
-      "overhead.limits[example.com/gpu]: Invalid value: \"500m\": must be an integer",
-      "overhead.limits[gpu]: Invalid value: \"gpu\": must be a standard resource type or fully qualified",
-      "overhead.limits[gpu]: Invalid value: \"gpu\": must be a standard resource for containers",
-  };
-  EXPECT_EQ(texts, want);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ void ValidatePriorityClass(const Call&, Value object, Value, FieldErrors& errors
                                                        std::to_string(kHighestUserDefinablePriority)));
   }
   if (const Value policy = object["preemptionPolicy"]; !policy.is_null()) {
-    RequireEnum(policy.as_string(), {"PreemptLowerPriority", "Never"}, FieldPath("preemptionPolicy"), errors);
+    RequireOneOf(policy.as_string(), {"PreemptLowerPriority", "Never"}, FieldPath("preemptionPolicy"), errors);
   }
 }
 

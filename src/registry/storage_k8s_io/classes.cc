@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "registry/core/node_labels.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 #include "registry/storage_k8s_io/strategies.h"
@@ -33,7 +34,7 @@ void ValidateProvisioner(std::string_view text, const FieldPath& path, FieldErro
   if (text.empty()) {
     errors.push_back(Required(path));
   } else {
-    ValidateQualifiedName(base::ToLower(text), path, errors);
+    CheckQualifiedName(base::ToLower(text), path, errors);
   }
 }
 
@@ -97,12 +98,12 @@ void ValidateStorageClassBody(const Value& object, FieldErrors& errors) {
   ValidateProvisioner(object["provisioner"].as_string(), FieldPath("provisioner"), errors);
   ValidateParameters(object["parameters"], true, errors);
   if (const std::string_view policy = object["reclaimPolicy"].as_string(); !policy.empty()) {
-    RequireOneOf(policy, {"Delete", "Retain"}, FieldPath("reclaimPolicy"), errors);
+    CheckOneOf(policy, {"Delete", "Retain"}, FieldPath("reclaimPolicy"), errors);
   }
   if (const Value mode = object["volumeBindingMode"]; mode.is_null()) {
     errors.push_back(Required(FieldPath("volumeBindingMode")));
   } else {
-    RequireOneOf(mode.as_string(), {"Immediate", "WaitForFirstConsumer"}, FieldPath("volumeBindingMode"), errors);
+    CheckOneOf(mode.as_string(), {"Immediate", "WaitForFirstConsumer"}, FieldPath("volumeBindingMode"), errors);
   }
   ValidateAllowedTopologies(object["allowedTopologies"], errors);
 }
@@ -130,7 +131,7 @@ void StorageClassWarnings(const Call& call, Value object, Value) {
     std::int64_t j = 0;
     for (const Value& requirement : term["matchLabelExpressions"].items()) {
       const FieldPath at = expressions.Index(j++);
-      if (const std::string_view message = DeprecatedNodeLabelMessage(requirement["key"].as_string());
+      if (const std::string_view message = core::DeprecatedNodeLabel(requirement["key"].as_string());
           !message.empty()) {
         call.warnings.push_back(at.Child("key").ToString() + ": " + std::string(message));
       }

@@ -4,8 +4,9 @@
 #include <string_view>
 
 #include "registry/core/hub.h"
+#include "registry/core/node_labels.h"
+#include "registry/core/resources.h"
 #include "registry/rules/go_struct.h"
-#include "registry/rules/resources.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 #include "registry/storage_k8s_io/strategies.h"
@@ -85,11 +86,11 @@ void ValidateDriverSpec(const Call& call, const Value& spec, FieldErrors& errors
   if (spec["podInfoOnMount"].is_null()) errors.push_back(Required(path.Child("podInfoOnMount")));
   if (spec["storageCapacity"].is_null()) errors.push_back(Required(path.Child("storageCapacity")));
   if (const Value policy = spec["fsGroupPolicy"]; !policy.is_null()) {
-    RequireOneOf(policy.as_string(), {"File", "None", "ReadWriteOnceWithFSType"}, path.Child("fsGroupPolicy"), errors);
+    CheckOneOf(policy.as_string(), {"File", "None", "ReadWriteOnceWithFSType"}, path.Child("fsGroupPolicy"), errors);
   }
   ValidateTokenRequests(spec["tokenRequests"], path.Child("tokenRequests"), errors);
   for (const Value& mode : spec["volumeLifecycleModes"].items()) {
-    RequireOneOf(mode.as_string(), {"Persistent", "Ephemeral"}, path.Child("volumeLifecycleModes"), errors);
+    CheckOneOf(mode.as_string(), {"Persistent", "Ephemeral"}, path.Child("volumeLifecycleModes"), errors);
   }
   if (spec["seLinuxMount"].is_null()) errors.push_back(Required(path.Child("seLinuxMount")));
   if (const Value period = spec["nodeAllocatableUpdatePeriodSeconds"];
@@ -189,7 +190,7 @@ void ValidateNodeDriver(const Value& driver, std::set<std::string_view>& names, 
   for (const Value& key : driver["topologyKeys"].items()) {
     if (key.as_string().empty()) errors.push_back(Required(path));
     if (!keys.insert(key.as_string()).second) errors.push_back(Duplicate(path, key));
-    ValidateQualifiedName(key.as_string(), path, errors);
+    CheckQualifiedName(key.as_string(), path, errors);
   }
 }
 
@@ -230,9 +231,9 @@ void NodeRow(base::Arena& arena, const base::Clock& clock, Value object, Value c
 void ValidateCapacityBody(const Value& object, bool allow_invalid_values, FieldErrors& errors) {
   validation::ValidateLabelSelector(object["nodeTopology"], FieldPath("nodeTopology"), errors, allow_invalid_values);
   const std::string_view name = object["storageClassName"].as_string();
-  AddInvalid(validation::NameIsDNSSubdomain(name, false), FieldPath("storageClassName"), name, errors);
+  AddInvalid(FieldPath("storageClassName"), name, validation::NameIsDNSSubdomain(name, false), errors);
   if (const Value capacity = object["capacity"]; !capacity.is_null())
-    ValidateNonnegativeQuantity(capacity, FieldPath("capacity"), errors);
+    core::CheckNonnegativeQuantity(capacity, FieldPath("capacity"), errors);
 }
 
 void ValidateCapacity(const Call&, Value object, Value, FieldErrors& errors) {
@@ -259,13 +260,13 @@ void CapacityWarnings(const Call& call, Value object, Value) {
   for (const Value& expression : object["nodeTopology"]["matchExpressions"].items()) {
     const FieldPath at = expressions.Index(index++);
     const std::string_view key = expression["key"].as_string();
-    if (const std::string_view message = DeprecatedNodeLabelMessage(key); !message.empty()) {
+    if (const std::string_view message = core::DeprecatedNodeLabel(key); !message.empty()) {
       call.warnings.push_back(at.Child("key").ToString() + ": " + std::string(key) + " is " + std::string(message));
     }
   }
   const FieldPath labels = path.Child("matchLabels");
   for (const auto& member : object["nodeTopology"]["matchLabels"].members()) {
-    if (const std::string_view message = DeprecatedNodeLabelMessage(member.key); !message.empty()) {
+    if (const std::string_view message = core::DeprecatedNodeLabel(member.key); !message.empty()) {
       call.warnings.push_back(labels.Child(member.key).ToString() + ": " + std::string(message));
     }
   }

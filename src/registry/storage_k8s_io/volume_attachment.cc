@@ -93,7 +93,7 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
     ValidateInlineVolumeSpec(inlined, source_path.Child("inlineVolumeSpec"), errors);
   }
   const std::string_view node = spec["nodeName"].as_string();
-  AddInvalid(validation::NameIsDNSSubdomain(node, false), path.Child("nodeName"), node, errors);
+  AddInvalid(path.Child("nodeName"), node, validation::NameIsDNSSubdomain(node, false), errors);
 
   const FieldPath status_path("status");
   const Value status = object["status"];
@@ -107,8 +107,8 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
   ValidateVolumeError(status["detachError"], status_path.Child("detachError"), errors);
 
   if (!volume.is_null()) {
-    AddInvalid(validation::NameIsDNSSubdomain(volume.as_string(), false), FieldPath("spec.source.persistentVolumeName"),
-               volume.as_string(), errors);
+    AddInvalid(FieldPath("spec.source.persistentVolumeName"), volume.as_string(),
+               validation::NameIsDNSSubdomain(volume.as_string(), false), errors);
   }
 }
 
