@@ -32,7 +32,7 @@ class CacherHarness final : public storage::Harness {
 
   storage::Interface& storage() override { return *cacher_; }
   kv::Store& kv() override { return *memory_; }
-  testing::FakeClock& clock() override { return clock_; }
+  base::FakeClock& clock() override { return clock_; }
   void Tick() override { cacher_->Tick(); }
   bool cached() const override { return true; }
 
@@ -56,7 +56,7 @@ class CacherHarness final : public storage::Harness {
   }
 
  private:
-  testing::FakeClock clock_;
+  base::FakeClock clock_;
   std::shared_ptr<kv::Store> memory_;
   testing::FailingKV failing_{*memory_};
   testing::LineCodec codec_;

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "object/json_text.h"
+#include "registry/apiregistration/bootstrap.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -16,54 +17,8 @@ using schema::Package;
 using schema::Resource;
 using schema::Subresource;
 
-struct PriorityRow {
-  std::string_view group;
-  std::string_view version;
-  std::int32_t group_priority;
-  std::int32_t version_priority;
-};
-
-constexpr PriorityRow kPriorities[] = {
-    {"", "v1", 18000, 1},
-    {"apps", "v1", 17800, 15},
-    {"events.k8s.io", "v1", 17750, 15},
-    {"authentication.k8s.io", "v1", 17700, 15},
-    {"authorization.k8s.io", "v1", 17600, 15},
-    {"autoscaling", "v1", 17500, 15},
-    {"autoscaling", "v2", 17500, 30},
-    {"batch", "v1", 17400, 15},
-    {"certificates.k8s.io", "v1", 17300, 15},
-    {"certificates.k8s.io", "v1beta1", 17300, 9},
-    {"certificates.k8s.io", "v1alpha1", 17300, 1},
-    {"networking.k8s.io", "v1", 17200, 15},
-    {"networking.k8s.io", "v1beta1", 17200, 9},
-    {"policy", "v1", 17100, 15},
-    {"rbac.authorization.k8s.io", "v1", 17000, 15},
-    {"storage.k8s.io", "v1", 16800, 15},
-    {"storage.k8s.io", "v1beta1", 16800, 9},
-    {"storage.k8s.io", "v1alpha1", 16800, 1},
-    {"admissionregistration.k8s.io", "v1", 16700, 15},
-    {"admissionregistration.k8s.io", "v1beta1", 16700, 12},
-    {"admissionregistration.k8s.io", "v1alpha1", 16700, 9},
-    {"apiextensions.k8s.io", "v1", 16700, 15},
-    {"scheduling.k8s.io", "v1", 16600, 15},
-    {"scheduling.k8s.io", "v1alpha2", 16600, 2},
-    {"coordination.k8s.io", "v1", 16500, 15},
-    {"coordination.k8s.io", "v1beta1", 16500, 13},
-    {"coordination.k8s.io", "v1alpha2", 16500, 12},
-    {"node.k8s.io", "v1", 16300, 15},
-    {"discovery.k8s.io", "v1", 16200, 15},
-    {"resource.k8s.io", "v1", 16200, 21},
-    {"resource.k8s.io", "v1beta2", 16200, 15},
-    {"resource.k8s.io", "v1beta1", 16200, 9},
-    {"resource.k8s.io", "v1alpha3", 16200, 1},
-    {"flowcontrol.apiserver.k8s.io", "v1", 16100, 21},
-    {"flowcontrol.apiserver.k8s.io", "v1beta3", 16100, 18},
-    {"flowcontrol.apiserver.k8s.io", "v1beta2", 16100, 15},
-    {"internal.apiserver.k8s.io", "v1alpha1", 16000, 9},
-    {"storagemigration.k8s.io", "v1beta1", 15800, 9},
-    {"apiregistration.k8s.io", "v1", 20001, 15},
-};
+// The aggregator's own group, which has no APIService.
+constexpr APIPriority kAPIRegistration{20001, 15};
 
 // Kinds that are stored in another version than the one they are served in.
 struct StoredElsewhere {
@@ -223,8 +178,9 @@ Value AggregatedResource(Arena& arena, const Resource& resource, const IsServed&
 }  // namespace
 
 APIPriority PriorityOf(std::string_view group, std::string_view version) {
-  for (const PriorityRow& row : kPriorities) {
-    if (row.group == group && row.version == version) return {row.group_priority, row.version_priority};
+  if (group == "apiregistration.k8s.io") return kAPIRegistration;
+  for (const registry::APIServicePriority& row : registry::APIServicePriorities()) {
+    if (row.group == group && row.version == version) return {row.group_priority_minimum, row.version_priority};
   }
   return {};
 }

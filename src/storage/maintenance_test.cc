@@ -6,12 +6,12 @@
 #include <boost/asio/use_future.hpp>
 
 #include "async/io_pool.h"
+#include "base/fake_clock.h"
 #include "kv/memory/memory.h"
 #include "storage/compactor.h"
 #include "storage/health.h"
 #include "storage/storage_factory.h"
 #include "testing/failing_kv.h"
-#include "testing/fake_clock.h"
 
 namespace keelson::storage {
 namespace {
@@ -32,7 +32,7 @@ class MaintenanceTest : public ::testing::Test {
   async::IOPool io_{1};
   std::unique_ptr<kv::Store> kv_ = kv::memory::Open();
   testing::FailingKV failing_{*kv_};
-  testing::FakeClock clock_;
+  base::FakeClock clock_;
 };
 
 TEST_F(MaintenanceTest, CompactsWhatWasSeenARoundBefore) {

@@ -29,10 +29,10 @@ class StoreHarness final : public Harness {
   }
   Interface& storage() override { return *store_; }
   kv::Store& kv() override { return *kv_; }
-  testing::FakeClock& clock() override { return clock_; }
+  base::FakeClock& clock() override { return clock_; }
 
  private:
-  testing::FakeClock clock_;
+  base::FakeClock clock_;
   std::unique_ptr<kv::rocks::TempDir> folder_;
   std::unique_ptr<kv::mvcc::EmbeddedStore> kv_;
   testing::LineCodec codec_;

@@ -9,9 +9,9 @@
 #include <map>
 
 #include "auth/service_account/authenticator.h"
+#include "base/fake_clock.h"
 #include "base/strings.h"
 #include "object/json_text.h"
-#include "testing/fake_clock.h"
 
 namespace keelson::auth {
 namespace {
@@ -170,7 +170,7 @@ class ServiceAccountTokens : public ::testing::Test {
   }
   AuthenticationResult Ask() { return Ask(key_.Sign(claims_.ToJSON())); }
 
-  testing::FakeClock clock_;
+  base::FakeClock clock_;
   SigningKey key_ = *SigningKey::Parse(Generate("ES256").private_pem);
   std::shared_ptr<FakeObjects> objects_ = std::make_shared<FakeObjects>();
   TokenClaims claims_;

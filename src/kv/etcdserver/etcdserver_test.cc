@@ -8,8 +8,8 @@
 #include <boost/asio/use_future.hpp>
 
 #include "async/io_pool.h"
+#include "base/fake_clock.h"
 #include "kv/contract_suite/contract.h"
-#include "kv/contract_suite/fake_clock.h"
 #include "kv/etcd/etcd.h"
 #include "kv/etcd/test_certificates.h"
 #include "kv/etcdserver/server.h"
@@ -41,7 +41,7 @@ class ServedHarness final : public Harness {
   bool fresh() const override { return true; }
 
  private:
-  FakeClock clock_;
+  base::FakeClock clock_;
   std::unique_ptr<mvcc::EmbeddedStore> backing_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Store> client_;

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fake_clock.h"
 #include "kv/contract_suite/contract.h"
-#include "kv/contract_suite/fake_clock.h"
 
 namespace keelson::kv::memory {
 namespace {
@@ -19,7 +19,7 @@ class MemoryHarness final : public Harness {
   bool fresh() const override { return true; }
 
  private:
-  FakeClock clock_;
+  base::FakeClock clock_;
   std::unique_ptr<mvcc::EmbeddedStore> store_;
 };
 

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "base/fake_clock.h"
 #include "kv/contract_suite/contract.h"
-#include "kv/contract_suite/fake_clock.h"
 #include "kv/rocks/temp_dir.h"
 
 namespace keelson::kv::rocks {
@@ -38,7 +38,7 @@ class RocksHarness final : public Harness {
     store_ = *std::move(store);
   }
   TempDir dir_;
-  FakeClock clock_;
+  base::FakeClock clock_;
   const std::size_t resident_bytes_max_;
   std::unique_ptr<mvcc::EmbeddedStore> store_;
 };

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "async/io_pool.h"
+#include "base/fake_clock.h"
 #include "kv/kv.h"
 #include "storage/interface.h"
-#include "testing/fake_clock.h"
 
 namespace keelson::storage {
 
@@ -27,7 +27,7 @@ class Harness {
   virtual ~Harness() = default;
   virtual Interface& storage() = 0;
   virtual kv::Store& kv() = 0;
-  virtual testing::FakeClock& clock() = 0;
+  virtual base::FakeClock& clock() = 0;
   virtual void Tick() {}  // time has passed
   virtual bool cached() const { return false; }
 };

@@ -8,9 +8,9 @@
 #include <boost/asio/use_future.hpp>
 #include <filesystem>
 
+#include "base/fake_clock.h"
 #include "storage/kms/test_plugin.h"
 #include "storage/transform/encryption_at_rest.h"
-#include "testing/fake_clock.h"
 
 namespace keelson::storage {
 namespace {
@@ -74,7 +74,7 @@ class KMSTest : public ::testing::Test {
     return std::string(plain->data.view());
   }
 
-  testing::FakeClock clock_;
+  base::FakeClock clock_;
   std::string socket_;
   std::unique_ptr<kms::TestPlugin> plugin_;
 };

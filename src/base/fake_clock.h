@@ -1,4 +1,4 @@
-// A clock that stands still until it is moved. Thread safety: all members from any thread.
+// For tests: a clock that stands still until it is moved. Thread safety: all members from any thread.
 #pragma once
 
 #include <atomic>
@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 
-namespace keelson::kv {
+namespace keelson::base {
 
-class FakeClock final : public base::Clock {
+class FakeClock final : public Clock {
  public:
   SystemTime Now() const override {
     return SystemTime(std::chrono::hours(24 * 365 * 56)) + std::chrono::nanoseconds(passed_.load());
@@ -22,4 +22,4 @@ class FakeClock final : public base::Clock {
   std::atomic<std::int64_t> passed_{0};
 };
 
-}  // namespace keelson::kv
+}  // namespace keelson::base
