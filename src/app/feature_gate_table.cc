@@ -17,7 +17,7 @@ constexpr FeatureGate kGates[] = {
     {"AllowOverwriteTerminationGracePeriodSeconds", Stage::kDeprecated, false, true, Effect::kNone},
     {"AllowParsingUserUIDFromCertAuth", Stage::kBeta, true, false, Effect::kUnbuilt},
     {"AllowServiceExternalIPs", Stage::kGA, true, false, Effect::kUnbuilt},
-    {"AllowUnsafeMalformedObjectDeletion", Stage::kAlpha, false, false, Effect::kUnbuilt},
+    {"AllowUnsafeMalformedObjectDeletion", Stage::kAlpha, false, false, Effect::kBuilt},
     {"AnonymousAuthConfigurableEndpoints", Stage::kGA, true, true, Effect::kUnbuilt},
     {"AnyVolumeDataSource", Stage::kGA, true, true, Effect::kUnbuilt},
     {"AtomicFIFO", Stage::kBeta, true, false, Effect::kNone},

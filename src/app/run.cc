@@ -230,6 +230,7 @@ controlplane::StorageConfig MakeStorageConfig(const CompletedOptions& completed,
   config.lease_reuse_seconds = options.etcd.lease_reuse_duration_seconds;
   config.garbage_collector = options.etcd.enable_garbage_collection;
   config.feature_enabled = FeatureEnabled;
+  config.report_corrupt = completed.features.Enabled("AllowUnsafeMalformedObjectDeletion");
   config.allow_privileged = options.extra.allow_privileged;
   config.media_type = options.etcd.default_storage_media_type;
   config.metrics = &metrics;
@@ -373,6 +374,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   if (!enablement.ok()) return Error(enablement.error());
   controlplane::ChainConfig chain_config;
   chain_config.storage = &storage;
+  chain_config.allow_unsafe_delete = completed.features.Enabled("AllowUnsafeMalformedObjectDeletion");
   chain_config.enablement = *std::move(enablement);
   chain_config.external_address = ExternalAddress(options);
   chain_config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);

@@ -317,6 +317,8 @@ Awaitable<Result<ObjectPtr>> Cacher::Delete(std::string key, storage::Preconditi
   return impl_->store.Delete(std::move(key), std::move(preconditions), std::move(validate), std::move(cached));
 }
 
+Awaitable<Result<void>> Cacher::DeleteUnread(std::string key) { return impl_->store.DeleteUnread(std::move(key)); }
+
 Awaitable<Result<ObjectPtr>> Cacher::GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                       storage::Preconditions preconditions, storage::UpdateFunc update,
                                                       ObjectPtr) {

@@ -22,10 +22,13 @@ namespace keelson::cacher {
 struct CacherOptions {
   std::string trigger_field;  // the field with an index and selective waking: spec.nodeName of pods and resourceslices;
                               // "" for none
+  std::string object_type;    // what errors call the objects: *core.Pod
   EventRingOptions ring;
   std::chrono::milliseconds fresh_timeout{3000};  // how long a read waits for the revision it asked for
   std::chrono::milliseconds retry_period{1000};   // after a failed list or watch
-  std::uint64_t replay_revisions_max = 50'000;    // history read at start so that watchers can resume
+  // How long a change that cannot be read is tried again before everything is listed anew. Watchers stay meanwhile.
+  std::chrono::milliseconds unreadable_retry{30'000};
+  std::uint64_t replay_revisions_max = 50'000;  // history read at start so that watchers can resume
 };
 
 struct CacherMetrics {
@@ -67,6 +70,7 @@ class Cacher final : public storage::Interface {
   Awaitable<storage::Result<storage::ObjectPtr>> Delete(std::string key, storage::Preconditions preconditions,
                                                         storage::ValidateDeletion validate,
                                                         storage::ObjectPtr cached = nullptr) override;
+  Awaitable<storage::Result<void>> DeleteUnread(std::string key) override;
   Awaitable<storage::Result<storage::ObjectPtr>> Get(std::string key, storage::GetOptions options) override;
   Awaitable<storage::Result<storage::ObjectList>> GetList(std::string key, storage::ListOptions options) override;
   Awaitable<storage::Result<storage::ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,

@@ -95,6 +95,58 @@ TEST_F(CacherTest, ConsistentReadNeedsNoWaitWhenOthersWrite) {
   EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 0u);
 }
 
+// A change that cannot be read leaves the state before it, and everybody who watches; once it is overwritten or gone,
+// all goes on.
+TEST_F(CacherTest, AnUnreadableChangeIsWaitedFor) {
+  Create({.name = "a"});
+  auto watch = Watch("/pods", {.resource_version = "0"});
+  EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
+  PutPodElsewhere("b");
+  PutElsewhere("/registry/pods/default/a", "garbage");
+  EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/b");  // what came before it is there
+  PutPodElsewhere("c");
+  auto pending = Spawn(cacher().GetList("/pods", {}));
+  PassUntil(pending);
+  EXPECT_EQ(pending.get().error().ToString(), "the text is no object");  // the store was asked
+  EXPECT_TRUE(cacher().Ready());
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
+  ASSERT_TRUE(Await(cacher().DeleteUnread("/pods/default/a")).ok());
+  PassUntilEvent(*watch);
+  EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/c");
+  EXPECT_EQ(watch->NextText().substr(0, 17), "DELETED default/a");
+  EXPECT_EQ(cacher().metrics().initializations, 1u);
+}
+
+TEST_F(CacherTest, AnUnreadableChangeIsNotWaitedForLong) {
+  Create({.name = "a"});
+  auto watch = Watch("/pods", {.resource_version = "0"});
+  EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
+  PutElsewhere("/registry/pods/default/a", "garbage");
+  const auto begun = harness().clock().Monotonic();
+  PassUntil([&] { return !cacher().Ready(); });
+  EXPECT_GE(harness().clock().Monotonic() - begun, std::chrono::seconds(30));
+  EXPECT_EQ(watch->NextText(), "END");
+  PutPodElsewhere("a");
+  PassUntil([&] { return cacher().Ready(); });
+  EXPECT_EQ(Names(List("/pods", {})), "a");
+}
+
+// History begins after what cannot be read.
+TEST_F(CacherTest, UnreadableHistoryIsNoObstacle) {
+  Create({.name = "a"});
+  Sync();
+  const auto before = cacher().resource_version();
+  PutElsewhere("/registry/pods/default/b", "garbage");
+  ASSERT_TRUE(Await(cacher().DeleteUnread("/pods/default/b")).ok());
+  Restart();
+  const auto after = List("/pods", {}).resource_version;
+  PutPodElsewhere("c");
+  auto old = Watch("/pods", {.resource_version = std::to_string(before)});
+  EXPECT_EQ(old->NextText().substr(0, 9), "ERROR 410");
+  auto recent = Watch("/pods", {.resource_version = std::to_string(after)});
+  EXPECT_EQ(recent->NextText().substr(0, 15), "ADDED default/c");
+}
+
 TEST_F(CacherTest, BrokenWatchIsTakenUpAndWatchersStay) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});

@@ -1,9 +1,11 @@
 #include "cacher/reflector.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
+#include "telemetry/log.h"
 
 namespace keelson::cacher {
 namespace {
@@ -82,10 +84,17 @@ Awaitable<void> Reflector::Run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     metrics_.initializations.fetch_add(1, std::memory_order_relaxed);
     auto result = co_await List();
-    if (result.ok()) result = co_await Follow();
+    std::string error;
+    if (result.ok()) {
+      result = co_await Follow();
+    } else {
+      error = "failed to list " + options_.object_type + ": " + result.error().ToString();
+    }
     CloseWatch();
     if (stopping_.load(std::memory_order_acquire)) break;
-    Fail(result.ok() ? std::string() : result.error().ToString());
+    if (!result.ok())
+      log::V(2).Info("Reflector failed", "type", options_.object_type, "err", result.error().ToString());
+    Fail(std::move(error));
     dispatcher_.CloseAll();
     co_await freshness_.Sleep(options_.retry_period);
   }
@@ -106,7 +115,14 @@ Awaitable<storage::Result<void>> Reflector::List() {
     if (request.revision == 0) request.revision = page->revision;
     for (kv::KeyValue& pair : page->kvs) {
       request.key = pair.key;
-      KS_CO_TRY(ObjectPtr object, co_await store_.ObjectOf(std::move(pair)));
+      auto opened = co_await store_.ObjectOf(std::move(pair));
+      if (!opened.ok()) {
+        storage::Error error = store_.ListError(request.key, opened.error());
+        if (error.code != storage::ErrorCode::kCorruptObject) co_return error;
+        co_return storage::StatusError(meta::NewStoreReadError(
+            "failed to read one or more " + store_.codec().resource().ToString() + " from the storage"));
+      }
+      ObjectPtr object = *std::move(opened);
       if (!options_.trigger_field.empty()) index_.Put({object->attributes().Field(options_.trigger_field), object});
       objects_.Put(std::move(object));
     }
@@ -144,8 +160,16 @@ Awaitable<storage::Result<void>> Reflector::Follow() {
       continue;
     }
     const kv::Error& error = ended.error();
-    if (error.code == kv::ErrorCode::kInternal) co_return storage::StatusError(meta::NewPlainError(error.message));
-    if (error.code == kv::ErrorCode::kCompacted) {
+    if (error.code == kv::ErrorCode::kInternal) {
+      // A value that cannot be read. It may be deleted or overwritten soon, so the state before it is kept for a while.
+      const auto now = clock_.Monotonic();
+      if (!unreadable_since_) unreadable_since_ = now;
+      if (replaying || now - *unreadable_since_ >= options_.unreadable_retry) {
+        unreadable_since_.reset();
+        co_return storage::StatusError(meta::NewPlainError(error.message));
+      }
+      co_await freshness_.Sleep(options_.retry_period);
+    } else if (error.code == kv::ErrorCode::kCompacted) {
       const auto oldest = static_cast<std::uint64_t>(std::max<kv::Revision>(error.compact_revision, 0));
       if (!replaying || oldest > listed_ || ++compactions > kCompactionRetries) co_return Gone();
       from = oldest + 1;
@@ -197,31 +221,73 @@ void Reflector::Publish(std::vector<EventPtr> events, std::uint64_t revision) {
   freshness_.Reached(revision);
 }
 
-// A change older than the list: only history, the state has it already.
-Awaitable<storage::Result<void>> Reflector::Replay(kv::Event change, std::vector<EventPtr>& events) {
+// A change older than the list: only history, the state has it already. History begins after what cannot be read.
+Awaitable<void> Reflector::Replay(kv::Event change, std::vector<EventPtr>& events) {
   auto event = base::MakeRef<CacheEvent>();
   event->revision = static_cast<std::uint64_t>(change.kv.mod_revision);
   event->recorded = clock_.Monotonic();
   std::string key = change.kv.key.substr(store_.path_prefix().size() - 1);
   ObjectPtr& last = replayed_[key];
+  bool readable = true;
   if (change.prev_kv) {
     const bool known = last && last->resource_version() == static_cast<std::uint64_t>(change.prev_kv->mod_revision);
     if (known) {
       event->previous = last;
+    } else if (auto opened = co_await store_.ObjectOf(*std::move(change.prev_kv)); opened.ok()) {
+      event->previous = *std::move(opened);
     } else {
-      KS_CO_TRY(event->previous, co_await store_.ObjectOf(*std::move(change.prev_kv)));
+      readable = false;
     }
   }
   if (change.type == kv::Event::Type::kPut) {
     const ObjectPtr* current = objects_.Find(key);
     if (current != nullptr && (*current)->resource_version() == event->revision) {
       event->object = *current;  // the very object that the state holds
+    } else if (auto opened = co_await store_.ObjectOf(std::move(change.kv)); opened.ok()) {
+      event->object = *std::move(opened);
     } else {
-      KS_CO_TRY(event->object, co_await store_.ObjectOf(std::move(change.kv)));
+      readable = false;
     }
   }
   last = event->object;
+  if (!readable) {
+    events.clear();
+    dispatcher_.Reset(base::MakeRef<Snapshot>(objects_, index_, listed_), event->revision);
+    co_return;
+  }
   if (event->object || event->previous) events.push_back(std::move(event));
+}
+
+storage::Error Reflector::Unreadable(const storage::Store::Unreadable& why) const {
+  return storage::StatusError(store_.WatchError(why, false));
+}
+
+// Opens what was put. Where something cannot be read, `changes` ends before the transaction that wrote it.
+Awaitable<storage::Result<void>> Reflector::Open(std::vector<kv::Event>& changes, std::vector<ObjectPtr>& opened) {
+  opened.resize(changes.size());
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    kv::KeyValue& pair = changes[i].kv;
+    const kv::Revision revision = pair.mod_revision;
+    if (changes[i].type != kv::Event::Type::kPut || static_cast<std::uint64_t>(revision) <= applied_) continue;
+    const std::string key = pair.key;
+    auto object = co_await store_.ObjectOf({.key = key,
+                                            .value = std::move(pair.value),
+                                            .create_revision = pair.create_revision,
+                                            .mod_revision = revision,
+                                            .version = pair.version,
+                                            .lease = pair.lease});
+    if (object.ok()) {
+      opened[i] = *std::move(object);
+      continue;
+    }
+    // What was overwritten or deleted since need not be read: nobody has seen it.
+    const auto later = std::span(changes).subspan(i + 1);
+    if (std::ranges::any_of(later, [&](const kv::Event& next) { return next.kv.key == key; })) continue;
+    const auto first =
+        std::ranges::find_if(changes, [&](const kv::Event& change) { return change.kv.mod_revision >= revision; });
+    changes.erase(first, changes.end());
+    co_return Unreadable(object.error());
+  }
   co_return storage::Result<void>();
 }
 
@@ -233,10 +299,13 @@ Awaitable<storage::Result<void>> Reflector::Apply(kv::WatchResponse response) {
     figures->EventsReceived(response.events.size());
     if (response.is_progress()) figures->Bookmark();
   }
-  for (kv::Event& change : response.events) {
+  std::vector<ObjectPtr> opened;
+  auto readable = co_await Open(response.events, opened);
+  for (std::size_t i = 0; i < response.events.size(); ++i) {
+    kv::Event& change = response.events[i];
     const auto revision = static_cast<std::uint64_t>(change.kv.mod_revision);
     if (revision <= listed_) {
-      KS_CO_RETURN_IF_ERROR(co_await Replay(std::move(change), events));
+      co_await Replay(std::move(change), events);
       continue;
     }
     if (revision <= applied_) continue;
@@ -245,13 +314,19 @@ Awaitable<storage::Result<void>> Reflector::Apply(kv::WatchResponse response) {
     event->recorded = clock_.Monotonic();
     const std::string key = change.kv.key.substr(store_.path_prefix().size() - 1);
     if (const ObjectPtr* previous = objects_.Find(key)) event->previous = *previous;
-    if (change.type == kv::Event::Type::kPut) {
-      KS_CO_TRY(event->object, co_await store_.ObjectOf(std::move(change.kv)));
-    }
+    event->object = std::move(opened[i]);
+    if (change.type == kv::Event::Type::kPut && !event->object) continue;  // could not be read, and is no more
     if (!event->object && !event->previous) continue;
     Change(event);
     events.push_back(std::move(event));
   }
+  if (!readable.ok()) {
+    // The state before it is what there is; the watch is taken up again from there.
+    if (!events.empty()) applied_ = std::max(applied_, events.back()->revision);
+    if (!events.empty()) Publish(std::move(events), applied_);
+    co_return readable;
+  }
+  unreadable_since_.reset();
   delivered_ = static_cast<std::uint64_t>(response.revision);
   applied_ = std::max({applied_, delivered_, listed_});
   Publish(std::move(events), applied_);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,7 +42,9 @@ class Reflector {
   Awaitable<storage::Result<void>> Follow();
   Awaitable<kv::Result<void>> FollowOnce(bool replaying);
   Awaitable<storage::Result<void>> Apply(kv::WatchResponse response);
-  Awaitable<storage::Result<void>> Replay(kv::Event change, std::vector<EventPtr>& events);
+  Awaitable<storage::Result<void>> Open(std::vector<kv::Event>& changes, std::vector<storage::ObjectPtr>& opened);
+  Awaitable<void> Replay(kv::Event change, std::vector<EventPtr>& events);
+  storage::Error Unreadable(const storage::Store::Unreadable& why) const;
   void Change(EventPtr event);
   void Publish(std::vector<EventPtr> events, std::uint64_t revision);
   bool OpenWatch(std::uint64_t from, bool prev_kv);
@@ -60,9 +63,10 @@ class Reflector {
   // The reflector's own.
   ObjectTree objects_;
   IndexTree index_;
-  std::uint64_t applied_ = 0;    // every change up to here is in objects_
-  std::uint64_t delivered_ = 0;  // how far the watch is
-  std::uint64_t listed_ = 0;     // the list was made at this revision; older changes are history
+  std::uint64_t applied_ = 0;                                // every change up to here is in objects_
+  std::uint64_t delivered_ = 0;                              // how far the watch is
+  std::optional<base::Clock::SteadyTime> unreadable_since_;  // the next change cannot be read
+  std::uint64_t listed_ = 0;  // the list was made at this revision; older changes are history
   std::unordered_map<std::string, ObjectPtr> replayed_;  // the last object of each key that replaying has seen
 
   std::atomic<bool> ready_{false};

@@ -192,6 +192,12 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
   if (Text(eviction["metadata"], "name") != name)
     co_return meta::NewBadRequest("name in URL does not match name in Eviction object");
   const Value sent = eviction["deleteOptions"];
+  if (sent["ignoreStoreReadErrorWithClusterBreakingPotential"].as_bool()) {
+    co_return meta::NewInvalid(
+        {"policy", "Eviction"}, name,
+        {{meta::FieldError::Type::kInvalid, "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential", "true",
+          "can not be set for pod eviction, try after removing the option"}});
+  }
   const registry::DeleteOptions original = OptionsOf(sent, dry_run || !sent["dryRun"].empty());
 
   Value pod;

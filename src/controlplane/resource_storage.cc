@@ -166,6 +166,14 @@ void ResourceStorage::Impl::Expose(telemetry::Exposition& out) const {
 
 namespace {
 
+// The kind as upstream's errors name it: its internal Go type.
+std::string InternalType(const schema::Resource& resource) {
+  std::string package(resource.group.substr(0, resource.group.find('.')));
+  if (package.empty()) package = "core";
+  if (package == "internal") package = "apiserverinternal";
+  return "*" + package + "." + std::string(resource.kind);
+}
+
 // Defaults run once more when an object is read, so that old objects have what newer servers would have written.
 std::unique_ptr<storage::ResourceCodec> CodecOf(const schema::Resource& resource, const storage::ResourceLayout& layout,
                                                 const registry::Strategy& strategy, std::string_view media_type) {
@@ -256,7 +264,8 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
   if (impl_->Cached(resource)) {
     entry.cacher =
         std::make_shared<cacher::Cacher>(*entry.store, config.io->Next(), *config.clock, impl_->history,
-                                         cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field)});
+                                         cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field),
+                                                               .object_type = InternalType(resource)});
     reads = entry.cacher;
   } else {
     reads = std::shared_ptr<storage::Interface>(entry.store.get(), [](storage::Interface*) {});  // owned by the entry

@@ -40,6 +40,10 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
     scope->deprecation_warning = "v1 ComponentStatus is deprecated in v1.19+";
   }
   scope->admission = config.admission;
+  if (config.allow_unsafe_delete) scope->unsafe_delete_authorizer = config.authorizer;
+  // Upstream's storage of these hides its generic store, and with it the way to delete what cannot be read.
+  scope->unsafe_delete =
+      resource.group != "rbac.authorization.k8s.io" && !(resource.group.empty() && resource.plural == "namespaces");
   scope->delete_collection_workers = config.delete_collection_workers;
   scope->watch_timeout_min = config.min_request_timeout;
   return scope;

@@ -26,6 +26,7 @@ struct ChainConfig {
   std::shared_ptr<const admission::Chain> admission;
   std::shared_ptr<auth::Authenticator> authenticator;  // asked by token reviews
   std::shared_ptr<auth::Authorizer> authorizer;        // asked by access reviews
+  bool allow_unsafe_delete = false;                    // the gate AllowUnsafeMalformedObjectDeletion
   std::shared_ptr<auth::rbac::RBACAuthorizer> rbac;    // asked by rules reviews; null: they are not served
   std::shared_ptr<const TokenIssuer> token_issuer;     // null: no service account tokens
   std::vector<std::string> api_audiences;              // what a token review asks for where it names none

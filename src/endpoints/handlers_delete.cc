@@ -1,8 +1,10 @@
 // DELETE of one object and of a collection.
+#include "auth/authorizer.h"
 #include "base/strings.h"
 #include "codec/json.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
+#include "telemetry/log.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -19,7 +21,7 @@ Task<meta::DeleteOptions> ReadDeleteOptions(const ScopePtr& scope, const Exchang
   } else {
     KS_CO_TRY(options, meta::DeleteOptions::FromQuery(exchange->query));
   }
-  options.ignore_store_read_error.reset();  // means something with the gate AllowUnsafeMalformedObjectDeletion only
+  if (!scope->unsafe_delete_authorizer) options.ignore_store_read_error.reset();
   if (const auto errors = options.Validate(); !errors.empty())
     co_return meta::NewInvalidOptions("DeleteOptions", errors);
   co_return options;
@@ -80,6 +82,68 @@ void WarnAboutOrphans(Exchange& exchange, const Scope& scope, const meta::Delete
       "propagationPolicy=Orphan to suppress this warning");
 }
 
+constexpr std::string_view kUnsafeVerb = "unsafe-delete-ignore-read-errors";
+
+// Whoever may delete may not yet delete what cannot be read.
+Task<void> AuthorizeUnsafeDelete(const ScopePtr& scope, const ExchangePtr& exchange) {
+  const request::RequestInfo& info = exchange->context.info;
+  const meta::GroupResource resource{scope->resource.group, scope->resource.resource};
+  if (!scope->subresource.empty()) {
+    co_return meta::NewForbidden(resource, info.name,
+                                 "ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a "
+                                 "subresource or non-resource request");
+  }
+  static const request::User kNobody;
+  auth::Attributes attributes{.user = exchange->context.user ? *exchange->context.user : kNobody,
+                              .verb = std::string(kUnsafeVerb),
+                              .resource_request = true,
+                              .api_group = scope->resource.group,
+                              .api_version = scope->resource.version,
+                              .resource = scope->resource.resource,
+                              .name_space = info.name_space,
+                              .name = info.name,
+                              .field_selector = std::string(exchange->query.Get("fieldSelector")),
+                              .label_selector = std::string(exchange->query.Get("labelSelector"))};
+  auto answer = co_await scope->unsafe_delete_authorizer->Authorize(std::move(attributes));
+  const std::string verb = "\"" + std::string(kUnsafeVerb) + "\"";
+  if (answer.decision == auth::Decision::kAllow) co_return meta::Result<void>();
+  if (!answer.error.empty()) {
+    co_return meta::NewForbidden(resource, info.name,
+                                 "error while checking permission for " + verb + ", " + answer.error);
+  }
+  co_return meta::NewForbidden(resource, info.name, "not permitted to do " + verb + ", reason: " + answer.reason);
+}
+
+// There is no object to show.
+http::Response UnreadDeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media) {
+  base::Arena arena;
+  Value status = Value::Map(arena);
+  status.Set(arena, "kind", "Status");
+  status.Set(arena, "apiVersion", "v1");
+  status.Set(arena, "metadata", Value::Map(arena));
+  status.Set(arena, "status", "Success");
+  Value details = Value::Map(arena);
+  details.Set(arena, "name", std::string_view(exchange.context.info.name));
+  details.Set(arena, "kind", std::string_view(scope.kind.kind));
+  status.Set(arena, "details", details);
+  status.Set(arena, "code", 200);
+  return StatusObjectResponse(exchange, status, media, 200);
+}
+
+Awaitable<http::Response> DeleteUnread(ScopePtr scope, ExchangePtr exchange, MediaTypeOptions media) {
+  if (!scope->unsafe_delete) {
+    co_return StatusResponse(*exchange, meta::NewInternalError("no unsafe deleter provided, can not honor "
+                                                               "ignoreStoreReadErrorWithClusterBreakingPotential"));
+  }
+  auto allowed = co_await AuthorizeUnsafeDelete(scope, exchange);
+  if (!allowed.ok()) co_return StatusResponse(*exchange, allowed.error());
+  const request::RequestInfo& info = exchange->context.info;
+  log::V(1).Info("Going to perform unsafe object deletion", "namespace", info.name_space, "name", info.name);
+  auto deleted = co_await scope->store->DeleteCorrupt(info.name_space, info.name);
+  if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
+  co_return UnreadDeletedStatus(*exchange, *scope, media);
+}
+
 }  // namespace
 
 Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
@@ -89,6 +153,7 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   auto options = co_await ReadDeleteOptions(scope, exchange);
   if (!options.ok()) co_return StatusResponse(*exchange, options.error());
+  if (options->ignore_store_read_error.value_or(false)) co_return co_await DeleteUnread(scope, exchange, *media);
   WarnAboutOrphans(*exchange, *scope, *options);
   exchange->trace.Step("About to delete object from database");
   auto deleted =
@@ -120,6 +185,13 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   }
   auto options = co_await ReadDeleteOptions(scope, exchange);
   if (!options.ok()) co_return StatusResponse(*exchange, options.error());
+  if (options->ignore_store_read_error.value_or(false)) {
+    co_return StatusResponse(
+        *exchange,
+        meta::NewInvalidOptions(
+            "DeleteOptions", {{meta::FieldError::Type::kInvalid, "ignoreStoreReadErrorWithClusterBreakingPotential",
+                               "true", "is not allowed with DELETECOLLECTION, try again after removing the option"}}));
+  }
 
   WarnAboutOrphans(*exchange, *scope, *options);
   storage::ListOptions list;

@@ -18,6 +18,9 @@
 #include "registry/store.h"
 #include "schema/schema.h"
 
+namespace keelson::auth {
+class Authorizer;  // auth/authorizer.h
+}
 namespace keelson::patch {
 class FieldManager;  // patch/field_manager.h
 }
@@ -43,6 +46,9 @@ struct Scope {
 
   std::string deprecation_warning;  // said with every answer; "" for versions that are not deprecated
   int delete_collection_workers = 1;
+  // Asked whether objects that cannot be read may be deleted. Null: the gate AllowUnsafeMalformedObjectDeletion is off.
+  std::shared_ptr<auth::Authorizer> unsafe_delete_authorizer;
+  bool unsafe_delete = true;  // false: the kind has no way to do that (upstream's namespaces and RBAC kinds)
   std::chrono::seconds watch_timeout_min{1800};
   std::string api_version() const { return kind.group_version().ToString(); }
 };

@@ -106,6 +106,9 @@ class Store {
                            UpdateParameters parameters) const;
   Task<DeleteResult> Delete(request::Context& context, std::string name_space, std::string name, DeleteOptions options,
                             ValidateObject validate) const;
+  // Deletes an object that cannot be read, whatever it is; preconditions, finalizers, admission and what follows a
+  // deletion are skipped (upstream's corruptObjectDeleter). Invalid when it can be read, or is not there.
+  Task<void> DeleteCorrupt(std::string name_space, std::string name) const;
   // Deletes what the selectors match; the list of them as they were. `workers` at a time.
   Task<storage::ObjectList> DeleteCollection(request::Context& context, std::string name_space, DeleteOptions options,
                                              storage::ListOptions list, ValidateObject validate, int workers) const;

@@ -254,6 +254,22 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
                                    zeroed_grace ? nullptr : validate, existing, zeroed_grace, options.dry_run);
 }
 
+Task<void> Store::DeleteCorrupt(std::string name_space, std::string name) const {
+  KS_CO_TRY(const std::string key, KeyFor(name_space, name));
+  auto got = co_await options_.storage->Get(key, {});
+  if (got.ok() || got.error().code != storage::ErrorCode::kCorruptObject) {
+    co_return meta::NewInvalid(
+        {options_.resource.group, options_.resource.resource}, name,
+        {{meta::FieldError::Type::kInvalid, "ignoreStoreReadErrorWithClusterBreakingPotential", "true",
+          "is exclusively used to delete corrupt object(s), try again by removing this option"}});
+  }
+  auto deleted = co_await options_.storage->DeleteUnread(key);
+  // Somebody else deleted it meanwhile: that is what was wanted.
+  if (!deleted.ok() && deleted.error().code != storage::ErrorCode::kKeyNotFound)
+    co_return InterpretError(deleted.error(), "delete", name);
+  co_return meta::Result<void>();
+}
+
 namespace {
 
 // What the workers of one deletion share. They all run on the request's thread: they overlap where they wait.

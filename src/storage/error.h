@@ -23,9 +23,9 @@ enum class ErrorCode : std::uint8_t {
 
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
-  std::string key;  // the full etcd key
+  std::string key;  // the full etcd key; of a corrupt object that was asked for alone: as it was asked for
   std::uint64_t resource_version = 0;
-  std::string message;  // AdditionalErrorMsg, or the internal error's text
+  std::string message;  // AdditionalErrorMsg, or the internal error's text; of a list of corrupt objects: the first
   std::optional<meta::Status> status;
   // StorageError: <msg>, Code: <n>, Key: <key>, ResourceVersion: <rv>, AdditionalErrorMsg: <message>
   std::string ToString() const;

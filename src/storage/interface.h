@@ -114,6 +114,8 @@ class Interface {
   // not. May be null. `validate` may be empty.
   virtual Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
                                               ObjectPtr cached = nullptr) = 0;
+  // Deletes what lies at the key whatever it is: for objects that cannot be read (kCorruptObject). kKeyNotFound.
+  virtual Awaitable<Result<void>> DeleteUnread(std::string key) = 0;
   virtual Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) = 0;
   virtual Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) = 0;
   // Reads, calls `update`, writes if nobody else wrote meanwhile, else again. Bytes that did not change are not

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "codec/base64.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/yaml.h"
@@ -111,6 +112,7 @@ class SchemaCodec final : public ResourceCodec, public StoredForm {
 
   void AddLeaf(std::size_t index);
   Outcome<Value, std::string> DecodeAny(base::Arena& arena, std::string_view stored) const;
+  Outcome<Value, std::string> DecodePlain(base::Arena& arena, std::string_view stored) const;
   Outcome<Attributes, std::string> ProtoAttributes(const SharedBytes& stored) const;
   Outcome<Attributes, std::string> ValueAttributes(const SharedBytes& stored) const;
 
@@ -198,11 +200,24 @@ bool SchemaCodec::IsCurrent(std::string_view raw) const {
   return found.ok() && found->api_version == api_version_ && found->kind == options_.storage.kind;
 }
 
+// What is neither protobuf nor JSON may be YAML, and what is none of them any of them in base64; an error is the last
+// one's.
 Outcome<Value, std::string> SchemaCodec::DecodeAny(base::Arena& arena, std::string_view stored) const {
+  if (options_.type == nullptr || codec::HasEnvelope(stored) || base::Trim(stored).starts_with('{'))
+    return DecodePlain(arena, stored);
+  if (auto object = DecodePlain(arena, stored); object.ok()) return object;
+  if (const codec::Base64Check check = codec::CheckBase64(stored); !check.valid)
+    return "illegal base64 data at input byte " + std::to_string(check.error_at);
+  std::string bytes(stored.size() / 4 * 3 + 3, '\0');
+  bytes.resize(codec::ReadBase64(stored, bytes.data()));
+  return DecodePlain(arena, arena.Copy(bytes));
+}
+
+Outcome<Value, std::string> SchemaCodec::DecodePlain(base::Arena& arena, std::string_view stored) const {
   std::string api_version;
   Value object;
   std::string json;  // of YAML, which only a server with --storage-media-type=application/yaml has written
-  if (options_.type != nullptr && !codec::HasEnvelope(stored) && !stored.starts_with('{')) {
+  if (options_.type != nullptr && !codec::HasEnvelope(stored) && !base::Trim(stored).starts_with('{')) {
     auto made = codec::YAMLToJSON(arena, stored, {}, json);
     if (!made.ok()) return std::move(made).error().message;
     stored = json;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/strings.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "storage/stored_form.h"
@@ -83,6 +84,15 @@ TEST(SchemaCodec, PodStoredAsJSON) {
   ASSERT_TRUE(normalized.ok()) << normalized.error();
   EXPECT_TRUE(codec::HasEnvelope(normalized->view()));
   EXPECT_TRUE(codec->Normalize(normalized->view())->empty());
+}
+
+// Upstream's last try; an error is its.
+TEST(SchemaCodec, PodStoredAsBase64) {
+  const auto codec = PodCodec();
+  const auto normalized = codec->Normalize(base::Base64Encode(kPod));
+  ASSERT_TRUE(normalized.ok()) << normalized.error();
+  EXPECT_EQ(*normalized, *codec->Normalize(kPod));
+  EXPECT_EQ(codec->Normalize("this is no object").error(), "illegal base64 data at input byte 4");
 }
 
 // --storage-media-type: protobuf in memory, another encoding in the store; either is read.

@@ -21,18 +21,23 @@ kv::Compare ModRevisionIs(const std::string& key, std::uint64_t revision) {
 }
 
 // All that could not be read, so that it can be deleted one by one.
-Error CorruptList(const meta::GroupResource& resource, const std::vector<Error>& corrupt, bool left_out) {
+// `first`: the first of them in the words of a watch.
+Error CorruptList(const meta::GroupResource& resource, const std::vector<Error>& corrupt, bool left_out,
+                  std::string first) {
   meta::StatusDetails details{.name = "list", .group = resource.group, .kind = resource.resource};
   for (const Error& error : corrupt) {
-    details.causes.push_back({.reason = "UnexpectedServerResponse", .message = error.message, .field = error.key});
+    details.causes.push_back({.reason = "UnexpectedServerResponse", .message = error.ToString(), .field = error.key});
   }
   if (left_out) {
     details.causes.push_back({.reason = "FieldValueTooMany", .message = "too many errors, the list is truncated"});
   }
-  return StatusError(meta::Status({.code = 500,
-                                   .reason = meta::StatusReason::kStoreReadError,
-                                   .message = "failed to read one or more " + resource.ToString() + " from the storage",
-                                   .details = std::move(details)}));
+  Error error =
+      StatusError(meta::Status({.code = 500,
+                                .reason = meta::StatusReason::kStoreReadError,
+                                .message = "failed to read one or more " + resource.ToString() + " from the storage",
+                                .details = std::move(details)}));
+  error.message = std::move(first);
+  return error;
 }
 
 }  // namespace
@@ -67,35 +72,78 @@ Awaitable<kv::Result<kv::RangeResponse>> Store::Range(std::string_view operation
   co_return range;
 }
 
-Error Store::Corrupt(std::string_view key, std::string message, bool transformed) const {
-  if (!transformed) {
-    decode_errors_.fetch_add(1, std::memory_order_relaxed);
-    if (parts_.metrics != nullptr) parts_.metrics->DecodeError();
-  }
-  if (options_.report_corrupt) {
-    const char* const what = transformed ? "data from the storage is not transformable: " : "object not decodable: ";
-    return {.code = ErrorCode::kCorruptObject, .key = std::string(key), .message = what + message};
-  }
-  return transformed ? Internal(std::move(message)) : PlainError(message);
+void Store::CountUnreadable(const Unreadable& why) const {
+  if (!why.transformed) return;
+  decode_errors_.fetch_add(1, std::memory_order_relaxed);
+  if (parts_.metrics != nullptr) parts_.metrics->DecodeError();
 }
 
-Awaitable<Result<ObjectPtr>> Store::ObjectOf(kv::KeyValue pair) {
+std::string Store::CorruptText(const Unreadable& why) const {
+  // Only what was decrypted has a revision in this text (upstream's corruptObjectError).
+  return why.transformed ? "object not decodable revision=" + std::to_string(why.revision) + ": " + why.message
+                         : "data from the storage is not transformable revision=0: " + why.message;
+}
+
+// Of a read of one object. The key is the one that was asked for.
+Error Store::ReadError(std::string key, const Unreadable& why) const {
+  CountUnreadable(why);
+  if (options_.report_corrupt)
+    return {.code = ErrorCode::kCorruptObject, .key = std::move(key), .message = CorruptText(why)};
+  return why.transformed ? PlainError(why.message) : Internal(why.message);
+}
+
+Error Store::ListError(const std::string& full_key, const Unreadable& why) const {
+  CountUnreadable(why);
+  if (options_.report_corrupt) return {.code = ErrorCode::kCorruptObject, .key = full_key, .message = CorruptText(why)};
+  return why.transformed ? PlainError(why.message)
+                         : Internal("unable to transform key \"" + full_key + "\": " + why.message);
+}
+
+// Of a read before a change: it is not told apart from other failures.
+Error Store::StateError(const Unreadable& why) const {
+  CountUnreadable(why);
+  std::string text = options_.report_corrupt ? CorruptText(why) : why.message;
+  return why.transformed ? PlainError(text) : Internal(std::move(text));
+}
+
+meta::Status Store::WatchError(const Unreadable& why, bool deleted) const {
+  if (why.transformed || !options_.report_corrupt) return meta::NewInternalError(why.message);
+  if (!deleted) return meta::NewInternalError(CorruptText(why));
+  return meta::NewStoreReadError("saw a DELETED event, but object data is corrupt - " + CorruptText(why));
+}
+
+Outcome<void, Store::Unreadable> Store::CheckDecodes(std::string_view plain, std::uint64_t revision) const {
+  if (!options_.report_corrupt) return {};
+  base::Arena arena;
+  auto object = parts_.codec.Decode(arena, plain);
+  if (!object.ok()) return Unreadable{.message = std::move(object).error(), .revision = revision};
+  return {};
+}
+
+Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pair) {
+  const auto revision = static_cast<std::uint64_t>(pair.mod_revision);
+  const auto sealed = [&](std::string message) {
+    return Unreadable{.message = std::move(message), .transformed = false, .revision = revision};
+  };
+  const auto garbled = [&](std::string message) {
+    return Unreadable{.message = std::move(message), .revision = revision};
+  };
   if (parts_.transformer.NeedsPrepare(pair.value)) {
     auto prepared = co_await parts_.transformer.Prepare(pair.value);
-    if (!prepared.ok()) co_return Corrupt(pair.key, prepared.error(), true);
+    if (!prepared.ok()) co_return sealed(prepared.error());
   }
   auto plain = parts_.transformer.TransformFromStorage(pair.value, pair.key);
-  if (!plain.ok()) co_return Corrupt(pair.key, plain.error(), true);
+  if (!plain.ok()) co_return sealed(plain.error());
+  KS_CO_RETURN_IF_ERROR(CheckDecodes(plain->data.view(), revision));
   auto normalized = parts_.codec.Normalize(plain->data.view());
-  if (!normalized.ok()) co_return Corrupt(pair.key, normalized.error(), false);
+  if (!normalized.ok()) co_return garbled(normalized.error());
   const bool current = parts_.form != nullptr ? parts_.form->IsCurrent(plain->data.view()) : normalized->empty();
   const bool stale = plain->stale || !current;
-  const auto revision = static_cast<std::uint64_t>(pair.mod_revision);
   auto stored =
       parts_.codec.WithResourceVersion(normalized->empty() ? plain->data.view() : normalized->view(), revision);
-  if (!stored.ok()) co_return Corrupt(pair.key, stored.error(), false);
+  if (!stored.ok()) co_return garbled(stored.error());
   auto attributes = parts_.codec.GetAttrs(*stored);
-  if (!attributes.ok()) co_return Corrupt(pair.key, attributes.error(), false);
+  if (!attributes.ok()) co_return garbled(attributes.error());
   co_return ObjectPtr(new Object(pair.key.substr(path_prefix_.size() - 1), revision, *std::move(stored),
                                  *std::move(attributes), parts_.forms, stale));
 }
@@ -122,8 +170,9 @@ Result<ObjectPtr> Store::Written(std::string full_key, SharedBytes plain, kv::Re
 Awaitable<Result<Store::State>> Store::StateOf(std::string full_key, kv::RangeResponse range) {
   if (range.kvs.empty()) co_return State{.current = true};
   KS_CHECK(range.kvs[0].key == full_key);
-  KS_CO_TRY(ObjectPtr object, co_await ObjectOf(std::move(range.kvs[0])));
-  co_return State{.object = std::move(object), .current = true};
+  auto object = co_await ObjectOf(std::move(range.kvs[0]));
+  if (!object.ok()) co_return StateError(object.error());
+  co_return State{.object = *std::move(object), .current = true};
 }
 
 Awaitable<Result<Store::State>> Store::Read(std::string full_key) {
@@ -148,7 +197,9 @@ Awaitable<Result<ObjectPtr>> Store::Get(std::string key, GetOptions options) {
   const auto revision = static_cast<std::uint64_t>(range->revision);
   if (*wanted > revision) co_return StatusError(meta::NewTooLargeResourceVersion(*wanted, revision, 0));
   if (range->kvs.empty()) co_return NotFound(full_key);
-  co_return co_await ObjectOf(std::move(range->kvs[0]));
+  auto object = co_await ObjectOf(std::move(range->kvs[0]));
+  if (!object.ok()) co_return ReadError(std::move(key), object.error());
+  co_return *std::move(object);
 }
 
 Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached) {
@@ -163,7 +214,10 @@ Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached)
     if (range->kvs.empty()) co_return NotFound(full_key);
     if (cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version())
       co_return cached;
-    if (!keys_only) co_return co_await ObjectOf(std::move(range->kvs[0]));
+    if (keys_only) continue;
+    auto object = co_await ObjectOf(std::move(range->kvs[0]));
+    if (!object.ok()) co_return ReadError(std::move(key), object.error());
+    co_return *std::move(object);
   }
 }
 
@@ -248,6 +302,19 @@ Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions precon
   }
 }
 
+Awaitable<Result<void>> Store::DeleteUnread(std::string key) {
+  KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
+  const std::string full_key = FullKey(relative);
+  const auto begun = std::chrono::steady_clock::now();
+  kv::TxnRequest request;
+  request.success.push_back(kv::Op::DeleteRange({.key = full_key}));
+  auto response = co_await parts_.kv.Txn(std::move(request));
+  if (parts_.metrics != nullptr) parts_.metrics->Requested("delete", begun, response.ok());
+  if (!response.ok()) co_return FromKV(response.error(), full_key);
+  if (response->responses[0].deleted == 0) co_return NotFound(full_key);
+  co_return Result<void>();
+}
+
 Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                      Preconditions preconditions, UpdateFunc update, ObjectPtr cached) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
@@ -310,6 +377,7 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
   std::size_t fetched = 0;
   std::size_t evaluated = 0;
   std::vector<Error> corrupt;
+  std::string corrupt_first;
   bool corrupt_left_out = false;
   for (;;) {
     auto range = co_await Range(options.recursive ? "list" : "get", request);
@@ -344,9 +412,11 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
       ++evaluated;
       auto object = co_await ObjectOf(std::move(range->kvs[i]));
       if (!object.ok()) {
-        if (object.error().code != ErrorCode::kCorruptObject) co_return std::move(object).error();
+        Error error = ListError(last_key, object.error());
+        if (corrupt.empty()) corrupt_first = object.error().transformed ? object.error().message : error.message;
+        if (error.code != ErrorCode::kCorruptObject) co_return error;
         corrupt_left_out = corrupt.size() == kCorruptMax;
-        if (!corrupt_left_out) corrupt.push_back(std::move(object).error());
+        if (!corrupt_left_out) corrupt.push_back(std::move(error));
         continue;
       }
       if (options.predicate.Matches(**object)) list.items.push_back(*std::move(object));
@@ -357,7 +427,8 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
     request.key = last_key;
     request.key.push_back('\0');
   }
-  if (!corrupt.empty()) co_return CorruptList(parts_.codec.resource(), corrupt, corrupt_left_out);
+  if (!corrupt.empty())
+    co_return CorruptList(parts_.codec.resource(), corrupt, corrupt_left_out, std::move(corrupt_first));
   if (parts_.metrics != nullptr) parts_.metrics->Listed(fetched, evaluated, list.items.size());
   if (has_more) {
     const std::string_view last_relative = std::string_view(last_key).substr(path_prefix_.size() - 1);

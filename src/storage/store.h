@@ -27,7 +27,8 @@ namespace keelson::storage {
 struct StoreOptions {
   std::string etcd_prefix = "/registry";  // --etcd-prefix
   std::string resource_prefix;            // "/pods"; begins with a slash, and is more than one
-  // The gate AllowUnsafeMalformedObjectDeletion: what cannot be read is told key by key (kCorruptObject).
+  // The gate AllowUnsafeMalformedObjectDeletion: what cannot be read is told key by key (kCorruptObject), and every
+  // value is decoded whole when it is read, so that nothing corrupt passes for an object.
   bool report_corrupt = false;
 };
 
@@ -51,6 +52,7 @@ class Store final : public Interface {
   Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override;
   Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
                                       ObjectPtr cached = nullptr) override;
+  Awaitable<Result<void>> DeleteUnread(std::string key) override;
   Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) override;
   Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) override;
   Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions,
@@ -63,8 +65,18 @@ class Store final : public Interface {
   // For the cacher.
   // The newest object; `cached` itself when it is that, so that its encoded forms are shared.
   Awaitable<Result<ObjectPtr>> GetLatest(std::string key, ObjectPtr cached);
-  // The object in a value read from the store, or kInternal when it cannot be read.
-  Awaitable<Result<ObjectPtr>> ObjectOf(kv::KeyValue pair);
+  // Why a value is no object.
+  struct Unreadable {
+    std::string message;
+    bool transformed = true;  // false: it could be decrypted, but not decoded
+    std::uint64_t revision = 0;
+  };
+  // The object in a value read from the store.
+  Awaitable<Outcome<ObjectPtr, Unreadable>> ObjectOf(kv::KeyValue pair);
+  // What a list tells of a value that it cannot show.
+  Error ListError(const std::string& full_key, const Unreadable& why) const;
+  // What a watch tells of a value that it cannot show; `deleted`: it is the last value of a deleted key.
+  meta::Status WatchError(const Unreadable& why, bool deleted) const;
   // `object` as it is shown when it was deleted at, or left a selection at, `resource_version`.
   Result<ObjectPtr> WithResourceVersion(const Object& object, std::uint64_t resource_version) const;
   kv::Store& kv() const { return parts_.kv; }
@@ -79,7 +91,11 @@ class Store final : public Interface {
  private:
   struct State;
   Awaitable<kv::Result<kv::RangeResponse>> Range(std::string_view operation, kv::RangeRequest request);
-  Error Corrupt(std::string_view key, std::string message, bool transformed) const;
+  Outcome<void, Unreadable> CheckDecodes(std::string_view plain, std::uint64_t revision) const;
+  void CountUnreadable(const Unreadable& why) const;
+  std::string CorruptText(const Unreadable& why) const;
+  Error ReadError(std::string key, const Unreadable& why) const;
+  Error StateError(const Unreadable& why) const;
   Awaitable<Result<State>> Read(std::string full_key);
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                std::string_view full_key) const;

@@ -19,6 +19,9 @@ constexpr std::int64_t kInitialPage = 1000;
 WatchEvent ErrorEvent(meta::Status status) { return {.type = WatchEvent::Type::kError, .error = std::move(status)}; }
 
 meta::Status StatusOf(const Error& error) {
+  // A list tells all that cannot be read, a watch the first.
+  if (error.status && error.status->reason() == meta::StatusReason::kStoreReadError)
+    return meta::NewInternalError(error.message);
   return error.status ? *error.status : meta::NewInternalError(error.ToString());
 }
 
@@ -79,7 +82,7 @@ Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) 
     const bool created = change.is_create();
     auto object = co_await shared.store.ObjectOf(std::move(change.kv));
     if (!object.ok()) {
-      out = ErrorEvent(StatusOf(object.error()));
+      out = ErrorEvent(shared.store.WatchError(object.error(), false));
       co_return true;
     }
     if (everything || predicate.Matches(**object)) now = *std::move(object);
@@ -92,10 +95,7 @@ Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) 
   if (change.prev_kv) {
     auto object = co_await shared.store.ObjectOf(*std::move(change.prev_kv));
     if (!object.ok()) {
-      out = change.type == kv::Event::Type::kDelete
-                ? ErrorEvent(meta::NewStoreReadError("saw a DELETED event, but object data is corrupt - " +
-                                                     object.error().ToString()))
-                : ErrorEvent(StatusOf(object.error()));
+      out = ErrorEvent(shared.store.WatchError(object.error(), change.type == kv::Event::Type::kDelete));
       co_return true;
     }
     if (everything || predicate.Matches(**object)) before = *std::move(object);
