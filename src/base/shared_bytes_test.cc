@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace keelson::base {
 namespace {
 
@@ -12,6 +14,21 @@ TEST(SharedBytes, SliceOutlivesTheWhole) {
     slice = whole.Slice(7, 4);
   }
   EXPECT_EQ(slice.view(), "wide");
+}
+
+TEST(SharedBytes, LargeBuffersAreWritableToTheirEnds) {
+  constexpr std::size_t kMegabyte = std::size_t{1024} * 1024;
+  for (const std::size_t size : {2 * kMegabyte - 1, 2 * kMegabyte, 2 * kMegabyte + 1, 5 * kMegabyte + 4095}) {
+    SharedBytes tail;
+    {
+      char* data = nullptr;
+      const SharedBytes whole = SharedBytes::Uninitialized(size, &data);
+      std::memset(data, 'x', size);
+      ASSERT_EQ(whole.size(), size);
+      tail = whole.Slice(size - 3, 3);
+    }
+    EXPECT_EQ(tail.view(), "xxx");
+  }
 }
 
 TEST(SharedBytes, CopiesShareAndEmptyIsFree) {

@@ -202,6 +202,32 @@ TEST_F(Durability, OpeningTellsItsProgress) {
   EXPECT_EQ(calls, 1);
 }
 
+// More values than one buffer holds, of all sizes, none of them resident.
+TEST_F(Durability, ManyValuesAreReadTogether) {
+  auto store = OpenAt(dir(), [](Options& options) {
+    options.sync = false;
+    options.resident_bytes_max = 0;
+  });
+  const auto value_of = [](int i) {
+    return std::string(i % 7 == 0 ? 0 : static_cast<std::size_t>(i) * 37 % 30'000, 'a' + static_cast<char>(i % 26));
+  };
+  constexpr int kKeys = 1000;
+  for (int i = 0; i < kKeys; i += 20) {
+    TxnRequest request;
+    for (int j = i; j < i + 20; ++j) {
+      const int number = j * 7 % kKeys;  // other than in the order of keys
+      request.success.push_back(
+          Op::Put({.key = "/k" + std::to_string(number), .value = SharedBytes(value_of(number))}));
+    }
+    ASSERT_TRUE(Await(store->Txn(std::move(request))).ok());
+  }
+  const auto all = All(*store);
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  ASSERT_EQ(all->kvs.size(), static_cast<std::size_t>(kKeys));
+  store.reset();  // What was read outlives the store.
+  for (const KeyValue& kv : all->kvs) ASSERT_EQ(kv.value.view(), value_of(std::stoi(kv.key.substr(2)))) << kv.key;
+}
+
 // Keys, values, versions, revisions and leases as one text.
 std::string Fingerprint(const RangeResponse& response) {
   std::string text;
