@@ -182,28 +182,31 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
       value ? SnapshotCursor::OfIndex(snapshot, prefix, *value) : SnapshotCursor(snapshot, prefix, start);
   const auto count = static_cast<std::int64_t>(cursor.remaining());
   if (everything) list.items.reserve(static_cast<std::size_t>(limit > 0 ? std::min(limit, count) : count));
-  std::uint64_t fetched = 0;
+  const LabelFilter filter = predicate.label && !value ? LabelFilter(*predicate.label) : LabelFilter();
   bool has_more = false;
+  std::size_t left = 0;  // unread, when the limit was reached
   for (bool more = true; more && !has_more;) {
     const ObjectPtr* batch[kBatch];
+    std::size_t remaining[kBatch];
     std::size_t size = 0;
     while (size < kBatch) {
-      batch[size] = cursor.Next();
+      batch[size] = filter.empty() ? cursor.Next() : cursor.Next(filter);
       if (batch[size] == nullptr) break;
+      remaining[size] = cursor.remaining();
       __builtin_prefetch(batch[size]->get(), 1);
       ++size;
     }
     more = size == kBatch;
     if (!everything) PrefetchAttributes(std::span(batch, size));
-    for (std::size_t i = 0; i < size; ++i) {
-      if (limit > 0 && static_cast<std::int64_t>(list.items.size()) == limit) {
-        has_more = true;
-        break;
-      }
-      ++fetched;
-      if (everything || predicate.Matches(**batch[i])) list.items.push_back(*batch[i]);
+    for (std::size_t i = 0; i < size && !has_more; ++i) {
+      if (!everything && !predicate.Matches(**batch[i])) continue;
+      list.items.push_back(*batch[i]);
+      if (limit <= 0 || static_cast<std::int64_t>(list.items.size()) < limit || remaining[i] == 0) continue;
+      has_more = true;
+      left = remaining[i];
     }
   }
+  const std::uint64_t fetched = static_cast<std::uint64_t>(count) - left;
   metrics.list_fetched_objects.fetch_add(fetched, std::memory_order_relaxed);
   if (value) {
     metrics.index_lists.fetch_add(1, std::memory_order_relaxed);

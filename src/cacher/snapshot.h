@@ -9,6 +9,7 @@
 
 #include "base/btree.h"
 #include "base/ref.h"
+#include "cacher/label_filter.h"
 #include "kv/kv.h"
 #include "storage/object.h"
 
@@ -16,10 +17,37 @@ namespace keelson::cacher {
 
 using storage::ObjectPtr;
 
-struct KeyOfObject {
-  std::string_view operator()(const ObjectPtr& object) const { return object->key(); }
+// Objects by key. Beside each reference stand the bits of its labels (label_filter.h).
+class ObjectTree {
+  struct Entry {
+    ObjectPtr object;
+    std::uint64_t label_bits = 0;
+  };
+  struct KeyOf {
+    std::string_view operator()(const Entry& entry) const { return entry.object->key(); }
+  };
+  using Tree = base::BTree<Entry, KeyOf>;
+
+ public:
+  using Iterator = Tree::Iterator;
+
+  std::size_t size() const { return tree_.size(); }
+  void Clear() { tree_.Clear(); }
+  const ObjectPtr* Find(std::string_view key) const {
+    const Entry* const found = tree_.Find(key);
+    return found != nullptr ? &found->object : nullptr;
+  }
+  std::size_t Rank(std::string_view key) const { return tree_.Rank(key); }
+  Iterator Seek(std::string_view key) const { return tree_.Seek(key); }
+  void Put(ObjectPtr object) {
+    const std::uint64_t bits = LabelBits(object->attributes().labels);
+    tree_.Put({std::move(object), bits});
+  }
+  void Erase(std::string_view key) { tree_.Erase(key); }
+
+ private:
+  Tree tree_;
 };
-using ObjectTree = base::BTree<ObjectPtr, KeyOfObject>;
 
 // An object under the value of the field it is indexed by, which is a view into the object.
 struct Indexed {
@@ -66,6 +94,7 @@ class SnapshotCursor {
     return cursor;
   }
 
+  // How many follow, whatever a filter says of them.
   std::size_t remaining() const { return remaining_; }
   // nullptr at the end.
   const ObjectPtr* Next() {
@@ -73,13 +102,25 @@ class SnapshotCursor {
       snapshot_ = nullptr;
       return nullptr;
     }
-    --remaining_;
-    if (started_) indexed_ ? index_.Next() : objects_.Next();
-    started_ = true;
-    return indexed_ ? &index_->object : &*objects_;
+    Step();
+    return indexed_ ? &index_->object : &objects_->object;
+  }
+  // The next that `filter` does not rule out. REQUIRES: not of an index.
+  const ObjectPtr* Next(const LabelFilter& filter) {
+    while (remaining_ > 0) {
+      Step();
+      if (filter.MayMatch(objects_->label_bits)) return &objects_->object;
+    }
+    snapshot_ = nullptr;
+    return nullptr;
   }
 
  private:
+  void Step() {
+    --remaining_;
+    if (started_) indexed_ ? index_.Next() : objects_.Next();
+    started_ = true;
+  }
   void Expect(std::size_t first, std::size_t last) { remaining_ = last > first ? last - first : 0; }
 
   SnapshotPtr snapshot_;
