@@ -8,7 +8,7 @@
 #include "kv/memory/memory.h"
 #include "storage/contract_suite/contract.h"
 #include "storage/store.h"
-#include "testing/fake_clock.h"
+#include "base/fake_clock.h"
 #include "testing/line_codec.h"
 
 namespace keelson::storage {
@@ -33,7 +33,7 @@ class CorruptObjects : public ::testing::TestWithParam<bool> {
   bool gate() const { return GetParam(); }
 
   async::IOPool io_{1};
-  testing::FakeClock clock_;
+  base::FakeClock clock_;
   std::unique_ptr<kv::Store> kv_ = kv::memory::Open();
   testing::LineCodec codec_;
   LeaseManager leases_{*kv_, clock_};
