@@ -5,7 +5,7 @@ namespace keelson::app {
 namespace {
 
 constexpr FeatureGate kGates[] = {
-    {"APIResponseCompression", Stage::kBeta, true, false, Effect::kUnbuilt},
+    {"APIResponseCompression", Stage::kBeta, true, false, Effect::kBuilt},
     {"APIServerIdentity", Stage::kBeta, true, false, Effect::kBuilt},
     {"APIServerTracing", Stage::kGA, true, true, Effect::kUnbuilt},
     {"APIServingWithRoutine", Stage::kAlpha, false, false, Effect::kUnbuilt},
@@ -25,7 +25,7 @@ constexpr FeatureGate kGates[] = {
     {"AuthorizePodWebsocketUpgradeCreatePermission", Stage::kBeta, true, false, Effect::kBuilt},
     {"AuthorizeWithSelectors", Stage::kGA, true, true, Effect::kUnbuilt},
     {"BtreeWatchCache", Stage::kGA, true, true, Effect::kUnbuilt},
-    {"CBORServingAndStorage", Stage::kAlpha, false, false, Effect::kUnbuilt},
+    {"CBORServingAndStorage", Stage::kAlpha, false, false, Effect::kBuilt},
     {"CPUManagerPolicyAlphaOptions", Stage::kAlpha, false, false, Effect::kNone},
     {"CPUManagerPolicyBetaOptions", Stage::kBeta, true, false, Effect::kNone},
     {"CPUManagerPolicyOptions", Stage::kGA, true, true, Effect::kNone},

@@ -60,9 +60,9 @@ TEST(FeatureGates, SetAndToggle) {
 
 TEST(FeatureGates, UnbuiltOnesAreSaid) {
   FeatureGates gates;
-  auto set = gates.Set({{"", {"CBORServingAndStorage=true", "WatchList=true", "RetryGenerateName=true"}}});
+  auto set = gates.Set({{"", {"CoordinatedLeaderElection=true", "WatchList=true", "RetryGenerateName=true"}}});
   ASSERT_TRUE(set.ok());
-  EXPECT_EQ(set->unbuilt, std::vector<std::string>{"--feature-gates: CBORServingAndStorage=true is not built yet"});
+  EXPECT_EQ(set->unbuilt, std::vector<std::string>{"--feature-gates: CoordinatedLeaderElection=true is not built yet"});
   EXPECT_EQ(set->warnings,
             std::vector<std::string>{
                 "Setting GA feature gate RetryGenerateName=true. It will be removed in a future release."});

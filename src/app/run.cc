@@ -378,6 +378,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   chain_config.enablement = *std::move(enablement);
   chain_config.external_address = ExternalAddress(options);
   chain_config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);
+  chain_config.cbor = completed.features.Enabled("CBORServingAndStorage");
+  chain_config.compress = completed.features.Enabled("APIResponseCompression");
   chain_config.delete_collection_workers = static_cast<int>(options.etcd.delete_collection_workers);
   KS_TRY(const std::vector<auth::PublicKey> token_keys,
          ReadTokenKeys(options.authentication.service_accounts.key_files));

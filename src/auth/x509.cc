@@ -112,6 +112,18 @@ std::string Identifier(X509* certificate) {
          ", AKID=" + hex(X509_get0_authority_key_id(certificate));
 }
 
+// Whether every certificate of the chain may stand for a client, as Go judges: one without extended key usages may be
+// used for anything, and so may one with the usage "any". OpenSSL's purpose SSL_CLIENT is stricter (it knows no "any",
+// and looks at the plain key usages as well).
+bool ForClients(const STACK_OF(X509) * chain) {
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    X509* certificate = sk_X509_value(chain, i);
+    if (X509_get_ext_by_NID(certificate, NID_ext_key_usage, -1) < 0) continue;
+    if ((X509_get_extended_key_usage(certificate) & (XKU_SSL_CLIENT | XKU_ANYEKU)) == 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // Entries are keyed by the whole chain, so that a hit means the very same certificates, and forgotten when the bundle
@@ -139,14 +151,12 @@ struct CertificateVerifier::Impl {
     }
     StoreContextPtr context(X509_STORE_CTX_new());
     X509_STORE_CTX_init(context.get(), trusted, leaf.get(), intermediates.get());
-    X509_STORE_CTX_set_purpose(context.get(), X509_PURPOSE_SSL_CLIENT);
-    const bool has_usage = X509_get_ext_by_NID(leaf.get(), NID_ext_key_usage, -1) >= 0;
-    if (X509_verify_cert(context.get()) != 1 || !has_usage) {
+    const bool valid = X509_verify_cert(context.get()) == 1;
+    if (!valid || !ForClients(X509_STORE_CTX_get0_chain(context.get()))) {
       const int code = X509_STORE_CTX_get_error(context.get());
       ERR_clear_error();
-      return "verifying certificate " + Identifier(leaf.get()) + " failed: " +
-             (code != X509_V_OK ? X509_verify_cert_error_string(code)
-                                : "certificate specifies no client authentication usage");
+      return "verifying certificate " + Identifier(leaf.get()) + " failed: x509: " +
+             (valid ? "certificate specifies an incompatible key usage" : X509_verify_cert_error_string(code));
     }
     auto verified = std::make_shared<VerifiedCertificate>();
     verified->holder = UserOf(leaf.get(), peer.chain_der[0]);

@@ -418,8 +418,7 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
                            .recursive = options.recursive,
                            .predicate = options.predicate,
                            .scope_namespace = options.scope_namespace,
-                           .scope_name = options.scope_name,
-                           .deadline = options.deadline};
+                           .scope_name = options.scope_name};
   if (const auto& field = options.predicate.field) {
     if (!impl.options.trigger_field.empty()) {
       if (const auto value = field->RequiresExactMatch(impl.options.trigger_field))
@@ -441,7 +440,7 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
   if (!initial) after = required == 0 ? impl.dispatcher->revision() : required;
   std::uint64_t oldest = 0;
   SnapshotPtr snapshot;
-  auto watcher = impl.dispatcher->Register(std::move(selection), after, &snapshot, &oldest);
+  auto watcher = impl.dispatcher->Register(std::move(selection), after, options.deadline, &snapshot, &oldest);
   if (!watcher) co_return NewErrorStream(TooOldResourceVersion(*after, oldest));
   co_return NewCacheWatchStream(impl.dispatcher, std::move(watcher), impl.store, impl.metrics, std::move(snapshot),
                                 end_bookmark);

@@ -32,6 +32,7 @@ struct Dispatcher::Group {
   std::deque<std::uint64_t> sequences;
   std::size_t watchers = 0;
   Watcher* waiting = nullptr;
+  WatchSelectionPtr selection;  // of the watcher that came last: the next one often wants the same
 };
 
 std::optional<storage::WatchEvent::Type> WatchSelection::See(const CacheEvent& event) const {
@@ -43,6 +44,13 @@ std::optional<storage::WatchEvent::Type> WatchSelection::See(const CacheEvent& e
   if (now) return before ? Type::kModified : Type::kAdded;
   if (before) return Type::kDeleted;
   return std::nullopt;
+}
+
+bool WatchSelection::SameAs(const WatchSelection& other) const {
+  return predicate.MatchesEverything() && other.predicate.MatchesEverything() &&
+         predicate.allow_watch_bookmarks == other.predicate.allow_watch_bookmarks && prefix == other.prefix &&
+         recursive == other.recursive && trigger == other.trigger && scope_namespace == other.scope_namespace &&
+         scope_name == other.scope_name;
 }
 
 Dispatcher::Dispatcher(const base::Clock& clock, HistoryBudget& budget, Options options)
@@ -106,7 +114,7 @@ void Dispatcher::Tell(Group& group, std::uint64_t sequence, const CacheEvent& ev
   // thread switch.
   for (Watcher* watcher = group.waiting; watcher != nullptr;) {
     Watcher* const next = watcher->next;
-    if (event.revision > watcher->after && watcher->selection.See(event)) {
+    if (event.revision > watcher->after && watcher->selection->See(event)) {
       woken.emplace_back(watcher);
       TakeFromWaiting(*watcher);
     } else {
@@ -193,22 +201,28 @@ Dispatcher::Group* Dispatcher::GroupFor(const WatchSelection& selection) {
 }
 
 Dispatcher::WatcherPtr Dispatcher::Register(WatchSelection selection, std::optional<std::uint64_t> revision,
-                                            SnapshotPtr* initial, std::uint64_t* oldest) {
-  auto watcher = base::MakeRef<Watcher>(std::move(selection));
+                                            std::optional<base::Clock::SteadyTime> deadline, SnapshotPtr* initial,
+                                            std::uint64_t* oldest) {
   std::lock_guard lock(mutex_);
   if (revision && *revision < ring_.since()) {
     *oldest = ring_.since();
     return nullptr;
   }
   if (!revision) *initial = snapshot_.Load();
+  Group* const group = GroupFor(selection);
+  if (!group->selection || !group->selection->SameAs(selection)) {
+    group->selection = std::make_shared<const WatchSelection>(std::move(selection));
+  }
+  auto watcher = base::MakeRef<Watcher>(group->selection);
+  watcher->deadline = deadline;
   watcher->cursor = revision ? ring_.Find(*revision) : ring_.end();
   watcher->after = revision ? *revision : (*initial)->revision;
   watcher->epoch = epoch_;
   watcher->id = next_id_++;
-  watcher->group = GroupFor(watcher->selection);
-  ++watcher->group->watchers;
+  watcher->group = group;
+  ++group->watchers;
   ++watchers_;
-  if (watcher->selection.predicate.allow_watch_bookmarks) ScheduleBookmark(*watcher);
+  if (watcher->selection->predicate.allow_watch_bookmarks) ScheduleBookmark(*watcher);
   return watcher;
 }
 
@@ -231,7 +245,7 @@ void Dispatcher::ScheduleBookmark(Watcher& watcher) {
   const auto now = clock_.Monotonic();
   // Watchers that came together (after a restart, say) are spread over some seconds.
   auto due = now + options_.bookmark_period - std::chrono::seconds(watcher.id % 8);
-  if (const auto deadline = watcher.selection.deadline) {
+  if (const auto deadline = watcher.deadline) {
     const auto last = *deadline - kBeforeDeadline;
     if (last > now) due = std::min(due, last);
   }
@@ -323,7 +337,7 @@ Dispatcher::Poll Dispatcher::Next(Watcher& watcher, EventPtr& event, storage::Wa
       return Poll::kPending;
     }
     if (event->revision <= watcher.after) continue;
-    if (const auto seen = watcher.selection.See(*event)) {
+    if (const auto seen = watcher.selection->See(*event)) {
       type = *seen;
       return Poll::kEvent;
     }

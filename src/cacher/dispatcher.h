@@ -35,11 +35,13 @@ struct WatchSelection {
   std::optional<std::string> trigger;  // the value of the trigger field it insists on
   std::string scope_namespace;         // "" for all
   std::string scope_name;
-  std::optional<base::Clock::SteadyTime> deadline;
 
   // How the change looks to the watcher; nullopt: it does not concern it.
   std::optional<storage::WatchEvent::Type> See(const CacheEvent& event) const;
+  // Whether both see the same. Selectors are not compared: false wherever there are any.
+  bool SameAs(const WatchSelection& other) const;
 };
+using WatchSelectionPtr = std::shared_ptr<const WatchSelection>;
 
 class Dispatcher {
  public:
@@ -51,11 +53,12 @@ class Dispatcher {
   struct Group;
   // One watch. Everything but the selection belongs to the dispatcher.
   struct Watcher : base::RefCounted {
-    explicit Watcher(WatchSelection selection_in) : selection(std::move(selection_in)) {}
-    const WatchSelection selection;
-    std::function<void()> wake;  // set once, before it can wait
+    explicit Watcher(WatchSelectionPtr selection_in) : selection(std::move(selection_in)) {}
+    const WatchSelectionPtr selection;  // shared by the watchers of a group that asked for the same
+    std::function<void()> wake;         // set once, before it can wait
 
     // Guarded by the dispatcher's mutex.
+    std::optional<base::Clock::SteadyTime> deadline;
     std::uint64_t id = 0;
     Group* group = nullptr;    // null once it is unregistered
     std::uint64_t cursor = 0;  // the first event not looked at yet
@@ -88,9 +91,10 @@ class Dispatcher {
 
   // Starts a watch after `revision`; nullopt: with the current state, which is put into `*initial`. Null when that
   // history is gone;
-  // `*oldest` is then the revision it begins after.
-  WatcherPtr Register(WatchSelection selection, std::optional<std::uint64_t> revision, SnapshotPtr* initial,
-                      std::uint64_t* oldest);
+  // `*oldest` is then the revision it begins after. A watcher that allows bookmarks gets its last one shortly before
+  // `deadline`.
+  WatcherPtr Register(WatchSelection selection, std::optional<std::uint64_t> revision,
+                      std::optional<base::Clock::SteadyTime> deadline, SnapshotPtr* initial, std::uint64_t* oldest);
   void Start(Watcher& watcher, std::function<void()> wake);
   void Unregister(Watcher& watcher);
 

@@ -40,6 +40,7 @@ class Reader {
   Reader(Arena& arena, std::string_view bytes) : arena_(arena), bytes_(bytes) {}
 
   bool Document(Value& out) {
+    if (bytes_.empty()) return Fail("EOF");
     if (bytes_.starts_with(kCBORMagic)) at_ = kCBORMagic.size();
     if (!Item(out)) return false;
     if (at_ == bytes_.size()) return true;
@@ -194,6 +195,7 @@ class Reader {
   }
 
   bool Simple(const Head& head, Value& out) {
+    if (head.indefinite) return Fail("cbor: unexpected \"break\" code");
     double number = 0;
     switch (head.info) {
       case 20:
@@ -243,7 +245,11 @@ class Encoder {
         out_ += value.as_bool() ? '\xf5' : '\xf4';
         break;
       case Value::Kind::kInt:
-        Integer(value.as_int());
+        if (type != nullptr && type->kind == Kind::kDouble) {
+          Float(static_cast<double>(value.as_int()));  // JSON does not tell 1 from 1.0, Go's float64 is a float
+        } else {
+          Integer(value.as_int());
+        }
         break;
       case Value::Kind::kDouble:
         Float(value.as_double());
@@ -263,7 +269,6 @@ class Encoder {
     }
   }
 
- private:
   void Head(Major major, std::uint64_t value) {
     const auto top = static_cast<unsigned char>(major << 5);
     if (value < 24) {
@@ -275,6 +280,7 @@ class Encoder {
     for (int i = (1 << log) - 1; i >= 0; --i) out_ += static_cast<char>(value >> (8 * i));
   }
 
+ private:
   void Integer(std::int64_t value) {
     if (value >= 0) return Head(kUnsigned, static_cast<std::uint64_t>(value));
     Head(kNegative, static_cast<std::uint64_t>(-1 - value));
@@ -368,7 +374,6 @@ Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view bytes, const
 }
 
 void Encode(Arena& arena, std::string_view json, const Type* type, std::string& out) {
-  out += kCBORMagic;
   const auto tree = DecodeJSON(arena, json);
   Encoder(out).Item(tree.ok() ? tree->value : Value(), type);
 }
@@ -385,16 +390,35 @@ Outcome<Decoded, DecodeError> DecodeCBOR(Arena& arena, std::string_view bytes, c
 }
 
 void EncodeCBOR(Arena& arena, const Value& value, const Struct& type, std::string& out) {
+  out += kCBORMagic;
+  EncodeCBORItem(arena, value, type, out);
+}
+
+void EncodeCBOR(Arena& arena, const Value& value, std::string& out) {
+  std::string json;
+  EncodeJSON(value, json);
+  JSONToCBOR(arena, json, out);
+}
+
+void EncodeCBORItem(Arena& arena, const Value& value, const Struct& type, std::string& out) {
   std::string json;
   EncodeJSON(value, type, json);
   const Type root{Kind::kStruct, nullptr, &type};
   Encode(arena, json, &root, out);
 }
 
-void EncodeCBOR(Arena& arena, const Value& value, std::string& out) {
-  std::string json;
-  EncodeJSON(value, json);
+void JSONToCBOR(Arena& arena, std::string_view json, std::string& out) {
+  out += kCBORMagic;
   Encode(arena, json, nullptr, out);
+}
+
+void AppendCBORHead(CBORMajor major, std::uint64_t value, std::string& out) {
+  Encoder(out).Head(static_cast<Major>(major), value);
+}
+
+void AppendCBORText(std::string_view text, std::string& out) {
+  AppendCBORHead(CBORMajor::kByteString, text.size(), out);
+  out += text;
 }
 
 }  // namespace keelson::codec

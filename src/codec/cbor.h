@@ -3,6 +3,7 @@
 // through json.h's rules. Thread safety: functions of their arguments. Decoded Values live as long as the arena.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,14 @@ Outcome<Decoded, DecodeError> DecodeCBOR(base::Arena& arena, std::string_view by
 // With the magic in front. The arena holds what is needed while encoding.
 void EncodeCBOR(base::Arena& arena, const Value& value, const schema::Struct& type, std::string& out);
 void EncodeCBOR(base::Arena& arena, const Value& value, std::string& out);
+// What JSON text says, with the magic; for objects without bytes in them, since the text does not tell which they are.
+void JSONToCBOR(base::Arena& arena, std::string_view json, std::string& out);
+
+// Pieces, for lists and events that are put together: an object without the magic, the head of an array or map with
+// `value` entries, a text.
+void EncodeCBORItem(base::Arena& arena, const Value& value, const schema::Struct& type, std::string& out);
+enum class CBORMajor : std::uint8_t { kByteString = 2, kArray = 4, kMap = 5 };
+void AppendCBORHead(CBORMajor major, std::uint64_t value, std::string& out);
+void AppendCBORText(std::string_view text, std::string& out);
 
 }  // namespace keelson::codec

@@ -114,13 +114,13 @@ ServedGroups::ServedGroups(const server::GenericAPIServer& server) {
   };
 }
 
-void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address) {
+void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address, bool cbor) {
   base::Arena arena;
   const ServedGroups all(server);
   const std::vector<DiscoveryGroup>& groups = all.groups();
   const endpoints::IsServed& served = all.is_served();
-  const auto handler = [&](Value document, std::string_view kind) {
-    return endpoints::NegotiatedDocument(arena, document, *schema::FindType("meta/v1", kind), kind);
+  const auto handler = [&](Value document, std::string_view kind, endpoints::DocumentOptions options = {}) {
+    return endpoints::NegotiatedDocument(arena, document, *schema::FindType("meta/v1", kind), kind, options);
   };
   server::PathMux& mux = server.mux();
   const auto both = [&](const std::string& path, const endpoints::Handler& serve) {
@@ -132,14 +132,13 @@ void InstallDiscovery(server::GenericAPIServer& server, const std::string& exter
     (group.group.empty() ? core : others).push_back(group);
     for (const schema::Package* package : group.versions) {
       both(all.Find(package->group, package->version)->prefix(),
-           handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList"));
+           handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList", {.cbor = cbor}));
     }
     if (!group.group.empty())
       both("/apis/" + std::string(group.group), handler(endpoints::APIGroupDocument(arena, group), "APIGroup"));
   }
   const auto api = handler(endpoints::APIVersionsDocument(arena, groups, external_address), "APIVersions");
-  const auto apis = endpoints::NegotiatedDocument(arena, endpoints::APIGroupListDocument(arena, groups),
-                                                  *schema::FindType("meta/v1", "APIGroupList"), "APIGroupList", true);
+  const auto apis = handler(endpoints::APIGroupListDocument(arena, groups), "APIGroupList", {.any_method = true});
   mux.Handle("/api", WithAggregated(api, EncodeAggregated(arena, core, served)));
   mux.Unlisted("/api/", WithAggregated(api, EncodeAggregated(arena, core, served)));
   mux.Handle("/apis", WithAggregated(apis, EncodeAggregated(arena, others, served)));

@@ -8,6 +8,7 @@
 namespace keelson::controlplane {
 
 // Makes the documents once and registers their paths on `server`.
-void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address);
+// `cbor`: lists of resources are had in CBOR too.
+void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address, bool cbor);
 
 }  // namespace keelson::controlplane

@@ -169,15 +169,13 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
   auto body = co_await endpoints::ReadBody(*exchange);
   if (!body.ok()) co_return endpoints::StatusResponse(*exchange, body.error());
   const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
-  const bool apply = type == "application/apply-patch+yaml";
+  const bool apply = type == endpoints::kApplyPatch || type == endpoints::kApplyCBORPatch;
   if (const auto errors = options.ValidatePatch(apply); !errors.empty()) {
     co_return endpoints::StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
   }
   if (apply) {
-    auto config = codec::DecodeYAML(arena, body->view());
-    if (!config.ok())
-      co_return endpoints::StatusResponse(*exchange,
-                                          meta::NewBadRequest("error decoding YAML: " + config.error().message));
+    auto config = endpoints::DecodeApply(arena, type, body->view(), false);
+    if (!config.ok()) co_return endpoints::StatusResponse(*exchange, config.error());
     auto applied = co_await endpoint.Update(
         scope, exchange,
         [&](Value scale) {

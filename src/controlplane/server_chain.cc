@@ -33,6 +33,8 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
     scope->hub_api_version = meta::GroupVersion{std::string(hub->group), std::string(hub->version)}.ToString();
   }
   scope->restrictions.allow_transforms = true;
+  scope->restrictions.allow_cbor = config.cbor;
+  scope->compress = config.compress;
   if (resource.group.empty() && resource.plural == "endpoints") {
     scope->deprecation_warning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
   }
@@ -163,7 +165,7 @@ std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& c
   InstallGroups(config, *kube, [](std::string_view group) {
     return group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io";
   });
-  InstallDiscovery(*aggregator, config.external_address);
+  InstallDiscovery(*aggregator, config.external_address, config.cbor);
   InstallOpenAPI(*aggregator);
   return aggregator;
 }

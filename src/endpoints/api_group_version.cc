@@ -9,14 +9,29 @@
 namespace keelson::endpoints {
 namespace {
 
-constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml",
-                                                       "application/vnd.kubernetes.protobuf"};
+// Media types that only a server with CBOR knows are last in each list.
+constexpr std::array<std::string_view, 4> kProduces = {"application/json", "application/yaml",
+                                                       "application/vnd.kubernetes.protobuf", "application/cbor"};
 constexpr std::array<std::string_view, 5> kProducesStreams = {
     "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/json;stream=watch",
     "application/vnd.kubernetes.protobuf;stream=watch"};
-constexpr std::array<std::string_view, 4> kPatchTypes = {"application/json-patch+json", "application/merge-patch+json",
+constexpr std::array<std::string_view, 7> kProducesCBORStreams = {"application/json",
+                                                                  "application/yaml",
+                                                                  "application/vnd.kubernetes.protobuf",
+                                                                  "application/cbor",
+                                                                  "application/json;stream=watch",
+                                                                  "application/vnd.kubernetes.protobuf;stream=watch",
+                                                                  kCBORSequence};
+constexpr std::array<std::string_view, 5> kPatchTypes = {"application/json-patch+json", "application/merge-patch+json",
                                                          "application/strategic-merge-patch+json",
-                                                         "application/apply-patch+yaml"};
+                                                         "application/apply-patch+yaml", kApplyCBORPatch};
+
+// What an endpoint answers with, by its upstream names.
+std::span<const std::string_view> Produces(bool streams, bool cbor) {
+  if (!streams) return std::span(kProduces).first(kProduces.size() - (cbor ? 0 : 1));
+  if (cbor) return kProducesCBORStreams;
+  return kProducesStreams;
+}
 
 // What a path below the group version's prefix names.
 struct Target {
@@ -117,11 +132,14 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
     co_return NoRoute(*exchange);
   if (target->watch && (!route->watchable || !target->subresource.empty())) co_return NoRoute(*exchange);
 
+  const bool cbor = route->scope->restrictions.allow_cbor;
+  exchange->allow_cbor = cbor;
+  exchange->allow_gzip = route->scope->compress;
   const auto& handlers = is_item ? route->item : route->collection;
   const std::string& method = exchange->http.method;
   if (target->watch) {
     if (method != "GET") co_return NoMethod(*exchange);
-    if (auto refused = CheckAccept(*exchange, kProducesStreams)) co_return std::move(*refused);
+    if (auto refused = CheckAccept(*exchange, Produces(true, cbor))) co_return std::move(*refused);
     co_return co_await ListResource(route->scope, exchange, true);
   }
   // Across all namespaces only reading is possible.
@@ -133,14 +151,14 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
   if (!route->connects) {
     if (method == "PATCH") {
       const std::string type = BareMediaType(exchange->http.headers.Get("Content-Type"));
-      if (std::ranges::find(kPatchTypes, type) == kPatchTypes.end()) {
+      const auto known = std::span(kPatchTypes).first(kPatchTypes.size() - (cbor ? 0 : 1));
+      if (std::ranges::find(known, type) == known.end()) {
         co_return StatusResponse(*exchange,
                                  meta::NewGenericServerResponse(415, method, {}, "", "415: Unsupported Media Type", 0));
       }
     }
     const bool streams = method == "GET" && !is_item;
-    if (auto refused = streams ? CheckAccept(*exchange, kProducesStreams) : CheckAccept(*exchange, kProduces))
-      co_return std::move(*refused);
+    if (auto refused = CheckAccept(*exchange, Produces(streams, cbor))) co_return std::move(*refused);
   }
   if (!route->scope->deprecation_warning.empty()) exchange->context.warnings.Add(route->scope->deprecation_warning);
   co_return co_await handler->second(route->scope, exchange);

@@ -1,5 +1,6 @@
 #include "endpoints/custom.h"
 
+#include "codec/cbor.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "endpoints/responses.h"
@@ -99,6 +100,11 @@ http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& m
     case Format::kYAML:
       body = ToYAML(object, type);
       break;
+    case Format::kCBOR: {
+      base::Arena arena;
+      codec::EncodeCBOR(arena, object, type, body);
+      break;
+    }
     default: {
       codec::EncodeJSON(object, type, body);
       if (media.pretty) {

@@ -1,5 +1,6 @@
 // Bodies to objects: which kind they are, decoding by its table, and what is said when they are something else.
 #include "base/strings.h"
+#include "codec/cbor.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/yaml.h"
@@ -10,6 +11,8 @@ namespace keelson::endpoints {
 namespace {
 
 constexpr std::size_t kSummaryBytes = 30;
+constexpr std::string_view kTypeMeta = "v1.TypeMeta";
+constexpr std::string_view kNoKind = "unable to determine group/version/kind: ";
 
 // How upstream shows a body it could not read.
 std::string Summary(std::string_view body) {
@@ -48,7 +51,73 @@ meta::Status Unrecognized(const Scope& scope, std::string_view error, std::strin
                              "): " + std::string(error) + " (" + Summary(body) + ")");
 }
 
+// CBOR stands for JSON: what it holds is read by JSON's rules. `target` is what Go would have decoded it to.
+meta::Result<Value> ReadCBOR(base::Arena& arena, std::string_view body, std::string_view prefix,
+                             std::string_view target) {
+  auto tree = codec::DecodeCBOR(arena, body);
+  if (!tree.ok()) return meta::NewBadRequest(std::string(prefix) + tree.error().message);
+  const Value value = tree->value;
+  if (value.is_map()) return value;
+  const std::string_view kind = value.is_list()                         ? "array"
+                                : value.is_string()                     ? "UTF-8 text string"
+                                : value.is_int() && value.as_int() >= 0 ? "positive integer"
+                                : value.is_int()                        ? "negative integer"
+                                                                        : "primitives";
+  std::string text = std::string(prefix) + "cbor: cannot unmarshal " + std::string(kind) + " into Go value of type " +
+                     std::string(target);
+  if (value.is_list() && target == kTypeMeta) text += " (cannot decode CBOR array to struct without toarray option)";
+  return meta::NewBadRequest(text);
+}
+
+// Upstream's CBOR decoder tells of one unknown field, the first of the outermost map that has any, and only where it
+// stands in it.
+std::vector<std::string> UnknownInCBOR(Value tree, const std::vector<std::string>& unknown) {
+  std::optional<std::size_t> depth_least;
+  std::string text;
+  for (const std::string& error : unknown) {
+    const auto open = error.find('"'), close = error.rfind('"');
+    if (open == std::string::npos || close <= open) continue;
+    std::vector<std::string_view> path;
+    for (const std::string_view step : base::Split(std::string_view(error).substr(open + 1, close - open - 1), '.')) {
+      for (const std::string_view part : base::Split(step, '[')) path.push_back(part);
+    }
+    if (depth_least && path.size() >= *depth_least) continue;
+    Value at = tree;
+    for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+      if (!at.is_list()) {
+        at = at[path[i]];
+        continue;
+      }
+      const auto index = base::ParseInt64(path[i].substr(0, path[i].size() - 1));
+      if (!index || *index < 0 || static_cast<std::size_t>(*index) >= at.size()) break;
+      at = at.items()[static_cast<std::size_t>(*index)];
+    }
+    if (!at.is_map()) continue;
+    std::size_t index = 0;
+    for (const auto& member : at.members()) {
+      if (member.key == path.back()) break;
+      ++index;
+    }
+    depth_least = path.size();
+    text = "cbor: found unknown field at map element index " + std::to_string(index);
+  }
+  if (text.empty()) return unknown;
+  return {text};
+}
+
 }  // namespace
+
+meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view type, std::string_view body,
+                                         bool strict) {
+  constexpr std::string_view kPrefix = "error decoding YAML: ";  // upstream's word for both
+  if (type == kApplyCBORPatch) {
+    KS_TRY(const Value value, ReadCBOR(arena, body, kPrefix, "map[string]interface {}"));
+    return codec::Decoded{.value = value};
+  }
+  auto config = codec::DecodeYAML(arena, body, codec::DecodeOptions{.strict = strict});
+  if (!config.ok()) return meta::NewBadRequest(std::string(kPrefix) + config.error().message);
+  return *std::move(config);
+}
 
 std::string HubPackage(std::string_view group) {
   if (group.empty()) return "core";
@@ -78,7 +147,8 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
                                  std::string_view field_validation) {
   base::Arena& arena = exchange.context.arena;
   std::vector<std::string> strict;
-  std::string json_of_yaml;
+  std::string json_of_yaml;  // or of CBOR
+  Value cbor;
   std::string_view text = body;
   meta::GroupVersionKind kind;
 
@@ -116,6 +186,12 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
       if (!converted.ok()) return Unrecognized(scope, converted.error().message, body);
       strict = *std::move(converted);
       text = json_of_yaml;
+    } else if (format == Format::kCBOR) {
+      auto read = ReadCBOR(arena, body, kNoKind, kTypeMeta);
+      if (!read.ok()) return Unrecognized(scope, read.error().message(), body);
+      cbor = *read;
+      codec::EncodeJSON(cbor, json_of_yaml);
+      text = json_of_yaml;
     }
     auto type_meta = codec::FindTypeMeta(arena, text);
     if (!type_meta.ok()) {
@@ -133,6 +209,7 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
   }
   if (wants_strict) {
     strict.insert(strict.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
+    if (format == Format::kCBOR) strict = UnknownInCBOR(cbor, strict);
     KS_RETURN_IF_ERROR(ReportStrictErrors(exchange, strict, field_validation, [&](const std::string& error) {
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, error));
     }));
@@ -168,6 +245,10 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
     if (format == Format::kYAML) {
       auto converted = codec::YAMLToJSON(arena, body, {}, json_of_yaml);
       if (!converted.ok()) return meta::NewBadRequest(converted.error().message);
+      text = json_of_yaml;
+    } else if (format == Format::kCBOR) {
+      KS_TRY(const Value read, ReadCBOR(arena, body, kNoKind, kTypeMeta));
+      codec::EncodeJSON(read, json_of_yaml);
       text = json_of_yaml;
     }
     auto type_meta = codec::FindTypeMeta(arena, text);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "codec/cbor.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "endpoints/api_group_version.h"
@@ -11,17 +12,17 @@
 namespace keelson::endpoints {
 namespace {
 
-constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml",
-                                                       "application/vnd.kubernetes.protobuf"};
+constexpr std::array<std::string_view, 4> kProduces = {"application/json", "application/yaml",
+                                                       "application/vnd.kubernetes.protobuf", "application/cbor"};
 
 struct Encoded {
-  base::SharedBytes json, pretty, yaml, protobuf;
+  base::SharedBytes json, pretty, yaml, protobuf, cbor;
 };
 
 }  // namespace
 
-Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& type, std::string_view kind,
-                           bool any_method) {
+Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Struct& type, std::string_view kind,
+                           DocumentOptions options) {
   auto encoded = std::make_shared<Encoded>();
   std::string json, pretty, protobuf;
   codec::EncodeJSON(document, type, json);
@@ -33,10 +34,16 @@ Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& t
   encoded->yaml = base::SharedBytes(ToYAML(document, type));
   encoded->pretty = base::SharedBytes(pretty);
   encoded->protobuf = base::SharedBytes(protobuf);
-  return [encoded, any_method](ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (exchange->http.method != "GET" && !any_method) co_return NoMethod(*exchange);
-    if (auto refused = CheckAccept(*exchange, kProduces)) co_return std::move(*refused);
-    auto media = NegotiateOutput(exchange->http, exchange->query, {});
+  if (options.cbor) {
+    std::string cbor;
+    codec::EncodeCBOR(arena, document, type, cbor);
+    encoded->cbor = base::SharedBytes(cbor);
+  }
+  return [encoded, options](ExchangePtr exchange) -> Awaitable<http::Response> {
+    if (exchange->http.method != "GET" && !options.any_method) co_return NoMethod(*exchange);
+    const auto produces = std::span(kProduces).first(kProduces.size() - (options.cbor ? 0 : 1));
+    if (auto refused = CheckAccept(*exchange, produces)) co_return std::move(*refused);
+    auto media = NegotiateOutput(exchange->http, exchange->query, {.allow_cbor = options.cbor});
     if (!media.ok()) co_return StatusResponse(*exchange, media.error());
     http::Response response;
     response.headers.Add("Content-Type", MediaType(media->format));
@@ -46,6 +53,9 @@ Handler NegotiatedDocument(base::Arena&, Value document, const schema::Struct& t
         break;
       case Format::kProtobuf:
         response.body = encoded->protobuf;
+        break;
+      case Format::kCBOR:
+        response.body = encoded->cbor;
         break;
       default:
         response.body = media->pretty ? encoded->pretty : encoded->json;

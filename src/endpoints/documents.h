@@ -10,9 +10,12 @@
 
 namespace keelson::endpoints {
 
+struct DocumentOptions {
+  bool any_method = false;  // upstream's handler of this path looks at no method
+  bool cbor = false;        // it is had in CBOR too
+};
 // Encodes `document` once as JSON, YAML and protobuf and answers GET with the one asked for.
-// `any_method`: upstream's handler of this path looks at no method.
 Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Struct& type, std::string_view kind,
-                           bool any_method = false);
+                           DocumentOptions options = {});
 
 }  // namespace keelson::endpoints

@@ -22,6 +22,8 @@ struct Exchange {
   RequestTrace trace;
   RequestMetrics* metrics = nullptr;    // outlives every request; may be null
   std::shared_ptr<WatchGroup> watches;  // which a watch joins; may be null
+  bool allow_gzip = true;               // large answers may be compressed
+  bool allow_cbor = false;              // errors may be told in CBOR: set where the request has met its resource
 };
 
 // Shared: a handler that ran into its deadline goes on without anybody waiting for it.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "admission/admission.h"
+#include "codec/decode.h"
 #include "endpoints/exchange.h"
 #include "endpoints/negotiation.h"
 #include "endpoints/object_encoder.h"
@@ -33,6 +34,8 @@ struct DecodedObject {
 // Decodes a body of the scope's kind and applies defaults; what fieldValidation says about strict errors is done here.
 meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format format, std::string_view body,
                                  std::string_view field_validation);
+// The configuration of a server-side apply, of which `type` (kApplyPatch or kApplyCBORPatch) tells the encoding.
+meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view type, std::string_view body, bool strict);
 meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, Format format, std::string_view body);
 // Strict errors per fieldValidation: a Status for Strict, warnings for Warn.
 meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors,

@@ -58,7 +58,7 @@ http::Response BytesResponse(const Exchange& exchange, int code, std::string_vie
   http::Response response;
   response.status = code;
   response.headers.Add("Content-Type", content_type);
-  if (may_compress && body.size() > kGzipThreshold && AcceptsGzip(exchange.http)) {
+  if (may_compress && body.size() > kGzipThreshold && exchange.allow_gzip && AcceptsGzip(exchange.http)) {
     response.headers.Add("Content-Encoding", "gzip");
     response.headers.Add("Vary", "Accept-Encoding");
     response.body = NewGzipSource(NewBytesSource(std::move(body)));

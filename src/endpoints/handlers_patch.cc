@@ -19,7 +19,6 @@ namespace {
 constexpr std::string_view kJSONPatch = "application/json-patch+json";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 constexpr std::string_view kStrategicPatch = "application/strategic-merge-patch+json";
-constexpr std::string_view kApplyPatch = "application/apply-patch+yaml";
 
 // 422 for a result that is no object of the kind: the whole patched text is shown, as upstream does.
 meta::Status InvalidPatchResult(std::string_view patched, std::string_view error) {
@@ -262,15 +261,14 @@ meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Val
 
 // Server-side apply: what the configuration says, merged with what is there, by whom it is owned.
 static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange, MediaTypeOptions media,
-                                            base::SharedBytes body, meta::WriteOptions options) {
+                                            std::string type, base::SharedBytes body, meta::WriteOptions options) {
   request::Context& context = exchange->context;
   base::Arena& arena = context.arena;
   if (!scope->field_manager)
     co_return StatusResponse(*exchange, meta::NewBadRequest("apply is not supported for this resource"));
   const bool checked = options.field_validation != "Ignore";
-  auto config = codec::DecodeYAML(arena, body.view(), codec::DecodeOptions{.strict = checked});
-  if (!config.ok())
-    co_return StatusResponse(*exchange, meta::NewBadRequest("error decoding YAML: " + config.error().message));
+  auto config = DecodeApply(arena, type, body.view(), checked);
+  if (!config.ok()) co_return StatusResponse(*exchange, config.error());
   const bool dry_run = options.is_dry_run();
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
     const Value live = existing.is_null() ? Value() : FromHub(arena, *scope, existing.Clone(arena));
@@ -324,11 +322,11 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
   if (!body.ok()) co_return StatusResponse(*exchange, body.error());
   exchange->trace.Step("limitedReadBody succeeded", "len", static_cast<std::int64_t>(body->size()));
   const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
-  const bool is_apply = type == kApplyPatch;
+  const bool is_apply = type == kApplyPatch || type == kApplyCBORPatch;
   if (const auto errors = options.ValidatePatch(is_apply); !errors.empty()) {
     co_return StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
   }
-  if (is_apply) co_return co_await ApplyPatch(std::move(scope), std::move(exchange), *media, *body, options);
+  if (is_apply) co_return co_await ApplyPatch(std::move(scope), std::move(exchange), *media, type, *body, options);
   Patcher patcher(*scope, *exchange, type, options);
   if (auto read = patcher.Read(body->view()); !read.ok()) co_return StatusResponse(*exchange, read.error());
 

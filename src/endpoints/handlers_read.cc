@@ -84,7 +84,7 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   auto stream = co_await scope->store->Watch(exchange->context.info.name_space, std::move(list));
   if (!stream.ok()) co_return StatusResponse(*exchange, stream.error());
 
-  auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
+  auto encoder = ObjectEncoder::ForWatch(scope, *media, *include);
   http::Response response;
   response.headers.Add("Content-Type", encoder->stream_content_type());
   std::function<void()> listed;
@@ -172,7 +172,7 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   response.headers.Add("Content-Type", encoder->content_type());
   // The JSON form is never smaller than the stored one by much, so the stored sizes tell well enough what is worth
   // compressing.
-  const bool compress = estimate > kGzipThreshold && AcceptsGzip(exchange->http);
+  const bool compress = estimate > kGzipThreshold && exchange->allow_gzip && AcceptsGzip(exchange->http);
   auto source = NewListSource(std::move(encoder), *std::move(frame), *std::move(list));
   if (compress) {
     response.headers.Add("Content-Encoding", "gzip");

@@ -14,26 +14,31 @@ struct Supported {
   Format format;
   std::string_view type;
   std::string_view subtype;
+  bool streams;
 };
 
-std::vector<Supported> SupportedFormats(const EndpointRestrictions& restrictions, bool stream) {
-  std::vector<Supported> formats = {{Format::kJSON, "application", "json"}};
-  if (!stream && restrictions.allow_yaml) formats.push_back({Format::kYAML, "application", "yaml"});
+std::vector<Supported> SupportedFormats(const EndpointRestrictions& restrictions) {
+  std::vector<Supported> formats = {{Format::kJSON, "application", "json", true}};
+  if (restrictions.allow_yaml) formats.push_back({Format::kYAML, "application", "yaml", false});
   if (restrictions.allow_protobuf || restrictions.allow_transforms) {
-    formats.push_back({Format::kProtobuf, "application", "vnd.kubernetes.protobuf"});
+    formats.push_back({Format::kProtobuf, "application", "vnd.kubernetes.protobuf", true});
   }
-  if (restrictions.allow_cbor) formats.push_back({Format::kCBOR, "application", stream ? "cbor-seq" : "cbor"});
+  if (restrictions.allow_cbor) formats.push_back({Format::kCBOR, "application", "cbor", true});
   return formats;
 }
 
-std::vector<std::string> AcceptedNames(const EndpointRestrictions& restrictions, bool stream) {
+std::vector<std::string> AcceptedNames(const EndpointRestrictions& restrictions) {
   std::vector<std::string> names;
-  for (const auto& supported : SupportedFormats(restrictions, stream)) {
-    if (supported.format == Format::kProtobuf && !restrictions.allow_protobuf && !restrictions.allow_transforms)
-      continue;
-    std::string name = std::string(supported.type) + "/" + std::string(supported.subtype);
-    if (stream && supported.format != Format::kCBOR) name += ";stream=watch";
-    names.push_back(std::move(name));
+  for (const auto& supported : SupportedFormats(restrictions)) names.emplace_back(MediaType(supported.format));
+  return names;
+}
+
+std::vector<std::string> StreamNames(const EndpointRestrictions& restrictions) {
+  std::vector<std::string> names;
+  for (const auto& supported : SupportedFormats(restrictions)) {
+    if (!supported.streams) continue;
+    names.push_back(supported.format == Format::kCBOR ? std::string(kCBORSequence)
+                                                      : std::string(MediaType(supported.format)) + ";stream=watch");
   }
   return names;
 }
@@ -52,10 +57,7 @@ bool ReadParameters(const AcceptClause& clause, const Supported& supported, cons
     if (key == "v") version = value;
     if (key == "profile") options.profile = value;
     if (key == "pretty") options.pretty = value == "1";
-    if (key == "stream") {
-      if (value != "watch" || !stream) return false;
-      options.stream = true;
-    }
+    if (key == "stream" && !value.empty() && (value != "watch" || !supported.streams)) return false;
     if (key == "sv" && value != "v1") return false;
   }
   if (as.empty() && group.empty() && version.empty()) {
@@ -81,7 +83,7 @@ bool ReadParameters(const AcceptClause& clause, const Supported& supported, cons
 
 meta::Result<MediaTypeOptions> Negotiate(const http::Request& request, const base::Query& query,
                                          const EndpointRestrictions& restrictions, bool stream) {
-  const std::vector<Supported> formats = SupportedFormats(restrictions, stream);
+  const std::vector<Supported> formats = SupportedFormats(restrictions);
   const std::string_view header = request.headers.Get("Accept");
   MediaTypeOptions options;
   options.stream = stream;
@@ -96,12 +98,15 @@ meta::Result<MediaTypeOptions> Negotiate(const http::Request& request, const bas
       if (!type_fits || !subtype_fits || (clause.type == "*" && clause.subtype != "*")) continue;
       MediaTypeOptions candidate;
       candidate.format = supported.format;
+      candidate.stream = stream;
       if (!ReadParameters(clause, supported, restrictions, stream, candidate)) continue;
+      // What a client likes best decides, also where it is the one form in which nothing can be streamed.
+      if (stream && !supported.streams) return meta::NewNotAcceptable(StreamNames(restrictions));
       if (!candidate.pretty) candidate.pretty = IsPretty(request, query);
       return candidate;
     }
   }
-  return meta::NewNotAcceptable(AcceptedNames(restrictions, stream));
+  return meta::NewNotAcceptable(AcceptedNames(restrictions));
 }
 
 }  // namespace
@@ -179,10 +184,10 @@ std::string BareMediaType(std::string_view header) {
 meta::Result<Format> NegotiateInput(const http::Request& request, const EndpointRestrictions& restrictions) {
   const std::string type = BareMediaType(request.headers.Get("Content-Type"));
   if (type.empty()) return Format::kJSON;
-  for (const Supported& supported : SupportedFormats(restrictions, false)) {
+  for (const Supported& supported : SupportedFormats(restrictions)) {
     if (type == MediaType(supported.format)) return supported.format;
   }
-  return meta::NewUnsupportedMediaType(AcceptedNames(restrictions, false));
+  return meta::NewUnsupportedMediaType(AcceptedNames(restrictions));
 }
 
 bool AcceptsGzip(const http::Request& request) {

@@ -15,6 +15,9 @@ namespace keelson::endpoints {
 
 enum class Format : std::uint8_t { kJSON, kYAML, kProtobuf, kCBOR };
 std::string_view MediaType(Format format);
+constexpr std::string_view kApplyPatch = "application/apply-patch+yaml";
+constexpr std::string_view kApplyCBORPatch = "application/apply-patch+cbor";
+constexpr std::string_view kCBORSequence = "application/cbor-seq";  // a watch in CBOR
 
 enum class Transform : std::uint8_t { kNone, kTable, kPartialObjectMetadata, kPartialObjectMetadataList };
 
@@ -26,6 +29,7 @@ struct MediaTypeOptions {
   bool stream = false;
   bool messages = false;  // of a stream: the transport keeps its events apart (WebSocket), no length stands before each
   std::string profile;    // discovery's "nopeer"
+  bool operator==(const MediaTypeOptions&) const = default;
 };
 
 // What an endpoint can answer with.

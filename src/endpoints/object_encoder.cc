@@ -1,8 +1,11 @@
 #include "endpoints/object_encoder.h"
 
+#include <array>
 #include <bit>
+#include <cstddef>
 
 #include "base/strings.h"
+#include "codec/cbor.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/transcode.h"
@@ -86,12 +89,26 @@ ObjectEncoder::ObjectEncoder(ScopePtr scope, MediaTypeOptions media, IncludeObje
       "{\"kind\":" + JSONText(scope_->kind.kind) + ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
 }
 
+std::shared_ptr<const ObjectEncoder> ObjectEncoder::ForWatch(const ScopePtr& scope, const MediaTypeOptions& media,
+                                                             IncludeObject include) {
+  constexpr std::size_t kRemembered = 64;  // slots of a thread; two wishes that meet in one take turns
+  thread_local std::array<std::weak_ptr<const ObjectEncoder>, kRemembered> remembered;
+  const auto wish = static_cast<std::size_t>(media.format) * 4 + static_cast<std::size_t>(media.transform);
+  auto& slot = remembered[(std::hash<const Scope*>()(scope.get()) / alignof(std::max_align_t) + wish) % kRemembered];
+  auto encoder = slot.lock();
+  if (!encoder || encoder->scope_ != scope || !(encoder->media_ == media) || encoder->include_ != include) {
+    encoder = std::make_shared<const ObjectEncoder>(scope, media, include);
+    slot = encoder;
+  }
+  return encoder;
+}
+
 std::string_view ObjectEncoder::stream_content_type() const {
   switch (media_.format) {
     case Format::kProtobuf:
       return "application/vnd.kubernetes.protobuf;stream=watch";
     case Format::kCBOR:
-      return "application/cbor-seq";
+      return kCBORSequence;
     default:
       return "application/json";
   }
@@ -130,6 +147,10 @@ meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value o
   std::string out;
   if (media_.format == Format::kProtobuf) {
     codec::EncodeProto(object, *type, out);
+    return SharedBytes::FromString(std::move(out));
+  }
+  if (media_.format == Format::kCBOR) {
+    codec::EncodeCBOR(arena, object, *type, out);
     return SharedBytes::FromString(std::move(out));
   }
   codec::EncodeJSON(object, *type, out);
@@ -192,6 +213,10 @@ meta::Result<SharedBytes> ObjectEncoder::FinishJSON(base::Arena& arena, std::str
   if (media_.format == Format::kYAML) {
     if (auto laid_out = codec::JSONToYAML(arena, json, out); !laid_out.ok())
       return meta::NewInternalError(laid_out.error().message);
+    return SharedBytes::FromString(std::move(out));
+  }
+  if (media_.format == Format::kCBOR) {  // metadata only, in which there are no bytes; Tables are not had in CBOR
+    codec::JSONToCBOR(arena, json, out);
     return SharedBytes::FromString(std::move(out));
   }
   if (media_.pretty && !media_.stream) {
@@ -292,8 +317,48 @@ std::optional<ObjectEncoder::ListFrame> ObjectEncoder::ProtoFrame(const storage:
   return ListFrame{SharedBytes(head), SharedBytes::Static(std::string_view("\x1a\0\x22\0", 4))};
 }
 
+// Keys by length: kind, items, metadata, apiVersion.
+ObjectEncoder::ListFrame ObjectEncoder::CBORFrame(const storage::ObjectList& list) const {
+  const bool partial = media_.transform == Transform::kPartialObjectMetadataList;
+  base::Arena arena;
+  std::string head(codec::kCBORMagic), tail;
+  codec::AppendCBORHead(codec::CBORMajor::kMap, 4, head);
+  codec::AppendCBORText("kind", head);
+  codec::AppendCBORText(partial ? "PartialObjectMetadataList" : scope_->list_kind.kind, head);
+  codec::AppendCBORText("items", head);
+  if (partial && list.items.empty()) {
+    head += '\xf6';  // null: a nil slice upstream
+  } else {
+    codec::AppendCBORHead(codec::CBORMajor::kArray, list.items.size(), head);
+  }
+  codec::AppendCBORText("metadata", tail);
+  codec::EncodeCBORItem(arena,
+                        ListMetaValue(arena, {list.resource_version, list.continue_token, list.remaining_item_count}),
+                        MetaType("ListMeta"), tail);
+  codec::AppendCBORText("apiVersion", tail);
+  codec::AppendCBORText(
+      partial ? "meta.k8s.io/" + media_.transform_version : scope_->list_kind.group_version().ToString(), tail);
+  return {SharedBytes(head), SharedBytes(tail)};
+}
+
+meta::Result<SharedBytes> ObjectEncoder::CBORPiece(const storage::ObjectPtr& object) const {
+  base::Arena arena;
+  std::string out;
+  if (media_.transform == Transform::kNone) {
+    KS_TRY(Value value, Decode(arena, object));
+    value.Erase("kind");
+    value.Erase("apiVersion");
+    codec::EncodeCBORItem(arena, value, *scope_->type, out);
+  } else {
+    KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+    codec::EncodeCBORItem(arena, PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), out);
+  }
+  return SharedBytes::FromString(std::move(out));
+}
+
 std::optional<ObjectEncoder::ListFrame> ObjectEncoder::Frame(const storage::ObjectList& list) const {
   if (media_.format == Format::kProtobuf) return ProtoFrame(list);
+  if (media_.format == Format::kCBOR) return CBORFrame(list);
   if (media_.format != Format::kJSON || media_.pretty) return std::nullopt;
   return JSONFrame({list.resource_version, list.continue_token, list.remaining_item_count}, list.items.empty());
 }
@@ -326,8 +391,9 @@ meta::Result<std::size_t> ObjectEncoder::Item(const storage::ObjectPtr& object, 
                                          envelope->raw.size()));
     return header.size() + envelope->raw.size();
   }
-  KS_TRY(SharedBytes piece, JSONPiece(object));
-  if (!first) out.push_back(SharedBytes::Static(","));
+  const bool cbor = media_.format == Format::kCBOR;
+  KS_TRY(SharedBytes piece, cbor ? CBORPiece(object) : JSONPiece(object));
+  if (!first && !cbor) out.push_back(SharedBytes::Static(","));
   const std::size_t size = piece.size();
   out.push_back(std::move(piece));
   return size;
@@ -405,6 +471,16 @@ meta::Result<void> ObjectEncoder::AppendEvent(std::string_view type, SharedBytes
     std::string frame;
     for (int shift = 24; shift >= 0 && !media_.messages; shift -= 8) frame += static_cast<char>(size >> shift);
     out.push_back(SharedBytes(frame + event));
+    out.push_back(std::move(object));
+    return {};
+  }
+  if (media_.format == Format::kCBOR) {
+    std::string event(codec::kCBORMagic);
+    codec::AppendCBORHead(codec::CBORMajor::kMap, 2, event);
+    codec::AppendCBORText("type", event);
+    codec::AppendCBORText(type, event);
+    codec::AppendCBORText("object", event);
+    out.push_back(SharedBytes(event));
     out.push_back(std::move(object));
     return {};
   }

@@ -2,6 +2,7 @@
 // once and shared. Thread safety: const members from any thread.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,11 @@ class ObjectEncoder {
 
   const MediaTypeOptions& media() const { return media_; }
 
+  // An encoder for a watch. Watches that are opened on one thread with the same wishes share one; it costs as much as
+  // everything else that an idle watch needs here.
+  static std::shared_ptr<const ObjectEncoder> ForWatch(const ScopePtr& scope, const MediaTypeOptions& media,
+                                                       IncludeObject include);
+
  private:
   meta::Result<Value> Decode(base::Arena& arena,
                              const storage::ObjectPtr& object) const;  // in the served version, with its kind
@@ -63,6 +69,8 @@ class ObjectEncoder {
   meta::Result<void> MetadataProto(const storage::ObjectPtr& object, std::string& message) const;
   meta::Result<SharedBytes> JSONPiece(const storage::ObjectPtr& object) const;  // as it stands in a list of this form
   ListFrame JSONFrame(const ListMeta& list, bool empty) const;
+  ListFrame CBORFrame(const storage::ObjectList& list) const;
+  meta::Result<SharedBytes> CBORPiece(const storage::ObjectPtr& object) const;  // as it stands in a list
   std::optional<ListFrame> ProtoFrame(const storage::ObjectList& list) const;
   meta::Result<SharedBytes> ProtoList(const storage::ObjectList& list, const ListMeta& list_meta) const;
 
@@ -86,7 +94,7 @@ class ObjectEncoder {
   MediaTypeOptions media_;
   IncludeObject include_;
   const base::Clock& clock_;
-  std::string content_type_;
+  std::string_view content_type_;
   std::string api_version_;
   std::string json_prefix_;  // {"kind":"Pod","apiVersion":"v1",
 };

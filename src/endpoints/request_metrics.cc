@@ -119,15 +119,28 @@ void RequestMetrics::Record(const request::RequestInfo& info, std::string_view m
   }
 }
 
-void RequestMetrics::WatchStarted(const request::RequestInfo& info) {
-  long_running_
-      .With({"WATCH", info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info), "apiserver"})
+const RequestMetrics::WatchKind& RequestMetrics::WatchStarted(const request::RequestInfo& info) {
+  const std::string_view scope = ScopeOf(info);
+  long_running_.With({"WATCH", info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver"})
       .Inc();
+  std::string key;
+  for (const std::string_view part : {std::string_view(info.api_group), std::string_view(info.api_version),
+                                      std::string_view(info.resource), std::string_view(info.subresource), scope}) {
+    key += part;
+    key += '/';
+  }
+  std::lock_guard lock(mutex_);
+  return watch_kinds_
+      .try_emplace(std::move(key), WatchKind{info.api_group, info.api_version, info.resource, info.subresource, scope})
+      .first->second;
 }
 
-void RequestMetrics::WatchEnded(const request::RequestInfo& info) {
-  long_running_
-      .With({"WATCH", info.api_group, info.api_version, info.resource, info.subresource, ScopeOf(info), "apiserver"})
+void RequestMetrics::WatchEnded(const WatchKind& kind, int code, bool dry_run) {
+  total_
+      .With({"WATCH", dry_run ? "All" : "", kind.group, kind.version, kind.resource, kind.subresource, kind.scope,
+             "apiserver", CodeText(code).view})
+      .Inc();
+  long_running_.With({"WATCH", kind.group, kind.version, kind.resource, kind.subresource, kind.scope, "apiserver"})
       .Dec();
 }
 

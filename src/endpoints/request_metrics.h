@@ -2,7 +2,9 @@
 // Thread safety: all members from any thread.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -18,8 +20,14 @@ class RequestMetrics {
   // One finished request. `seconds` is not recorded for watches (they have a gauge).
   void Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
               std::uint64_t response_bytes, bool dry_run, bool apply);
-  void WatchStarted(const request::RequestInfo& info);
-  void WatchEnded(const request::RequestInfo& info);
+  // The labels of a watch. One for all watches of a resource in a scope, so that an idle watch need not keep its own;
+  // there are no more than series of the gauge, because only watches that were opened are told of.
+  struct WatchKind {
+    std::string group, version, resource, subresource;
+    std::string_view scope;
+  };
+  const WatchKind& WatchStarted(const request::RequestInfo& info);  // lives as long as this
+  void WatchEnded(const WatchKind& kind, int code, bool dry_run);
   void RequestTerminated(const request::RequestInfo& info, std::string_view method, int code);
   void RequestAborted(const request::RequestInfo& info, std::string_view method);
   // A streaming list has sent its initial events so long after its request came.
@@ -38,6 +46,8 @@ class RequestMetrics {
   telemetry::CounterVec& aborts_;
   telemetry::GaugeVec& inflight_;
   telemetry::CounterVec& authentication_attempts_;
+  std::mutex mutex_;
+  std::map<std::string, WatchKind, std::less<>> watch_kinds_;  // under the mutex; by the labels, joined
 };
 
 // GET LIST WATCH POST PUT PATCH APPLY DELETE CONNECT, as metrics and the access log name verbs.

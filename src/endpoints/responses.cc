@@ -1,6 +1,7 @@
 #include "endpoints/responses.h"
 
 #include "base/strings.h"
+#include "codec/cbor.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/yaml.h"
@@ -92,6 +93,11 @@ http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTy
     case Format::kYAML:
       body = ToYAML(status, StatusType());
       break;
+    case Format::kCBOR: {
+      base::Arena arena;
+      codec::EncodeCBOR(arena, status, StatusType(), body);
+      break;
+    }
     default: {
       codec::EncodeJSON(status, StatusType(), body);
       if (media.pretty) {
@@ -114,7 +120,7 @@ http::Response StatusResponse(const Exchange& exchange, const meta::Status& stat
   base::Arena arena;
   const Value object = StatusValue(arena, status);
   // No transforms here: a client that accepts nothing but a Table gets indented JSON.
-  auto media = NegotiateOutput(exchange.http, exchange.query, {});
+  auto media = NegotiateOutput(exchange.http, exchange.query, {.allow_cbor = exchange.allow_cbor});
   MediaTypeOptions options;
   if (media.ok()) {
     options = *media;

@@ -41,6 +41,7 @@ struct Scope {
   std::string hub_api_version;  // of the objects that strategies and storage see
   bool own_kind = false;        // a subresource whose kind is not the stored one: no defaults of the stored kind
   EndpointRestrictions restrictions;
+  bool compress = true;                                      // large answers are gzipped for who accepts that
   std::shared_ptr<const admission::Chain> admission;         // may be null: nothing to admit
   std::shared_ptr<const patch::FieldManager> field_manager;  // null: writes are not tracked (kinds without ObjectMeta)
 

@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 
@@ -26,18 +25,17 @@ class WatchGroup : public std::enable_shared_from_this<WatchGroup> {
     Member& operator=(const Member&) = delete;
     // From now on `wake` is called when the watch shall end (at once when it shall already).
     void OnEnding(std::function<void()> wake);
-    bool ending() const { return state_->ending; }
+    bool ending() const { return ending_; }
 
    private:
     friend class WatchGroup;
-    struct State {
-      std::atomic<bool> ending{false};
-      std::function<void()> wake;  // under the group's mutex
-    };
     explicit Member(std::shared_ptr<WatchGroup> group) : group_(std::move(group)) {}
-    std::shared_ptr<WatchGroup> group_;
-    std::shared_ptr<State> state_ = std::make_shared<State>();
-    std::list<std::shared_ptr<State>>::iterator position_;
+    const std::shared_ptr<WatchGroup> group_;
+    std::atomic<bool> ending_{false};
+    // Under the group's mutex.
+    std::function<void()> wake_;
+    Member* previous_ = nullptr;  // in the order in which they joined
+    Member* next_ = nullptr;
   };
 
   // Null once the group is ending.
@@ -57,7 +55,10 @@ class WatchGroup : public std::enable_shared_from_this<WatchGroup> {
   mutable std::mutex mutex_;
   std::condition_variable left_;
   bool ending_ = false;
-  std::list<std::shared_ptr<Member::State>> members_;
+  std::size_t size_ = 0;
+  Member* first_ = nullptr;
+  Member* last_ = nullptr;
+  Member* next_to_end_ = nullptr;  // while End() is at work
 };
 
 }  // namespace keelson::endpoints

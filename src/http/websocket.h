@@ -52,6 +52,7 @@ class WebSocketReader {
  private:
   std::uint16_t OnHeader();
   std::uint16_t OnFrame(std::vector<WebSocketMessage>& out);
+  bool CheckText();
 
   const std::size_t message_bytes_max_;
   const bool masked_;
@@ -66,6 +67,7 @@ class WebSocketReader {
   std::uint8_t mask_[4] = {};
   std::string control_;
   std::string message_;
+  std::size_t text_checked_ = 0;         // bytes of message_ that are whole, valid characters
   std::optional<WebSocketOpcode> open_;  // the kind of the message under way
   std::uint16_t failed_ = 0;
 };

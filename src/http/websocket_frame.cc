@@ -17,7 +17,41 @@ bool IsCloseCode(std::uint16_t code) {
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1011);
 }
 
+// Whether `tail`, which is shorter than the sequence that its first byte promises, can become UTF-8 (RFC 3629, 4).
+bool MayBecomeUTF8(std::string_view tail) {
+  const auto first = static_cast<std::uint8_t>(tail[0]);
+  const std::size_t size = first >= 0xc2 && first <= 0xdf   ? 2
+                           : first >= 0xe0 && first <= 0xef ? 3
+                           : first >= 0xf0 && first <= 0xf4 ? 4
+                                                            : 1;
+  if (tail.size() >= size) return false;
+  for (std::size_t i = 1; i < tail.size(); ++i) {
+    const auto byte = static_cast<std::uint8_t>(tail[i]);
+    std::uint8_t least = 0x80, most = 0xbf;
+    if (i == 1) {  // no overlong forms, no surrogates, nothing beyond U+10FFFF
+      if (first == 0xe0) least = 0xa0;
+      if (first == 0xed) most = 0x9f;
+      if (first == 0xf0) least = 0x90;
+      if (first == 0xf4) most = 0x8f;
+    }
+    if (byte < least || byte > most) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+// A text that cannot become valid any more is refused with the bytes that spoil it, not with the end of the message.
+bool WebSocketReader::CheckText() {
+  std::string_view rest = std::string_view(message_).substr(text_checked_);
+  while (!rest.empty()) {
+    const base::Rune rune = base::DecodeRune(rest);
+    if (rune.value == 0xfffd && rune.length == 1) return MayBecomeUTF8(rest);
+    rest.remove_prefix(static_cast<std::size_t>(rune.length));
+    text_checked_ += static_cast<std::size_t>(rune.length);
+  }
+  return true;
+}
 
 std::uint16_t WebSocketReader::OnHeader() {
   const std::uint8_t first = header_[0];
@@ -56,7 +90,8 @@ std::uint16_t WebSocketReader::OnFrame(std::vector<WebSocketMessage>& out) {
     const WebSocketOpcode kind = *open_;
     open_.reset();
     std::string data = std::exchange(message_, std::string());
-    if (kind == WebSocketOpcode::kText && !base::IsValidUTF8(data)) return kWebSocketInvalidData;
+    const std::size_t checked = std::exchange(text_checked_, 0);
+    if (kind == WebSocketOpcode::kText && checked != data.size()) return kWebSocketInvalidData;
     out.push_back({kind, std::move(data), 0});
     return 0;
   }
@@ -106,6 +141,10 @@ std::uint16_t WebSocketReader::Feed(std::string_view bytes, std::vector<WebSocke
     offset_ += take;
     left_ -= take;
     bytes.remove_prefix(take);
+    if (!IsControl(opcode_) && open_ == WebSocketOpcode::kText && !CheckText()) {
+      failed_ = kWebSocketInvalidData;
+      break;
+    }
     if (left_ != 0) return 0;
     failed_ = OnFrame(out);
     if (failed_ == 0 && opcode_ == WebSocketOpcode::kClose) return 0;  // nothing may follow

@@ -261,5 +261,25 @@ TEST(WatchGroup, EndsMembersOneAfterTheOther) {
   EXPECT_TRUE(late);
 }
 
+// Watches leave as soon as they are told, also such as are told later.
+TEST(WatchGroup, MembersMayLeaveWhileOthersAreTold) {
+  auto group = std::make_shared<endpoints::WatchGroup>();
+  std::vector<std::unique_ptr<endpoints::WatchGroup::Member>> members;
+  for (int i = 0; i < 6; ++i) members.push_back(group->Join());
+  members[0]->OnEnding([&] { members[1].reset(); });  // the next to be told
+  members[2]->OnEnding([&] { members[2].reset(); });
+  members[3]->OnEnding([&] { members[0].reset(); });
+  members[4]->OnEnding([&] {
+    members[5].reset();
+    members[4].reset();
+  });
+  const auto ended = group->End({});
+  EXPECT_EQ(ended.before, 6u);
+  EXPECT_EQ(ended.after, 1u);
+  EXPECT_TRUE(members[3]->ending());
+  members[3].reset();
+  EXPECT_EQ(group->size(), 0u);
+}
+
 }  // namespace
 }  // namespace keelson::server

@@ -119,14 +119,18 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
       response.on_end.push_back([exchange](std::uint64_t, bool) { exchange->trace.Finish(*exchange); });
     }
     const bool watch = finished.info.verb == "watch" && (response.status == 200 || response.status == 101);
+    if (watch) {
+      const RequestMetrics::WatchKind& kind = metrics.WatchStarted(finished.info);
+      response.on_end.push_back([&metrics, &kind, code = finished.code, dry_run = finished.dry_run](
+                                    std::uint64_t, bool) { metrics.WatchEnded(kind, code, dry_run); });
+      co_return response;
+    }
     finished.info.parts.clear();
-    if (watch) metrics.WatchStarted(finished.info);
-    response.on_end.push_back([&metrics, watch, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
+    response.on_end.push_back([&metrics, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
       const std::chrono::duration<double> took = Clock::Real().Monotonic() - finished.received;
       metrics.Record(finished.info, finished.method, finished.code, took.count(), bytes, finished.dry_run,
                      finished.apply);
-      if (watch) metrics.WatchEnded(finished.info);
-      if (!complete && !watch) metrics.RequestAborted(finished.info, finished.method);
+      if (!complete) metrics.RequestAborted(finished.info, finished.method);
     });
     co_return response;
   };

@@ -1,0 +1,48 @@
+// What watchers share: a selection for all that ask for the same, so that thousands of idle ones cost little.
+#include "cacher/dispatcher.h"
+
+#include <gtest/gtest.h>
+
+#include "base/fake_clock.h"
+
+namespace keelson::cacher {
+namespace {
+
+class DispatcherTest : public ::testing::Test {
+ protected:
+  Dispatcher::WatcherPtr Register(WatchSelection selection) {
+    SnapshotPtr initial;
+    std::uint64_t oldest = 0;
+    return dispatcher.Register(std::move(selection), std::nullopt, std::nullopt, &initial, &oldest);
+  }
+  base::FakeClock clock;
+  HistoryBudget budget{1 << 20};
+  Dispatcher dispatcher{clock, budget, {}};
+};
+
+TEST_F(DispatcherTest, WatchersThatAskForTheSameShareTheirSelection) {
+  const WatchSelection all{.prefix = "/registry/pods/a/", .scope_namespace = "a"};
+  const auto first = Register(all);
+  const auto second = Register(all);
+  EXPECT_EQ(first->selection.get(), second->selection.get());
+
+  WatchSelection bookmarks = all;
+  bookmarks.predicate.allow_watch_bookmarks = true;
+  const auto third = Register(bookmarks);
+  EXPECT_NE(third->selection.get(), first->selection.get());
+  EXPECT_TRUE(third->selection->predicate.allow_watch_bookmarks);
+  EXPECT_FALSE(second->selection->predicate.allow_watch_bookmarks);
+
+  WatchSelection labelled = all;
+  labelled.predicate.label = std::make_shared<const meta::LabelSelector>(*meta::LabelSelector::Parse("app=web"));
+  const auto fourth = Register(labelled);
+  const auto fifth = Register(labelled);
+  EXPECT_NE(fourth->selection.get(), fifth->selection.get()) << "selectors are not compared";
+  WatchSelection elsewhere = all;
+  elsewhere.prefix = "/registry/pods/b/";
+  EXPECT_EQ(Register(elsewhere)->selection->prefix, "/registry/pods/b/") << "the same group, another prefix";
+  for (const auto& watcher : {first, second, third, fourth, fifth}) dispatcher.Unregister(*watcher);
+}
+
+}  // namespace
+}  // namespace keelson::cacher
