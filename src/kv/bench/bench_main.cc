@@ -1,9 +1,11 @@
 // The embedded store beside etcd: durable puts, ranges, watch fan-out, start and space. See README.md.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,10 +60,14 @@ long ResidentKB(pid_t pid) {
   return 0;
 }
 
+// Files may vanish meanwhile.
 std::int64_t FolderBytes(const std::string& dir) {
   std::int64_t bytes = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {
-    if (entry.is_regular_file()) bytes += static_cast<std::int64_t>(entry.file_size());
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
+    std::error_code vanished;
+    const auto size = at->is_regular_file(vanished) ? at->file_size(vanished) : 0;
+    if (!vanished) bytes += static_cast<std::int64_t>(size);
   }
   return bytes;
 }
@@ -81,9 +87,41 @@ struct Subject {
   }
 };
 
-Subject StartServer(const std::string& name, const std::string& binary, const std::string& dir, int port) {
+sockaddr_in Loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  return address;
+}
+
+int FreePort() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = Loopback(0);
+  socklen_t size = sizeof(address);
+  KS_CHECK(::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  KS_CHECK(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  ::close(socket);
+  return ntohs(address.sin_port);
+}
+
+// A client that asks before the server listens waits a second before it asks again; that is not the server's time.
+void AwaitPort(int port, pid_t pid) {
+  for (;;) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_in address = Loopback(port);
+    const bool open = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    ::close(socket);
+    if (open) return;
+    KS_CHECK(::waitpid(pid, nullptr, WNOHANG) == 0);  // it is still there
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+Subject StartServer(const std::string& name, const std::string& binary, const std::string& dir) {
+  const int port = FreePort();
   const std::string client = "http://127.0.0.1:" + std::to_string(port);
-  const std::string peer = "http://127.0.0.1:" + std::to_string(port + 1);
+  const std::string peer = "http://127.0.0.1:" + std::to_string(FreePort());
   std::vector<std::string> arguments = {binary,
                                         "--data-dir=" + dir,
                                         "--listen-client-urls=" + client,
@@ -105,6 +143,7 @@ Subject StartServer(const std::string& name, const std::string& binary, const st
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
+  AwaitPort(port, pid);
   auto store = etcd::Open({.endpoints = {client}, .dial_timeout = std::chrono::minutes(2)});  // of a busy machine
   KS_CHECK(store.ok());
   return {.name = name, .store = *std::move(store), .pid = pid, .dir = dir};
@@ -133,10 +172,14 @@ Awaitable<int> PutUntil(Store& store, std::string prefix, int client, SharedByte
   co_return done;
 }
 
+constexpr int kOverwritesAtOnce = 10;
+
 Awaitable<int> Overwrite(Store& store, int client, int clients, int total, SharedBytes value) {
   int done = 0;
-  for (int i = client; i < total; i += clients) {
-    TxnRequest put{.success = {Op::Put({.key = "/overwritten/" + std::to_string(i % 1000), .value = value})}};
+  for (int i = client * kOverwritesAtOnce; i < total; i += clients * kOverwritesAtOnce) {
+    TxnRequest put;
+    for (int j = i; j < std::min(i + kOverwritesAtOnce, total); ++j)
+      put.success.push_back(Op::Put({.key = "/overwritten/" + std::to_string(j % 1000), .value = value}));
     auto answer = co_await store.Txn(std::move(put));
     KS_CHECK(answer.ok());
     ++done;
@@ -253,11 +296,13 @@ class Bench {
     for (auto& one : running) one.get();
     auto now = Await(subject.store->CurrentRevision());
     KS_CHECK(now.ok() && Await(subject.store->Compact(*now, true)).ok());
-    // Space comes back in the background.
+    // Space comes back in the background: it is over when the folder has not shrunk for five seconds.
     std::int64_t bytes = FolderBytes(subject.dir);
-    for (int i = 0; i < 50; ++i) {
+    for (auto shrunk = Clock::now(); Clock::now() - shrunk < std::chrono::seconds(5);) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      bytes = std::min(bytes, FolderBytes(subject.dir));
+      const std::int64_t now_bytes = FolderBytes(subject.dir);
+      if (now_bytes < bytes) shrunk = Clock::now();
+      bytes = std::min(bytes, now_bytes);
     }
     Note(fmt::format("MB on disk after {} overwrites and compaction", total), subject, static_cast<double>(bytes) / 1e6,
          false);
@@ -348,8 +393,8 @@ int Main(int argc, char** argv) {
   const std::string etcd = etcd::TestServer::FindBinary();
   std::vector<std::pair<std::string, Make>> subjects = {
       {"embedded", [](const std::string& dir) { return OpenEmbedded(dir); }},
-      {"served", [&](const std::string& dir) { return StartServer("served", served, dir, 24790); }},
-      {"etcd", [&](const std::string& dir) { return StartServer("etcd", etcd, dir, 24792); }}};
+      {"served", [&](const std::string& dir) { return StartServer("served", served, dir); }},
+      {"etcd", [&](const std::string& dir) { return StartServer("etcd", etcd, dir); }}};
   for (auto& [name, make] : subjects) {
     if (!subject_name.empty() && subject_name != name) continue;
     if (name == "etcd" && etcd.empty()) continue;
