@@ -3,6 +3,7 @@
 #include "kv/etcd/client.h"
 #include "kv/etcd/etcd.h"
 #include "kv/etcd/watch.h"
+#include "kv/etcdpb/locks.h"
 
 namespace keelson::kv::etcd {
 namespace {
@@ -184,6 +185,7 @@ class EtcdStore final : public Store {
 }  // namespace
 
 Result<std::unique_ptr<Store>> Open(Options options) {
+  etcdpb::DoNotCheckLockCycles();
   KS_TRY(auto client, Client::Connect(std::move(options)));
   return std::unique_ptr<Store>(std::make_unique<EtcdStore>(std::move(client)));
 }

@@ -5,10 +5,12 @@
 #include <boost/asio/detached.hpp>
 #include <cstdint>
 
+#include "async/blocking_pool.h"
 #include "async/gate.h"
 #include "async/io_pool.h"
 #include "kv/etcdpb/convert.h"
 #include "kv/etcdserver/server.h"
+#include "kv/mvcc/store.h"
 
 namespace keelson::kv::etcdserver {
 
@@ -21,11 +23,18 @@ constexpr std::uint64_t kRaftTerm = 2;
 constexpr std::size_t kRequestBytesMax = std::size_t{2} * 1024 * 1024;  // etcd's: 1.5 MiB and room for gRPC
 
 struct Context {
-  Context(Store& store_in, Options options_in) : store(store_in), options(std::move(options_in)), io(2) {}
+  Context(Store& store_in, Options options_in)
+      : store(store_in),
+        embedded(dynamic_cast<mvcc::EmbeddedStore*>(&store_in)),
+        options(std::move(options_in)),
+        io(2),
+        blocking("etcd-api", 1) {}
   Store& store;
+  mvcc::EmbeddedStore* const embedded;  // the same, when it is in this process
   Options options;
   async::Gate gate;  // of coroutines under way
   async::IOPool io;
+  async::BlockingPool blocking;  // for defragmentation
 };
 
 inline void SetHeader(pb::ResponseHeader* header, Revision revision) {

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "kv/etcdpb/locks.h"
 #include "kv/etcdserver/acceptor.h"
 #include "kv/etcdserver/context.h"
 #include "kv/etcdserver/credentials.h"
@@ -34,6 +35,7 @@ struct Server::Impl {
 };
 
 Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
+  etcdpb::DoNotCheckLockCycles();
   KS_TRY(auto credentials, MakeCredentials(options));
   const bool tls = credentials != nullptr;
   KS_RETURN_IF_ERROR(SplitAddress(options.address));

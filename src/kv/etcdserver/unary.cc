@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include <boost/asio/post.hpp>
 #include <mutex>
 #include <utility>
 
@@ -39,21 +40,71 @@ Awaitable<grpc::Status> DoRange(Context& context, RangeRequest request, grpc::By
   co_return grpc::Status::OK;
 }
 
-Awaitable<grpc::Status> DoTxn(Context& context, TxnRequest request, pb::TxnResponse* out) {
-  auto answer = co_await context.store.Txn(std::move(request));
-  if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
-  etcdpb::ToPB(*answer, out);
-  SetHeader(out->mutable_header(), answer->revision);
-  co_return grpc::Status::OK;
+template <class Message>
+bool Parse(const grpc::ByteBuffer& in, Message* message) {
+  grpc::ByteBuffer bytes = in;
+  grpc::ProtoBufferReader reader(&bytes);
+  return message->ParseFromZeroCopyStream(&reader);
 }
 
-Awaitable<grpc::Status> DoPut(Context& context, pb::PutRequest in, pb::PutResponse* out) {
-  TxnRequest request{.success = {Op::Put(etcdpb::FromPB(in))}};
+template <class Message>
+grpc::ByteBuffer Serialize(const Message& message) {
+  grpc::Slice slice(message.ByteSizeLong());
+  message.SerializeWithCachedSizesToArray(const_cast<std::uint8_t*>(slice.begin()));
+  return {&slice, 1};
+}
+
+grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* call, const grpc::Status& status) {
+  call->DefaultReactor()->Finish(status);
+  return call->DefaultReactor();
+}
+
+grpc::Status Unparsable() { return {grpc::StatusCode::INTERNAL, "the request cannot be parsed"}; }
+
+grpc::Status EncodeTxn(const Result<TxnResponse>& answer, grpc::ByteBuffer* out) {
+  if (!answer.ok()) return etcdpb::ToStatus(answer.error());
+  pb::TxnResponse message;
+  etcdpb::ToPB(*answer, &message);
+  SetHeader(message.mutable_header(), answer->revision);
+  *out = Serialize(message);
+  return grpc::Status::OK;
+}
+
+grpc::Status EncodePut(const Result<TxnResponse>& answer, grpc::ByteBuffer* out) {
+  if (!answer.ok()) return etcdpb::ToStatus(answer.error());
+  pb::PutResponse message;
+  SetHeader(message.mutable_header(), answer->revision);
+  const auto& previous = answer->responses[0].put_prev;
+  if (previous) etcdpb::ToPB(*previous, message.mutable_prev_kv());
+  *out = Serialize(message);
+  return grpc::Status::OK;
+}
+
+using EncodeAnswer = grpc::Status (*)(const Result<TxnResponse>&, grpc::ByteBuffer*);
+
+Awaitable<grpc::Status> DoTxn(Context& context, TxnRequest request, grpc::ByteBuffer* out, EncodeAnswer encode) {
   auto answer = co_await context.store.Txn(std::move(request));
-  if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
-  SetHeader(out->mutable_header(), answer->revision);
-  if (answer->responses[0].put_prev) etcdpb::ToPB(*answer->responses[0].put_prev, out->mutable_prev_kv());
-  co_return grpc::Status::OK;
+  co_return encode(answer, out);
+}
+
+// From gRPC's thread straight to the writer, and from there to an I/O thread that answers.
+grpc::ServerUnaryReactor* StartTxn(Context& context, grpc::CallbackServerContext* call, TxnRequest request,
+                                   grpc::ByteBuffer* out, EncodeAnswer encode) {
+  if (context.embedded == nullptr) {
+    return Start(context, call, [&context, request = std::move(request), out, encode]() mutable {
+      return DoTxn(context, std::move(request), out, encode);
+    });
+  }
+  auto entry = context.gate.Enter();
+  if (!entry) return Refuse(call, {grpc::StatusCode::UNAVAILABLE, "etcdserver: server stopped"});
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  context.embedded->Txn(std::move(request), [executor = context.io.Next(), entry = *std::move(entry), reactor, out,
+                                             encode](Result<TxnResponse> answer) mutable {
+    asio::post(executor, [entry = std::move(entry), reactor, out, encode, answer = std::move(answer)]() mutable {
+      reactor->Finish(encode(answer, out));
+    });
+  });
+  return reactor;
 }
 
 Awaitable<grpc::Status> DoDelete(Context& context, const pb::DeleteRangeRequest* in, pb::DeleteRangeResponse* out) {
@@ -214,20 +265,17 @@ class SnapshotStream final : public grpc::ServerWriteReactor<pb::SnapshotRespons
 grpc::ServerUnaryReactor* KVService::Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
                                            grpc::ByteBuffer* out) {
   pb::RangeRequest message;
-  grpc::ByteBuffer bytes = *in;
-  grpc::ProtoBufferReader reader(&bytes);
-  if (!message.ParseFromZeroCopyStream(&reader)) {
-    call->DefaultReactor()->Finish({grpc::StatusCode::INTERNAL, "the request cannot be parsed"});
-    return call->DefaultReactor();
-  }
+  if (!Parse(*in, &message)) return Refuse(call, Unparsable());
   return Start(context_, call, [this, request = etcdpb::FromPB(message), out]() mutable {
     return DoRange(context_, std::move(request), out);
   });
 }
 
-grpc::ServerUnaryReactor* KVService::Put(grpc::CallbackServerContext* call, const pb::PutRequest* in,
-                                         pb::PutResponse* out) {
-  return Start(context_, call, [this, in, out] { return DoPut(context_, *in, out); });
+grpc::ServerUnaryReactor* KVService::Put(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
+                                         grpc::ByteBuffer* out) {
+  pb::PutRequest message;
+  if (!Parse(*in, &message)) return Refuse(call, Unparsable());
+  return StartTxn(context_, call, {.success = {Op::Put(etcdpb::FromPB(message))}}, out, EncodePut);
 }
 
 grpc::ServerUnaryReactor* KVService::DeleteRange(grpc::CallbackServerContext* call, const pb::DeleteRangeRequest* in,
@@ -235,17 +283,13 @@ grpc::ServerUnaryReactor* KVService::DeleteRange(grpc::CallbackServerContext* ca
   return Start(context_, call, [this, in, out] { return DoDelete(context_, in, out); });
 }
 
-grpc::ServerUnaryReactor* KVService::Txn(grpc::CallbackServerContext* call, const pb::TxnRequest* in,
-                                         pb::TxnResponse* out) {
-  pb::TxnRequest copy = *in;
-  auto request = etcdpb::FromPB(copy);
-  if (!request.ok()) {
-    call->DefaultReactor()->Finish(etcdpb::ToStatus(request.error()));
-    return call->DefaultReactor();
-  }
-  return Start(context_, call, [this, request = *std::move(request), out]() mutable {
-    return DoTxn(context_, std::move(request), out);
-  });
+grpc::ServerUnaryReactor* KVService::Txn(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
+                                         grpc::ByteBuffer* out) {
+  pb::TxnRequest message;
+  if (!Parse(*in, &message)) return Refuse(call, Unparsable());
+  auto request = etcdpb::FromPB(message);
+  if (!request.ok()) return Refuse(call, etcdpb::ToStatus(request.error()));
+  return StartTxn(context_, call, *std::move(request), out, EncodeTxn);
 }
 
 grpc::ServerUnaryReactor* KVService::Compact(grpc::CallbackServerContext* call, const pb::CompactionRequest* in,
@@ -325,7 +369,7 @@ grpc::ServerUnaryReactor* MaintenanceService::Defragment(grpc::CallbackServerCon
                                                          const pb::DefragmentRequest*, pb::DefragmentResponse* out) {
   return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
     if (context_.options.defragment) {
-      auto done = context_.options.defragment();
+      auto done = co_await context_.blocking.Run([this] { return context_.options.defragment(); });
       if (!done.ok()) co_return etcdpb::ToStatus(done.error());
     }
     SetHeader(out->mutable_header(), co_await HeaderRevision(context_));

@@ -6,20 +6,22 @@
 
 namespace keelson::kv::etcdserver {
 
-// Range is answered in bytes (range_encoder.h), the rest in messages.
+// What is called often goes in bytes: Range is answered without copying values (range_encoder.h), Put and Txn take them
+// out of their requests without copying.
 class KVService final
-    : public pb::KV::WithRawCallbackMethod_Range<pb::KV::WithCallbackMethod_Put<pb::KV::WithCallbackMethod_DeleteRange<
-          pb::KV::WithCallbackMethod_Txn<pb::KV::WithCallbackMethod_Compact<pb::KV::Service>>>>> {
+    : public pb::KV::WithRawCallbackMethod_Range<
+          pb::KV::WithRawCallbackMethod_Put<pb::KV::WithCallbackMethod_DeleteRange<
+              pb::KV::WithRawCallbackMethod_Txn<pb::KV::WithCallbackMethod_Compact<pb::KV::Service>>>>> {
  public:
   explicit KVService(Context& context) : context_(context) {}
   grpc::ServerUnaryReactor* Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
                                   grpc::ByteBuffer* out) override;
-  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* call, const pb::PutRequest* in,
-                                pb::PutResponse* out) override;
+  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
+                                grpc::ByteBuffer* out) override;
   grpc::ServerUnaryReactor* DeleteRange(grpc::CallbackServerContext* call, const pb::DeleteRangeRequest* in,
                                         pb::DeleteRangeResponse* out) override;
-  grpc::ServerUnaryReactor* Txn(grpc::CallbackServerContext* call, const pb::TxnRequest* in,
-                                pb::TxnResponse* out) override;
+  grpc::ServerUnaryReactor* Txn(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
+                                grpc::ByteBuffer* out) override;
   grpc::ServerUnaryReactor* Compact(grpc::CallbackServerContext* call, const pb::CompactionRequest* in,
                                     pb::CompactionResponse* out) override;
 

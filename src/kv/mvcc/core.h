@@ -60,6 +60,8 @@ class Core final : public LoadSink {
   void Tick();
 
   template <class T, class F>
+  void Submit(std::size_t bytes, F apply, Callback<Result<T>> done);
+  template <class T, class F>
   Awaitable<Result<T>> Submit(std::size_t bytes, F apply);
 
   // Reads, on any thread (store.cc).
@@ -157,9 +159,14 @@ class TaskOf final : public Task {
 };
 
 template <class T, class F>
+void Core::Submit(std::size_t bytes, F apply, Callback<Result<T>> done) {
+  Enqueue(std::make_unique<TaskOf<T, F>>(bytes, std::move(apply), std::move(done)));
+}
+
+template <class T, class F>
 Awaitable<Result<T>> Core::Submit(std::size_t bytes, F apply) {
   return Suspend<Result<T>>([this, bytes, apply = std::move(apply)](Callback<Result<T>> done) mutable {
-    Enqueue(std::make_unique<TaskOf<T, F>>(bytes, std::move(apply), std::move(done)));
+    Submit<T>(bytes, std::move(apply), std::move(done));
   });
 }
 

@@ -178,6 +178,16 @@ Awaitable<Result<TxnResponse>> EmbeddedStore::Txn(TxnRequest request) {
       bytes, [core = core_.get(), request = std::move(request)] { return core->ApplyTxn(request); });
 }
 
+void EmbeddedStore::Txn(TxnRequest request, std::move_only_function<void(Result<TxnResponse>)> done) {
+  if (auto checked = CheckTxn(request, core_->options.limits); !checked.ok()) {
+    done(std::move(checked).error());
+    return;
+  }
+  const std::size_t bytes = WriteBytes(request);
+  core_->Submit<TxnResponse>(
+      bytes, [core = core_.get(), request = std::move(request)] { return core->ApplyTxn(request); }, std::move(done));
+}
+
 std::unique_ptr<Watcher> EmbeddedStore::Watch(WatchRequest request) {
   return std::make_unique<HistoryWatcher>(core_, std::move(request));
 }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -44,6 +45,9 @@ class EmbeddedStore final : public Store {
 
   Awaitable<Result<RangeResponse>> Range(RangeRequest request) override;
   Awaitable<Result<TxnResponse>> Txn(TxnRequest request) override;
+  // The same for callers that are no coroutines. `done` is called once, by the writer thread or before this returns: it
+  // hands the answer on to another thread and does nothing else.
+  void Txn(TxnRequest request, std::move_only_function<void(Result<TxnResponse>)> done);
   std::unique_ptr<Watcher> Watch(WatchRequest request) override;
   Awaitable<Result<Revision>> Compact(Revision revision, bool physical) override;
   Awaitable<Result<Revision>> CurrentRevision() override;
