@@ -13,6 +13,7 @@
 
 #include "base/failpoint.h"
 #include "kv/rocks/format.h"
+#include "kv/rocks/log_file.h"
 
 namespace keelson::kv::rocks {
 namespace {
@@ -189,7 +190,13 @@ Result<void> RocksBackend::OpenDB() {
       {rocksdb::kDefaultColumnFamilyName, family}, {"changes", family}, {"values", family}};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
-  const auto opened = rocksdb::DB::Open(MakeDBOptions(options_), folder_->db_path(), descriptors, &handles, &db);
+  rocksdb::DBOptions db_options = MakeDBOptions(options_);
+  // Without syncing the page cache is what keeps writes when the process is killed.
+  if (options_.env == nullptr && options_.sync) {
+    env_ = rocksdb::NewCompositeEnv(NewLogFileSystem(rocksdb::FileSystem::Default()));
+    db_options.env = env_.get();
+  }
+  const auto opened = rocksdb::DB::Open(db_options, folder_->db_path(), descriptors, &handles, &db);
   if (!opened.ok()) return FromStatus(opened, "opening " + folder_->db_path());
   db_.reset(db);
   families_ = {.settings = handles[0], .changes = handles[1], .values = handles[2]};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 
 #include "kv/mvcc/backend.h"
 #include "kv/rocks/folder.h"
@@ -52,6 +53,7 @@ class RocksBackend final : public mvcc::Backend {
 
   const Options options_;
   std::unique_ptr<Folder> folder_;
+  std::unique_ptr<rocksdb::Env> env_;  // outlives the database
   std::unique_ptr<rocksdb::DB> db_;
   ColumnFamilies families_;
   std::string encoded_;  // reused

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "kv/rocks/log_file.h"
 
 namespace keelson::kv::rocks {
 namespace {
@@ -78,7 +79,7 @@ class NotingFile final : public rocksdb::FSWritableFileOwnerWrapper {
     return target()->Append(data, options, info, debug);
   }
   rocksdb::IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
-    auto status = target()->Flush(options, debug);
+    auto status = target()->Sync(options, debug);
     if (status.ok()) table_.Set(name_, written_);
     return status;
   }
@@ -95,7 +96,7 @@ class NotingFile final : public rocksdb::FSWritableFileOwnerWrapper {
 class NotingFileSystem final : public rocksdb::FileSystemWrapper {
  public:
   explicit NotingFileSystem(const std::string& table_path)
-      : FileSystemWrapper(rocksdb::FileSystem::Default()), table_(table_path) {}
+      : FileSystemWrapper(NewLogFileSystem(rocksdb::FileSystem::Default())), table_(table_path) {}
   const char* Name() const override { return "NotingFileSystem"; }
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
