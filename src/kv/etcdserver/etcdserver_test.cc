@@ -1,17 +1,22 @@
 // The contract through two translations: kv.h to etcd's API and back, over real sockets, onto a store in memory.
 #include <arpa/inet.h>
+#include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
+#include <set>
+#include <thread>
 
 #include "async/io_pool.h"
 #include "base/fake_clock.h"
 #include "kv/contract_suite/contract.h"
 #include "kv/etcd/etcd.h"
 #include "kv/etcd/test_certificates.h"
+#include "kv/etcdpb/rpc.grpc.pb.h"
 #include "kv/etcdserver/server.h"
 #include "kv/memory/memory.h"
 #include "kv/rocks/temp_dir.h"
@@ -165,6 +170,48 @@ TEST(EtcdServer, AnswersPlainHTTPOnTheSamePort) {
   EXPECT_NE(HTTPGet((*server)->address(), "/health").find(R"({"health":"true","reason":""})"), std::string::npos);
   EXPECT_NE(HTTPGet((*server)->address(), "/version").find("etcdserver"), std::string::npos);
   EXPECT_TRUE(HTTPGet((*server)->address(), "/none").starts_with("HTTP/1.1 404"));
+}
+
+// Far more requests than are taken up at once, from a client that reads only when it has sent them all.
+TEST(EtcdServer, ManyRequestsOnOneWatchStream) {
+  constexpr int kWatches = 5000;
+  constexpr int kQuestions = 3000;
+  auto store = memory::Open();
+  auto server = Server::Start(*store, {.address = "127.0.0.1:0"});
+  ASSERT_TRUE(server.ok());
+  auto channel = grpc::CreateChannel((*server)->address(), grpc::InsecureChannelCredentials());
+  auto stub = etcdserverpb::Watch::NewStub(channel);
+  grpc::ClientContext context;
+  auto stream = stub->Watch(&context);
+  std::atomic<bool> sent = false;
+  std::thread writer([&] {
+    etcdserverpb::WatchRequest create;
+    create.mutable_create_request()->set_key("/k");
+    for (int i = 0; i < kWatches; ++i) stream->Write(create);
+    etcdserverpb::WatchRequest progress;
+    progress.mutable_progress_request();
+    for (int i = 0; i < kQuestions; ++i) stream->Write(progress);
+    sent = true;
+  });
+  std::set<std::int64_t> created;
+  etcdserverpb::WatchResponse response;
+  while (created.size() < kWatches && stream->Read(&response)) {
+    EXPECT_FALSE(response.canceled());
+    if (response.created()) created.insert(response.watch_id());
+  }
+  EXPECT_EQ(created.size(), static_cast<std::size_t>(kWatches));
+  bool answered = false;
+  while (!answered && stream->Read(&response)) answered = response.watch_id() == -1;
+  EXPECT_TRUE(answered);
+  std::thread reader([&] {
+    while (stream->Read(&response)) {
+    }
+  });
+  writer.join();
+  EXPECT_TRUE(sent);
+  context.TryCancel();
+  reader.join();
+  stream->Finish();
 }
 
 TEST(EtcdServer, PortInUseIsAnError) {

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kAllWatches = -1;      // the watch id of what concerns the whole stream
 constexpr std::size_t kWatchesMax = 100'000;  // of one stream
+constexpr std::size_t kRequestsMax = 1024;    // of one stream, taken up and not answered yet; then it is not read
+constexpr std::size_t kProgressMax = 16;      // questions of one stream; further ones are answered with the last
 constexpr std::size_t kFragmentBytes = std::size_t{1} << 20;
 
 // One stream. Each watch is a coroutine that takes the next response of its watcher while its last one is written and
@@ -42,7 +44,9 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     }
     Handle();
     std::lock_guard guard(mutex_);
-    if (!over_) StartRead(&incoming_);
+    if (over_) return;
+    paused_ = requests_ >= kRequestsMax;
+    if (!paused_) StartRead(&incoming_);
   }
   void OnWriteDone(bool ok) override {
     mvcc::Callback<bool> written;
@@ -88,16 +92,32 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     return {&slice, 1};
   }
 
+  // A client that asks without reading the answers is not listened to any more.
+  void Answered() {
+    std::lock_guard guard(mutex_);
+    --requests_;
+    if (!paused_ || over_) return;
+    paused_ = false;
+    StartRead(&incoming_);
+  }
+  void TakeUp(Awaitable<void> request) {
+    {
+      std::lock_guard guard(mutex_);
+      ++requests_;
+    }
+    Spawn(executor_, std::move(request));
+  }
+
   void Handle() {
     switch (request_.request_union_case()) {
       case pb::WatchRequest::kCreateRequest:
-        Spawn(executor_, Create(self_, request_.create_request()));
+        TakeUp(Create(self_, request_.create_request()));
         break;
       case pb::WatchRequest::kCancelRequest:
         CancelWatch(request_.cancel_request().watch_id());
         break;
       case pb::WatchRequest::kProgressRequest:
-        Spawn(executor_, AskProgress(self_));
+        TakeUp(AskProgress(self_));
         break;
       case pb::WatchRequest::REQUEST_UNION_NOT_SET:
         break;
@@ -135,6 +155,7 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     created.set_canceled(refused);
     if (refused) created.set_cancel_reason("etcdserver: watch ID already exists or stream is over");
     co_await self->Write(self, Encode(created));
+    self->Answered();
     if (refused) co_return;
     co_await self->RunWatch(self, id, watch);
     std::lock_guard guard(self->mutex_);
@@ -242,10 +263,12 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     auto entry = self->context_.gate.Enter();
     if (!entry) co_return;
     auto revision = co_await self->context_.store.CurrentRevision();
+    self->Answered();
     if (!revision.ok()) co_return;
     std::lock_guard guard(self->mutex_);
     if (self->watches_.empty()) co_return;
-    Progress& progress = self->progress_.emplace_back();
+    if (self->progress_.size() < kProgressMax) self->progress_.emplace_back();
+    Progress& progress = self->progress_.back();
     progress.revision = *revision;
     for (const auto& [id, watch] : self->watches_) {
       progress.waiting.insert(id);
@@ -344,6 +367,8 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   std::int64_t next_id_ = 0;
   std::deque<Outgoing> outgoing_;
   std::deque<Progress> progress_;
+  std::size_t requests_ = 0;  // taken up, not answered
+  bool paused_ = false;       // nothing is read until one is answered
   bool writing_ = false;
   bool over_ = false;
   bool finished_ = false;

@@ -41,7 +41,8 @@ class LogFile final : public rocksdb::FSWritableFile {
     const int file = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_DIRECT | O_CLOEXEC, 0644);
     if (file < 0) return nullptr;
     std::unique_ptr<LogFile> log(new LogFile(path, file));
-    if (!log->buffer_ || !log->Ahead().ok()) return nullptr;
+    // One block now, to see whether it can be: a store that is only opened shall not wait for more.
+    if (!log->buffer_ || !log->Ahead(kBlock).ok()) return nullptr;
     return log;
   }
   ~LogFile() override {
@@ -107,16 +108,15 @@ class LogFile final : public rocksdb::FSWritableFile {
     return IOStatus::OK();
   }
 
-  // Zeros ahead, with the file's size and blocks on disk.
-  IOStatus Ahead() {
-    const AlignedBuffer zeros = NewBuffer(kAheadBytes);
+  // Zeros ahead. The next sync sees to it that the file's size and blocks are on disk.
+  IOStatus Ahead(std::size_t bytes) {
+    const AlignedBuffer zeros = NewBuffer(bytes);
     if (!zeros) return IOStatus::IOError("no memory for a log's zeros");
-    ::memset(zeros.get(), 0, kAheadBytes);
-    auto status = WriteAt(zeros.get(), kAheadBytes, allocated_, 0);
-    if (status.ok() && ::fdatasync(file_) != 0) status = Failed("fdatasync");
+    ::memset(zeros.get(), 0, bytes);
+    auto status = WriteAt(zeros.get(), bytes, allocated_, 0);
     if (!status.ok()) return status;
-    allocated_ += kAheadBytes;
-    unsynced_ = false;
+    allocated_ += bytes;
+    unsynced_ = true;
     return status;
   }
 
@@ -127,7 +127,7 @@ class LogFile final : public rocksdb::FSWritableFile {
     ::memset(buffer_.get() + fill_, 0, size - fill_);
     const bool grows = base_ + size > allocated_;
     if (grows && size < kLargeBytes) {
-      auto status = Ahead();
+      auto status = Ahead(kAheadBytes);
       if (!status.ok()) return status;
     }
     const bool durable = sync && !unsynced_ && base_ + size <= allocated_;

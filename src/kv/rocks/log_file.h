@@ -5,7 +5,7 @@
 //                                         ^ what the buffer holds again
 //
 // A log that only grows makes every sync a transaction of the file system, for its size and its new blocks, beside the
-// write itself. Here zeros are written (and synced) ahead, half a megabyte at once, so that a sync is one write of the
+// write itself. Here zeros are written ahead, half a megabyte at once, so that a sync is one write of the
 // last blocks and a flush of the disk. RocksDB's reader takes zeros for the end of the log; a clean end cuts them off.
 // Thread safety: as rocksdb::FileSystem.
 #pragma once
