@@ -324,12 +324,16 @@ class Bench {
     fmt::print("{:55} {:>12} {:>12} {:>12} {:>16} {:>16}\n", "", "embedded", "served", "etcd", "embedded ahead",
                "served ahead");
     for (const auto& [what, more] : order_) {
-      auto& row = results_[what];
-      const auto ratio = [&](const std::string& name) {
-        if (!row.contains("etcd") || !row.contains(name)) return std::string("-");
-        return fmt::format("{:.1f} x", more ? row[name] / row["etcd"] : row["etcd"] / row[name]);
+      const auto& row = results_[what];
+      const auto value = [&](const char* name) {
+        return row.contains(name) ? fmt::format("{:.1f}", row.at(name)) : std::string("-");
       };
-      fmt::print("{:55} {:12.1f} {:12.1f} {:12.1f} {:>16} {:>16}\n", what, row["embedded"], row["served"], row["etcd"],
+      const auto ratio = [&](const char* name) {
+        if (!row.contains("etcd") || !row.contains(name) || row.at(name) <= 0 || row.at("etcd") <= 0)
+          return std::string("-");
+        return fmt::format("{:.1f} x", more ? row.at(name) / row.at("etcd") : row.at("etcd") / row.at(name));
+      };
+      fmt::print("{:55} {:>12} {:>12} {:>12} {:>16} {:>16}\n", what, value("embedded"), value("served"), value("etcd"),
                  ratio("embedded"), ratio("served"));
     }
   }
