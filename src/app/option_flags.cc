@@ -31,7 +31,7 @@ constexpr std::string_view kOIDC = "OIDC authentication";
 constexpr std::string_view kOtherAdmission = "this part of admission";
 constexpr std::string_view kOtherAuthz = "this authorizer";
 constexpr std::string_view kPeerProxy = "the peer proxy";
-constexpr std::string_view kProfiling = "profiling";
+constexpr std::string_view kContention = "a profile of lock contention";
 constexpr std::string_view kExternalSigner = "the external signer";
 constexpr std::string_view kTracing = "tracing";
 constexpr std::string_view kWebhookAuthn = "webhook token authentication";
@@ -239,10 +239,12 @@ void AddAuditing(std::vector<Flag>& rows, AuditOptions& o) {
 }
 
 void AddFeatures(std::vector<Flag>& rows, FeatureOptions& o) {
-  rows.push_back({kFeatures, "contention-profiling", Bool(o.enable_contention_profiling), kProfiling,
+  rows.push_back({kFeatures, "contention-profiling", Bool(o.enable_contention_profiling), kContention,
                   "Profile lock contention, when profiling is on."});
-  rows.push_back({kFeatures, "debug-socket-path", String(o.debug_socket_path), kProfiling,
-                  "Unix socket without authentication for profiling."});
+  rows.push_back({.group = kFeatures,
+                  .name = "debug-socket-path",
+                  .value = String(o.debug_socket_path),
+                  .usage = "Unix socket without authentication for profiling."});
   rows.push_back({.group = kFeatures,
                   .name = "enable-priority-and-fairness",
                   .value = Bool(o.enable_priority_and_fairness),

@@ -261,6 +261,7 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   serving.livez_grace_period = options.generic.livez_grace_period;
   serving.git_version = completed.reported_version;
   serving.profiling = options.features.enable_profiling;
+  serving.debug_socket_path = options.features.debug_socket_path;
   if (completed.features.Enabled("ComponentFlagz")) serving.flagz = completed.flag_values;
   serving.statusz = completed.features.Enabled("ComponentStatusz");
   if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "net/address.h"
@@ -24,6 +25,8 @@ std::string ErrorText(int error) {
       return "address already in use";
     case EADDRNOTAVAIL:
       return "cannot assign requested address";
+    case ENOENT:
+      return "no such file or directory";
     case EACCES:
       return "permission denied";
     default:
@@ -115,6 +118,22 @@ Result<Listener> Listener::Listen(const ListenOptions& options) {
   const std::uint16_t port = ntohs(ipv6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
                                         : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
   return Listener(fd, ipv6, port, JoinHostPort(dual ? "::" : options.address, port));
+}
+
+Result<Listener> Listener::ListenUnix(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return Error{"listen unix " + path + ": bind: invalid argument"};
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const int fd = OpenSocket(AF_UNIX);
+  if (fd < 0) return Error{"listen unix " + path + ": socket: " + ErrorText(errno)};
+  (void)::unlink(path.c_str());
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 || ::listen(fd, SOMAXCONN) != 0) {
+    Error error{"listen unix " + path + ": bind: " + ErrorText(errno)};
+    ::close(fd);
+    return error;
+  }
+  return Listener(fd, false, 0, path);
 }
 
 void ConfigureConnection(int fd) {

@@ -1,4 +1,4 @@
-// A bound, listening TCP socket.
+// A bound, listening stream socket: TCP, or one of the file system.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,8 @@ class Listener {
  public:
   // The error names the address and the reason: `listen tcp 127.0.0.1:6443: bind: address already in use`.
   static Result<Listener> Listen(const ListenOptions& options);
+  // A socket in the file system; what is there already is removed. Who may connect is up to the umask.
+  static Result<Listener> ListenUnix(const std::string& path);
 
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;

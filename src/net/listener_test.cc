@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 namespace keelson::net {
 namespace {
 
@@ -31,6 +34,20 @@ TEST(Listener, RefusesWhatIsNoAddress) {
   auto listener = Listener::Listen({.address = "localhost"});
   ASSERT_FALSE(listener.ok());
   EXPECT_EQ(listener.error().message, "listen tcp localhost:0: invalid IP address");
+}
+
+TEST(Listener, OfTheFileSystemTakesThePlaceOfWhatIsThere) {
+  const std::string path = ::testing::TempDir() + "listener_test.sock";
+  std::ofstream(path) << "an old file";
+  const auto first = Listener::ListenUnix(path);
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(first->address(), path);
+  EXPECT_TRUE(Listener::ListenUnix(path).ok()) << "left behind by a server that was killed";
+  EXPECT_EQ(Listener::ListenUnix("/nowhere/at/all.sock").error().message,
+            "listen unix /nowhere/at/all.sock: bind: no such file or directory");
+  EXPECT_EQ(Listener::ListenUnix("/" + std::string(200, 'x')).error().message,
+            "listen unix /" + std::string(200, 'x') + ": bind: invalid argument");
+  std::remove(path.c_str());
 }
 
 }  // namespace

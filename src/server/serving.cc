@@ -30,11 +30,17 @@ std::string IndexDocument(const std::vector<std::string>& paths) {
 constexpr std::chrono::seconds kConnectionsGrace{2};
 
 // The text format, compressed for who takes that.
-endpoints::Handler ServeMetrics(const telemetry::MetricsRegistry& metrics) {
+endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resettable) {
   const auto now = base::Clock::Real().Now().time_since_epoch();
   const auto started = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count());
-  return [&metrics, started](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [&metrics, started, resettable](ExchangePtr exchange) -> Awaitable<http::Response> {
     http::Response response;
+    if (resettable && exchange->http.method == "DELETE") {
+      metrics.Reset();
+      response.headers.Add("Content-Type", "text/plain; charset=utf-8");
+      response.body = base::SharedBytes::Static("metrics reset\n");
+      co_return response;
+    }
     response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
     response.headers.Add("Process-Start-Time-Unix", started);
     auto text = base::SharedBytes::FromString(metrics.Expose());
@@ -87,8 +93,8 @@ void Serving::PrepareRun() {
     gauges.With({check, endpoint}).Set(healthy ? 1 : 0);
     counts.With({check, endpoint, healthy ? "success" : "error"}).Inc();
   });
-  mux.Handle("/metrics", ServeMetrics(metrics_));
-  mux.Handle("/metrics/slis", ServeMetrics(health_metrics_));
+  mux.Handle("/metrics", ServeMetrics(metrics_, options_.profiling));
+  mux.Handle("/metrics/slis", ServeMetrics(health_metrics_, options_.profiling));
   const auto version = base::SharedBytes(VersionDocument(options_.git_version));
   const endpoints::Handler serve_version = [version](ExchangePtr exchange) -> Awaitable<http::Response> {
     static constexpr std::string_view kJSON[] = {"application/json"};
@@ -164,6 +170,28 @@ void Serving::Start(net::Listener listener, std::shared_ptr<net::TLSServerContex
   endpoints::Handler api = [chain = chain_](ExchangePtr exchange) { return chain->Serve(std::move(exchange)); };
   server_ = std::make_unique<http::Server>(io_, BuildHandlerChain(std::move(api), options_.chain), options_.http);
   server_->Start(std::move(listener), std::move(tls));
+  if (options_.profiling && !options_.debug_socket_path.empty()) StartDebugSocket();
+}
+
+// A socket that cannot be opened is told of and does without, as upstream.
+void Serving::StartDebugSocket() {
+  auto listener = net::Listener::ListenUnix(options_.debug_socket_path);
+  if (!listener.ok()) {
+    log::Error("Failed to serve the debug socket", "err", listener.error().message);
+    return;
+  }
+  auto mux = std::make_shared<PathMux>();
+  InstallDebugPages(*mux);
+  http::Handler handler = [mux](http::Request request) -> Awaitable<http::Response> {
+    auto exchange = std::make_shared<endpoints::Exchange>();
+    exchange->http = std::move(request);
+    exchange->query = base::Query(exchange->http.raw_query);
+    const endpoints::Handler* found = mux->Find(exchange->http.path);
+    if (found == nullptr) co_return endpoints::PlainError(404, "404 page not found");
+    co_return co_await (*found)(exchange);
+  };
+  debug_server_ = std::make_unique<http::Server>(io_, std::move(handler), options_.http);
+  debug_server_->Start(*std::move(listener), nullptr);
 }
 
 void Serving::AddPreShutdownHook(std::string name, std::function<void()> run) {
@@ -230,6 +258,7 @@ void Serving::Shutdown() {
   if (closing.wait_for(kConnectionsGrace) != std::future_status::ready) server_->Close();
   closing.wait();
   ShutdownEvent("HTTPServerStoppedListening");
+  debug_server_.reset();
   server_.reset();
   log::V(1).Info("[graceful-termination] apiserver is exiting");
 }

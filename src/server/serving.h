@@ -32,6 +32,7 @@ struct ServingOptions {
   std::chrono::nanoseconds livez_grace_period{0};
   std::string git_version = "v1.36.3";
   bool profiling = true;            // /debug
+  std::string debug_socket_path;    // with profiling: /debug without authentication on a socket in the file system
   std::optional<FlagValues> flagz;  // what /flagz shows; none: it is not served
   bool statusz = false;
 };
@@ -63,6 +64,7 @@ class Serving {
   };
   std::future<bool> StopServing(std::chrono::nanoseconds timeout);
   void Drain();
+  void StartDebugSocket();
   async::IOPool& io_;
   std::shared_ptr<GenericAPIServer> chain_;
   telemetry::MetricsRegistry& metrics_;
@@ -76,6 +78,7 @@ class Serving {
   std::vector<PreShutdownHook> pre_shutdown_hooks_;
   std::shared_ptr<endpoints::filters::RequestGroup> requests_ = std::make_shared<endpoints::filters::RequestGroup>();
   std::unique_ptr<http::Server> server_;
+  std::unique_ptr<http::Server> debug_server_;
 };
 
 }  // namespace keelson::server

@@ -16,6 +16,10 @@ struct Series {
   std::uint64_t hash;
   std::vector<std::string> values;
   void* metric;
+  // Of the last Reset(), under the table's mutex: what is taken off a counter, or off a histogram's buckets and sum.
+  bool reset = false;
+  std::vector<std::uint64_t> counts_before = {};
+  double sum_before = 0;
 };
 
 // An insert-only hash table. Readers take no lock: slots go from null to a series and never back, and a bigger table is
@@ -340,6 +344,58 @@ std::vector<const Family*> MetricsRegistry::Families() const {
   return all;
 }
 
+namespace {
+
+// Since the last Reset().
+std::vector<std::uint64_t> SinceReset(std::vector<std::uint64_t> counts, const std::vector<std::uint64_t>& before) {
+  for (std::size_t i = 0; i < before.size() && i < counts.size(); ++i) counts[i] -= before[i];
+  return counts;
+}
+std::vector<std::uint64_t> CountsOf(const internal::Series& series) {
+  return SinceReset({static_cast<const Counter*>(series.metric)->value()}, series.counts_before);
+}
+std::vector<std::uint64_t> BucketsOf(const internal::Series& series) {
+  return SinceReset(static_cast<const Histogram*>(series.metric)->Buckets(), series.counts_before);
+}
+
+bool HasChanged(const internal::Series& series, MetricType type) {
+  switch (type) {
+    case MetricType::kCounter:
+      return CountsOf(series)[0] != 0;
+    case MetricType::kGauge:
+      return static_cast<const Gauge*>(series.metric)->value() != 0;
+    case MetricType::kHistogram:
+      return BucketsOf(series).back() != 0;
+  }
+  return true;
+}
+
+}  // namespace
+
+void MetricsRegistry::Reset() {
+  const std::lock_guard lock(impl_->mutex);
+  for (const auto& [name, family] : impl_->families) {
+    const std::lock_guard series_lock(family->table_->mutex);
+    for (const auto& series : family->table_->all()) {
+      series->reset = true;
+      switch (family->type()) {
+        case MetricType::kCounter:
+          series->counts_before = {static_cast<Counter*>(series->metric)->value()};
+          break;
+        case MetricType::kGauge:
+          static_cast<Gauge*>(series->metric)->Set(0);
+          break;
+        case MetricType::kHistogram: {
+          const auto& histogram = *static_cast<Histogram*>(series->metric);
+          series->counts_before = histogram.Buckets();
+          series->sum_before = histogram.sum();
+          break;
+        }
+      }
+    }
+  }
+}
+
 std::string MetricsRegistry::Expose() const {
   std::map<std::string, std::string, std::less<>> texts;  // family → its lines, header included
 
@@ -374,10 +430,10 @@ std::string MetricsRegistry::Expose() const {
   for (Family* const family : families) {
     if (family->disabled_) continue;
     std::vector<const Series*> all;
-    {
-      const std::lock_guard lock(family->table_->mutex);
-      all.reserve(family->table_->all().size());
-      for (const auto& series : family->table_->all()) all.push_back(series.get());
+    const std::lock_guard lock(family->table_->mutex);
+    all.reserve(family->table_->all().size());
+    for (const auto& series : family->table_->all()) {
+      if (!series->reset || series->values.empty() || HasChanged(*series, family->type())) all.push_back(series.get());
     }
     if (all.empty()) continue;
     std::sort(all.begin(), all.end(), [](const Series* a, const Series* b) { return a->values < b->values; });
@@ -391,20 +447,19 @@ std::string MetricsRegistry::Expose() const {
       const std::string labels = LabelText(family->labels(), series->values);
       switch (family->type()) {
         case MetricType::kCounter:
-          AppendSample(out, family->name(), "", labels, "",
-                       FormatFloat(static_cast<double>(static_cast<Counter*>(series->metric)->value())));
+          AppendSample(out, family->name(), "", labels, "", FormatFloat(static_cast<double>(CountsOf(*series)[0])));
           break;
         case MetricType::kGauge:
           AppendSample(out, family->name(), "", labels, "", FormatFloat(static_cast<Gauge*>(series->metric)->value()));
           break;
         case MetricType::kHistogram: {
           const auto& histogram = *static_cast<Histogram*>(series->metric);
-          const std::vector<std::uint64_t> buckets = histogram.Buckets();
+          const std::vector<std::uint64_t> buckets = BucketsOf(*series);
           for (std::size_t i = 0; i < buckets.size(); ++i) {
             AppendSample(out, family->name(), "_bucket", labels, bounds[i],
                          FormatFloat(static_cast<double>(buckets[i])));
           }
-          AppendSample(out, family->name(), "_sum", labels, "", FormatFloat(histogram.sum()));
+          AppendSample(out, family->name(), "_sum", labels, "", FormatFloat(histogram.sum() - series->sum_before));
           AppendSample(out, family->name(), "_count", labels, "", FormatFloat(static_cast<double>(buckets.back())));
           break;
         }

@@ -180,6 +180,10 @@ class MetricsRegistry {
   void Disable(std::string_view name);
   void AllowLabelValues(std::string_view name, std::string_view label, std::vector<std::string> values);
 
+  // Begins anew: what was counted so far is not shown any more, gauges are 0, and series with labels are gone until
+  // something happens to them again. What collectors write is not touched. Series keep their addresses.
+  void Reset();
+
   // Everything, as text format 0.0.4: families by name, series by label values, labels by name.
   std::string Expose() const;
   std::vector<const Family*> Families() const;  // by name

@@ -133,5 +133,33 @@ TEST(Metrics, Buckets) {
   EXPECT_EQ(LinearBuckets(1, 2, 3), (std::vector<double>{1, 3, 5}));
 }
 
+TEST(Metrics, ResetBeginsAnew) {
+  MetricsRegistry registry;
+  auto& requests = registry.Counters({.name = "requests_total", .help = "h", .labels = {"code"}});
+  Counter& good = requests.With({"200"});
+  Counter& plain = registry.NewCounter({.name = "plain_total", .help = "h"});
+  auto& running = registry.Gauges({.name = "running", .help = "h", .labels = {"verb"}});
+  auto& seconds = registry.Histograms({.name = "seconds", .help = "h", .labels = {"verb"}, .buckets = {1, 2}});
+  good.Add(3);
+  requests.With({"500"}).Inc();
+  plain.Add(5);
+  running.With({"GET"}).Set(2);
+  seconds.With({"GET"}).Observe(1.5);
+  registry.Reset();
+  EXPECT_EQ(registry.Expose(), "# HELP plain_total h\n# TYPE plain_total counter\nplain_total 0\n");
+  good.Inc();
+  plain.Inc();
+  running.With({"GET"}).Dec();
+  seconds.With({"GET"}).Observe(0.5);
+  EXPECT_EQ(
+      registry.Expose(),
+      "# HELP plain_total h\n# TYPE plain_total counter\nplain_total 1\n"
+      "# HELP requests_total h\n# TYPE requests_total counter\nrequests_total{code=\"200\"} 1\n"
+      "# HELP running h\n# TYPE running gauge\nrunning{verb=\"GET\"} -1\n"
+      "# HELP seconds h\n# TYPE seconds histogram\n"
+      "seconds_bucket{verb=\"GET\",le=\"1\"} 1\nseconds_bucket{verb=\"GET\",le=\"2\"} 1\n"
+      "seconds_bucket{verb=\"GET\",le=\"+Inf\"} 1\nseconds_sum{verb=\"GET\"} 0.5\nseconds_count{verb=\"GET\"} 1\n");
+}
+
 }  // namespace
 }  // namespace keelson::telemetry
