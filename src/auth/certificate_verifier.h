@@ -24,7 +24,8 @@ class CertificateVerifier {
   ~CertificateVerifier();
   // PEM text of one or more CA certificates; false, and everything as it was, when it holds none.
   bool SetCA(std::string_view pem);
-  // The certificate must be fit for clients: Go accepts one without extended key usages. Null without one or before SetCA(); else what is wrong.
+  // The certificate must be fit for clients: Go accepts one without extended key usages. Null without one or before
+  // SetCA(); else what is wrong.
   Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> Verify(
       const std::shared_ptr<const http::PeerCertificate>& peer);
 
