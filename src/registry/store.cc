@@ -203,9 +203,9 @@ meta::Result<void> Store::BeforeCreate(request::Context& context, Value object) 
   if (strategy.warnings_on_create != nullptr) strategy.warnings_on_create(call, object, Value());
   AddWarnings(context, warnings);
   if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, Value());
-  // Upstream decodes what it has just written, and defaults run again then: a Job gets its labels of the template that
-  // Prepare filled in.
-  if (strategy.defaults != nullptr) strategy.defaults(context.arena, object);
+  // Upstream decodes what it has just written, and defaults run again then. Where that matters (a Job gets the labels
+  // of the template that Prepare filled in) storage does the same; elsewhere it is done here once.
+  if (strategy.defaults != nullptr && !options_.codec->completes_on_read()) strategy.defaults(context.arena, object);
   return {};
 }
 
@@ -261,12 +261,14 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
   if (rules->warnings_on_update != nullptr) rules->warnings_on_update(call, object, old);
   AddWarnings(context, warnings);
   if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, old);
-  if (strategy.defaults != nullptr) strategy.defaults(arena, object);
+  if (strategy.defaults != nullptr && !options_.codec->completes_on_read()) strategy.defaults(arena, object);
   return {};
 }
 
 meta::Result<ObjectPtr> Store::Wrap(request::Context& context, std::string key, Value object,
                                     std::uint64_t resource_version) const {
+  if (options_.codec->completes_on_read() && options_.strategy->defaults != nullptr)
+    options_.strategy->defaults(context.arena, object);
   auto encoded = options_.codec->Encode(context.arena, object);
   if (!encoded.ok()) return meta::NewPlainError(encoded.error());
   auto stored = options_.codec->WithResourceVersion(encoded->view(), resource_version);

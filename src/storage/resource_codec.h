@@ -28,6 +28,9 @@ class ResourceCodec {
   // type); empty when `stored` is in the storage version and encoding already. The error is what reading a corrupt
   // object tells.
   virtual Outcome<base::SharedBytes, std::string> Normalize(std::string_view stored) const = 0;
+  // Objects of this kind are stored before their defaults are complete: what was written is read back through
+  // Normalize(), and is stale where that changes it.
+  virtual bool completes_on_read() const { return false; }
   // The same bytes with metadata.resourceVersion set, without decoding; 0 removes it. REQUIRES: normalized bytes.
   virtual Outcome<base::SharedBytes, std::string> WithResourceVersion(std::string_view stored,
                                                                       std::uint64_t resource_version) const = 0;

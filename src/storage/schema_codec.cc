@@ -96,6 +96,7 @@ class SchemaCodec final : public ResourceCodec, public StoredForm {
   Outcome<SharedBytes, std::string> Encode(base::Arena& arena, Value object) const override;
   Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view stored) const override;
   Outcome<SharedBytes, std::string> Normalize(std::string_view stored) const override;
+  bool completes_on_read() const override { return options_.defaults_on_read; }
   Outcome<SharedBytes, std::string> WithResourceVersion(std::string_view stored,
                                                         std::uint64_t resource_version) const override;
   Outcome<Attributes, std::string> GetAttrs(const SharedBytes& stored) const override;

@@ -159,12 +159,19 @@ Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t
 
 Result<ObjectPtr> Store::Written(std::string full_key, SharedBytes plain, kv::Revision revision) const {
   const auto version = static_cast<std::uint64_t>(revision);
+  bool stale = false;
+  if (parts_.codec.completes_on_read()) {
+    auto complete = parts_.codec.Normalize(plain.view());
+    if (!complete.ok()) return PlainError(complete.error());
+    stale = !complete->empty();
+    if (stale) plain = *std::move(complete);
+  }
   auto stored = parts_.codec.WithResourceVersion(plain.view(), version);
   if (!stored.ok()) return PlainError(stored.error());
   auto attributes = parts_.codec.GetAttrs(*stored);
   if (!attributes.ok()) return PlainError(attributes.error());
   return ObjectPtr(new Object(full_key.substr(path_prefix_.size() - 1), version, *std::move(stored),
-                              *std::move(attributes), parts_.forms));
+                              *std::move(attributes), parts_.forms, stale));
 }
 
 Awaitable<Result<Store::State>> Store::StateOf(std::string full_key, kv::RangeResponse range) {

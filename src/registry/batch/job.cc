@@ -391,8 +391,6 @@ void PrepareJob(const Call& call, Value job, Value old) {
     Default(arena, labels, key, metadata["uid"]);
   Value selector = spec.EnsureMap(arena, "selector");
   Default(arena, selector.EnsureMap(arena, "matchLabels"), kControllerUID, metadata["uid"]);
-  if (metadata["labels"].empty())
-    metadata.Set(arena, "labels", labels.Clone(arena));  // defaulting on read does this upstream
 }
 
 void ValidateJobSpecWithoutSelector(Value spec, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {

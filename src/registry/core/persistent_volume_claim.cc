@@ -184,12 +184,7 @@ void DefaultClaim(base::Arena& arena, Value claim) {
   for (const std::string_view list : {"capacity", "allocatedResources"}) RoundResourceList(arena, status[list]);
 }
 
-void PrepareClaimForCreate(const Call& call, Value claim, Value) {
-  Value status = Value::Map(call.arena, 1);
-  status.Set(call.arena, "phase", "Pending");
-  claim.Set(call.arena, "status", status);
-  PrepareDataSources(call, claim["spec"], {});
-}
+void PrepareClaimForCreate(const Call& call, Value claim, Value) { PrepareDataSources(call, claim["spec"], {}); }
 
 void PrepareClaimForUpdate(const Call& call, Value claim, Value old) {
   PrepareDataSources(call, claim["spec"], old["spec"]);
