@@ -5,10 +5,10 @@
 #include <boost/asio/use_future.hpp>
 
 #include "async/io_pool.h"
+#include "base/fake_clock.h"
 #include "kv/memory/memory.h"
 #include "storage/contract_suite/contract.h"
 #include "storage/store.h"
-#include "base/fake_clock.h"
 #include "testing/line_codec.h"
 
 namespace keelson::storage {
