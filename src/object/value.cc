@@ -1,5 +1,7 @@
 #include "object/value.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -33,10 +35,26 @@ bool SameText(const char* a, const char* b, std::size_t size) {
   return size == 0 || (a[0] == b[0] && a[size / 2] == b[size / 2] && a[size - 1] == b[size - 1]);
 }
 
+// For a handful, which is what most lists and maps have: without a call.
+template <class T>
+void CopyFew(const T* from, std::size_t count, T* to) {
+  static_assert(sizeof(T) % 16 == 0);
+  if (count > 16) {
+    std::copy_n(from, count, to);
+    return;
+  }
+  const auto* source = reinterpret_cast<const char*>(from);
+  auto* target = reinterpret_cast<char*>(to);
+  for (std::size_t left = count * sizeof(T); left != 0; left -= 16, source += 16, target += 16) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(target), _mm_loadu_si128(reinterpret_cast<const __m128i*>(source)));
+    asm volatile("" : "+r"(left));  // or the compiler makes it the call again
+  }
+}
+
 }  // namespace
 
 std::int64_t Value::MapRep::IndexOf(std::string_view key) const {
-  if (table == nullptr) {
+  if (table_mask == 0) {
     for (std::uint32_t i = 0; i < size; ++i) {
       if (members[i].key.size() == key.size() && SameText(members[i].key.data(), key.data(), key.size())) return i;
     }
@@ -46,6 +64,17 @@ std::int64_t Value::MapRep::IndexOf(std::string_view key) const {
     if (members[table[slot] - 1].key == key) return table[slot] - 1;
   }
   return -1;
+}
+
+Value* Value::MapRep::Find(std::string_view key) {
+  if (table_mask == 0 && __atomic_load_n(&filter, __ATOMIC_RELAXED) == 0 && size > 0) {
+    std::uint64_t made = 0;
+    for (std::uint32_t i = 0; i < size; ++i) made |= Bit(members[i].key);
+    __atomic_store_n(&filter, made, __ATOMIC_RELAXED);
+    if ((made & Bit(key)) == 0) return nullptr;
+  }
+  const std::int64_t index = IndexOf(key);
+  return index < 0 ? nullptr : &members[index].value;
 }
 
 void Value::MapRep::BuildTable(Arena& arena) {
@@ -58,7 +87,7 @@ void Value::MapRep::BuildTable(Arena& arena) {
 }
 
 void Value::MapRep::Reindex() {
-  if (table == nullptr) return;
+  if (table_mask == 0) return;
   std::memset(table, 0, (static_cast<std::size_t>(table_mask) + 1) * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < size; ++i) AddToTable(i);
 }
@@ -76,14 +105,16 @@ void Value::MapRep::Add(Arena& arena, std::string_view key, Value value) {
     if (size > 0) std::copy_n(members, size, grown);
     members = grown;
     capacity = next;
-    if (next > kLinearMax) table = nullptr;
+    if (table_mask != 0) table_mask = 0, filter = 0;  // too small now
   }
   members[size] = {key, value};
   ++size;
-  if (table != nullptr) {
+  if (table_mask != 0) {
     AddToTable(size - 1);
   } else if (size > kLinearMax) {
     BuildTable(arena);
+  } else if (filter != 0) {
+    filter |= Bit(key);
   }
 }
 
@@ -99,8 +130,8 @@ Value Value::Map(Arena& arena, std::size_t capacity) {
   Value value;
   value.kind_ = Kind::kMap;
   value.map_ = arena.New<MapRep>();
-  *value.map_ = {capacity > 0 ? arena.NewArray<Member>(capacity) : nullptr, 0, static_cast<std::uint32_t>(capacity),
-                 nullptr, 0};
+  *value.map_ = {
+      capacity > 0 ? arena.NewArray<Member>(capacity) : nullptr, 0, static_cast<std::uint32_t>(capacity), {0}, 0};
   return value;
 }
 
@@ -109,7 +140,7 @@ Value Value::ListOf(Arena& arena, std::span<const Value> items) {
   auto* rep = static_cast<ListRep*>(arena.Allocate(sizeof(ListRep) + items.size_bytes(), alignof(ListRep)));
   const auto size = static_cast<std::uint32_t>(items.size());
   *rep = {reinterpret_cast<Value*>(rep + 1), size, size};
-  std::copy_n(items.data(), items.size(), rep->items);
+  CopyFew(items.data(), size, rep->items);
   Value value;
   value.kind_ = Kind::kList;
   value.list_ = rep;
@@ -120,24 +151,13 @@ Value Value::MapOf(Arena& arena, std::span<const Member> members) {
   static_assert(sizeof(MapRep) % alignof(Member) == 0 && alignof(MapRep) >= alignof(Member));
   auto* rep = static_cast<MapRep*>(arena.Allocate(sizeof(MapRep) + members.size_bytes(), alignof(MapRep)));
   const auto size = static_cast<std::uint32_t>(members.size());
-  *rep = {reinterpret_cast<Member*>(rep + 1), size, size, nullptr, 0};
-  std::copy_n(members.data(), members.size(), rep->members);
-  if (size > MapRep::kLinearMax) rep->BuildTable(arena);
+  *rep = {reinterpret_cast<Member*>(rep + 1), size, size, {0}, 0};
+  CopyFew(members.data(), size, rep->members);
+  if (size > MapRep::kWholeLinearMax) rep->BuildTable(arena);
   Value value;
   value.kind_ = Kind::kMap;
   value.map_ = rep;
   return value;
-}
-
-Value* Value::Find(std::string_view key) const {
-  if (!is_map()) return nullptr;
-  const std::int64_t index = map_->IndexOf(key);
-  return index < 0 ? nullptr : &map_->members[index].value;
-}
-
-Value Value::operator[](std::string_view key) const {
-  const Value* found = Find(key);
-  return found == nullptr ? Value() : *found;
 }
 
 Value Value::operator[](std::size_t index) const {
@@ -148,6 +168,7 @@ Value Value::operator[](std::size_t index) const {
 void Value::Set(Arena& arena, std::string_view key, Value value) {
   KS_CHECK(is_map());
   if (Value* found = Find(key)) {
+    value.place_ = found->place_;
     *found = value;
     return;
   }
@@ -211,7 +232,8 @@ void Value::Clear() {
   if (is_list()) list_->size = 0;
   if (is_map()) {
     map_->size = 0;
-    map_->table = nullptr;
+    map_->table_mask = 0;
+    map_->filter = 0;
   }
 }
 
@@ -228,6 +250,7 @@ Value Value::Clone(Arena& arena, bool copy_text) const {
       Value copy = List(arena, list_->size);
       for (std::uint32_t i = 0; i < list_->size; ++i) copy.list_->items[i] = list_->items[i].Clone(arena, copy_text);
       copy.list_->size = list_->size;
+      copy.place_ = place_;
       return copy;
     }
     case Kind::kMap: {
@@ -235,12 +258,15 @@ Value Value::Clone(Arena& arena, bool copy_text) const {
       for (const Member& member : members()) {
         copy.map_->Add(arena, copy_text ? arena.Copy(member.key) : member.key, member.value.Clone(arena, copy_text));
       }
+      copy.place_ = place_;
       return copy;
     }
     case Kind::kString:
-      return copy_text ? String(arena, as_string()) : *this;
-    case Kind::kRaw:
-      return copy_text ? Raw(arena.Copy(as_raw())) : *this;
+    case Kind::kRaw: {
+      Value copy = *this;
+      if (copy_text) copy.text_ = arena.Copy({text_, size_}).data();
+      return copy;
+    }
     default:
       return *this;
   }

@@ -75,13 +75,20 @@ class Value {
   bool empty() const { return size() == 0; }
   std::span<Value> items() const;     // empty where this is no list
   std::span<Member> members() const;  // in insertion order; empty where this is no map
-  Value operator[](std::string_view key) const;
-  Value operator[](const char* key) const { return (*this)[std::string_view(key)]; }
+  // Inlined, so that nothing is left of a literal key but a bit to look for.
+  [[gnu::always_inline]] Value operator[](std::string_view key) const {
+    const Value* found = Find(key);
+    return found == nullptr ? Value() : *found;
+  }
+  [[gnu::always_inline]] Value operator[](const char* key) const { return (*this)[std::string_view(key)]; }
   Value operator[](std::size_t index) const;
   // The place of a member, for telling null from absent and for changing it; nullptr when absent. Valid until the map
   // changes.
-  Value* Find(std::string_view key) const;
-  bool Has(std::string_view key) const { return Find(key) != nullptr; }
+  [[gnu::always_inline]] Value* Find(std::string_view key) const {
+    if (!is_map() || !map_->MayHave(key)) return nullptr;
+    return map_->Find(key);
+  }
+  [[gnu::always_inline]] bool Has(std::string_view key) const { return Find(key) != nullptr; }
   // Follows keys: Get("metadata", "labels").
   template <class... Keys>
   Value Get(Keys... keys) const {
@@ -109,8 +116,8 @@ class Value {
     return is_list() ? static_cast<const void*>(list_) : is_map() ? static_cast<const void*>(map_) : nullptr;
   }
 
-  // As a member of a map that a schema describes: where its key stands in the schema's table. Decoders note it so that
-  // encoders need no look-up; it is a guess that its reader checks, and 0 where nobody knows.
+  // As a member of a map that a schema describes: where its key stands in the schema's tables (WireField::place).
+  // Decoders note it so that encoders need no look-up; it is a guess that its reader checks, and 0 where nobody knows.
   std::uint16_t place() const { return place_; }
   void set_place(std::uint16_t place) { place_ = place; }
 
@@ -127,17 +134,36 @@ class Value {
     std::uint32_t size;
     std::uint32_t capacity;
   };
-  // Up to kLinearMax members a lookup walks them; beyond that an open-addressing table of indices keeps it constant, so
-  // that a body with 100,000 keys costs no more per key than a small one.
+  // Up to kLinearMax members a lookup walks them, unless a filter of a bit for each key tells that there is no such
+  // (most of what is asked for is absent); beyond that an open-addressing table of indices keeps it constant, so that a
+  // body with 100,000 keys costs no more per key than a small one.
   struct MapRep {
     static constexpr std::uint32_t kLinearMax = 24;
+    static constexpr std::uint32_t kWholeLinearMax = 48;  // of one that was made whole: few are ever asked for a key
 
     Member* members;
     std::uint32_t size;
     std::uint32_t capacity;
-    std::uint32_t* table;  // index + 1, 0 is free; nullptr while small
-    std::uint32_t table_mask;
+    union {
+      std::uint64_t filter;  // of a small map, made when it is first asked; 0 before. Superfluous bits do no harm.
+      std::uint32_t* table;  // index + 1, 0 is free
+    };
+    std::uint32_t table_mask;  // 0 while small
 
+    // One of 64 bits. Constant where the key is.
+    [[gnu::always_inline]] static constexpr std::uint64_t Bit(std::string_view key) {
+      const std::size_t size = key.size();
+      if (size == 0) return 1;
+      const auto at = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(key[i])); };
+      return std::uint64_t{1} << ((size * 7 + at(0) * 13 + at(size / 2) * 11 + at(size - 1)) & 63);
+    }
+    // Readers of one tree on several threads make the same filter, so how they meet does not matter.
+    [[gnu::always_inline]] bool MayHave(std::string_view key) const {
+      if (table_mask != 0) return true;
+      const std::uint64_t known = __atomic_load_n(&filter, __ATOMIC_RELAXED);
+      return known == 0 || (known & Bit(key)) != 0;
+    }
+    Value* Find(std::string_view key);
     std::int64_t IndexOf(std::string_view key) const;
     void BuildTable(Arena& arena);
     void Reindex();

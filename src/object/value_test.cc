@@ -87,5 +87,47 @@ TEST(Value, FindsKeysOfAllLengths) {
   }
 }
 
+// What a map remembers of its keys keeps up with them, across the size where it gets a table and back.
+TEST(Value, FindsKeysWhileTheyComeAndGo) {
+  Arena arena;
+  Value map = Value::Map(arena);
+  const auto key = [&](int i) {
+    return arena.Copy(std::string(static_cast<std::size_t>(i) % 7, 'a') + std::to_string(i));
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 40; ++i) {
+      EXPECT_FALSE(map.Has(key(i))) << i;
+      map.Set(arena, key(i), i);
+      for (int k = 0; k <= i; ++k) EXPECT_EQ(map[key(k)].as_int(-1), k);
+      EXPECT_FALSE(map.Has("absent"));
+      EXPECT_FALSE(map.Has(""));
+    }
+    for (int i = 0; i < 40; i += 2) EXPECT_TRUE(map.Erase(key(i)));
+    for (int i = 0; i < 40; ++i) EXPECT_EQ(map.Has(key(i)), i % 2 == 1);
+    if (round == 0) {
+      map.Clear();
+    } else {
+      for (int i = 1; i < 40; i += 2) EXPECT_TRUE(map.Erase(key(i)));
+    }
+    EXPECT_TRUE(map.empty());
+  }
+}
+
+TEST(Value, ClonesAndReplacedMembersKeepTheirPlace) {
+  Arena arena;
+  Value map = Value::Map(arena);
+  for (Value value : {Value(1), Value("text"), Value::Raw("{}"), Value::List(arena), Value::Map(arena)}) {
+    value.set_place(7);
+    map.AppendMember(arena, arena.Copy(std::to_string(map.size())), value);
+  }
+  for (const bool copy_text : {false, true}) {
+    const Value clone = map.Clone(arena, copy_text);
+    EXPECT_EQ(clone, map);
+    for (const Member& member : clone.members()) EXPECT_EQ(member.value.place(), 7);
+  }
+  map.Set(arena, "0", "other");
+  EXPECT_EQ(map["0"].place(), 7);
+}
+
 }  // namespace
 }  // namespace keelson::object
