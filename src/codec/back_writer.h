@@ -13,6 +13,8 @@
 #include <memory>
 #include <string_view>
 
+#include "schema/schema.h"
+
 namespace keelson::codec {
 
 // A field's tag, in the last `size` of its four bytes.
@@ -31,61 +33,99 @@ class BackWriter {
   std::size_t Size(const char* at) const { return static_cast<std::size_t>(end_ - at); }
   std::string_view View(const char* at) const { return {at, Size(at)}; }
 
-  // Room for `bytes` in front of `at`, and for a number, a length and a tag besides. Moves what is there when it grows.
-  [[nodiscard]] char* Need(char* at, std::size_t bytes) {
+  // Room for `bytes` in front of `at`, and kSlack besides. Moves what is there when it grows.
+  [[nodiscard]] char* Need(char* at, std::size_t bytes = 0) {
     if (static_cast<std::size_t>(at - begin_) < bytes + kSlack) [[unlikely]]
       return Grow(at, bytes);
     return at;
   }
 
+  // Any bytes; leaves kSlack.
   [[nodiscard]] char* Append(char* at, std::string_view text) {
-    at = Need(at, text.size());
-    const char* from = text.data() + text.size();
-    std::size_t left = text.size();
-    if (left > kCopyMax) [[unlikely]] {
-      at -= left;
-      std::memcpy(at, text.data(), left);
-      return at;
-    }
-    for (; left > 16; left -= 16) {
-      from -= 16, at -= 16;
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-    }
-    if (left == 0) return at;
-    // What is stored in front of the text is written over by what comes next.
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(at - 16), LoadBefore(from, left));
-    return at - left;
+    at = Need(at, text.size()) - text.size();
+    if (!text.empty()) std::memcpy(at, text.data(), text.size());
+    return at;
   }
-  [[nodiscard]] char* String(char* at, WireTag tag, std::string_view text) {
-    at = Append(at, text);
-    return Tag(Varint(at, text.size()), tag);
+
+  // The following need kSlack and take at most kFieldMax of it, beside texts longer than kShort, for which they make
+  // room. Who writes a field asks for room once.
+
+  // A part of a table, which has kBlock readable bytes in front of it.
+  [[nodiscard]] char* Zeros(char* at, const char* end, std::size_t size) {
+    if (size > kBlock) [[unlikely]] {
+      at = Need(at, size);
+      std::memcpy(at - size, end - size, size);
+    } else {
+      Store(at - kBlock, Load(end - kBlock));
+    }
+    return at - size;
+  }
+  [[nodiscard, gnu::always_inline]] char* String(char* at, WireTag tag, std::string_view text) {
+    if (text.size() > kShort) [[unlikely]]
+      return Long(at, tag, text);
+    at = Copy(at, text.data(), text.size()) - 1;
+    *at = static_cast<char>(text.size());
+    return Tag(at, tag);
   }
   [[nodiscard]] char* Integer(char* at, WireTag tag, std::int64_t value) {
-    at = Need(at, 0);
+    if (static_cast<std::uint64_t>(value) < 0x80) [[likely]] {
+      at[-1] = static_cast<char>(value);
+      return Tag(at - 1, tag);
+    }
     return Tag(Varint(at, static_cast<std::uint64_t>(value)), tag);
   }
   [[nodiscard]] char* Double(char* at, WireTag tag, double value) {
-    at = Need(at, 8) - 8;
-    std::memcpy(at, &value, 8);
-    return Tag(at, tag);
+    std::memcpy(at - 8, &value, 8);
+    return Tag(at - 8, tag);
   }
   // Length and tag of what was written since the buffer had `before` bytes.
-  [[nodiscard]] char* Close(char* at, WireTag tag, std::size_t before) {
-    at = Need(at, 0);
-    return Tag(Varint(at, Size(at) - before), tag);
-  }
+  [[nodiscard]] char* Close(char* at, WireTag tag, std::size_t before) { return Length(at, tag, Size(at) - before); }
 
  private:
-  static constexpr std::size_t kSlack = 32;
-  static constexpr std::size_t kCopyMax = 256;  // the library's copy is faster above
+  static constexpr std::size_t kBlock = 16;
+  static constexpr std::size_t kShort = 64;
+  static constexpr std::size_t kFieldMax = kBlock + kShort + 2 * kBlock;  // zeros, a text, a number, a length, a tag
+  static constexpr std::size_t kSlack = 2 * kFieldMax;                    // a map's entry has two
   static constexpr std::size_t kFirst = 16 * 1024;
+  static_assert(kBlock == schema::kZeroPadding);
 
-  static char* Varint(char* at, std::uint64_t value) {
-    if (value < 0x80) [[likely]] {
-      *--at = static_cast<char>(value);
-      return at;
+  static __m128i Load(const char* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+  static void Store(char* to, __m128i block) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block); }
+
+  // REQUIRES: at most kShort.
+  [[gnu::always_inline]] static char* Copy(char* at, const char* from, std::size_t size) {
+    char* to = at - size;
+    if (size <= kBlock) {
+      if (size == 0) return at;
+      // What is stored in front of the text is written over by what comes next.
+      Store(at - kBlock, LoadBefore(from + size, size));
+    } else if (size <= 2 * kBlock) {
+      const __m128i first = Load(from);
+      Store(at - kBlock, Load(from + size - kBlock));
+      Store(to, first);
+    } else {
+      Store(to, Load(from));
+      Store(to + kBlock, Load(from + kBlock));
+      Store(at - 2 * kBlock, Load(from + size - 2 * kBlock));
+      Store(at - kBlock, Load(from + size - kBlock));
     }
-    at -= (std::bit_width(value) + 6) / 7;
+    return to;
+  }
+  [[gnu::noinline]] char* Long(char* at, WireTag tag, std::string_view text) {
+    return Length(Append(at, text), tag, text.size());
+  }
+
+  // A length without a branch where it is below 2^14, and the tag.
+  static char* Length(char* at, WireTag tag, std::size_t size) {
+    if (size >= 1u << 14) [[unlikely]]
+      return Tag(Varint(at, size), tag);
+    const bool two = size >= 0x80;
+    const auto bytes = static_cast<std::uint16_t>(two ? (size & 0x7f) | 0x80 | (size >> 7) << 8 : size << 8);
+    std::memcpy(at - 2, &bytes, 2);
+    return Tag(at - 1 - two, tag);
+  }
+  [[gnu::noinline]] static char* Varint(char* at, std::uint64_t value) {
+    at -= (std::bit_width(value | 1) + 6) / 7;
     char* to = at;
     for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
     *to = static_cast<char>(value);

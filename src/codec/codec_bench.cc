@@ -9,6 +9,17 @@
 #include "codec/protobuf.h"
 #include "codec/transcode.h"
 
+namespace {
+std::size_t allocations = 0;
+}
+
+// The executable's malloc comes before the library's, for operator new too; it does the library's work.
+extern "C" void* __libc_malloc(std::size_t bytes);  // NOLINT: the library's name
+extern "C" void* malloc(std::size_t bytes) {        // NOLINT
+  ++allocations;
+  return __libc_malloc(bytes);
+}
+
 namespace keelson::codec {
 namespace {
 
@@ -45,76 +56,69 @@ const std::vector<Sample>& Samples(const benchmark::State& state) {
   return state.range(0) == 0 ? kPod : kAll;
 }
 
-void Report(benchmark::State& state, const std::vector<Sample>& samples) {
+// Times `one` over all samples, and counts what a pass allocates.
+template <class F>
+void Passes(benchmark::State& state, const std::vector<Sample>& samples, F one) {
+  if (samples.empty()) return state.SkipWithError("no samples");
+  const auto pass = [&] {
+    for (std::size_t i = 0; i < samples.size(); ++i) one(samples[i], i);
+  };
+  const std::size_t before = allocations;
+  pass();
+  state.counters["allocations"] = static_cast<double>(allocations - before);
+  for (auto _ : state) pass();
   std::size_t bytes = 0;
   for (const Sample& sample : samples) bytes += sample.json.size();
   state.SetBytesProcessed(static_cast<std::int64_t>(bytes) * state.iterations());
-  if (samples.empty()) state.SkipWithError("no samples");
 }
 
 void BM_JSONDecode(benchmark::State& state) {
-  const auto& samples = Samples(state);
-  for (auto _ : state) {
-    for (const Sample& sample : samples) {
-      Arena arena;
-      benchmark::DoNotOptimize(FindTypeMeta(arena, sample.json));
-      benchmark::DoNotOptimize(DecodeJSON(arena, sample.json, *sample.type));
-    }
-  }
-  Report(state, samples);
+  Passes(state, Samples(state), [](const Sample& sample, std::size_t) {
+    Arena arena;
+    benchmark::DoNotOptimize(FindTypeMeta(arena, sample.json));
+    benchmark::DoNotOptimize(DecodeJSON(arena, sample.json, *sample.type));
+  });
+}
+
+std::vector<Value> Decoded(Arena& arena, const std::vector<Sample>& samples) {
+  std::vector<Value> values;
+  for (const Sample& sample : samples) values.push_back(DecodeJSON(arena, sample.json, *sample.type)->value);
+  return values;
 }
 
 void BM_JSONEncode(benchmark::State& state) {
-  const auto& samples = Samples(state);
   Arena arena;
-  std::vector<Value> values;
-  for (const Sample& sample : samples) values.push_back(DecodeJSON(arena, sample.json, *sample.type)->value);
-  for (auto _ : state) {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      std::string out;
-      EncodeJSON(values[i], *samples[i].type, out);
-      benchmark::DoNotOptimize(out.data());
-    }
-  }
-  Report(state, samples);
+  const std::vector<Value> values = Decoded(arena, Samples(state));
+  Passes(state, Samples(state), [&](const Sample& sample, std::size_t i) {
+    std::string out;
+    EncodeJSON(values[i], *sample.type, out);
+    benchmark::DoNotOptimize(out.data());
+  });
 }
 
 void BM_ProtoDecode(benchmark::State& state) {
-  const auto& samples = Samples(state);
-  for (auto _ : state) {
-    for (const Sample& sample : samples) {
-      Arena arena;
-      benchmark::DoNotOptimize(DecodeProto(arena, sample.proto, *sample.type));
-    }
-  }
-  Report(state, samples);
+  Passes(state, Samples(state), [](const Sample& sample, std::size_t) {
+    Arena arena;
+    benchmark::DoNotOptimize(DecodeProto(arena, sample.proto, *sample.type));
+  });
 }
 
 void BM_ProtoEncode(benchmark::State& state) {
-  const auto& samples = Samples(state);
   Arena arena;
-  std::vector<Value> values;
-  for (const Sample& sample : samples) values.push_back(DecodeJSON(arena, sample.json, *sample.type)->value);
-  for (auto _ : state) {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      std::string out;
-      EncodeProto(values[i], *samples[i].type, out);
-      benchmark::DoNotOptimize(out.data());
-    }
-  }
-  Report(state, samples);
+  const std::vector<Value> values = Decoded(arena, Samples(state));
+  Passes(state, Samples(state), [&](const Sample& sample, std::size_t i) {
+    std::string out;
+    EncodeProto(values[i], *sample.type, out);
+    benchmark::DoNotOptimize(out.data());
+  });
 }
 
 void BM_ProtoToJSON(benchmark::State& state) {
-  const auto& samples = Samples(state);
-  for (auto _ : state) {
-    for (const Sample& sample : samples) {
-      std::string out;
-      benchmark::DoNotOptimize(TranscodeProto(sample.proto, *sample.type, out));
-      benchmark::DoNotOptimize(out.data());
-    }
-  }
-  Report(state, samples);
+  Passes(state, Samples(state), [](const Sample& sample, std::size_t) {
+    std::string out;
+    benchmark::DoNotOptimize(TranscodeProto(sample.proto, *sample.type, out));
+    benchmark::DoNotOptimize(out.data());
+  });
 }
 
 BENCHMARK(BM_JSONDecode)->Arg(0)->Arg(1);

@@ -265,12 +265,13 @@ class Reader : JSONTokens {
           frame_ = &frame;
           if (!Skip()) return false;
         } else {
-          frame.field = type.json_fields[position];
+          const schema::JSONField& row = type.json[position];
+          frame.field = row.field;
           std::uint64_t& word = seen[position / 64 & 1];
           const std::uint64_t bit = std::uint64_t{1} << (position % 64);
           const bool again = (word & bit) != 0;
           word |= bit;
-          if (!ReadField(*frame.field, position, again, start)) return false;
+          if (!ReadField(*frame.field, row, again, start)) return false;
         }
         bool more = false;
         if (!MoreMembers(more)) return false;
@@ -284,7 +285,7 @@ class Reader : JSONTokens {
     return true;
   }
 
-  bool ReadField(const Field& field, std::uint16_t position, bool again, std::size_t start) {
+  bool ReadField(const Field& field, const schema::JSONField& row, bool again, std::size_t start) {
     Value value;
     if (again) [[unlikely]] {
       const Frame* own = frame_;
@@ -299,8 +300,8 @@ class Reader : JSONTokens {
       return true;
     }
     if (value.is_null() || (!field.pointer && IsZero(*field.type, value))) return true;
-    value.set_place(position);
-    members_.Push({field.name, value});
+    value.set_place(row.place);
+    members_.Push({{row.quoted + 1, row.name_size}, value});
     return true;
   }
 

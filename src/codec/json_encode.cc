@@ -10,53 +10,126 @@ namespace keelson::codec {
 namespace {
 
 using object::Member;
-using schema::Field;
+using schema::Form;
+using schema::JSONField;
 using schema::Kind;
 using schema::Struct;
 using schema::Type;
 
+// What a function writes it writes at `at`; it returns where its own ends.
 class Encoder {
  public:
   explicit Encoder(std::string& out) : writer_(out) {}
 
-  void Untyped(const Value& value) {
+  char* begin() { return writer_.at(); }
+  void End(char* at) { writer_.Seek(at); }
+
+  char* Untyped(const Value& value, char* at) {
+    at = writer_.Need(at);
     switch (value.kind()) {
       case Value::Kind::kNull:
-        writer_.Append("null");
-        break;
+        return Null(at);
       case Value::Kind::kBool:
-        Bool(value.as_bool());
-        break;
+        return Bool(value.as_bool(), at);
       case Value::Kind::kInt:
-        writer_.AppendInt(value.as_int());
-        break;
+        return Writer::PutInt(at, value.as_int());
       case Value::Kind::kDouble:
-        writer_.AppendDouble(value.as_double());
-        break;
+        return Double(value.as_double(), at);
       case Value::Kind::kString:
-        writer_.AppendJSONString(value.as_string());
-        break;
+        return writer_.PutString(at, value.as_string());
       case Value::Kind::kRaw:
+        writer_.Seek(at);
         writer_.AppendCompact(value.as_raw());
-        break;
+        return writer_.at();
       case Value::Kind::kList: {
         char before = '[';
         for (const Value& item : value.items()) {
-          writer_.Put(before);
-          Untyped(item);
+          at = writer_.Need(at);
+          *at++ = before;
+          at = Untyped(item, at);
           before = ',';
         }
-        if (before == '[') writer_.Put('[');
-        writer_.Put(']');
-        break;
+        return Close('[', before, ']', at);
       }
       case Value::Kind::kMap:
-        Map(value, [this](const Value& member) { Untyped(member); });
+        break;
     }
+    return Map(value, at, [this](const Value& member, char* to) { return Untyped(member, to); });
   }
 
-  void StructOf(const Struct& type, const Value& value) {
-    const std::size_t base = slots_.Take(type.json_fields.size());
+  char* StructOf(const Struct& type, const Value& value, char* at) {
+    const auto members = value.members();
+    std::uint64_t present = 0;
+    if (!InOrder(type, members, present)) [[unlikely]]
+      return Sorted(type, value, at);
+    const JSONField* const json = type.json.data();
+    char before = '{';
+    if ((type.written_always[0] & ~present) == 0) {
+      for (const Member& member : members) {
+        const JSONField& field = json[member.value.place() & 0xff];
+        if (LeftOut(field, member.value)) [[unlikely]]
+          continue;
+        at = writer_.PutKey(writer_.Need(at), before, field.quoted, field.name_size);
+        before = ',';
+        at = FieldValue(field, member.value, at);
+      }
+    } else {
+      const Member* next = members.data();
+      for (std::uint64_t rest = present | type.written_always[0]; rest != 0; rest &= rest - 1) {
+        const auto i = static_cast<std::size_t>(std::countr_zero(rest));
+        const bool there = (present >> i & 1) != 0;
+        const Value member = there ? (next++)->value : Value();
+        if (there && LeftOut(json[i], member)) [[unlikely]]
+          continue;
+        at = writer_.PutKey(writer_.Need(at), before, json[i].quoted, json[i].name_size);
+        before = ',';
+        at = OneField(json[i], member, at);
+      }
+    }
+    return Close('{', before, '}', at);
+  }
+
+ private:
+  static char* Null(char* at) {
+    std::memcpy(at, "null", 4);
+    return at + 4;
+  }
+  static char* Bool(bool value, char* at) {
+    std::memcpy(at, value ? "true " : "false", 5);
+    return at + (value ? 4 : 5);
+  }
+  char* Double(double value, char* at) {
+    writer_.Seek(at);
+    writer_.AppendDouble(value);
+    return writer_.at();
+  }
+  // `before` is still `open` where nothing came.
+  char* Close(char open, char before, char close, char* at) {
+    at = writer_.Need(at);
+    if (before == open) *at++ = open;
+    *at++ = close;
+    return at;
+  }
+
+  // Whether the members are as decoders leave those of an object that came in the table's order: then nothing needs to
+  // be looked up or sorted. Tells which are there.
+  static bool InOrder(const Struct& type, std::span<const Member> members, std::uint64_t& present) {
+    const JSONField* const json = type.json.data();
+    const std::size_t size = type.json.size();
+    if (size > 64) return false;
+    std::size_t next = 0;
+    for (const Member& member : members) {
+      const std::size_t at = member.value.place() & 0xff;
+      if (at < next || at >= size || json[at].quoted + 1 != member.key.data()) return false;
+      present |= std::uint64_t{1} << at;
+      next = at + 1;
+    }
+    return true;
+  }
+
+  // The same for members in any order.
+  [[gnu::noinline]] char* Sorted(const Struct& type, const Value& value, char* at) {
+    const std::size_t base = slots_.Take(type.json.size());
     std::uint64_t present[2] = {0, 0};
     for (const Member& member : value.members()) {
       const std::size_t found = Slots::Position(type, member);
@@ -70,29 +143,26 @@ class Encoder {
       for (std::uint64_t rest = present[word] | type.written_always[word]; rest != 0; rest &= rest - 1) {
         const std::size_t i = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
         const bool there = (present[word] >> (i % 64) & 1) != 0;
-        const Field& field = *type.json_fields[i];
+        const JSONField& field = type.json[i];
         const Value member = there ? *slots_.at(base + i) : Value();
         if (there && LeftOut(field, member)) continue;
-        writer_.AppendKey(before, field);
+        at = writer_.PutKey(writer_.Need(at), before, field.quoted, field.name_size);
         before = ',';
-        FieldValue(field, member);
+        at = OneField(field, member, at);
       }
     }
-    writer_.Reserve(2);
-    if (before == '{') writer_.PutUnchecked('{');
-    writer_.PutUnchecked('}');
     slots_.Release(base);
+    return Close('{', before, '}', at);
   }
 
- private:
   // Go's omitempty and omitzero for what is there.
-  static bool LeftOut(const Field& field, const Value& value) {
+  static bool LeftOut(const JSONField& field, const Value& value) {
     if (value.is_null()) {
-      return !field.always && (field.pointer || field.omit_zero || field.type->kind <= Kind::kBytes ||
-                               field.type->kind == Kind::kList || field.type->kind == Kind::kMap);
+      return !field.always && (field.pointer || field.omit_zero || field.kind <= Kind::kBytes ||
+                               field.kind == Kind::kList || field.kind == Kind::kMap);
     }
     if (field.pointer || field.always) return false;
-    switch (field.type->kind) {
+    switch (field.kind) {
       case Kind::kString:
       case Kind::kBytes:
         return value.as_string().empty();
@@ -111,105 +181,122 @@ class Encoder {
     }
   }
 
-  void FieldValue(const Field& field, const Value& value) {
-    if (value.is_null() && field.pointer) return writer_.Append("null");
-    Typed(*field.type, value);
+  // REQUIRES: room was asked for, and has had a key since.
+  [[gnu::always_inline]] char* FieldValue(const JSONField& field, const Value& value, char* at) {
+    if (value.is_null() && field.pointer) [[unlikely]]
+      return Null(at);
+    switch (field.form) {
+      case Form::kString:
+        return writer_.PutString(at, value.as_string());
+      case Form::kStruct:
+        return StructOf(*field.structure, value, at);
+      case Form::kStructs: {
+        if (!value.is_list()) return Null(at);
+        char before = '[';
+        for (const Value& item : value.items()) {
+          *at++ = before;
+          at = StructOf(*field.structure, item, at);
+          before = ',';
+        }
+        return Close('[', before, ']', at);
+      }
+      case Form::kBool:
+        return Bool(value.as_bool(), at);
+      case Form::kInt32:
+      case Form::kInt64:
+        return Writer::PutInt(at, value.as_int());
+      case Form::kTime:
+        return value.is_string() ? writer_.PutString(at, value.as_string()) : Null(at);
+      case Form::kStrings:
+      case Form::kTexts:
+      case Form::kQuantity:
+      case Form::kOther:
+        break;
+    }
+    return Typed(*field.type, value, at);
+  }
+  [[gnu::noinline]] char* OneField(const JSONField& field, const Value& value, char* at) {
+    return FieldValue(field, value, at);
   }
 
-  void Typed(const Type& type, const Value& value) {
+  // REQUIRES: room was asked for, and has had a key since.
+  char* Typed(const Type& type, const Value& value, char* at) {
     switch (type.kind) {
       case Kind::kString:
-        writer_.AppendJSONString(value.as_string());
-        break;
+        return writer_.PutString(at, value.as_string());
       case Kind::kBool:
-        Bool(value.as_bool());
-        break;
+        return Bool(value.as_bool(), at);
       case Kind::kInt32:
       case Kind::kInt64:
-        writer_.AppendInt(value.as_int());
-        break;
+        return Writer::PutInt(at, value.as_int());
       case Kind::kDouble:
-        writer_.AppendDouble(value.as_double());
-        break;
+        return Double(value.as_double(), at);
       case Kind::kBytes:
       case Kind::kTime:
       case Kind::kMicroTime:
-        value.is_string() ? writer_.AppendJSONString(value.as_string()) : writer_.Append("null");
-        break;
+        return value.is_string() ? writer_.PutString(at, value.as_string()) : Null(at);
       case Kind::kDuration:
-        writer_.AppendJSONString(value.is_string() ? value.as_string() : "0s");
-        break;
+        return writer_.PutString(at, value.is_string() ? value.as_string() : "0s");
       case Kind::kQuantity:
-        Quantity(value);
-        break;
+        return Quantity(value, at);
       case Kind::kIntOrString:
-        value.is_string() ? writer_.AppendJSONString(value.as_string()) : writer_.AppendInt(value.as_int());
-        break;
+        return value.is_string() ? writer_.PutString(at, value.as_string()) : Writer::PutInt(at, value.as_int());
       case Kind::kRaw:
       case Kind::kFieldsV1:
       case Kind::kJSON:
-        Untyped(value);
-        break;
+        return Untyped(value, at);
       case Kind::kStruct:
-        StructOf(*type.structure, value);
-        break;
+        return StructOf(*type.structure, value, at);
       case Kind::kList:
-        ListOf(type, value);
-        break;
+        return ListOf(type, value, at);
       case Kind::kMap:
-        if (!value.is_map()) {
-          writer_.Append("null");
-        } else {
-          Map(value, [this, &type](const Value& member) { Typed(*type.element, member); });
-        }
-        break;
+        if (!value.is_map()) return Null(at);
+        return Map(value, at,
+                   [this, &type](const Value& member, char* to) { return Typed(*type.element, member, to); });
       case Kind::kEither:
-        Either(type, value);
-        break;
+        return Either(type, value, at);
     }
+    return at;
   }
 
-  void Quantity(const Value& value) {
-    if (value.is_int()) {  // set by code that thought of it as a number
-      writer_.Put('"');
-      writer_.AppendInt(value.as_int());
-      writer_.Put('"');
-    } else {
-      writer_.AppendJSONString(value.is_string() ? value.as_string() : "0");
-    }
+  char* Quantity(const Value& value, char* at) {
+    if (!value.is_int()) return writer_.PutString(at, value.is_string() ? value.as_string() : "0");
+    *at++ = '"';  // set by code that thought of it as a number
+    at = Writer::PutInt(at, value.as_int());
+    *at++ = '"';
+    return at;
   }
 
-  void Either(const Type& type, const Value& value) {
-    for (const Field* alternative : type.structure->json_fields) {
+  char* Either(const Type& type, const Value& value, char* at) {
+    for (const schema::Field* alternative : type.structure->json_fields) {
       const Kind kind = alternative->type->kind;
       if ((value.is_map() && kind == Kind::kStruct) || (value.is_list() && kind == Kind::kList) ||
           (value.is_bool() && kind == Kind::kBool)) {
         if (value.is_list() && value.empty()) break;
-        return Typed(*alternative->type, value);
+        return Typed(*alternative->type, value, at);
       }
     }
-    writer_.Append("null");
+    return Null(at);
   }
 
-  void ListOf(const Type& type, const Value& value) {
-    if (!value.is_list()) return writer_.Append("null");
+  char* ListOf(const Type& type, const Value& value, char* at) {
+    if (!value.is_list()) return Null(at);
     char before = '[';
     for (const Value& item : value.items()) {
-      writer_.Put(before);
-      Typed(*type.element, item);
+      at = writer_.Need(at);
+      *at++ = before;
+      at = Typed(*type.element, item, at);
       before = ',';
     }
-    if (before == '[') writer_.Put('[');
-    writer_.Put(']');
+    return Close('[', before, ']', at);
   }
 
   // Sorted by key, as Go writes maps.
   template <class F>
-  void Map(const Value& value, F write) {
+  char* Map(const Value& value, char* at, F write) {
     const auto members = value.members();
     const std::size_t base = order_.size();
-    bool sorted = true;
-    for (std::size_t i = 1; i < members.size() && sorted; ++i) sorted = members[i - 1].key < members[i].key;
+    const bool sorted = InKeyOrder(members);
     if (!sorted) {
       for (const Member& member : members) order_.push_back(&member);
       std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(),
@@ -218,18 +305,16 @@ class Encoder {
     char before = '{';
     for (std::size_t i = 0; i < members.size(); ++i) {
       const Member& member = sorted ? members[i] : *order_[base + i];
-      writer_.Put(before);
-      writer_.AppendJSONString(member.key);
-      writer_.Put(':');
-      write(member.value);
+      at = writer_.Need(at);
+      *at++ = before;
+      at = writer_.PutString(at, member.key);
+      *at++ = ':';
+      at = write(member.value, at);
       before = ',';
     }
-    if (before == '{') writer_.Put('{');
-    writer_.Put('}');
     order_.resize(base);
+    return Close('{', before, '}', at);
   }
-
-  void Bool(bool value) { value ? writer_.Append("true") : writer_.Append("false"); }
 
   Writer writer_;
   Slots slots_;
@@ -239,10 +324,14 @@ class Encoder {
 }  // namespace
 
 void EncodeJSON(const Value& value, const schema::Struct& type, std::string& out) {
-  Encoder(out).StructOf(type, value);
+  Encoder encoder(out);
+  encoder.End(encoder.StructOf(type, value, encoder.begin()));
 }
 
-void EncodeJSON(const Value& value, std::string& out) { Encoder(out).Untyped(value); }
+void EncodeJSON(const Value& value, std::string& out) {
+  Encoder encoder(out);
+  encoder.End(encoder.Untyped(value, encoder.begin()));
+}
 
 void IndentJSON(std::string_view compact, std::string& out) {
   Writer writer(out);

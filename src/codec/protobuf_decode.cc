@@ -7,6 +7,7 @@
 #include "codec/scalars.h"
 #include "codec/scan.h"
 #include "codec/scratch.h"
+#include "codec/slots.h"
 #include "codec/wire.h"
 #include "object/duration.h"
 #include "object/time.h"
@@ -16,6 +17,7 @@ namespace {
 
 using base::Arena;
 using object::Member;
+using schema::Form;
 using schema::Kind;
 using schema::Struct;
 using schema::Type;
@@ -31,7 +33,7 @@ class Decoder {
   bool Message(const Struct& type, std::string_view message, Value& out) {
     if (++depth_ > kProtoDepthMax) return Fail("exceeded max depth");
     const std::size_t start = members_.size();
-    if (!Fields(type, message, start)) return false;
+    if (!Fields(type, message, start, 0)) return false;
     out = Value::MapOf(arena_, members_.From(start));
     members_.Cut(start);
     --depth_;
@@ -42,15 +44,17 @@ class Decoder {
   bool Root(const Struct& type, std::string_view message, std::string_view api_version, std::string_view kind,
             Value& out) {
     const auto push = [&](std::string_view name, std::string_view text) {
+      if (text.empty()) return;
       const std::uint16_t position = type.FindPosition(name);
-      if (position == Struct::kNoPosition || text.empty()) return;
+      if (position == Struct::kNoPosition) return;
       Value value(text);
-      value.set_place(position);
-      members_.Push({type.json_fields[position]->name, value});
+      const schema::JSONField& field = type.json[position];
+      value.set_place(field.place);
+      members_.Push({{field.quoted + 1, field.name_size}, value});
     };
     push("kind", kind);
     push("apiVersion", api_version);
-    if (!Fields(type, message, 0)) return false;
+    if (!Fields(type, message, 0, 0)) return false;
     out = Value::MapOf(arena_, members_.From(0));
     members_.Cut(0);
     return true;
@@ -69,55 +73,208 @@ class Decoder {
                 std::string(NameOf(field)));
   }
 
-  bool Fields(const Struct& type, std::string_view message, std::size_t start) {
-    WireReader in(message);
-    std::uint64_t seen[2] = {0, 0};
-    while (!in.AtEnd()) {
-      std::uint32_t number = 0;
-      WireType wire{};
-      if (!in.Tag(number, wire)) return Fail(kEOF);
-      const std::uint16_t position = type.FindProtoPosition(number);
-      if (position == Struct::kNoPosition) {
-        if (!in.Skip(wire)) return Fail(kEOF);
+  // A number of one or two bytes; false, and nothing read, where there is none.
+  static bool ShortVarint(const char*& at, const char* end, std::size_t& out) {
+    if (at >= end) [[unlikely]]
+      return false;
+    out = static_cast<unsigned char>(at[0]);
+    if (out < 0x80) [[likely]] {
+      at += 1;
+      return true;
+    }
+    if (end - at < 2 || static_cast<unsigned char>(at[1]) >= 0x80) return false;
+    out = (out & 0x7f) | static_cast<std::size_t>(at[1]) << 7;
+    at += 2;
+    return true;
+  }
+
+  // What encoders write is read here; everything else (long numbers, unknown fields, wrong types, fields that come
+  // again, rare types) in AnyField. `start` is where the members of the outermost struct begin, `offset` where this
+  // one's fields begin among its JSON fields.
+  bool Fields(const Struct& type, std::string_view message, std::size_t start, std::uint32_t offset) {
+    const WireField* const table = type.wire.data();
+    const std::size_t count = type.wire.size();
+    const char* at = message.data();
+    const char* const end = at + message.size();
+    std::uint64_t seen = 0;
+    std::size_t next = 0;
+    while (at < end) {
+      const char* const from = at;
+      std::size_t tag = 0, size = 0;
+      if (!ShortVarint(at, end, tag) || !ShortVarint(at, end, size)) [[unlikely]] {
+        if (!AnyField(type, from, end, start, offset, seen, at)) return false;
         continue;
       }
-      const WireField& field = type.wire[position];
-      std::uint64_t& word = seen[position / 64 & 1];
-      const std::uint64_t bit = std::uint64_t{1} << (position % 64);
-      const bool again = (word & bit) != 0;
-      word |= bit;
-      if (field.kind == Kind::kString && wire == WireType::kBytes && !again) [[likely]] {
-        std::string_view text;
-        if (!in.Bytes(text)) return Fail(kEOF);
-        if (!text.empty() || field.pointer) Push(field, Value(text));
+      // Numbers are mostly dense from 1; where they are not, fields still come by ascending number.
+      const std::size_t wanted = tag >> 3;
+      std::size_t index = wanted - 1;
+      if (index >= count || table[index].number != wanted) {
+        for (index = next; index < count && table[index].number < wanted;) ++index;
+      }
+      if (index >= count || table[index].number != wanted || (seen >> index & 1) != 0) [[unlikely]] {
+        if (!AnyField(type, from, end, start, offset, seen, at)) return false;
         continue;
       }
-      if (!FieldValue(field, number, wire, in, start, again)) return false;
+      next = index;
+      const WireField& field = table[index];
+      const bool fits =
+          (tag & 7) == static_cast<std::size_t>(WireType::kBytes) && size <= static_cast<std::size_t>(end - at);
+      const bool number = (tag & 7) == static_cast<std::size_t>(WireType::kVarint);
+      switch (field.form) {
+        case Form::kString:
+          if (!fits) break;
+          seen |= std::uint64_t{1} << index;
+          if (size != 0 || field.pointer) Push(field, Value(std::string_view(at, size)), offset);
+          at += size;
+          continue;
+        case Form::kBool:
+          if (!number) break;
+          seen |= std::uint64_t{1} << index;
+          if (size != 0 || field.pointer) Push(field, Value(size != 0), offset);
+          continue;
+        case Form::kInt32:
+        case Form::kInt64:
+          if (!number) break;
+          seen |= std::uint64_t{1} << index;
+          if (size != 0 || field.pointer) Push(field, Value(static_cast<std::int64_t>(size)), offset);
+          continue;
+        case Form::kStruct: {
+          if (!fits || field.inlined) break;
+          seen |= std::uint64_t{1} << index;
+          Value value;
+          if (!Message(*field.structure, {at, size}, value)) return false;
+          if (field.pointer || !value.empty()) Push(field, value, offset);
+          at += size;
+          continue;
+        }
+        case Form::kStructs:
+        case Form::kStrings: {
+          if (!fits) break;
+          seen |= std::uint64_t{1} << index;
+          Value value;
+          if (!Items(field, tag, size, at, end, value)) return false;
+          Push(field, value, offset);
+          continue;
+        }
+        case Form::kTexts: {
+          if (!fits) break;
+          seen |= std::uint64_t{1} << index;
+          Value value;
+          if (!Texts(field, tag, size, at, end, value)) return false;
+          Push(field, value, offset);
+          continue;
+        }
+        case Form::kTime: {
+          if (!fits) break;
+          seen |= std::uint64_t{1} << index;
+          Value value;
+          if (!Time({at, size}, false, value)) return false;
+          if (!value.is_null()) Push(field, value, offset);
+          at += size;
+          continue;
+        }
+        case Form::kQuantity:
+        case Form::kOther:
+          break;
+      }
+      if (!AnyField(type, from, end, start, offset, seen, at)) return false;
     }
     return true;
   }
 
-  void Push(const WireField& field, Value value) {
-    value.set_place(field.position);
+  // The first item, whose content is at `at`, and those that follow it at once.
+  bool Items(const WireField& field, std::size_t tag, std::size_t size, const char*& at, const char* end, Value& out) {
+    const std::size_t start = items_.size();
+    for (;;) {
+      Value item(std::string_view(at, size));
+      if (field.form == Form::kStructs && !Message(*field.structure, {at, size}, item)) return false;
+      items_.Push(item);
+      at += size;
+      const char* next = at;
+      std::size_t next_tag = 0;
+      if (!ShortVarint(next, end, next_tag) || next_tag != tag || !ShortVarint(next, end, size)) break;
+      if (size > static_cast<std::size_t>(end - next)) break;
+      at = next;
+    }
+    out = Value::ListOf(arena_, items_.From(start));
+    items_.Cut(start);
+    return true;
+  }
+
+  // The same for a map's entries.
+  bool Texts(const WireField& field, std::size_t tag, std::size_t size, const char*& at, const char* end, Value& out) {
+    const std::size_t start = members_.size();
+    bool sorted = true;
+    for (;;) {
+      std::string_view key;
+      Value value;
+      if (!Entry(*field.type->element, field, {at, size}, key, value)) return false;
+      const auto read = members_.From(start);
+      if (!read.empty() && !KeyLess(read.back().key, key)) sorted = false;
+      members_.Push({key, value.is_null() ? Value("") : value});
+      at += size;
+      const char* next = at;
+      std::size_t next_tag = 0;
+      if (!ShortVarint(next, end, next_tag) || next_tag != tag || !ShortVarint(next, end, size)) break;
+      if (size > static_cast<std::size_t>(end - next)) break;
+      at = next;
+    }
+    out = MapOf(members_.From(start), sorted);
+    members_.Cut(start);
+    return true;
+  }
+
+  // A map of entries whose keys may have come twice, unless they are sorted.
+  Value MapOf(std::span<const Member> read, bool sorted) {
+    if (sorted) return Value::MapOf(arena_, read);
+    Value out = Value::Map(arena_, read.size());
+    for (const Member& member : read) out.Set(arena_, member.key, member.value);
+    return out;
+  }
+
+  // Any field, from its tag on; `at` is then behind it.
+  [[gnu::noinline]] bool AnyField(const Struct& type, const char* from, const char* end, std::size_t start,
+                                  std::uint32_t offset, std::uint64_t& seen, const char*& at) {
+    WireReader in({from, static_cast<std::size_t>(end - from)});
+    std::uint32_t number = 0;
+    WireType wire{};
+    if (!in.Tag(number, wire)) return Fail(kEOF);
+    const std::uint16_t position = type.FindProtoPosition(number);
+    if (position == Struct::kNoPosition) {
+      if (!in.Skip(wire)) return Fail(kEOF);
+      at = in.at();
+      return true;
+    }
+    const bool again = (seen >> position & 1) != 0;
+    seen |= std::uint64_t{1} << position;
+    if (!FieldValue(type.wire[position], number, wire, in, start, offset, again)) return false;
+    at = in.at();
+    return true;
+  }
+
+  void Push(const WireField& field, Value value, std::uint32_t offset) {
+    value.set_place(static_cast<std::uint16_t>(field.place + offset));
     members_.Push({NameOf(field), value});
   }
 
   bool FieldValue(const WireField& field, std::uint32_t number, WireType wire, WireReader& in, std::size_t start,
-                  bool again) {
-    const Type& type = *field.type;
+                  std::uint32_t offset, bool again) {
     if (field.inlined) {
       std::string_view nested;
       if (wire != WireType::kBytes) return WrongType(field, wire);
       if (!in.Bytes(nested)) return Fail(kEOF);
       if (++depth_ > kProtoDepthMax) return Fail("exceeded max depth");
-      if (!Fields(*type.structure, nested, start)) return false;
+      if (!Fields(*field.structure, nested, start, offset + field.place)) return false;
       --depth_;
       return true;
     }
+    const bool structs = field.form == Form::kStruct || field.form == Form::kStructs;
+    const Type structure{Kind::kStruct, nullptr, structs ? field.structure : nullptr};
+    const Type& type = structs ? structure : *field.type;
     Value value;
     bool zero = false;
     if (field.kind == Kind::kList && !type.wrapped) {
-      if (!Repeated(*type.element, field, number, wire, in, value)) return false;
+      if (!Repeated(structs ? structure : *type.element, field, number, wire, in, value)) return false;
     } else if (field.kind == Kind::kMap) {
       if (!Map(*type.element, field, number, wire, in, value)) return false;
     } else {
@@ -125,17 +282,17 @@ class Decoder {
       zero = value.is_null() || (!field.pointer && IsZero(type, value));
     }
     if (again) [[unlikely]]
-      return Again(field, value, zero, start);
-    if (!zero) Push(field, value);
+      return Again(field, value, zero, start, offset);
+    if (!zero) Push(field, value, offset);
     return true;
   }
 
   // A field that came before, with something else between: lists and maps go on, everything else is replaced.
-  bool Again(const WireField& field, Value value, bool zero, std::size_t start) {
+  bool Again(const WireField& field, Value value, bool zero, std::size_t start, std::uint32_t offset) {
     const auto members = members_.From(start);
     const auto old = std::ranges::find(members, NameOf(field), &Member::key);
     if (old == members.end()) {
-      if (!zero) Push(field, value);
+      if (!zero) Push(field, value, offset);
     } else if (zero) {
       *old = members.back();
       members_.Cut(members_.size() - 1);
@@ -144,7 +301,7 @@ class Decoder {
     } else if (field.kind == Kind::kMap && old->value.is_map()) {
       for (const Member& member : value.members()) old->value.Set(arena_, member.key, member.value);
     } else {
-      value.set_place(field.position);
+      value.set_place(static_cast<std::uint16_t>(field.place + offset));
       old->value = value;
     }
     return true;
@@ -193,7 +350,7 @@ class Decoder {
       Value value;
       if (!Entry(element, field, entry, key, value)) return false;
       const auto read = members_.From(start);
-      if (!read.empty() && key <= read.back().key) sorted = false;
+      if (!read.empty() && !KeyLess(read.back().key, key)) sorted = false;
       members_.Push({key, value.is_null() ? ZeroOf(arena_, element) : value});
       const WireReader before = in;
       std::uint32_t next = 0;
@@ -202,13 +359,7 @@ class Decoder {
         break;
       }
     }
-    const auto read = members_.From(start);
-    if (sorted) {
-      out = Value::MapOf(arena_, read);
-    } else {
-      out = Value::Map(arena_, read.size());
-      for (const Member& member : read) out.Set(arena_, member.key, member.value);
-    }
+    out = MapOf(members_.From(start), sorted);
     members_.Cut(start);
     return true;
   }
@@ -423,13 +574,17 @@ class Decoder {
       const WireField& field = either.wire[position];
       if (field.kind == Kind::kList) {
         Value more;
-        if (!Repeated(*field.type->element, field, number, wire, in, more)) return false;
+        const Type structs{Kind::kStruct, nullptr, field.structure};
+        const Type& element = field.form == Form::kStructs ? structs : *field.type->element;
+        if (!Repeated(element, field, number, wire, in, more)) return false;
         if (list.is_null()) {
           list = more;
         } else {
           for (const Value& item : more.items()) list.Append(arena_, item);
         }
-      } else if (!Single(*field.type, field, wire, in, field.kind == Kind::kBool ? boolean : structure)) {
+      } else if (field.kind == Kind::kBool) {
+        if (!Single(*field.type, field, wire, in, boolean)) return false;
+      } else if (!Single({Kind::kStruct, nullptr, field.structure}, field, wire, in, structure)) {
         return false;
       }
     }

@@ -16,6 +16,7 @@ namespace keelson::codec {
 namespace {
 
 using object::Member;
+using schema::Form;
 using schema::Kind;
 using schema::Struct;
 using schema::Type;
@@ -39,39 +40,20 @@ class Encoder {
  public:
   // Fields are written by descending number; the stretches between those that the object has stand ready in the table.
   char* Message(const Struct& type, const Value& value, char* at) {
-    const std::size_t base = slots_.Take(type.wire.size());
-    std::uint64_t present[2] = {type.wire_inlined[0], type.wire_inlined[1]};
-    for (const Member& member : value.members()) {
-      const std::size_t found = WirePosition(type, member);
-      if (found == kNone) continue;
-      slots_.at(base + found) = &member.value;
-      present[found / 64] |= std::uint64_t{1} << (found % 64);
-    }
+    const auto members = value.members();
+    if (!InOrder(type, members)) [[unlikely]]
+      return Sorted(type, value, at);
+    const WireField* const wire = type.wire.data();
+    const char* const zero = type.wire_zero.data();
     std::size_t zeros = type.wire_zero.size();
-    for (std::size_t word = 2; word-- > 0;) {
-      std::uint64_t rest = present[word];
-      while (rest != 0) {
-        const auto bit = static_cast<std::size_t>(63 - std::countl_zero(rest));
-        rest &= ~(std::uint64_t{1} << bit);
-        const WireField& field = type.wire[word * 64 + bit];
-        if (field.zero_end != zeros) at = Zeros(type, field.zero_end, zeros, at);
-        zeros = field.zero_begin;
-        if (field.inlined) [[unlikely]] {
-          const std::size_t before = writer_.Size(at);
-          at = writer_.Close(Message(*field.type->structure, value, at), TagOf(field), before);
-          continue;
-        }
-        const Value& member = *slots_.at(base + word * 64 + bit);
-        if (field.kind == Kind::kString) {
-          if (!member.is_null() || !field.pointer) at = writer_.String(at, TagOf(field), member.as_string());
-        } else {
-          at = FieldValue(field, member, at);
-        }
-      }
+    for (std::size_t i = members.size(); i-- > 0;) {
+      const Value& member = members[i].value;
+      const WireField& field = wire[member.place() >> 8];
+      at = writer_.Zeros(writer_.Need(at), zero + zeros, zeros - field.zero_end);
+      zeros = field.zero_begin;
+      at = FieldValue(field, member, at);
     }
-    if (zeros != 0) at = Zeros(type, 0, zeros, at);
-    slots_.Release(base);
-    return at;
+    return writer_.Zeros(writer_.Need(at), zero + zeros, zeros);
   }
 
   BackWriter& writer() { return writer_; }
@@ -79,59 +61,149 @@ class Encoder {
  private:
   static constexpr std::size_t kNone = 0xff;
 
-  // Where a member stands in wire. Decoders note its place in json_fields; what code of ours put in is looked up.
-  static std::size_t WirePosition(const Struct& type, const Member& member) {
-    const std::size_t place = member.value.place();
-    if (place < type.wire_of_json.size()) [[likely]] {
-      const std::uint8_t at = type.wire_of_json[place];
-      const char* name = at != kNone ? type.wire[at].name : type.json_fields[place]->name.data();
-      if (name == member.key.data()) [[likely]]
-        return at;
+  // Whether the members are as decoders leave those of an object that came in the table's order: then nothing needs to
+  // be looked up or sorted. Looked at beforehand, so that nothing is ever written twice.
+  static bool InOrder(const Struct& type, std::span<const Member> members) {
+    const WireField* const wire = type.wire.data();
+    const std::size_t size = type.wire.size();
+    std::size_t next = 0;
+    for (const Member& member : members) {
+      const std::size_t at = member.value.place() >> 8;
+      if (at - next >= size - next || wire[at].name != member.key.data()) return false;
+      next = at + 1;
     }
+    return type.wire_inlined == 0;
+  }
+
+  // The same for members in any order. Where `type` is inlined, its fields are those of `outer` from `offset` on.
+  [[gnu::noinline]] char* Sorted(const Struct& type, const Value& value, char* at, const Struct* outer = nullptr,
+                                 std::size_t offset = 0) {
+    const std::size_t base = slots_.Take(type.wire.size());
+    std::uint64_t rest = type.wire_inlined;
+    for (const Member& member : value.members()) {
+      const std::size_t found =
+          outer == nullptr ? WirePosition(type, member) : InlinedPosition(type, member, *outer, offset);
+      if (found == kNone) continue;
+      slots_.at(base + found) = &member.value;
+      rest |= std::uint64_t{1} << found;
+    }
+    const char* const zero = type.wire_zero.data();
+    std::size_t zeros = type.wire_zero.size();
+    while (rest != 0) {
+      const auto bit = static_cast<std::size_t>(63 - std::countl_zero(rest));
+      rest &= ~(std::uint64_t{1} << bit);
+      const WireField& field = type.wire[bit];
+      at = writer_.Zeros(writer_.Need(at), zero + zeros, zeros - field.zero_end);
+      zeros = field.zero_begin;
+      if (field.inlined) {
+        const std::size_t before = writer_.Size(at);
+        const Struct& top = outer == nullptr ? type : *outer;
+        at = writer_.Close(Sorted(*field.structure, value, at, &top, offset + field.place), TagOf(field), before);
+      } else {
+        at = OneField(field, *slots_.at(base + bit), at);
+      }
+    }
+    slots_.Release(base);
+    return writer_.Zeros(writer_.Need(at), zero + zeros, zeros);
+  }
+
+  // Where a member stands in wire. Decoders note it; what code of ours put in is looked up.
+  static std::size_t WirePosition(const Struct& type, const Member& member) {
+    const std::size_t noted = member.value.place() >> 8, place = member.value.place() & 0xff;
+    if (noted < type.wire.size() && type.wire[noted].name == member.key.data()) [[likely]]
+      return noted;
+    if (place < type.json.size() && type.json[place].quoted + 1 == member.key.data()) return type.wire_of_json[place];
     const std::uint16_t found = type.FindPosition(member.key);
     return found < type.wire_of_json.size() ? type.wire_of_json[found] : kNone;
   }
 
-  char* Zeros(const Struct& type, std::size_t from, std::size_t to, char* at) {
-    return writer_.Append(at, {type.wire_zero.data() + from, to - from});
+  static std::size_t InlinedPosition(const Struct& type, const Member& member, const Struct& outer,
+                                     std::size_t offset) {
+    const std::size_t place = member.value.place() & 0xff;
+    if (place >= outer.json.size() || outer.json[place].quoted + 1 != member.key.data())
+      return WirePosition(type, member);
+    const std::size_t own = place - offset;
+    return own < type.wire_of_json.size() ? type.wire_of_json[own] : kNone;
   }
 
-  char* FieldValue(const WireField& field, const Value& value, char* at) {
+  // REQUIRES: room was asked for.
+  [[gnu::always_inline]] char* FieldValue(const WireField& field, const Value& value, char* at) {
+    const WireTag tag = TagOf(field);
+    // Pointers are left out when nil; every other value is written, zero or not.
+    switch (field.form) {
+      case Form::kString:
+        if (value.is_null() && field.pointer) return at;
+        return writer_.String(at, tag, value.as_string());
+      case Form::kStruct: {
+        if (value.is_null() && field.pointer) return at;
+        const std::size_t before = writer_.Size(at);
+        return writer_.Close(Message(*field.structure, value, at), tag, before);
+      }
+      case Form::kStructs: {
+        const auto items = value.items();
+        for (std::size_t i = items.size(); i-- > 0;) {
+          const std::size_t before = writer_.Size(at);
+          at = writer_.Close(Message(*field.structure, items[i], at), tag, before);
+        }
+        return at;
+      }
+      case Form::kBool:
+        if (value.is_null() && field.pointer) return at;
+        return writer_.Integer(at, tag, value.as_bool() ? 1 : 0);
+      case Form::kInt32:
+        if (value.is_null() && field.pointer) return at;
+        return writer_.Integer(at, tag, static_cast<std::int32_t>(value.as_int()));
+      case Form::kInt64:
+        if (value.is_null() && field.pointer) return at;
+        return writer_.Integer(at, tag, value.as_int());
+      case Form::kStrings: {
+        const auto items = value.items();
+        for (std::size_t i = items.size(); i-- > 0;) at = writer_.String(writer_.Need(at), tag, items[i].as_string());
+        return at;
+      }
+      case Form::kTexts:
+        return Texts(tag, value, at);
+      case Form::kTime:
+      case Form::kQuantity:
+      case Form::kOther:
+        break;
+    }
+    return Other(field, value, at);
+  }
+
+  [[gnu::noinline]] char* OneField(const WireField& field, const Value& value, char* at) {
+    return FieldValue(field, value, at);
+  }
+
+  [[gnu::noinline]] char* Other(const WireField& field, const Value& value, char* at) {
     const Type& type = *field.type;
     if (field.kind == Kind::kList) {
       if (type.wrapped) return value.is_list() ? Single(type, TagOf(field), value, at) : at;
       const auto items = value.items();
-      if (type.element->kind == Kind::kStruct) {
-        for (std::size_t i = items.size(); i-- > 0;) {
-          const std::size_t before = writer_.Size(at);
-          at = writer_.Close(Message(*type.element->structure, items[i], at), TagOf(field), before);
-        }
-        return at;
-      }
       for (std::size_t i = items.size(); i-- > 0;) at = Single(*type.element, TagOf(field), items[i], at);
       return at;
     }
     if (field.kind == Kind::kMap) return Map(*type.element, TagOf(field), value, at);
-    // Pointers and byte slices are left out when nil; every other value is written, zero or not.
     if (value.is_null() && (field.pointer || field.kind == Kind::kBytes)) return at;
     return Single(type, TagOf(field), value, at);
   }
 
-  char* Map(const Type& element, WireTag tag, const Value& value, char* at) {
+  // By descending key; `write` writes a value.
+  template <class F>
+  char* Entries(WireTag tag, const Value& value, char* at, F write) {
     const auto members = value.members();
     const std::size_t base = order_.size();
-    bool sorted = true;
-    for (std::size_t i = 1; i < members.size() && sorted; ++i) sorted = members[i - 1].key < members[i].key;
+    const bool sorted = InKeyOrder(members);
     if (!sorted) {
       for (const Member& member : members) order_.push_back(&member);
       std::sort(order_.begin() + static_cast<std::ptrdiff_t>(base), order_.end(),
                 [](auto* a, auto* b) { return a->key < b->key; });
     }
-    const WireTag value_tag = TagOf(2, WireTypeOf(element.kind));
     for (std::size_t i = members.size(); i-- > 0;) {
       const Member& member = sorted ? members[i] : *order_[base + i];
+      at = writer_.Need(at);
       const std::size_t before = writer_.Size(at);
-      at = Single(element, value_tag, member.value, at);
+      at = write(member.value, at);
       at = writer_.String(at, BytesTag(1), member.key);
       at = writer_.Close(at, tag, before);
     }
@@ -139,7 +211,20 @@ class Encoder {
     return at;
   }
 
+  [[gnu::noinline]] char* Texts(WireTag tag, const Value& value, char* at) {
+    return Entries(tag, value, at,
+                   [this](const Value& text, char* end) { return writer_.String(end, BytesTag(2), text.as_string()); });
+  }
+
+  char* Map(const Type& element, WireTag tag, const Value& value, char* at) {
+    const WireTag value_tag = TagOf(2, WireTypeOf(element.kind));
+    return Entries(tag, value, at, [this, &element, value_tag](const Value& item, char* end) {
+      return Single(element, value_tag, item, end);
+    });
+  }
+
   char* Single(const Type& type, WireTag tag, const Value& value, char* at) {
+    at = writer_.Need(at);
     switch (type.kind) {
       case Kind::kString:
         return writer_.String(at, tag, value.as_string());
@@ -234,7 +319,7 @@ class Encoder {
       if (field.kind == Kind::kBool) {
         at = writer_.Integer(at, TagOf(field), value.is_map() || value.as_bool() ? 1 : 0);
       } else if ((field.kind == Kind::kStruct && value.is_map()) || (field.kind == Kind::kList && value.is_list())) {
-        at = FieldValue(field, value, at);
+        at = OneField(field, value, at);
       }
     }
     return at;

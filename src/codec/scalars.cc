@@ -140,7 +140,23 @@ bool CanonicalDuration(Arena& arena, std::string_view text, Value& out, std::str
   return true;
 }
 
+// What people write: up to three digits and a suffix. No other suffix makes them shorter, so they are canonical.
+static bool IsPlainQuantity(std::string_view text) {
+  std::size_t digits = 0;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  if (digits == 0 || digits > 3 || text[0] == '0') return false;
+  const std::string_view suffix = text.substr(digits);
+  constexpr std::string_view kDecimal = "mkMGT", kBinary = "KMGT";
+  if (suffix.size() == 1) return kDecimal.find(suffix[0]) != std::string_view::npos;
+  return suffix.empty() ||
+         (suffix.size() == 2 && suffix[1] == 'i' && kBinary.find(suffix[0]) != std::string_view::npos);
+}
+
 bool CanonicalQuantity(Arena& arena, std::string_view text, Value& out, std::string& error) {
+  if (IsPlainQuantity(text)) {
+    out = Value(text);
+    return true;
+  }
   char buffer[object::Quantity::kTextMax];
   const std::string_view trimmed = base::Trim(text);
   const auto canonical = object::Quantity::Canonical(trimmed, buffer);

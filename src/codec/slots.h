@@ -4,12 +4,31 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
 
 #include "object/value.h"
 #include "schema/schema.h"
 
 namespace keelson::codec {
+
+// The order of a map's keys, mostly told by their first bytes.
+inline bool KeyLess(std::string_view a, std::string_view b) {
+  if (a.size() >= 8 && b.size() >= 8) {
+    std::uint64_t x = 0, y = 0;
+    std::memcpy(&x, a.data(), 8);
+    std::memcpy(&y, b.data(), 8);
+    if (x != y) return __builtin_bswap64(x) < __builtin_bswap64(y);
+  }
+  return a < b;
+}
+inline bool InKeyOrder(std::span<const object::Member> members) {
+  for (std::size_t i = 1; i < members.size(); ++i) {
+    if (!KeyLess(members[i - 1].key, members[i].key)) return false;
+  }
+  return true;
+}
 
 class Slots {
  public:
@@ -25,7 +44,7 @@ class Slots {
 
   // Where a member stands in json_fields. Decoders note it; what code of ours put in is looked up.
   static std::size_t Position(const schema::Struct& type, const object::Member& member) {
-    const std::size_t place = member.value.place();
+    const std::size_t place = member.value.place() & 0xff;
     if (place < type.json_fields.size() && type.json_fields[place]->name.data() == member.key.data()) [[likely]]
       return place;
     return type.FindPosition(member.key);

@@ -109,17 +109,14 @@ class Transcoder {
       std::string_view bytes;
       if (field.inlined) [[unlikely]] {
         if (wire != WireType::kBytes || !in.Bytes(bytes)) return Fail(kEOF);
-        const Struct& inner = *field.type->structure;
-        if (inner.json_fields.empty()) continue;
-        const std::size_t first = type.FindPosition(inner.json_fields[0]->name);
-        if (!Locate(inner, bytes, base, offset + first, present)) return false;
+        if (!Locate(*field.structure, bytes, base, offset + field.place, present)) return false;
         continue;
       }
-      const std::size_t position = offset + field.position;
+      const std::size_t position = offset + (field.place & 0xff);
       Slot& slot = slots_[base + position];
       std::uint64_t& word = present[position / 64 & 1];
       const std::uint64_t bit = std::uint64_t{1} << (position % 64);
-      const bool repeated = field.kind == Kind::kMap || (field.kind == Kind::kList && !field.type->wrapped);
+      const bool repeated = field.repeated;
       switch (wire) {
         case WireType::kBytes:
           if (!in.Bytes(bytes)) return Fail(kEOF);

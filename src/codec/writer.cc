@@ -34,12 +34,10 @@ void Writer::Grow(std::size_t bytes) {
 }
 
 // `clean` bytes of `from` were already stored at `at`; goes on from there byte by byte.
-[[gnu::noinline]] void Writer::Escaped(char* at, const char* from, std::size_t left, std::size_t clean) {
-  at_ = at + clean;
+[[gnu::noinline]] char* Writer::Escaped(char* at, const char* from, std::size_t left, std::size_t clean) {
   const char* const end = from + left;
   const char* in = from + clean;
-  Reserve(static_cast<std::size_t>(end - in) * 6 + 2);
-  char* out = at_;
+  char* out = Need(at + clean, static_cast<std::size_t>(end - in) * 6 + 2);
   while (in < end) {
     const auto c = static_cast<unsigned char>(*in);
     if (c >= 0x80) {
@@ -91,7 +89,7 @@ void Writer::Grow(std::size_t bytes) {
     }
   }
   *out++ = '"';
-  at_ = out;
+  return out;
 }
 
 void Writer::AppendCompact(std::string_view json) {

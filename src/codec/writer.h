@@ -18,8 +18,10 @@ namespace keelson::codec {
 
 class Writer {
  public:
-  // Room that may always be written beyond what was asked for, so that short copies can store sixteen bytes.
-  static constexpr std::size_t kSlack = 64;
+  // Room that may always be written beyond what was asked for: enough for a key, a short text or a number, and for
+  // copies that store whole blocks.
+  static constexpr std::size_t kSlack = 192;
+  static constexpr std::size_t kShort = 64;
 
   explicit Writer(std::string& out) : out_(out) {}
   Writer(const Writer&) = delete;
@@ -58,8 +60,28 @@ class Writer {
 
   // Quoted and escaped as Go's encoder does, HTML characters included.
   void AppendJSONString(std::string_view text) {
-    Reserve(text.size() + 2);
-    char* at = at_;  // Bytes may alias at_; a local is kept in a register.
+    Reserve(0);
+    at_ = PutString(at_, text);
+  }
+
+  // What stands before a member, and its key with the colon.
+  void AppendKey(char before, const schema::Field& field) {
+    Reserve(0);
+    at_ = PutKey(at_, before, field.quoted, field.name.size());
+  }
+
+  // The same for those who keep where the writing stands in a register: what is there ends at `at`, and Seek() tells
+  // it to the functions above. Need() makes room for `bytes` and kSlack.
+  [[nodiscard]] char* Need(char* at, std::size_t bytes = 0) {
+    if (static_cast<std::size_t>(limit_ - at) < bytes + kSlack) [[unlikely]]
+      return Moved(at, bytes);
+    return at;
+  }
+  void Seek(char* at) { at_ = at; }
+  // REQUIRES: kSlack. Of it a short text and a key take no more than kShort and a few bytes each.
+  [[nodiscard, gnu::always_inline]] char* PutString(char* at, std::string_view text) {
+    if (text.size() > kShort) [[unlikely]]
+      at = Need(at, text.size() + 2);
     *at++ = '"';
     const char* from = text.data();
     std::size_t left = text.size();
@@ -80,21 +102,26 @@ class Writer {
       at += left;
     }
     *at = '"';
-    at_ = at + 1;
+    return at + 1;
   }
-
-  // What stands before a member, and its key with the colon.
-  void AppendKey(char before, const schema::Field& field) {
+  [[nodiscard]] char* PutKey(char* at, char before, const char* quoted, std::size_t name_size) {
     constexpr std::size_t kBlock = schema::kQuotedPadding;
-    static_assert(kBlock <= kSlack);
-    const std::size_t size = field.name.size() + 3;
-    Reserve(size + 1);
-    char* at = at_;
+    static_assert(kBlock * 3 <= kSlack);
+    const std::size_t size = name_size + 3;
     *at = before;
-    std::memcpy(at + 1, field.quoted, kBlock);
-    if (size > kBlock) [[unlikely]]
-      std::memcpy(at + 1 + kBlock, field.quoted + kBlock, size - kBlock);
-    at_ = at + size + 1;
+    std::memcpy(at + 1, quoted, kBlock);
+    if (size > kBlock) [[unlikely]] {
+      if (size > 2 * kBlock) at = Need(at, size);
+      std::memcpy(at + 1 + kBlock, quoted + kBlock, size - kBlock);
+    }
+    return at + size + 1;
+  }
+  [[nodiscard]] static char* PutInt(char* at, std::int64_t value) {
+    if (static_cast<std::uint64_t>(value) < 10) {
+      *at = static_cast<char>('0' + value);
+      return at + 1;
+    }
+    return std::to_chars(at, at + 24, value).ptr;
   }
 
   // JSON text that was kept as it came: white space out, HTML characters escaped, as Go treats a Marshaler's output.
@@ -104,7 +131,12 @@ class Writer {
 
  private:
   void Grow(std::size_t bytes);
-  void Escaped(char* at, const char* from, std::size_t left, std::size_t clean);
+  [[gnu::noinline]] char* Moved(char* at, std::size_t bytes) {
+    at_ = at;
+    Grow(bytes);
+    return at_;
+  }
+  char* Escaped(char* at, const char* from, std::size_t left, std::size_t clean);
 
   // The last `left` (under 16) bytes of a text without reading over its end into another page.
   static __m128i LoadTail(const char* from, std::size_t left) {

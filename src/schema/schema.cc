@@ -27,7 +27,7 @@ const Package* FindPackageByName(std::string_view name) {
 std::uint16_t Struct::FindPosition(std::string_view json_name) const {
   if (!name_table.empty()) {
     const std::uint8_t at = name_table[(HashName(json_name.data(), json_name.size()) * name_multiplier) >> name_shift];
-    return at != 0xff && json_fields[at]->name == json_name ? at : kNoPosition;
+    return at != 0xff && std::string_view(json[at].quoted + 1, json[at].name_size) == json_name ? at : kNoPosition;
   }
   std::size_t low = 0, high = name_index.size();
   while (low < high) {

@@ -62,6 +62,7 @@ struct alignas(64) Field {
       false;  // JSON writes it even when empty (no omitempty); null where it is a nil pointer, list or map
   bool omit_zero : 1 = false;  // JSON leaves out an all-zero struct
   bool required : 1 = false;   // as OpenAPI says
+  std::uint8_t wire = 0xff;    // its position in the wire of the struct that declares it; 0xff: not in protobuf
   MapTopology map_topology = MapTopology::kGranular;
   ListTopology list_topology = ListTopology::kAtomic;
   bool has_list_topology = false;  // written in the table (else patch= decides for server-side apply)
@@ -91,24 +92,81 @@ inline std::uint64_t HashName(const char* name, std::size_t size) {
   return first + last * 0x9E3779B97F4A7C15u + size;
 }
 
+// What a field holds, for the codecs' inner loops: the frequent shapes by name.
+enum class Form : std::uint8_t {
+  kString,
+  kBool,
+  kInt32,
+  kInt64,
+  kStruct,
+  kStructs,  // a list of them
+  kStrings,
+  kTexts,  // a map of strings
+  kTime,
+  kQuantity,
+  kOther,
+};
+
 // A protobuf field in half a cache line: all that reading and writing most fields needs.
 struct alignas(32) WireField {
   const char* name;  // the JSON name's own text: the same pointer as Field::name's
-  const Type* type;
-  std::uint32_t number;
-  std::uint32_t tag;  // as it is written for length-delimited values, tag_size bytes, at the end of these four
+  union {
+    const Type* type;
+    const Struct* structure;  // of Form::kStruct and kStructs
+  };
+  std::uint32_t tag;  // as it is written, tag_size bytes, at the end of these four
   // What is written where the object does not have the field is Struct::wire_zero from zero_begin to zero_end.
   std::uint16_t zero_begin, zero_end;
+  // What decoders note in the member (Value::place): position in json_fields, and in wire shifted by eight. For an
+  // inlined struct: the position of its first field in json_fields.
+  std::uint16_t place;
+  std::uint16_t number;
   std::uint8_t name_size;
-  std::uint8_t position;  // in json_fields; 0xff for an inlined struct
-  Kind kind;              // the type's
+  Kind kind;  // the type's
+  Form form;
   std::uint8_t tag_size : 4;
   bool pointer : 1;
   bool inlined : 1;
+  bool repeated : 1;  // a list, unless it is in a message of its own, or a map
 };
 static_assert(sizeof(WireField) == 32);
 
-struct Struct {
+// The same for JSON.
+struct alignas(32) JSONField {
+  const char* quoted;  // as Field::quoted; decoders name their members by it
+  const Field* field;
+  union {
+    const Type* type;
+    const Struct* structure;  // of Form::kStruct and kStructs
+  };
+  std::uint16_t place;
+  std::uint8_t name_size;
+  Kind kind;
+  Form form;
+  bool pointer : 1;
+  bool always : 1;
+  bool omit_zero : 1;
+};
+static_assert(sizeof(JSONField) == 32);
+
+constexpr std::size_t kZeroPadding = 16;
+inline constexpr char kNoZeros[kZeroPadding + 1] = {};
+
+// What the codecs' inner loops read comes first: a cache line for protobuf and one for JSON.
+struct alignas(64) Struct {
+  std::span<const WireField> wire;  // the same as proto_fields
+  // The message of an object that has none of the fields, with kZeroPadding readable bytes in front.
+  std::string_view wire_zero = {kNoZeros + kZeroPadding, 0};
+  std::uint64_t wire_inlined = 0;               // bit per position of wire (at most 64): an inlined struct
+  std::span<const std::uint8_t> wire_of_json;   // by position in json_fields: its position in wire, or 0xff
+  alignas(64) std::span<const JSONField> json;  // the same as json_fields; empty for an either
+  // A perfect hash of the names: json's position (or 0xff) at (HashName(name) * name_multiplier) >> name_shift. Tables
+  // made at run time may leave it empty; FindPosition then searches name_index.
+  std::span<const std::uint8_t> name_table;
+  std::uint64_t name_multiplier = 0;
+  std::uint64_t name_shift = 0;
+  // Bit per position of json_fields: JSON writes the field even where the object does not have it.
+  std::uint64_t written_always[2] = {0, 0};
   std::string_view name;     // ObjectMeta
   std::string_view package;  // meta/v1
   std::string_view proto_package;
@@ -120,17 +178,6 @@ struct Struct {
   std::span<const std::uint16_t>
       proto_positions;                        // proto_fields' positions in json_fields; kNoPosition for inlined structs
   std::span<const std::uint16_t> name_index;  // json_fields' positions sorted by name
-  std::span<const WireField> wire;            // the same as proto_fields; empty where made at run time
-  std::span<const std::uint8_t> wire_of_json;  // by position in json_fields: its position in wire, or 0xff
-  std::string_view wire_zero;                  // the message of an object that has none of the fields
-  std::uint64_t wire_inlined[2] = {0, 0};      // bit per position of wire: an inlined struct
-  // A perfect hash of the names: json_fields' position (or 0xff) at (HashName(name) * name_multiplier) >> name_shift.
-  // Tables made at run time may leave it empty; FindPosition then searches name_index.
-  std::span<const std::uint8_t> name_table;
-  std::uint64_t name_multiplier = 0;
-  std::uint8_t name_shift = 0;
-  // Bit per position of json_fields: JSON writes the field even where the object does not have it.
-  std::uint64_t written_always[2] = {0, 0};
   MapTopology map_topology = MapTopology::kGranular;
   std::string_view union_discriminator;  // "" with union members: a union without discriminator
   std::span<const std::string_view> union_members;

@@ -72,11 +72,27 @@ TEST(Schema, OrdersAreConsistent) {
         if (field.name.empty()) continue;  // an alternative
         EXPECT_EQ(type.FindPosition(field.name), i);
         EXPECT_EQ(std::string_view(field.quoted), "\"" + std::string(field.name) + "\":");
+        const JSONField& row = type.json[i];
+        EXPECT_EQ(row.field, &field);
+        EXPECT_EQ(std::string_view(row.quoted), field.quoted);
+        EXPECT_EQ(row.name_size, field.name.size());
+        EXPECT_EQ(row.kind, field.type->kind);
+        EXPECT_EQ(row.place, i | field.wire << 8);
+        EXPECT_EQ(row.pointer, field.pointer);
+        EXPECT_EQ(row.always, field.always);
+        if (row.form == Form::kStruct) EXPECT_EQ(row.structure, field.type->structure);
+        if (row.form == Form::kStructs) EXPECT_EQ(row.structure, field.type->element->structure);
       }
       for (std::size_t i = 0; i < type.proto_fields.size(); ++i) {
         EXPECT_EQ(type.FindProtoPosition(type.proto_fields[i]->number), i);
         if (type.proto_positions[i] != Struct::kNoPosition) {
           EXPECT_EQ(type.json_fields[type.proto_positions[i]], type.proto_fields[i]);
+          EXPECT_EQ(type.wire[i].place, type.proto_positions[i] | i << 8);
+          EXPECT_EQ(type.wire_of_json[type.proto_positions[i]], i);
+          EXPECT_EQ(type.proto_fields[i]->wire, i);
+          EXPECT_EQ(type.wire[i].name, type.proto_fields[i]->name.data());
+        } else if (const Struct& inner = *type.wire[i].structure; !inner.json_fields.empty()) {
+          EXPECT_EQ(type.json_fields[type.wire[i].place], inner.json_fields[0]);
         }
       }
     }

@@ -26,15 +26,15 @@ std::string Quoted(std::string_view text) {
   return out + "\"";
 }
 
-// Any bytes, as a view.
-std::string Bytes(std::string_view bytes) {
-  std::string out = "{\"";
+// Any bytes, as they stand between quotes.
+std::string Octal(std::string_view bytes) {
+  std::string out;
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
     out += {'\\', static_cast<char>('0' + byte / 64), static_cast<char>('0' + byte / 8 % 8),
             static_cast<char>('0' + byte % 8)};
   }
-  return out + "\", " + std::to_string(bytes.size()) + "}";
+  return out;
 }
 
 std::string View(std::string_view text) { return "{" + Quoted(text) + ", " + std::to_string(text.size()) + "}"; }
@@ -80,7 +80,10 @@ std::string DefaultText(const FieldDef& field) {
 struct JSONField {
   const FieldDef* field;
   std::string reference;  // &core_v1_Pod_fields[1]
+  std::size_t wire;       // its position in the wire of the type that declares it
 };
+
+constexpr std::size_t kNone = 0xff;  // no position
 
 class PackageEmitter {
  public:
@@ -155,6 +158,7 @@ class PackageEmitter {
 
   void CollectJSON(const PackageDef& package, const TypeDef& type, std::vector<JSONField>& out) {
     const std::string array = Identifier(package.name) + "_" + type.name + "_fields";
+    const std::vector<std::size_t> proto = WireOrder(type);
     for (std::size_t i = 0; i < type.fields.size(); ++i) {
       const FieldDef& field = type.fields[i];
       if (field.inlined) {
@@ -164,7 +168,9 @@ class PackageEmitter {
         continue;
       }
       declarations_.insert("extern const Field " + array + "[" + std::to_string(type.fields.size()) + "];");
-      out.push_back({&field, "&" + array + "[" + std::to_string(i) + "]"});
+      const auto wire = std::ranges::find(proto, i);
+      out.push_back({&field, "&" + array + "[" + std::to_string(i) + "]",
+                     wire == proto.end() ? kNone : static_cast<std::size_t>(wire - proto.begin())});
     }
   }
 
@@ -172,8 +178,14 @@ class PackageEmitter {
     const std::string id = Identifier(package_.name) + "_" + type.name;
     if (type.fields.empty()) return;
     std::string fields;
-    for (std::size_t i = 0; i < type.fields.size(); ++i)
-      fields += "    " + FieldText(type.fields[i], id + "_" + std::to_string(i)) + ",\n";
+    const std::vector<std::size_t> proto = WireOrder(type);
+    for (std::size_t i = 0; i < type.fields.size(); ++i) {
+      const auto wire = std::ranges::find(proto, i);
+      fields += "    " +
+                FieldText(type.fields[i], id + "_" + std::to_string(i),
+                          wire == proto.end() ? kNone : static_cast<std::size_t>(wire - proto.begin())) +
+                ",\n";
+    }
     body_ += "extern constinit const Field " + id + "_fields[" + std::to_string(type.fields.size()) + "] = {\n" +
              fields + "};\n";
     EmitOrders(type, id);
@@ -193,7 +205,7 @@ class PackageEmitter {
   }
   std::string NameText(const std::string& name) { return name.empty() ? "nullptr" : KeyText(name) + " + 1"; }
 
-  std::string FieldText(const FieldDef& field, const std::string& id) {
+  std::string FieldText(const FieldDef& field, const std::string& id, std::size_t wire) {
     std::string text = "{";
     if (!field.name.empty()) {
       text += ".name = {" + NameText(field.name) + ", " + std::to_string(field.name.size()) +
@@ -206,6 +218,7 @@ class PackageEmitter {
     if (field.always) text += ", .always = true";
     if (field.omit_zero) text += ", .omit_zero = true";
     if (field.required) text += ", .required = true";
+    if (wire != kNone) text += ", .wire = " + std::to_string(wire);
     if (field.map == "atomic") text += ", .map_topology = MapTopology::kAtomic";
     if (field.list == "set") text += ", .list_topology = ListTopology::kSet";
     if (field.list == "map") text += ", .list_topology = ListTopology::kMap";
@@ -235,7 +248,10 @@ class PackageEmitter {
       body_ += "static constinit const std::uint16_t " + id + "_names[] = {";
       for (const std::size_t i : order) body_ += std::to_string(i) + ", ";
       body_ += "};\n";
-      if (!type.alternatives()) EmitNameTable(json, id);
+      if (!type.alternatives()) {
+        EmitJSON(json, id);
+        EmitNameTable(json, id);
+      }
     }
     const std::vector<std::size_t> proto = WireOrder(type);
     if (proto.empty()) return;
@@ -250,37 +266,91 @@ class PackageEmitter {
     EmitWire(type, id, json, proto);
   }
 
+  // What both tables of a field tell of its value.
+  std::string ValueText(const TypeRef& type) {
+    const std::string form = FormOf(type);
+    if (form == "kStruct" || form == "kStructs")
+      return ".structure = " + StructReference(form == "kStruct" ? type : type.element[0]);
+    return ".type = &" + Identifier(package_.name) + "_shapes[" + std::to_string(Shape(type)) + "]";
+  }
+
+  std::string FormOf(const TypeRef& type) {
+    const bool list = type.shape == TypeRef::Shape::kList && !type.wrapped;
+    const std::string kind = KindOf(type), element = type.element.empty() ? "" : KindOf(type.element[0]);
+    if (list && element == "Kind::kStruct") return "kStructs";
+    if (list && element == "Kind::kString") return "kStrings";
+    if (kind == "Kind::kMap" && element == "Kind::kString") return "kTexts";
+    static const std::set<std::string> kSame = {"kString", "kBool", "kInt32",   "kInt64",
+                                                "kStruct", "kTime", "kQuantity"};
+    const std::string own = kind.substr(std::string("Kind::").size());
+    return kSame.contains(own) ? own : "kOther";
+  }
+
+  void EmitJSON(const std::vector<JSONField>& json, const std::string& id) {
+    body_ += "static constinit const JSONField " + id + "_json_table[] = {\n";
+    for (std::size_t at = 0; at < json.size(); ++at) {
+      const FieldDef& field = *json[at].field;
+      const auto flag = [](bool set) { return set ? "true" : "false"; };
+      body_ += "    {.quoted = " + KeyText(field.name) + ", .field = " + json[at].reference + ", " +
+               ValueText(field.type) + ", .place = " + std::to_string(at | json[at].wire << 8) +
+               ", .name_size = " + std::to_string(field.name.size()) + ", .kind = " + KindOf(field.type) +
+               ", .form = Form::" + FormOf(field.type) + ", .pointer = " + flag(field.pointer) +
+               ", .always = " + flag(field.always) + ", .omit_zero = " + flag(field.omit_zero) + "},\n";
+    }
+    body_ += "};\n";
+  }
+
   void EmitWire(const TypeDef& type, const std::string& id, const std::vector<JSONField>& json,
                 const std::vector<std::size_t>& proto) {
     Wire& result = wires_[id];
     const ZeroImage zero = ZeroMessage(model_, type);
-    result.zero = zero.bytes;
-    std::vector<std::size_t> of_json(json.size(), 0xff);
+    result.zero_size = zero.bytes.size();
+    if (!zero.bytes.empty())
+      body_ += "static constexpr char " + id + "_zero[] = \"" +
+               Octal(std::string(keelson::schema::kZeroPadding, '\0') + zero.bytes) + "\";\n";
+    std::vector<std::size_t> of_json(json.size(), kNone);
     body_ += "static constinit const WireField " + id + "_wire[] = {\n";
     for (std::size_t at = 0; at < proto.size(); ++at) {
       const FieldDef& field = type.fields[proto[at]];
       const auto found = std::ranges::find(json, &field, &JSONField::field);
-      const std::size_t position = found == json.end() ? 0xff : static_cast<std::size_t>(found - json.begin());
-      if (position != 0xff) of_json[position] = at;
+      std::size_t place = at << 8;
+      if (found != json.end()) {
+        const auto position = static_cast<std::size_t>(found - json.begin());
+        of_json[position] = at;
+        place |= position;
+      } else if (field.inlined) {
+        place = FirstOf(field, json);
+      }
+      const bool repeated = field.type.shape == TypeRef::Shape::kMap ||
+                            (field.type.shape == TypeRef::Shape::kList && !field.type.wrapped);
       const std::string tag = WireTag(field);
       std::uint32_t tag_bytes = 0;
       for (const char c : tag)
         tag_bytes = tag_bytes >> 8 | static_cast<std::uint32_t>(static_cast<unsigned char>(c)) << 24;
-      body_ += "    {.name = " + NameText(field.name) + ", .type = &" + Identifier(package_.name) + "_shapes[" +
-               std::to_string(Shape(field.type)) + "], .number = " + std::to_string(field.number) +
+      body_ += "    {.name = " + NameText(field.name) + ", " + ValueText(field.type) +
                ", .tag = " + std::to_string(tag_bytes) + "u, .zero_begin = " + std::to_string(zero.begin[at]) +
-               ", .zero_end = " + std::to_string(zero.begin[at + 1]) +
-               ", .name_size = " + std::to_string(field.name.size()) + ", .position = " + std::to_string(position) +
-               ", .kind = " + KindOf(field.type) + ", .tag_size = " + std::to_string(tag.size()) +
-               ", .pointer = " + (field.pointer ? "true" : "false") +
-               ", .inlined = " + (field.inlined ? "true" : "false") + "},\n";
-      if (field.inlined) result.inlined[at / 64] |= std::uint64_t{1} << (at % 64);
+               ", .zero_end = " + std::to_string(zero.begin[at + 1]) + ", .place = " + std::to_string(place) +
+               ", .number = " + std::to_string(field.number) + ", .name_size = " + std::to_string(field.name.size()) +
+               ", .kind = " + KindOf(field.type) + ", .form = Form::" + FormOf(field.type) +
+               ", .tag_size = " + std::to_string(tag.size()) + ", .pointer = " + (field.pointer ? "true" : "false") +
+               ", .inlined = " + (field.inlined ? "true" : "false") + ", .repeated = " + (repeated ? "true" : "false") +
+               "},\n";
+      if (field.inlined) result.inlined |= std::uint64_t{1} << at;
     }
     body_ += "};\n";
     if (json.empty()) return;
     body_ += "static constinit const std::uint8_t " + id + "_wire_of_json[] = {";
     for (const std::size_t at : of_json) body_ += std::to_string(at) + ",";
     body_ += "};\n";
+  }
+
+  // Where the fields of an inlined struct begin among the JSON fields; 0 where it has none.
+  std::size_t FirstOf(const FieldDef& inlined, const std::vector<JSONField>& json) {
+    const PackageDef* package = model_.Find(inlined.type.package);
+    std::vector<JSONField> inner;
+    CollectJSON(*package, package->types[package->TypeIndex(inlined.type.name)], inner);
+    if (inner.empty()) return 0;
+    return static_cast<std::size_t>(std::ranges::find(json, inner[0].field, &JSONField::field) - json.begin());
   }
 
   std::string KindOf(const TypeRef& type) {
@@ -350,7 +420,23 @@ class PackageEmitter {
     body_ += "\nextern constinit const Struct " + id + "_types[" + std::to_string(package_.types.size()) + "] = {\n";
     for (const TypeDef& type : package_.types) {
       const std::string name = id + "_" + type.name;
-      body_ += "    {.name = " + View(type.name) + ", .package = " + View(package_.name) +
+      body_ += "    {";
+      if (const auto wire = wires_.find(name); wire != wires_.end()) {
+        body_ += ".wire = " + name + "_wire";
+        if (wire->second.zero_size != 0) {
+          body_ += ", .wire_zero = {" + name + "_zero + kZeroPadding, " + std::to_string(wire->second.zero_size) + "}";
+        }
+        body_ += ", .wire_inlined = " + std::to_string(wire->second.inlined) + "u";
+        if (HasJSON(type)) body_ += ", .wire_of_json = " + name + "_wire_of_json";
+        body_ += ", ";
+      }
+      if (const auto table = name_tables_.find(name); table != name_tables_.end()) {
+        body_ += ".json = " + name + "_json_table, .name_table = " + name +
+                 "_table, .name_multiplier = " + std::to_string(table->second.multiplier) +
+                 "u, .name_shift = " + std::to_string(table->second.shift) + ", .written_always = {" +
+                 std::to_string(table->second.always[0]) + "u, " + std::to_string(table->second.always[1]) + "u}, ";
+      }
+      body_ += ".name = " + View(type.name) + ", .package = " + View(package_.name) +
                ", .proto_package = " + View(package_.proto);
       if (!type.fields.empty()) body_ += ", .fields = " + name + "_fields";
       if (HasJSON(type)) body_ += ", .json_fields = " + name + "_json";
@@ -358,18 +444,6 @@ class PackageEmitter {
         body_ += ", .proto_fields = " + name + "_proto, .proto_positions = " + name + "_positions";
       }
       if (HasJSON(type)) body_ += ", .name_index = " + name + "_names";
-      if (const auto wire = wires_.find(name); wire != wires_.end()) {
-        body_ += ", .wire = " + name + "_wire";
-        if (HasJSON(type)) body_ += ", .wire_of_json = " + name + "_wire_of_json";
-        if (!wire->second.zero.empty()) body_ += ", .wire_zero = " + Bytes(wire->second.zero);
-        body_ += ", .wire_inlined = {" + std::to_string(wire->second.inlined[0]) + "u, " +
-                 std::to_string(wire->second.inlined[1]) + "u}";
-      }
-      if (const auto table = name_tables_.find(name); table != name_tables_.end()) {
-        body_ += ", .name_table = " + name + "_table, .name_multiplier = " + std::to_string(table->second.multiplier) +
-                 "u, .name_shift = " + std::to_string(table->second.shift) + ", .written_always = {" +
-                 std::to_string(table->second.always[0]) + "u, " + std::to_string(table->second.always[1]) + "u}";
-      }
       if (type.atomic) body_ += ", .map_topology = MapTopology::kAtomic";
       if (type.is_union)
         body_ += ", .union_discriminator = " + View(type.discriminator) + ", .union_members = " + name + "_members";
@@ -426,8 +500,8 @@ class PackageEmitter {
   };
   std::map<std::string, NameTable> name_tables_;
   struct Wire {
-    std::string zero;
-    std::uint64_t inlined[2] = {0, 0};
+    std::size_t zero_size = 0;
+    std::uint64_t inlined = 0;
   };
   std::map<std::string, Wire> wires_;
   std::map<std::string, std::size_t> keys_;

@@ -88,6 +88,10 @@ class Resolver {
   void CheckNames(const TypeDef& type) {
     std::set<std::string> names;
     AddNames(type, type, names, 0);
+    if (names.size() > kJSONMax || WireOrder(type).size() > kWireMax) {
+      Fail(type.place, "type " + type.name + " has more than " + std::to_string(kJSONMax) + " JSON or " +
+                           std::to_string(kWireMax) + " protobuf fields");
+    }
   }
 
   void AddNames(const TypeDef& top, const TypeDef& type, std::set<std::string>& names, int depth) {
@@ -119,7 +123,9 @@ class Resolver {
   }
 
   static constexpr int kNestingMax = 32;
-  static constexpr std::uint32_t kNumberMax = (1u << 25) - 1;  // its tag is four bytes long
+  static constexpr std::uint32_t kNumberMax = 0xffff;
+  static constexpr std::size_t kWireMax = 64;   // schema::Struct::wire_inlined has a bit for each
+  static constexpr std::size_t kJSONMax = 128;  // schema::Struct::written_always has a bit for each
   static constexpr std::size_t kNameMax = 255;
 
   Model& model_;
