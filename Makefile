@@ -1,7 +1,7 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
 #   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
-.PHONY: setup configure build run test bench lint format asan tsan fuzz soak conformance interop envtest profile clean
+.PHONY: setup configure build run test bench beside lint format asan tsan fuzz soak conformance interop envtest profile clean
 
 ARGS ?=
 ONLY ?=
@@ -31,6 +31,10 @@ asan tsan: setup
 
 bench: configure
 	@tools/bench.sh "$(ONLY)"
+
+# Our microbenchmarks beside Kubernetes' own Go code: ONLY="codec", "apply" or "validation".
+beside: configure
+	@tools/beside.sh $(ONLY)
 
 fuzz: setup
 	@cmake --preset fuzz

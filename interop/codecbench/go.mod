@@ -27,3 +27,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+require keelson/interop/beside v0.0.0
+
+replace keelson/interop/beside => ../beside

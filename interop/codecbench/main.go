@@ -1,19 +1,14 @@
-// Kubernetes' own codecs beside Keelson's, on the same objects: `go run . ../../build/release/src/codec/codec_bench` from this
-// folder. Prints CPU nanoseconds per pass for both and the ratio.
+// Kubernetes' own codecs beside Keelson's, on the same objects: `tools/beside.sh codec`.
 package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
@@ -76,6 +71,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"keelson/interop/beside"
 )
 
 var scheme = runtime.NewScheme()
@@ -98,14 +95,7 @@ func init() {
 		schedulingv1beta1.AddToScheme, storagev1.AddToScheme, storagev1alpha1.AddToScheme, storagev1beta1.AddToScheme,
 		storagemigrationv1beta1.AddToScheme,
 	} {
-		must(add(scheme))
-	}
-}
-
-func must(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		beside.Must(add(scheme))
 	}
 }
 
@@ -120,14 +110,14 @@ func load(files []string) []sample {
 	var samples []sample
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		must(err)
+		beside.Must(err)
 		object, _, err := js.Decode(data, nil, nil)
 		if err != nil {
-			must(fmt.Errorf("%s: %w", file, err))
+			beside.Must(fmt.Errorf("%s: %w", file, err))
 		}
 		var j, p bytes.Buffer
-		must(js.Encode(object, &j))
-		must(pb.Encode(object, &p))
+		beside.Must(js.Encode(object, &j))
+		beside.Must(pb.Encode(object, &p))
 		samples = append(samples, sample{object, j.Bytes(), p.Bytes()})
 	}
 	return samples
@@ -141,98 +131,62 @@ func operations(samples []sample) map[string]func() {
 		"JSONDecode": func() {
 			for _, s := range samples {
 				_, _, err := js.Decode(s.json, nil, nil)
-				must(err)
+				beside.Must(err)
 			}
 		},
 		"JSONEncode": func() {
 			for _, s := range samples {
-				must(js.Encode(s.object, io.Discard))
+				beside.Must(js.Encode(s.object, io.Discard))
 			}
 		},
 		"ProtoDecode": func() {
 			for _, s := range samples {
 				_, _, err := pb.Decode(s.proto, nil, nil)
-				must(err)
+				beside.Must(err)
 			}
 		},
 		"ProtoEncode": func() {
 			for _, s := range samples {
-				must(pb.Encode(s.object, io.Discard))
+				beside.Must(pb.Encode(s.object, io.Discard))
 			}
 		},
 		"ProtoToJSON": func() {
 			for _, s := range samples {
 				object, _, err := pb.Decode(s.proto, nil, nil)
-				must(err)
-				must(js.Encode(object, io.Discard))
+				beside.Must(err)
+				beside.Must(js.Encode(object, io.Discard))
 			}
 		},
 	}
 }
 
-// CPU time of one call, garbage collection included, so that a busy machine does not favour either side.
-func cpuNanoseconds(pass func()) float64 {
-	cpu := func() int64 {
-		var usage syscall.Rusage
-		must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-		return usage.Utime.Nano() + usage.Stime.Nano()
-	}
-	pass()
-	runs := 0
-	start := cpu()
-	for cpu()-start < int64(500*time.Millisecond) {
-		for i := 0; i < 10; i++ {
-			pass()
-			runs++
-		}
-	}
-	return float64(cpu()-start) / float64(runs)
-}
-
 func main() {
-	if len(os.Args) != 2 {
-		must(fmt.Errorf("usage: codecbench CODEC_BENCH (run in interop/codecbench)"))
-	}
 	suites := os.Getenv("KEELSON_SUITES")
 	if suites == "" {
-		suites = "../../../shared/testdata"
+		suites = filepath.Join(beside.Root(), "..", "shared", "testdata")
 	}
 	suites, err := filepath.Abs(suites)
-	must(err)
+	beside.Must(err)
 	fixtures, err := filepath.Glob(filepath.Join(suites, "roundtrip", "*.json"))
-	must(err)
+	beside.Must(err)
 	// WatchEvent has no kind of its own, which Go's decoder insists on; codec_bench leaves it out too.
 	fixtures = slices.DeleteFunc(fixtures, func(file string) bool { return strings.HasSuffix(file, ".WatchEvent.json") })
 
-	bench, err := filepath.Abs(os.Args[1])
-	must(err)
-	command := exec.Command(bench, "--benchmark_format=json", "--benchmark_min_time=0.5")
-	command.Dir = "../.."
-	command.Env = append(os.Environ(), "KEELSON_SUITES="+suites)
-	out, err := command.Output()
-	must(err)
-	var report struct {
-		Benchmarks []struct {
-			Name    string  `json:"name"`
-			CPUTime float64 `json:"cpu_time"`
-			Rate    float64 `json:"bytes_per_second"`
-		} `json:"benchmarks"`
-	}
-	must(json.Unmarshal(out, &report))
-
-	sets := [][]sample{load([]string{"testdata/pod.json"}), load(fixtures)}
+	results := beside.Run("KEELSON_SUITES=" + suites)
+	sets := [][]sample{load([]string{beside.Pod()}), load(fixtures)}
 	names := []string{"pod", fmt.Sprintf("%d kinds", len(fixtures))}
-	fmt.Printf("%-12s %-10s %12s %12s %8s %12s\n", "operation", "objects", "Go ns", "Keelson ns", "ratio", "JSON MB/s")
-	for _, b := range report.Benchmarks {
-		name := strings.TrimPrefix(b.Name, "BM_")
+	var table beside.Table
+	for _, ours := range results {
+		// BM_JSONDecode/0 is the pod's, /1 that of all kinds; repetitions may put more behind it.
+		parts := strings.Split(strings.TrimPrefix(ours.Name, "BM_"), "/")
 		set := 0
-		if strings.HasSuffix(name, "/1") {
+		if parts[1] == "1" {
 			set = 1
 		}
-		operation := name[:strings.Index(name, "/")]
-		pass := operations(sets[set])[operation]
-		ours := b.CPUTime
-		theirs := cpuNanoseconds(pass)
-		fmt.Printf("%-12s %-10s %12.0f %12.0f %7.1fx %12.0f\n", operation, names[set], theirs, ours, theirs/ours, b.Rate/1e6)
+		if len(sets[set]) == 0 {
+			continue // the fixtures are not there
+		}
+		table.Row(parts[0]+" "+names[set], operations(sets[set])[parts[0]], ours)
 	}
+	table.End()
 }

@@ -210,3 +210,7 @@ replace (
 	k8s.io/sample-controller => k8s.io/sample-controller v0.36.3
 	k8s.io/streaming => k8s.io/streaming v0.36.3
 )
+
+require keelson/interop/beside v0.0.0
+
+replace keelson/interop/beside => ../beside

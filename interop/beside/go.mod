@@ -1,0 +1,3 @@
+module keelson/interop/beside
+
+go 1.26.0
