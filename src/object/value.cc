@@ -53,13 +53,17 @@ void CopyFew(const T* from, std::size_t count, T* to) {
 
 }  // namespace
 
-std::int64_t Value::MapRep::IndexOf(std::string_view key) const {
-  if (table_mask == 0) {
-    for (std::uint32_t i = 0; i < size; ++i) {
-      if (members[i].key.size() == key.size() && SameText(members[i].key.data(), key.data(), key.size())) return i;
-    }
-    return -1;
+namespace {
+[[gnu::always_inline]] inline std::int64_t Walk(const Member* members, std::uint32_t size, std::string_view key) {
+  for (std::uint32_t i = 0; i < size; ++i) {
+    if (members[i].key.size() == key.size() && SameText(members[i].key.data(), key.data(), key.size())) return i;
   }
+  return -1;
+}
+}  // namespace
+
+std::int64_t Value::MapRep::IndexOf(std::string_view key) const {
+  if (table_mask == 0) return Walk(members, size, key);
   for (std::uint32_t slot = Hash(key) & table_mask; table[slot] != 0; slot = (slot + 1) & table_mask) {
     if (members[table[slot] - 1].key == key) return table[slot] - 1;
   }
@@ -73,7 +77,7 @@ Value* Value::MapRep::Find(std::string_view key) {
     __atomic_store_n(&filter, made, __ATOMIC_RELAXED);
     if ((made & Bit(key)) == 0) return nullptr;
   }
-  const std::int64_t index = IndexOf(key);
+  const std::int64_t index = table_mask == 0 ? Walk(members, size, key) : IndexOf(key);
   return index < 0 ? nullptr : &members[index].value;
 }
 
