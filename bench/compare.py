@@ -6,21 +6,17 @@ Cost is CPU time of all server processes per operation, which is steadier than w
 --out bench/results/2026-01-01 writes .json (everything measured), .md (the tables), .html with the plots, and .png where rsvg-convert is.
 """
 import argparse
-import json
 import os
-import platform
 import shutil
 import signal
 import statistics
-import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "interop"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import report  # noqa: E402
-from rig import Keelson, RealPair  # noqa: E402
+from driver import Driver, add_arguments, chosen, commit, machine, version  # noqa: E402
 
 # Rows in the order in which they run. "storm-cold" comes before any other LIST, "storm" after them.
 ORDER = ["idle", "fill", "loaded", "storm-cold", "get", "get-open", "patch", "patch-open", "list-json", "list-protobuf", "list-gzip", "list-table", "list-node", "list-label", "watch", "watch-shared", "storm",
@@ -29,27 +25,6 @@ ORDER = ["idle", "fill", "loaded", "storm-cold", "get", "get-open", "patch", "pa
 COMMANDS = {"loaded": ["idle"], "storm": ["list-32-clients"], "storm-cold": ["list-32-clients"], "get-open": ["--rate", "400", "get"], "patch-open": ["--rate", "60", "patch"],
             "watch-shared": ["--watch-connections", "4", "watch"]}
 SMALLER = {"patch-open": 6, "get-open": 2}  # open-loop rows take requests / rate seconds, whatever the server does
-
-
-class Driver:
-    def __init__(self, server, load, requests):
-        self.requests = requests
-        self.command = [load, "--server", "https://127.0.0.1:%d" % server.port, "--ca", os.path.join(server.pki, "ca.crt"), "--cert", os.path.join(server.pki, "admin.crt"),
-                        "--key", os.path.join(server.pki, "admin.key"), "--pid", ",".join(map(str, server.pids()))]
-
-    def row(self, name, objects, arguments, requests=None):
-        command = self.command + ["--objects", str(objects), "--requests", str(requests or self.requests)] + arguments
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-            result = json.loads(done.stdout.strip().splitlines()[-1])
-        except (IndexError, ValueError, subprocess.TimeoutExpired) as error:
-            print("bench: %s gave nothing: %s" % (name, getattr(error, "stderr", None) or done.stderr[-500:]))
-            return None
-        result["aboveMB"] = result["peakMB"] - result["residentMB"]
-        print("  %-22s %7d done %4d errors %6.1f s %9.0f µs CPU %8.0f/s  p50 %.1f ms p99 %.1f ms, %.0f MB resident, %.0f MB peak, %d bytes %s" % (
-            name, result["operations"], result["errors"], result["seconds"], result["cpuMicros"], result["perSecond"], result["p50Millis"], result["p99Millis"],
-            result["residentMB"], result["peakMB"], result["bytes"], result.get("firstError", "")[:300]), flush=True)
-        return result
 
 
 def drive(server, load, rows, objects, requests, series):
@@ -61,12 +36,9 @@ def drive(server, load, rows, objects, requests, series):
             continue
         if row == "fill" and series:
             # The data set is made in steps, with a LIST after each; the row is the last step, of half the objects.
-            done = 0
-            for step in (objects // 8, objects // 4, objects // 2):
-                driver.row("fill to %d" % step, step, ["--from", str(done), "fill"])
+            for step in driver.filled((objects // 8, objects // 4, objects // 2)):
                 lines["objects"].append(sizes(driver, step))
-                done = step
-            results[row] = driver.row(row, objects, ["--from", str(done), "fill"])
+            results[row] = driver.row(row, objects, ["--from", str(objects // 2), "fill"])
             continue
         result = driver.row(row, objects, COMMANDS.get(row, [row]), max(requests // SMALLER.get(row, 1), 1))
         if result:
@@ -99,39 +71,11 @@ def starts(make, count):
     return times
 
 
-def version(command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True).stdout.strip().splitlines()[0]
-    except (OSError, IndexError):
-        return "?"
-
-
-def commit():
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return version(["git", "-C", root, "describe", "--always", "--dirty", "--abbrev=9"])
-
-
-def machine():
-    model = "?"
-    with open("/proc/cpuinfo") as f:
-        for line in f:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    with open("/proc/meminfo") as f:
-        memory = int(f.readline().split()[1]) // 1048576
-    return "%d × %s, %d GB, Linux %s" % (os.cpu_count(), model, memory, platform.release())
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("keelson")
-    parser.add_argument("folder")
-    parser.add_argument("load")
-    parser.add_argument("programs")
+    add_arguments(parser)
     parser.add_argument("--fast", action="store_true", help="2,000 pods, fewer requests, no series")
     parser.add_argument("--objects", type=int)
-    parser.add_argument("--only", choices=["keelson", "kube-apiserver"])
     parser.add_argument("--rows", help="some of: " + ",".join(ORDER))
     parser.add_argument("--no-series", action="store_true")
     parser.add_argument("--out", help="path without ending")
@@ -145,11 +89,7 @@ def main():
               "versions": "Keelson at %s; kube-apiserver %s; %s" % (commit(), version([os.path.join(a.programs, "kube-apiserver"), "--version"]), version([os.path.join(a.programs, "etcd"), "--version"])),
               "keelson": {}, "kube-apiserver": {}}
     begin = time.monotonic()
-    for name in ("keelson", "kube-apiserver"):
-        if a.only not in (None, name):
-            continue
-        folder = os.path.join(a.folder, name)
-        make = lambda part, n=name, f=folder: Keelson(a.keelson, os.path.join(f, part)) if n == "keelson" else RealPair(os.path.join(f, part), a.programs)  # noqa: E731
+    for name, make in chosen(a):
         print("%s:" % name, flush=True)
         times = starts(make, 9 if name == "keelson" else 2)
         server = make("server").start()

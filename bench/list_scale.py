@@ -1,30 +1,28 @@
 #!/usr/bin/env python3
 """What a LIST costs as the data set grows: linear, without a knee. usage: list_scale.py KEELSON WORK_FOLDER LOAD BIN_FOLDER
-[--sizes 1000,10000,100000] [--only keelson|kube-apiserver] [--real-max N]
+[--sizes 1000,10000,100000] [--only keelson|kube-apiserver] [--real-max N] [--out FILE]
 
 For each size the CPU time of the server processes for one LIST of all pods (JSON and protobuf), the same per object, by label (200 of
-them) and by spec.nodeName (20 of them), and the memory of the server processes. kube-apiserver is filled up to --real-max (10000): with
-100,000 pods it needs more memory than most machines have.
+them) and by spec.nodeName (20 of them), and the memory of the server processes. kube-apiserver is filled up to --real-max: everything where
+the machine has 16 GB, else 10,000. --out writes the table to a file too. `make bench ONLY=list_scale` is all of it.
 """
 import argparse
 import os
 import shutil
 import signal
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from compare import Driver, Keelson, RealPair, machine  # noqa: E402
+from driver import Driver, add_arguments, chosen, commit, machine  # noqa: E402
 
 ROWS = [("list-json", "JSON"), ("list-protobuf", "protobuf"), ("list-label", "by label"), ("list-node", "by node")]
 
 
 def measure(server, load, sizes):
-    driver, points, done = Driver(server, load, 5000), [], 0
-    for size in sizes:
-        if driver.row("fill to %d" % size, size, ["--from", str(done), "fill"]) is None:
-            break
-        done = size
+    driver, points = Driver(server, load, 5000), []
+    for size in driver.filled(sizes):
         point = {"objects": size}
         for row, _ in ROWS:
             requests = max(1000000 // size, 25) * 10 if row in ("list-json", "list-protobuf") else 2000
@@ -38,25 +36,19 @@ def measure(server, load, sizes):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("keelson")
-    parser.add_argument("folder")
-    parser.add_argument("load")
-    parser.add_argument("programs")
+    add_arguments(parser)
     parser.add_argument("--sizes", default="1000,10000,100000")
-    parser.add_argument("--only", choices=["keelson", "kube-apiserver"])
-    parser.add_argument("--real-max", type=int, default=10000)
+    parser.add_argument("--real-max", type=int, default=10**9 if os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") > 15 << 30 else 10000)
+    parser.add_argument("--out")
     a = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sizes = [int(text) for text in a.sizes.split(",")]
     shutil.rmtree(a.folder, ignore_errors=True)
-    lines = ["%s; load average %.1f at the start." % (machine(), os.getloadavg()[0]), "",
+    lines = ["%s UTC, Keelson at %s; %s; load average %.1f at the start." % (time.strftime("%Y-%m-%d %H:%M", time.gmtime()), commit(), machine(), os.getloadavg()[0]), "",
              "| server | pods | LIST, JSON | per pod | protobuf | per pod | by label (200) | by node (20) | resident |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
     shown = lambda value, unit: "–" if value is None else "%.1f %s" % (value, unit)  # noqa: E731
-    for name in ("keelson", "kube-apiserver"):
-        if a.only not in (None, name):
-            continue
-        folder = os.path.join(a.folder, name)
-        server = (Keelson(a.keelson, folder) if name == "keelson" else RealPair(folder, a.programs)).start()
+    for name, make in chosen(a):
+        server = make("server").start()
         print("%s:" % name, flush=True)
         try:
             points = measure(server, a.load, sizes if name == "keelson" else [size for size in sizes if size <= a.real_max])
@@ -69,7 +61,11 @@ def main():
                 cells += [shown(micros and micros / 1000, "ms"), shown(micros and micros / point["objects"], "µs")]
             cells += [shown(point[row], "µs") for row, _ in ROWS[2:]] + [shown(point["residentMB"], "MB")]
             lines.append("| " + " | ".join(cells) + " |")
-    print("\n".join(lines))
+    text = "\n".join(lines) + "\n"
+    print("\n" + text)
+    if a.out:
+        with open(a.out, "w") as f:
+            f.write("# What a LIST costs as the data set grows\n\n" + text)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "interop"))
 sys.path.insert(0, HERE)
 import report  # noqa: E402
-from compare import COMMANDS, Driver  # noqa: E402
-from rig import Keelson, end  # noqa: E402
+from compare import COMMANDS  # noqa: E402
+from driver import Driver, Keelson  # noqa: E402
+from rig import end  # noqa: E402
 
 
 def furthest(count):

@@ -25,7 +25,7 @@ import threading
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "test", "system")]
-from compare import RealPair  # noqa: E402
+from rig import RealPair  # noqa: E402
 from harness import Server  # noqa: E402
 
 FLAGS = ["--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.0.0.0/16", "--endpoint-reconciler-type=none"]

@@ -1,0 +1,82 @@
+"""What the programs of this folder share: the load program, the two servers, and what is said about the machine. Python 3 standard library only."""
+import json
+import os
+import platform
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "interop"))
+from rig import Keelson, RealPair  # noqa: E402
+
+SERVERS = ("keelson", "kube-apiserver")
+
+
+def add_arguments(parser):
+    parser.add_argument("keelson")
+    parser.add_argument("folder")
+    parser.add_argument("load")
+    parser.add_argument("programs")
+    parser.add_argument("--only", choices=SERVERS)
+
+
+def chosen(arguments):
+    """(name, make) of each server that is asked for; make(part) is a new one that keeps its files in a folder of that name."""
+    for name in SERVERS:
+        if arguments.only in (None, name):
+            folder = os.path.join(arguments.folder, name)
+            yield name, lambda part, n=name, f=folder: Keelson(arguments.keelson, os.path.join(f, part)) if n == "keelson" else RealPair(os.path.join(f, part), arguments.programs)
+
+
+class Driver:
+    def __init__(self, server, load, requests):
+        self.requests = requests
+        self.command = [load, "--server", "https://127.0.0.1:%d" % server.port, "--ca", os.path.join(server.pki, "ca.crt"), "--cert", os.path.join(server.pki, "admin.crt"),
+                        "--key", os.path.join(server.pki, "admin.key"), "--pid", ",".join(map(str, server.pids()))]
+
+    def row(self, name, objects, arguments, requests=None):
+        command = self.command + ["--objects", str(objects), "--requests", str(requests or self.requests)] + arguments
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+            result = json.loads(done.stdout.strip().splitlines()[-1])
+        except (IndexError, ValueError, subprocess.TimeoutExpired) as error:
+            print("bench: %s gave nothing: %s" % (name, getattr(error, "stderr", None) or done.stderr[-500:]))
+            return None
+        result["aboveMB"] = result["peakMB"] - result["residentMB"]
+        print("  %-22s %7d done %4d errors %6.1f s %9.0f µs CPU %8.0f/s  p50 %.1f ms p99 %.1f ms, %.0f MB resident, %.0f MB peak, %d bytes %s" % (
+            name, result["operations"], result["errors"], result["seconds"], result["cpuMicros"], result["perSecond"], result["p50Millis"], result["p99Millis"],
+            result["residentMB"], result["peakMB"], result["bytes"], result.get("firstError", "")[:300]), flush=True)
+        return result
+
+    def filled(self, sizes):
+        """Fills the data set up to each size in turn and yields it; ends where that fails."""
+        done = 0
+        for size in sizes:
+            if self.row("fill to %d" % size, size, ["--from", str(done), "fill"]) is None:
+                return
+            done = size
+            yield size
+
+
+def version(command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip().splitlines()[0]
+    except (OSError, IndexError):
+        return "?"
+
+
+def commit():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return version(["git", "-C", root, "describe", "--always", "--dirty", "--abbrev=9"])
+
+
+def machine():
+    model = "?"
+    with open("/proc/cpuinfo") as f:
+        for line in f:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    with open("/proc/meminfo") as f:
+        memory = int(f.readline().split()[1]) // 1048576
+    return "%d × %s, %d GB, Linux %s" % (os.cpu_count(), model, memory, platform.release())
