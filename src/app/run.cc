@@ -375,6 +375,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   if (!enablement.ok()) return Error(enablement.error());
   controlplane::ChainConfig chain_config;
   chain_config.storage = &storage;
+  chain_config.watch_list = completed.features.Enabled("WatchList");
   chain_config.allow_unsafe_delete = completed.features.Enabled("AllowUnsafeMalformedObjectDeletion");
   chain_config.enablement = *std::move(enablement);
   chain_config.external_address = ExternalAddress(options);

@@ -362,7 +362,9 @@ Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions optio
   KS_CO_TRY(const std::string prefix, storage::PrepareKey(impl.store.resource_prefix(), key, options.recursive));
   KS_CO_TRY(const ListPlan plan, storage::ResolveListOptions(prefix, options));
   const bool exact = plan.exact_revision != 0;
-  if (exact && !options.recursive) co_return co_await impl.store.GetList(std::move(key), std::move(options));
+  const bool continued = options.recursive && !options.predicate.continue_token.empty();
+  if ((exact && !options.recursive) || ((exact || continued) && !impl.options.list_from_snapshots))
+    co_return co_await impl.store.GetList(std::move(key), std::move(options));
   if (!impl.reflector.ready()) {
     if (options.predicate.MatchesEverything() && options.predicate.limit > 0) {
       co_return co_await impl.store.GetList(std::move(key), std::move(options));

@@ -23,6 +23,7 @@ struct CacherOptions {
   std::string trigger_field;  // the field with an index and selective waking: spec.nodeName of pods and resourceslices;
                               // "" for none
   std::string object_type;    // what errors call the objects: *core.Pod
+  bool list_from_snapshots = true;  // the gate ListFromCacheSnapshot; false: the store answers lists of the past
   EventRingOptions ring;
   std::chrono::milliseconds fresh_timeout{3000};  // how long a read waits for the revision it asked for
   std::chrono::milliseconds retry_period{1000};   // after a failed list or watch

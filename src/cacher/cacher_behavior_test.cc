@@ -38,6 +38,24 @@ TEST_F(CacherTest, TokensBeginWithASlashAndPagesNeedNoStore) {
   EXPECT_EQ(harness().failing().ranges(), ranges);
 }
 
+// The gate ListFromCacheSnapshot, off: the store answers whatever is not the present.
+TEST_F(CacherTest, WithoutSnapshotsThePastIsTheStores) {
+  CacherOptions options = CacherHarness::DefaultOptions();
+  options.list_from_snapshots = false;
+  Start(options);
+  for (char c = 'a'; c <= 'e'; ++c) Create({.name = std::string(1, c)});
+  const auto ranges = [&] { return harness().failing().ranges(); };
+  const auto first = List("/pods", {.predicate = {.limit = 2}});  // the present is the cache's
+  const auto before = ranges();
+  EXPECT_EQ(Names(List("/pods", {.predicate = {.limit = 2, .continue_token = first.continue_token}})), "c d");
+  EXPECT_GT(ranges(), before);
+  const auto exact = ranges();
+  EXPECT_EQ(Names(List("/pods", {.resource_version = std::to_string(first.resource_version - 1),
+                                 .resource_version_match = "Exact"})),
+            "a b c d");
+  EXPECT_GT(ranges(), exact);
+}
+
 TEST_F(CacherTest, ReadsOfTheLatestShareTheCachedObject) {
   Create({.name = "a"});
   Sync();

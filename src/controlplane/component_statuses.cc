@@ -220,8 +220,8 @@ Awaitable<http::Response> ListStatuses(std::shared_ptr<const Components> compone
   if (!media.ok()) co_return fail(media.error());
   auto options = meta::ListOptions::FromQuery(exchange->query);
   if (!options.ok()) co_return fail(options.error());
-  options->SetDefaults(true);
-  if (const auto errors = options->Validate(true); !errors.empty()) {
+  options->SetDefaults(scope->watch_list);
+  if (const auto errors = options->Validate(scope->watch_list); !errors.empty()) {
     co_return fail(meta::NewInvalidOptions("ListOptions", errors));
   }
   for (const auto& requirement : options->field_selector.requirements()) {

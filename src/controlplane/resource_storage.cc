@@ -38,6 +38,10 @@ struct ResourceStorage::Impl {
   std::map<kv::Store*, storage::LeaseManager> leases;  // of each store
   std::map<std::pair<std::string, std::string>, Entry> entries;
 
+  // Of gates that are on by default.
+  bool Enabled(std::string_view gate) const {
+    return config.feature_enabled == nullptr || config.feature_enabled(gate);
+  }
   kv::Store& StoreOf(const schema::Resource& resource) const {
     const auto found = config.kv_overrides.find(std::string(resource.group) + "/" + std::string(resource.plural));
     return found == config.kv_overrides.end() ? *config.kv : *found->second;
@@ -262,10 +266,11 @@ std::shared_ptr<registry::Store> ResourceStorage::Get(const schema::Resource& re
                             .report_corrupt = config.report_corrupt});
   std::shared_ptr<storage::Interface> reads;
   if (impl_->Cached(resource)) {
-    entry.cacher =
-        std::make_shared<cacher::Cacher>(*entry.store, config.io->Next(), *config.clock, impl_->history,
-                                         cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field),
-                                                               .object_type = InternalType(resource)});
+    entry.cacher = std::make_shared<cacher::Cacher>(
+        *entry.store, config.io->Next(), *config.clock, impl_->history,
+        cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field),
+                              .object_type = InternalType(resource),
+                              .list_from_snapshots = impl_->Enabled("ListFromCacheSnapshot")});
     reads = entry.cacher;
   } else {
     reads = std::shared_ptr<storage::Interface>(entry.store.get(), [](storage::Interface*) {});  // owned by the entry
@@ -326,11 +331,16 @@ std::vector<std::string> ResourceStorage::NotReady() const {
 bool ResourceStorage::Ready() const { return NotReady().empty(); }
 
 Awaitable<void> ResourceStorage::PollCounts() {
+  const bool size_estimates = impl_->Enabled("SizeBasedListCostEstimate");
   for (const auto& [name, entry] : impl_->entries) {
     if (!entry.metrics) continue;
     const auto stats = entry.cacher ? co_await entry.cacher->GetStats() : co_await entry.store->GetStats();
     if (!stats.ok()) {
-      entry.metrics->Counted(-1, -1);
+      entry.metrics->Counted(-1, size_estimates ? std::optional<std::int64_t>(-1) : std::nullopt);
+      continue;
+    }
+    if (!size_estimates) {
+      entry.metrics->Counted(stats->object_count, std::nullopt);
       continue;
     }
     const bool unknown = stats->object_count > 0 && stats->estimated_average_size == 0;

@@ -47,6 +47,7 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
   scope->unsafe_delete =
       resource.group != "rbac.authorization.k8s.io" && !(resource.group.empty() && resource.plural == "namespaces");
   scope->delete_collection_workers = config.delete_collection_workers;
+  scope->watch_list = config.watch_list;
   scope->watch_timeout_min = config.min_request_timeout;
   return scope;
 }

@@ -38,6 +38,7 @@ struct ChainConfig {
   int delete_collection_workers = 1;
   bool cbor = false;     // gate CBORServingAndStorage: objects are also taken and sent as CBOR
   bool compress = true;  // gate APIResponseCompression: large answers are gzipped for who accepts that
+  bool watch_list = true;  // the gate WatchList
 };
 
 // The head of the chain. Discovery documents of all groups are installed on it.

@@ -177,7 +177,7 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   if (!list_options.ok()) co_return StatusResponse(*exchange, list_options.error());
   list_options->watch = false;
   list_options->allow_watch_bookmarks = false;
-  if (const auto errors = list_options->Validate(true); !errors.empty()) {
+  if (const auto errors = list_options->Validate(scope->watch_list); !errors.empty()) {
     co_return StatusResponse(*exchange, meta::NewInvalidOptions("ListOptions", errors));
   }
   if (auto converted = ConvertFieldSelector(*scope, list_options->field_selector); !converted.ok()) {

@@ -131,8 +131,8 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   if (!media.ok() && !watch) co_return StatusResponse(*exchange, media.error());
   if (!parsed.ok()) co_return StatusResponse(*exchange, parsed.error());
   meta::ListOptions options = *std::move(parsed);
-  options.SetDefaults(true);
-  if (const auto errors = options.Validate(true); !errors.empty()) {
+  options.SetDefaults(scope->watch_list);
+  if (const auto errors = options.Validate(scope->watch_list); !errors.empty()) {
     co_return StatusResponse(*exchange, meta::NewInvalidOptions("ListOptions", errors));
   }
   if (auto converted = ConvertFieldSelector(*scope, options.field_selector); !converted.ok()) {

@@ -47,6 +47,7 @@ struct Scope {
 
   std::string deprecation_warning;  // said with every answer; "" for versions that are not deprecated
   int delete_collection_workers = 1;
+  bool watch_list = true;  // the gate WatchList: a watch may begin with the present state and say when that is over
   // Asked whether objects that cannot be read may be deleted. Null: the gate AllowUnsafeMalformedObjectDeletion is off.
   std::shared_ptr<auth::Authorizer> unsafe_delete_authorizer;
   bool unsafe_delete = true;  // false: the kind has no way to do that (upstream's namespaces and RBAC kinds)

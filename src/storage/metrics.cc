@@ -90,10 +90,10 @@ void ResourceMetrics::Listed(std::size_t fetched, std::size_t evaluated, std::si
   all_.list_returned.With({resource_.group, resource_.resource}).Add(returned);
 }
 void ResourceMetrics::DecodeError() { all_.decode_errors.With({resource_.group, resource_.resource}).Inc(); }
-void ResourceMetrics::Counted(std::int64_t objects, std::int64_t bytes) {
+void ResourceMetrics::Counted(std::int64_t objects, std::optional<std::int64_t> bytes) {
   all_.objects_deprecated.With({resource_.ToString()}).Set(static_cast<double>(objects));
   all_.objects.With({resource_.group, resource_.resource}).Set(static_cast<double>(objects));
-  all_.size_estimate.With({resource_.group, resource_.resource}).Set(static_cast<double>(bytes));
+  if (bytes) all_.size_estimate.With({resource_.group, resource_.resource}).Set(static_cast<double>(*bytes));
 }
 void ResourceMetrics::ConsistencyChecked(std::string_view status) {
   all_.consistency_checks.With({resource_.group, resource_.resource, status}).Inc();

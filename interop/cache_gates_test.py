@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""The watch cache's gates switched off: kube-apiserver and Keelson asked the same, each on an etcd of its own. usage: cache_gates_test.py KEELSON
+WORK_FOLDER BIN_FOLDER
+
+WatchList=false, ListFromCacheSnapshot=false and SizeBasedListCostEstimate=false at once. Codes and messages of lists and watches with every
+combination of options that the gates decide about must be the same, and the figures that they switch off must be gone from both.
+"""
+import argparse
+import os
+import re
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from corrupt_objects_test import ask  # noqa: E402
+from rig import Keelson, RealPair  # noqa: E402
+
+GATES = ["--feature-gates=WatchList=false,ListFromCacheSnapshot=false,SizeBasedListCostEstimate=false"]
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def answers(server):
+    """name → what can be compared."""
+    made = [ask(server, "POST", MAPS, {"metadata": {"name": "m%d" % i}})[1]["metadata"]["resourceVersion"] for i in range(6)]
+    found = {}
+
+    def note(name, path):
+        status, answer = ask(server, "GET", path)
+        if isinstance(answer, dict):
+            items = [item["metadata"]["name"] for item in answer.get("items", [])]
+            answer = [answer.get("type"), items, answer.get("message"), bool(answer.get("metadata", {}).get("continue")), answer.get("metadata", {}).get("remainingItemCount")]
+        found[name] = (status, answer)
+        return answer
+    for flag in ("true", "false"):
+        for match in ("", "&resourceVersionMatch=NotOlderThan", "&resourceVersionMatch=Exact"):
+            note("watch, sendInitialEvents=%s%s" % (flag, match), MAPS + "?watch=1&timeoutSeconds=1&sendInitialEvents=%s%s" % (flag, match))
+    note("watch, bookmarks", MAPS + "?watch=1&timeoutSeconds=1&allowWatchBookmarks=1&resourceVersion=0")
+    note("list, sendInitialEvents", MAPS + "?sendInitialEvents=true")
+    note("exact", MAPS + "?resourceVersionMatch=Exact&resourceVersion=" + made[2])
+    note("exact, pages", MAPS + "?limit=2&resourceVersion=" + made[3])
+    note("not older", MAPS + "?resourceVersionMatch=NotOlderThan&limit=2&resourceVersion=" + made[3])
+    page = ask(server, "GET", MAPS + "?limit=2")[1]
+    for number in (2, 3):
+        token = page["metadata"].get("continue", "")
+        note("page %d" % number, MAPS + "?limit=2&continue=" + token)
+        page = ask(server, "GET", MAPS + "?limit=2&continue=" + token)[1]
+    metrics = ask(server, "GET", "/metrics")[1]
+    found["size estimates"] = len(re.findall(r"^apiserver_resource_size_estimate_bytes\{", metrics, re.M))
+    found["gates"] = sorted(line for line in metrics.splitlines() if re.match(r'kubernetes_feature_enabled\{name="(WatchList|ListFromCacheSnapshot|SizeBasedListCostEstimate)"', line))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("keelson")
+    parser.add_argument("folder")
+    parser.add_argument("programs")
+    arguments = parser.parse_args()
+    shutil.rmtree(arguments.folder, ignore_errors=True)
+    seen = {}
+    for name, server in (("kube-apiserver", RealPair(os.path.join(arguments.folder, "real"), arguments.programs, GATES)),
+                         ("keelson", Keelson(arguments.keelson, os.path.join(arguments.folder, "ours"), GATES))):
+        server.start()
+        try:
+            seen[name] = answers(server)
+        finally:
+            server.stop()
+    theirs, ours = seen["kube-apiserver"], seen["keelson"]
+    failed = [name for name in theirs if theirs[name] != ours.get(name)]
+    for name in failed:
+        print("FAIL %s\n     kube-apiserver %s\n     keelson        %s" % (name, theirs[name], ours.get(name)))
+    print("%d passed, %d failed" % (len(theirs) - len(failed), len(failed)))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
