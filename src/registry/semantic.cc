@@ -6,42 +6,52 @@
 namespace keelson::registry {
 namespace {
 
+// What "equal" means where Go has two kinds of nothing.
+enum class Nothing : std::uint8_t { kAlike, kNilDiffersFromEmpty };
+
+template <Nothing kNothing>
+bool Equal(Value a, Value b, const schema::Type& type, bool pointer);
+
+template <Nothing kNothing>
 bool EqualLists(Value a, Value b, const schema::Type& element) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!SemanticEqual(a[i], b[i], element)) return false;
+    if (!Equal<kNothing>(a[i], b[i], element, false)) return false;
   }
   return true;
 }
 
+template <Nothing kNothing>
 bool EqualMaps(Value a, Value b, const schema::Type& element) {
   if (a.size() != b.size()) return false;
   for (const object::Member& member : a.members()) {
     const Value* other = b.Find(member.key);
-    if (other == nullptr || !SemanticEqual(member.value, *other, element)) return false;
+    if (other == nullptr || !Equal<kNothing>(member.value, *other, element, false)) return false;
   }
   return true;
 }
 
-}  // namespace
-
-bool SemanticEqual(Value a, Value b, const schema::Struct& type) {
+template <Nothing kNothing>
+bool EqualStructs(Value a, Value b, const schema::Struct& type) {
   for (const schema::Field* field : type.json_fields) {
-    if (!SemanticEqual(a[field->name], b[field->name], *field->type, field->pointer)) return false;
+    if (!Equal<kNothing>(a[field->name], b[field->name], *field->type, field->pointer)) return false;
   }
   return true;
 }
 
-bool SemanticEqual(Value a, Value b, const schema::Type& type, bool pointer) {
+template <Nothing kNothing>
+bool Equal(Value a, Value b, const schema::Type& type, bool pointer) {
   if (a.is_null() && b.is_null()) return true;
   if (pointer && a.is_null() != b.is_null()) return false;
+  const bool nilable = type.kind == schema::Kind::kList || type.kind == schema::Kind::kMap;
+  if (kNothing == Nothing::kNilDiffersFromEmpty && nilable && a.is_null() != b.is_null()) return false;
   switch (type.kind) {
     case schema::Kind::kStruct:
-      return SemanticEqual(a, b, *type.structure);
+      return EqualStructs<kNothing>(a, b, *type.structure);
     case schema::Kind::kList:
-      return EqualLists(a, b, *type.element);
+      return EqualLists<kNothing>(a, b, *type.element);
     case schema::Kind::kMap:
-      return EqualMaps(a, b, *type.element);
+      return EqualMaps<kNothing>(a, b, *type.element);
     case schema::Kind::kQuantity:
       return CompareQuantities(a, b) == 0;
     case schema::Kind::kString:
@@ -58,6 +68,18 @@ bool SemanticEqual(Value a, Value b, const schema::Type& type, bool pointer) {
     default:
       return a == b;
   }
+}
+
+}  // namespace
+
+bool SemanticEqual(Value a, Value b, const schema::Struct& type) { return EqualStructs<Nothing::kAlike>(a, b, type); }
+
+bool SemanticEqual(Value a, Value b, const schema::Type& type, bool pointer) {
+  return Equal<Nothing::kAlike>(a, b, type, pointer);
+}
+
+bool DeepEqual(Value a, Value b, const schema::Type& type, bool pointer) {
+  return Equal<Nothing::kNilDiffersFromEmpty>(a, b, type, pointer);
 }
 
 bool SemanticEqual(Value a, Value b, std::string_view package, std::string_view type) {

@@ -212,6 +212,7 @@ meta::Result<void> Store::BeforeCreate(request::Context& context, Value object) 
 bool Store::SpecChanged(Value object, Value old) const {
   const schema::Field* field = options_.type == nullptr ? nullptr : options_.type->FindField("spec");
   if (field == nullptr) return !(object["spec"] == old["spec"]);
+  if (options_.strategy->deep_generation) return !DeepEqual(object["spec"], old["spec"], *field->type, field->pointer);
   return !SemanticEqual(object["spec"], old["spec"], *field->type, field->pointer);
 }
 

@@ -91,6 +91,7 @@ struct Strategy {
   bool core_finalizers = true;
   GarbageCollection garbage_collection = GarbageCollection::kBackground;
   Generation generation = Generation::kNone;
+  bool deep_generation = false;  // an empty list in spec is a change from none (upstream compares by reflect.DeepEqual)
   bool has_status = false;  // status is cleared on create, kept from the old object on update of the main endpoint,
                             // and the only thing taken on update of the status endpoint
   bool keeps_status_on_create = false;  // nodes

@@ -9,6 +9,8 @@
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 #include "registry/rules/webhook.h"
+#include "registry/semantic.h"
+#include "schema/schema.h"
 
 namespace keelson::registry {
 namespace {
@@ -39,8 +41,14 @@ void PrepareForCreate(const Call& call, Value object, Value) {
   object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", 1);
 }
 
+template <bool kMutating>
 void PrepareForUpdate(const Call& call, Value object, Value old) {
-  if (SemanticEqual(object["webhooks"], old["webhooks"])) return;
+  static const schema::Type& hooks =
+      *schema::FindType("admissionregistration/v1",
+                        kMutating ? "MutatingWebhookConfiguration" : "ValidatingWebhookConfiguration")
+           ->FindField("webhooks")
+           ->type;
+  if (DeepEqual(object["webhooks"], old["webhooks"], hooks)) return;
   object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);
 }
 
@@ -189,7 +197,7 @@ constexpr Strategy MakeStrategy(std::string_view kind) {
       .prepare_for_create = PrepareForCreate,
       .validate = ValidateConfiguration<kMutating>,
       .warnings_on_create = match::WarnAboutStaticSuffix,
-      .update = {.prepare_for_update = PrepareForUpdate,
+      .update = {.prepare_for_update = PrepareForUpdate<kMutating>,
                  .validate_update = ValidateConfigurationUpdate<kMutating>,
                  .warnings_on_update = match::WarnAboutStaticSuffix},
       .table_row = Row,

@@ -197,6 +197,7 @@ constexpr Strategy kNetworkPolicyStrategy = {
     .group = "networking.k8s.io",
     .kind = "NetworkPolicy",
     .generation = Generation::kSpec,
+    .deep_generation = true,
     .defaults = SetDefaults,
     .validate = ValidateNetworkPolicy,
     .warnings_on_create = Warnings,

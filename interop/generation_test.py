@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""When metadata.generation moves: kube-apiserver and Keelson given the same objects one after the other. usage: generation_test.py KEELSON WORK_FOLDER
+BIN_FOLDER
+
+Most kinds count a change of spec in which nil and empty are the same; NetworkPolicies and webhook configurations count what reflect.DeepEqual
+sees, to which an empty list is a change from none.
+"""
+import argparse
+import copy
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from corrupt_objects_test import ask  # noqa: E402
+from rig import Keelson, RealPair  # noqa: E402
+
+POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/%swebhookconfigurations"
+HOOK = {"name": "a.example.com", "clientConfig": {"url": "https://127.0.0.1/x"}, "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def cases():
+    """(collection, field, values of it one after the other)."""
+    yield POLICIES, "spec", [{"podSelector": {}}, {"podSelector": {}}, {"podSelector": {"matchLabels": {}}}, {"podSelector": {}, "ingress": []}, {"podSelector": {}},
+                             {"podSelector": {}, "ingress": [{}]}, {"podSelector": {}, "ingress": [{"from": [], "ports": []}]}, {"podSelector": {}, "ingress": [{"from": None}]},
+                             {"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}, {"podSelector": {}, "ingress": [{"ports": [{"port": 80, "protocol": "TCP"}]}]}]
+    for kind in ("validating", "mutating"):
+        yield HOOKS % kind, "webhooks", [[HOOK], [HOOK], [dict(HOOK, rules=[])], [dict(HOOK, matchConditions=[])], [HOOK], [dict(HOOK, timeoutSeconds=10)], [dict(HOOK, timeoutSeconds=9)],
+                                         [], None, [], [HOOK]]
+    yield INGRESSES, "spec", [{"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}, {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}, "rules": [], "tls": []}]
+    yield DEPLOYMENTS, "spec", [{"selector": {"matchLabels": {"a": "b"}}, "template": POD}, {"selector": {"matchLabels": {"a": "b"}, "matchExpressions": []}, "template": POD},
+                                {"selector": {"matchLabels": {"a": "b"}}, "template": POD, "replicas": 2}]
+
+
+def generations(server):
+    found = []
+    for collection, field, values in cases():
+        name = "g-" + collection.rsplit("/", 1)[1]
+        for number, value in enumerate(values):
+            body = {"metadata": {"name": name}, field: copy.deepcopy(value)}
+            if number == 0:
+                status, answer = ask(server, "POST", collection, body)
+            else:
+                body["metadata"]["resourceVersion"] = version
+                status, answer = ask(server, "PUT", collection + "/" + name, body)
+            if status not in (200, 201):
+                raise RuntimeError("%s: %d %s" % (collection, status, answer))
+            version = answer["metadata"]["resourceVersion"]
+            found.append((collection.rsplit("/", 1)[1], number, str(value)[-70:], answer["metadata"].get("generation")))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("keelson")
+    parser.add_argument("folder")
+    parser.add_argument("programs")
+    arguments = parser.parse_args()
+    shutil.rmtree(arguments.folder, ignore_errors=True)
+    # The configurations would judge our own writes.
+    flags = ["--disable-admission-plugins=ValidatingAdmissionWebhook,MutatingAdmissionWebhook"]
+    seen = []
+    for server in (RealPair(os.path.join(arguments.folder, "real"), arguments.programs, flags), Keelson(arguments.keelson, os.path.join(arguments.folder, "ours"))):
+        server.start()
+        try:
+            seen.append(generations(server))
+        finally:
+            server.stop()
+    failed = [pair for pair in zip(*seen) if pair[0] != pair[1]]
+    for theirs, ours in failed:
+        print("FAIL %s, step %d: %s: kube-apiserver %s, keelson %s" % (*theirs, ours[3]))
+    print("%d passed, %d failed" % (len(seen[0]) - len(failed), len(failed)))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
