@@ -48,8 +48,12 @@ const schema::Resource* HubResource(const schema::Resource& resource) {
     return schema::FindResource(conversion->hub_group, conversion->hub_version, resource.plural);
   }
   if (resource.version == "v1" || resource.group == "autoscaling") return &resource;
-  // Further versions have the shape of v1 where there is one.
+  // Further versions have the shape of v1, or of the one that is preferred where there is no v1 (leasecandidates).
   if (const schema::Resource* hub = schema::FindResource(resource.group, "v1", resource.plural)) return hub;
+  for (const schema::Package* package : VersionsByPriority(resource.group)) {
+    if (const schema::Resource* hub = schema::FindResource(resource.group, package->version, resource.plural))
+      return hub;
+  }
   return &resource;
 }
 

@@ -406,6 +406,7 @@ constexpr std::string_view kTexts[] = {
     "attached indicates the volume is successfully attached. This field must only be set by the entity completing "
     "the attach operation, i.e. the external-attacher.",
     "Name of the CSI driver This field is immutable.",
+    "LeaseName is the name of the lease for which this candidate is contending. This field is immutable.",
 };
 
 struct Row {
@@ -604,6 +605,9 @@ constexpr Row kRows[] = {
     {"certificates.k8s.io", "certificatesigningrequests", "Requestor", 103},
     {"certificates.k8s.io", "certificatesigningrequests", "RequestedDuration", 104},
     {"certificates.k8s.io", "certificatesigningrequests", "Condition", 105},
+    {"coordination.k8s.io", "leasecandidates", "Name", 0},
+    {"coordination.k8s.io", "leasecandidates", "LeaseName", 163},
+    {"coordination.k8s.io", "leasecandidates", "Age", 5},
     {"coordination.k8s.io", "leases", "Name", 0},
     {"coordination.k8s.io", "leases", "Holder", 106},
     {"coordination.k8s.io", "leases", "Age", 5},

@@ -30,6 +30,7 @@ struct StoredElsewhere {
 };
 
 constexpr StoredElsewhere kStoredElsewhere[] = {
+    {"coordination.k8s.io", "v1alpha2", "LeaseCandidate", "coordination.k8s.io", "v1beta1"},
     {"events.k8s.io", "v1", "Event", "", "v1"},
     {"autoscaling", "v1", "HorizontalPodAutoscaler", "autoscaling", "v2"},
     {"admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy", "admissionregistration.k8s.io", "v1beta1"},

@@ -1,4 +1,5 @@
 #include "base/strings.h"
+#include "registry/coordination/lease_strategy_name.h"
 #include "registry/coordination/strategies.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
@@ -20,16 +21,19 @@ void DropDisabledFields(const Call& call, Value object, Value old) {
   if (old["spec"]["preferredHolder"].is_null()) spec.Erase("preferredHolder");
 }
 
-void ValidateStrategyName(const Value& strategy, const FieldPath& path, FieldErrors& errors) {
-  const std::string_view text = strategy.as_string();
+}  // namespace
+
+void ValidateStrategyName(std::string_view text, const FieldPath& path, validation::FieldErrors& errors) {
   // The path repeats the field's name; upstream does, and the text is API.
   const FieldPath at = path.Child("strategy");
   if (text.find('/') == std::string_view::npos) {
-    CheckOneOf(text, {"OldestEmulationVersion"}, at, errors);
+    CheckOneOf(text, {kOldestEmulationVersion}, at, errors);
   } else {
     CheckQualifiedName(text, at, errors);
   }
 }
+
+namespace {
 
 void ValidateSpec(const Value& spec, FieldErrors& errors) {
   const FieldPath path("spec");
@@ -40,7 +44,7 @@ void ValidateSpec(const Value& spec, FieldErrors& errors) {
     errors.push_back(Invalid(path.Child("leaseTransitions"), transitions, "must be greater than or equal to 0"));
   }
   const Value strategy = spec["strategy"];
-  if (!strategy.is_null()) ValidateStrategyName(strategy, path.Child("strategy"), errors);
+  if (!strategy.is_null()) ValidateStrategyName(strategy.as_string(), path.Child("strategy"), errors);
   if (!spec["preferredHolder"].as_string().empty() && strategy.as_string().empty()) {
     errors.push_back(Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"));
   }
@@ -59,7 +63,7 @@ void LeaseRow(base::Arena& arena, const base::Clock& clock, Value object, Value 
   cells.Append(arena, Age(arena, clock, object));
 }
 
-constexpr Strategy kStrategies[] = {{
+constexpr Strategy kLease{
     .group = "coordination.k8s.io",
     .kind = "Lease",
     .allow_create_on_update = true,
@@ -69,10 +73,13 @@ constexpr Strategy kStrategies[] = {{
     .validate = ValidateLease,
     .update = {.prepare_for_update = DropDisabledFields, .validate_update = ValidateLeaseUpdate},
     .table_row = LeaseRow,
-}};
+};
 
 }  // namespace
 
-std::span<const Strategy> CoordinationStrategies() { return kStrategies; }
+std::span<const Strategy> CoordinationStrategies() {
+  static const Strategy strategies[] = {kLease, LeaseCandidateStrategy()};
+  return strategies;
+}
 
 }  // namespace keelson::registry

@@ -1,4 +1,4 @@
-// coordination.k8s.io: Lease.
+// coordination.k8s.io: Lease, LeaseCandidate.
 #pragma once
 
 #include <span>
