@@ -258,6 +258,8 @@ class Runner {
     if (!options_.compare_without || !errors.empty() || response["status"].as_int() == 422) return;
     CompareWarnings(name + " warnings", response, warnings);
     const Value answer = Decode(response["body"], *given.target.resource);
+    // What is stored is read back, which completes its defaults.
+    if (given.strategy->defaults != nullptr) given.strategy->defaults(arena_, object);
     if (!answer.is_null()) CompareObjects(name + " object", *given.target.resource, answer, object);
   }
 
