@@ -28,23 +28,15 @@ SMALLER = {"patch-open": 6, "get-open": 2}  # open-loop rows take requests / rat
 
 
 def drive(server, load, rows, objects, requests, series):
-    """All rows on one server, and between them the series: LISTs as the data set grows, watchers, clients."""
-    results, lines = {"start": {"startMillis": server.start_seconds * 1000}}, {"objects": [], "watchers": [], "clients": []}
+    """All rows on one server, and between them the series of watchers and clients."""
+    results, lines = {"start": {"startMillis": server.start_seconds * 1000}}, {"watchers": [], "clients": []}
     driver = Driver(server, load, requests)
     for row in ORDER:
         if row not in rows:
             continue
-        if row == "fill" and series:
-            # The data set is made in steps, with a LIST after each; the row is the last step, of half the objects.
-            for step in driver.filled((objects // 8, objects // 4, objects // 2)):
-                lines["objects"].append(sizes(driver, step))
-            results[row] = driver.row(row, objects, ["--from", str(objects // 2), "fill"])
-            continue
         result = driver.row(row, objects, COMMANDS.get(row, [row]), max(requests // SMALLER.get(row, 1), 1))
         if result:
             results[row] = result
-        if row == "list-label" and series:
-            lines["objects"].append(sizes(driver, objects))
         if row == "watch-shared" and series:
             for count in (10, 30, 100, 300):
                 point = driver.row("watch, %d watchers" % count, objects, ["--watchers", str(count), "--changes", "100", "watch"])
@@ -56,9 +48,10 @@ def drive(server, load, rows, objects, requests, series):
     return results
 
 
-def sizes(driver, objects):
-    point = driver.row("list of %d" % objects, objects, ["list-json"], 2500)
-    return dict(point or {}, x=objects)
+def growing(server, load, objects):
+    """LISTs as the data set grows, on a server of their own: what they leave in its caches is no part of the other rows."""
+    driver = Driver(server, load, 2500)
+    return [dict(driver.row("list of %d" % step, step, ["list-json"]) or {}, x=step) for step in driver.filled((objects // 8, objects // 4, objects // 2, objects))]
 
 
 def starts(make, count):
@@ -92,11 +85,18 @@ def main():
     for name, make in chosen(a):
         print("%s:" % name, flush=True)
         times = starts(make, 9 if name == "keelson" else 2)
+        series = not a.no_series and not a.fast and not a.rows
         server = make("server").start()
         try:
-            result[name] = drive(server, a.load, rows, objects, requests, not a.no_series and not a.fast and not a.rows)
+            result[name] = drive(server, a.load, rows, objects, requests, series)
         finally:
             server.stop()
+        if series:
+            other = make("series").start()
+            try:
+                result[name]["series"]["objects"] = growing(other, a.load, objects)
+            finally:
+                other.stop()
         times.append(server.start_seconds * 1000)
         result[name]["start"] = {"startMillis": statistics.median(times), "all": times}
         print("  start to ready: %s ms" % ", ".join("%.0f" % t for t in times))
