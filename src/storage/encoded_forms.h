@@ -1,6 +1,6 @@
 // The memory that encoded forms (JSON, table row, metadata only) of all objects may take together (--encoded-cache-mb).
 // Forms are made on first use by whoever encodes, kept with their object, and given up under pressure: the ones not
-// asked for since the hand passed last go first (second chance). A new form that finds only forms in use is not kept.
+// asked for while the hand passed a few times go. A new form that finds one in use at the hand is not kept.
 // Thread safety: all members from any thread.
 #pragma once
 
@@ -34,7 +34,7 @@ class EncodedForms {
   std::size_t Drop(Object::Forms* forms);
   bool MakeRoomLocked(std::size_t bytes);
   void EvictLocked();
-  void LookLocked();
+  bool LookLocked();  // whether the one at the hand was dropped
   void UnlinkLocked(Object::Forms* forms);
 
   std::mutex mutex_;

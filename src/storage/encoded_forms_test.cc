@@ -69,6 +69,28 @@ TEST(EncodedForms, WalkingThroughMoreThanFitsStillHits) {
   objects.clear();
 }
 
+// Four LISTs at once, each at another place, of a fifth more than fits: what one asks for must not drop what the others
+// come to next.
+TEST(EncodedForms, WalkingSideBySideStillHits) {
+  constexpr std::size_t kObjects = 12, kWalkers = 4;
+  EncodedForms forms(1000);
+  std::vector<ObjectPtr> objects;
+  for (std::size_t i = 0; i < kObjects; ++i) objects.push_back(NewObject(forms, static_cast<int>(i)));
+  for (int round = 0; round < 20; ++round) {
+    std::size_t hits = 0;
+    for (std::size_t i = 0; i < kObjects * kWalkers; ++i) {
+      const ObjectPtr& object = objects[(i / kWalkers + i % kWalkers * (kObjects / kWalkers)) % kObjects];
+      if (!object->GetForm(0).empty()) {
+        ++hits;
+      } else {
+        object->SetForm(0, SharedBytes(std::string(100, 'x')));
+      }
+    }
+    if (round > 1) EXPECT_GE(hits, 9 * kWalkers) << round;
+  }
+  objects.clear();
+}
+
 TEST(EncodedForms, FromManyThreads) {
   EncodedForms forms(5000);
   std::vector<ObjectPtr> objects;

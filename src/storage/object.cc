@@ -8,13 +8,15 @@
 
 namespace keelson::storage {
 
+constexpr std::uint8_t kChances = 4;  // of a form that was asked for again
+
 // The forms of one object and its place in the circle that the budget's hand walks.
 struct Object::Forms {
   std::atomic<bool> lock{false};
-  std::atomic<bool> used{false};  // asked for since the hand passed
-  SharedBytes bytes[kFormsMax];   // guarded by `lock`
-  std::size_t size = 0;           // guarded by `lock`; what the budget counts
-  Forms* previous = nullptr;      // guarded by the budget's mutex
+  std::atomic<std::uint8_t> chances{0};  // how often the hand may still pass before it is dropped
+  SharedBytes bytes[kFormsMax];          // guarded by `lock`
+  std::size_t size = 0;                  // guarded by `lock`; what the budget counts
+  Forms* previous = nullptr;             // guarded by the budget's mutex
   Forms* next = nullptr;
 
   // Held for a few instructions; the longest is freeing a buffer, which is done outside.
@@ -56,7 +58,7 @@ SharedBytes Object::GetForm(std::size_t form) const {
     forms->Lock();
     found = forms->bytes[form];
     forms->Unlock();
-    if (!found.empty()) forms->used.store(true, std::memory_order_relaxed);
+    if (!found.empty()) forms->chances.store(kChances, std::memory_order_relaxed);
   }
   if (budget_ != nullptr) (found.empty() ? budget_->misses_ : budget_->hits_).fetch_add(1, std::memory_order_relaxed);
   return found;
@@ -117,7 +119,7 @@ void EncodedForms::Added(Object::Forms* forms, std::size_t form, SharedBytes byt
   forms->size += bytes.size() - forms->bytes[form].size();
   std::swap(forms->bytes[form], bytes);
   forms->Unlock();
-  forms->used.store(true, std::memory_order_relaxed);
+  forms->chances.store(1, std::memory_order_relaxed);
   if (forms->next == nullptr) {  // Enters behind the hand: the last to be looked at.
     if (hand_ == nullptr) {
       forms->previous = forms->next = forms;
@@ -131,14 +133,13 @@ void EncodedForms::Added(Object::Forms* forms, std::size_t form, SharedBytes byt
   }
 }
 
-// Looks at a few forms only. Where they are all in use the newcomer is not kept: a LIST of more than fits would
-// otherwise drop, just before it comes to them, the forms that the next such LIST asks for first.
+// The first form in use ends the search, and the newcomer is not kept: LISTs of more than fits would otherwise drop,
+// just before they come to them, the forms that the next such LIST asks for first. The hand moves by one for each
+// newcomer, so several LISTs side by side must miss a few times as many forms as there are before one in use goes.
 bool EncodedForms::MakeRoomLocked(std::size_t bytes) {
-  constexpr int kLooksMax = 4;
   const std::size_t bytes_max = bytes_max_.load(std::memory_order_relaxed);
-  for (int looks = 0; bytes_.load(std::memory_order_relaxed) + bytes > bytes_max; ++looks) {
-    if (looks == kLooksMax || hand_ == nullptr) return false;
-    LookLocked();
+  while (bytes_.load(std::memory_order_relaxed) + bytes > bytes_max) {
+    if (hand_ == nullptr || !LookLocked()) return false;
   }
   return true;
 }
@@ -148,10 +149,14 @@ void EncodedForms::EvictLocked() {
     LookLocked();
 }
 
-void EncodedForms::LookLocked() {
+bool EncodedForms::LookLocked() {
   Object::Forms* forms = hand_;
   hand_ = forms->next;
-  if (forms->used.exchange(false, std::memory_order_relaxed)) return;
+  const std::uint8_t chances = forms->chances.load(std::memory_order_relaxed);
+  if (chances > 0) {
+    forms->chances.store(chances - 1, std::memory_order_relaxed);
+    return false;
+  }
   SharedBytes old[Object::kFormsMax];
   forms->Lock();
   for (std::size_t i = 0; i < Object::kFormsMax; ++i) {
@@ -161,6 +166,7 @@ void EncodedForms::LookLocked() {
   bytes_ -= std::exchange(forms->size, 0);
   forms->Unlock();
   UnlinkLocked(forms);
+  return true;
 }
 
 void EncodedForms::UnlinkLocked(Object::Forms* forms) {
