@@ -28,7 +28,7 @@ if [ -z "$filter" ] || [ "$filter" = list_scale ]; then
   exit 0
 fi
 
-mapfile -t targets < <(ninja -C build/release -t targets all | sed -nE 's/^([a-z0-9_]+_bench): phony.*/\1/p' | sort -u | grep -F -- "$filter" || true)
+mapfile -t targets < <(ninja -C build/release -t targets all | sed -nE 's/^([a-z0-9_]+_bench): phony.*/\1/p' | grep -v ^cmake_ | sort -u | grep -F -- "$filter" || true)
 if [ ${#targets[@]} -eq 0 ]; then
   echo "bench: there is no benchmark with \"$filter\" in its name" >&2
   exit 1
