@@ -36,8 +36,8 @@ struct ChainConfig {
   std::string external_address;                        // host:port, told by discovery
   std::chrono::seconds min_request_timeout{1800};
   int delete_collection_workers = 1;
-  bool cbor = false;     // gate CBORServingAndStorage: objects are also taken and sent as CBOR
-  bool compress = true;  // gate APIResponseCompression: large answers are gzipped for who accepts that
+  bool cbor = false;       // gate CBORServingAndStorage: objects are also taken and sent as CBOR
+  bool compress = true;    // gate APIResponseCompression: large answers are gzipped for who accepts that
   bool watch_list = true;  // the gate WatchList
 };
 

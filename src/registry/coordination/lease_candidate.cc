@@ -109,9 +109,7 @@ void ValidateSpec(const Value& spec, FieldErrors& errors) {
 
 validation::Messages IsCandidateName(std::string_view name, bool) { return validation::IsConfigMapKey(name); }
 
-void ValidateCandidate(const Call&, Value object, Value, FieldErrors& errors) {
-  ValidateSpec(object["spec"], errors);
-}
+void ValidateCandidate(const Call&, Value object, Value, FieldErrors& errors) { ValidateSpec(object["spec"], errors); }
 
 void ValidateCandidateUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMetaUpdate(object, old, errors, false);
