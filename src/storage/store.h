@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "async/gate.h"
 #include "base/clock.h"
 #include "kv/kv.h"
 #include "storage/encoded_forms.h"
@@ -48,6 +49,7 @@ class Store final : public Interface {
   static constexpr std::size_t kCorruptMax = 100;
 
   Store(StoreParts parts, StoreOptions options);
+  ~Store() override { watches_.Close(); }  // REQUIRES: no watch is left; what one still fetches ends first
 
   Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override;
   Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
@@ -81,6 +83,7 @@ class Store final : public Interface {
   Result<ObjectPtr> WithResourceVersion(const Object& object, std::uint64_t resource_version) const;
   kv::Store& kv() const { return parts_.kv; }
   ResourceMetrics* metrics() const { return parts_.metrics; }
+  async::Gate& watches() { return watches_; }  // held by what fetches for a watch
   const ResourceCodec& codec() const { return parts_.codec; }
   const std::string& path_prefix() const { return path_prefix_; }
   const std::string& resource_prefix() const { return options_.resource_prefix; }
@@ -108,6 +111,7 @@ class Store final : public Interface {
   const StoreOptions options_;
   const std::string path_prefix_;
   mutable std::atomic<std::uint64_t> decode_errors_{0};
+  async::Gate watches_;
 };
 
 // kv's errors as storage's. `key` is the etcd key.

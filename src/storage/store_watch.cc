@@ -145,7 +145,8 @@ Awaitable<bool> SendInitialEvents(std::shared_ptr<Shared> shared) {
   }
 }
 
-Awaitable<void> Fetch(std::shared_ptr<Shared> shared) {
+// `entry` keeps the store while this runs, and goes last; a stream that ends does not wait for it.
+Awaitable<void> Fetch(async::Gate::Entry entry, std::shared_ptr<Shared> shared) {
   if (shared->initial_events && !co_await SendInitialEvents(shared)) co_return;
   const std::string full_key = shared->store.FullKey(shared->key);
   kv::WatchRequest request{
@@ -210,7 +211,8 @@ class StoreWatchStream final : public WatchStream {
       std::lock_guard lock(shared_->mutex);
       shared_->wake = std::move(wake);
     }
-    asio::co_spawn(executor_, Fetch(shared_), asio::detached);
+    if (auto entry = shared_->store.watches().Enter())
+      asio::co_spawn(executor_, Fetch(*std::move(entry), shared_), asio::detached);
   }
 
   Poll Next(WatchEvent& event) override {

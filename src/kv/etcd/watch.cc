@@ -217,7 +217,9 @@ void State::OnEnd(const grpc::Status& status) {
     return;
   }
   const auto wait = std::exchange(retry_, std::min(retry_ * 2, kRetryMax));
-  alarm_.Set(std::chrono::system_clock::now() + wait, [self = shared_from_this()](bool) { self->Open(); });
+  alarm_.Set(std::chrono::system_clock::now() + wait, [weak = weak_from_this()](bool) {
+    if (const auto self = weak.lock()) self->Open();  // an alarm keeps its function, and we keep the alarm
+  });
 }
 
 void State::Take(Done done) {
