@@ -174,6 +174,10 @@ def main():
         if not arguments.real:
             servers.append(Either("keelson", arguments.keelson, folder, pair.pki, store, gate))
             servers[1].start()
+            # kube-apiserver keeps what it had for half a minute after it could not read a change, then lists and fails; ours began so.
+            until = time.monotonic() + 60
+            while "failed to list" not in json.dumps(ask(servers[0], "GET", MAPS + "?resourceVersion=0")) and time.monotonic() < until:
+                time.sleep(0.2)
         compare = Comparison(store, servers)
         run(compare)
     finally:
