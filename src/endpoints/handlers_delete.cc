@@ -53,15 +53,20 @@ registry::ValidateObject ValidateDeleteFunc(ScopePtr scope, ExchangePtr exchange
   };
 }
 
-// What a kind that does not return its deleted objects answers.
-http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media,
-                             const storage::ObjectPtr& object) {
-  base::Arena arena;
+Value SuccessStatus(base::Arena& arena) {
   Value status = Value::Map(arena);
   status.Set(arena, "kind", "Status");
   status.Set(arena, "apiVersion", "v1");
   status.Set(arena, "metadata", Value::Map(arena));
   status.Set(arena, "status", "Success");
+  return status;
+}
+
+// What a kind that does not return its deleted objects answers.
+http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media,
+                             const storage::ObjectPtr& object) {
+  base::Arena arena;
+  Value status = SuccessStatus(arena);
   Value details = Value::Map(arena);
   details.Set(arena, "name", object->attributes().name);
   if (!scope.resource.group.empty()) details.Set(arena, "group", std::string_view(scope.resource.group));
@@ -117,11 +122,7 @@ Task<void> AuthorizeUnsafeDelete(const ScopePtr& scope, const ExchangePtr& excha
 // There is no object to show.
 http::Response UnreadDeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media) {
   base::Arena arena;
-  Value status = Value::Map(arena);
-  status.Set(arena, "kind", "Status");
-  status.Set(arena, "apiVersion", "v1");
-  status.Set(arena, "metadata", Value::Map(arena));
-  status.Set(arena, "status", "Success");
+  Value status = SuccessStatus(arena);
   Value details = Value::Map(arena);
   details.Set(arena, "name", std::string_view(exchange.context.info.name));
   details.Set(arena, "kind", std::string_view(scope.kind.kind));
