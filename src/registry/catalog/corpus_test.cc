@@ -67,7 +67,7 @@ std::string ReadFile(const std::filesystem::path& path) {
   return text.str();
 }
 
-// Placeholders that the replayer would choose.
+// Stand-ins that the replayer would choose.
 std::string Fill(std::string text) {
   text = base::ReplaceAll(text, "${ns}", "corpus-ns");
   return base::ReplaceAll(text, "${pfx}", "corpus-pfx");
@@ -90,7 +90,7 @@ struct Tally {
 // The answer's body without metadata and what only the clock knows, against what the strategy made.
 void ExpectSameBody(Player& player, const Target& target, const Value& made, const Value& recorded) {
   auto wanted = codec::DecodeJSON(player.arena(), object::ToJSON(recorded), *target.resource->type);
-  if (!wanted.ok()) return;  // a placeholder where a number or a time should be
+  if (!wanted.ok()) return;  // a stand-in where a number or a time should be
   for (const schema::Field* field : target.resource->type->json_fields) {
     if (field->name == "metadata" || field->name == "kind" || field->name == "apiVersion" || field->name == "status")
       continue;
@@ -101,14 +101,14 @@ void ExpectSameBody(Player& player, const Target& target, const Value& made, con
   }
 }
 
-bool IsPlaceholderBound(const std::string& text) {
+bool HasStandIn(const std::string& text) {
   for (const std::string_view kind : {"${uid", "${rv", "${gen", "${created", "${t", "${ip", "${port", "${lrv"}) {
     if (text.find(kind) != std::string::npos) return true;
   }
   return false;
 }
 
-// One object as a Table, against the cells the strategy makes of it. Placeholders stand for what the clock says.
+// One object as a Table, against the cells the strategy makes of it. Stand-ins stand for what the clock says.
 void PlayTable(Player& player, const Value& request, const Value& response, Tally& tally) {
   const Target target = ParsePath(request["path"].as_string());
   if (target.resource == nullptr || target.name.empty() || !target.subresource.empty()) return;
@@ -158,7 +158,7 @@ void PlayCase(const std::string& group, const Value& item, Tally& tally) {
     if (query.find("fieldValidation") != std::string_view::npos || query.find("dryRun=Some") != std::string_view::npos)
       continue;
     const auto recorded = RecordedTexts(response);
-    if (IsPlaceholderBound(base::Join(recorded, "\n"))) continue;
+    if (HasStandIn(base::Join(recorded, "\n"))) continue;
     SCOPED_TRACE(std::string(step["name"].as_string()) + " " + std::string(method) + " " +
                  std::string(request["path"].as_string()));
     const int before = ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();

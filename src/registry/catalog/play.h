@@ -156,7 +156,7 @@ class Player {
     return std::string(target.resource->plural) + "/" + target.name_space + "/" + std::string(name);
   }
 
-  // A JSON number in the placeholder's place would not do; bodies with such are passed over.
+  // A JSON number in the stand-in's place would not do; bodies with such are passed over.
   Value Decode(const Target& target, const std::string& body) {
     auto decoded = codec::DecodeJSON(arena_, body, *target.resource->type);
     if (!decoded.ok()) return {};

@@ -24,11 +24,11 @@ fs::path Root() {
   return "../shared/corpus";
 }
 
-// The value that stands for a placeholder; "" for those that are never compared, which stay as they are.
-std::string ValueFor(std::string_view placeholder) {
-  const std::size_t digits = std::min(placeholder.find_first_of("0123456789"), placeholder.size());
-  const std::string_view kind = placeholder.substr(0, digits);
-  const std::string number(placeholder.substr(digits));
+// The value that stands for a stand-in; "" for those that are never compared, which stay as they are.
+std::string ValueFor(std::string_view stand_in) {
+  const std::size_t digits = std::min(stand_in.find_first_of("0123456789"), stand_in.size());
+  const std::string_view kind = stand_in.substr(0, digits);
+  const std::string number(stand_in.substr(digits));
   if (kind == "port") return "3000" + number;
   if (kind == "ip") return "10.0.0.1" + number;
   if (kind == "created" || kind == "t" || kind == "time") return "2026-11-16T03:04:05Z";
@@ -39,7 +39,7 @@ std::string ValueFor(std::string_view placeholder) {
   return {};
 }
 
-// Placeholders become values of the right shape; what is compared gets the same values.
+// Stand-ins become values of the right shape; what is compared gets the same values.
 std::string Substitute(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -48,11 +48,11 @@ std::string Substitute(std::string_view text) {
     if (open == text.size()) break;
     const std::size_t close = text.find('}', open);
     if (close == std::string_view::npos) return out.append(text.substr(open));
-    const std::string_view placeholder = text.substr(open + 2, close - open - 2);
-    const std::string value = ValueFor(placeholder);
+    const std::string_view stand_in = text.substr(open + 2, close - open - 2);
+    const std::string value = ValueFor(stand_in);
     at = close + 1;
     // A port alone in its quotes is a number.
-    if (placeholder.starts_with("port") && out.ends_with('"') && text.substr(at).starts_with('"')) {
+    if (stand_in.starts_with("port") && out.ends_with('"') && text.substr(at).starts_with('"')) {
       out.pop_back();
       ++at;
     }
@@ -362,7 +362,7 @@ class Runner {
     Report(name, "", difference);
   }
 
-  // Cells that change with time are recorded as placeholders and not compared.
+  // Cells that change with time are recorded as stand-ins and not compared.
   void CheckTable(const std::string& name, const Strategy& strategy, const Target& target, Value table) {
     if (!options_.compare_without || strategy.table_row == nullptr || !target.subresource.empty()) return;
     for (const Value row : table["rows"].items()) {
