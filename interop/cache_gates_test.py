@@ -5,16 +5,14 @@ WORK_FOLDER BIN_FOLDER
 WatchList=false, ListFromCacheSnapshot=false and SizeBasedListCostEstimate=false at once. Codes and messages of lists and watches with every
 combination of options that the gates decide about must be the same, and the figures that they switch off must be gone from both.
 """
-import argparse
 import os
 import re
-import shutil
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from corrupt_objects_test import ask  # noqa: E402
-from rig import Keelson, RealPair  # noqa: E402
+from rig import compare  # noqa: E402
 
 GATES = ["--feature-gates=WatchList=false,ListFromCacheSnapshot=false,SizeBasedListCostEstimate=false"]
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -51,28 +49,5 @@ def answers(server):
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("keelson")
-    parser.add_argument("folder")
-    parser.add_argument("programs")
-    arguments = parser.parse_args()
-    shutil.rmtree(arguments.folder, ignore_errors=True)
-    seen = {}
-    for name, server in (("kube-apiserver", RealPair(os.path.join(arguments.folder, "real"), arguments.programs, GATES)),
-                         ("keelson", Keelson(arguments.keelson, os.path.join(arguments.folder, "ours"), GATES))):
-        server.start()
-        try:
-            seen[name] = answers(server)
-        finally:
-            server.stop()
-    theirs, ours = seen["kube-apiserver"], seen["keelson"]
-    failed = [name for name in theirs if theirs[name] != ours.get(name)]
-    for name in failed:
-        print("FAIL %s\n     kube-apiserver %s\n     keelson        %s" % (name, theirs[name], ours.get(name)))
-    print("%d passed, %d failed" % (len(theirs) - len(failed), len(failed)))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compare(__doc__, answers, GATES))

@@ -8,14 +8,12 @@ work, a HorizontalPodAutoscaler keeps its minimum, a PodDisruptionBudget guards 
 """
 import json
 import os
-import shutil
-import signal
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import Client, Controllers, Keelson  # noqa: E402
+from rig import Client, Controllers, Keelson, arguments_of, parser_of  # noqa: E402
 
 NODES = 10
 REPLICAS = 100
@@ -229,11 +227,10 @@ def disruption_budget(rig):
 
 
 def main():
-    binary, folder, programs = sys.argv[1:4]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the programs are ended too
-    shutil.rmtree(folder, ignore_errors=True)
-    server = Keelson(binary, folder).start()
-    rig = Rig(server, folder, programs)
+    arguments = arguments_of(parser_of(__doc__))
+    folder = arguments.folder
+    server = Keelson(arguments.keelson, folder).start()
+    rig = Rig(server, folder, arguments.programs)
     try:
         run(rig)
     finally:

@@ -5,18 +5,16 @@ corrupt_objects_test.py KEELSON WORK_FOLDER BIN_FOLDER
 Both run with AllowUnsafeMalformedObjectDeletion. Bytes that are no object are put into etcd before they start and while they run; every
 answer of the two (code and Status, without what differs between any two requests) must be the same, and so must what is left in etcd.
 """
-import argparse
 import http.client
 import json
 import os
 import re
-import shutil
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import RealPair  # noqa: E402
+from rig import RealPair, arguments_of, parser_of  # noqa: E402
 from swap_test import Either, Store  # noqa: E402
 
 OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
@@ -141,16 +139,11 @@ def run(compare):
 
 def main():
     global VERBOSE
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("keelson")
-    parser.add_argument("folder")
-    parser.add_argument("programs")
+    parser = parser_of(__doc__)
     parser.add_argument("-v", action="store_true", help="print every answer")
     parser.add_argument("--real", action="store_true", help="only kube-apiserver")
-    arguments = parser.parse_args()
-    VERBOSE = arguments.v
-    folder = os.path.abspath(arguments.folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    arguments = arguments_of(parser)
+    VERBOSE, folder = arguments.v, arguments.folder
     os.makedirs(folder)
     pair = RealPair(os.path.join(folder, "pki-of-both"), arguments.programs)
     pair.certificates()

@@ -7,7 +7,6 @@ to a real etcd and back with `keelson migrate` while the kube-apiserver writes t
 """
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import Client, Keelson, RealPair, end, free_port  # noqa: E402
+from rig import Client, Keelson, RealPair, arguments_of, end, free_port, parser_of  # noqa: E402
 
 OBJECTS = """
 apiVersion: v1
@@ -204,8 +203,8 @@ def migrates(session, keelson, folder, programs):
 
 
 def main():
-    keelson, folder, programs = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
-    shutil.rmtree(folder, ignore_errors=True)
+    arguments = arguments_of(parser_of(__doc__))
+    keelson, folder, programs = arguments.keelson, arguments.folder, arguments.programs
     links = os.path.join(folder, "programs")
     os.makedirs(links)
     os.symlink(keelson, os.path.join(links, "etcd"))

@@ -5,16 +5,14 @@ BIN_FOLDER
 Most kinds count a change of spec in which nil and empty are the same; NetworkPolicies and webhook configurations count what reflect.DeepEqual
 sees, to which an empty list is a change from none.
 """
-import argparse
 import copy
 import os
-import shutil
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from corrupt_objects_test import ask  # noqa: E402
-from rig import Keelson, RealPair  # noqa: E402
+from rig import compare  # noqa: E402
 
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
@@ -38,7 +36,8 @@ def cases():
 
 
 def generations(server):
-    found = []
+    """collection, step and value → the generation after it."""
+    found = {}
     for collection, field, values in cases():
         name = "g-" + collection.rsplit("/", 1)[1]
         for number, value in enumerate(values):
@@ -51,32 +50,10 @@ def generations(server):
             if status not in (200, 201):
                 raise RuntimeError("%s: %d %s" % (collection, status, answer))
             version = answer["metadata"]["resourceVersion"]
-            found.append((collection.rsplit("/", 1)[1], number, str(value)[-70:], answer["metadata"].get("generation")))
+            found["%s, step %d: %s" % (collection.rsplit("/", 1)[1], number, str(value)[-70:])] = answer["metadata"].get("generation")
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("keelson")
-    parser.add_argument("folder")
-    parser.add_argument("programs")
-    arguments = parser.parse_args()
-    shutil.rmtree(arguments.folder, ignore_errors=True)
-    # The configurations would judge our own writes.
-    flags = ["--disable-admission-plugins=ValidatingAdmissionWebhook,MutatingAdmissionWebhook"]
-    seen = []
-    for server in (RealPair(os.path.join(arguments.folder, "real"), arguments.programs, flags), Keelson(arguments.keelson, os.path.join(arguments.folder, "ours"))):
-        server.start()
-        try:
-            seen.append(generations(server))
-        finally:
-            server.stop()
-    failed = [pair for pair in zip(*seen) if pair[0] != pair[1]]
-    for theirs, ours in failed:
-        print("FAIL %s, step %d: %s: kube-apiserver %s, keelson %s" % (*theirs, ours[3]))
-    print("%d passed, %d failed" % (len(seen[0]) - len(failed), len(failed)))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    # The configurations would judge our own writes.
+    sys.exit(compare(__doc__, generations, real_flags=["--disable-admission-plugins=ValidatingAdmissionWebhook,MutatingAdmissionWebhook"]))

@@ -4,7 +4,9 @@ RealPair is kube-apiserver with etcd, with the same members as harness.Server; C
 (which plays the kubelets) on any of the two. Everything listens on 127.0.0.1, and pods, nodes and services have addresses of 127.0.0.0/8,
 so that nothing outside the machine is ever dialled.
 """
+import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,6 +115,42 @@ class RealPair:
 
     def pids(self):
         return [p.pid for p in self.processes]
+
+
+def parser_of(text):
+    """What every program of this folder is told: our binary, a folder that it may empty, and the folder of the real programs."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("keelson", type=os.path.abspath)
+    parser.add_argument("folder", type=os.path.abspath)
+    parser.add_argument("programs")
+    return parser
+
+
+def arguments_of(parser):
+    """The arguments, with the folder gone. SIGTERM ends the program as an exception does, so that what it started is ended too."""
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    shutil.rmtree(arguments.folder, ignore_errors=True)
+    return arguments
+
+
+def compare(text, answers, flags=(), real_flags=()):
+    """Asks kube-apiserver, then Keelson: answers(server) is name → what must be the same. Returns the exit code."""
+    arguments = arguments_of(parser_of(text))
+    seen = []
+    for server in (RealPair(os.path.join(arguments.folder, "real"), arguments.programs, [*flags, *real_flags]),
+                   Keelson(arguments.keelson, os.path.join(arguments.folder, "ours"), flags)):
+        server.start()
+        try:
+            seen.append(answers(server))
+        finally:
+            server.stop()
+    theirs, ours = seen
+    failed = [name for name in theirs if theirs[name] != ours.get(name)]
+    for name in failed:
+        print("FAIL %s\n     kube-apiserver %s\n     keelson        %s" % (name, theirs[name], ours.get(name)))
+    print("%d passed, %d failed" % (len(theirs) - len(failed), len(failed)))
+    return 1 if failed else 0
 
 
 def node(name):

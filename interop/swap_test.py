@@ -10,7 +10,6 @@ as they are, and both servers must show each of them alike.
 
 --encrypted: the same with an EncryptionConfiguration in which every resource is sealed, by one or another of the providers.
 """
-import argparse
 import base64
 import collections
 import concurrent.futures
@@ -18,8 +17,6 @@ import glob
 import json
 import os
 import re
-import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -30,7 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "test", "system"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Client, Server, free_port, skip  # noqa: E402
-from rig import RealPair, end  # noqa: E402
+from rig import RealPair, arguments_of, end, parser_of  # noqa: E402
 
 THREADS = 4
 UNSETTLED = "/swap-r-0/"
@@ -407,15 +404,11 @@ def stored_as(values, kinds, objects):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("keelson")
-    parser.add_argument("folder")
-    parser.add_argument("programs")
+    parser = parser_of(__doc__)
     parser.add_argument("--encrypted", metavar="KMS_TEST_PLUGIN")
     parser.add_argument("--per-resource", type=int, default=8)
     parser.add_argument("--keep", action="store_true")
-    a = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    a = arguments_of(parser)
     corpus = os.environ.get("KEELSON_CORPUS") or os.path.join(os.path.dirname(ROOT), "shared", "corpus")
     suites = os.environ.get("KEELSON_SUITES") or os.path.join(os.path.dirname(ROOT), "shared", "testdata")
     if not os.path.isdir(os.path.join(corpus, "crud")):
@@ -423,8 +416,7 @@ def main():
     for name in ("etcd", "kube-apiserver"):
         if not os.path.exists(os.path.join(a.programs, name)):
             skip("%s is not in %s" % (name, a.programs))
-    folder = os.path.abspath(a.folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = a.folder
     authority = RealPair(folder, a.programs)
     authority.certificates()
     pki = authority.pki
@@ -441,7 +433,7 @@ def main():
                 f.write(ENCRYPTION % socket)
             flags = ["--encryption-provider-config=" + config]
         real = Either("kube-apiserver", os.path.join(a.programs, "kube-apiserver"), folder, pki, store, flags)
-        ours = Either("keelson", os.path.abspath(a.keelson), folder, pki, store, flags)
+        ours = Either("keelson", a.keelson, folder, pki, store, flags)
         chosen = seeds(corpus, a.per_resource)
 
         running = real.start()

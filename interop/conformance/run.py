@@ -9,11 +9,8 @@ The tests are those of api-machinery.txt and others.txt beside this file: every 
 a test in it that passes fails the run until its line is gone (--shrink removes such lines). A test that fails and is not in it
 is tried a second time alone; if it fails again the run fails. Writes junit.xml into the work folder.
 """
-import argparse
 import os
 import re
-import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -22,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(HERE))
 from outcomes import conclude, expected_failures, lines, read_junit, write_junit  # noqa: E402
-from rig import Client, Controllers, Keelson, RealPair, end  # noqa: E402
+from rig import Client, Controllers, Keelson, RealPair, arguments_of, end, parser_of  # noqa: E402
 
 NODES = 4
 EXPECTED_MINUTES = 6
@@ -72,10 +69,7 @@ def attempt(names, server, programs, folder, procs, minutes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("keelson")
-    parser.add_argument("folder")
-    parser.add_argument("programs")
+    parser = parser_of(__doc__)
     parser.add_argument("--group", choices=GROUPS)
     parser.add_argument("--focus", help="only tests whose name contains a match")
     parser.add_argument("--list", help="the names of this file instead of the lists kept here")
@@ -85,8 +79,7 @@ def main():
     parser.add_argument("--minutes", type=int, default=120, help="the whole run ends after this time")
     parser.add_argument("--shrink", action="store_true", help="remove the lines of expected-failures.txt that pass")
     parser.add_argument("--no-second-attempt", action="store_true")
-    a = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the programs are ended too
+    a = arguments_of(parser)
     expected = {} if a.real else expected_failures(EXPECTED)
     names = lines(a.list) if a.list else [n for g in GROUPS if a.group in (None, g) for n in lines(os.path.join(HERE, g + ".txt"))]
     names = [n for n in names if not a.focus or re.search(a.focus, n)]
@@ -94,8 +87,7 @@ def main():
     names = [n for n in names if n not in set(left_out)]
     if not names:
         sys.exit("conformance: no test has such a name")
-    folder = os.path.abspath(a.folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = a.folder
     begin = time.monotonic()
     flags = ["--etcd-compaction-interval=1m"]  # one test waits until its continue token has been compacted away
     server = RealPair(os.path.join(folder, "server"), a.programs, flags) if a.real else Keelson(a.keelson, os.path.join(folder, "server"), flags)

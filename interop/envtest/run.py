@@ -6,9 +6,7 @@ usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--suites cache,builder] [--focus R
 envtest starts the two programs of the folder that KUBEBUILDER_ASSETS names; here both are links to our binary (--real: the real ones).
 expected-failures.txt names what fails and why; outcomes.py tells its rules. At the end the start-up time of an environment, beside the real pair.
 """
-import argparse
 import os
-import shutil
 import signal
 import statistics
 import subprocess
@@ -18,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(HERE))
 from outcomes import conclude, expected_failures, read_junit, write_junit  # noqa: E402
-from rig import end  # noqa: E402
+from rig import arguments_of, end, parser_of  # noqa: E402
 
 # Every package of controller-runtime whose suite starts an environment.
 SUITES = ["builder", "cache", "client", "client/apiutil", "cluster", "controller", "controller/controllerutil", "envtest", "handler", "internal/controller", "internal/recorder",
@@ -95,25 +93,20 @@ def startup(folder, assets, count):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("keelson")
-    parser.add_argument("folder")
-    parser.add_argument("programs")
+    parser = parser_of(__doc__)
     parser.add_argument("--suites", help="names of packages below pkg, separated by commas: " + ",".join(SUITES))
     parser.add_argument("--focus", help="only specs whose name contains a match")
     parser.add_argument("--real", action="store_true", help="the real kube-apiserver and etcd")
     parser.add_argument("--shrink", action="store_true", help="remove the lines of expected-failures.txt that pass")
     parser.add_argument("--no-startup", action="store_true")
     parser.add_argument("--starts", type=int, default=5)
-    a = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the programs are ended too
-    folder = os.path.abspath(a.folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    a = arguments_of(parser)
+    folder = a.folder
     assets = {name: os.path.join(folder, "assets-" + name) for name in ("keelson", "real")}
     for name, path in assets.items():
         os.makedirs(path)
         for program in ("kube-apiserver", "etcd", "kubectl"):
-            os.symlink(os.path.abspath(a.keelson) if name == "keelson" and program != "kubectl" else os.path.join(a.programs, program), os.path.join(path, program))
+            os.symlink(a.keelson if name == "keelson" and program != "kubectl" else os.path.join(a.programs, program), os.path.join(path, program))
     source = subprocess.run(["go", "list", "-m", "-f", "{{.Dir}}", MODULE], cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
     expected = {} if a.real else expected_failures(EXPECTED)
     results = {}
