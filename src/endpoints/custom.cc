@@ -19,40 +19,22 @@ const schema::Struct* TypeOf(Value object) {
 
 Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr exchange) {
   request::Context& context = exchange->context;
-  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
-  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
-  auto format = NegotiateInput(exchange->http, scope->restrictions);
-  if (!format.ok()) co_return StatusResponse(*exchange, format.error());
-  auto body = co_await ReadBody(*exchange);
-  if (!body.ok()) co_return StatusResponse(*exchange, body.error());
-  const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
-  if (const auto errors = options.Validate(); !errors.empty()) {
-    co_return StatusResponse(*exchange, meta::NewInvalidOptions("CreateOptions", errors));
-  }
-  auto decoded = DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
-  if (!decoded.ok()) co_return StatusResponse(*exchange, decoded.error());
-  Value object = *decoded;
-  if (scope->namespaced) {
-    Value metadata = object.EnsureMap(context.arena, "metadata");
-    const std::string_view name_space = metadata["namespace"].as_string();
-    if (!name_space.empty() && name_space != context.info.name_space) {
-      co_return StatusResponse(
-          *exchange,
-          meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
-    }
-    metadata.Set(context.arena, "namespace", std::string_view(context.info.name_space));
-  }
-  TrackUpdate(*exchange, *scope, Value(), object, meta::ManagerOrUserAgent(options.field_manager, context.user_agent));
-  if (auto admitted =
-          co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), options.is_dry_run());
+  auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kCreate);
+  if (!read.ok()) co_return StatusResponse(*exchange, read.error());
+  Value object = read->object;
+  if (scope->namespaced) object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
+  const bool dry_run = read->options.is_dry_run();
+  TrackUpdate(*exchange, *scope, Value(), object,
+              meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent));
+  if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), dry_run);
       !admitted.ok()) {
     co_return StatusResponse(*exchange, admitted.error());
   }
-  auto answer = co_await create(scope, exchange, object, options.is_dry_run());
+  auto answer = co_await create(scope, exchange, object, dry_run);
   if (!answer.ok()) co_return StatusResponse(*exchange, answer.error());
   const schema::Struct* type = TypeOf(*answer);
-  media->transform = Transform::kNone;
-  co_return ValueResponse(*exchange, *media, *answer, type == nullptr ? *scope->type : *type, 201);
+  read->media.transform = Transform::kNone;
+  co_return ValueResponse(*exchange, read->media, *answer, type == nullptr ? *scope->type : *type, 201);
 }
 
 Awaitable<http::Response> GetOne(GetFunc get, ScopePtr scope, ExchangePtr exchange) {

@@ -67,6 +67,20 @@ registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr ex
 Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object,
                  Value old, bool dry_run);
 
+// What POST and PUT begin with. The object refers to the body.
+struct WriteRequest {
+  MediaTypeOptions media;
+  meta::WriteOptions options;
+  base::SharedBytes body;
+  Value object;  // has metadata, which names no other namespace than the URL
+
+  std::int64_t length() const { return static_cast<std::int64_t>(body.size()); }
+};
+enum class WriteVerb : std::uint8_t { kCreate, kUpdate };
+Task<WriteRequest> ReadWrite(Exchange& exchange, const Scope& scope, WriteVerb verb);
+
+// An object that names a namespace names the URL's; 400 otherwise.
+meta::Result<void> CheckNamespace(const Scope& scope, const Exchange& exchange, Value object);
 // The object must be the one that the URL names; 400 otherwise.
 meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Value object);
 

@@ -240,25 +240,6 @@ meta::Result<Value> Patcher::Apply(Value current) {
   return object;
 }
 
-// The patched object must still be the one of the URL.
-meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Value object) {
-  const request::RequestInfo& info = exchange.context.info;
-  const std::string_view name_space = object.Get("metadata", "namespace").as_string();
-  if (scope.namespaced && !name_space.empty() && name_space != info.name_space) {
-    return meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request");
-  }
-  const std::string_view name = object.Get("metadata", "name").as_string();
-  if (name.empty()) {
-    return meta::NewBadRequest("the name of the object (" + info.name +
-                               " based on URL) was undeterminable: name must be provided");
-  }
-  if (name != info.name) {
-    return meta::NewBadRequest("the name of the object (" + std::string(name) +
-                               ") does not match the name on the URL (" + info.name + ")");
-  }
-  return {};
-}
-
 // Server-side apply: what the configuration says, merged with what is there, by whom it is owned.
 static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange, MediaTypeOptions media,
                                             std::string type, base::SharedBytes body, meta::WriteOptions options) {

@@ -6,39 +6,62 @@
 
 namespace keelson::endpoints {
 
+meta::Result<void> CheckNamespace(const Scope& scope, const Exchange& exchange, Value object) {
+  const std::string_view name_space = object.Get("metadata", "namespace").as_string();
+  if (scope.namespaced && !name_space.empty() && name_space != exchange.context.info.name_space) {
+    return meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  return {};
+}
+
+meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Value object) {
+  KS_RETURN_IF_ERROR(CheckNamespace(scope, exchange, object));
+  const std::string& wanted = exchange.context.info.name;
+  const std::string_view name = object.Get("metadata", "name").as_string();
+  if (name.empty()) {
+    return meta::NewBadRequest("the name of the object (" + wanted +
+                               " based on URL) was undeterminable: name must be provided");
+  }
+  if (name != wanted) {
+    return meta::NewBadRequest("the name of the object (" + std::string(name) +
+                               ") does not match the name on the URL (" + wanted + ")");
+  }
+  return {};
+}
+
+Task<WriteRequest> ReadWrite(Exchange& exchange, const Scope& scope, WriteVerb verb) {
+  WriteRequest read;
+  KS_CO_TRY(read.media, NegotiateOutput(exchange.http, exchange.query, scope.restrictions));
+  // A media type that nobody reads is told before what is wrong with the body and the options of a create, and after
+  // that of an update.
+  auto format = NegotiateInput(exchange.http, scope.restrictions);
+  if (verb == WriteVerb::kCreate && !format.ok()) co_return format.error();
+  KS_CO_TRY(read.body, co_await ReadBody(exchange));
+  exchange.trace.Step("limitedReadBody succeeded", "len", read.length());
+  read.options = meta::WriteOptions::FromQuery(exchange.query);
+  if (const auto errors = read.options.Validate(); !errors.empty()) {
+    co_return meta::NewInvalidOptions(verb == WriteVerb::kCreate ? "CreateOptions" : "UpdateOptions", errors);
+  }
+  if (!format.ok()) co_return format.error();
+  exchange.trace.Step("About to convert to expected version");
+  KS_CO_TRY(read.object, DecodeObject(exchange, scope, *format, read.body.view(), read.options.field_validation));
+  exchange.trace.Step("Conversion done");
+  read.object.EnsureMap(exchange.context.arena, "metadata");
+  KS_CO_RETURN_IF_ERROR(CheckNamespace(scope, exchange, read.object));
+  co_return read;
+}
+
 Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   exchange->trace.Start("Create");
   request::Context& context = exchange->context;
-  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
-  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
-  auto format = NegotiateInput(exchange->http, scope->restrictions);
-  if (!format.ok()) co_return StatusResponse(*exchange, format.error());
-  auto body = co_await ReadBody(*exchange);
-  if (!body.ok()) co_return StatusResponse(*exchange, body.error());
-  const auto length = static_cast<std::int64_t>(body->size());
-  exchange->trace.Step("limitedReadBody succeeded", "len", length);
-  const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
-  if (const auto errors = options.Validate(); !errors.empty()) {
-    co_return StatusResponse(*exchange, meta::NewInvalidOptions("CreateOptions", errors));
-  }
-  exchange->trace.Step("About to convert to expected version");
-  auto decoded = DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
-  if (!decoded.ok()) co_return StatusResponse(*exchange, decoded.error());
-  exchange->trace.Step("Conversion done");
-  Value object = *decoded;
-  Value metadata = object.EnsureMap(context.arena, "metadata");
-  const std::string_view name_space = metadata["namespace"].as_string();
-  if (scope->namespaced && !name_space.empty() && name_space != context.info.name_space) {
-    co_return StatusResponse(
-        *exchange,
-        meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
-  }
-  if (scope->namespaced && name_space.empty())
-    metadata.Set(context.arena, "namespace", std::string_view(context.info.name_space));
+  auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kCreate);
+  if (!read.ok()) co_return StatusResponse(*exchange, read.error());
+  Value object = read->object;
+  if (scope->namespaced) object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
   WipeSystemFields(object);
 
-  const std::string manager = meta::ManagerOrUserAgent(options.field_manager, context.user_agent);
-  const bool dry_run = options.is_dry_run();
+  const std::string manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent);
+  const bool dry_run = read->options.is_dry_run();
   TrackUpdate(*exchange, *scope, Value(), object, manager);
   object = ToHub(context.arena, *scope, object);
   DedupOwnerReferences(*exchange, object, false);
@@ -50,53 +73,23 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   exchange->trace.Step("About to store object in database");
   auto created = co_await scope->store->Create(context, object, ValidateCreateFunc(scope, exchange, dry_run), dry_run);
   exchange->trace.Step(created.ok() ? "Write to database call succeeded" : "Write to database call failed", "len",
-                       length);
+                       read->length());
   if (!created.ok()) co_return StatusResponse(*exchange, created.error());
   exchange->trace.Step("About to write a response");
-  co_return ObjectResponse(*exchange, scope, *media, created->object, 201);
+  co_return ObjectResponse(*exchange, scope, read->media, created->object, 201);
 }
 
 Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
   exchange->trace.Start("Update");
   request::Context& context = exchange->context;
-  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
-  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
-  auto body = co_await ReadBody(*exchange);
-  if (!body.ok()) co_return StatusResponse(*exchange, body.error());
-  const auto length = static_cast<std::int64_t>(body->size());
-  exchange->trace.Step("limitedReadBody succeeded", "len", length);
-  const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
-  if (const auto errors = options.Validate(); !errors.empty()) {
-    co_return StatusResponse(*exchange, meta::NewInvalidOptions("UpdateOptions", errors));
-  }
-  auto format = NegotiateInput(exchange->http, scope->restrictions);
-  if (!format.ok()) co_return StatusResponse(*exchange, format.error());
-  exchange->trace.Step("About to convert to expected version");
-  auto decoded = DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
-  if (!decoded.ok()) co_return StatusResponse(*exchange, decoded.error());
-  exchange->trace.Step("Conversion done");
-  Value sent = *decoded;
-  Value metadata = sent.EnsureMap(context.arena, "metadata");
-  const std::string_view name_space = metadata["namespace"].as_string();
-  if (scope->namespaced && !name_space.empty() && name_space != context.info.name_space) {
-    co_return StatusResponse(
-        *exchange,
-        meta::NewBadRequest("the namespace of the provided object does not match the namespace sent on the request"));
-  }
-  const std::string name = context.info.name;
-  const std::string_view sent_name = metadata["name"].as_string();
-  if (sent_name.empty()) {
-    co_return StatusResponse(*exchange,
-                             meta::NewBadRequest("the name of the object (" + name +
-                                                 " based on URL) was undeterminable: name must be provided"));
-  }
-  if (sent_name != name) {
-    co_return StatusResponse(*exchange, meta::NewBadRequest("the name of the object (" + std::string(sent_name) +
-                                                            ") does not match the name on the URL (" + name + ")"));
-  }
+  auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kUpdate);
+  if (!read.ok()) co_return StatusResponse(*exchange, read.error());
+  const Value sent = read->object;
+  if (auto checked = CheckTarget(*scope, *exchange, sent); !checked.ok())
+    co_return StatusResponse(*exchange, checked.error());
 
-  const std::string manager = meta::ManagerOrUserAgent(options.field_manager, context.user_agent);
-  const bool dry_run = options.is_dry_run();
+  const std::string manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent);
+  const bool dry_run = read->options.is_dry_run();
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
     Value object = sent.Clone(context.arena);
     Value live;
@@ -118,15 +111,16 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
     co_return object;
   };
   registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = dry_run};
-  if (const auto uid = metadata["uid"].as_string(); !uid.empty()) parameters.uid = std::string(uid);
+  if (const auto uid = sent.Get("metadata", "uid").as_string(); !uid.empty()) parameters.uid = std::string(uid);
   exchange->trace.Step("About to store object in database");
-  auto written = co_await scope->store->Update(context, name, updated, ValidateCreateFunc(scope, exchange, dry_run),
-                                               ValidateUpdateFunc(scope, exchange, dry_run), parameters);
+  auto written =
+      co_await scope->store->Update(context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
+                                    ValidateUpdateFunc(scope, exchange, dry_run), parameters);
   exchange->trace.Step(written.ok() ? "Write to database call succeeded" : "Write to database call failed", "len",
-                       length);
+                       read->length());
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
   exchange->trace.Step("About to write a response");
-  co_return ObjectResponse(*exchange, scope, *media, written->object, written->created ? 201 : 200);
+  co_return ObjectResponse(*exchange, scope, read->media, written->object, written->created ? 201 : 200);
 }
 
 }  // namespace keelson::endpoints
