@@ -5,6 +5,7 @@
 #include "codec/json.h"
 #include "codec/slots.h"
 #include "codec/writer.h"
+#include "schema/left_out.h"
 
 namespace keelson::codec {
 namespace {
@@ -155,31 +156,7 @@ class Encoder {
     return Close('{', before, '}', at);
   }
 
-  // Go's omitempty and omitzero for what is there.
-  static bool LeftOut(const JSONField& field, const Value& value) {
-    if (value.is_null()) {
-      return !field.always && (field.pointer || field.omit_zero || field.kind <= Kind::kBytes ||
-                               field.kind == Kind::kList || field.kind == Kind::kMap);
-    }
-    if (field.pointer || field.always) return false;
-    switch (field.kind) {
-      case Kind::kString:
-      case Kind::kBytes:
-        return value.as_string().empty();
-      case Kind::kBool:
-        return !value.as_bool();
-      case Kind::kInt32:
-      case Kind::kInt64:
-        return value.as_int() == 0;
-      case Kind::kDouble:
-        return value.as_double() == 0;
-      case Kind::kList:
-      case Kind::kMap:
-        return value.empty();
-      default:
-        return field.omit_zero && value.is_map() && value.empty();
-    }
-  }
+  static bool LeftOut(const JSONField& field, const Value& value) { return schema::LeftOut(field, field.kind, value); }
 
   // REQUIRES: room was asked for, and has had a key since.
   [[gnu::always_inline]] char* FieldValue(const JSONField& field, const Value& value, char* at) {

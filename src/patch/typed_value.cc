@@ -6,6 +6,7 @@
 #include "object/json_text.h"
 #include "patch/go_text.h"
 #include "patch/typed_atom.h"
+#include "schema/left_out.h"
 
 namespace keelson::patch {
 namespace {
@@ -17,33 +18,6 @@ using schema::Type;
 
 bool WrittenAlways(const schema::Struct& type, std::size_t position) {
   return (type.written_always[position / 64] >> (position % 64) & 1) != 0;
-}
-
-// Go's omitempty and omitzero for a member that is there.
-bool LeftOut(const Field& field, const Value& value) {
-  if (field.always) return false;
-  if (value.is_null()) {
-    return field.pointer || field.omit_zero || field.type->kind <= Kind::kBytes || field.type->kind == Kind::kList ||
-           field.type->kind == Kind::kMap;
-  }
-  if (field.pointer) return false;
-  switch (field.type->kind) {
-    case Kind::kString:
-    case Kind::kBytes:
-      return value.as_string().empty();
-    case Kind::kBool:
-      return !value.as_bool();
-    case Kind::kInt32:
-    case Kind::kInt64:
-      return value.as_int() == 0;
-    case Kind::kDouble:
-      return value.as_double() == 0;
-    case Kind::kList:
-    case Kind::kMap:
-      return value.empty();
-    default:
-      return field.omit_zero && value.is_map() && value.empty();
-  }
 }
 
 class Canonicalizer {
@@ -119,7 +93,8 @@ class Canonicalizer {
     for (const std::uint16_t position : type.name_index) {
       const Field& field = *type.json_fields[position];
       const Value* present = slots_[base + position];
-      if (present == nullptr ? !WrittenAlways(type, position) : LeftOut(field, *present)) continue;
+      if (present == nullptr ? !WrittenAlways(type, position) : schema::LeftOut(field, field.type->kind, *present))
+        continue;
       const Value member = present == nullptr ? Value() : *present;
       map.AppendMember(arena_, field.name, member.is_null() && field.pointer ? Value() : Typed(member, *field.type));
     }
