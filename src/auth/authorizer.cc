@@ -1,5 +1,6 @@
 #include "auth/authorizer.h"
 
+#include "base/escape.h"
 #include "base/strings.h"
 
 namespace keelson::auth {
@@ -54,7 +55,7 @@ std::string ForbiddenMessage(const Attributes& attributes, std::string_view reas
     message += attributes.name_space.empty() ? " at the cluster scope"
                                              : " in the namespace " + base::GoQuote(attributes.name_space);
   }
-  message = base::ReplaceAll(base::ReplaceAll(base::ReplaceAll(message, "&", "&amp;"), "<", "&lt;"), ">", "&gt;");
+  message = base::EscapeHTML(message);
   if (!reason.empty()) message += ": " + std::string(reason);
   return message;
 }

@@ -1,5 +1,6 @@
 #include "endpoints/responses.h"
 
+#include "base/escape.h"
 #include "base/strings.h"
 #include "codec/cbor.h"
 #include "codec/json.h"
@@ -13,26 +14,6 @@ namespace {
 const schema::Struct& StatusType() {
   static const schema::Struct* const type = schema::FindKind("", "v1", "Status");
   return *type;
-}
-
-std::string EscapeHTML(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -157,8 +138,8 @@ http::Response PlainError(int code, std::string_view text) {
 }
 
 http::Response InternalErrorText(const Exchange& exchange, std::string_view error) {
-  return PlainError(
-      500, "Internal Server Error: " + base::GoQuote(EscapeHTML(exchange.http.target)) + ": " + EscapeHTML(error));
+  return PlainError(500, "Internal Server Error: " + base::GoQuote(base::EscapeHTML(exchange.http.target)) + ": " +
+                             base::EscapeHTML(error));
 }
 
 http::Response JSONDocument(int code, base::SharedBytes body) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/escape.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
@@ -68,28 +69,9 @@ std::string ValueText(const Value& value) {
 
 // As jsoniter writes member names: no HTML escapes.
 void AppendName(std::string& out, std::string_view prefix, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
   out += '"';
   out += prefix;
-  for (const char c : text) {
-    const auto byte = static_cast<std::uint8_t>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte >= 0x20) {
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    }
-  }
+  base::AppendJSONEscaped(out, text);
   out += '"';
 }
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "base/escape.h"
 #include "base/strings.h"
-#include "telemetry/json_text.h"
 
 namespace keelson::log {
 namespace {
@@ -113,6 +113,12 @@ Log& TheLog() {
 int ThreadId() {
   thread_local const int id = static_cast<int>(::syscall(SYS_gettid));
   return id;
+}
+
+void AppendJSONString(std::string& out, std::string_view text) {
+  out += '"';
+  base::AppendJSONEscaped(out, base::IsValidUTF8(text) ? text : base::ToValidUTF8(text));
+  out += '"';
 }
 
 void AppendPadded(std::string& out, int value, int width) {
@@ -235,26 +241,26 @@ void FormatJSON(std::string& out, const internal::Line& line, std::span<const Va
     const std::size_t before = file.rfind('/', slash - 1);
     if (before != std::string_view::npos) file.remove_prefix(before + 1);
   }
-  telemetry::AppendJSONString(out, std::string(file) + ":" + std::to_string(line.where.line()));
+  AppendJSONString(out, std::string(file) + ":" + std::to_string(line.where.line()));
   out += ",\"msg\":";
   std::string_view message = line.message;
   while (!message.empty() && message.back() == '\n') message.remove_suffix(1);
-  telemetry::AppendJSONString(out, message);
+  AppendJSONString(out, message);
   if (line.severity != Severity::kError) {
     out += ",\"v\":";
     out += std::to_string(line.verbosity);
   }
   for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
     out += ',';
-    telemetry::AppendJSONString(out, values[i].AsString());
+    AppendJSONString(out, values[i].AsString());
     out += ':';
     const Value& value = values[i + 1];
     switch (value.kind()) {
       case Value::Kind::kString:
-        telemetry::AppendJSONString(out, value.AsString());
+        AppendJSONString(out, value.AsString());
         break;
       case Value::Kind::kDuration:
-        telemetry::AppendJSONString(out, base::FormatDuration(std::chrono::nanoseconds{value.AsInt()}));
+        AppendJSONString(out, base::FormatDuration(std::chrono::nanoseconds{value.AsInt()}));
         break;
       case Value::Kind::kDouble:
         if (!std::isfinite(value.AsDouble())) {
