@@ -7,8 +7,8 @@
 #include "codec/yaml.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
+#include "object/go_text.h"
 #include "patch/field_manager.h"
-#include "patch/go_text.h"
 #include "patch/json_patch.h"
 #include "patch/merge_patch.h"
 #include "patch/strategic_merge.h"
@@ -89,23 +89,6 @@ meta::Status UnconvertibleApply(const Value& config, const meta::GroupVersionKin
   return meta::NewPlainError(text + std::string(error));
 }
 
-std::string_view GoKindOf(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::kBool:
-      return "bool";
-    case Value::Kind::kInt:
-      return "int64";
-    case Value::Kind::kDouble:
-      return "float64";
-    case Value::Kind::kString:
-      return "string";
-    case Value::Kind::kList:
-      return "slice";
-    default:
-      return "map";
-  }
-}
-
 // Upstream turns what a strategic merge or an apply made into the kind's struct with a converter of its own
 // (FromUnstructured), whose words are not those of the JSON decoder. Finds the first value that it cannot convert.
 class Restore {
@@ -121,7 +104,7 @@ class Restore {
   }
 
   std::string Struct(const Value& value, const schema::Struct& type) const {
-    if (!value.is_map()) return "cannot restore struct from: " + std::string(GoKindOf(value));
+    if (!value.is_map()) return "cannot restore struct from: " + std::string(object::GoKindName(value));
     for (const schema::Field* field : type.json_fields) {
       const Value* member = value.Find(field->name);
       if (member == nullptr || member->is_null()) continue;
@@ -140,13 +123,13 @@ class Restore {
       case Kind::kStruct:
         return Struct(value, *type.structure);
       case Kind::kList:
-        if (!value.is_list()) return "cannot restore slice from " + std::string(GoKindOf(value));
+        if (!value.is_list()) return "cannot restore slice from " + std::string(object::GoKindName(value));
         for (const Value item : value.items()) {
           if (std::string error = Any(item, *type.element, go_type, depth + 1); !error.empty()) return error;
         }
         return "";
       case Kind::kMap:
-        if (!value.is_map()) return "cannot restore map from " + std::string(GoKindOf(value));
+        if (!value.is_map()) return "cannot restore map from " + std::string(object::GoKindName(value));
         for (const auto& member : value.members()) {
           if (std::string error = Any(member.value, *type.element, go_type, depth + 1); !error.empty()) return error;
         }
@@ -219,7 +202,7 @@ meta::Result<Value> Patcher::Apply(Value current) {
   // How upstream shows what came out: the patch itself for a strategic one, else the document with what was not touched
   // left as it was.
   const auto shown = [&] {
-    if (type_ == kStrategicPatch) return patch::GoSprint(patch_);
+    if (type_ == kStrategicPatch) return object::GoSprint(patch_);
     std::string text_of_result;
     EncodePatched(patched, generic->value, type_ == kJSONPatch, text_of_result);
     return text_of_result;

@@ -1,11 +1,11 @@
-#include "patch/go_text.h"
+#include "object/go_text.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "object/json_text.h"
 
-namespace keelson::patch {
+namespace keelson::object {
 namespace {
 
 void Append(std::string& out, const Value& value) {
@@ -20,7 +20,7 @@ void Append(std::string& out, const Value& value) {
       out += std::to_string(value.as_int());
       break;
     case Value::Kind::kDouble:
-      out += object::GoDouble(value.as_double());
+      out += GoDouble(value.as_double());
       break;
     case Value::Kind::kString:
       out += value.as_string();
@@ -40,12 +40,12 @@ void Append(std::string& out, const Value& value) {
       break;
     }
     case Value::Kind::kMap: {
-      std::vector<const object::Member*> members;
-      for (const object::Member& member : value.members()) members.push_back(&member);
-      std::ranges::sort(members, {}, [](const object::Member* member) { return member->key; });
+      std::vector<const Member*> members;
+      for (const Member& member : value.members()) members.push_back(&member);
+      std::ranges::sort(members, {}, [](const Member* member) { return member->key; });
       out += "map[";
       bool first = true;
-      for (const object::Member* member : members) {
+      for (const Member* member : members) {
         if (!first) out += ' ';
         first = false;
         out += member->key;
@@ -67,9 +67,13 @@ std::string GoSprint(const Value& value) {
 }
 
 std::string_view GoTypeName(const Value& value) {
+  if (value.is_null()) return "%!s(<nil>)";
+  if (value.is_list()) return "[]interface {}";
+  return value.is_map() ? "map[string]interface {}" : GoKindName(value);
+}
+
+std::string_view GoKindName(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::kNull:
-      return "%!s(<nil>)";
     case Value::Kind::kBool:
       return "bool";
     case Value::Kind::kInt:
@@ -79,9 +83,9 @@ std::string_view GoTypeName(const Value& value) {
     case Value::Kind::kString:
       return "string";
     case Value::Kind::kList:
-      return "[]interface {}";
+      return "slice";
     default:
-      return "map[string]interface {}";
+      return "map";
   }
 }
 
@@ -103,4 +107,4 @@ std::string_view JSONTypeName(const Value& value) {
   }
 }
 
-}  // namespace keelson::patch
+}  // namespace keelson::object

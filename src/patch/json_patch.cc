@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "base/strings.h"
+#include "object/go_text.h"
 #include "object/json_text.h"
-#include "patch/go_text.h"
 
 namespace keelson::patch {
 namespace {

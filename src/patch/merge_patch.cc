@@ -1,6 +1,6 @@
 #include "patch/merge_patch.h"
 
-#include "patch/go_text.h"
+#include "object/go_text.h"
 
 namespace keelson::patch {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "object/go_text.h"
 #include "object/json_text.h"
-#include "patch/go_text.h"
 
 namespace keelson::patch {
 namespace {

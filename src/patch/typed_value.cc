@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "object/go_text.h"
 #include "object/json_text.h"
-#include "patch/go_text.h"
 #include "patch/typed_atom.h"
 #include "schema/left_out.h"
 
