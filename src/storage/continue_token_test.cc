@@ -34,6 +34,12 @@ TEST(ContinueToken, Decodes) {
       {"parent", R"({"v":"meta.k8s.io/v1","rv":1,"start":"../secrets"})", "continue key is not valid: ../secrets", 0},
       {"twice a slash", R"({"v":"meta.k8s.io/v1","rv":1,"start":"a//b"})", "continue key is not valid: a//b", 0},
       {"cut off", R"({"v":"meta.k8s.io/v1")", "continue key is not valid: unexpected end of JSON input", 0},
+      {"no object", "[]",
+       "continue key is not valid: json: cannot unmarshal array into Go value of type storage.continueToken", 0},
+      {"no number", R"({"v":"meta.k8s.io/v1","rv":"1","start":"a"})",
+       "continue key is not valid: json: cannot unmarshal string into Go struct field continueToken.rv of type int64",
+       0},
+      {"member of others", R"({"v":"meta.k8s.io/v1","rv":1,"x":[{}],"start":"a"})", "/pods/a", 1},
       {"more behind", R"({"v":"meta.k8s.io/v1","rv":1,"start":"a"}x)",
        "continue key is not valid: invalid character 'x' after top-level value", 0},
   };
