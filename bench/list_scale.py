@@ -3,8 +3,10 @@
 [--sizes 1000,10000,100000] [--only keelson|kube-apiserver] [--real-max N] [--out FILE]
 
 For each size the CPU time of the server processes for one LIST of all pods (JSON and protobuf), the same per object, by label (200 of
-them) and by spec.nodeName (20 of them), and the memory of the server processes. kube-apiserver is filled up to --real-max: everything where
-the machine has 16 GB, else 10,000. --out writes the table to a file too. `make bench ONLY=list_scale` is all of it.
+them) and by spec.nodeName (20 of them), and the memory of the server processes. Keelson is measured three times: as it comes, where JSON is kept
+within --encoded-cache-mb; with nothing kept, which is the cost of encoding all of it each time; and with room for all of it. A LIST as it
+comes costs between the other two, by the part of it that fits. kube-apiserver is filled up to --real-max: everything where the machine has
+16 GB, else 10,000. --out writes the table to a file too. `make bench ONLY=list_scale` is all of it.
 """
 import argparse
 import os
@@ -15,8 +17,9 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from driver import Driver, add_arguments, chosen, commit, machine  # noqa: E402
+from driver import Driver, Keelson, add_arguments, chosen, commit, machine  # noqa: E402
 
+KEPT = [("keelson, no JSON kept", "none", 0), ("keelson, all JSON kept", "all", 4096)]  # name, folder, --encoded-cache-mb
 ROWS = [("list-json", "JSON"), ("list-protobuf", "protobuf"), ("list-label", "by label"), ("list-node", "by node")]
 
 
@@ -47,11 +50,14 @@ def main():
     lines = ["%s UTC, Keelson at %s; %s; load average %.1f at the start." % (time.strftime("%Y-%m-%d %H:%M", time.gmtime()), commit(), machine(), os.getloadavg()[0]), "",
              "| server | pods | LIST, JSON | per pod | protobuf | per pod | by label (200) | by node (20) | resident |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
     shown = lambda value, unit: "–" if value is None else "%.1f %s" % (value, unit)  # noqa: E731
-    for name, make in chosen(a):
-        server = make("server").start()
+    servers = [(name, lambda make=make: make("server")) for name, make in chosen(a)]
+    if a.only != "kube-apiserver":
+        servers[1:1] = [(name, lambda f=folder, mb=mb: Keelson(a.keelson, os.path.join(a.folder, f), ["--encoded-cache-mb=%d" % mb])) for name, folder, mb in KEPT]
+    for name, make in servers:
+        server = make().start()
         print("%s:" % name, flush=True)
         try:
-            points = measure(server, a.load, sizes if name == "keelson" else [size for size in sizes if size <= a.real_max])
+            points = measure(server, a.load, [size for size in sizes if name != "kube-apiserver" or size <= a.real_max])
         finally:
             server.stop()
         for point in points:
