@@ -36,7 +36,7 @@ Outcome<std::shared_ptr<const controlplane::TokenIssuer>, Error> MakeTokenIssuer
 Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(
     const AuthenticationOptions& options, const std::string& loopback_token,
     const std::vector<auth::PublicKey>& token_keys, std::shared_ptr<auth::TokenObjects> token_objects,
-    FollowedFiles& files) {
+    FollowedFiles& files, telemetry::MetricsRegistry& metrics) {
   std::vector<std::unique_ptr<auth::Authenticator>> members;
   auto loopback = std::make_unique<auth::StaticTokenAuthenticator>();
   loopback->Add(loopback_token,
@@ -64,6 +64,7 @@ Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(
     auto x509 = std::make_unique<auth::X509Authenticator>();
     if (!x509->SetCA(pem))
       return Error("unable to load client CA file \"" + options.client_ca_file + "\": no certificates found");
+    x509->RegisterMetrics(metrics);
     files.Add(options.client_ca_file, pem, [x509 = x509.get()](const std::string& text) { return x509->SetCA(text); });
     members.push_back(std::move(x509));
   }

@@ -16,6 +16,7 @@
 #include "auth/service_account/keys.h"
 #include "base/outcome.h"
 #include "controlplane/server_chain.h"
+#include "telemetry/metrics.h"
 
 namespace keelson::app {
 
@@ -23,11 +24,12 @@ namespace keelson::app {
 Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files);
 // What signs service account tokens; null where no key is given.
 Outcome<std::shared_ptr<const controlplane::TokenIssuer>, Error> MakeTokenIssuer(const ServerRunOptions& options);
-// `files` gets the CA files to follow; it must not be looked at after the authenticator is gone.
+// `files` gets the CA files to follow; it must not be looked at after the authenticator is gone. `metrics` must
+// outlive the authenticator.
 Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(
     const AuthenticationOptions& options, const std::string& loopback_token,
     const std::vector<auth::PublicKey>& token_keys, std::shared_ptr<auth::TokenObjects> token_objects,
-    FollowedFiles& files);
+    FollowedFiles& files, telemetry::MetricsRegistry& metrics);
 // Node is accepted and has no opinion until it is built: a node may do what RBAC allows it.
 std::shared_ptr<auth::Authorizer> MakeAuthorizer(const AuthorizationOptions& options,
                                                  const std::shared_ptr<auth::rbac::RBACAuthorizer>& rbac);

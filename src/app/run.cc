@@ -391,7 +391,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io));
   chain_config.api_audiences = options.authentication.api_audiences;
   KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID(), token_keys,
-                                                       controlplane::NewTokenObjects(storage), followed));
+                                                       controlplane::NewTokenObjects(storage), followed, metrics));
   auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
   chain_config.authorizer = MakeAuthorizer(options.authorization, rbac);
   chain_config.rbac = rbac;

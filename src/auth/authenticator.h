@@ -10,6 +10,10 @@
 #include "http/message.h"
 #include "request/user.h"
 
+namespace keelson::telemetry {
+class MetricsRegistry;
+}
+
 namespace keelson::auth {
 
 class CertificateVerifier;  // auth/certificate_verifier.h
@@ -43,6 +47,8 @@ class X509Authenticator final : public Authenticator {
   ~X509Authenticator() override;
   // PEM text of one or more CA certificates; false when it holds none.
   bool SetCA(std::string_view pem);
+  // apiserver_client_certificate_expiration_seconds; before serving. The registry must outlive this.
+  void RegisterMetrics(telemetry::MetricsRegistry& registry);
   Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
 
  private:

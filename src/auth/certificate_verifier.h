@@ -9,6 +9,7 @@
 
 #include "auth/authenticator.h"
 #include "base/outcome.h"
+#include "telemetry/metrics.h"
 
 namespace keelson::auth {
 
@@ -28,6 +29,8 @@ class CertificateVerifier {
   // SetCA(); else what is wrong.
   Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> Verify(
       const std::shared_ptr<const http::PeerCertificate>& peer);
+  // Verify() tells `lifetimes` how long the certificate it is asked about will be valid, in seconds; before serving.
+  void ObserveLifetimes(telemetry::Histogram& lifetimes);
 
  private:
   struct Impl;

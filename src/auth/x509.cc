@@ -86,6 +86,11 @@ AuthenticationResult UserOf(X509* leaf, const std::string& der) {
   return result;
 }
 
+std::int64_t NotAfter(X509* certificate) {
+  std::tm at{};
+  return ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &at) == 1 ? timegm(&at) : 0;
+}
+
 // The numbers that tell which certificate was meant, for the log.
 std::string Identifier(X509* certificate) {
   const auto hex = [](const ASN1_OCTET_STRING* octets) {
@@ -135,16 +140,26 @@ struct CertificateVerifier::Impl {
   struct Remembered {
     std::weak_ptr<const http::PeerCertificate> peer;
     Answer answer;
+    std::int64_t not_after;  // seconds since 1970
     base::Clock::SteadyTime until;
   };
+  telemetry::Histogram* lifetimes = nullptr;
 
   std::mutex mutex;
   std::shared_ptr<X509_STORE> store;
   std::unordered_map<const http::PeerCertificate*, Remembered> remembered;
 
-  static Answer Verify(const http::PeerCertificate& peer, X509_STORE* trusted) {
+  void Observe(std::int64_t not_after) const {
+    if (lifetimes != nullptr)
+      lifetimes->Observe(std::chrono::duration<double>(base::Clock::SystemTime(std::chrono::seconds(not_after)) -
+                                                       base::Clock::Real().Now())
+                             .count());
+  }
+
+  static Answer Verify(const http::PeerCertificate& peer, X509_STORE* trusted, std::int64_t& not_after) {
     const X509Ptr leaf = ParseDER(peer.chain_der[0]);
     if (!leaf) return std::string("x509: malformed certificate");
+    not_after = NotAfter(leaf.get());
     StackPtr intermediates(sk_X509_new_null());
     for (std::size_t i = 1; i < peer.chain_der.size(); ++i) {
       if (X509Ptr certificate = ParseDER(peer.chain_der[i])) sk_X509_push(intermediates.get(), certificate.release());
@@ -186,6 +201,8 @@ bool CertificateVerifier::SetCA(std::string_view pem) {
   return true;
 }
 
+void CertificateVerifier::ObserveLifetimes(telemetry::Histogram& lifetimes) { impl_->lifetimes = &lifetimes; }
+
 Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> CertificateVerifier::Verify(
     const std::shared_ptr<const http::PeerCertificate>& peer) {
   if (!peer || peer->chain_der.empty()) return std::shared_ptr<const VerifiedCertificate>();
@@ -196,11 +213,14 @@ Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> CertificateVeri
     store = impl_->store;
     const auto found = impl_->remembered.find(peer.get());
     if (found != impl_->remembered.end() && found->second.until > now && found->second.peer.lock() == peer) {
+      impl_->Observe(found->second.not_after);
       return found->second.answer;
     }
   }
   if (!store) return std::shared_ptr<const VerifiedCertificate>();
-  Impl::Answer answer = Impl::Verify(*peer, store.get());
+  std::int64_t not_after = 0;
+  Impl::Answer answer = Impl::Verify(*peer, store.get(), not_after);
+  impl_->Observe(not_after);
   std::lock_guard lock(impl_->mutex);
   if (impl_->remembered.size() >= Impl::kRememberedMax) {
     std::erase_if(impl_->remembered,
@@ -208,7 +228,7 @@ Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> CertificateVeri
     if (impl_->remembered.size() >= Impl::kRememberedMax) impl_->remembered.clear();
   }
   if (impl_->store == store)
-    impl_->remembered.insert_or_assign(peer.get(), Impl::Remembered{peer, answer, now + Impl::kRememberFor});
+    impl_->remembered.insert_or_assign(peer.get(), Impl::Remembered{peer, answer, not_after, now + Impl::kRememberFor});
   return answer;
 }
 
@@ -216,6 +236,16 @@ X509Authenticator::X509Authenticator() : verifier_(std::make_unique<CertificateV
 X509Authenticator::~X509Authenticator() = default;
 
 bool X509Authenticator::SetCA(std::string_view pem) { return verifier_->SetCA(pem); }
+
+void X509Authenticator::RegisterMetrics(telemetry::MetricsRegistry& registry) {
+  constexpr double kHour = 3600, kDay = 24 * kHour;
+  verifier_->ObserveLifetimes(registry.NewHistogram(
+      {.name = "apiserver_client_certificate_expiration_seconds",
+       .help = "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
+       .stability = telemetry::Stability::kAlpha,
+       .buckets = {0, kHour / 2, kHour, 2 * kHour, 6 * kHour, 12 * kHour, kDay, 2 * kDay, 4 * kDay, 7 * kDay, 30 * kDay,
+                   90 * kDay, 180 * kDay, 360 * kDay}}));
+}
 
 Awaitable<AuthenticationResult> X509Authenticator::Authenticate(const http::Request& request) {
   const auto verified = verifier_->Verify(request.peer);

@@ -87,6 +87,11 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   auto encoder = ObjectEncoder::ForWatch(scope, *media, *include);
   http::Response response;
   response.headers.Add("Content-Type", encoder->stream_content_type());
+  std::optional<RequestMetrics::WatchMeter> meter;
+  if (exchange->metrics != nullptr) {
+    const auto& of = scope->resource;
+    meter.emplace(exchange->metrics->Meter(of.group, of.version, of.resource));
+  }
   std::function<void()> listed;
   if (streams_list && exchange->metrics != nullptr) {
     listed = [scope, &metrics = *exchange->metrics, of = ScopeOf(exchange->context.info),
@@ -95,7 +100,8 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
       metrics.WatchListDone(scope->resource.group, scope->resource.version, scope->resource.resource, of, took.count());
     };
   }
-  auto source = NewWatchSource(std::move(encoder), *std::move(stream), deadline, std::move(member), std::move(listed));
+  auto source =
+      NewWatchSource(std::move(encoder), *std::move(stream), deadline, std::move(member), meter, std::move(listed));
   if (media->messages) {
     const auto opcode = media->format == Format::kJSON ? http::WebSocketOpcode::kText : http::WebSocketOpcode::kBinary;
     co_return WebSocketWatch(exchange->http, opcode, std::move(source));

@@ -10,6 +10,50 @@ using telemetry::Stability;
 
 const std::vector<double> kDurationBuckets = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2,
                                               3,     4,     5,    6,   8,   10,  15,  20,  30,  45,   60};
+const std::vector<double> kSLIDurationBuckets(kDurationBuckets.begin() + 2, kDurationBuckets.end());  // from 0.05
+const std::vector<double> kAuthDurationBuckets = telemetry::ExponentialBuckets(0.001, 2, 15);
+
+// Few kinds of names, so that users are neither shown nor counted one by one.
+std::string_view CompressedUsername(std::string_view name) {
+  for (const std::string_view known :
+       {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}) {
+    if (name == known) return known;
+  }
+  return name.contains('@') ? "email_id" : "other";
+}
+
+std::string_view Text(RequestMetrics::Authentication result) {
+  switch (result) {
+    case RequestMetrics::Authentication::kSuccess:
+      return "success";
+    case RequestMetrics::Authentication::kFailure:
+      return "failure";
+    case RequestMetrics::Authentication::kError:
+      break;
+  }
+  return "error";
+}
+
+std::string_view Text(RequestMetrics::Authorization result) {
+  switch (result) {
+    case RequestMetrics::Authorization::kAllowed:
+      return "allowed";
+    case RequestMetrics::Authorization::kDenied:
+      return "denied";
+    case RequestMetrics::Authorization::kNoOpinion:
+      return "no-opinion";
+    case RequestMetrics::Authorization::kError:
+      break;
+  }
+  return "error";
+}
+
+// Health checks are told apart by their paths.
+std::string_view SubresourceOf(const request::RequestInfo& info) {
+  if (info.is_resource_request) return info.subresource;
+  const bool check = info.path == "/healthz" || info.path == "/livez" || info.path == "/readyz";
+  return check ? std::string_view(info.path) : "";
+}
 
 struct CodeText {
   char text[8];
@@ -58,6 +102,13 @@ RequestMetrics::RequestMetrics(MetricsRegistry& registry)
            .stability = Stability::kStable,
            .labels = {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"},
            .buckets = kDurationBuckets})),
+      sli_duration_(registry.Histograms(
+          {.name = "apiserver_request_sli_duration_seconds",
+           .help = "Response latency distribution (not counting webhook duration and priority & fairness queue wait "
+                   "times) in seconds for each verb, group, version, resource, subresource, scope and component.",
+           .stability = Stability::kAlpha,
+           .labels = {"verb", "group", "version", "resource", "subresource", "scope", "component"},
+           .buckets = kSLIDurationBuckets})),
       response_sizes_(
           registry.Histograms({.name = "apiserver_response_sizes",
                                .help = "Response size distribution in bytes for each group, version, verb, resource, "
@@ -98,7 +149,36 @@ RequestMetrics::RequestMetrics(MetricsRegistry& registry)
       authentication_attempts_(registry.Counters({.name = "authentication_attempts",
                                                   .help = "Counter of authenticated attempts.",
                                                   .stability = Stability::kAlpha,
-                                                  .labels = {"result"}})) {}
+                                                  .labels = {"result"}})),
+      authentication_duration_(registry.Histograms({.name = "authentication_duration_seconds",
+                                                    .help = "Authentication duration in seconds broken out by result.",
+                                                    .stability = Stability::kAlpha,
+                                                    .labels = {"result"},
+                                                    .buckets = kAuthDurationBuckets})),
+      authenticated_users_(registry.Counters({.name = "authenticated_user_requests",
+                                              .help = "Counter of authenticated requests broken out by username.",
+                                              .stability = Stability::kAlpha,
+                                              .labels = {"username"}})),
+      authorization_attempts_(
+          registry.Counters({.name = "authorization_attempts_total",
+                             .help = "Counter of authorization attempts broken down by result. It can be either "
+                                     "'allowed', 'denied', 'no-opinion' or 'error'.",
+                             .stability = Stability::kAlpha,
+                             .labels = {"result"}})),
+      authorization_duration_(registry.Histograms({.name = "authorization_duration_seconds",
+                                                   .help = "Authorization duration in seconds broken out by result.",
+                                                   .stability = Stability::kAlpha,
+                                                   .labels = {"result"},
+                                                   .buckets = kAuthDurationBuckets})),
+      watch_events_(registry.Counters({.name = "apiserver_watch_events_total",
+                                       .help = "Number of events sent in watch clients",
+                                       .stability = Stability::kAlpha,
+                                       .labels = {"group", "version", "resource"}})),
+      watch_event_sizes_(registry.Histograms({.name = "apiserver_watch_events_sizes",
+                                              .help = "Watch event size distribution in bytes",
+                                              .stability = Stability::kAlpha,
+                                              .labels = {"group", "version", "resource"},
+                                              .buckets = telemetry::ExponentialBuckets(1024, 2.0, 8)})) {}
 
 void RequestMetrics::Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
                             std::uint64_t response_bytes, bool dry_run, bool apply) {
@@ -106,15 +186,21 @@ void RequestMetrics::Record(const request::RequestInfo& info, std::string_view m
   const std::string_view scope = ScopeOf(info);
   const std::string_view dry = dry_run ? "All" : "";
   const CodeText code_text(code);
+  const std::string_view subresource = SubresourceOf(info);
+  const std::string_view component = info.is_resource_request ? "apiserver" : "";
   total_
-      .With({verb, dry, info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver",
-             code_text.view})
+      .With({verb, dry, info.api_group, info.api_version, info.resource, subresource, scope, component, code_text.view})
       .Inc();
   if (verb == "WATCH") return;
-  duration_.With({verb, dry, info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver"})
+  duration_.With({verb, dry, info.api_group, info.api_version, info.resource, subresource, scope, component})
       .Observe(seconds);
+  // There are neither webhooks nor queues whose time would be left out.
+  if (!dry_run) {
+    sli_duration_.With({verb, info.api_group, info.api_version, info.resource, subresource, scope, component})
+        .Observe(seconds);
+  }
   if (verb == "GET" || verb == "LIST") {
-    response_sizes_.With({verb, info.api_group, info.api_version, info.resource, info.subresource, scope, "apiserver"})
+    response_sizes_.With({verb, info.api_group, info.api_version, info.resource, subresource, scope, component})
         .Observe(static_cast<double>(response_bytes));
   }
 }
@@ -167,8 +253,20 @@ void RequestMetrics::InFlight(bool mutating, int count) {
   inflight_.With({mutating ? "mutating" : "readOnly"}).Set(count);
 }
 
-void RequestMetrics::Authenticated(bool success, double) {
-  authentication_attempts_.With({success ? "success" : "failure"}).Inc();
+void RequestMetrics::Authenticated(Authentication result, std::string_view user, double seconds) {
+  if (result == Authentication::kSuccess) authenticated_users_.With({CompressedUsername(user)}).Inc();
+  authentication_attempts_.With({Text(result)}).Inc();
+  authentication_duration_.With({Text(result)}).Observe(seconds);
+}
+
+void RequestMetrics::Authorized(Authorization result, double seconds) {
+  authorization_attempts_.With({Text(result)}).Inc();
+  authorization_duration_.With({Text(result)}).Observe(seconds);
+}
+
+RequestMetrics::WatchMeter RequestMetrics::Meter(std::string_view group, std::string_view version,
+                                                 std::string_view resource) {
+  return {watch_events_.With({group, version, resource}), watch_event_sizes_.With({group, version, resource})};
 }
 
 }  // namespace keelson::endpoints

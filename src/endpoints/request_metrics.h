@@ -34,11 +34,25 @@ class RequestMetrics {
   void WatchListDone(std::string_view group, std::string_view version, std::string_view resource,
                      std::string_view scope, double seconds);
   void InFlight(bool mutating, int count);
-  void Authenticated(bool success, double seconds);
+  enum class Authentication { kSuccess, kFailure, kError };
+  void Authenticated(Authentication result, std::string_view user, double seconds);  // `user` of a success
+  enum class Authorization { kAllowed, kDenied, kNoOpinion, kError };
+  void Authorized(Authorization result, double seconds);
+  // What a watch of this resource counts its events in; lives as long as this.
+  struct WatchMeter {
+    telemetry::Counter& events;
+    telemetry::Histogram& sizes;
+    void Sent(std::size_t bytes) {
+      events.Inc();
+      sizes.Observe(static_cast<double>(bytes));
+    }
+  };
+  WatchMeter Meter(std::string_view group, std::string_view version, std::string_view resource);
 
  private:
   telemetry::CounterVec& total_;
   telemetry::HistogramVec& duration_;
+  telemetry::HistogramVec& sli_duration_;
   telemetry::HistogramVec& response_sizes_;
   telemetry::GaugeVec& long_running_;
   telemetry::HistogramVec& watch_list_;
@@ -46,6 +60,12 @@ class RequestMetrics {
   telemetry::CounterVec& aborts_;
   telemetry::GaugeVec& inflight_;
   telemetry::CounterVec& authentication_attempts_;
+  telemetry::HistogramVec& authentication_duration_;
+  telemetry::CounterVec& authenticated_users_;
+  telemetry::CounterVec& authorization_attempts_;
+  telemetry::HistogramVec& authorization_duration_;
+  telemetry::CounterVec& watch_events_;
+  telemetry::HistogramVec& watch_event_sizes_;
   std::mutex mutex_;
   std::map<std::string, WatchKind, std::less<>> watch_kinds_;  // under the mutex; by the labels, joined
 };

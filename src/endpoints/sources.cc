@@ -53,11 +53,12 @@ class WatchSource final : public http::BodySource {
  public:
   WatchSource(std::shared_ptr<const ObjectEncoder> encoder, std::unique_ptr<storage::WatchStream> stream,
               base::Clock::SteadyTime deadline, std::unique_ptr<WatchGroup::Member> member,
-              std::function<void()> on_initial_events_end)
+              std::optional<RequestMetrics::WatchMeter> meter, std::function<void()> on_initial_events_end)
       : encoder_(std::move(encoder)),
         stream_(std::move(stream)),
         deadline_(deadline),
         member_(std::move(member)),
+        meter_(meter),
         on_initial_events_end_(std::move(on_initial_events_end)) {}
 
   void Start(std::function<void()> wake) override {
@@ -87,7 +88,10 @@ class WatchSource final : public http::BodySource {
       }
       first_ = false;
       if (event.initial_events_end && on_initial_events_end_) std::exchange(on_initial_events_end_, nullptr)();
-      for (std::size_t i = before; i < out.size(); ++i) made += out[i].size();
+      std::size_t bytes = 0;
+      for (std::size_t i = before; i < out.size(); ++i) bytes += out[i].size();
+      if (meter_) meter_->Sent(bytes);
+      made += bytes;
       if (event.type == storage::WatchEvent::Type::kError) {
         ended_ = true;
         return State::kDone;
@@ -102,6 +106,7 @@ class WatchSource final : public http::BodySource {
   base::Clock::SteadyTime deadline_;
   async::Deadlines::Entry timer_;
   std::unique_ptr<WatchGroup::Member> member_;
+  std::optional<RequestMetrics::WatchMeter> meter_;
   std::function<void()> on_initial_events_end_;
   bool first_ = true;
   bool ended_ = false;
@@ -195,8 +200,9 @@ std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEnc
                                                  std::unique_ptr<storage::WatchStream> stream,
                                                  base::Clock::SteadyTime deadline,
                                                  std::unique_ptr<WatchGroup::Member> member,
+                                                 std::optional<RequestMetrics::WatchMeter> meter,
                                                  std::function<void()> on_initial_events_end) {
-  return std::make_unique<WatchSource>(std::move(encoder), std::move(stream), deadline, std::move(member),
+  return std::make_unique<WatchSource>(std::move(encoder), std::move(stream), deadline, std::move(member), meter,
                                        std::move(on_initial_events_end));
 }
 

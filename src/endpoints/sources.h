@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "endpoints/object_encoder.h"
+#include "endpoints/request_metrics.h"
 #include "endpoints/watch_group.h"
 #include "http/message.h"
 #include "storage/interface.h"
@@ -16,11 +18,12 @@ std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEnco
                                                 ObjectEncoder::ListFrame frame, storage::ObjectList list);
 
 // The events of a watch until it ends, `deadline` passes or `member` (may be null) is told to end; the end is a plain
-// end of the body. A Pull with a budget of 1 makes at most one event.
+// end of the body. Each is told to `meter`, where there is one. A Pull with a budget of 1 makes at most one event.
 std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder,
                                                  std::unique_ptr<storage::WatchStream> stream,
                                                  base::Clock::SteadyTime deadline,
                                                  std::unique_ptr<WatchGroup::Member> member,
+                                                 std::optional<RequestMetrics::WatchMeter> meter = {},
                                                  std::function<void()> on_initial_events_end = {});
 
 // Compresses what `inner` makes, as it is pulled.

@@ -6,7 +6,7 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
   using namespace endpoints::filters;
   // Innermost first: each line wraps what stands above it.
   endpoints::Handler handler = std::move(api);
-  handler = WithAuthorization(std::move(handler), options.authorizer);
+  handler = WithAuthorization(std::move(handler), options.authorizer, *options.metrics);
   handler = WithMaxInFlightLimit(std::move(handler), options.max_requests_inflight,
                                  options.max_mutating_requests_inflight, *options.metrics);
   handler = WithImpersonation(std::move(handler), options.authorizer);

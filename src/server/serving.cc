@@ -169,6 +169,12 @@ void Serving::Start(net::Listener listener, std::shared_ptr<net::TLSServerContex
               {.healthz = false, .livez = false, .readyz = true});
   endpoints::Handler api = [chain = chain_](ExchangePtr exchange) { return chain->Serve(std::move(exchange)); };
   server_ = std::make_unique<http::Server>(io_, BuildHandlerChain(std::move(api), options_.chain), options_.http);
+  metrics_.AddCollector([server = server_.get()](telemetry::Exposition& out) {
+    out.Write({.name = "apiserver_tls_handshake_errors_total",
+               .help = "Number of requests dropped with 'TLS handshake error from' error",
+               .stability = telemetry::Stability::kAlpha},
+              telemetry::MetricType::kCounter, {}, static_cast<double>(server->stats().tls_handshake_errors_total));
+  });
   server_->Start(std::move(listener), std::move(tls));
   if (options_.profiling && !options_.debug_socket_path.empty()) StartDebugSocket();
 }

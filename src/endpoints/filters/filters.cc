@@ -71,6 +71,17 @@ class Release {
   std::shared_ptr<std::function<void()>> guard_;
 };
 
+double SecondsSince(Clock::SteadyTime started) {
+  return std::chrono::duration<double>(Clock::Real().Monotonic() - started).count();
+}
+
+RequestMetrics::Authorization ResultOf(const auth::Authorization& answer) {
+  using enum RequestMetrics::Authorization;
+  if (answer.decision == auth::Decision::kAllow) return kAllowed;
+  if (!answer.error.empty()) return kError;
+  return answer.decision == auth::Decision::kDeny ? kDenied : kNoOpinion;
+}
+
 // A small holder of the metrics' labels: a response that streams for hours must not keep the whole exchange alive.
 struct Finished {
   request::RequestInfo info;
@@ -127,9 +138,8 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
     }
     finished.info.parts.clear();
     response.on_end.push_back([&metrics, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
-      const std::chrono::duration<double> took = Clock::Real().Monotonic() - finished.received;
-      metrics.Record(finished.info, finished.method, finished.code, took.count(), bytes, finished.dry_run,
-                     finished.apply);
+      metrics.Record(finished.info, finished.method, finished.code, SecondsSince(finished.received), bytes,
+                     finished.dry_run, finished.apply);
       if (!complete) metrics.RequestAborted(finished.info, finished.method);
     });
     co_return response;
@@ -352,8 +362,13 @@ Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> au
   }
   return [next = std::move(next), authenticator, &metrics, header_names = std::move(header_names),
           header_prefixes = std::move(header_prefixes)](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const auto started = Clock::Real().Monotonic();
     auth::AuthenticationResult result = co_await authenticator->Authenticate(exchange->http);
-    metrics.Authenticated(result.user.has_value(), 0);
+    using enum RequestMetrics::Authentication;
+    metrics.Authenticated(result.user             ? kSuccess
+                          : !result.error.empty() ? kError
+                                                  : kFailure,
+                          result.user ? result.user->name : "", SecondsSince(started));
     const bool http2 = exchange->http.http_major == 2;
     if (!result.user) {
       if (!result.error.empty()) log::Error("Unable to authenticate the request", "err", result.error);
@@ -376,11 +391,13 @@ Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> au
   };
 }
 
-Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer) {
-  return [next = std::move(next), authorizer](ExchangePtr exchange) -> Awaitable<http::Response> {
+Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer, RequestMetrics& metrics) {
+  return [next = std::move(next), authorizer, &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const auto started = Clock::Real().Monotonic();
     const request::RequestInfo& info = exchange->context.info;
     auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, info);
     auth::Authorization answer = co_await authorizer->Authorize(attributes);
+    metrics.Authorized(ResultOf(answer), SecondsSince(started));
     if (answer.decision == auth::Decision::kAllow) co_return co_await next(exchange);
     if (!answer.error.empty()) co_return InternalErrorText(*exchange, answer.error);
     const std::string message = auth::ForbiddenMessage(attributes, answer.reason);

@@ -68,7 +68,7 @@ Handler WithCORS(Handler next, const CORSOptions& options);
 Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics,
                            std::vector<std::string> header_names = {}, std::vector<std::string> header_prefixes = {});
 Handler WithImpersonation(Handler next, std::shared_ptr<auth::Authorizer> authorizer);
-Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer);
+Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer, RequestMetrics& metrics);
 
 // Without priority and fairness: a limit on what runs at once, apart for reads and writes. 0: no limit.
 Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max, RequestMetrics& metrics);
