@@ -4,36 +4,35 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "registry/strategy.h"
+#include "registry/testing/player.h"
 
 namespace keelson::registry::testing {
 
 struct CorpusOptions {
-  std::string folder = "validation";
-  // What allocators and admission would have done before validation; errors end the request. `old` is null on create.
-  std::function<FieldErrors(const Call& call, Value object, Value old)> before_validation = nullptr;
+  Player::BeforeValidation before_validation = nullptr;
   std::vector<std::string> skip;  // case names "pod/create-x" that need more than strategies
-  // Also compare what is stored, rows and warnings with the recorded answers. The function takes away what others make
-  // (allocated values, what admission adds); metadata that the Store makes is left out anyway.
-  std::function<void(base::Arena& arena, Value object)> compare_without = nullptr;
+  // Takes away what others make (allocated values, what admission adds) before an object is compared with the recorded
+  // one; metadata that the Store makes is left out anyway.
+  std::function<void(base::Arena& arena, Value object)> compare_without;
 };
 
 struct CorpusResult {
-  bool found = false;  // the recordings are there
   int passed = 0;
   int failed = 0;
   int skipped = 0;
   std::vector<std::string> failures;  // name, what was expected, what came
 };
 
+// The recordings below a folder or file of the corpus ("crud", "service.json"), sorted; none where there is no corpus.
+std::vector<std::string> CorpusFiles(std::string_view below);
+
 // Runs every create, update and merge patch, of objects and of their subresources, that was accepted or answered 422,
-// each against the object that the recording had then. Only kinds that `find` knows are looked at.
-using FindStrategyFunction = const Strategy* (*)(std::string_view group, std::string_view kind);
-CorpusResult RunCorpus(std::string_view file, FindStrategyFunction find, const CorpusOptions& options = {});
+// each against the object that the recording had then; compares causes, and of what is accepted the object and the
+// warnings. Recorded rows are compared with those of the objects that were recorded before them.
+CorpusResult RunCorpus(const std::string& file, const CorpusOptions& options);
 
 }  // namespace keelson::registry::testing

@@ -1,0 +1,76 @@
+// Writes played against strategies as the Store would call them, without storage, admission and HTTP. For tests, on one
+// thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "registry/strategy.h"
+#include "schema/schema.h"
+
+namespace keelson::registry::testing {
+
+// What a path names: /api/v1/namespaces/n/pods[/name[/sub]], /apis/g/v/...; no resource where the tables have none.
+struct Target {
+  const schema::Resource* resource = nullptr;
+  std::string name_space;
+  std::string name;
+  std::string subresource;
+};
+Target ParsePath(std::string_view path);
+
+// The day of the recordings: some cells tell how long ago something was.
+inline constexpr std::string_view kPlayedAt = "2026-11-16T03:04:05Z";
+inline constexpr std::string_view kPlayedUID = "11111111-2222-4333-8444-555555555555";
+class PlayedClock final : public base::Clock {
+ public:
+  SystemTime Now() const override { return SystemTime(std::chrono::seconds(1794798245)); }  // kPlayedAt
+  SteadyTime Monotonic() const override { return {}; }
+};
+
+class Player {
+ public:
+  // What allocators and admission would have done before validation; errors end the request. `old` is null on create.
+  using BeforeValidation = std::function<FieldErrors(const Call& call, Value object, Value old)>;
+
+  explicit Player(BeforeValidation before_validation = nullptr) : before_validation_(std::move(before_validation)) {}
+
+  struct Outcome {
+    bool ran = false;  // false: the body is none of the kind, or the kind or its subresource has no strategy
+    FieldErrors errors;
+    std::vector<std::string> warnings;
+    Value object;  // in the hub's version, as it would be read back
+  };
+
+  // The JSON of an object of the target's kind; null where it is none.
+  Value Decode(const Target& target, std::string_view json);
+  // Between the target's version and the one in which strategies see the kind.
+  Value ToHub(const Target& target, const Value& object);
+  Value FromHub(const Target& target, const Value& object);
+  // `object` is one that Decode made, `old` is in the hub's version. Neither is changed.
+  Outcome Create(const Target& target, const Value& object);
+  Outcome Update(const Target& target, const Value& object, const Value& old);
+  // The cells of the row of an object in the hub's version; null where the kind has none of its own.
+  Value Row(const Target& target, const Value& object);
+
+  base::Arena& arena() { return arena_; }
+
+ private:
+  Outcome Write(const Target& target, const Value& given, const Value& old);
+  Value Complete(const Target& target, const Strategy& strategy, const Value& given);
+  Value ReadBack(const Target& target, const Strategy& strategy, const Value& object);
+  void PrepareAndValidate(const Call& call, const Target& target, const Strategy& strategy, Value object,
+                          FieldErrors& errors);
+  void PrepareAndValidateUpdate(const Call& call, const Target& target, const Strategy& strategy,
+                                const UpdateRules& rules, Value object, const Value& old, FieldErrors& errors);
+
+  BeforeValidation before_validation_;
+  base::Arena arena_;
+  PlayedClock clock_;
+};
+
+}  // namespace keelson::registry::testing
