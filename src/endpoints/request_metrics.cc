@@ -146,30 +146,32 @@ RequestMetrics::RequestMetrics(MetricsRegistry& registry)
                                          "per request kind in last second.",
                                  .stability = Stability::kStable,
                                  .labels = {"request_kind"}})),
-      authentication_attempts_(registry.Counters({.name = "authentication_attempts",
-                                                  .help = "Counter of authenticated attempts.",
-                                                  .stability = Stability::kAlpha,
-                                                  .labels = {"result"}})),
-      authentication_duration_(registry.Histograms({.name = "authentication_duration_seconds",
-                                                    .help = "Authentication duration in seconds broken out by result.",
-                                                    .stability = Stability::kAlpha,
-                                                    .labels = {"result"},
-                                                    .buckets = kAuthDurationBuckets})),
+      authentications_{
+          .count = registry.Counters({.name = "authentication_attempts",
+                                      .help = "Counter of authenticated attempts.",
+                                      .stability = Stability::kAlpha,
+                                      .labels = {"result"}}),
+          .duration = registry.Histograms({.name = "authentication_duration_seconds",
+                                           .help = "Authentication duration in seconds broken out by result.",
+                                           .stability = Stability::kAlpha,
+                                           .labels = {"result"},
+                                           .buckets = kAuthDurationBuckets})},
+      authorizations_{
+          .count =
+              registry.Counters({.name = "authorization_attempts_total",
+                                 .help = "Counter of authorization attempts broken down by result. It can be either "
+                                         "'allowed', 'denied', 'no-opinion' or 'error'.",
+                                 .stability = Stability::kAlpha,
+                                 .labels = {"result"}}),
+          .duration = registry.Histograms({.name = "authorization_duration_seconds",
+                                           .help = "Authorization duration in seconds broken out by result.",
+                                           .stability = Stability::kAlpha,
+                                           .labels = {"result"},
+                                           .buckets = kAuthDurationBuckets})},
       authenticated_users_(registry.Counters({.name = "authenticated_user_requests",
                                               .help = "Counter of authenticated requests broken out by username.",
                                               .stability = Stability::kAlpha,
                                               .labels = {"username"}})),
-      authorization_attempts_(
-          registry.Counters({.name = "authorization_attempts_total",
-                             .help = "Counter of authorization attempts broken down by result. It can be either "
-                                     "'allowed', 'denied', 'no-opinion' or 'error'.",
-                             .stability = Stability::kAlpha,
-                             .labels = {"result"}})),
-      authorization_duration_(registry.Histograms({.name = "authorization_duration_seconds",
-                                                   .help = "Authorization duration in seconds broken out by result.",
-                                                   .stability = Stability::kAlpha,
-                                                   .labels = {"result"},
-                                                   .buckets = kAuthDurationBuckets})),
       watch_events_(registry.Counters({.name = "apiserver_watch_events_total",
                                        .help = "Number of events sent in watch clients",
                                        .stability = Stability::kAlpha,
@@ -253,15 +255,23 @@ void RequestMetrics::InFlight(bool mutating, int count) {
   inflight_.With({mutating ? "mutating" : "readOnly"}).Set(count);
 }
 
+void RequestMetrics::Attempts::Record(std::size_t result, std::string_view text, double seconds) {
+  // Two threads that come first find the same series.
+  telemetry::Counter* counter = counters[result].load(std::memory_order_acquire);
+  if (counter == nullptr) counters[result] = counter = &count.With({text});
+  telemetry::Histogram* histogram = histograms[result].load(std::memory_order_acquire);
+  if (histogram == nullptr) histograms[result] = histogram = &duration.With({text});
+  counter->Inc();
+  histogram->Observe(seconds);
+}
+
 void RequestMetrics::Authenticated(Authentication result, std::string_view user, double seconds) {
   if (result == Authentication::kSuccess) authenticated_users_.With({CompressedUsername(user)}).Inc();
-  authentication_attempts_.With({Text(result)}).Inc();
-  authentication_duration_.With({Text(result)}).Observe(seconds);
+  authentications_.Record(static_cast<std::size_t>(result), Text(result), seconds);
 }
 
 void RequestMetrics::Authorized(Authorization result, double seconds) {
-  authorization_attempts_.With({Text(result)}).Inc();
-  authorization_duration_.With({Text(result)}).Observe(seconds);
+  authorizations_.Record(static_cast<std::size_t>(result), Text(result), seconds);
 }
 
 RequestMetrics::WatchMeter RequestMetrics::Meter(std::string_view group, std::string_view version,

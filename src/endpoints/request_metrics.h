@@ -2,6 +2,8 @@
 // Thread safety: all members from any thread.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,11 +61,17 @@ class RequestMetrics {
   telemetry::CounterVec& terminations_;
   telemetry::CounterVec& aborts_;
   telemetry::GaugeVec& inflight_;
-  telemetry::CounterVec& authentication_attempts_;
-  telemetry::HistogramVec& authentication_duration_;
+  // Attempts and durations by result. Every request comes by twice, so the series are kept once they were looked up.
+  struct Attempts {
+    telemetry::CounterVec& count;
+    telemetry::HistogramVec& duration;
+    std::array<std::atomic<telemetry::Counter*>, 4> counters{};
+    std::array<std::atomic<telemetry::Histogram*>, 4> histograms{};
+    void Record(std::size_t result, std::string_view text, double seconds);
+  };
+  Attempts authentications_;
+  Attempts authorizations_;
   telemetry::CounterVec& authenticated_users_;
-  telemetry::CounterVec& authorization_attempts_;
-  telemetry::HistogramVec& authorization_duration_;
   telemetry::CounterVec& watch_events_;
   telemetry::HistogramVec& watch_event_sizes_;
   std::mutex mutex_;
