@@ -70,7 +70,7 @@ class Store final : public Interface {
   // Why a value is no object.
   struct Unreadable {
     std::string message;
-    bool transformed = true;  // false: it could be decrypted, but not decoded
+    bool transformed = true;  // it could be decrypted, but not decoded; false: not even that
     std::uint64_t revision = 0;
   };
   // The object in a value read from the store.
