@@ -148,19 +148,14 @@ class Decoder {
           continue;
         }
         case Form::kStructs:
-        case Form::kStrings: {
-          if (!fits) break;
-          seen |= std::uint64_t{1} << index;
-          Value value;
-          if (!Items(field, tag, size, at, end, value)) return false;
-          Push(field, value, offset);
-          continue;
-        }
+        case Form::kStrings:
         case Form::kTexts: {
           if (!fits) break;
           seen |= std::uint64_t{1} << index;
           Value value;
-          if (!Texts(field, tag, size, at, end, value)) return false;
+          if (!(field.form == Form::kTexts ? Texts(field, tag, size, at, end, value)
+                                           : Items(field, tag, size, at, end, value)))
+            return false;
           Push(field, value, offset);
           continue;
         }
@@ -182,6 +177,24 @@ class Decoder {
     return true;
   }
 
+  // Whether the same field comes again at once: `at` and `size` are then those of its content.
+  [[gnu::always_inline]] static bool Follows(std::size_t tag, const char*& at, const char* end, std::size_t& size) {
+    const char* next = at;
+    std::size_t next_tag = 0;
+    if (!ShortVarint(next, end, next_tag) || next_tag != tag || !ShortVarint(next, end, size)) return false;
+    if (size > static_cast<std::size_t>(end - next)) return false;
+    at = next;
+    return true;
+  }
+  // The same for any tag; `in` is then behind it.
+  [[gnu::always_inline]] static bool Follows(std::uint32_t number, WireReader& in, WireType& wire) {
+    const WireReader before = in;
+    std::uint32_t next = 0;
+    if (!in.AtEnd() && in.Tag(next, wire) && next == number) return true;
+    in = before;
+    return false;
+  }
+
   // The first item, whose content is at `at`, and those that follow it at once.
   bool Items(const WireField& field, std::size_t tag, std::size_t size, const char*& at, const char* end, Value& out) {
     const std::size_t start = items_.size();
@@ -190,11 +203,7 @@ class Decoder {
       if (field.form == Form::kStructs && !Message(*field.structure, {at, size}, item)) return false;
       items_.Push(item);
       at += size;
-      const char* next = at;
-      std::size_t next_tag = 0;
-      if (!ShortVarint(next, end, next_tag) || next_tag != tag || !ShortVarint(next, end, size)) break;
-      if (size > static_cast<std::size_t>(end - next)) break;
-      at = next;
+      if (!Follows(tag, at, end, size)) break;
     }
     out = Value::ListOf(arena_, items_.From(start));
     items_.Cut(start);
@@ -209,19 +218,19 @@ class Decoder {
       std::string_view key;
       Value value;
       if (!Entry(*field.type->element, field, {at, size}, key, value)) return false;
-      const auto read = members_.From(start);
-      if (!read.empty() && !KeyLess(read.back().key, key)) sorted = false;
-      members_.Push({key, value.is_null() ? Value("") : value});
+      PushEntry(start, key, value.is_null() ? Value("") : value, sorted);
       at += size;
-      const char* next = at;
-      std::size_t next_tag = 0;
-      if (!ShortVarint(next, end, next_tag) || next_tag != tag || !ShortVarint(next, end, size)) break;
-      if (size > static_cast<std::size_t>(end - next)) break;
-      at = next;
+      if (!Follows(tag, at, end, size)) break;
     }
     out = MapOf(members_.From(start), sorted);
     members_.Cut(start);
     return true;
+  }
+
+  [[gnu::always_inline]] void PushEntry(std::size_t start, std::string_view key, const Value& value, bool& sorted) {
+    const auto read = members_.From(start);
+    if (!read.empty() && !KeyLess(read.back().key, key)) sorted = false;
+    members_.Push({key, value});
   }
 
   // A map of entries whose keys may have come twice, unless they are sorted.
@@ -327,12 +336,7 @@ class Decoder {
         if (!Single(element, field, wire, in, item)) return false;
         items_.Push(item.is_null() ? ZeroOf(arena_, element) : item);
       }
-      const WireReader before = in;
-      std::uint32_t next = 0;
-      if (in.AtEnd() || !in.Tag(next, wire) || next != number) {
-        in = before;
-        break;
-      }
+      if (!Follows(number, in, wire)) break;
     }
     out = Value::ListOf(arena_, items_.From(start));
     items_.Cut(start);
@@ -349,15 +353,8 @@ class Decoder {
       if (!in.Bytes(entry)) return Fail(kEOF);
       Value value;
       if (!Entry(element, field, entry, key, value)) return false;
-      const auto read = members_.From(start);
-      if (!read.empty() && !KeyLess(read.back().key, key)) sorted = false;
-      members_.Push({key, value.is_null() ? ZeroOf(arena_, element) : value});
-      const WireReader before = in;
-      std::uint32_t next = 0;
-      if (in.AtEnd() || !in.Tag(next, wire) || next != number) {
-        in = before;
-        break;
-      }
+      PushEntry(start, key, value.is_null() ? ZeroOf(arena_, element) : value, sorted);
+      if (!Follows(number, in, wire)) break;
     }
     out = MapOf(members_.From(start), sorted);
     members_.Cut(start);
