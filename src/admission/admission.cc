@@ -27,34 +27,27 @@ Chain::Time Chain::Observe(std::string_view plugin, Operation operation, bool va
   return now;
 }
 
-Task<void> Chain::Admit(request::Context& context, Attributes& attributes) const {
-  const Operation operation = attributes.operation;
+template <class Call>
+Task<void> Chain::Each(Operation operation, bool validating, Call call) const {
   const Time begin = Start();
   Time since = begin;
   meta::Result<void> result;
   for (const auto& plugin : plugins_) {
     if (!plugin->Handles(operation)) continue;
-    result = co_await plugin->Admit(context, attributes);
-    since = Observe(plugin->name(), operation, false, result, since);
+    result = co_await call(*plugin);
+    since = Observe(plugin->name(), operation, validating, result, since);
     if (!result.ok()) break;
   }
-  Observe("", operation, false, result, begin);
+  Observe("", operation, validating, result, begin);
   co_return result;
 }
 
+Task<void> Chain::Admit(request::Context& context, Attributes& attributes) const {
+  return Each(attributes.operation, false, [&](Plugin& plugin) { return plugin.Admit(context, attributes); });
+}
+
 Task<void> Chain::Validate(request::Context& context, const Attributes& attributes) const {
-  const Operation operation = attributes.operation;
-  const Time begin = Start();
-  Time since = begin;
-  meta::Result<void> result;
-  for (const auto& plugin : plugins_) {
-    if (!plugin->Handles(operation)) continue;
-    result = co_await plugin->Validate(context, attributes);
-    since = Observe(plugin->name(), operation, true, result, since);
-    if (!result.ok()) break;
-  }
-  Observe("", operation, true, result, begin);
-  co_return result;
+  return Each(attributes.operation, true, [&](Plugin& plugin) { return plugin.Validate(context, attributes); });
 }
 
 std::vector<std::string> Chain::Names() const {

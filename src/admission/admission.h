@@ -92,6 +92,9 @@ class Chain {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
+  // `call` is a plugin's Admit or Validate.
+  template <class Call>
+  Task<void> Each(Operation operation, bool validating, Call call) const;
   Time Start() const { return observer_ ? std::chrono::steady_clock::now() : Time(); }
   // Tells the observer; returns the present.
   Time Observe(std::string_view plugin, Operation operation, bool validating, const meta::Result<void>& result,

@@ -1,8 +1,5 @@
 #include "endpoints/custom.h"
 
-#include "codec/cbor.h"
-#include "codec/json.h"
-#include "codec/protobuf.h"
 #include "endpoints/responses.h"
 #include "schema/schema.h"
 
@@ -74,31 +71,8 @@ Awaitable<http::Response> ListAll(ListFunc list, ScopePtr scope, ExchangePtr exc
 
 http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object,
                              const schema::Struct& type, int code) {
-  std::string body;
-  switch (media.format) {
-    case Format::kProtobuf:
-      codec::EncodeProto(object, type, body);
-      break;
-    case Format::kYAML:
-      body = ToYAML(object, type);
-      break;
-    case Format::kCBOR: {
-      base::Arena arena;
-      codec::EncodeCBOR(arena, object, type, body);
-      break;
-    }
-    default: {
-      codec::EncodeJSON(object, type, body);
-      if (media.pretty) {
-        std::string indented;
-        codec::IndentJSON(body, indented);
-        body = std::move(indented);
-      } else {
-        body += '\n';
-      }
-    }
-  }
-  return BytesResponse(exchange, code, MediaType(media.format), base::SharedBytes::FromString(std::move(body)), true);
+  return BytesResponse(exchange, code, MediaType(media.format),
+                       base::SharedBytes::FromString(EncodeAs(media, object, type)), true);
 }
 
 ScopeHandler NewCreater(CreateFunc create) {

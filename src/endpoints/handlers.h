@@ -66,6 +66,9 @@ registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange
 registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
 Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object,
                  Value old, bool dry_run);
+// From an object in the served version to what is to be stored in `existing`'s place (null: it is created): converted
+// and admitted, and what admission did to managed fields, times and owner references put right.
+Task<Value> AdmitUpdate(const ScopePtr& scope, const ExchangePtr& exchange, Value object, Value existing, bool dry_run);
 
 // What POST and PUT begin with. The object refers to the body.
 struct WriteRequest {

@@ -4,6 +4,7 @@
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 #include "endpoints/sources.h"
+#include "patch/field_manager.h"
 
 namespace keelson::endpoints {
 
@@ -142,6 +143,21 @@ Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::
   if (!scope->admission) co_return meta::Result<void>();
   admission::Attributes attributes = AttributesOf(*scope, *exchange, operation, object, old, dry_run);
   co_return co_await scope->admission->Admit(exchange->context, attributes);
+}
+
+Task<Value> AdmitUpdate(const ScopePtr& scope, const ExchangePtr& exchange, Value object, Value existing,
+                        bool dry_run) {
+  base::Arena& arena = exchange->context.arena;
+  object = ToHub(arena, *scope, object);
+  DedupOwnerReferences(*exchange, object, false);
+  const admission::Operation operation =
+      existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
+  const Value managed = object.Get("metadata", "managedFields");
+  KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
+  KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
+  if (!existing.is_null()) patch::RevertUnchangedTimes(arena, object, existing);
+  DedupOwnerReferences(*exchange, object, true);
+  co_return object;
 }
 
 registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {

@@ -254,16 +254,7 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     ApplyDefaults(arena, *scope, object);
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
-    object = ToHub(arena, *scope, object);
-    DedupOwnerReferences(*exchange, object, false);
-    const admission::Operation operation =
-        existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
-    const Value managed = object.Get("metadata", "managedFields");
-    KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
-    KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
-    if (!existing.is_null()) patch::RevertUnchangedTimes(arena, object, existing);
-    DedupOwnerReferences(*exchange, object, true);
-    co_return object;
+    co_return co_await AdmitUpdate(scope, exchange, object, existing, dry_run);
   };
   const bool main = scope->endpoint.part == registry::Endpoint::Part::kMain;
   auto written =
@@ -304,14 +295,7 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
     KS_CO_TRY(Value object, patcher.Apply(live));
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     TrackUpdate(*exchange, *scope, live, object, manager);
-    object = ToHub(context.arena, *scope, object);
-    DedupOwnerReferences(*exchange, object, false);
-    const Value managed = object.Get("metadata", "managedFields");
-    KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, admission::Operation::kUpdate, object, existing, dry_run));
-    KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
-    patch::RevertUnchangedTimes(context.arena, object, existing);
-    DedupOwnerReferences(*exchange, object, true);
-    co_return object;
+    co_return co_await AdmitUpdate(scope, exchange, object, existing, dry_run);
   };
   auto written = co_await scope->store->Update(
       context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),

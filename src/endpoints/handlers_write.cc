@@ -2,7 +2,6 @@
 #include "base/strings.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
-#include "patch/field_manager.h"
 
 namespace keelson::endpoints {
 
@@ -99,16 +98,7 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
     if (scope->namespaced)
       object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
     TrackUpdate(*exchange, *scope, live, object, manager);
-    object = ToHub(context.arena, *scope, object);
-    DedupOwnerReferences(*exchange, object, false);
-    const admission::Operation operation =
-        existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
-    const Value managed = object.Get("metadata", "managedFields");
-    KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
-    KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
-    if (!existing.is_null()) patch::RevertUnchangedTimes(context.arena, object, existing);
-    DedupOwnerReferences(*exchange, object, true);
-    co_return object;
+    co_return co_await AdmitUpdate(scope, exchange, object, existing, dry_run);
   };
   registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = dry_run};
   if (const auto uid = sent.Get("metadata", "uid").as_string(); !uid.empty()) parameters.uid = std::string(uid);

@@ -65,22 +65,22 @@ Value StatusValue(base::Arena& arena, const meta::Status& status) {
   return object;
 }
 
-http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTypeOptions& media, int code) {
+std::string EncodeAs(const MediaTypeOptions& media, Value object, const schema::Struct& type) {
   std::string body;
   switch (media.format) {
     case Format::kProtobuf:
-      codec::EncodeProto(status, StatusType(), body);
+      codec::EncodeProto(object, type, body);
       break;
     case Format::kYAML:
-      body = ToYAML(status, StatusType());
+      body = ToYAML(object, type);
       break;
     case Format::kCBOR: {
       base::Arena arena;
-      codec::EncodeCBOR(arena, status, StatusType(), body);
+      codec::EncodeCBOR(arena, object, type, body);
       break;
     }
     default: {
-      codec::EncodeJSON(status, StatusType(), body);
+      codec::EncodeJSON(object, type, body);
       if (media.pretty) {
         std::string indented;
         codec::IndentJSON(body, indented);
@@ -90,10 +90,14 @@ http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTy
       }
     }
   }
+  return body;
+}
+
+http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTypeOptions& media, int code) {
   http::Response response;
   response.status = code;
   response.headers.Add("Content-Type", MediaType(media.format));
-  response.body = base::SharedBytes::FromString(std::move(body));
+  response.body = base::SharedBytes::FromString(EncodeAs(media, status, StatusType()));
   return response;
 }
 

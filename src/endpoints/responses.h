@@ -26,6 +26,8 @@ http::Response ShuttingDown();
 http::Response Text(int code, std::string_view text);
 http::Response JSONDocument(int code, base::SharedBytes body);
 
+// The object's text in the format that was asked for, indented where that was asked for.
+std::string EncodeAs(const MediaTypeOptions& media, Value object, const schema::Struct& type);
 // Any object as YAML.
 std::string ToYAML(Value object, const schema::Struct& type);
 
