@@ -61,8 +61,6 @@ struct Options {
   bool allow_invalid_values = false;
 };
 
-bool IsAcceptedVersion(std::string_view version) { return version == "v1" || version == "v1beta1"; }
-
 Options OptionsFor(const Value& object, const Value& old) {
   Options options;
   const auto hooks = object["webhooks"].items();
@@ -76,35 +74,13 @@ Options OptionsFor(const Value& object, const Value& old) {
     if (!OneOf(hook["sideEffects"].as_string(), {"None", "NoneOnDryRun"})) options.require_no_side_effects = false;
     const Value versions = hook["admissionReviewVersions"];
     const bool recognized = std::ranges::any_of(
-        versions.items(), [](const Value& version) { return IsAcceptedVersion(version.as_string()); });
+        versions.items(), [](const Value& version) { return IsAcceptedReviewVersion(version.as_string()); });
     if (!recognized && !versions.empty()) options.require_recognized_version = false;
     if (!names.insert(hook["name"].as_string()).second) options.require_unique_names = false;
     if (IsInvalidSelector(hook["namespaceSelector"]) || IsInvalidSelector(hook["objectSelector"]))
       options.allow_invalid_values = true;
   }
   return options;
-}
-
-void ValidateReviewVersions(const Value& versions, const Options& options, const FieldPath& path, FieldErrors& errors) {
-  if (versions.empty()) {
-    errors.push_back(Required(path, "must specify one of v1, v1beta1"));
-    return;
-  }
-  std::set<std::string_view> seen;
-  bool accepted = false;
-  std::int64_t index = 0;
-  for (const Value& item : versions.items()) {
-    const FieldPath at = path.Index(index++);
-    const std::string_view version = item.as_string();
-    if (!seen.insert(version).second) {
-      errors.push_back(Invalid(at, version, "duplicate version"));
-      continue;
-    }
-    AddInvalid(at, version, validation::IsDNS1035Label(version), errors);
-    accepted = accepted || IsAcceptedVersion(version);
-  }
-  if (options.require_recognized_version && !accepted)
-    errors.push_back(Invalid(path, versions, "must include at least one of v1, v1beta1"));
 }
 
 void ValidateSideEffects(const Value& effects, const Options& options, const FieldPath& path, FieldErrors& errors) {
@@ -160,7 +136,8 @@ void ValidateHooks(const Value& object, bool mutating, const Options& options, F
   for (const Value& hook : object["webhooks"].items()) {
     const FieldPath at = path.Index(index++);
     ValidateHook(hook, mutating, options, at, errors);
-    ValidateReviewVersions(hook["admissionReviewVersions"], options, at.Child("admissionReviewVersions"), errors);
+    ValidateReviewVersions(hook["admissionReviewVersions"], "must specify one of v1, v1beta1",
+                           options.require_recognized_version, at.Child("admissionReviewVersions"), errors);
     const std::string_view name = hook["name"].as_string();
     if (options.require_unique_names && !name.empty() && !names.insert(name).second) {
       errors.push_back(Duplicate(at.Child("name"), Value(name)));

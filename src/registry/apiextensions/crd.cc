@@ -266,29 +266,6 @@ void ValidateNames(const Value& names, const FieldPath& path, FieldErrors& error
   each("categories");
 }
 
-void ValidateReviewVersions(const Value& versions, bool require_recognized, const FieldPath& path,
-                            FieldErrors& errors) {
-  if (versions.empty()) {
-    errors.push_back(Required(path));
-    return;
-  }
-  std::set<std::string_view> seen;
-  bool accepted = false;
-  std::int64_t index = 0;
-  for (const Value& item : versions.items()) {
-    const FieldPath at = path.Index(index++);
-    const std::string_view version = item.as_string();
-    if (!seen.insert(version).second) {
-      errors.push_back(Invalid(at, version, "duplicate version"));
-      continue;
-    }
-    AddInvalid(at, version, validation::IsDNS1035Label(version), errors);
-    accepted = accepted || version == "v1" || version == "v1beta1";
-  }
-  if (require_recognized && !accepted)
-    errors.push_back(Invalid(path, versions, "must include at least one of v1, v1beta1"));
-}
-
 void ValidateConversion(const Value& spec, const Options& options, const FieldPath& spec_path, FieldErrors& errors) {
   const Value conversion = spec["conversion"];
   if (conversion.is_null()) return;
@@ -308,7 +285,7 @@ void ValidateConversion(const Value& spec, const Options& options, const FieldPa
     } else {
       ValidateWebhookClientConfig(client, client_path, errors);
     }
-    ValidateReviewVersions(versions, options.require_recognized_review_version, versions_path, errors);
+    ValidateReviewVersions(versions, "", options.require_recognized_review_version, versions_path, errors);
   } else {
     constexpr std::string_view kNotSet = "should not be set when strategy is not set to Webhook";
     if (!client.is_null()) errors.push_back(Forbidden(client_path, kNotSet));

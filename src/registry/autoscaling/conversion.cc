@@ -19,7 +19,6 @@ constexpr std::string_view kCurrentMetrics = "autoscaling.alpha.kubernetes.io/cu
 constexpr std::string_view kBehavior = "autoscaling.alpha.kubernetes.io/behavior";
 constexpr std::string_view kConditions = "autoscaling.alpha.kubernetes.io/conditions";
 constexpr std::string_view kRoundTrip[] = {kMetrics, kCurrentMetrics, kBehavior, kConditions};
-constexpr std::int64_t kDefaultCPUUtilization = 80;
 
 constexpr GoField kPolicy[] = {
     {"type", "Type"}, {"value", "Value", Zero::kNumber}, {"periodSeconds", "PeriodSeconds", Zero::kNumber}};
@@ -177,19 +176,6 @@ bool IsCPU(const Value& metric) {
   return metric["type"].as_string() == "Resource" && metric["resource"]["name"].as_string() == "cpu";
 }
 
-Value CPUMetric(Arena& arena, const Value& utilization) {
-  Value target = Value::Map(arena, 2);
-  target.Set(arena, "type", "Utilization");
-  target.Set(arena, "averageUtilization", utilization);
-  Value resource = Value::Map(arena, 2);
-  resource.Set(arena, "name", "cpu");
-  resource.Set(arena, "target", target);
-  Value metric = Value::Map(arena, 2);
-  metric.Set(arena, "type", "Resource");
-  metric.Set(arena, "resource", resource);
-  return metric;
-}
-
 // ScaleUp to scaleUp, all the way down.
 Value LowerFirstLetters(Arena& arena, const Value& value) {
   if (value.is_list()) {
@@ -228,6 +214,19 @@ void SetAnnotation(Arena& arena, Value object, std::string_view key, const std::
 }
 
 }  // namespace
+
+Value CPUMetric(base::Arena& arena, const Value& utilization) {
+  Value target = Value::Map(arena, 2);
+  target.Set(arena, "type", "Utilization");
+  target.Set(arena, "averageUtilization", utilization);
+  Value resource = Value::Map(arena, 2);
+  resource.Set(arena, "name", "cpu");
+  resource.Set(arena, "target", target);
+  Value metric = Value::Map(arena, 2);
+  metric.Set(arena, "type", "Resource");
+  metric.Set(arena, "resource", resource);
+  return metric;
+}
 
 Value HorizontalPodAutoscalerToHub(Arena& arena, const Value& object) {
   Value out = object.Clone(arena);

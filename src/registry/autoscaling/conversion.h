@@ -11,6 +11,10 @@
 
 namespace keelson::registry {
 
+// What an autoscaler goes by where it has no metrics.
+inline constexpr std::int64_t kDefaultCPUUtilization = 80;
+Value CPUMetric(base::Arena& arena, const Value& utilization);  // v2's form
+
 Value HorizontalPodAutoscalerToHub(base::Arena& arena, const Value& object);    // autoscaling/v1 to v2
 Value HorizontalPodAutoscalerFromHub(base::Arena& arena, const Value& object);  // and back
 

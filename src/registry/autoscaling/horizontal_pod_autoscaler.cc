@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "registry/autoscaling/conversion.h"
 #include "registry/autoscaling/strategies.h"
 #include "registry/core/resources.h"
 #include "registry/rules/rules.h"
@@ -17,7 +18,6 @@ using validation::Forbidden;
 using validation::Invalid;
 using validation::Required;
 
-constexpr std::int64_t kDefaultCPUUtilization = 80;
 constexpr std::int64_t kStabilizationWindowSecondsMax = 3600;
 constexpr std::int64_t kPeriodSecondsMax = 1800;
 
@@ -47,17 +47,8 @@ void SetDefaults(base::Arena& arena, Value object) {
   Value spec = object.EnsureMap(arena, "spec");
   Default(arena, spec, "minReplicas", 1);
   if (spec["metrics"].empty()) {
-    Value target = Value::Map(arena, 2);
-    target.Set(arena, "type", "Utilization");
-    target.Set(arena, "averageUtilization", kDefaultCPUUtilization);
-    Value resource = Value::Map(arena, 2);
-    resource.Set(arena, "name", "cpu");
-    resource.Set(arena, "target", target);
-    Value metric = Value::Map(arena, 2);
-    metric.Set(arena, "type", "Resource");
-    metric.Set(arena, "resource", resource);
     Value metrics = Value::List(arena, 1);
-    metrics.Append(arena, metric);
+    metrics.Append(arena, CPUMetric(arena, kDefaultCPUUtilization));
     spec.Set(arena, "metrics", metrics);
   }
   if (Value behavior = spec["behavior"]; behavior.is_map()) {

@@ -1,10 +1,12 @@
 #include "registry/rules/webhook.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "base/strings.h"
+#include "registry/fields.h"
 #include "validation/primitives.h"
 
 namespace keelson::registry::rules {
@@ -148,6 +150,31 @@ void ValidateWebhookClientConfig(const Value& config, const FieldPath& path, Fie
   } else {
     ValidateWebhookService(service, path.Child("service"), errors);
   }
+}
+
+bool IsAcceptedReviewVersion(std::string_view version) { return version == "v1" || version == "v1beta1"; }
+
+void ValidateReviewVersions(const Value& versions, std::string_view missing, bool require_recognized,
+                            const FieldPath& path, FieldErrors& errors) {
+  if (versions.empty()) {
+    errors.push_back(Required(path, missing));
+    return;
+  }
+  std::set<std::string_view> seen;
+  bool accepted = false;
+  std::int64_t index = 0;
+  for (const Value& item : versions.items()) {
+    const FieldPath at = path.Index(index++);
+    const std::string_view version = item.as_string();
+    if (!seen.insert(version).second) {
+      errors.push_back(Invalid(at, version, "duplicate version"));
+      continue;
+    }
+    AddInvalid(at, version, validation::IsDNS1035Label(version), errors);
+    accepted = accepted || IsAcceptedReviewVersion(version);
+  }
+  if (require_recognized && !accepted)
+    errors.push_back(Invalid(path, versions, "must include at least one of v1, v1beta1"));
 }
 
 }  // namespace keelson::registry::rules
