@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "codec/scalars.h"
 #include "object/duration.h"
 #include "object/time.h"
 #include "object/value.h"
@@ -84,31 +85,9 @@ class Generator {
 
  private:
   static bool IsPlainZero(const schema::Type& type, const Value& value) {
-    using schema::Kind;
-    switch (type.kind) {
-      case Kind::kString:
-        return value.as_string().empty();
-      case Kind::kBool:
-        return !value.as_bool();
-      case Kind::kInt32:
-      case Kind::kInt64:
-        return value.as_int() == 0;
-      case Kind::kDouble:
-        return value.as_double() == 0;
-      case Kind::kIntOrString:
-        return value.is_int() && value.as_int() == 0;
-      case Kind::kQuantity:
-        return value.as_string() == "0";
-      case Kind::kDuration:
-        return value.as_string() == "0s";
-      // protobuf does not tell nil from empty.
-      case Kind::kList:
-      case Kind::kMap:
-      case Kind::kStruct:
-        return value.empty();
-      default:
-        return false;
-    }
+    // protobuf does not tell nil from empty.
+    if (type.kind == schema::Kind::kList || type.kind == schema::Kind::kMap) return value.empty();
+    return IsZero(type, value);
   }
 
   std::uint64_t Below(std::uint64_t bound) { return random_() % bound; }

@@ -131,6 +131,15 @@ class Reader : JSONTokens {
   }
 
   bool AnyList(Value& out) {
+    return Items(out, [this](Value& item) { return Any(item); });
+  }
+  bool AnyMap(Value& out) {
+    return Members(out, [this](Value& value) { return Any(value); });
+  }
+
+  // A list; `read` reads an item.
+  template <class Read>
+  bool Items(Value& out, Read read) {
     if (++depth_ > kDepthMax) return false;
     ++at_;
     const std::size_t start = items_.size();
@@ -142,7 +151,7 @@ class Reader : JSONTokens {
     } else {
       for (;;) {
         Value item;
-        if (!Any(item)) return false;
+        if (!read(item)) return false;
         items_.Push(item);
         ++frame.index;
         Space();
@@ -159,7 +168,9 @@ class Reader : JSONTokens {
     return true;
   }
 
-  bool AnyMap(Value& out) {
+  // A map; `read` reads a member's value.
+  template <class Read>
+  bool Members(Value& out, Read read) {
     if (++depth_ > kDepthMax) return false;
     ++at_;
     const std::size_t start = members_.size();
@@ -172,7 +183,7 @@ class Reader : JSONTokens {
       for (;;) {
         if (!Key(frame.key)) return false;
         Value value;
-        if (!Any(value)) return false;
+        if (!read(value)) return false;
         members_.Push({frame.key, value});
         bool more = false;
         if (!MoreMembers(more)) return false;
@@ -411,55 +422,14 @@ class Reader : JSONTokens {
   }
 
   bool ReadList(const Type& element, Value& out) {
-    if (++depth_ > kDepthMax) return false;
-    ++at_;
-    const std::size_t start = items_.size();
-    Frame frame{frame_, nullptr, nullptr, {}, 0};
-    frame_ = &frame;
-    Space();
-    if (*at_ == ']') {
-      ++at_;
-    } else {
-      for (;;) {
-        Value item;
-        if (!ReadTyped(element, nullptr, item)) return false;
-        items_.Push(item.is_null() ? ZeroOf(arena_, element) : item);
-        ++frame.index;
-        Space();
-        const char c = *at_++;
-        if (c == ']') break;
-        if (c != ',') return false;
-        Space();
-      }
-    }
-    out = Value::ListOf(arena_, items_.From(start));
-    items_.Cut(start);
-    frame_ = frame.parent;
-    --depth_;
-    return true;
+    return Items(out, [&](Value& item) { return ReadElement(element, item); });
   }
-
   bool ReadMap(const Type& element, Value& out) {
-    if (++depth_ > kDepthMax) return false;
-    ++at_;
-    const std::size_t start = members_.size();
-    Frame frame{frame_};
-    frame_ = &frame;
-    Space();
-    if (*at_ == '}') {
-      ++at_;
-    } else {
-      for (;;) {
-        if (!Key(frame.key)) return false;
-        Value value;
-        if (!ReadTyped(element, nullptr, value)) return false;
-        members_.Push({frame.key, value.is_null() ? ZeroOf(arena_, element) : value});
-        bool more = false;
-        if (!MoreMembers(more)) return false;
-        if (!more) break;
-      }
-    }
-    FinishMap(start, frame, out);
+    return Members(out, [&](Value& value) { return ReadElement(element, value); });
+  }
+  bool ReadElement(const Type& element, Value& out) {
+    if (!ReadTyped(element, nullptr, out)) return false;
+    if (out.is_null()) out = ZeroOf(arena_, element);
     return true;
   }
 

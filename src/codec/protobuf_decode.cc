@@ -8,6 +8,7 @@
 #include "codec/scan.h"
 #include "codec/scratch.h"
 #include "codec/slots.h"
+#include "codec/small_messages.h"
 #include "codec/wire.h"
 #include "object/duration.h"
 #include "object/time.h"
@@ -22,8 +23,6 @@ using schema::Kind;
 using schema::Struct;
 using schema::Type;
 using schema::WireField;
-
-constexpr std::string_view kEOF = "unexpected EOF";
 
 class Decoder {
  public:
@@ -491,45 +490,16 @@ class Decoder {
     return error.empty() ? "invalid raw JSON" : error;
   }
 
-  // The last string or bytes field `wanted` of a small message.
   bool Text(std::string_view message, std::uint32_t wanted, std::string_view& out) {
-    WireReader in(message);
-    while (!in.AtEnd()) {
-      std::uint32_t number = 0;
-      WireType wire{};
-      if (!in.Tag(number, wire)) return Fail(kEOF);
-      if (number == wanted && wire == WireType::kBytes ? !in.Bytes(out) : !in.Skip(wire)) return Fail(kEOF);
-    }
-    return true;
+    return ReadText(message, wanted, out) || Fail(kEOF);
   }
-
-  // Up to three varint fields of a small message.
-  bool Varints(std::string_view message, std::uint64_t (&out)[4]) {
-    WireReader in(message);
-    while (!in.AtEnd()) {
-      std::uint32_t number = 0;
-      WireType wire{};
-      if (!in.Tag(number, wire)) return Fail(kEOF);
-      if (number < 4 && wire == WireType::kVarint ? !in.Varint(out[number]) : !in.Skip(wire)) return Fail(kEOF);
-    }
-    return true;
-  }
+  bool Varints(std::string_view message, std::uint64_t (&out)[4]) { return ReadVarints(message, out) || Fail(kEOF); }
 
   bool Time(std::string_view message, bool micro, Value& out) {
     if (message.empty()) return true;
-    std::uint64_t parts[4] = {};
-    if (!Varints(message, parts)) return false;
-    object::Time time{static_cast<std::int64_t>(parts[1]), 0};
-    if (micro) {
-      const auto nanos = static_cast<std::int32_t>(parts[2]);
-      if (nanos < 0 || nanos > 999'999'999) return Fail("proto: nanos out of range");
-      time.nanos = nanos / 1000 * 1000;
-    }
+    object::Time time;
+    if (const char* const wrong = ReadTime(message, micro, time)) return Fail(wrong);
     if (time.IsZero()) return true;
-    // A year of more than four digits does not read back.
-    constexpr std::int64_t kSecondsMin = -62167219200, kSecondsMax = 253402300799;
-    if (time.seconds < kSecondsMin || time.seconds > kSecondsMax)
-      return Fail("Time.MarshalJSON: year outside of range [0,9999]");
     char* text = arena_.NewArray<char>(object::kTimeTextMax);
     out = Value(
         std::string_view(text, micro ? object::WriteMicroTime(time, text) : object::WriteTime(time.seconds, text)));
@@ -628,21 +598,21 @@ Outcome<Envelope, DecodeError> ParseEnvelope(std::string_view bytes) {
     std::uint32_t number = 0;
     WireType wire{};
     std::string_view value;
-    if (!in.Tag(number, wire)) return Syntax(std::string(kEOF));
+    if (!in.Tag(number, wire)) return Syntax(kEOF);
     if (number > 4 || wire != WireType::kBytes) {
-      if (!in.Skip(wire)) return Syntax(std::string(kEOF));
+      if (!in.Skip(wire)) return Syntax(kEOF);
       continue;
     }
-    if (!in.Bytes(value)) return Syntax(std::string(kEOF));
+    if (!in.Bytes(value)) return Syntax(kEOF);
     switch (number) {
       case 1: {
         WireReader meta(value);
         while (!meta.AtEnd()) {
-          if (!meta.Tag(number, wire)) return Syntax(std::string(kEOF));
+          if (!meta.Tag(number, wire)) return Syntax(kEOF);
           if (number > 2 || wire != WireType::kBytes) {
-            if (!meta.Skip(wire)) return Syntax(std::string(kEOF));
+            if (!meta.Skip(wire)) return Syntax(kEOF);
           } else if (!meta.Bytes(number == 1 ? envelope.api_version : envelope.kind)) {
-            return Syntax(std::string(kEOF));
+            return Syntax(kEOF);
           }
         }
         break;

@@ -10,6 +10,7 @@
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/small_messages.h"
 #include "codec/wire.h"
 #include "codec/writer.h"
 #include "object/duration.h"
@@ -23,8 +24,6 @@ using schema::Field;
 using schema::Kind;
 using schema::Struct;
 using schema::Type;
-
-constexpr std::string_view kEOF = "unexpected EOF";
 
 // Where a field's value is: a scalar itself, the bytes of a single value, or the stretch from the first to the last
 // occurrence of a repeated one, tags included.
@@ -494,41 +493,17 @@ class Transcoder {
   }
 
   bool Text(std::string_view message, std::uint32_t wanted, std::string_view& out) {
-    for (WireReader in(message); !in.AtEnd();) {
-      std::uint32_t number = 0;
-      WireType wire{};
-      if (!in.Tag(number, wire)) return Fail(kEOF);
-      if (number == wanted && wire == WireType::kBytes ? !in.Bytes(out) : !in.Skip(wire)) return Fail(kEOF);
-    }
-    return true;
+    return ReadText(message, wanted, out) || Fail(kEOF);
   }
-
-  bool Varints(std::string_view message, std::uint64_t (&out)[4]) {
-    for (WireReader in(message); !in.AtEnd();) {
-      std::uint32_t number = 0;
-      WireType wire{};
-      if (!in.Tag(number, wire)) return Fail(kEOF);
-      if (number < 4 && wire == WireType::kVarint ? !in.Varint(out[number]) : !in.Skip(wire)) return Fail(kEOF);
-    }
-    return true;
-  }
+  bool Varints(std::string_view message, std::uint64_t (&out)[4]) { return ReadVarints(message, out) || Fail(kEOF); }
 
   bool Time(std::string_view message, bool micro) {
-    std::uint64_t parts[4] = {};
-    if (!Varints(message, parts)) return false;
-    object::Time time{static_cast<std::int64_t>(parts[1]), 0};
-    if (micro) {
-      const auto nanos = static_cast<std::int32_t>(parts[2]);
-      if (nanos < 0 || nanos > 999'999'999) return Fail("proto: nanos out of range");
-      time.nanos = nanos / 1000 * 1000;
-    }
+    object::Time time;
+    if (const char* const wrong = ReadTime(message, micro, time)) return Fail(wrong);
     if (message.empty() || time.IsZero()) {
       writer_.Append("null");
       return true;
     }
-    constexpr std::int64_t kSecondsMin = -62167219200, kSecondsMax = 253402300799;
-    if (time.seconds < kSecondsMin || time.seconds > kSecondsMax)
-      return Fail("Time.MarshalJSON: year outside of range [0,9999]");
     writer_.Reserve(object::kTimeTextMax + 2);
     writer_.PutUnchecked('"');
     writer_.Advance(micro ? object::WriteMicroTime(time, writer_.at()) : object::WriteTime(time.seconds, writer_.at()));
