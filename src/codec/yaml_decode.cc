@@ -69,10 +69,8 @@ class Builder {
     Event first;
     if (!Next(first) || !Build(first, root)) return false;
     out = root.value;
-    Event end, more;
-    if (!Next(end) || !Next(more)) return false;
-    if (more.event.type != YAML_STREAM_END_EVENT) return Fail("expected a single document in the stream");
-    return true;
+    Event end;
+    return Next(end);  // Only the first document counts; what follows it is not read.
   }
 
   const std::string& error() const { return error_; }

@@ -115,7 +115,17 @@ meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view ty
     return codec::Decoded{.value = value};
   }
   auto config = codec::DecodeYAML(arena, body, codec::DecodeOptions{.strict = strict});
-  if (!config.ok()) return meta::NewBadRequest(std::string(kPrefix) + config.error().message);
+  if (!config.ok())
+    return meta::NewBadRequest(std::string(kPrefix) + "error converting YAML to JSON: " + config.error().message);
+  if (const Value& value = config->value; !value.is_map() && !value.is_null()) {
+    const std::string_view kind = value.is_list()     ? "array"
+                                  : value.is_string() ? "string"
+                                  : value.is_bool()   ? "bool"
+                                                      : "number";
+    return meta::NewBadRequest(std::string(kPrefix) +
+                               "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
+                               std::string(kind) + " into Go value of type map[string]interface {}");
+  }
   return *std::move(config);
 }
 

@@ -85,7 +85,6 @@ meta::Status UnconvertibleApply(const Value& config, const meta::GroupVersionKin
   std::string text = "failed to convert new object (" + std::string(metadata["namespace"].as_string()) + "/" +
                      std::string(metadata["name"].as_string()) + "; " + name +
                      ") to proper version: unable to convert unstructured object to " + name + ": ";
-  if (error.starts_with("illegal base64")) text += "error decoding from json: ";
   return meta::NewPlainError(text + std::string(error));
 }
 
@@ -101,6 +100,7 @@ class Restore {
     const auto type = decoder_.rfind(kType);
     if (field != std::string::npos && type != std::string::npos && type > field)
       decoder_.replace(field, type - field, " into Go value");
+    if (decoder_.starts_with("illegal base64")) decoder_.insert(0, "error decoding from json: ");
   }
 
   std::string Struct(const Value& value, const schema::Struct& type) const {
@@ -134,6 +134,8 @@ class Restore {
           if (std::string error = Any(member.value, *type.element, go_type, depth + 1); !error.empty()) return error;
         }
         return "";
+      case Kind::kBytes:  // Text that is no base64 is the decoder's to tell.
+        return value.is_string() ? "" : "cannot restore slice from " + std::string(object::GoKindName(value));
       case Kind::kString:
         if (value.is_string()) return "";
         // Go converts whole numbers to strings, so that this is a conversion that is refused, not an unknown one.
@@ -196,6 +198,12 @@ meta::Result<Value> Patcher::Apply(Value current) {
   } else {
     KS_TRY(patched, patch::ApplyStrategicMergePatch(arena_, generic->value, patch_, *scope_.type));
   }
+  if (type_ == kStrategicPatch && patched.is_map()) {
+    // Goes straight into the kind's struct: what a patch says of kind and version is lost on the way.
+    for (const std::string_view key : {"kind", "apiVersion"}) {
+      if (patched[key].is_string()) patched.Set(arena_, key, generic->value[key]);
+    }
+  }
   std::string result;
   codec::EncodeJSON(patched, result);
   auto decoded = codec::DecodeJSON(arena_, result, *scope_.type, {.strict = checked});
@@ -236,8 +244,10 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
   const bool dry_run = options.is_dry_run();
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
     const Value live = existing.is_null() ? Value() : FromHub(arena, *scope, existing.Clone(arena));
-    KS_CO_TRY(const Value merged, scope->field_manager->Apply(arena, live, config->value, options.field_manager,
-                                                              options.force.value_or(false), NowText(arena)));
+    bool unchanged = false;
+    KS_CO_TRY(const Value merged,
+              scope->field_manager->Apply(arena, live, config->value, options.field_manager,
+                                          options.force.value_or(false), NowText(arena), &unchanged));
     KS_CO_RETURN_IF_ERROR(
         ReportStrictErrors(*exchange, config->strict_errors, options.field_validation, [](const std::string& error) {
           return meta::NewBadRequest("error strict decoding YAML: " +
@@ -251,7 +261,13 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
                                    RestoreError(merged, *scope->type, decoded.error().message));
     }
     Value object = decoded->value;
-    ApplyDefaults(arena, *scope, object);
+    if (unchanged) {
+      // What was written stays as it was, raw JSON inside it too.
+      object = live.Clone(arena);
+      object.Set(arena, "metadata", decoded->value["metadata"]);
+    } else {
+      ApplyDefaults(arena, *scope, object);
+    }
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
     co_return co_await AdmitUpdate(scope, exchange, object, existing, dry_run);
@@ -283,14 +299,14 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
   }
   if (is_apply) co_return co_await ApplyPatch(std::move(scope), std::move(exchange), *media, type, *body, options);
   Patcher patcher(*scope, *exchange, type, options);
-  if (auto read = patcher.Read(body->view()); !read.ok()) co_return StatusResponse(*exchange, read.error());
-
   const std::string manager = meta::ManagerOrUserAgent(options.field_manager, context.user_agent);
   const bool dry_run = options.is_dry_run();
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
     if (existing.is_null()) {
       co_return meta::NewNotFound({scope->resource.group, scope->resource.resource}, context.info.name);
     }
+    // Read here, since the object's absence is told first.
+    KS_CO_RETURN_IF_ERROR(patcher.Read(body->view()));
     const Value live = FromHub(context.arena, *scope, existing.Clone(context.arena));
     KS_CO_TRY(Value object, patcher.Apply(live));
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));

@@ -386,7 +386,7 @@ void UpdateLastApplied(Arena& arena, Value object, const Value& config) {
 }  // namespace
 
 Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& config, std::string_view manager,
-                                  bool force, std::string_view time) const {
+                                  bool force, std::string_view time, bool* unchanged) const {
   const meta::GroupVersionKind kind = KindOf(config);
   auto decoded = DecodeManagedFields(arena, live.Get("metadata", "managedFields"));
   if (!decoded.ok()) return meta::NewPlainError("failed to decode managed fields: " + decoded.error());
@@ -419,6 +419,7 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
   }
   if (!applied) return conflicts.ToStatus();
   Value result = applied->object ? applied->object->Clone(arena) : live_view.Clone(arena);
+  if (unchanged != nullptr) *unchanged = !applied->object && !live.is_null();
   if (manager == kKubectl) UpdateLastApplied(arena, result, config);
   SetManagedFields(arena, result, EncodeManagedFields(arena, std::move(applied->managed)));
   return result;

@@ -48,9 +48,9 @@ class FieldManager {
   // The live object with the applied configuration merged in and managedFields set; to be decoded by the schema and
   // defaulted afterwards. `live` is null where there is none yet; `config` is untyped. 409 with causes for conflicts;
   // 400 for a wrong kind or managedFields in the configuration; a plain 500 for a configuration that does not fit the
-  // schema.
+  // schema. `unchanged`, where given, is set to whether nothing but the metadata may differ from `live`.
   Result<Value> Apply(base::Arena& arena, const Value& live, const Value& config, std::string_view manager, bool force,
-                      std::string_view time) const;
+                      std::string_view time, bool* unchanged = nullptr) const;
 
  private:
   struct Conflicts;

@@ -395,6 +395,13 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     // The callback may change what it is given: the old object stays as it was for the comparisons below.
     KS_CO_TRY(Value object, co_await updated(old));
     Value metadata = object.EnsureMap(arena, "metadata");
+    const std::string_view version = metadata["resourceVersion"].as_string();
+    const auto number = version.empty() ? 0 : base::ParseUint64(version);
+    if (!number) {
+      const bool digits = version.find_first_not_of("0123456789") == std::string_view::npos;
+      co_return meta::NewPlainError("strconv.ParseUint: parsing " + base::GoQuote(version) +
+                                    (digits ? ": value out of range" : ": invalid syntax"));
+    }
 
     if (created) {
       if (const auto uid = metadata["uid"].as_string(); !uid.empty()) {
@@ -414,7 +421,6 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
       co_return storage::Updated{.object = object, .ttl_seconds = options_.ttl_seconds};
     }
 
-    const std::string_view version = metadata["resourceVersion"].as_string();
     if (version.empty() || version == "0") {
       if (!options_.strategy->allow_unconditional_update) {
         const FieldErrors errors = {
@@ -422,10 +428,6 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
         co_return meta::NewInvalid({options_.resource.group, options_.resource.resource}, name, errors);
       }
       metadata.Set(arena, "resourceVersion", Value::String(arena, std::to_string(existing->resource_version())));
-    } else if (const auto number = base::ParseUint64(version); !number) {
-      const bool digits = version.find_first_not_of("0123456789") == std::string_view::npos;
-      co_return meta::NewPlainError("strconv.ParseUint: parsing " + base::GoQuote(version) +
-                                    (digits ? ": value out of range" : ": invalid syntax"));
     } else if (*number != existing->resource_version()) {
       co_return meta::NewConflict(options_.resource, name, kOptimisticLock);
     }
@@ -453,10 +455,13 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     } else {
       const ObjectPtr found = existing.ok() ? *existing : ObjectPtr();
       std::optional<storage::Error> mismatch;
-      if (found && parameters.uid) {
-        KS_CO_TRY(const Value live, Decode(context.arena, found));
+      if (parameters.uid && (found || may_create)) {
+        Value live;
+        if (found) {
+          KS_CO_TRY(live, Decode(context.arena, found));
+        }
         mismatch = storage::CheckPreconditions(preconditions, live.Get("metadata", "uid").as_string(),
-                                               found->resource_version(), key);
+                                               found ? found->resource_version() : 0, key);
       }
       if (mismatch) {
         written = InterpretError(*mismatch, "update", name);

@@ -430,6 +430,35 @@ TEST(Kinds, Defaults) {
 
 TEST(Kinds, Updates) {
   ExpectChanged({
+      {"/apis/events.k8s.io/v1/namespaces/n/events/a",
+       R"({"metadata":{"name":"a"},"eventTime":"2020-01-01T00:00:00.000000Z","reportingController":"x.y/z","reportingInstance":"i","action":"a","reason":"r","type":"Normal","regarding":{"namespace":"n"}})",
+       R"({"metadata":{"name":"a"},"eventTime":"2020-01-01T00:00:00.000000Z","reportingController":"x.y/z","reportingInstance":"i","action":"a","reason":"r","type":"Normal","regarding":{"namespace":"n"},"series":{}})",
+       {"series.count: Invalid value: \"\": should be at least 2", "series.lastObservedTime: Required value"}},
+      {"/apis/storage.k8s.io/v1/volumeattachments/a",
+       R"({"metadata":{"name":"a"},"spec":{"attacher":"d.x","nodeName":"n","source":{"persistentVolumeName":"v"}}})",
+       R"({"metadata":{"name":"a"},"spec":{"attacher":"d.x","nodeName":"n","source":{"inlineVolumeSpec":{"accessModes":["ReadWriteOnce"],"csi":{"driver":"d.x","volumeHandle":"h"}}}}})",
+       {"spec: Invalid value: "
+        R"({"Attacher":"d.x","Source":{"PersistentVolumeName":null,"InlineVolumeSpec":{"Capacity":null,"GCEPersistentDisk":null,"AWSElasticBlockStore":null,"HostPath":null,"Glusterfs":null,"NFS":null,"RBD":null,"Quobyte":null,"ISCSI":null,"FlexVolume":null,"Cinder":null,"CephFS":null,"FC":null,"Flocker":null,"AzureFile":null,"VsphereVolume":null,"AzureDisk":null,"PhotonPersistentDisk":null,"PortworxVolume":null,"ScaleIO":null,"Local":null,"StorageOS":null,"CSI":{"Driver":"d.x","VolumeHandle":"h","ReadOnly":false,"FSType":"","VolumeAttributes":null,"ControllerPublishSecretRef":null,"NodeStageSecretRef":null,"NodePublishSecretRef":null,"ControllerExpandSecretRef":null,"NodeExpandSecretRef":null},"AccessModes":["ReadWriteOnce"],"ClaimRef":null,"PersistentVolumeReclaimPolicy":"","StorageClassName":"","MountOptions":null,"VolumeMode":null,"NodeAffinity":null,"VolumeAttributesClassName":null}},"NodeName":"n"})"
+        ": field is immutable"}},
+      // An expression's key may become empty: only that it is empty is told (twice here, once
+      // in an answer).
+      {"/api/v1/persistentvolumes/a",
+       R"({"metadata":{"name":"a"},"spec":{"capacity":{"storage":"1"},"accessModes":["ReadWriteOnce"],"nfs":{"server":"s","path":"/"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"Exists"}]}]}}}})",
+       R"({"metadata":{"name":"a"},"spec":{"capacity":{"storage":"1"},"accessModes":["ReadWriteOnce"],"nfs":{"server":"s","path":"/"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"","operator":"Exists"}]}]}}}})",
+       {"spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: Invalid value: \"\": name part must "
+        "be "
+        "non-empty",
+        "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: Invalid value: \"\": name part must "
+        "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+        "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+        "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+        "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: Invalid value: \"\": name part must "
+        "be "
+        "non-empty",
+        "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: Invalid value: \"\": name part must "
+        "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+        "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+        "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"}},
       {"/apis/scheduling.k8s.io/v1/priorityclasses/a",
        R"({"metadata":{"name":"a"},"value":1})",
        R"({"metadata":{"name":"a"},"value":2,"preemptionPolicy":"Never"})",

@@ -18,6 +18,18 @@ PersistentVolumeSource GCEPersistentDisk=gcePersistentDisk:*GCEPersistentDiskVol
     AzureFile:*AzureFilePersistentVolumeSource VsphereVolume:*VsphereVirtualDiskVolumeSource AzureDisk:*AzureDiskVolumeSource
     PhotonPersistentDisk:*PhotonPersistentDiskVolumeSource PortworxVolume:*PortworxVolumeSource ScaleIO:*ScaleIOPersistentVolumeSource
     Local:*LocalVolumeSource StorageOS=storageos:*StorageOSPersistentVolumeSource CSI=csi:*CSIPersistentVolumeSource
+PersistentVolumeSpec Capacity:{}quantity GCEPersistentDisk=gcePersistentDisk:*GCEPersistentDiskVolumeSource
+    AWSElasticBlockStore=awsElasticBlockStore:*AWSElasticBlockStoreVolumeSource HostPath:*HostPathVolumeSource
+    Glusterfs:*GlusterfsPersistentVolumeSource NFS=nfs:*NFSVolumeSource RBD=rbd:*RBDPersistentVolumeSource Quobyte:*QuobyteVolumeSource
+    ISCSI=iscsi:*ISCSIPersistentVolumeSource FlexVolume:*FlexPersistentVolumeSource Cinder:*CinderPersistentVolumeSource
+    CephFS=cephfs:*CephFSPersistentVolumeSource FC=fc:*FCVolumeSource Flocker:*FlockerVolumeSource
+    AzureFile:*AzureFilePersistentVolumeSource VsphereVolume:*VsphereVirtualDiskVolumeSource AzureDisk:*AzureDiskVolumeSource
+    PhotonPersistentDisk:*PhotonPersistentDiskVolumeSource PortworxVolume:*PortworxVolumeSource ScaleIO:*ScaleIOPersistentVolumeSource
+    Local:*LocalVolumeSource StorageOS=storageos:*StorageOSPersistentVolumeSource CSI=csi:*CSIPersistentVolumeSource AccessModes:[]string
+    ClaimRef:*ObjectReference PersistentVolumeReclaimPolicy:string StorageClassName:string MountOptions:[]string VolumeMode:*string
+    NodeAffinity:*VolumeNodeAffinity VolumeAttributesClassName:*string
+VolumeAttachmentSpec Attacher:string Source:VolumeAttachmentSource NodeName:string
+VolumeAttachmentSource PersistentVolumeName:*string InlineVolumeSpec:*PersistentVolumeSpec
 PersistentVolumeClaimSpec AccessModes:[]string Selector:*~LabelSelector Resources:VolumeResourceRequirements VolumeName:string
     StorageClassName:*string VolumeMode:*string DataSource:*TypedLocalObjectReference DataSourceRef:*TypedObjectReference
     VolumeAttributesClassName:*string

@@ -22,12 +22,12 @@ constexpr std::string_view kStorage[] = {"storage"};
 constexpr std::string_view kMountOptions = "volume.beta.kubernetes.io/mount-options";
 
 // Labels that node affinity may be moved to: old name, new name.
-constexpr std::pair<std::string_view, std::string_view> kLabelMoves[] = {
-    {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"},
-    {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"},
-    {"beta.kubernetes.io/os", "kubernetes.io/os"},
-    {"beta.kubernetes.io/arch", "kubernetes.io/arch"},
-    {"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"}};
+using Move = std::pair<std::string_view, std::string_view>;
+constexpr Move kLabelMoves[] = {{"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"},
+                                {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"},
+                                {"beta.kubernetes.io/os", "kubernetes.io/os"},
+                                {"beta.kubernetes.io/arch", "kubernetes.io/arch"},
+                                {"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"}};
 
 Value Now(const Call& call) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(call.clock.Now()).time_since_epoch().count();
@@ -91,8 +91,10 @@ Value WithMovedLabels(base::Arena& arena, Value now, Value old) {
       const Value now_list = now_terms[i][list], was_list = terms[i][list];
       for (std::size_t j = 0; j < std::min(now_list.size(), was_list.size()); ++j) {
         Value requirement = was_list[j];
-        const std::pair move{Text(requirement, "key"), Text(now_list[j], "key")};
-        if (std::ranges::find(kLabelMoves, move) != std::end(kLabelMoves))
+        const Move move{Text(requirement, "key"), Text(now_list[j], "key")};
+        // Any other label may become the empty one: upstream looks its new name up in the table and finds "".
+        const bool has_move = std::ranges::find(kLabelMoves, move.first, &Move::first) != std::end(kLabelMoves);
+        if (has_move ? std::ranges::find(kLabelMoves, move) != std::end(kLabelMoves) : move.second.empty())
           requirement.Set(arena, "key", now_list[j]["key"]);
       }
     }

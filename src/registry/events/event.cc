@@ -139,7 +139,9 @@ void ValidateEventUpdate(const Call& call, Value object, Value old, FieldErrors&
   ValidateCommon(call, object, errors);
   if (call.request_group.empty()) return;
   ValidateMetaUpdate(object, old, errors);
-  if (!SemanticEqual(object["series"], old["series"])) ValidateSeries(object, errors);
+  // An empty series is not the absence of one.
+  if (object["series"].is_null() != old["series"].is_null() || !SemanticEqual(object["series"], old["series"]))
+    ValidateSeries(object, errors);
   ImmutableStruct(object, old, "involvedObject", kReference, false, errors);
   ImmutableText(object["reason"], old["reason"], FieldPath("reason"), errors);
   ImmutableText(object["message"], old["message"], FieldPath("message"), errors);

@@ -381,11 +381,13 @@ void ValidateTemplateBody(const Value& object, FieldErrors& errors) {
   const FieldPath metadata = path.Child("metadata");
   validation::ValidateAnnotations(spec["metadata"]["annotations"], metadata.Child("annotations"), errors);
   validation::ValidateLabels(spec["metadata"]["labels"], metadata.Child("labels"), errors);
-  for (const auto& member : spec["metadata"].members()) {
-    if (member.key == "annotations" || member.key == "labels" || member.value.is_null()) continue;
-    if (member.key != "deletionGracePeriodSeconds" && rules::IsZero(member.value)) continue;
+  for (const std::string_view key :
+       {"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+        "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"}) {
+    const Value value = spec["metadata"][key];
+    if (value.is_null() || (key != "deletionGracePeriodSeconds" && rules::IsZero(value))) continue;
     // Go's UID with a small first letter.
-    errors.push_back(Forbidden(metadata.Child(member.key == "uid" ? "uID" : member.key), "cannot be set"));
+    errors.push_back(Forbidden(metadata.Child(key == "uid" ? "uID" : key), "cannot be set"));
   }
   ValidateClaimSpec(spec["spec"], path.Child("spec"), errors);
 }

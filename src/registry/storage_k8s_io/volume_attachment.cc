@@ -1,10 +1,11 @@
 #include <string>
 #include <string_view>
 
+#include "registry/core/hub.h"
 #include "registry/core/volume_sources.h"
-#include "registry/rules/go_struct.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
+#include "registry/semantic.h"
 #include "registry/storage_k8s_io/strategies.h"
 
 namespace keelson::registry {
@@ -114,18 +115,12 @@ void ValidateBody(const Value& object, FieldErrors& errors) {
 
 void ValidateVolumeAttachment(const Call&, Value object, Value, FieldErrors& errors) { ValidateBody(object, errors); }
 
-constexpr GoField kSource[] = {
-    {"persistentVolumeName", "PersistentVolumeName", GoField::Zero::kNull},
-    {"inlineVolumeSpec", "InlineVolumeSpec", GoField::Zero::kNull},
-};
-constexpr GoField kSpec[] = {
-    {"attacher", "Attacher"}, {"source", "Source", GoField::Zero::kStruct, kSource}, {"nodeName", "NodeName"}};
-
 void ValidateVolumeAttachmentUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, false, validation::NameIsDNSSubdomain, errors);
   ValidateBody(object, errors);
-  if (!SemanticEqual(object["spec"], old["spec"])) {
-    errors.push_back(InvalidRendered(FieldPath("spec"), RenderGoStruct(object["spec"], kSpec), "field is immutable"));
+  if (!registry::SemanticEqual(object["spec"], old["spec"], "storage/v1", "VolumeAttachmentSpec")) {
+    errors.push_back(InvalidHub(FieldPath("spec"), core::CoreHubTypes(), object["spec"], "VolumeAttachmentSpec",
+                                "field is immutable"));
   }
 }
 

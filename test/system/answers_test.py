@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Answers to requests that are broken, odd or in the wrong order. usage: answers_test.py KEELSON WORK_FOLDER [--real BIN_FOLDER]
+
+A table of requests with status and message. --real asks kube-apiserver instead: every row holds there too.
+"""
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "test", "system"), os.path.join(ROOT, "interop")]
+from harness import Client, Server  # noqa: E402
+
+NAMESPACE = "/api/v1/namespaces/default"
+MAP, NONE = NAMESPACE + "/configmaps/a", NAMESPACE + "/configmaps/none"
+LIMITS = NAMESPACE + "/limitranges/new"
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+JSON, YAML = "application/json", "application/yaml"
+MERGE, STRATEGIC, PATCH = "application/merge-patch+json", "application/strategic-merge-patch+json", "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+NOT_FOUND = 'configmaps "none" not found'
+INTO_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal %s into Go value of type map[string]interface {}"
+UID = ("Operation cannot be fulfilled on limitranges \"new\": StorageError: invalid object, Code: 4, Key: %s/limitranges/default/new, "
+       "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ")
+
+# method, path, content type, body, status, message ("" for an object)
+ROWS = [
+    # That the object is not there is told before anything about the patch.
+    ("PATCH", NONE, MERGE, "{bad", 404, NOT_FOUND),
+    ("PATCH", NONE, STRATEGIC, "[]", 404, NOT_FOUND),
+    ("PATCH", NONE, PATCH, "{}", 404, NOT_FOUND),
+    ("PATCH", MAP, MERGE, "{bad", 400, "error decoding patch: invalid character 'b' looking for beginning of object key string"),
+    # A strategic merge patch cannot make an object one of another kind; a merge patch tries to.
+    ("PATCH", MAP, STRATEGIC, '{"kind":"Foo","apiVersion":"x/y"}', 200, ""),
+    # Bytes in a strategic merge patch.
+    ("PATCH", NAMESPACE + "/secrets/a", STRATEGIC, '{"data":{"k":"$$"}}', 422,
+     ' "" is invalid: patch: Invalid value: "map[data:map[k:$$]]": error decoding from json: illegal base64 data at input byte 0'),
+    ("PATCH", NAMESPACE + "/secrets/a", STRATEGIC, '{"data":{"k":5}}', 422,
+     ' "" is invalid: patch: Invalid value: "map[data:map[k:5]]": cannot restore slice from int64'),
+    # Applied configurations that are no objects.
+    ("PATCH", MAP + "?fieldManager=m", APPLY, "{bad", 400,
+     "error decoding YAML: error converting YAML to JSON: yaml: line 1: did not find expected ',' or '}'"),
+    ("PATCH", MAP + "?fieldManager=m", APPLY, "[]", 400, INTO_MAP % "array"),
+    ("PATCH", MAP + "?fieldManager=m", APPLY, "a", 400, INTO_MAP % "string"),
+    ("PATCH", MAP + "?fieldManager=m", APPLY, "1.5", 400, INTO_MAP % "number"),
+    ("PATCH", MAP + "?fieldManager=m", APPLY, "true", 400, INTO_MAP % "bool"),
+    ("PATCH", MAP + "?fieldManager=m", APPLY, "null", 400, "invalid object type: /, Kind="),
+    # An apply that changes nothing leaves raw JSON as it was written, so that it still is the same.
+    ("PATCH", REVISIONS + "/a?fieldManager=m", APPLY, '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"}}', 200, ""),
+    # The first document of several.
+    ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n---\nmetadata: {name: c}\n", 201, ""),
+    ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n...\n{bad", 201, ""),
+    # Objects that an update would create.
+    ("PUT", LIMITS, JSON, '{"metadata":{"name":"new","uid":"u"}}', 409, UID % "/registry"),
+    ("PUT", LIMITS + "?dryRun=All", JSON, '{"metadata":{"name":"new","uid":"u"}}', 409, UID % ""),
+    ("PUT", LIMITS, JSON, '{"metadata":{"name":"new","resourceVersion":"x"}}', 500, 'strconv.ParseUint: parsing "x": invalid syntax'),
+    ("PUT", NONE, JSON, '{"metadata":{"name":"none","resourceVersion":"x"}}', 404, NOT_FOUND),
+    ("PUT", MAP, JSON, '{"metadata":{"name":"a","resourceVersion":"x"}}', 500, 'strconv.ParseUint: parsing "x": invalid syntax'),
+]
+
+
+def main():
+    folder = sys.argv[2]
+    shutil.rmtree(folder, ignore_errors=True)
+    if "--real" in sys.argv:
+        from rig import RealPair
+        server = RealPair(folder, sys.argv[sys.argv.index("--real") + 1]).start()
+    else:
+        server = Server(sys.argv[1], folder, in_memory=True).start()
+    failed = 0
+    try:
+        client = Client(server)
+        client.must(201, "POST", NAMESPACE + "/configmaps", {"metadata": {"name": "a"}})
+        client.must(201, "POST", NAMESPACE + "/secrets", {"metadata": {"name": "a"}})
+        client.must(201, "POST", REVISIONS, '{"metadata": {"name": "a"}, "revision": 1, "data": {"b": 1, "a": 2}}')
+        for method, path, content_type, body, status, message in ROWS:
+            got, answer = client.request(method, path, body, content_type=content_type)
+            if (got, answer.get("message", "")) != (status, message):
+                failed += 1
+                print("%s %s %r\n  want %d %s\n  got  %d %s" % (method, path, body, status, message, got, answer.get("message", "")))
+        client.close()
+    finally:
+        server.stop()
+    print("%d rows, %d failed" % (len(ROWS), failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
