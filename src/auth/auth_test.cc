@@ -4,23 +4,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/use_future.hpp>
-
+#include "async/run_now.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
 
 namespace keelson::auth {
 namespace {
 
-template <class T>
-T RunNow(Awaitable<T> task) {
-  asio::io_context context;
-  auto future = asio::co_spawn(context, std::move(task), asio::use_future);
-  context.run();
-  return future.get();
-}
+using async::RunNow;
 
 struct KeyPair {
   EVP_PKEY* key = EVP_EC_gen("P-256");

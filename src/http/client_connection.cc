@@ -1,11 +1,12 @@
 #include "http/client_connection.h"
 
 #include <array>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "http/park.h"
 
 namespace keelson::http {
 namespace {
@@ -56,19 +57,6 @@ class ClientRawStream final : public Stream {
     std::function<void()> reader;
     std::function<void()> writer;
   };
-  static void Wake(std::function<void()>& slot) {
-    if (auto waiter = std::exchange(slot, nullptr)) waiter();
-  }
-  static Awaitable<void> Park(std::function<void()>& slot) {
-    auto executor = co_await asio::this_coro::executor;
-    auto token = asio::use_awaitable;
-    co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-        [&slot, executor](auto handler) {
-          auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-          slot = [shared, executor] { asio::post(executor, [shared] { (*shared)(); }); };
-        },
-        token);
-  }
   static Awaitable<Outcome<SharedBytes, BodyError>> ReadHere(std::shared_ptr<Shared> shared) {
     if (!shared->leftover.empty()) co_return SharedBytes::FromString(std::exchange(shared->leftover, std::string()));
     for (;;) {

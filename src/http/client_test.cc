@@ -5,23 +5,6 @@
 namespace keelson::http {
 namespace {
 
-Awaitable<std::string> Fetch(Client& client, ClientRequest request) {
-  auto response = co_await client.Do(std::move(request));
-  if (!response.ok()) co_return "error: " + response.error().message;
-  auto body = co_await response->body->ReadAll(64 * 1024 * 1024);
-  if (!body.ok())
-    co_return std::to_string(response->status) + " body error " + std::to_string(static_cast<int>(body.error()));
-  co_return std::to_string(response->status) + " " + std::string(body->view());
-}
-
-ClientRequest To(std::string target, std::string body = {}) {
-  ClientRequest request;
-  request.target = std::move(target);
-  if (!body.empty()) request.method = "POST";
-  request.body = SharedBytes::FromString(std::move(body));
-  return request;
-}
-
 class Letters final : public BodySource {
  public:
   void Start(std::function<void()>) override {}

@@ -14,22 +14,6 @@ std::string Get(std::string_view path, std::string_view extra = {}) {
   return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n" + std::string(extra) + "\r\n";
 }
 
-Awaitable<std::string> Fetch(Client& client, ClientRequest request) {
-  auto response = co_await client.Do(std::move(request));
-  if (!response.ok()) co_return "error: " + response.error().message;
-  auto body = co_await response->body->ReadAll(256 * 1024 * 1024);
-  if (!body.ok()) co_return "body error " + std::to_string(static_cast<int>(body.error()));
-  co_return std::to_string(response->status) + " " + std::string(body->view());
-}
-
-ClientRequest To(std::string target, std::string body = {}) {
-  ClientRequest request;
-  request.target = std::move(target);
-  if (!body.empty()) request.method = "POST";
-  request.body = SharedBytes::FromString(std::move(body));
-  return request;
-}
-
 TEST(Http1Server, AnswersInGoForm) {
   TestServer test;
   RawClient client(test.port);

@@ -81,6 +81,11 @@ class TestServer {
   bool tls_;
 };
 
+// A POST where there is a body, else a GET.
+ClientRequest To(std::string target, std::string body = {});
+// The answer's status and body, or what went wrong.
+Awaitable<std::string> Fetch(Client& client, ClientRequest request);
+
 // Waits until `condition` holds; false after ten seconds.
 bool Eventually(const std::function<bool()>& condition);
 

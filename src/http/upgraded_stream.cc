@@ -1,9 +1,9 @@
 #include "http/upgraded_stream.h"
 
 #include <array>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
+
+#include "http/park.h"
 
 namespace keelson::http {
 namespace {
@@ -18,17 +18,6 @@ UpgradedStream::UpgradedStream(std::shared_ptr<ServerConnection> connection, std
 UpgradedStream::~UpgradedStream() {
   connection_->upgraded_ = nullptr;
   if (connection_->state_ == ServerConnection::State::kUpgraded) connection_->Finish();
-}
-
-Awaitable<void> UpgradedStream::Park(std::function<void()>& slot) {
-  auto executor = co_await asio::this_coro::executor;
-  auto token = asio::use_awaitable;
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-      [&slot, executor](auto handler) {
-        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        slot = [shared, executor] { asio::post(executor, [shared] { (*shared)(); }); };
-      },
-      token);
 }
 
 Awaitable<Outcome<SharedBytes, BodyError>> UpgradedStream::Read() {
@@ -68,13 +57,9 @@ void UpgradedStream::Close() {
   asio::post(connection_->shard_->executor, [connection = connection_] { connection->Close(); });
 }
 
-void UpgradedStream::OnReadable() {
-  if (auto reader = std::exchange(reader_, nullptr)) reader();
-}
+void UpgradedStream::OnReadable() { Wake(reader_); }
 
-void UpgradedStream::OnWritable() {
-  if (auto writer = std::exchange(writer_, nullptr)) writer();
-}
+void UpgradedStream::OnWritable() { Wake(writer_); }
 
 void UpgradedStream::OnGone() {
   gone_ = true;

@@ -25,8 +25,6 @@ class UpgradedStream final : public Stream {
   void OnGone();
 
  private:
-  static Awaitable<void> Park(std::function<void()>& slot);
-
   std::shared_ptr<ServerConnection> connection_;
   std::string leftover_;
   bool gone_ = false;

@@ -1,10 +1,7 @@
 // Pages about the process: /flagz, /statusz, /debug.
 #include <gtest/gtest.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/use_future.hpp>
-
+#include "async/run_now.h"
 #include "server/debug_pages.h"
 #include "server/zpages.h"
 #include "telemetry/log.h"
@@ -38,10 +35,7 @@ http::Response Ask(const PathMux& mux, const std::string& path, const std::strin
   if (path.find('?') != std::string::npos) exchange->query = base::Query(path.substr(path.find('?') + 1));
   if (!accept.empty()) exchange->http.headers.Add("Accept", accept);
   exchange->http.body = std::make_unique<FixedBody>(body);
-  asio::io_context context;
-  auto future = asio::co_spawn(context, (*mux.Find(exchange->http.path))(exchange), asio::use_future);
-  context.run();
-  return future.get();
+  return async::RunNow((*mux.Find(exchange->http.path))(exchange));
 }
 
 std::string Body(const http::Response& response) {

@@ -3,11 +3,9 @@
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/use_future.hpp>
 #include <map>
 
+#include "async/run_now.h"
 #include "auth/service_account/authenticator.h"
 #include "base/fake_clock.h"
 #include "base/strings.h"
@@ -16,13 +14,7 @@
 namespace keelson::auth {
 namespace {
 
-template <class T>
-T RunNow(Awaitable<T> task) {
-  asio::io_context context;
-  auto future = asio::co_spawn(context, std::move(task), asio::use_future);
-  context.run();
-  return future.get();
-}
+using async::RunNow;
 
 std::string PEMOf(EVP_PKEY* key, bool with_private) {
   BIO* bio = BIO_new(BIO_s_mem());

@@ -1,35 +1,15 @@
 #include <gtest/gtest.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
 #include <set>
 #include <thread>
 
+#include "async/run_now.h"
 #include "controlplane/services/service_allocation.h"
 #include "kv/memory/memory.h"
 #include "object/json_text.h"
 
 namespace keelson::controlplane {
 namespace {
-
-// Runs a coroutine to its end on a thread of its own.
-template <class T>
-T Wait(Awaitable<T> work) {
-  asio::io_context context;
-  std::optional<T> result;
-  const auto run = [](Awaitable<T> work, std::optional<T>& result) -> Awaitable<void> {
-    result.emplace(co_await std::move(work));
-  };
-  asio::co_spawn(context, run(std::move(work), result), asio::detached);
-  context.run();
-  return *std::move(result);
-}
-void Wait(Awaitable<void> work) {
-  asio::io_context context;
-  asio::co_spawn(context, std::move(work), asio::detached);
-  context.run();
-}
 
 struct RangeCase {
   const char* cidr;
@@ -105,29 +85,30 @@ class FakeAddresses final : public AddressObjects {
 TEST(ClusterIPs, WordsOfRefusals) {
   auto objects = std::make_shared<FakeAddresses>();
   ClusterIPs ips(objects);
-  EXPECT_EQ(Wait(ips.Allocate("10.0.0.5", {"ns", "a"}, true)).error().message, "allocator not ready");
-  EXPECT_EQ(Wait(ips.Allocate("10.0.0.5", {"ns", "a"}, false)).error().message,
+  EXPECT_EQ(async::RunNow(ips.Allocate("10.0.0.5", {"ns", "a"}, true)).error().message, "allocator not ready");
+  EXPECT_EQ(async::RunNow(ips.Allocate("10.0.0.5", {"ns", "a"}, false)).error().message,
             "the provided network does not match the current range");
-  EXPECT_TRUE(Wait(ips.AllocateNext(true, {"ns", "a"}, false)).error().full);
+  EXPECT_TRUE(async::RunNow(ips.AllocateNext(true, {"ns", "a"}, false)).error().full);
   ips.SetServiceCIDR("kubernetes", {"10.0.0.0/24"}, false);
-  EXPECT_TRUE(Wait(ips.AllocateNext(true, {"ns", "a"}, false)).error().full);
+  EXPECT_TRUE(async::RunNow(ips.AllocateNext(true, {"ns", "a"}, false)).error().full);
   ips.SetServiceCIDR("kubernetes", {"10.0.0.0/24"}, true);
-  EXPECT_TRUE(Wait(ips.Allocate("10.0.0.5", {"ns", "a"}, true)).ok());
+  EXPECT_TRUE(async::RunNow(ips.Allocate("10.0.0.5", {"ns", "a"}, true)).ok());
   EXPECT_TRUE(objects->owners.empty());
-  EXPECT_TRUE(Wait(ips.Allocate("10.0.0.5", {"ns", "a"}, false)).ok());
-  EXPECT_EQ(Wait(ips.Allocate("10.0.0.5", {"ns", "b"}, false)).error().message, "provided IP is already allocated");
+  EXPECT_TRUE(async::RunNow(ips.Allocate("10.0.0.5", {"ns", "a"}, false)).ok());
+  EXPECT_EQ(async::RunNow(ips.Allocate("10.0.0.5", {"ns", "b"}, false)).error().message,
+            "provided IP is already allocated");
   for (const char* outside : {"10.0.0.0", "10.0.0.255", "10.0.1.1"}) {
-    EXPECT_EQ(Wait(ips.Allocate(outside, {"ns", "a"}, true)).error().message,
+    EXPECT_EQ(async::RunNow(ips.Allocate(outside, {"ns", "a"}, true)).error().message,
               "the provided IP (" + std::string(outside) +
                   ") is not in the valid range. The range of valid IPs is 10.0.0.0/24");
-    EXPECT_EQ(Wait(ips.Allocate(outside, {"ns", "a"}, false)).error().message,
+    EXPECT_EQ(async::RunNow(ips.Allocate(outside, {"ns", "a"}, false)).error().message,
               "the provided network does not match the current range");
   }
-  EXPECT_EQ(*Wait(ips.AllocateNext(true, {"ns", "a"}, true)), "10.0.0.0");
-  Wait(ips.Release("10.0.0.5"));
-  EXPECT_TRUE(Wait(ips.Allocate("10.0.0.5", {"ns", "b"}, false)).ok());
+  EXPECT_EQ(*async::RunNow(ips.AllocateNext(true, {"ns", "a"}, true)), "10.0.0.0");
+  async::RunNow(ips.Release("10.0.0.5"));
+  EXPECT_TRUE(async::RunNow(ips.Allocate("10.0.0.5", {"ns", "b"}, false)).ok());
   ips.RemoveServiceCIDR("kubernetes");
-  EXPECT_TRUE(Wait(ips.AllocateNext(true, {"ns", "a"}, false)).error().full);
+  EXPECT_TRUE(async::RunNow(ips.AllocateNext(true, {"ns", "a"}, false)).error().full);
 }
 
 // Two servers share the objects and nothing else.
@@ -143,7 +124,7 @@ TEST(ClusterIPs, RaceOfTwoServersGivesEveryAddressOnce) {
     for (int i = 0; i < 2; ++i) {
       threads.emplace_back([&, ips] {
         for (int n = 0; n < 20; ++n) {
-          auto ip = Wait(ips->AllocateNext(true, {"ns", "s"}, false));
+          auto ip = async::RunNow(ips->AllocateNext(true, {"ns", "s"}, false));
           std::lock_guard lock(mutex);
           ip.ok() ? void(given.insert(*ip)) : void(++full);
         }
@@ -195,8 +176,9 @@ TEST(NodePorts, RaceOfTwoServersGivesEveryPortOnce) {
     });
   };
   int none = 0;
-  EXPECT_EQ(Wait(take(first, none)), "cannot allocate resources of type servicenodeportallocations at this time");
-  EXPECT_EQ(Wait(first.Repair(NoPorts)), "");
+  EXPECT_EQ(async::RunNow(take(first, none)),
+            "cannot allocate resources of type servicenodeportallocations at this time");
+  EXPECT_EQ(async::RunNow(first.Repair(NoPorts)), "");
   std::mutex mutex;
   std::multiset<int> given;
   int full = 0;
@@ -206,7 +188,7 @@ TEST(NodePorts, RaceOfTwoServersGivesEveryPortOnce) {
       threads.emplace_back([&, ports] {
         for (int n = 0; n < 20; ++n) {
           int port = 0;
-          const std::string error = Wait(take(*ports, port));
+          const std::string error = async::RunNow(take(*ports, port));
           std::lock_guard lock(mutex);
           error.empty() ? void(given.insert(port)) : void(++full);
         }
@@ -216,8 +198,8 @@ TEST(NodePorts, RaceOfTwoServersGivesEveryPortOnce) {
   EXPECT_EQ(given.size(), 60u);
   EXPECT_EQ(std::set<int>(given.begin(), given.end()).size(), 60u);
   EXPECT_EQ(full, 20);
-  Wait(second.Release({30003, 30004}));
-  EXPECT_EQ(Wait(first.Read())->Ports().size(), 58u);
+  async::RunNow(second.Release({30003, 30004}));
+  EXPECT_EQ(async::RunNow(first.Read())->Ports().size(), 58u);
 }
 
 TEST(NodePorts, RepairAddsWhatServicesUseAndFreesLeaksAfterAWhile) {
@@ -226,16 +208,16 @@ TEST(NodePorts, RepairAddsWhatServicesUseAndFreesLeaksAfterAWhile) {
   const auto used = []() -> Awaitable<Outcome<std::vector<int>, std::string>> {
     co_return std::vector<int>{30001, 30001, 40000};
   };
-  EXPECT_EQ(Wait(ports.Repair(used)), "");
-  EXPECT_EQ(Wait(ports.Apply([](PortBitmap& bitmap) { return bitmap.Allocate(30005); })), "");
+  EXPECT_EQ(async::RunNow(ports.Repair(used)), "");
+  EXPECT_EQ(async::RunNow(ports.Apply([](PortBitmap& bitmap) { return bitmap.Allocate(30005); })), "");
   for (int round = 0; round < 2; ++round) {
-    EXPECT_EQ(Wait(ports.Repair(used)), "");
-    EXPECT_EQ(Wait(ports.Read())->Ports(), (std::vector<int>{30001, 30005})) << round;
+    EXPECT_EQ(async::RunNow(ports.Repair(used)), "");
+    EXPECT_EQ(async::RunNow(ports.Read())->Ports(), (std::vector<int>{30001, 30005})) << round;
   }
-  EXPECT_EQ(Wait(ports.Repair(used)), "");
-  EXPECT_EQ(Wait(ports.Read())->Ports(), (std::vector<int>{30001}));
+  EXPECT_EQ(async::RunNow(ports.Repair(used)), "");
+  EXPECT_EQ(async::RunNow(ports.Read())->Ports(), (std::vector<int>{30001}));
   NodePorts other(*kv, "/registry/ranges/servicenodeports", {31000, 60});
-  EXPECT_EQ(Wait(other.Repair(used)), "the provided port range does not match the current port range");
+  EXPECT_EQ(async::RunNow(other.Repair(used)), "the provided port range does not match the current port range");
 }
 
 // ---- the hook around writes
@@ -247,7 +229,7 @@ class Services : public ::testing::Test {
     ips_ = std::make_shared<ClusterIPs>(objects_);
     ips_->SetServiceCIDR("kubernetes", {"10.0.0.0/24", "fd00::/112"}, true);
     ports_ = std::make_shared<NodePorts>(*kv_, "/registry/ranges/servicenodeports", PortRange{30000, 100});
-    EXPECT_EQ(Wait(ports_->Repair(NoPorts)), "");
+    EXPECT_EQ(async::RunNow(ports_->Repair(NoPorts)), "");
     allocation_ = std::make_shared<ServiceAllocation>(families_, ips_, ports_);
     context_.info.name_space = "ns";
   }
@@ -257,15 +239,15 @@ class Services : public ::testing::Test {
     return *parsed;
   }
   meta::Result<ServiceAllocation::Finish> Begin(Value service, Value old = {}, bool dry_run = false) {
-    return Wait(allocation_->BeginWrite(context_, service, old, dry_run));
+    return async::RunNow(allocation_->BeginWrite(context_, service, old, dry_run));
   }
   void Write(Value service, Value old = {}) {
     auto finish = Begin(service, old);
     ASSERT_TRUE(finish.ok()) << finish.error().message();
-    Wait((*finish)(true));
+    async::RunNow((*finish)(true));
   }
   std::size_t Addresses() { return objects_->owners.size(); }
-  std::vector<int> Ports() { return Wait(ports_->Read())->Ports(); }
+  std::vector<int> Ports() { return async::RunNow(ports_->Read())->Ports(); }
 
   std::vector<std::string_view> families_;
   std::unique_ptr<kv::Store> kv_ = kv::memory::Open();
@@ -291,7 +273,7 @@ TEST_F(Services, ProtocolsOfOnePortShareTheNodePort) {
   ASSERT_EQ(Ports().size(), 1u);
   for (const Value port : service["spec"]["ports"].items()) EXPECT_EQ(port["nodePort"].as_int(), Ports().front());
   EXPECT_EQ(service["spec"]["clusterIP"].as_string(), service["spec"]["clusterIPs"][std::size_t{0}].as_string());
-  Wait(allocation_->ReleaseAll(service));
+  async::RunNow(allocation_->ReleaseAll(service));
   EXPECT_EQ(Addresses(), 0u);
   EXPECT_TRUE(Ports().empty());
 }
@@ -300,7 +282,7 @@ TEST_F(Services, AFailedWriteGivesEverythingBack) {
   auto finish = Begin(Parse(kNodePort));
   ASSERT_TRUE(finish.ok());
   EXPECT_EQ(Addresses(), 1u);
-  Wait((*finish)(false));
+  async::RunNow((*finish)(false));
   EXPECT_EQ(Addresses(), 0u);
   EXPECT_TRUE(Ports().empty());
   // The address is given back also where the ports are refused.

@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/use_future.hpp>
+#include "async/run_now.h"
 
 namespace keelson::storage {
 namespace {
@@ -18,15 +16,8 @@ constexpr const char* kKey2 = "{name: key2, secret: ZmVkY2JhOTg3NjU0MzIxMGZlZGNi
 std::string Config(const std::string& resources, const std::string& providers) {
   return std::string(kHead) + "- resources: " + resources + "\n  providers: " + providers + "\n";
 }
-template <class T>
-T Await(Awaitable<T> work) {
-  asio::io_context io;
-  auto done = asio::co_spawn(io, std::move(work), asio::use_future);
-  io.run();
-  return done.get();
-}
 std::unique_ptr<EncryptionAtRest> Must(const std::string& text) {
-  auto made = Await(EncryptionAtRest::New(text, {}));
+  auto made = async::RunNow(EncryptionAtRest::New(text, {}));
   EXPECT_TRUE(made.ok()) << made.error();
   return made.ok() ? *std::move(made) : nullptr;
 }
@@ -82,12 +73,12 @@ TEST(EncryptionAtRest, ReloadIsSeenAtOnceOrNotAtAll) {
   const auto rules = Must(first);
   const Transformer& transformer = rules->For(kSecrets);
   const std::string hash = rules->hash();
-  EXPECT_FALSE(*Await(rules->Reload(first)));
-  EXPECT_FALSE(Await(rules->Reload("nonsense")).ok());
+  EXPECT_FALSE(*async::RunNow(rules->Reload(first)));
+  EXPECT_FALSE(async::RunNow(rules->Reload("nonsense")).ok());
   EXPECT_EQ(rules->hash(), hash);
   EXPECT_TRUE(transformer.TransformToStorage(SharedBytes("x"), "/k")->view().starts_with("k8s:enc:secretbox:v1:key1:"));
-  EXPECT_TRUE(
-      *Await(rules->Reload(Config("[secrets]", std::string("[{secretbox: {keys: [") + kKey2 + "," + kKey1 + "]}}]"))));
+  EXPECT_TRUE(*async::RunNow(
+      rules->Reload(Config("[secrets]", std::string("[{secretbox: {keys: [") + kKey2 + "," + kKey1 + "]}}]"))));
   EXPECT_TRUE(transformer.TransformToStorage(SharedBytes("x"), "/k")->view().starts_with("k8s:enc:secretbox:v1:key2:"));
   EXPECT_NE(rules->hash(), hash);
   EXPECT_TRUE(hash.starts_with("sha256:"));
@@ -139,7 +130,7 @@ TEST(EncryptionAtRest, RefusesWhatIsWrong) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
-    const auto made = Await(EncryptionAtRest::New(c.text, {}));
+    const auto made = async::RunNow(EncryptionAtRest::New(c.text, {}));
     ASSERT_FALSE(made.ok());
     EXPECT_NE(made.error().find(c.want), std::string::npos) << made.error();
     EXPECT_EQ(made.error().find("MDEyMzQ1"), std::string::npos) << "a secret in an error: " << made.error();

@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/use_future.hpp>
 #include <filesystem>
 
+#include "async/run_now.h"
 #include "base/fake_clock.h"
 #include "storage/kms/test_plugin.h"
 #include "storage/transform/encryption_at_rest.h"
@@ -16,20 +14,6 @@ namespace keelson::storage {
 namespace {
 
 using base::SharedBytes;
-
-template <class T>
-T Await(Awaitable<T> work) {
-  asio::io_context io;
-  auto done = asio::co_spawn(io, std::move(work), asio::use_future);
-  io.run();
-  return done.get();
-}
-void AwaitVoid(Awaitable<void> work) {
-  asio::io_context io;
-  auto done = asio::co_spawn(io, std::move(work), asio::use_future);
-  io.run();
-  done.get();
-}
 
 class KMSTest : public ::testing::Test {
  protected:
@@ -65,7 +49,7 @@ class KMSTest : public ::testing::Test {
   }
   static std::string Read(const Transformer& from, const SharedBytes& data, bool* stale = nullptr) {
     if (from.NeedsPrepare(data)) {
-      auto prepared = Await(from.Prepare(data));
+      auto prepared = async::RunNow(from.Prepare(data));
       if (!prepared.ok()) return "ERROR " + prepared.error();
     }
     auto plain = from.TransformFromStorage(data, "/registry/secrets/a/b");
@@ -83,7 +67,7 @@ TEST_F(KMSTest, V2SealsWithASeedAndAsksOnceToRead) {
   const auto writer = Provider("v2");
   EXPECT_EQ(writer->Health(), "the KMS plugin was not asked yet");
   EXPECT_FALSE(writer->TransformToStorage(SharedBytes("x"), "/k").ok());
-  ASSERT_EQ(Await(writer->Probe()), std::nullopt);
+  ASSERT_EQ(async::RunNow(writer->Probe()), std::nullopt);
   EXPECT_EQ(writer->Health(), std::nullopt);
   const auto one = writer->TransformToStorage(SharedBytes("text"), "/registry/secrets/a/b");
   const auto two = writer->TransformToStorage(SharedBytes("text"), "/registry/secrets/a/b");
@@ -96,7 +80,7 @@ TEST_F(KMSTest, V2SealsWithASeedAndAsksOnceToRead) {
   EXPECT_FALSE(stale);
   EXPECT_EQ(plugin_->decrypts(), 0u);  // its own seed
   const auto reader = Provider("v2");
-  ASSERT_EQ(Await(reader->Probe()), std::nullopt);
+  ASSERT_EQ(async::RunNow(reader->Probe()), std::nullopt);
   EXPECT_EQ(Read(*reader, *one), "text");
   EXPECT_EQ(Read(*reader, *two), "text");
   EXPECT_EQ(plugin_->decrypts(), 1u);
@@ -108,13 +92,13 @@ TEST_F(KMSTest, V2SealsWithASeedAndAsksOnceToRead) {
 
 TEST_F(KMSTest, V2RotatesWithThePluginsKey) {
   const auto provider = Provider("v2");
-  ASSERT_EQ(Await(provider->Probe()), std::nullopt);
+  ASSERT_EQ(async::RunNow(provider->Probe()), std::nullopt);
   const auto old = provider->TransformToStorage(SharedBytes("text"), "/registry/secrets/a/b");
   plugin_->SetKeyID("key-2");
-  AwaitVoid(provider->ProbeWhenDue());  // not due yet
+  async::RunNow(provider->ProbeWhenDue());  // not due yet
   EXPECT_EQ(plugin_->encrypts(), 1u);
   clock_.Advance(std::chrono::seconds(61));
-  AwaitVoid(provider->ProbeWhenDue());
+  async::RunNow(provider->ProbeWhenDue());
   EXPECT_EQ(plugin_->encrypts(), 2u);
   bool stale = false;
   EXPECT_EQ(Read(*provider, *old, &stale), "text");
@@ -126,11 +110,11 @@ TEST_F(KMSTest, V2RotatesWithThePluginsKey) {
 
 TEST_F(KMSTest, V2WritesForThreeMinutesWithoutThePluginAndReadsForEver) {
   const auto provider = Provider("v2");
-  ASSERT_EQ(Await(provider->Probe()), std::nullopt);
+  ASSERT_EQ(async::RunNow(provider->Probe()), std::nullopt);
   const auto sealed = provider->TransformToStorage(SharedBytes("text"), "/registry/secrets/a/b");
   plugin_->SetFailing(true);
   clock_.Advance(std::chrono::seconds(170));
-  AwaitVoid(provider->ProbeWhenDue());
+  async::RunNow(provider->ProbeWhenDue());
   EXPECT_EQ(provider->Health(),
             "failed to perform status section of the healthz check for KMS Provider plug, error: rpc error: code = "
             "Unavailable desc = told to fail");
@@ -141,7 +125,7 @@ TEST_F(KMSTest, V2WritesForThreeMinutesWithoutThePluginAndReadsForEver) {
   EXPECT_NE(refused.error().find("expired at "), std::string::npos) << refused.error();
   EXPECT_EQ(Read(*provider, *sealed), "text");
   plugin_->SetFailing(false);
-  AwaitVoid(provider->ProbeWhenDue());  // ten seconds after a failure
+  async::RunNow(provider->ProbeWhenDue());  // ten seconds after a failure
   EXPECT_EQ(provider->Health(), std::nullopt);
   EXPECT_TRUE(provider->TransformToStorage(SharedBytes("x"), "/k").ok());
   EXPECT_EQ(plugin_->encrypts(), 1u);  // the same key id: the same seed
@@ -150,9 +134,10 @@ TEST_F(KMSTest, V2WritesForThreeMinutesWithoutThePluginAndReadsForEver) {
 TEST_F(KMSTest, V2UnhealthyPlugin) {
   const auto provider = Provider("v2");
   plugin_->SetHealthz("sick");
-  EXPECT_EQ(Await(provider->Probe()), "kmsv2 Provider plug is not healthy, error: got unexpected healthz status: sick");
+  EXPECT_EQ(async::RunNow(provider->Probe()),
+            "kmsv2 Provider plug is not healthy, error: got unexpected healthz status: sick");
   plugin_->SetKeyID("");
-  EXPECT_EQ(Await(provider->Probe()),
+  EXPECT_EQ(async::RunNow(provider->Probe()),
             "kmsv2 Provider plug is not healthy, error: [got unexpected healthz status: sick, got invalid KMSv2 KeyID "
             "hash \"\": keyID is empty]");
   EXPECT_TRUE(provider->TransformToStorage(SharedBytes("x"), "/k").ok());  // the seed of the first probe
@@ -160,12 +145,12 @@ TEST_F(KMSTest, V2UnhealthyPlugin) {
 
 TEST_F(KMSTest, V1HasAKeyForEachWrite) {
   const auto provider = Provider("v1", 2);
-  ASSERT_EQ(Await(provider->Probe()), std::nullopt);
+  ASSERT_EQ(async::RunNow(provider->Probe()), std::nullopt);
   const auto base = plugin_->encrypts();
   ASSERT_TRUE(provider->WritesElsewhere());
   std::vector<SharedBytes> sealed;
   for (int i = 0; i < 3; ++i) {
-    auto made = Await(provider->AwaitToStorage(SharedBytes("text"), "/registry/secrets/a/b"));
+    auto made = async::RunNow(provider->AwaitToStorage(SharedBytes("text"), "/registry/secrets/a/b"));
     ASSERT_TRUE(made.ok()) << made.error();
     sealed.push_back(*made);
   }
@@ -185,7 +170,7 @@ TEST_F(KMSTest, V1HasAKeyForEachWrite) {
 
 TEST_F(KMSTest, ConfigurationAndReload) {
   const meta::GroupResource secrets{"", "secrets"};
-  auto made = Await(EncryptionAtRest::New(Config("v2"), {.reload = true, .kms_v1 = true, .clock = &clock_}));
+  auto made = async::RunNow(EncryptionAtRest::New(Config("v2"), {.reload = true, .kms_v1 = true, .clock = &clock_}));
   ASSERT_TRUE(made.ok()) << made.error();
   EncryptionAtRest& rules = **made;
   EXPECT_EQ(rules.HealthChecks(), std::vector<std::string>{"kms-providers"});
@@ -197,25 +182,25 @@ TEST_F(KMSTest, ConfigurationAndReload) {
   EXPECT_EQ(Read(transformer, *sealed), "text");
 
   // To v1, which does not know the old data; back, and it is read again.
-  ASSERT_TRUE(*Await(rules.Reload(Config("v1"))));
+  ASSERT_TRUE(*async::RunNow(rules.Reload(Config("v1"))));
   EXPECT_EQ(Read(transformer, *sealed), "ERROR no matching prefix found");
   ASSERT_TRUE(transformer.WritesElsewhere());
-  const auto old = Await(transformer.AwaitToStorage(SharedBytes("old"), "/registry/secrets/a/b"));
+  const auto old = async::RunNow(transformer.AwaitToStorage(SharedBytes("old"), "/registry/secrets/a/b"));
   ASSERT_TRUE(old.ok());
   EXPECT_TRUE(old->view().starts_with("k8s:enc:kms:v1:plug:"));
   EXPECT_EQ(Read(transformer, *old), "old");
-  ASSERT_TRUE(*Await(rules.Reload(Config("v2"))));
+  ASSERT_TRUE(*async::RunNow(rules.Reload(Config("v2"))));
   EXPECT_EQ(Read(transformer, *sealed), "text");
 
   plugin_->SetFailing(true);
   clock_.Advance(std::chrono::seconds(61));
-  AwaitVoid(rules.Poll());
+  async::RunNow(rules.Poll());
   EXPECT_TRUE(rules.Health("kms-providers").starts_with("kms-provider-0: failed to perform status section"));
 }
 
 TEST_F(KMSTest, PluginThatIsNotThereYet) {
   plugin_.reset();
-  auto made = Await(EncryptionAtRest::New(
+  auto made = async::RunNow(EncryptionAtRest::New(
       "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets]\n"
       "  providers: [{kms: {apiVersion: v2, name: plug, timeout: 10ms, endpoint: 'unix://" +
           socket_ + "'}}]\n",
