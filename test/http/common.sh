@@ -12,7 +12,11 @@ trap cleanup EXIT
 start_server() { # [threads]
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/key.pem" -out "$work/cert.pem" -days 2 \
     -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 2>/dev/null
-  "$build/src/http/http_example" 0 "$work/cert.pem" "$work/key.pem" "${1:-1}" >"$work/address" 2>"$work/log" &
+  start_example "$work/cert.pem" "$work/key.pem" "${1:-1}"
+}
+
+start_example() { # [certificate key threads]: without them no TLS
+  "$build/src/http/http_example" 0 "$@" >"$work/address" 2>"$work/log" &
   server_pid=$!
   for _ in $(seq 100); do
     [ -s "$work/address" ] && break

@@ -14,16 +14,10 @@ if ! PYTHONPATH=$place "$python" -c "import autobahntestsuite.wstest" 2>/dev/nul
     "$python" -m pip install -q --target "$place" twisted==20.3.0 txaio==2.1.0 jinja2==2.11.3 klein==17.10.0 markdown==3.1.1 pyopenssl==19.1.0 cryptography==3.3.2 unittest2 &&
     touch "$place/zope/__init__.py"; } >"$work/pip" 2>&1 || { tail -3 "$work/pip"; echo "SKIPPED: Autobahn could not be installed"; exit 77; }
 fi
-"$build/src/http/http_example" 0 >"$work/address" 2>"$work/log" &
-server_pid=$!
-for _ in $(seq 100); do
-  [ -s "$work/address" ] && break
-  sleep 0.05
-done
-address=$(cat "$work/address")
+start_example
 cases=$(echo "${1:-*}" | sed 's/[^,]*/"&"/g')
 cat >"$work/spec.json" <<END
-{"outdir": "$work/reports", "servers": [{"agent": "keelson", "url": "ws://127.0.0.1:${address##*:}/ws"}], "cases": [$cases], "exclude-cases": ["12.*", "13.*"], "exclude-agent-cases": {}}
+{"outdir": "$work/reports", "servers": [{"agent": "keelson", "url": "ws://127.0.0.1:$port/ws"}], "cases": [$cases], "exclude-cases": ["12.*", "13.*"], "exclude-agent-cases": {}}
 END
 (cd "$work" && PYTHONPATH=$place "$python" -c "from autobahntestsuite.wstest import run; run()" -m fuzzingclient -s "$work/spec.json" >"$work/out" 2>&1) || { tail -20 "$work/out"; exit 1; }
 python3 - "$work/reports/index.json" <<'END'
