@@ -135,14 +135,15 @@ void InstallDiscovery(server::GenericAPIServer& server, const std::string& exter
            handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList", {.cbor = cbor}));
     }
     if (!group.group.empty())
-      both("/apis/" + std::string(group.group), handler(endpoints::APIGroupDocument(arena, group), "APIGroup"));
+      both("/apis/" + std::string(group.group),
+           handler(endpoints::APIGroupDocument(arena, group), "APIGroup", {.any_method = true}));
   }
   const auto api = handler(endpoints::APIVersionsDocument(arena, groups, external_address), "APIVersions");
   const auto apis = handler(endpoints::APIGroupListDocument(arena, groups), "APIGroupList", {.any_method = true});
   mux.Handle("/api", WithAggregated(api, EncodeAggregated(arena, core, served)));
   mux.Unlisted("/api/", WithAggregated(api, EncodeAggregated(arena, core, served)));
   mux.Handle("/apis", WithAggregated(apis, EncodeAggregated(arena, others, served)));
-  mux.Unlisted("/apis/", apis);
+  mux.Handle("/apis/", apis);
 }
 
 }  // namespace keelson::controlplane

@@ -227,12 +227,9 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
 
 Awaitable<http::Response> ServeDocument(std::shared_ptr<const std::string> document, std::string_view type,
                                         ExchangePtr exchange) {
+  if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
+  if (auto refused = endpoints::CheckAccept(*exchange, std::span(&type, 1))) co_return std::move(*refused);
   http::Response response;
-  if (exchange->http.method != "GET" && exchange->http.method != "HEAD") {
-    response.status = 405;
-    response.headers.Add("Allow", "GET");
-    co_return response;
-  }
   response.headers.Add("Content-Type", std::string(type));
   response.headers.Add("Cache-Control", "public, max-age=3600");
   response.body = base::SharedBytes::FromString(std::string(*document));

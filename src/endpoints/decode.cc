@@ -130,7 +130,7 @@ meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view ty
 }
 
 std::string HubPackage(std::string_view group) {
-  if (group.empty()) return "core";
+  if (group.empty() || group == "events.k8s.io") return "core";
   return std::string(group.substr(0, group.find('.')));
 }
 

@@ -40,9 +40,11 @@ Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Str
     encoded->cbor = base::SharedBytes(cbor);
   }
   return [encoded, options](ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (exchange->http.method != "GET" && !options.any_method) co_return NoMethod(*exchange);
-    const auto produces = std::span(kProduces).first(kProduces.size() - (options.cbor ? 0 : 1));
-    if (auto refused = CheckAccept(*exchange, produces)) co_return std::move(*refused);
+    if (!options.any_method) {
+      if (exchange->http.method != "GET") co_return NoMethod(*exchange);
+      const auto produces = std::span(kProduces).first(kProduces.size() - (options.cbor ? 0 : 1));
+      if (auto refused = CheckAccept(*exchange, produces)) co_return std::move(*refused);
+    }
     auto media = NegotiateOutput(exchange->http, exchange->query, {.allow_cbor = options.cbor});
     if (!media.ok()) co_return StatusResponse(*exchange, media.error());
     http::Response response;

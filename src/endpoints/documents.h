@@ -11,8 +11,9 @@
 namespace keelson::endpoints {
 
 struct DocumentOptions {
-  bool any_method = false;  // upstream's handler of this path looks at no method
-  bool cbor = false;        // it is had in CBOR too
+  // Upstream's handler of this path is its aggregator's: it looks at no method, and negotiation alone refuses types.
+  bool any_method = false;
+  bool cbor = false;  // it is had in CBOR too
 };
 // Encodes `document` once as JSON, YAML and protobuf and answers GET with the one asked for.
 Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Struct& type, std::string_view kind,

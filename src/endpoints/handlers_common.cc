@@ -125,12 +125,13 @@ namespace {
 
 admission::Attributes AttributesOf(const Scope& scope, const Exchange& exchange, admission::Operation operation,
                                    Value object, Value old, bool dry_run) {
+  const std::string_view in_path = exchange.context.info.name;
   return {.operation = operation,
           .kind = scope.kind,
           .resource = scope.resource,
           .subresource = scope.subresource,
           .name_space = exchange.context.info.name_space,
-          .name = std::string(object.Get("metadata", "name").as_string()),
+          .name = std::string(in_path.empty() ? object.Get("metadata", "name").as_string() : in_path),
           .object = object,
           .old_object = old,
           .dry_run = dry_run};

@@ -24,7 +24,7 @@ INTO_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: j
 UID = ("Operation cannot be fulfilled on limitranges \"new\": StorageError: invalid object, Code: 4, Key: %s/limitranges/default/new, "
        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ")
 
-# method, path, content type, body, status, message ("" for an object)
+# method, path, content type, body, status, message ("" for what is no Status)
 ROWS = [
     # That the object is not there is told before anything about the patch.
     ("PATCH", NONE, MERGE, "{bad", 404, NOT_FOUND),
@@ -51,6 +51,22 @@ ROWS = [
     # The first document of several.
     ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n---\nmetadata: {name: c}\n", 201, ""),
     ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n...\n{bad", 201, ""),
+    # Paths whose handlers look at no method, and one that does.
+    ("POST", "/apis/apps", JSON, "{}", 200, ""),
+    ("DELETE", "/openapi/v3", JSON, "", 200, ""),
+    ("PUT", "/openapi/v3/none", JSON, "{}", 404, ""),
+    ("POST", "/openid/v1/jwks", JSON, "{}", 405, "the server does not allow this method on the requested resource"),
+    # A selector in an error: labels first, nothing empty.
+    ("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", JSON,
+     '{"metadata":{"name":"a"},"spec":{"minAvailable":1,"maxUnavailable":"1%","selector":{"matchExpressions":[{"key":"k","operator":"Exists","values":[]}],"matchLabels":{"b":"c","a":"b"}}}}',
+     422, 'PodDisruptionBudget.policy "a" is invalid: spec: Invalid value: {"MinAvailable":1,"Selector":{"matchLabels":{"a":"b","b":"c"},'
+     '"matchExpressions":[{"key":"k","operator":"Exists"}]},"MaxUnavailable":"1%","UnhealthyPodEvictionPolicy":null}: '
+     "minAvailable and maxUnavailable cannot be both set"),
+    # Maps in an error are sorted.
+    ("PUT", "/apis/storage.k8s.io/v1/storageclasses/a", JSON, '{"metadata":{"name":"a"},"provisioner":"p","parameters":{"b":"c","a":"b"}}', 422,
+     'StorageClass.storage.k8s.io "a" is invalid: parameters: Invalid value: {"a":"b","b":"c"}: field is immutable'),
+    # A subresource's object has the name that the path says.
+    ("POST", "/api/v1/namespaces/none/pods/x/binding", JSON, "{}", 404, 'namespaces "none" not found'),
     # Objects that an update would create.
     ("PUT", LIMITS, JSON, '{"metadata":{"name":"new","uid":"u"}}', 409, UID % "/registry"),
     ("PUT", LIMITS + "?dryRun=All", JSON, '{"metadata":{"name":"new","uid":"u"}}', 409, UID % ""),
@@ -73,12 +89,14 @@ def main():
         client = Client(server)
         client.must(201, "POST", NAMESPACE + "/configmaps", {"metadata": {"name": "a"}})
         client.must(201, "POST", NAMESPACE + "/secrets", {"metadata": {"name": "a"}})
+        client.must(201, "POST", "/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": "a"}, "provisioner": "p"})
         client.must(201, "POST", REVISIONS, '{"metadata": {"name": "a"}, "revision": 1, "data": {"b": 1, "a": 2}}')
         for method, path, content_type, body, status, message in ROWS:
             got, answer = client.request(method, path, body, content_type=content_type)
-            if (got, answer.get("message", "")) != (status, message):
+            text = answer.get("message", "") if isinstance(answer, dict) else ""
+            if (got, text) != (status, message):
                 failed += 1
-                print("%s %s %r\n  want %d %s\n  got  %d %s" % (method, path, body, status, message, got, answer.get("message", "")))
+                print("%s %s %r\n  want %d %s\n  got  %d %s" % (method, path, body, status, message, got, text))
         client.close()
     finally:
         server.stop()

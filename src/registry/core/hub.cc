@@ -28,6 +28,8 @@ PersistentVolumeSpec Capacity:{}quantity GCEPersistentDisk=gcePersistentDisk:*GC
     Local:*LocalVolumeSource StorageOS=storageos:*StorageOSPersistentVolumeSource CSI=csi:*CSIPersistentVolumeSource AccessModes:[]string
     ClaimRef:*ObjectReference PersistentVolumeReclaimPolicy:string StorageClassName:string MountOptions:[]string VolumeMode:*string
     NodeAffinity:*VolumeNodeAffinity VolumeAttributesClassName:*string
+PodDisruptionBudgetSpec MinAvailable:*intorstring Selector:*~LabelSelector MaxUnavailable:*intorstring
+    UnhealthyPodEvictionPolicy:*string
 VolumeAttachmentSpec Attacher:string Source:VolumeAttachmentSource NodeName:string
 VolumeAttachmentSource PersistentVolumeName:*string InlineVolumeSpec:*PersistentVolumeSpec
 PersistentVolumeClaimSpec AccessModes:[]string Selector:*~LabelSelector Resources:VolumeResourceRequirements VolumeName:string

@@ -1,7 +1,7 @@
 #include <string>
 
+#include "registry/core/hub.h"
 #include "registry/policy/strategies.h"
-#include "registry/rules/go_struct.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 
@@ -10,20 +10,13 @@ namespace {
 
 using namespace rules;  // NOLINT
 
-constexpr GoField kSpec[] = {
-    {"minAvailable", "MinAvailable", GoField::Zero::kNull},
-    {"selector", "Selector", GoField::Zero::kNull},
-    {"maxUnavailable", "MaxUnavailable", GoField::Zero::kNull},
-    {"unhealthyPodEvictionPolicy", "UnhealthyPodEvictionPolicy", GoField::Zero::kNull},
-};
-
 void ValidateSpec(const Value& spec, bool allow_invalid_values, FieldErrors& errors) {
   const FieldPath path("spec");
   const Value min = spec["minAvailable"];
   const Value max = spec["maxUnavailable"];
   if (!min.is_null() && !max.is_null()) {
-    errors.push_back(
-        InvalidRendered(path, RenderGoStruct(spec, kSpec), "minAvailable and maxUnavailable cannot be both set"));
+    errors.push_back(InvalidHub(path, core::CoreHubTypes(), spec, "PodDisruptionBudgetSpec",
+                                "minAvailable and maxUnavailable cannot be both set"));
   }
   if (!min.is_null()) {
     ValidatePositiveIntOrPercent(min, path.Child("minAvailable"), errors);

@@ -47,8 +47,10 @@ NodeSelectorTerm MatchExpressions:[]NodeSelectorRequirement MatchFields:[]NodeSe
 NodeSelectorRequirement Key:string Operator:string Values:[]string
 DeviceAttribute IntValue=int:*int BoolValue=bool:*bool StringValue=string:*string VersionValue=version:*string IntValues=ints:[]int
     BoolValues=bools:[]bool StringValues=strings:[]string VersionValues=versions:[]string
-~ObjectMeta name:string generateName:string namespace:string uid:string resourceVersion:string generation:int labels:{}string
-    annotations:{}string
+~ObjectMeta name:string generateName:string namespace:string uid:string resourceVersion:string generation:int creationTimestamp:time
+    deletionTimestamp:time deletionGracePeriodSeconds:*int labels:{}string annotations:{}string ownerReferences:[]~OwnerReference
+    finalizers:[]string
+~OwnerReference apiVersion:!string kind:!string name:!string uid:!string controller:*bool blockOwnerDeletion:*bool
 )";
 
 }  // namespace

@@ -55,7 +55,12 @@ void NotSupportedValue(const FieldPath& path, std::string_view text, std::initia
 }
 
 void Immutable(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors) {
-  if (!SemanticEqual(now, old)) errors.push_back(Invalid(path, now, "field is immutable"));
+  if (SemanticEqual(now, old)) return;
+  if (!now.is_map()) return errors.push_back(Invalid(path, now, "field is immutable"));
+  base::Arena arena;  // Go's maps are shown sorted.
+  Value sorted = now.Clone(arena);
+  sorted.SortMembers();
+  errors.push_back(Invalid(path, sorted, "field is immutable"));
 }
 
 void ImmutableText(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors) {
