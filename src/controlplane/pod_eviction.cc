@@ -127,7 +127,7 @@ registry::DeleteOptions OptionsOf(Value sent, bool dry_run) {
 
 // Writes into the pod why it goes, then deletes it.
 Task<void> MarkAndDelete(std::shared_ptr<Evictor> evictor, request::Context& context, std::string name,
-                         registry::DeleteOptions options) {
+                         registry::DeleteOptions options, const meta::FieldErrors& wrong_options) {
   base::Arena& arena = context.arena;
   const meta::GroupResource pod_resource{"", "Pod"};
   if (!options.dry_run) {
@@ -172,6 +172,7 @@ Task<void> MarkAndDelete(std::shared_ptr<Evictor> evictor, request::Context& con
     if (!marked.ok()) co_return marked.error();
     if (options.resource_version) options.resource_version = std::to_string(marked->object->resource_version());
   }
+  if (!wrong_options.empty()) co_return meta::NewInvalidOptions("DeleteOptions", wrong_options);
   auto deleted = co_await evictor->pods->Delete(context, context.info.name_space, name, std::move(options), nullptr);
   if (!deleted.ok()) co_return deleted.error();
   co_return meta::Result<void>();
@@ -198,7 +199,16 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
         {{meta::FieldError::Type::kInvalid, "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential", "true",
           "can not be set for pod eviction, try after removing the option"}});
   }
+  const meta::DeleteOptions delete_options = meta::DeleteOptions::FromBody(sent);
+  const meta::WriteOptions write_options = meta::WriteOptions::FromQuery(exchange->query);
+  if (!delete_options.dry_run.empty() && !write_options.dry_run.empty() &&
+      delete_options.dry_run != write_options.dry_run) {
+    co_return meta::NewPlainError("Non-matching dry-run options in request and content: [" +
+                                  base::Join(write_options.dry_run, " ") + "] and [" +
+                                  base::Join(delete_options.dry_run, " ") + "]");
+  }
   const registry::DeleteOptions original = OptionsOf(sent, dry_run || !sent["dryRun"].empty());
+  const meta::FieldErrors wrong_options = delete_options.Validate();
 
   Value pod;
   for (int attempt = 1;; ++attempt) {
@@ -209,7 +219,7 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
     registry::DeleteOptions options = original;
     if (!Finished(pod) && !options.resource_version)
       options.resource_version = std::to_string(found->resource_version());
-    auto done = co_await MarkAndDelete(evictor, context, name, std::move(options));
+    auto done = co_await MarkAndDelete(evictor, context, name, std::move(options), wrong_options);
     if (done.ok()) co_return SuccessStatus(arena, 201);
     const bool again = done.error().reason() == meta::StatusReason::kConflict && !original.resource_version &&
                        (!original.uid || *original.uid == Text(pod["metadata"], "uid"));
@@ -257,7 +267,7 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
       if (!taken.ok()) co_return taken.error();
     }
   }
-  auto done = co_await MarkAndDelete(evictor, context, name, std::move(options));
+  auto done = co_await MarkAndDelete(evictor, context, name, std::move(options), wrong_options);
   if (!done.ok()) {
     if (done.error().reason() == meta::StatusReason::kConflict && pinned && !original.resource_version)
       co_return StillProcessed(budget_name);

@@ -46,9 +46,7 @@ Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, st
   base::Arena& arena = context.arena;
   const meta::GroupResource resource{"", "pods/binding"};
   const std::string_view sent = binding.Get("metadata", "name").as_string();
-  if (!sent.empty() && sent != name) {
-    co_return meta::NewBadRequest("name in URL does not match name in Binding object");
-  }
+  if (sent != name) co_return meta::NewBadRequest("name in URL does not match name in Binding object");
   KS_CO_RETURN_IF_ERROR(ValidateBinding(binding));
   const std::string node(binding.Get("target", "name").as_string());
   const std::string_view uid = binding.Get("metadata", "uid").as_string();
@@ -67,7 +65,6 @@ Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, st
     if (!pod.Get("spec", "schedulingGates").empty()) {
       co_return meta::NewConflict(resource, name, "pod " + name + " has non-empty .spec.schedulingGates");
     }
-    if (!version.empty()) metadata.Set(arena, "resourceVersion", version);
     pod["spec"].Set(arena, "nodeName", std::string_view(node));
     Value annotations = binding.Get("metadata", "annotations");
     for (const auto& annotation : annotations.members())
@@ -81,6 +78,7 @@ Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, st
   };
   registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kOther, &kBinding}, .dry_run = dry_run};
   if (!uid.empty()) parameters.uid = std::string(uid);
+  if (!version.empty()) parameters.resource_version = std::string(version);
   auto written = co_await pods->Update(context, name, assign, nullptr, nullptr, parameters);
   if (!written.ok()) co_return written.error();
   co_return SuccessStatus(arena, 201);
@@ -119,6 +117,7 @@ bool InstallBindings(const ChainConfig& config, const schema::Resource& resource
   endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
   route.collection["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {
     std::string name(object.Get("metadata", "name").as_string());
+    object["metadata"].Erase("uid");  // A create that names nothing in its path brings no uid.
     return Bind(store, std::move(exchange), std::move(name), object, dry_run);
   });
   version.Add(resource.plural, "", std::move(route));

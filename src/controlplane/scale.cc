@@ -95,7 +95,7 @@ struct ScaleEndpoint {
 
   // Writes the replicas of what `make` turns the present Scale into.
   Task<Value> Update(ScopePtr scope, ExchangePtr exchange, std::function<meta::Result<Value>(Value scale)> make,
-                     std::string manager, bool dry_run) const {
+                     std::string manager, bool dry_run, std::optional<std::string> uid = std::nullopt) const {
     request::Context& context = exchange->context;
     base::Arena& arena = context.arena;
     registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
@@ -133,7 +133,8 @@ struct ScaleEndpoint {
       co_return parent;
     };
     KS_CO_TRY(const registry::WriteResult written,
-              co_await store->Update(context, context.info.name, updated, nullptr, nullptr, {.dry_run = dry_run}));
+              co_await store->Update(context, context.info.name, updated, nullptr, nullptr,
+                                     {.uid = std::move(uid), .dry_run = dry_run}));
     KS_CO_TRY(const Value parent, store->Decode(arena, written.object));
     co_return ScaleOf(arena, parent, plain_map);
   }
@@ -154,9 +155,12 @@ Awaitable<http::Response> Put(ScaleEndpoint endpoint, ScopePtr scope, ExchangePt
   if (!sent.ok()) co_return endpoints::StatusResponse(*exchange, sent.error());
   if (auto same = endpoints::CheckTarget(*scope, *exchange, *sent); !same.ok())
     co_return endpoints::StatusResponse(*exchange, same.error());
+  std::optional<std::string> uid;
+  if (const auto text = sent->Get("metadata", "uid").as_string(); !text.empty()) uid = std::string(text);
   auto written = co_await endpoint.Update(
       scope, exchange, [&](Value) -> meta::Result<Value> { return *sent; },
-      meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options.is_dry_run());
+      meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options.is_dry_run(),
+      std::move(uid));
   if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }
@@ -178,9 +182,11 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
     if (!config.ok()) co_return endpoints::StatusResponse(*exchange, config.error());
     auto applied = co_await endpoint.Update(
         scope, exchange,
-        [&](Value scale) {
-          return ScaleFields().Apply(arena, scale, config->value, options.field_manager, options.force.value_or(false),
-                                     endpoints::NowText(arena));
+        [&](Value scale) -> meta::Result<Value> {
+          KS_TRY(Value applied, ScaleFields().Apply(arena, scale, config->value, options.field_manager,
+                                                    options.force.value_or(false), endpoints::NowText(arena)));
+          KS_RETURN_IF_ERROR(endpoints::CheckTarget(*scope, *exchange, applied));
+          return applied;
         },
         "", options.is_dry_run());
     if (!applied.ok()) co_return endpoints::StatusResponse(*exchange, applied.error());
@@ -253,6 +259,15 @@ Awaitable<http::Response> GetScale(ScaleEndpoint endpoint, ScopePtr scope, Excha
   if (media->transform == endpoints::Transform::kTable) {
     const Value table = ScaleTable(exchange->context.arena, *scale);
     co_return endpoints::ValueResponse(*exchange, *media, table, *schema::FindType("meta/v1", "Table"), 200);
+  }
+  if (media->transform == endpoints::Transform::kPartialObjectMetadata) {
+    Value partial = Value::Map(exchange->context.arena);
+    partial.Set(exchange->context.arena, "kind", "PartialObjectMetadata");
+    partial.Set(exchange->context.arena, "apiVersion",
+                Value::String(exchange->context.arena, "meta.k8s.io/" + media->transform_version));
+    partial.Set(exchange->context.arena, "metadata", (*scale)["metadata"]);
+    co_return endpoints::ValueResponse(*exchange, *media, partial,
+                                       *schema::FindType("meta/v1", "PartialObjectMetadata"), 200);
   }
   co_return endpoints::ValueResponse(*exchange, *media, *scale, *scope->type, 200);
 }

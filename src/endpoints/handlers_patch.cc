@@ -268,6 +268,11 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     } else {
       ApplyDefaults(arena, *scope, object);
     }
+    if (const auto uid = object.Get("metadata", "uid").as_string(); existing.is_null() && !uid.empty()) {
+      co_return meta::NewConflict(
+          {scope->resource.group, scope->resource.resource}, context.info.name,
+          "uid mismatch: the provided object specified uid " + std::string(uid) + ", and no existing object was found");
+    }
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
     co_return co_await AdmitUpdate(scope, exchange, object, existing, dry_run);

