@@ -111,10 +111,4 @@ std::size_t ReadBase64(std::string_view text, char* out) {
   return static_cast<std::size_t>(at - out);
 }
 
-std::size_t Base64DecodedSize(std::string_view text) {
-  std::size_t size = text.size() / 4 * 3;
-  if (text.ends_with("==")) return size - 2;
-  return text.ends_with('=') ? size - 1 : size;
-}
-
 }  // namespace keelson::codec

@@ -18,7 +18,5 @@ constexpr std::size_t Base64Size(std::size_t bytes) { return (bytes + 2) / 3 * 4
 void WriteBase64(const char* bytes, std::size_t size, char* out);
 // The bytes of a valid text. REQUIRES: out has room for text.size() / 4 * 3. Returns their number.
 std::size_t ReadBase64(std::string_view text, char* out);
-// The number of bytes that a canonical text stands for.
-std::size_t Base64DecodedSize(std::string_view text);
 
 }  // namespace keelson::codec

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/strings.h"
-#include "codec/go_types.h"
 #include "codec/json.h"
+#include "codec/json_frame.h"
 #include "codec/json_tokens.h"
 #include "codec/scalars.h"
 #include "codec/scan.h"
@@ -24,15 +24,6 @@ using schema::Type;
 
 // Below this a map's keys are compared pairwise for duplicates; above it the Value's own index finds them.
 constexpr std::size_t kPairwiseMax = 16;
-
-// Where the reader stands, for messages: a chain of the containers that are open.
-struct Frame {
-  const Frame* parent;
-  const Struct* structure = nullptr;  // a struct: `field` is being read
-  const Field* field = nullptr;
-  std::string_view key;     // a map: its key
-  std::int64_t index = -1;  // a list: the index
-};
 
 const char* PaddedCopy(Arena& arena, std::string_view text) {
   char* copy = arena.NewArray<char>(text.size() + kScanPadding);
@@ -143,7 +134,7 @@ class Reader : JSONTokens {
     if (++depth_ > kDepthMax) return false;
     ++at_;
     const std::size_t start = items_.size();
-    Frame frame{frame_, nullptr, nullptr, {}, 0};
+    JSONFrame frame{frame_, nullptr, nullptr, {}, 0};
     frame_ = &frame;
     Space();
     if (*at_ == ']') {
@@ -174,7 +165,7 @@ class Reader : JSONTokens {
     if (++depth_ > kDepthMax) return false;
     ++at_;
     const std::size_t start = members_.size();
-    Frame frame{frame_};
+    JSONFrame frame{frame_};
     frame_ = &frame;
     Space();
     if (*at_ == '}') {
@@ -221,7 +212,7 @@ class Reader : JSONTokens {
   }
 
   // Makes the map of what was read since `start`; of keys that repeat the last one stays, in the first one's place.
-  void FinishMap(std::size_t start, const Frame& frame, Value& out) {
+  void FinishMap(std::size_t start, const JSONFrame& frame, Value& out) {
     const std::span<Member> read = members_.From(start);
     frame_ = frame.parent;
     if (read.size() > kPairwiseMax || HasDuplicate(read)) {
@@ -257,7 +248,7 @@ class Reader : JSONTokens {
     ++at_;
     const std::size_t start = members_.size();
     std::uint64_t seen[2] = {0, 0};
-    Frame frame{frame_, &type};
+    JSONFrame frame{frame_, &type};
     frame_ = &frame;
     Space();
     if (*at_ == '}') {
@@ -299,7 +290,7 @@ class Reader : JSONTokens {
   bool ReadField(const Field& field, const schema::JSONField& row, bool again, std::size_t start) {
     Value value;
     if (again) [[unlikely]] {
-      const Frame* own = frame_;
+      const JSONFrame* own = frame_;
       frame_ = own->parent;
       StrictError("duplicate field ", field.name);
       frame_ = own;
@@ -443,7 +434,7 @@ class Reader : JSONTokens {
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
       integer = error == std::errc() && value >= low && value <= high;
     }
-    if (!integer) return TypeError("number " + std::string(text), GoType(type), fatal ? "fatal" : nullptr);
+    if (!integer) return TypeError("number " + std::string(text), GoTypeAt(frame_, type), fatal ? "fatal" : nullptr);
     out = Value(value);
     return true;
   }
@@ -559,16 +550,7 @@ class Reader : JSONTokens {
     if (*at_ == 'n') return Literal("null", 4);
     const std::string what = Describe();
     if (!Skip()) return false;
-    return TypeError(what, GoType(type), fatal ? "fatal" : nullptr);
-  }
-
-  // What Go calls the type of what is being read.
-  std::string GoType(const Type& type) const {
-    int depth = 0;
-    const Frame* frame = frame_;
-    for (; frame != nullptr && frame->structure == nullptr; frame = frame->parent) ++depth;
-    if (frame == nullptr || frame->field == nullptr) return GoTypeName(type);
-    return GoTypeOf(*frame->structure, *frame->field, type, depth);
+    return TypeError(what, GoTypeAt(frame_, type), fatal ? "fatal" : nullptr);
   }
 
   std::string Describe() const {
@@ -591,18 +573,7 @@ class Reader : JSONTokens {
   [[gnu::noinline]] bool TypeError(const std::string& what, const std::string& type, const char* fatal,
                                    std::string_view lone_field = {}) {
     std::string text = "json: cannot unmarshal " + what + " into Go ";
-    const Frame* innermost = frame_;
-    while (innermost != nullptr && innermost->structure == nullptr) innermost = innermost->parent;
-    if (!lone_field.empty()) {
-      text += "struct field ." + std::string(lone_field);
-    } else if (innermost == nullptr) {
-      text += "value";
-    } else {
-      text += "struct field " + std::string(innermost->structure->name) + ".";
-      std::string path;
-      AppendFieldPath(frame_, path);
-      text += path;
-    }
+    text += lone_field.empty() ? GoPlace(frame_) : "struct field ." + std::string(lone_field);
     text += " of type " + type;
     const bool ends = fatal != nullptr && lone_field.empty();
     if (error_.empty() || ends) error_ = std::move(text);
@@ -614,43 +585,9 @@ class Reader : JSONTokens {
     return false;
   }
 
-  // Field names only, with those of embedded structs between, as Go's error context has them.
-  static void AppendFieldPath(const Frame* frame, std::string& out) {
-    if (frame == nullptr) return;
-    AppendFieldPath(frame->parent, out);
-    if (frame->structure == nullptr || frame->field == nullptr) return;
-    if (!out.empty()) out += '.';
-    AppendEmbedded(*frame->structure, frame->field, out);
-    out += frame->field->name;
-  }
-  static bool AppendEmbedded(const Struct& type, const Field* wanted, std::string& out) {
-    for (const Field& field : type.fields) {
-      if (&field == wanted) return true;
-      if (!field.inlined) continue;
-      const std::size_t size = out.size();
-      out += field.type->structure->name;
-      out += '.';
-      if (AppendEmbedded(*field.type->structure, wanted, out)) return true;
-      out.resize(size);
-    }
-    return false;
-  }
-
-  static void AppendPath(const Frame* frame, std::string& out) {
-    if (frame == nullptr) return;
-    AppendPath(frame->parent, out);
-    if (frame->index >= 0) {
-      out += '[' + std::to_string(frame->index) + ']';
-      return;
-    }
-    if (!out.empty()) out += '.';
-    out += frame->structure != nullptr ? frame->field->name : frame->key;
-  }
-
   [[gnu::noinline]] void StrictError(std::string_view what, std::string_view key) {
     if (!strict_ || strict_errors_.size() >= kStrictErrorsMax) return;
-    std::string path;
-    AppendPath(frame_, path);
+    std::string path = PathOf(frame_);
     if (!path.empty()) path += '.';
     path += key;
     std::string text = std::string(what) + base::GoQuote(path);
@@ -659,12 +596,20 @@ class Reader : JSONTokens {
 
   bool strict_;
   const char* end_ = nullptr;
-  const Frame* frame_ = nullptr;
+  const JSONFrame* frame_ = nullptr;
   Scratch<Member> members_;
   Scratch<Value> items_;
   std::string error_;
   std::vector<std::string> strict_errors_;
 };
+
+DecodeError ErrorOf(const Reader& reader, std::string_view text, bool complete) {
+  if (!complete) {
+    if (std::string syntax = JSONSyntaxError(text); !syntax.empty())
+      return {DecodeError::Kind::kSyntax, std::move(syntax)};
+  }
+  return {DecodeError::Kind::kType, reader.error()};
+}
 
 Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const Struct* type,
                                      const DecodeOptions& options) {
@@ -677,11 +622,7 @@ Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const 
     decoded.strict_errors = std::move(reader.strict_errors());
     return decoded;
   }
-  if (!complete) {
-    if (std::string syntax = JSONSyntaxError(text); !syntax.empty())
-      return DecodeError{DecodeError::Kind::kSyntax, std::move(syntax)};
-  }
-  return DecodeError{DecodeError::Kind::kType, reader.error()};
+  return ErrorOf(reader, text, complete);
 }
 
 }  // namespace
@@ -704,11 +645,7 @@ Outcome<TypeMeta, DecodeError> FindTypeMeta(Arena& arena, std::string_view text)
   TypeMeta meta;
   const bool complete = reader.ReadTypeMeta(meta);
   if (complete && reader.error().empty()) return meta;
-  if (!complete) {
-    if (std::string syntax = JSONSyntaxError(text); !syntax.empty())
-      return DecodeError{DecodeError::Kind::kSyntax, std::move(syntax)};
-  }
-  return DecodeError{DecodeError::Kind::kType, reader.error()};
+  return ErrorOf(reader, text, complete);
 }
 
 }  // namespace keelson::codec
