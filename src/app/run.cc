@@ -273,27 +273,52 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
 // What clients find in kube-system about our CAs follows their files.
 Outcome<void, Error> PublishFollowedCAs(const AuthenticationOptions& options, controlplane::ServerPresence& presence,
                                         FollowedFiles& followed) {
-  if (const std::string& file = options.client_ca_file; !file.empty()) {
+  using Set = void (controlplane::ServerPresence::*)(std::string);
+  const auto follow = [&](const std::string& file, Set set) -> Outcome<void, Error> {
+    if (file.empty()) return {};
     KS_TRY(std::string pem, ReadSmallFile(file));
-    followed.Add(file, std::move(pem), [&presence](const std::string& text) {
-      presence.SetClientCA(text);
+    followed.Add(file, std::move(pem), [&presence, set](const std::string& text) {
+      (presence.*set)(text);
       return true;
     });
-  }
-  if (const std::string& file = options.request_header.client_ca_file; !file.empty()) {
-    KS_TRY(std::string pem, ReadSmallFile(file));
-    followed.Add(file, std::move(pem), [&presence](const std::string& text) {
-      presence.SetRequestHeaderCA(text);
-      return true;
-    });
-  }
-  return {};
+    return {};
+  };
+  KS_RETURN_IF_ERROR(follow(options.client_ca_file, &controlplane::ServerPresence::SetClientCA));
+  return follow(options.request_header.client_ca_file, &controlplane::ServerPresence::SetRequestHeaderCA);
 }
 
 std::string ExternalAddress(const ServerRunOptions& options) {
   const std::string& host = options.generic.external_host;
   if (host.find(':') != std::string::npos) return host;
   return host + ":" + std::to_string(options.secure_serving.bind_port);
+}
+
+Outcome<net::Listener, Error> Listen(const SecureServingOptions& options) {
+  auto listener = net::Listener::Listen({.address = options.bind_address,
+                                         .port = static_cast<std::uint16_t>(options.bind_port),
+                                         .permit_port_sharing = options.permit_port_sharing,
+                                         .permit_address_sharing = options.permit_address_sharing});
+  if (!listener.ok()) return Error("failed to create listener: " + listener.error().message);
+  return *std::move(listener);
+}
+
+// What options say of the chain; storage, authenticator and the like are the caller's.
+Outcome<controlplane::ChainConfig, Error> MakeChainConfig(const CompletedOptions& completed) {
+  const ServerRunOptions& options = completed.options;
+  auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
+  if (!enablement.ok()) return Error(enablement.error());
+  controlplane::ChainConfig config;
+  config.watch_list = completed.features.Enabled("WatchList");
+  config.allow_unsafe_delete = completed.features.Enabled("AllowUnsafeMalformedObjectDeletion");
+  config.enablement = *std::move(enablement);
+  config.external_address = ExternalAddress(options);
+  config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);
+  config.cbor = completed.features.Enabled("CBORServingAndStorage");
+  config.compress = completed.features.Enabled("APIResponseCompression");
+  config.delete_collection_workers = static_cast<int>(options.etcd.delete_collection_workers);
+  config.store_servers = std::max(1, static_cast<int>(options.etcd.servers.size()));
+  config.api_audiences = options.authentication.api_audiences;
+  return config;
 }
 
 // Tells the service manager, where there is one, how far we are.
@@ -330,11 +355,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   g_gates = &completed.features;
 
   // The port first: when it is taken, nothing else is worth doing.
-  auto listener = net::Listener::Listen({.address = options.secure_serving.bind_address,
-                                         .port = static_cast<std::uint16_t>(options.secure_serving.bind_port),
-                                         .permit_port_sharing = options.secure_serving.permit_port_sharing,
-                                         .permit_address_sharing = options.secure_serving.permit_address_sharing});
-  if (!listener.ok()) return Error("failed to create listener: " + listener.error().message);
+  KS_TRY(net::Listener listener, Listen(options.secure_serving));
   KS_TRY(const std::shared_ptr<net::TLSServerContext> tls, MakeTLS(options));
   KS_TRY(const Stores stores, OpenStores(options, folder));
   kv::Store* const store = stores.main.get();
@@ -371,25 +392,13 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                      options.etcd);
 
   FollowedFiles followed;
-  auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
-  if (!enablement.ok()) return Error(enablement.error());
-  controlplane::ChainConfig chain_config;
+  KS_TRY(controlplane::ChainConfig chain_config, MakeChainConfig(completed));
   chain_config.storage = &storage;
-  chain_config.watch_list = completed.features.Enabled("WatchList");
-  chain_config.allow_unsafe_delete = completed.features.Enabled("AllowUnsafeMalformedObjectDeletion");
-  chain_config.enablement = *std::move(enablement);
-  chain_config.external_address = ExternalAddress(options);
-  chain_config.min_request_timeout = std::chrono::seconds(options.generic.min_request_timeout);
-  chain_config.cbor = completed.features.Enabled("CBORServingAndStorage");
-  chain_config.compress = completed.features.Enabled("APIResponseCompression");
-  chain_config.delete_collection_workers = static_cast<int>(options.etcd.delete_collection_workers);
   KS_TRY(const std::vector<auth::PublicKey> token_keys,
          ReadTokenKeys(options.authentication.service_accounts.key_files));
   KS_TRY(chain_config.token_issuer, MakeTokenIssuer(options));
   chain_config.store_health = &upkeep.health();
-  chain_config.store_servers = std::max(1, static_cast<int>(options.etcd.servers.size()));
   KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io));
-  chain_config.api_audiences = options.authentication.api_audiences;
   KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID(), token_keys,
                                                        controlplane::NewTokenObjects(storage), followed, metrics));
   auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
@@ -412,15 +421,12 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   if (uses_rbac) controlplane::InstallRBACBootstrap(*chain, storage);
   controlplane::RBACController roles(storage, rbac);
   controlplane::StatusControllers conditions(storage);
-  chain->AddPostStartHook("storage-readiness", [&storage, timeout = options.generic.storage_initialization_timeout] {
-    return WaitForStorage(storage, timeout);
-  });
-
   // Plugins look at other objects through the caches, so they can judge once those are there.
-  chain->AddPostStartHook("start-apiserver-admission-initializer",
-                          [&storage, timeout = options.generic.storage_initialization_timeout] {
-                            return WaitForStorage(storage, timeout);
-                          });
+  for (const char* const hook : {"storage-readiness", "start-apiserver-admission-initializer"}) {
+    chain->AddPostStartHook(hook, [&storage, timeout = options.generic.storage_initialization_timeout] {
+      return WaitForStorage(storage, timeout);
+    });
+  }
   auto informers = std::make_shared<async::Event>();
   chain->AddPostStartHook("generic-apiserver-start-informers", [informers] { return informers->Wait(); });
 
@@ -453,7 +459,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
       return true;
     });
   });
-  serving.Start(*std::move(listener), tls);
+  serving.Start(std::move(listener), tls);
 
   step("listener");
   // What watches the caches begins when they have their first state, which takes milliseconds with the embedded store.
