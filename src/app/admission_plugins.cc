@@ -1,6 +1,7 @@
 #include "app/admission_plugins.h"
 
 #include <algorithm>
+#include <span>
 
 namespace keelson::app {
 namespace {
@@ -86,8 +87,6 @@ std::string Listed(std::span<const std::string_view> names) {
 
 }  // namespace
 
-std::span<const std::string_view> AdmissionPluginNames() { return kNames; }
-std::span<const std::string_view> DefaultAdmissionPluginNames() { return kDefaults; }
 bool IsAdmissionPlugin(std::string_view name) { return std::binary_search(std::begin(kNames), std::end(kNames), name); }
 std::string AdmissionPluginsText() { return Listed(kNames); }
 std::string DefaultAdmissionPluginsText() { return Listed(kDefaults); }

@@ -51,7 +51,6 @@ class ServiceController {
   Awaitable<std::string> RepairAddress(Value address);
   Awaitable<void> WaitUntilReady();
   Awaitable<void> Run();
-  bool DefaultRangeReady() const { return default_ready_; }
 
   ServiceOptions options_;
   class StoredAddresses;

@@ -16,13 +16,6 @@ using CreateFunc = std::function<Task<Value>(ScopePtr scope, ExchangePtr exchang
 // may differ from the scope's (Status after an eviction).
 ScopeHandler NewCreater(CreateFunc create);
 
-using GetFunc = std::function<Task<Value>(ScopePtr scope, ExchangePtr exchange)>;
-ScopeHandler NewGetter(GetFunc get);
-
-// A list that is computed: the items of one answer.
-using ListFunc = std::function<Task<std::vector<Value>>(ScopePtr scope, ExchangePtr exchange)>;
-ScopeHandler NewLister(ListFunc list);
-
 // The answer with a Value in the representation asked for.
 http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object,
                              const schema::Struct& type, int code);

@@ -119,12 +119,4 @@ Result<std::string> GroupList(const std::vector<std::int32_t>& curves) {
   return list.empty() ? std::string("X25519:P-256:P-384:P-521") : list;
 }
 
-std::vector<std::string> CipherSuiteNames(bool insecure) {
-  std::vector<std::string> names;
-  for (const Suite& suite : kSuites) {
-    if (suite.insecure == insecure) names.emplace_back(suite.go);
-  }
-  return names;
-}
-
 }  // namespace keelson::net

@@ -18,7 +18,4 @@ Result<std::string> CipherList(const std::vector<std::string>& names);
 // For SSL_CTX_set1_groups_list. X25519MLKEM768 is known but OpenSSL 3.0 has no such group: it is left out.
 Result<std::string> GroupList(const std::vector<std::int32_t>& curves);
 
-// Every name that CipherList takes, preferred suites first; with those that Go calls insecure when asked.
-std::vector<std::string> CipherSuiteNames(bool insecure);
-
 }  // namespace keelson::net

@@ -381,14 +381,6 @@ std::unique_ptr<Transport> TLSServerContext::Accept(int fd) const {
 
 Result<bool> TLSServerContext::Reload() { return impl_->Load(); }
 
-Result<bool> TLSServerContext::SetClientCAs(std::string pem) {
-  {
-    std::lock_guard lock(impl_->mutex);
-    impl_->options.client_ca_pem = std::move(pem);
-  }
-  return impl_->Load();
-}
-
 void TLSServerContext::Follow(std::chrono::milliseconds interval,
                               std::function<void(const std::string& error)> changed) {
   std::lock_guard lock(impl_->follow_mutex);

@@ -48,8 +48,6 @@ class TLSServerContext {
   // Reads the files again; what cannot be read leaves everything as it was. True when something changed. Blocks on the
   // disk.
   Result<bool> Reload();
-  // Replaces options.client_ca_pem (CAs that live in a ConfigMap).
-  Result<bool> SetClientCAs(std::string pem);
   // Looks at the files every `interval` on a thread of its own until the context is destroyed. `changed` gets "" or an
   // error.
   void Follow(std::chrono::milliseconds interval, std::function<void(const std::string& error)> changed);

@@ -15,7 +15,7 @@ namespace keelson::storage {
 
 // Numbers in metav1.ObjectMeta; metadata is field 1 of every stored kind.
 namespace object_meta {
-constexpr std::uint32_t kName = 1, kNamespace = 3, kSelfLink = 4, kUID = 5, kResourceVersion = 6, kLabels = 11;
+constexpr std::uint32_t kName = 1, kNamespace = 3, kUID = 5, kResourceVersion = 6, kLabels = 11;
 }
 
 // The object's message inside the envelope; empty view and false when the bytes are none.

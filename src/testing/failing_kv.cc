@@ -111,9 +111,7 @@ Awaitable<kv::Result<kv::RangeResponse>> FailingKV::Range(kv::RangeRequest reque
 Awaitable<kv::Result<kv::TxnResponse>> FailingKV::Txn(kv::TxnRequest request) {
   ++transactions_;
   if (!switch_->is_connected()) co_return Unavailable();
-  auto response = co_await store_.Txn(std::move(request));
-  if (lost_answers_.load() > 0 && lost_answers_.fetch_sub(1) > 0) co_return Unavailable();
-  co_return response;
+  co_return co_await store_.Txn(std::move(request));
 }
 
 std::unique_ptr<kv::Watcher> FailingKV::Watch(kv::WatchRequest request) {

@@ -23,8 +23,6 @@ class FailingKV final : public kv::Store {
   // Holds back what watches deliver, and progress, until Release().
   void Hold();
   void Release();
-  // The next writes are made but answered with kUnavailable: nobody knows whether they happened.
-  void LoseAnswers(int count) { lost_answers_ = count; }
   // The next requests for progress stay without an answer, as etcd leaves those of a watch that still reads history.
   void LoseProgressRequests(int count);
 
@@ -54,7 +52,6 @@ class FailingKV final : public kv::Store {
   const bool embedded_;
   std::shared_ptr<Switch> switch_ = MakeSwitch();
   static std::shared_ptr<Switch> MakeSwitch();
-  std::atomic<int> lost_answers_{0};
   std::atomic<std::uint64_t> ranges_{0};
   std::atomic<std::uint64_t> transactions_{0};
   std::atomic<std::uint64_t> watches_{0};

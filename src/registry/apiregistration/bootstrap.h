@@ -19,9 +19,6 @@ struct APIServicePriority {
 };
 std::span<const APIServicePriority>
 APIServicePriorities();  // built-in group versions, also those not served by default
-// Of a custom resource's group version.
-constexpr std::int32_t kCRDGroupPriorityMinimum = 1000;
-constexpr std::int32_t kCRDVersionPriority = 100;
 
 // The local APIService of a group version, labelled as managed by the server. `automanaged`: "onstart" or "true"
 // (CRDs).

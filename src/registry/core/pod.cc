@@ -214,13 +214,6 @@ void PreparePodForResize(const Call& call, Value pod, Value old) {
 
 void CanonicalizePod(const Call& call, Value pod, Value) { SyncServiceAccount(call.arena, pod["spec"]); }
 
-std::int64_t PodGracePeriodSeconds(Value pod, Value requested) {
-  const Value own = requested.is_null() ? pod["spec"]["terminationGracePeriodSeconds"] : requested;
-  const std::string_view phase = Text(pod["status"], "phase");
-  if (Text(pod["spec"], "nodeName").empty() || phase == "Failed" || phase == "Succeeded") return 0;
-  return own.as_int() < 0 ? 1 : own.as_int();
-}
-
 PodOptions PodOptionsFor(const Call& call, bool is_pod, Value old_spec, Value old_metadata) {
   PodOptions options{.is_pod = is_pod, .allow_privileged = call.allow_privileged};
   options.allow_comparison_tolerations = FeatureEnabled(call, "TaintTolerationComparisonOperators");
@@ -307,24 +300,6 @@ void ValidateBinding(Value binding, FieldErrors& errors) {
   const std::string_view kind = Text(binding["target"], "kind");
   if (!kind.empty() && kind != "Node") errors.push_back(NotSupported(target.Child("kind"), Value(kind), kKinds));
   RequireText(binding["target"], "name", target, errors);
-}
-
-void ValidatePodLogOptions(Value options, FieldErrors& errors) {
-  const auto at_least = [&](std::string_view key, std::int64_t least, std::string_view detail) {
-    if (IsSet(options, key) && Int(options, key) < least)
-      errors.push_back(Invalid(FieldPath(key), options[key], detail));
-  };
-  at_least("tailLines", 0, "must be greater than or equal to 0");
-  at_least("limitBytes", 1, "must be greater than 0");
-  if (IsSet(options, "sinceSeconds") && IsSet(options, "sinceTime")) {
-    validation::FieldError error =
-        Forbidden(FieldPath("since"), "at most one of `sinceTime` or `sinceSeconds` may be specified");
-    error.field = "[]";
-    errors.push_back(std::move(error));
-  } else {
-    at_least("sinceSeconds", 1, "must be greater than 0");
-  }
-  if (IsSet(options, "stream")) errors.push_back(Forbidden(FieldPath("stream"), "may not be specified"));
 }
 
 }  // namespace keelson::registry::core

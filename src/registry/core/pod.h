@@ -34,8 +34,5 @@ std::string PodStatusText(Value pod);
 
 // Bodies of other subresources.
 void ValidateBinding(Value binding, FieldErrors& errors);
-void ValidatePodLogOptions(Value options, FieldErrors& errors);
-// Seconds that a deletion waits; CheckGracefulDelete. `requested` is null where the request says nothing.
-std::int64_t PodGracePeriodSeconds(Value pod, Value requested);
 
 }  // namespace keelson::registry::core

@@ -212,28 +212,6 @@ std::vector<Value> BootstrapRoleBindings(Arena& arena) {
   return bindings;
 }
 
-const std::vector<AggregatedRole>& RolesThatMoved() {
-  static const std::vector<AggregatedRole> roles = {{"admin", "system:aggregate-to-admin"},
-                                                    {"edit", "system:aggregate-to-edit"},
-                                                    {"view", "system:aggregate-to-view"}};
-  return roles;
-}
-
-Value MovedRole(Arena& arena, const Value& old_role, std::string_view moves_to) {
-  if (old_role.is_null() || !old_role["aggregationRule"].is_null()) return {};
-  Value moved = Value::Map(arena, 4);
-  moved.Set(arena, "kind", "ClusterRole");
-  moved.Set(arena, "apiVersion", kAPIVersion);
-  Value metadata = Value::Map(arena, 3);
-  metadata.Set(arena, "name", moves_to);
-  for (const std::string_view field : {"labels", "annotations"}) {
-    if (const Value from = old_role["metadata"][field]; !from.is_null()) metadata.Set(arena, field, from.Clone(arena));
-  }
-  moved.Set(arena, "metadata", metadata);
-  if (const Value held = old_role["rules"]; !held.is_null()) moved.Set(arena, "rules", held.Clone(arena));
-  return moved;
-}
-
 Reconciled ReconcileRole(Arena& arena, const Value& existing, const Value& expected) {
   Reconciled result;
   if (IsProtected(existing)) return result;

@@ -18,15 +18,6 @@ std::vector<Value> BootstrapClusterRoleBindings(base::Arena& arena);
 std::vector<Value> BootstrapRoles(base::Arena& arena);
 std::vector<Value> BootstrapRoleBindings(base::Arena& arena);
 
-// admin, edit and view once held their rules themselves: the role that their rules move to, made of such an old one
-// when the new one is missing. Null when there is nothing to move.
-struct AggregatedRole {
-  std::string_view role;      // admin
-  std::string_view moves_to;  // system:aggregate-to-admin
-};
-const std::vector<AggregatedRole>& RolesThatMoved();
-Value MovedRole(base::Arena& arena, const Value& old_role, std::string_view moves_to);
-
 struct Reconciled {
   enum class Action {
     kNone,
