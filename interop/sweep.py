@@ -2,9 +2,10 @@
 """Sends the same requests to kube-apiserver and to Keelson and prints where the answers differ, in clusters of one cause.
 usage: interop/sweep.py KEELSON WORK_FOLDER [--bin FOLDER] [--only REGEX] [--verbs create,update,patch] [--sample PERCENT] [--pairs PERCENT]
 
-The objects are those of the recordings' create cases (KEELSON_CORPUS, by default ../shared/corpus); the tables in api/ say what their
-fields are. Every field of every object is left out, emptied, made too long, negative, of another type, of each enum value, and every
-field that an object does not have is added; pairs of such changes show the order of errors. Creates are dry runs in one namespace, so
+The objects are those of the recordings' create cases (KEELSON_CORPUS, by default ../shared/corpus) and of sweep_objects.jsonl beside this
+file (one a line: path, label, body; every volume, probe, metric and so on once); the tables in api/ say what their fields are. A change of
+one kind's field is tried on the first object that has it. Every field of every object is left out, emptied, made too long, negative, of
+another type, of each enum value, and every field that an object does not have is added; pairs of such changes show the order of errors. Creates are dry runs in one namespace, so
 tens of thousands of requests leave nothing behind; updates and patches (merge, strategic, JSON, apply) are dry runs on one stored object
 of each kind. Values that differ by nature (uid, times, versions, addresses, generated names) are blanked before comparing.
 Exit code 0 where everything is the same, 1 where something differs. It is a tool to find differences, not a test: some stay (docs/flags.md).
@@ -232,17 +233,37 @@ def recorded_objects():
             if request["method"] == "POST" and "create-" in case["name"] + "create-" and text not in seen and '"kind"' in text and "${" not in text:
                 seen.add(text)
                 yield request["path"].split("?")[0].replace("${ns}", NAMESPACE), case["name"], json.loads(text)
+    for line in open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "sweep_objects.jsonl")):
+        yield json.loads(line)
+
+
+def fresh(kind, found, seen):
+    """The changes that were not tried on another object of the kind."""
+    for path, what, value in found:
+        key = (kind, tuple("#" if isinstance(step, int) else step for step in path), what)
+        if key not in seen:
+            seen.add(key)
+            yield path, what, value
+
+
+def window(real, ours):
+    """Long texts from shortly before where they differ."""
+    if not (isinstance(real, str) and isinstance(ours, str) and len(real) > 400):
+        return real, ours
+    at = next((i for i, (a, b) in enumerate(zip(real, ours)) if a != b), min(len(real), len(ours)))
+    return tuple("..." + text[max(0, at - 80):at + 400] for text in (real, ours))
 
 
 def requests(tables, arguments):
     """(name, ask(side)) of every case"""
     chance = random.Random(1)
+    seen = set()
     for collection, label, body in recorded_objects():
         words = collection.strip("/").split("/")
         kind = tables.kinds.get(("v1" if words[0] == "api" else "/".join(words[1:3]), words[-1]))
         if kind is None or not re.search(arguments.only, collection) or "name" not in body.get("metadata", {}):
             continue
-        found = [c for c in changes(tables, ("struct", kind), body, []) if chance.random() * 100 < arguments.sample]
+        found = [c for c in fresh(kind, changes(tables, ("struct", kind), body, []), seen) if chance.random() * 100 < arguments.sample]
         name = "/".join(words) + " " + label + " "
 
         def stored(method, make, content_type="application/json", suffix="", collection=collection, body=body):
@@ -298,7 +319,7 @@ def main():
     parser.add_argument("--pairs", default=25, type=float, help="percent of the changes that are also tried two at once")
     arguments = parser.parse_args()
     os.makedirs(arguments.folder, exist_ok=True)
-    pair = RealPair(os.path.join(arguments.folder, "real"), arguments.bin).start()
+    pair = RealPair(os.path.join(arguments.folder, "real"), arguments.bin, FLAGS[1:2]).start()
     server = Server(arguments.keelson, os.path.join(arguments.folder, "ours"), FLAGS, in_memory=True).start()
     try:
         real, ours = Side(pair), Side(server)
@@ -309,10 +330,13 @@ def main():
             found = difference(*answers)
             if found and answers[0]["status"] != 0:
                 generic = [re.sub(r"a{40,}", "LONG", re.sub(r'"[^"]*"', '"_"', str(part)))[:120] for part in found]
-                clusters[" | ".join(generic)].append((name, found))
-        for key, members in sorted(clusters.items(), key=lambda item: -len(item[1])):
-            name, (path, a, b) = members[0]
-            print("%d x %s\n    at %s\n    kube-apiserver: %s\n    keelson:        %s" % (len(members), name, path, str(a)[:600], str(b)[:600]))
+                cluster = clusters[" | ".join(generic)]
+                cluster.append(name)
+                if len(cluster) == 1:
+                    a, b = window(*found[1:])
+                    print("%s\n    at %s\n    kube-apiserver: %s\n    keelson:        %s" % (name, found[0], str(a)[:600], str(b)[:600]), flush=True)
+        for members in sorted(clusters.values(), key=len, reverse=True):
+            print("%6d x %s" % (len(members), members[0]))
         print("%d requests, %d differ, %d clusters" % (sent, sum(map(len, clusters.values())), len(clusters)))
         return 1 if clusters else 0
     finally:
