@@ -25,7 +25,8 @@ check_headers() {
   fi
   mkdir -p $out
   local roots=()
-  for root in $build/include-roots/*/; do roots+=("-I$root"); done
+  # What protoc wrote stands in folders of its own, once it is built.
+  for root in $build/include-roots/*/ $build/src/*/*/generated/; do roots+=("-I$root"); done
   local launcher=()
   command -v ccache >/dev/null && launcher=(ccache)
   if ! git ls-files 'src/*.h' | xargs -P "$(nproc)" -I{} bash -c '
