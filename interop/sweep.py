@@ -5,9 +5,9 @@ usage: interop/sweep.py KEELSON WORK_FOLDER [--bin FOLDER] [--only REGEX] [--ver
 The objects are those of the recordings' create cases (KEELSON_CORPUS, by default ../shared/corpus) and of sweep_objects.jsonl beside this
 file (one a line: path, label, body; every volume, probe, metric and so on once); the tables in api/ say what their fields are. A change of
 one kind's field is tried on the first object that has it. Every field of every object is left out, emptied, made too long, negative, of
-another type, of each enum value, and every field that an object does not have is added; pairs of such changes show the order of errors. Creates are dry runs in one namespace, so
-tens of thousands of requests leave nothing behind; updates and patches (merge, strategic, JSON, apply) are dry runs on one stored object
-of each kind. Values that differ by nature (uid, times, versions, addresses, generated names) are blanked before comparing.
+another type, of each enum value, and every field that an object does not have is added; pairs of such changes show the order of errors.
+Creates are dry runs in one namespace, so tens of thousands of requests leave nothing behind; updates and patches (merge, strategic, JSON,
+apply) are dry runs on one stored object of each kind. Values that differ by nature (uid, times, versions, addresses, generated names) are blanked before comparing.
 Exit code 0 where everything is the same, 1 where something differs. It is a tool to find differences, not a test: some stay (docs/flags.md).
 """
 import argparse

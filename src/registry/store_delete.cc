@@ -324,6 +324,9 @@ Task<storage::ObjectList> Store::DeleteCollection(request::Context& context, std
   if (!limited) list.predicate.limit = kDeleteCollectionPage;
   for (;;) {
     KS_CO_TRY(storage::ObjectList page, co_await List(name_space, list));
+    // A path with an empty namespace lists them all, but what is in none cannot be deleted.
+    if (options_.namespaced && name_space.empty() && !page.items.empty())
+      co_return meta::NewBadRequest("Namespace parameter required.");
     KS_CO_RETURN_IF_ERROR(co_await DeleteAll(*this, context, options, validate, page.items, workers));
     all.items.insert(all.items.end(), page.items.begin(), page.items.end());
     all.resource_version = page.resource_version;

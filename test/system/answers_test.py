@@ -69,6 +69,9 @@ ROWS = [
      'StorageClass.storage.k8s.io "a" is invalid: parameters: Invalid value: {"a":"b","b":"c"}: field is immutable'),
     # A subresource's object has the name that the path says.
     ("POST", "/api/v1/namespaces/none/pods/x/binding", JSON, "{}", 404, 'namespaces "none" not found'),
+    # Nothing is deleted in all namespaces at once.
+    ("DELETE", "/api/v1/namespaces//configmaps", JSON, "", 400, "Namespace parameter required."),
+    ("DELETE", "/api/v1/namespaces//configmaps?labelSelector=none", JSON, "", 200, ""),
     # Bindings and evictions.
     ("POST", POD + "/binding?dryRun=All", JSON, '{"target":{"name":"n"}}', 400, "name in URL does not match name in Binding object"),
     ("POST", POD + "/binding?dryRun=All", JSON, '{"metadata":{"name":"p","uid":"u"},"target":{"name":"n"}}', 409, None),
