@@ -41,7 +41,7 @@ fuzz: setup
 	@cmake --build build/fuzz
 	@tools/fuzz.sh $(SECONDS) "$(ONLY)"
 
-lint: configure
+lint: build
 	@tools/lint.sh
 
 format: setup
