@@ -78,7 +78,6 @@ void SetFieldManager(Scope& scope) {
   if (scope.endpoint.part == registry::Endpoint::Part::kMain) rules = &strategy.update;
   if (scope.endpoint.part == registry::Endpoint::Part::kStatus) rules = &strategy.status;
   options.reset_fields.assign(rules->reset_fields.begin(), rules->reset_fields.end());
-  options.only_fields.assign(rules->only_fields.begin(), rules->only_fields.end());
   scope.field_manager = std::make_shared<patch::FieldManager>(std::move(options));
 }
 

@@ -112,7 +112,6 @@ struct FieldManager::Applied {
 FieldManager::FieldManager(Options options)
     : options_(std::move(options)), api_version_(options_.kind.group_version().ToString()) {
   root_ = {.kind = schema::Kind::kStruct, .structure = options_.type};
-  for (const std::string& pattern : options_.only_fields) only_.push_back(base::Split(pattern, '.'));
   if (options_.custom_resource) return;
   for (const schema::Package* package : schema::Packages()) {
     if (!package->serves) continue;
@@ -159,7 +158,6 @@ bool FieldManager::View(Arena& arena, const Value& object, std::string_view api_
 }
 
 FieldSet FieldManager::Filtered(Arena& arena, const FieldSet& set) const {
-  if (!only_.empty()) return FieldSet::Matching(arena, set, only_);
   FieldSet reset;
   for (const std::string& path : options_.reset_fields)
     reset = FieldSet::Union(arena, reset, FieldSet::OfDotted(arena, path));

@@ -27,11 +27,8 @@ class FieldManager {
     const schema::Struct* type = nullptr;  // nullptr: a custom resource without a schema
     meta::GroupVersionKind kind;
     std::string subresource;
-    bool custom_resource = false;  // objects are maps, not Go structs: nothing is there that was not written
-    // Paths that this endpoint never owns (dotted), or, where only_fields is not empty, the only ones it can (dotted, *
-    // for any step).
-    std::vector<std::string> reset_fields;
-    std::vector<std::string> only_fields;
+    bool custom_resource = false;           // objects are maps, not Go structs: nothing is there that was not written
+    std::vector<std::string> reset_fields;  // paths that this endpoint never owns (dotted)
     // The object in another version of its kind, which its apiVersion then says; nothing where that version is not
     // served. Without it a built-in kind's other versions are taken to have the same fields, and all others count as
     // not served.
@@ -78,7 +75,6 @@ class FieldManager {
   std::string api_version_;
   schema::Type root_;
   std::map<std::string, schema::Type, std::less<>> versions_;  // the kind in other versions, built-in kinds only
-  std::vector<std::vector<std::string_view>> only_;
 };
 
 // What admission plugins made of managedFields: the reason why it is not decodable, or "".

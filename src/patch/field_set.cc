@@ -322,23 +322,6 @@ FieldSet DifferenceOf(FieldSetBuilder& builder, const FieldSet& a, const FieldSe
   return builder.Finish(begin);
 }
 
-FieldSet MatchingOf(FieldSetBuilder& builder, const FieldSet& set,
-                    std::span<const std::vector<std::string_view>> patterns, std::size_t depth) {
-  if (std::ranges::any_of(patterns, [&](const auto& pattern) { return pattern.size() == depth; })) return set;
-  const std::size_t begin = builder.Begin();
-  for (const Node& node : set.nodes()) {
-    std::vector<std::vector<std::string_view>> matching;
-    for (const auto& pattern : patterns) {
-      const bool named =
-          node.element.kind == PathElement::Kind::kField && node.element.value.as_string() == pattern[depth];
-      if (pattern[depth] == "*" || named) matching.push_back(pattern);
-    }
-    if (matching.empty()) continue;
-    builder.Add({node.element, node.member, MatchingOf(builder, node.children, matching, depth + 1)});
-  }
-  return builder.Finish(begin);
-}
-
 }  // namespace
 
 int CompareValues(const Value& a, const Value& b) {
@@ -485,12 +468,6 @@ FieldSet FieldSet::Difference(Arena& arena, const FieldSet& a, const FieldSet& b
 FieldSet FieldSet::RecursiveDifference(Arena& arena, const FieldSet& a, const FieldSet& b) {
   FieldSetBuilder builder(arena);
   return DifferenceOf(builder, a, b, true);
-}
-
-FieldSet FieldSet::Matching(Arena& arena, const FieldSet& set,
-                            std::span<const std::vector<std::string_view>> patterns) {
-  FieldSetBuilder builder(arena);
-  return MatchingOf(builder, set, patterns, 0);
 }
 
 std::optional<FieldSet> FieldSet::Parse(Arena& arena, std::string_view json) { return Reader(arena, json).Document(); }

@@ -66,9 +66,6 @@ class FieldSet {
   static FieldSet Difference(base::Arena& arena, const FieldSet& a, const FieldSet& b);
   // Takes away a member of `b` with everything below it.
   static FieldSet RecursiveDifference(base::Arena& arena, const FieldSet& a, const FieldSet& b);
-  // Keeps the paths that begin with the pattern: field names, "*" for any step.
-  static FieldSet Matching(base::Arena& arena, const FieldSet& set,
-                           std::span<const std::vector<std::string_view>> patterns);
 
   // FieldsV1. Unknown kinds of steps are left out, as upstream does. Nothing for what is not a FieldsV1.
   static std::optional<FieldSet> Parse(base::Arena& arena, std::string_view json);

@@ -51,16 +51,6 @@ TEST(FieldSet, Algebra) {
   EXPECT_TRUE(FieldSet::Union(arena, a, a) == a);
 }
 
-TEST(FieldSet, Matching) {
-  Arena arena;
-  const FieldSet set = Set(
-      arena,
-      R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:resources":{"f:limits":{}}}},"f:x":{}}})");
-  const std::vector<std::vector<std::string_view>> patterns = {{"spec", "containers", "*", "resources"}};
-  EXPECT_EQ(FieldSet::Matching(arena, set, patterns).ToJSON(),
-            R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:resources":{"f:limits":{}}}}}})");
-}
-
 TEST(FieldSet, PathsAsText) {
   Arena arena;
   std::vector<std::string> paths;

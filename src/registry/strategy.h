@@ -67,8 +67,6 @@ struct UpdateRules {
   Validate validate_update = nullptr;
   Warn warnings_on_update = nullptr;
   std::span<const std::string_view> reset_fields;  // dotted paths that apply must not own here
-  std::span<const std::string_view>
-      only_fields;  // when not empty: the only paths that apply may own here; "*" is any list item
 };
 
 // A subresource besides status that writes the same object: finalize, ephemeralcontainers, resize, approval.
