@@ -25,10 +25,18 @@ def source_root():
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+PORTS = set()  # given out; whoever got one may not listen on it yet
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that nobody listens on, another one each time."""
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        if port not in PORTS:
+            PORTS.add(port)
+            return port
 
 
 class Server:
