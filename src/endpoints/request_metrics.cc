@@ -22,31 +22,8 @@ std::string_view CompressedUsername(std::string_view name) {
   return name.contains('@') ? "email_id" : "other";
 }
 
-std::string_view Text(RequestMetrics::Authentication result) {
-  switch (result) {
-    case RequestMetrics::Authentication::kSuccess:
-      return "success";
-    case RequestMetrics::Authentication::kFailure:
-      return "failure";
-    case RequestMetrics::Authentication::kError:
-      break;
-  }
-  return "error";
-}
-
-std::string_view Text(RequestMetrics::Authorization result) {
-  switch (result) {
-    case RequestMetrics::Authorization::kAllowed:
-      return "allowed";
-    case RequestMetrics::Authorization::kDenied:
-      return "denied";
-    case RequestMetrics::Authorization::kNoOpinion:
-      return "no-opinion";
-    case RequestMetrics::Authorization::kError:
-      break;
-  }
-  return "error";
-}
+constexpr std::string_view kAuthentications[] = {"success", "failure", "error"};              // by Authentication
+constexpr std::string_view kAuthorizations[] = {"allowed", "denied", "no-opinion", "error"};  // by Authorization
 
 // Health checks are told apart by their paths.
 std::string_view SubresourceOf(const request::RequestInfo& info) {
@@ -267,11 +244,13 @@ void RequestMetrics::Attempts::Record(std::size_t result, std::string_view text,
 
 void RequestMetrics::Authenticated(Authentication result, std::string_view user, double seconds) {
   if (result == Authentication::kSuccess) authenticated_users_.With({CompressedUsername(user)}).Inc();
-  authentications_.Record(static_cast<std::size_t>(result), Text(result), seconds);
+  const auto index = static_cast<std::size_t>(result);
+  authentications_.Record(index, kAuthentications[index], seconds);
 }
 
 void RequestMetrics::Authorized(Authorization result, double seconds) {
-  authorizations_.Record(static_cast<std::size_t>(result), Text(result), seconds);
+  const auto index = static_cast<std::size_t>(result);
+  authorizations_.Record(index, kAuthorizations[index], seconds);
 }
 
 RequestMetrics::WatchMeter RequestMetrics::Meter(std::string_view group, std::string_view version,
