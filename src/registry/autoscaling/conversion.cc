@@ -213,19 +213,24 @@ void SetAnnotation(Arena& arena, Value object, std::string_view key, const std::
   object.EnsureMap(arena, "metadata").EnsureMap(arena, "annotations").Set(arena, key, Value::String(arena, json));
 }
 
+// A metric of the CPU: `part` is what is wanted of it (target) or what it is (current).
+Value CPUMetricWith(Arena& arena, std::string_view part, const Value& value) {
+  Value resource = Value::Map(arena, 2);
+  resource.Set(arena, "name", "cpu");
+  resource.Set(arena, part, value);
+  Value metric = Value::Map(arena, 2);
+  metric.Set(arena, "type", "Resource");
+  metric.Set(arena, "resource", resource);
+  return metric;
+}
+
 }  // namespace
 
 Value CPUMetric(base::Arena& arena, const Value& utilization) {
   Value target = Value::Map(arena, 2);
   target.Set(arena, "type", "Utilization");
   target.Set(arena, "averageUtilization", utilization);
-  Value resource = Value::Map(arena, 2);
-  resource.Set(arena, "name", "cpu");
-  resource.Set(arena, "target", target);
-  Value metric = Value::Map(arena, 2);
-  metric.Set(arena, "type", "Resource");
-  metric.Set(arena, "resource", resource);
-  return metric;
+  return CPUMetricWith(arena, "target", target);
 }
 
 Value HorizontalPodAutoscalerToHub(Arena& arena, const Value& object) {
@@ -252,14 +257,8 @@ Value HorizontalPodAutoscalerToHub(Arena& arena, const Value& object) {
     if (const Value cpu = status["currentCPUUtilizationPercentage"]; !cpu.is_null()) {
       Value current = Value::Map(arena, 1);
       current.Set(arena, "averageUtilization", cpu);
-      Value resource = Value::Map(arena, 2);
-      resource.Set(arena, "name", "cpu");
-      resource.Set(arena, "current", current);
-      Value metric = Value::Map(arena, 2);
-      metric.Set(arena, "type", "Resource");
-      metric.Set(arena, "resource", resource);
       Value list = Value::List(arena, 1);
-      list.Append(arena, metric);
+      list.Append(arena, CPUMetricWith(arena, "current", current));
       status.Set(arena, "currentMetrics", list);
     }
     status.Erase("currentCPUUtilizationPercentage");
