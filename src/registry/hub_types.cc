@@ -36,6 +36,12 @@ HubTypes::HubTypes(std::string_view table) {
         first = false;
         continue;
       }
+      if (word.starts_with('+')) {
+        const auto embedded = types_.find(word.substr(1));
+        KS_CHECK(fields != nullptr && embedded != types_.end());
+        fields->insert(fields->end(), embedded->second.begin(), embedded->second.end());
+        continue;
+      }
       const std::size_t colon = word.find(':');
       KS_CHECK(fields != nullptr && colon != std::string_view::npos);
       Field field{word.substr(0, colon), {}, word.substr(colon + 1)};

@@ -9,7 +9,7 @@
 // One type begins a line that does not start with a space; lines that do continue it. A field is
 // GoName[=jsonName]:type; without a jsonName it is the Go name with a small first letter. `^name` reads the member from
 // the parent object (hostNetwork lives in the pod's spec). Types: string bool int quantity time intorstring raw, *T,
-// []T, {}T, or a type of the table.
+// []T, {}T, or a type of the table. `+Type` stands for the fields of a type of a line before, as Go embeds it.
 // `~` marks metav1 types, which have JSON tags: names as written, empty values left out; field "-" inlines its members.
 // Immutable; const members from any thread.
 #pragma once

@@ -31,5 +31,16 @@ TEST(HubTypes, PrintsGoStructs) {
             " \"Items\": null,\n \"TTY\": false,\n \"Port\": 0\n}");
 }
 
+TEST(HubTypes, EmbedsATypeOfALineBefore) {
+  static const HubTypes kTypes(
+      "Source Disk:string NFS=nfs:*Share\n"
+      "Share Path:string\n"
+      "Spec Size:int +Source Modes:[]string\n");
+  base::Arena arena;
+  Value spec = Value::Map(arena);
+  spec.EnsureMap(arena, "nfs").Set(arena, "path", "/x");
+  EXPECT_EQ(kTypes.JSON(spec, "Spec"), R"({"Size":0,"Disk":"","NFS":{"Path":"/x"},"Modes":null})");
+}
+
 }  // namespace
 }  // namespace keelson::registry

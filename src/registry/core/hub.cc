@@ -18,14 +18,7 @@ PersistentVolumeSource GCEPersistentDisk=gcePersistentDisk:*GCEPersistentDiskVol
     AzureFile:*AzureFilePersistentVolumeSource VsphereVolume:*VsphereVirtualDiskVolumeSource AzureDisk:*AzureDiskVolumeSource
     PhotonPersistentDisk:*PhotonPersistentDiskVolumeSource PortworxVolume:*PortworxVolumeSource ScaleIO:*ScaleIOPersistentVolumeSource
     Local:*LocalVolumeSource StorageOS=storageos:*StorageOSPersistentVolumeSource CSI=csi:*CSIPersistentVolumeSource
-PersistentVolumeSpec Capacity:{}quantity GCEPersistentDisk=gcePersistentDisk:*GCEPersistentDiskVolumeSource
-    AWSElasticBlockStore=awsElasticBlockStore:*AWSElasticBlockStoreVolumeSource HostPath:*HostPathVolumeSource
-    Glusterfs:*GlusterfsPersistentVolumeSource NFS=nfs:*NFSVolumeSource RBD=rbd:*RBDPersistentVolumeSource Quobyte:*QuobyteVolumeSource
-    ISCSI=iscsi:*ISCSIPersistentVolumeSource FlexVolume:*FlexPersistentVolumeSource Cinder:*CinderPersistentVolumeSource
-    CephFS=cephfs:*CephFSPersistentVolumeSource FC=fc:*FCVolumeSource Flocker:*FlockerVolumeSource
-    AzureFile:*AzureFilePersistentVolumeSource VsphereVolume:*VsphereVirtualDiskVolumeSource AzureDisk:*AzureDiskVolumeSource
-    PhotonPersistentDisk:*PhotonPersistentDiskVolumeSource PortworxVolume:*PortworxVolumeSource ScaleIO:*ScaleIOPersistentVolumeSource
-    Local:*LocalVolumeSource StorageOS=storageos:*StorageOSPersistentVolumeSource CSI=csi:*CSIPersistentVolumeSource AccessModes:[]string
+PersistentVolumeSpec Capacity:{}quantity +PersistentVolumeSource AccessModes:[]string
     ClaimRef:*ObjectReference PersistentVolumeReclaimPolicy:string StorageClassName:string MountOptions:[]string VolumeMode:*string
     NodeAffinity:*VolumeNodeAffinity VolumeAttributesClassName:*string
 PodDisruptionBudgetSpec MinAvailable:*intorstring Selector:*~LabelSelector MaxUnavailable:*intorstring
