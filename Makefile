@@ -1,7 +1,7 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
 #   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
-.PHONY: setup configure build run test bench beside lint format asan tsan fuzz soak conformance interop envtest profile clean
+.PHONY: setup configure build run test package bench beside lint format asan tsan fuzz soak conformance interop envtest profile clean
 
 ARGS ?=
 ONLY ?=
@@ -28,6 +28,10 @@ asan tsan: setup
 	@cmake --preset $@
 	@cmake --build build/$@
 	@tools/run-tests.sh build/$@
+
+# A Debian package with its debug symbols, and a container image, in build/package.
+package: build
+	@packaging/build.py build/release build/package
 
 bench: configure
 	@tools/bench.sh "$(ONLY)"

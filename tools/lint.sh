@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Formatting, headers that compile alone, layering. usage: tools/lint.sh [format|headers|layers]...; all of them without arguments.
+# Formatting, headers that compile alone, layering. usage: tools/lint.sh [format|headers|layers|ratchet]...; all of them without arguments.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 checks=("$@")
-[ ${#checks[@]} -eq 0 ] && checks=(format headers layers)
+[ ${#checks[@]} -eq 0 ] && checks=(format headers layers ratchet)
 problems=0
 
 check_format() {
@@ -13,6 +13,10 @@ check_format() {
   echo "$bad"
   echo "lint: $(wc -l <<<"$bad") files are not formatted: make format"
   problems=1
+}
+
+check_ratchet() {
+  tools/ratchet.py || problems=1
 }
 
 # Each header in a file of its own, compiled through ccache, so that a second run costs little.

@@ -1,5 +1,8 @@
 #include "admission/admission.h"
 
+#include "async/deadlines.h"
+#include "async/event.h"
+
 namespace keelson::admission {
 
 std::string_view ToString(Operation operation) {
@@ -27,32 +30,66 @@ Chain::Time Chain::Observe(std::string_view plugin, Operation operation, bool va
   return now;
 }
 
-template <class Call>
-Task<void> Chain::Each(Operation operation, bool validating, Call call) const {
+Task<void> Chain::AwaitReady(const Plugin& plugin, const Attributes& attributes) {
+  constexpr std::chrono::milliseconds kPoll{50};
+  const auto until = base::Clock::Real().Monotonic() + kReadyWait;
+  while (!plugin.Ready()) {
+    if (base::Clock::Real().Monotonic() >= until) co_return NewForbidden(attributes, "not yet ready to handle request");
+    async::Event over;
+    const auto entry =
+        async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kPoll, [&over] { over.Set(); });
+    co_await over.Wait();
+  }
+  co_return meta::Result<void>();
+}
+
+Task<void> Chain::AdmitOnce(request::Context& context, Attributes& attributes) const {
   const Time begin = Start();
   Time since = begin;
   meta::Result<void> result;
   for (const auto& plugin : plugins_) {
-    if (!plugin->Handles(operation)) continue;
-    result = co_await call(*plugin);
-    since = Observe(plugin->name(), operation, validating, result, since);
+    if (!plugin->Handles(attributes.operation)) continue;
+    if (!plugin->Ready()) result = co_await AwaitReady(*plugin, attributes);
+    if (result.ok()) result = co_await plugin->Admit(context, attributes);
+    if (!plugin->name().empty()) since = Observe(plugin->name(), attributes.operation, false, result, since);
     if (!result.ok()) break;
   }
-  Observe("", operation, validating, result, begin);
+  Observe("", attributes.operation, false, result, begin);
   co_return result;
 }
 
 Task<void> Chain::Admit(request::Context& context, Attributes& attributes) const {
-  return Each(attributes.operation, false, [&](Plugin& plugin) { return plugin.Admit(context, attributes); });
+  Reinvocation reinvocation;
+  attributes.reinvocation = &reinvocation;
+  auto result = co_await AdmitOnce(context, attributes);
+  if (result.ok() && reinvocation.should_reinvoke()) {
+    reinvocation.BeginReinvoke();
+    result = co_await AdmitOnce(context, attributes);
+  }
+  attributes.reinvocation = nullptr;
+  co_return result;
 }
 
 Task<void> Chain::Validate(request::Context& context, const Attributes& attributes) const {
-  return Each(attributes.operation, true, [&](Plugin& plugin) { return plugin.Validate(context, attributes); });
+  const Time begin = Start();
+  Time since = begin;
+  meta::Result<void> result;
+  for (const auto& plugin : plugins_) {
+    if (!plugin->Handles(attributes.operation)) continue;
+    if (!plugin->Ready()) result = co_await AwaitReady(*plugin, attributes);
+    if (result.ok()) result = co_await plugin->Validate(context, attributes);
+    if (!plugin->name().empty()) since = Observe(plugin->name(), attributes.operation, true, result, since);
+    if (!result.ok()) break;
+  }
+  Observe("", attributes.operation, true, result, begin);
+  co_return result;
 }
 
 std::vector<std::string> Chain::Names() const {
   std::vector<std::string> names;
-  for (const auto& plugin : plugins_) names.emplace_back(plugin->name());
+  for (const auto& plugin : plugins_) {
+    if (!plugin->name().empty()) names.emplace_back(plugin->name());
+  }
   return names;
 }
 

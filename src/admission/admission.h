@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "admission/attributes.h"
 #include "async/awaitable.h"
+#include "base/clock.h"
 #include "meta/group_version.h"
 #include "meta/status.h"
 #include "object/value.h"
@@ -19,34 +21,14 @@
 
 namespace keelson::admission {
 
-template <class T>
-using Task = Awaitable<meta::Result<T>>;
-
-enum class Operation : std::uint8_t { kCreate, kUpdate, kDelete, kConnect };
-std::string_view ToString(Operation operation);  // CREATE, ...
-
-struct Attributes {
-  Operation operation = Operation::kCreate;
-  meta::GroupVersionKind kind;
-  meta::GroupVersionResource resource;
-  std::string subresource;
-  std::string name_space;
-  std::string name;
-  Value object;      // in the hub version, in the request's arena; null on delete
-  Value old_object;  // null on create
-  bool dry_run = false;
-
-  bool Is(std::string_view group, std::string_view plural) const {
-    return resource.group == group && resource.resource == plural;
-  }
-};
-
-// One plugin. Admit may change attributes.object; Validate may not.
+// One plugin. Admit may change or replace attributes.object; Validate may not.
 class Plugin {
  public:
   virtual ~Plugin() = default;
   virtual std::string_view name() const = 0;
   virtual bool Handles(Operation operation) const = 0;
+  // False while what it decides by (informers) has not been read. The chain waits up to Chain::kReadyWait for it.
+  virtual bool Ready() const { return true; }
   virtual Task<void> Admit(request::Context& context, Attributes& attributes);           // default: nothing
   virtual Task<void> Validate(request::Context& context, const Attributes& attributes);  // default: nothing
 };
@@ -71,6 +53,21 @@ class ObjectReader {
                                   std::string name_space, std::string name) = 0;
 };
 
+// Follows the objects of resources, for plugins that keep a compiled form of them. Follow() before the server starts.
+class Informers {
+ public:
+  struct Change {
+    bool deleted = false;
+    Value object;  // hub version, in an arena that lasts for the call
+  };
+  // Changes that came together, one call at a time. The first calls bring every object there is.
+  using OnChanges = std::function<void(std::span<const Change> changes)>;
+  using HasSynced = std::function<bool()>;  // true once all present objects were reported; from any thread
+
+  virtual ~Informers() = default;
+  virtual HasSynced Follow(std::string group, std::string resource, OnChanges on_changes) = 0;
+};
+
 // What one plugin took, or with an empty name the whole step.
 struct Observation {
   std::string_view plugin;
@@ -84,17 +81,20 @@ using Observer = std::function<void(const Observation&)>;  // from any I/O threa
 // Plugins in order; the first refusal ends it.
 class Chain {
  public:
+  static constexpr std::chrono::seconds kReadyWait{10};
+
   explicit Chain(std::vector<std::unique_ptr<Plugin>> plugins, Observer observer = {})
       : plugins_(std::move(plugins)), observer_(std::move(observer)) {}
+  // Runs a second round where a plugin asked for it (attributes.reinvocation).
   Task<void> Admit(request::Context& context, Attributes& attributes) const;
   Task<void> Validate(request::Context& context, const Attributes& attributes) const;
   std::vector<std::string> Names() const;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  // `call` is a plugin's Admit or Validate.
-  template <class Call>
-  Task<void> Each(Operation operation, bool validating, Call call) const;
+  Task<void> AdmitOnce(request::Context& context, Attributes& attributes) const;
+  // 403 when it is not ready in time.
+  static Task<void> AwaitReady(const Plugin& plugin, const Attributes& attributes);
   Time Start() const { return observer_ ? std::chrono::steady_clock::now() : Time(); }
   // Tells the observer; returns the present.
   Time Observe(std::string_view plugin, Operation operation, bool validating, const meta::Result<void>& result,
@@ -102,9 +102,5 @@ class Chain {
   std::vector<std::unique_ptr<Plugin>> plugins_;
   Observer observer_;
 };
-
-// 403 as every plugin says it: `pods "x" is forbidden: <why>`; the name is the request's, else the object's, else
-// generateName.
-meta::Status NewForbidden(const Attributes& attributes, std::string_view why);
 
 }  // namespace keelson::admission

@@ -1,38 +1,76 @@
 // The plugins in upstream's order: which are on by default, and which are built here.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "admission/admission.h"
+#include "admission/api_reader.h"
+#include "admission/configuration.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "net/dialer.h"
 
+namespace keelson::http {
+class Transport;  // http/transport.h
+}
+namespace keelson::webhook {
+class ServiceResolver;  // webhook/service_resolver.h
+}
 namespace keelson::admission {
 
-struct PluginOptions {
-  ObjectReader* reader = nullptr;  // must outlive the chain
+class Permissions;     // admission/permissions.h
+class WebhookMetrics;  // admission/webhook/metrics.h
+
+// Parts that plugins are made from. All pointers must outlive the chain.
+struct PluginContext {
+  ObjectReader* reader = nullptr;
+  APIReader* api = nullptr;
+  Informers* informers = nullptr;
+  Permissions* permissions = nullptr;
+  std::shared_ptr<http::Transport> transport;            // for calls out
+  webhook::ServiceResolver* service_resolver = nullptr;  // null: by DNS
+  net::DialerPtr cluster_dialer;        // of webhooks behind services
+  net::DialerPtr control_plane_dialer;  // of webhooks behind URLs
+  WebhookMetrics* webhook_metrics = nullptr;  // may be null
+  std::shared_ptr<const PluginConfigurations> configurations;     // null: no file
+  std::function<bool(std::string_view gate)> feature_enabled;     // null: all gates are off
   const base::Clock* clock = &base::Clock::Real();
   base::Random* random = &base::Random::Real();
   std::int64_t default_not_ready_toleration_seconds = 300;
   std::int64_t default_unreachable_toleration_seconds = 300;
   Observer observer;  // may be empty
+
+  Value ConfigurationOf(std::string_view plugin) const {
+    return configurations ? configurations->Of(plugin) : Value();
+  }
+  bool FeatureEnabled(std::string_view gate) const { return feature_enabled && feature_enabled(gate); }
 };
+
+enum class Phase : std::uint8_t { kMutating = 1, kValidating = 2, kBoth = 3 };
 
 struct PluginRow {
   std::string_view name;
   bool on_by_default;
-  std::unique_ptr<Plugin> (*make)(const PluginOptions& options);  // null: not built
+  Phase phase;
+  std::unique_ptr<Plugin> (*make)(const PluginContext& context);  // null: not built
+  // Why its configuration (null: none) cannot be used; "" when it can. Null: every one can.
+  std::string (*check)(Value configuration) = nullptr;
 };
 
 std::span<const PluginRow> PluginTable();
+bool IsPlugin(std::string_view name);
+std::string PluginNamesText();         // all, in alphabetical order, joined by ", "
+std::string DefaultPluginNamesText();  // those on by default, in the chain's order
 
 // Default plugins plus `enable` minus `disable`; those that are on by default and not built are left out (README names
 // them). REQUIRES: every name in `enable` is built.
-std::shared_ptr<const Chain> NewChain(const PluginOptions& options, const std::set<std::string>& enable,
+std::shared_ptr<const Chain> NewChain(const PluginContext& options, const std::set<std::string>& enable,
                                       const std::set<std::string>& disable);
 
 }  // namespace keelson::admission

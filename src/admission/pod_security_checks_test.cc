@@ -132,7 +132,7 @@ TEST(PodSecurityChecks, LabelsMakeThePolicy) {
     const auto labels = object::ParseJSON(arena, c.labels);
     ASSERT_TRUE(labels) << c.labels;
     meta::FieldErrors errors;
-    const Policy policy = PolicyFromLabels(*labels, errors);
+    const Policy policy = PolicyFromLabels(*labels, {}, errors);
     EXPECT_EQ(policy.enforce.ToString(), c.enforce) << c.labels;
     EXPECT_EQ(policy.audit.ToString(), c.audit) << c.labels;
     EXPECT_EQ(policy.warn.ToString(), c.warn) << c.labels;

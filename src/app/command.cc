@@ -66,8 +66,10 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
   if (!parsed.ok()) return Fail(environment, parsed.error());
   for (const std::string& warning : parsed->warnings) environment.err << warning << "\n";
   if (options.help) {
-    environment.out << kDescription << "\nUsage:\n  " << environment.program << " [flags]\n"
-                    << flags.Usage(environment.columns);
+    environment.out << kDescription << "\nUsage:\n  " << environment.program << " [flags]\n";
+    if (!environment.commands.empty())
+      environment.out << "  " << environment.program << " COMMAND [--help]\n\n" << environment.commands;
+    environment.out << flags.Usage(environment.columns);
     return 0;
   }
   for (const std::string& argument : parsed->positional) {
@@ -99,11 +101,6 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
 
   Strings unbuilt = UnbuiltFlags(flags);
   unbuilt.insert(unbuilt.end(), set->unbuilt.begin(), set->unbuilt.end());
-  if (!unbuilt.empty()) {
-    for (const std::string& line : unbuilt) environment.err << "Error: " << line << "\n";
-    return 1;
-  }
-
   std::vector<std::pair<std::string, std::string>> values;
   for (const Flag& flag : flags.flags()) values.emplace_back(flag.name, flag.value->String());
   auto completed = Complete(std::move(options), flags, std::move(features), environment.host);
@@ -112,6 +109,11 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
   for (const std::string& warning : completed->warnings) log::Text(log::Severity::kWarning, warning);
   const Strings errors = Validate(*completed);
   if (!errors.empty()) return FailLogged(AggregateErrors(errors));
+  // Last, so that a command line that upstream refuses gets upstream's words.
+  if (!unbuilt.empty()) {
+    for (const std::string& line : unbuilt) environment.err << "Error: " << line << "\n";
+    return 1;
+  }
   return *std::move(completed);
 }
 

@@ -16,6 +16,7 @@ struct CommandEnvironment {
   HostFacts host;
   std::ostream& out;
   std::ostream& err;
+  std::string commands;     // the subcommands, for --help
   std::size_t columns = 0;  // the terminal's width; 0 when the output is no terminal
 };
 

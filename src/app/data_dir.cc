@@ -14,8 +14,45 @@
 
 #include "app/files.h"
 #include "base/strings.h"
+#include "telemetry/log.h"
 
 namespace keelson::app {
+namespace {
+
+constexpr mode_t kFolderMode = 0700;
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+
+// Rights that others have to the folder or to something in it, from before or from a copy, are taken away.
+Outcome<void, Error> TakeFromOthers(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return Error("cannot use data folder " + path + ": " + ::strerror(errno));
+  if ((info.st_mode & S_ISVTX) != 0) {
+    return Error("cannot use data folder " + path + ": every user may write to it; name a folder of the server's own");
+  }
+  // Nobody else reaches what is in a closed folder; certificates in it may be readable.
+  if ((info.st_mode & kOthers) == 0) return {};
+  const auto mend = [&](const std::string& name, mode_t mode) -> Outcome<void, Error> {
+    if ((mode & kOthers) == 0) return {};
+    if (::chmod(name.c_str(), mode & 07777 & ~kOthers) != 0) {
+      return Error("data folder " + path + " is open to other users, and " + name + " cannot be closed to them: " +
+                   ::strerror(errno));
+    }
+    return {};
+  };
+  KS_RETURN_IF_ERROR(mend(path, info.st_mode));
+  std::error_code failed;
+  for (auto at = std::filesystem::recursive_directory_iterator(path, failed);
+       !failed && at != std::filesystem::recursive_directory_iterator(); at.increment(failed)) {
+    const std::string name = at->path();
+    if (::lstat(name.c_str(), &info) != 0 || S_ISLNK(info.st_mode)) continue;  // gone meanwhile, or not ours to change
+    KS_RETURN_IF_ERROR(mend(name, info.st_mode));
+  }
+  if (failed) return Error("cannot read data folder " + path + ": " + failed.message());
+  log::Warning("Data folder was open to other users; their rights were taken away", "path", path);
+  return {};
+}
+
+}  // namespace
 
 std::string DataDir::Default() {
   const char* const data_home = std::getenv("XDG_DATA_HOME");
@@ -32,7 +69,8 @@ Outcome<DataDir, Error> DataDir::Open(const std::string& path) {
     if (::mkdtemp(folder.data()) == nullptr) return Error("cannot make folder " + folder + ": " + ::strerror(errno));
     return DataDir(std::move(folder), -1, true);
   }
-  KS_RETURN_IF_ERROR(MakeDirectories(path, 0700));
+  KS_RETURN_IF_ERROR(MakeDirectories(path, kFolderMode));
+  KS_RETURN_IF_ERROR(TakeFromOthers(path));
   const std::string lock_path = path + "/lock";
   const int fd = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return Error("cannot use data folder " + path + ": " + ::strerror(errno));

@@ -11,8 +11,11 @@
 namespace keelson::app {
 namespace {
 
+// As Go words it: `open /x: no such file or directory`.
 Error SystemError(std::string_view action, const std::string& path, int code) {
-  return Error(std::string(action) + " " + path + ": " + ::strerror(code));
+  std::string reason = ::strerror(code);
+  if (!reason.empty() && reason[0] >= 'A' && reason[0] <= 'Z') reason[0] = static_cast<char>(reason[0] - 'A' + 'a');
+  return Error(std::string(action) + " " + path + ": " + reason);
 }
 
 class Descriptor {
@@ -44,13 +47,13 @@ bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) =
 
 Outcome<std::string, Error> ReadSmallFile(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return SystemError("cannot read", path, errno);
+  if (file.get() < 0) return SystemError("open", path, errno);
   std::string bytes;
   char buffer[16384];
   for (;;) {
     const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemError("cannot read", path, errno);
+    if (got < 0) return SystemError("read", path, errno);
     if (got == 0) return bytes;
     bytes.append(buffer, static_cast<std::size_t>(got));
     if (bytes.size() > kSmallFileMax)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/suggestion.h"
 #include "base/check.h"
 #include "base/strings.h"
 
@@ -113,6 +114,15 @@ Flag* FlagSet::FindMutable(std::string_view name) {
   return found != flags_.end() && found->name == name ? &*found : nullptr;
 }
 
+std::string FlagSet::DidYouMean(std::string_view name) const {
+  std::vector<std::string_view> names;
+  for (const Flag& flag : flags_) {
+    if (!flag.hidden) names.push_back(flag.name);
+  }
+  const std::string_view nearest = Suggestion(Normalize(name), names);
+  return nearest.empty() ? "" : "\nDid you mean --" + std::string(nearest) + "?";
+}
+
 const Flag* FlagSet::Find(std::string_view name) const { return const_cast<FlagSet*>(this)->FindMutable(name); }
 
 bool FlagSet::Changed(std::string_view name) const {
@@ -142,7 +152,7 @@ Outcome<std::size_t, std::string> FlagSet::ParseLong(const std::vector<std::stri
   const std::size_t equals = body.find('=');
   const std::string_view name = body.substr(0, equals);
   Flag* const flag = FindMutable(Normalize(name));
-  if (flag == nullptr) return "unknown flag: --" + std::string(name);
+  if (flag == nullptr) return "unknown flag: --" + std::string(name) + DidYouMean(name);
   std::string_view value;
   std::size_t used = 1;
   if (equals != std::string_view::npos) {

@@ -59,6 +59,8 @@ class FlagSet {
   Outcome<std::size_t, std::string> ParseShort(const std::vector<std::string>& arguments, std::size_t at,
                                                ParsedArguments& parsed);
   Flag* FindMutable(std::string_view name);
+  // A second line of an error: the flag that was perhaps meant. "" for none.
+  std::string DidYouMean(std::string_view name) const;
 
   std::vector<std::string_view> groups_;
   std::vector<Flag> flags_;

@@ -125,7 +125,7 @@ TEST(Flags, ParseErrorsAreUpstreams) {
       {{"---x"}, "bad flag syntax: ---x"},
       {{"-zv"}, "unknown shorthand flag: 'z' in -zv"},
       {{"--unknown_flag=1"}, "unknown flag: --unknown_flag"},
-      {{"--insecure-port=0"}, "unknown flag: --insecure-port"},
+      {{"--insecure-port=0"}, "unknown flag: --insecure-port\nDid you mean --secure-port?"},
       {{"--logtostderr"}, "unknown flag: --logtostderr"},
       {{"--etcd-servers=\"a"},
        R"(invalid argument "\"a" for "--etcd-servers" flag: parse error on line 1, column 3: extraneous or missing " in quoted-field)"},
@@ -209,10 +209,10 @@ TEST(Flags, UnbuiltCapabilitiesAreSaid) {
   ServerRunOptions options;
   FlagSet flags = MakeFlags(options);
   ASSERT_TRUE(flags
-                  .Parse({"--tracing-config-file=x", "--audit-policy-file=p", "--audit-log-maxage=366",
+                  .Parse({"--tracing-config-file=x", "--emulated-version=1.35", "--audit-log-maxage=366",
                           "--profiling=false", "--endpoint-reconciler-type=none"})
                   .ok());
-  EXPECT_EQ(UnbuiltFlags(flags), (Strings{"--audit-policy-file: audit is not built yet",
+  EXPECT_EQ(UnbuiltFlags(flags), (Strings{"--emulated-version: version emulation is not built yet",
                                           "--tracing-config-file: tracing is not built yet"}));
 }
 

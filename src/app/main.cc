@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/command.h"
+#include "app/hardening.h"
 #include "app/run.h"
 #include "app/signals.h"
 #include "app/subcommands.h"
@@ -17,6 +18,7 @@
 
 int main(int argc, char** argv) {
   using namespace keelson;
+  app::KeepFilesPrivate();
   const std::string program = std::filesystem::path(argv[0]).filename();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const auto code = app::RunSubcommand(program, arguments)) return *code;
@@ -25,9 +27,12 @@ int main(int argc, char** argv) {
   winsize terminal{};
   if (isatty(STDOUT_FILENO) != 0) ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal);
   const app::CommandEnvironment environment{
-      .program = program, .host = app::ReadHostFacts(), .out = std::cout, .err = std::cerr, .columns = terminal.ws_col};
+      .program = program, .host = app::ReadHostFacts(), .out = std::cout, .err = std::cerr,
+      .commands = app::SubcommandUsage(program), .columns = terminal.ws_col};
   auto prepared = app::PrepareCommand(arguments, environment);
   if (const int* code = std::get_if<int>(&prepared)) return *code;
+  const bool dumps = std::get<app::CompletedOptions>(prepared).options.keelson.allow_core_dumps;
+  if (!dumps) app::ForbidCoreDumps();
   const log::Writer writer;
   auto ran = app::Run(std::get<app::CompletedOptions>(std::move(prepared)), signals);
   if (ran.ok()) return 0;

@@ -95,17 +95,22 @@ TEST_F(MetricsList, StableAndBetaServed) {
                                       "kubernetes_feature_enabled"};
   const std::map<std::string, std::string> elsewhere = {
       {"registered_metrics_total", "a collector"},
+      {"apiserver_authentication_config_controller_automatic_reload_last_timestamp_seconds", "auth"},
+      {"apiserver_authentication_config_controller_automatic_reloads_total", "auth"},
       {"apiserver_storage_events_received_total", "storage"},
       {"apiserver_storage_objects", "storage"},
       {"apiserver_storage_size_bytes", "storage"},
+      {"apiserver_flowcontrol_current_executing_requests", "flowcontrol"},
+      {"apiserver_flowcontrol_current_executing_seats", "flowcontrol"},
+      {"apiserver_flowcontrol_current_inqueue_requests", "flowcontrol"},
+      {"apiserver_flowcontrol_dispatched_requests_total", "flowcontrol"},
+      {"apiserver_flowcontrol_nominal_limit_seats", "flowcontrol"},
+      {"apiserver_flowcontrol_rejected_requests_total", "flowcontrol"},
+      {"apiserver_flowcontrol_request_wait_duration_seconds", "flowcontrol"},
   };
   const std::map<std::string, std::string> missing = {
       {"apiserver_cel_compilation_duration_seconds", "CEL"},
       {"apiserver_cel_evaluation_duration_seconds", "CEL"},
-      {"apiserver_flowcontrol_current_executing_requests", "priority and fairness"},
-      {"apiserver_flowcontrol_current_executing_seats", "priority and fairness"},
-      {"apiserver_flowcontrol_dispatched_requests_total", "priority and fairness"},
-      {"apiserver_flowcontrol_nominal_limit_seats", "priority and fairness"},
       {"apiserver_validation_declarative_validation_mismatch_total", "there is one validation, not two to compare"},
       {"apiserver_validation_declarative_validation_panic_total", "the same"},
       {"workqueue_adds_total", "controllers here have no work queues"},

@@ -5,7 +5,7 @@
 // upstream.
 #include "app/options.h"
 
-#include "app/admission_plugins.h"
+#include "admission/plugin_table.h"
 #include "app/feature_gates.h"
 
 namespace keelson::app {
@@ -19,22 +19,13 @@ constexpr std::string_view kGeneric = "Generic", kEtcd = "Etcd", kSecureServing 
 
 // Capabilities that are not there yet; a flag that needs one names it.
 constexpr std::string_view kBuilt = "";
-constexpr std::string_view kAggregation = "API aggregation";
-constexpr std::string_view kApf = "priority and fairness";
-constexpr std::string_view kAudit = "audit";
-constexpr std::string_view kBootstrapToken = "bootstrap token authentication";
-constexpr std::string_view kEgress = "the egress selector";
 constexpr std::string_view kEmulation = "version emulation";
 constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
-constexpr std::string_view kOIDC = "OIDC authentication";
-constexpr std::string_view kOtherAdmission = "this part of admission";
-constexpr std::string_view kOtherAuthz = "this authorizer";
 constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kContention = "a profile of lock contention";
 constexpr std::string_view kExternalSigner = "the external signer";
 constexpr std::string_view kTracing = "tracing";
-constexpr std::string_view kWebhookAuthn = "webhook token authentication";
 
 void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
   rows.push_back({kGeneric, "advertise-address", IP(o.advertise_address), kBuilt,
@@ -183,29 +174,29 @@ void AddSecureServing(std::vector<Flag>& rows, SecureServingOptions& o) {
 void AddAuditBackend(std::vector<Flag>& rows, AuditBackendOptions& o, bool log) {
   auto name = [log](std::string_view log_name, std::string_view webhook_name) { return log ? log_name : webhook_name; };
   rows.push_back({kAuditing, name("audit-log-batch-buffer-size", "audit-webhook-batch-buffer-size"),
-                  Int(o.batch_buffer_size), kAudit, "Events that wait for a batch. Batch mode only."});
+                  Int(o.batch_buffer_size), kBuilt, "Events that wait for a batch. Batch mode only."});
   rows.push_back({kAuditing, name("audit-log-batch-max-size", "audit-webhook-batch-max-size"), Int(o.batch_max_size),
-                  kAudit, "Events in one batch. Batch mode only."});
+                  kBuilt, "Events in one batch. Batch mode only."});
   rows.push_back({kAuditing, name("audit-log-batch-max-wait", "audit-webhook-batch-max-wait"),
-                  Duration(o.batch_max_wait), kAudit,
+                  Duration(o.batch_max_wait), kBuilt,
                   "Time after which a batch is sent though it is not full. Batch mode only."});
   rows.push_back({kAuditing, name("audit-log-batch-throttle-burst", "audit-webhook-batch-throttle-burst"),
-                  Int(o.batch_throttle_burst), kAudit, "Batches at one moment after a quiet time. Batch mode only."});
+                  Int(o.batch_throttle_burst), kBuilt, "Batches at one moment after a quiet time. Batch mode only."});
   rows.push_back({kAuditing, name("audit-log-batch-throttle-enable", "audit-webhook-batch-throttle-enable"),
-                  Bool(o.batch_throttle_enable), kAudit, "Limit the rate of batches. Batch mode only."});
+                  Bool(o.batch_throttle_enable), kBuilt, "Limit the rate of batches. Batch mode only."});
   rows.push_back({kAuditing, name("audit-log-batch-throttle-qps", "audit-webhook-batch-throttle-qps"),
-                  Float32(o.batch_throttle_qps), kAudit, "Batches per second on average. Batch mode only."});
-  rows.push_back({kAuditing, name("audit-log-mode", "audit-webhook-mode"), String(o.mode), kAudit,
+                  Float32(o.batch_throttle_qps), kBuilt, "Batches per second on average. Batch mode only."});
+  rows.push_back({kAuditing, name("audit-log-mode", "audit-webhook-mode"), String(o.mode), kBuilt,
                   "batch: send later, in groups. blocking: before the answer. blocking-strict: and fail the request "
                   "when it cannot be sent."});
   rows.push_back({kAuditing, name("audit-log-truncate-enabled", "audit-webhook-truncate-enabled"),
-                  Bool(o.truncate_enabled), kAudit, "Shorten events and batches that are too large."});
+                  Bool(o.truncate_enabled), kBuilt, "Shorten events and batches that are too large."});
   rows.push_back({kAuditing, name("audit-log-truncate-max-batch-size", "audit-webhook-truncate-max-batch-size"),
-                  Int64(o.truncate_max_batch_size), kAudit, "Bytes of a batch; larger ones are split."});
+                  Int64(o.truncate_max_batch_size), kBuilt, "Bytes of a batch; larger ones are split."});
   rows.push_back({kAuditing, name("audit-log-truncate-max-event-size", "audit-webhook-truncate-max-event-size"),
-                  Int64(o.truncate_max_event_size), kAudit,
+                  Int64(o.truncate_max_event_size), kBuilt,
                   "Bytes of an event; larger ones lose their request and response, then are dropped."});
-  rows.push_back({kAuditing, name("audit-log-version", "audit-webhook-version"), String(o.version), kAudit,
+  rows.push_back({kAuditing, name("audit-log-version", "audit-webhook-version"), String(o.version), kBuilt,
                   "API version of the events written."});
 }
 
@@ -213,28 +204,28 @@ void AddAuditing(std::vector<Flag>& rows, AuditOptions& o) {
   AddAuditBackend(rows, o.log, true);
   AddAuditBackend(rows, o.webhook, false);
   rows.push_back(
-      {kAuditing, "audit-log-compress", Bool(o.log_compress), kAudit, "Compress rotated log files with gzip."});
+      {kAuditing, "audit-log-compress", Bool(o.log_compress), kBuilt, "Compress rotated log files with gzip."});
   rows.push_back(
-      {kAuditing, "audit-log-format", String(o.log_format), kAudit, "json, or legacy: one line of text for an event."});
-  rows.push_back({kAuditing, "audit-log-maxage", Int(o.log_max_age), kAudit,
+      {kAuditing, "audit-log-format", String(o.log_format), kBuilt, "json, or legacy: one line of text for an event."});
+  rows.push_back({kAuditing, "audit-log-maxage", Int(o.log_max_age), kBuilt,
                   "Days to keep rotated log files, by the time in their names. 0: for ever."});
   rows.push_back(
-      {kAuditing, "audit-log-maxbackup", Int(o.log_max_backups), kAudit, "Rotated log files to keep. 0: all."});
-  rows.push_back({kAuditing, "audit-log-maxsize", Int(o.log_max_size), kAudit,
+      {kAuditing, "audit-log-maxbackup", Int(o.log_max_backups), kBuilt, "Rotated log files to keep. 0: all."});
+  rows.push_back({kAuditing, "audit-log-maxsize", Int(o.log_max_size), kBuilt,
                   "Megabytes after which the log file is rotated. 0: never."});
-  rows.push_back({kAuditing, "audit-log-path", String(o.log_path), kAudit,
+  rows.push_back({kAuditing, "audit-log-path", String(o.log_path), kBuilt,
                   "File that audit events are written to; '-' is standard output."});
-  rows.push_back({kAuditing, "audit-policy-file", String(o.policy_file), kAudit, "File with the audit policy."});
+  rows.push_back({kAuditing, "audit-policy-file", String(o.policy_file), kBuilt, "File with the audit policy."});
   rows.push_back({.group = kAuditing,
                   .name = "audit-webhook-batch-initial-backoff",
                   .value = Duration(o.webhook_initial_backoff),
-                  .unbuilt = kAudit,
+                  .unbuilt = kBuilt,
                   .usage = "Time before a failed request is tried again.",
                   .deprecated = "Deprecated, use --audit-webhook-initial-backoff instead.",
                   .hidden = true});
-  rows.push_back({kAuditing, "audit-webhook-config-file", String(o.webhook_config_file), kAudit,
+  rows.push_back({kAuditing, "audit-webhook-config-file", String(o.webhook_config_file), kBuilt,
                   "kubeconfig of the audit webhook."});
-  rows.push_back({kAuditing, "audit-webhook-initial-backoff", Duration(o.webhook_initial_backoff), kAudit,
+  rows.push_back({kAuditing, "audit-webhook-initial-backoff", Duration(o.webhook_initial_backoff), kBuilt,
                   "Time before a failed request is tried again."});
 }
 
@@ -248,9 +239,7 @@ void AddFeatures(std::vector<Flag>& rows, FeatureOptions& o) {
   rows.push_back({.group = kFeatures,
                   .name = "enable-priority-and-fairness",
                   .value = Bool(o.enable_priority_and_fairness),
-                  .unbuilt = kApf,
-                  .usage = "Queue and dispatch requests by priority and fairness instead of a plain limit.",
-                  .harmless_values = {"false"}});
+                  .usage = "Queue and dispatch requests by priority and fairness instead of a plain limit."});
   rows.push_back({.group = kFeatures,
                   .name = "profiling",
                   .value = Bool(o.enable_profiling),
@@ -263,36 +252,36 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
        "Take requests that no authenticator rejected for user system:anonymous in group system:unauthenticated."});
   rows.push_back({kAuthentication, "api-audiences", StringSlice(o.api_audiences), kBuilt,
                   "Audiences of this API; tokens must be for one of them. Default: the service account issuers."});
-  rows.push_back({kAuthentication, "authentication-config", String(o.authentication_config_file), kOIDC,
+  rows.push_back({kAuthentication, "authentication-config", String(o.authentication_config_file), kBuilt,
                   "File that configures JWT and anonymous authentication."});
   rows.push_back({kAuthentication, "authentication-token-webhook-cache-ttl", Duration(o.token_webhook_cache_ttl),
-                  kWebhookAuthn, "Time the webhook's answers are kept."});
+                  kBuilt, "Time the webhook's answers are kept."});
   rows.push_back({kAuthentication, "authentication-token-webhook-config-file", String(o.token_webhook_config_file),
-                  kWebhookAuthn, "kubeconfig of the webhook that is asked about bearer tokens."});
-  rows.push_back({kAuthentication, "authentication-token-webhook-version", String(o.token_webhook_version),
-                  kWebhookAuthn, "Version of TokenReview to exchange with the webhook."});
+                  kBuilt, "kubeconfig of the webhook that is asked about bearer tokens."});
+  rows.push_back({kAuthentication, "authentication-token-webhook-version", String(o.token_webhook_version), kBuilt,
+                  "Version of TokenReview to exchange with the webhook."});
   rows.push_back({kAuthentication, "client-ca-file", String(o.client_ca_file), kBuilt,
                   "CA file; a client certificate it signed authenticates as its common name."});
-  rows.push_back({kAuthentication, "enable-bootstrap-token-auth", Bool(o.bootstrap_token_enable), kBootstrapToken,
+  rows.push_back({kAuthentication, "enable-bootstrap-token-auth", Bool(o.bootstrap_token_enable), kBuilt,
                   "Accept bootstrap tokens from secrets in kube-system."});
-  rows.push_back({kAuthentication, "oidc-ca-file", String(o.oidc.ca_file), kOIDC,
+  rows.push_back({kAuthentication, "oidc-ca-file", String(o.oidc.ca_file), kBuilt,
                   "CA file that verifies the OpenID server. Default: the host's."});
-  rows.push_back({kAuthentication, "oidc-client-id", String(o.oidc.client_id), kOIDC,
+  rows.push_back({kAuthentication, "oidc-client-id", String(o.oidc.client_id), kBuilt,
                   "Client ID that tokens must be for. Required with --oidc-issuer-url."});
   rows.push_back(
-      {kAuthentication, "oidc-groups-claim", String(o.oidc.groups_claim), kOIDC, "Claim with the user's groups."});
+      {kAuthentication, "oidc-groups-claim", String(o.oidc.groups_claim), kBuilt, "Claim with the user's groups."});
   rows.push_back(
-      {kAuthentication, "oidc-groups-prefix", String(o.oidc.groups_prefix), kOIDC, "Prefix put before groups."});
+      {kAuthentication, "oidc-groups-prefix", String(o.oidc.groups_prefix), kBuilt, "Prefix put before groups."});
   rows.push_back(
-      {kAuthentication, "oidc-issuer-url", String(o.oidc.issuer_url), kOIDC, "URL of the OpenID issuer, https only."});
-  rows.push_back({kAuthentication, "oidc-required-claim", MapStringStringNoSplit(o.oidc.required_claims), kOIDC,
+      {kAuthentication, "oidc-issuer-url", String(o.oidc.issuer_url), kBuilt, "URL of the OpenID issuer, https only."});
+  rows.push_back({kAuthentication, "oidc-required-claim", MapStringStringNoSplit(o.oidc.required_claims), kBuilt,
                   "key=value that a token must hold. May be repeated."});
-  rows.push_back({kAuthentication, "oidc-signing-algs", StringSlice(o.oidc.signing_algs), kOIDC,
+  rows.push_back({kAuthentication, "oidc-signing-algs", StringSlice(o.oidc.signing_algs), kBuilt,
                   "Signing algorithms to accept: RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384, PS512."});
   rows.push_back(
-      {kAuthentication, "oidc-username-claim", String(o.oidc.username_claim), kOIDC, "Claim with the user's name."});
+      {kAuthentication, "oidc-username-claim", String(o.oidc.username_claim), kBuilt, "Claim with the user's name."});
   rows.push_back(
-      {kAuthentication, "oidc-username-prefix", String(o.oidc.username_prefix), kOIDC,
+      {kAuthentication, "oidc-username-prefix", String(o.oidc.username_prefix), kBuilt,
        "Prefix put before user names. Default: the issuer's URL, but none for the claim email; '-' for none."});
   rows.push_back({kAuthentication, "requestheader-allowed-names", StringSlice(o.request_header.allowed_names), kBuilt,
                   "Common names of certificates that may name users in headers. Empty: any."});
@@ -326,7 +315,7 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
 }
 
 void AddAuthorization(std::vector<Flag>& rows, AuthorizationOptions& o) {
-  rows.push_back({kAuthorization, "authorization-config", String(o.authorization_configuration_file), kOtherAuthz,
+  rows.push_back({kAuthorization, "authorization-config", String(o.authorization_configuration_file), kBuilt,
                   "File with the chain of authorizers. Excludes --authorization-mode and --authorization-webhook-*."});
   rows.push_back({.group = kAuthorization,
                   .name = "authorization-mode",
@@ -334,20 +323,20 @@ void AddAuthorization(std::vector<Flag>& rows, AuthorizationOptions& o) {
                   .unbuilt = kBuilt,
                   .usage = "Authorizers in order: AlwaysAllow,AlwaysDeny,ABAC,Webhook,RBAC,Node. Default: AlwaysAllow; "
                            "Node,RBAC for the embedded default."});
-  rows.push_back({kAuthorization, "authorization-policy-file", String(o.policy_file), kOtherAuthz,
+  rows.push_back({kAuthorization, "authorization-policy-file", String(o.policy_file), kBuilt,
                   "ABAC policy, one JSON object a line."});
   rows.push_back({kAuthorization, "authorization-webhook-cache-authorized-ttl",
-                  Duration(o.webhook_cache_authorized_ttl), kOtherAuthz, "Time a webhook's yes is kept."});
+                  Duration(o.webhook_cache_authorized_ttl), kBuilt, "Time a webhook's yes is kept."});
   rows.push_back({kAuthorization, "authorization-webhook-cache-unauthorized-ttl",
-                  Duration(o.webhook_cache_unauthorized_ttl), kOtherAuthz, "Time a webhook's no is kept."});
-  rows.push_back({kAuthorization, "authorization-webhook-config-file", String(o.webhook_config_file), kOtherAuthz,
+                  Duration(o.webhook_cache_unauthorized_ttl), kBuilt, "Time a webhook's no is kept."});
+  rows.push_back({kAuthorization, "authorization-webhook-config-file", String(o.webhook_config_file), kBuilt,
                   "kubeconfig of the authorization webhook."});
-  rows.push_back({kAuthorization, "authorization-webhook-version", String(o.webhook_version), kOtherAuthz,
+  rows.push_back({kAuthorization, "authorization-webhook-version", String(o.webhook_version), kBuilt,
                   "Version of SubjectAccessReview to exchange with the webhook."});
 }
 
 void AddAdmission(std::vector<Flag>& rows, AdmissionOptions& o) {
-  const std::string names = AdmissionPluginsText(), defaults = DefaultAdmissionPluginsText();
+  const std::string names = admission::PluginNamesText(), defaults = admission::DefaultPluginNamesText();
   rows.push_back(
       {.group = kAdmission,
        .name = "admission-control",
@@ -356,7 +345,7 @@ void AddAdmission(std::vector<Flag>& rows, AdmissionOptions& o) {
        .usage = "The exact set of admission plugins to run, in any order. Comma-delimited list of: " + names + ".",
        .deprecated = "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a "
                      "future version."});
-  rows.push_back({kAdmission, "admission-control-config-file", String(o.config_file), kOtherAdmission,
+  rows.push_back({kAdmission, "admission-control-config-file", String(o.config_file), kBuilt,
                   "File with the configuration of admission plugins."});
   rows.push_back({kAdmission, "default-not-ready-toleration-seconds", Int64(o.default_not_ready_toleration_seconds),
                   kBuilt, "tolerationSeconds of the notReady:NoExecute toleration that pods without one get."});
@@ -409,7 +398,7 @@ void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOption
 
 void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "aggregator-reject-forwarding-redirect", Bool(o.aggregator_reject_forwarding_redirect),
-                  kAggregation, "Do not pass redirects of extension servers on to clients."});
+                  kBuilt, "Do not pass redirects of extension servers on to clients."});
   rows.push_back({kMisc, "allow-privileged", Bool(o.allow_privileged), kBuilt, "Allow privileged containers."});
   rows.push_back({.group = kMisc,
                   .name = "apiserver-count",
@@ -424,7 +413,7 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
                   kLeaderElection, "Time within which such a lease must be renewed."});
   rows.push_back({kMisc, "coordinated-leadership-retry-period", Duration(o.coordinated_leadership_retry_period),
                   kLeaderElection, "Time between tries to renew it."});
-  rows.push_back({kMisc, "enable-aggregator-routing", Bool(o.enable_aggregator_routing), kAggregation,
+  rows.push_back({kMisc, "enable-aggregator-routing", Bool(o.enable_aggregator_routing), kBuilt,
                   "Send aggregated requests to endpoint addresses instead of the cluster IP."});
   rows.push_back({.group = kMisc,
                   .name = "enable-logs-handler",
@@ -471,9 +460,9 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "peer-advertise-port", String(o.peer_advertise_port), kPeerProxy, "Its port."});
   rows.push_back(
       {kMisc, "peer-ca-file", String(o.peer_ca_file), kPeerProxy, "CA file that verifies other API servers."});
-  rows.push_back({kMisc, "proxy-client-cert-file", String(o.proxy_client_cert_file), kAggregation,
+  rows.push_back({kMisc, "proxy-client-cert-file", String(o.proxy_client_cert_file), kBuilt,
                   "Client certificate shown to extension servers and webhooks."});
-  rows.push_back({kMisc, "proxy-client-key-file", String(o.proxy_client_key_file), kAggregation, "Its key."});
+  rows.push_back({kMisc, "proxy-client-key-file", String(o.proxy_client_key_file), kBuilt, "Its key."});
   rows.push_back({kMisc, "service-account-signing-endpoint", String(o.service_account_signing_endpoint),
                   kExternalSigner, "Socket of an external signer. Excludes the signing key and key files."});
   rows.push_back({kMisc, "service-account-signing-key-file", String(o.service_account_signing_key_file), kBuilt,
@@ -485,6 +474,8 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
 }
 
 void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
+  rows.push_back({kKeelson, "allow-core-dumps", Bool(o.allow_core_dumps), kBuilt,
+                  "Let a crash write its memory, which holds keys and tokens, to a core dump, and let debuggers attach."});
   rows.push_back({kKeelson, "data-dir", String(o.data_dir), kBuilt,
                   "Folder of the embedded store, its certificates and admin.kubeconfig. Default: keelson in "
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});
@@ -521,7 +512,7 @@ FlagSet MakeFlags(ServerRunOptions& options) {
                   "api/all=true|false for all API versions\napi/ga=true|false for all of the form "
                   "v[0-9]+\napi/beta=true|false for all of the form v[0-9]+beta[0-9]+\n"
                   "api/alpha=true|false for all of the form v[0-9]+alpha[0-9]+"});
-  rows.push_back({kEgressSelector, "egress-selector-config-file", String(options.egress_selector_config_file), kEgress,
+  rows.push_back({kEgressSelector, "egress-selector-config-file", String(options.egress_selector_config_file), kBuilt,
                   "File that says through which proxies to leave."});
   AddAdmission(rows, options.admission);
   AddMetricsAndLogs(rows, options.metrics, options.logs);

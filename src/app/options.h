@@ -214,6 +214,7 @@ struct ExtraOptions {
 
 // Keelson's own.
 struct KeelsonOptions {
+  bool allow_core_dumps = false;
   std::string data_dir;  // "" until completed; ":memory:" keeps everything in memory
   std::int64_t encoded_cache_mb = 64;
   std::string serve_etcd_api;                 // "host:port"; "" is off

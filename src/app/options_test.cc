@@ -105,7 +105,7 @@ TEST(Complete, Errors) {
       {{"--service-account-max-token-expiration=1m"},
        "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"},
       {{"--service-account-issuer=a", "--service-account-signing-key-file=/nonexistent"},
-       "failed to parse service-account-issuer-key-file: cannot read /nonexistent: No such file or directory"},
+       "failed to parse service-account-issuer-key-file: open /nonexistent: no such file or directory"},
   };
   for (const Case& c : kCases) {
     auto completed = CompleteArguments(c.arguments);

@@ -1,3 +1,6 @@
+#include "app/aggregation.h"
+#include "app/egress.h"
+#include "app/late_service_resolver.h"
 #include "app/run.h"
 
 #include <sys/socket.h>
@@ -18,7 +21,13 @@
 #include <thread>
 
 #include "admission/plugin_table.h"
+#include "admission/webhook/metrics.h"
+#include "app/admission_setup.h"
+#include "app/audit_setup.h"
 #include "app/auth_setup.h"
+#include "app/authentication.h"
+#include "app/authorizers.h"
+#include "app/custom_resources.h"
 #include "app/data_dir.h"
 #include "app/files.h"
 #include "app/followed_files.h"
@@ -28,13 +37,20 @@
 #include "app/startup_pages.h"
 #include "app/store_upkeep.h"
 #include "app/stores.h"
+#include "app/version.h"
 #include "async/blocking_pool.h"
 #include "async/event.h"
 #include "async/io_pool.h"
 #include "auth/rbac/index.h"
 #include "base/random.h"
+#include "base/strings.h"
+#include "controlplane/admission_informers.h"
+#include "controlplane/admission_permissions.h"
 #include "controlplane/bootstrap.h"
+#include "controlplane/flow_control.h"
+#include "controlplane/node_graph.h"
 #include "controlplane/rbac.h"
+#include "controlplane/rbac_policy.h"
 #include "controlplane/resource_claims.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/server_chain.h"
@@ -43,8 +59,11 @@
 #include "controlplane/status_controllers.h"
 #include "controlplane/storage_reader.h"
 #include "endpoints/admission_metrics.h"
+#include "http/transport.h"
 #include "net/listener.h"
 #include "net/tls_server.h"
+#include "registry/informer.h"
+#include "registry/rbac/bootstrap_policy.h"
 #include "server/serving.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -81,8 +100,9 @@ std::vector<kv::Store*> Pointers(const std::vector<std::unique_ptr<kv::Store>>& 
 }
 
 Outcome<std::shared_ptr<controlplane::KubeletConnections>, Error> MakeKubeletConnections(
-    const ExtraOptions& options, controlplane::ResourceStorage& storage, async::IOPool& io) {
+    const ExtraOptions& options, controlplane::ResourceStorage& storage, async::IOPool& io, net::DialerPtr dialer) {
   controlplane::KubeletClientConfig config;
+  config.dialer = std::move(dialer);
   config.ca_file = options.kubelet_ca_file;
   config.certificate_file = options.kubelet_cert_file;
   config.key_file = options.kubelet_key_file;
@@ -94,7 +114,7 @@ Outcome<std::shared_ptr<controlplane::KubeletConnections>, Error> MakeKubeletCon
   config.tunnel_port_forward = FeatureEnabled("PortForwardWebsockets");
   config.require_create = FeatureEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
   auto made = controlplane::KubeletConnections::New(std::move(config), storage, io);
-  if (!made.ok()) return Error("--kubelet-client-certificate, --kubelet-client-key: " + made.error());
+  if (!made.ok()) return Error("problem initializing API group \"\": " + made.error());
   return *std::move(made);
 }
 
@@ -114,6 +134,7 @@ Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOp
   if (const auto& file = options.authentication.request_header.client_ca_file; !file.empty())
     tls.client_ca_files.push_back(file);
   tls.http2 = !serving.disable_http2_serving;
+  if (serving.cert_file.empty() != serving.private_key_file.empty()) return Error("missing filename for serving cert");
   auto context = net::TLSServerContext::New(std::move(tls));
   if (!context.ok()) return Error(context.error().message);
   (*context)->Follow(kFollowInterval, [](const std::string& error) {
@@ -134,34 +155,6 @@ Awaitable<void> WaitForStorage(controlplane::ResourceStorage& storage, std::chro
     co_await timer.async_wait(kNoThrow);
   }
   if (!storage.Ready()) log::Error("Watch caches are not ready in time; serving all the same", "timeout", timeout);
-}
-
-Outcome<std::shared_ptr<const admission::Chain>, Error> MakeAdmission(const AdmissionOptions& options,
-                                                                      admission::ObjectReader& reader,
-                                                                      endpoints::AdmissionMetrics& metrics) {
-  std::set<std::string> enable(options.enable_plugins.begin(), options.enable_plugins.end());
-  std::set<std::string> disable(options.disable_plugins.begin(), options.disable_plugins.end());
-  if (!options.plugin_names.empty()) {  // --admission-control: exactly these
-    enable = {options.plugin_names.begin(), options.plugin_names.end()};
-    for (const auto& row : admission::PluginTable()) {
-      if (!enable.contains(std::string(row.name))) disable.insert(std::string(row.name));
-    }
-  }
-  for (const auto& row : admission::PluginTable()) {
-    if (row.make == nullptr && !row.on_by_default && enable.contains(std::string(row.name))) {
-      return Error("--enable-admission-plugins: " + std::string(row.name) + " is not built yet");
-    }
-  }
-  admission::PluginOptions plugins;
-  plugins.reader = &reader;
-  plugins.observer = [&metrics](const admission::Observation& observation) { metrics.Observe(observation); };
-  plugins.default_not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
-  plugins.default_unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
-  auto chain = admission::NewChain(plugins, enable, disable);
-  std::string names;
-  for (const auto& name : chain->Names()) names += (names.empty() ? "" : ",") + name;
-  log::V(1).Info("Loaded admission plugins in this order", "plugins", names);
-  return chain;
 }
 
 controlplane::ServiceOptions MakeServiceOptions(const CompletedOptions& completed) {
@@ -237,10 +230,20 @@ controlplane::StorageConfig MakeStorageConfig(const CompletedOptions& completed,
   return config;
 }
 
+controlplane::FlowControlController::Options MakeFlowControlOptions(const ServerRunOptions& options,
+                                                                    telemetry::MetricsRegistry& metrics) {
+  const auto limit = options.generic.max_requests_inflight + options.generic.max_mutating_requests_inflight;
+  return {.server_concurrency_limit = static_cast<int>(limit),
+          .request_timeout = options.generic.request_timeout,
+          .metrics = &metrics};
+}
+
 server::ServingOptions MakeServingOptions(const CompletedOptions& completed, const controlplane::ChainConfig& chain) {
   const ServerRunOptions& options = completed.options;
   server::ServingOptions serving;
   serving.chain.authenticator = chain.authenticator;
+  serving.chain.api_audiences = options.authentication.api_audiences;
+  serving.chain.constrained_impersonation = completed.features.Enabled("ConstrainedImpersonation");
   if (const auto& headers = options.authentication.request_header; !headers.client_ca_file.empty()) {
     for (const Strings* names : {&headers.username_headers, &headers.uid_headers, &headers.group_headers}) {
       auto& stripped = serving.chain.request_header_names;
@@ -260,6 +263,7 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   serving.shutdown_watch_termination_grace = options.generic.shutdown_watch_termination_grace_period;
   serving.livez_grace_period = options.generic.livez_grace_period;
   serving.git_version = completed.reported_version;
+  serving.version_document = VersionDocument(GetVersionInfo(completed.reported_version));
   serving.profiling = options.features.enable_profiling;
   serving.debug_socket_path = options.features.debug_socket_path;
   if (completed.features.Enabled("ComponentFlagz")) serving.flagz = completed.flag_values;
@@ -321,6 +325,23 @@ Outcome<controlplane::ChainConfig, Error> MakeChainConfig(const CompletedOptions
   return config;
 }
 
+std::shared_ptr<auth::node::NodeAuthorizer> MakeNodeAuthorizer(const CompletedOptions& completed,
+                                                               std::shared_ptr<const auth::node::Graph> graph) {
+  base::Arena arena;
+  auth::rbac::PolicyRules rules;
+  for (const Value& role : registry::BootstrapClusterRoles(arena)) {
+    if (role["metadata"]["name"].as_string() == "system:node") rules = auth::rbac::RulesOf(role);
+  }
+  const bool certificates = completed.features.Enabled("PodCertificateRequest");
+  return std::make_shared<auth::node::NodeAuthorizer>(auth::node::NodeAuthorizer::Options{
+      .graph = std::move(graph),
+      .rules = std::move(rules),
+      .service_account_get =
+          certificates || completed.features.Enabled("KubeletServiceAccountTokenForCredentialProviders"),
+      .pod_certificates = certificates,
+      .selectors = completed.features.Enabled("AuthorizeNodeWithSelectors")});
+}
+
 // Tells the service manager, where there is one, how far we are.
 void NotifySystemd(const char* state) {
   const char* path = std::getenv("NOTIFY_SOCKET");
@@ -366,6 +387,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   telemetry::MetricsRegistry metrics;
   RegisterStartMetrics(metrics, completed);
   endpoints::AdmissionMetrics admission_metrics(metrics);
+  admission::WebhookMetrics webhook_metrics(metrics);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config = MakeStorageConfig(completed, stores, io, metrics);
   KS_TRY(const std::unique_ptr<Encryption> encryption,
@@ -373,13 +395,19 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   if (encryption) storage_config.encryption = &encryption->rules();
   controlplane::ServiceController* service_hooks = nullptr;         // set before the first store is made
   const controlplane::ResourceStorage* claim_namespaces = nullptr;  // likewise
-  storage_config.customize = [&service_hooks, &claim_namespaces](const schema::Resource& resource,
-                                                                 registry::Store::Options& hooks) {
-    service_hooks->Customize(resource, hooks);
-    controlplane::CustomizeResourceClaims(resource, hooks, *claim_namespaces);
+  const controlplane::RBACPolicy* rbac_hooks = nullptr;             // likewise
+  storage_config.customize = [&service_hooks, &claim_namespaces, &rbac_hooks](registry::Store::Options& hooks) {
+    service_hooks->Customize(hooks);
+    controlplane::CustomizeResourceClaims(hooks, *claim_namespaces);
+    rbac_hooks->Customize(hooks);
   };
   controlplane::ResourceStorage storage(std::move(storage_config));
   claim_namespaces = &storage;
+  controlplane::RBACPolicy rbac_policy(storage);
+  rbac_hooks = &rbac_policy;
+  controlplane::AdmissionInformers admission_informers(storage);
+  const auto transport = std::make_shared<http::Transport>(io);
+  LateServiceResolver service_resolver;  // of webhooks and conversion; the aggregator's, once that is made
   controlplane::ServiceController services(*store, MakeServiceOptions(completed));
   service_hooks = &services;
   StoreUpkeep upkeep({.io = io,
@@ -398,15 +426,81 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
          ReadTokenKeys(options.authentication.service_accounts.key_files));
   KS_TRY(chain_config.token_issuer, MakeTokenIssuer(options));
   chain_config.store_health = &upkeep.health();
-  KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io));
-  KS_TRY(chain_config.authenticator, MakeAuthenticator(options.authentication, base::Random::Real().UUID(), token_keys,
-                                                       controlplane::NewTokenObjects(storage), followed, metrics));
-  auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
-  chain_config.authorizer = MakeAuthorizer(options.authorization, rbac);
-  chain_config.rbac = rbac;
+  KS_TRY(const EgressSelector egress, EgressSelector::Load(options.egress_selector_config_file, io, metrics));
+  KS_TRY(const std::shared_ptr<audit::Auditor> auditor,
+         MakeAuditor(options.audit, io, egress.Lookup("controlplane"), metrics));
+  KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io, egress.Lookup("cluster")));
+  auth::TokenCacheMetrics token_cache_metrics(metrics);
+  auth::ServiceAccountMetrics service_account_metrics(metrics);
+  auth::JWTMetrics jwt_metrics(metrics, base::Random::Real().UUID());
+  endpoints::filters::ImpersonationMetrics impersonation_metrics(metrics);
+  KS_TRY(chain_config.authenticator,
+         MakeAuthenticator(options.authentication, {.io = io,
+                                                    .metrics = metrics,
+                                                    .token_cache_metrics = token_cache_metrics,
+                                                    .service_account_metrics = service_account_metrics,
+                                                    .jwt_metrics = jwt_metrics,
+                                                    .features = completed.features,
+                                                    .anonymous_flag_set = completed.Changed("anonymous-auth"),
+                                                    .files = followed,
+                                                    .loopback_token = base::Random::Real().UUID(),
+                                                    .token_keys = token_keys,
+                                                    .token_objects = controlplane::NewTokenObjects(storage),
+                                                    .bootstrap_secrets = controlplane::NewBootstrapSecrets(storage),
+                                                    .cluster_dialer = egress.Lookup("cluster"),
+                                                    .control_plane_dialer = egress.Lookup("controlplane")}));
+  const auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
+  const auto node_graph = std::make_shared<auth::node::Graph>();
+  KS_TRY(const std::unique_ptr<Authorizers> authorizers,
+         Authorizers::New(options.authorization, {.rbac = rbac,
+                                                  .node = MakeNodeAuthorizer(completed, node_graph),
+                                                  .metrics = &metrics,
+                                                  .transport = std::make_shared<http::Transport>(io),
+                                                  .control_plane_dialer = egress.Lookup("controlplane")}));
+  if (const std::string& file = options.authorization.authorization_configuration_file; !file.empty()) {
+    KS_TRY(std::string text, ReadSmallFile(file));
+    followed.Add(file, std::move(text), [&authorizers](const std::string& next) { return authorizers->Reload(next); });
+  }
+  chain_config.authorizer = authorizers->authorizer();
+  chain_config.rules = authorizers->authorizer();
+  rbac_policy.SetAuthorizer(chain_config.authorizer);
   const auto reader = controlplane::NewStorageReader(storage, chain_config.authorizer);
-  KS_TRY(chain_config.admission, MakeAdmission(options.admission, *reader, admission_metrics));
+  const auto permissions = controlplane::NewAdmissionPermissions(storage, chain_config.authorizer);
+  admission_informers.Follow("apiextensions.k8s.io", "customresourcedefinitions",
+                             [reader = reader.get()](auto changes) { reader->ApplyDefinitions(changes); });
+  KS_TRY(chain_config.admission,
+         MakeAdmission(options.admission,
+                       {.reader = reader.get(),
+                        .api = reader.get(),
+                        .informers = &admission_informers,
+                        .permissions = permissions.get(),
+                        .transport = transport,
+                        .service_resolver = &service_resolver,
+                        .cluster_dialer = egress.Lookup("cluster"),
+                        .control_plane_dialer = egress.Lookup("controlplane"),
+                        .webhook_metrics = &webhook_metrics,
+                        .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
+                        .observer = [&admission_metrics](const admission::Observation& observation) {
+                          admission_metrics.Observe(observation);
+                        }}));
+  CustomResources custom_resources(chain_config,
+                                   {.servers = options.extra.master_count,
+                                    .service_resolver = &service_resolver,
+                                    .cluster_dialer = egress.Lookup("cluster"),
+                                    .control_plane_dialer = egress.Lookup("controlplane")},
+                                   io);
+  KS_TRY(const std::unique_ptr<Aggregation> aggregation,
+         Aggregation::New(options.extra, io, metrics, chain_config.custom_discovery,
+                          egress.Lookup("cluster"), followed));
+  chain_config.discovery_merger = aggregation->aggregator().discovery();
+  chain_config.openapi_source = aggregation->aggregator().openapi();
   auto chain = controlplane::CreateServerChain(chain_config);
+  aggregation->Install(*chain, storage);
+  service_resolver.Set(&aggregation->aggregator().resolver());
+  const std::string& bound = options.secure_serving.bind_address;
+  aggregation->aggregator().resolver().SetLoopback({bound == "0.0.0.0" || bound == "::" ? "127.0.0.1" : bound,
+                                                    static_cast<std::uint16_t>(options.secure_serving.bind_port)});
+  custom_resources.InstallHooks(*chain);
   controlplane::InstallBootstrapHooks(*chain, storage);
   if (const auto& accounts = options.authentication.service_accounts; chain_config.token_issuer) {
     const std::string own = "https://" + chain_config.external_address + "/openid/v1/jwks";
@@ -417,28 +511,43 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(controlplane::PresenceOptions presence_options, MakePresenceOptions(completed));
   controlplane::ServerPresence presence(*store, std::move(presence_options));
   presence.Install(*chain, storage);
-  const bool uses_rbac = std::ranges::find(options.authorization.modes, "RBAC") != options.authorization.modes.end();
-  if (uses_rbac) controlplane::InstallRBACBootstrap(*chain, storage);
+  if (authorizers->Uses("RBAC")) controlplane::InstallRBACBootstrap(*chain, storage);
   controlplane::RBACController roles(storage, rbac);
+  registry::SharedInformers shared_informers(
+      [&storage](std::string_view group, std::string_view resource) { return storage.Find(group, resource); });
+  if (authorizers->Uses("Node")) controlplane::FollowNodeGraph(storage, shared_informers, node_graph);
+  auto informers = std::make_shared<async::Event>();
   controlplane::StatusControllers conditions(storage);
+  std::optional<controlplane::FlowControlController> flow_control;
+  if (options.features.enable_priority_and_fairness) {
+    flow_control.emplace(storage, MakeFlowControlOptions(options, metrics));
+    flow_control->InstallDebug(*chain);
+    chain->AddPostStartHook("priority-and-fairness-config-consumer", [informers] { return informers->Wait(); });
+  }
   // Plugins look at other objects through the caches, so they can judge once those are there.
   for (const char* const hook : {"storage-readiness", "start-apiserver-admission-initializer"}) {
     chain->AddPostStartHook(hook, [&storage, timeout = options.generic.storage_initialization_timeout] {
       return WaitForStorage(storage, timeout);
     });
   }
-  auto informers = std::make_shared<async::Event>();
   chain->AddPostStartHook("generic-apiserver-start-informers", [informers] { return informers->Wait(); });
 
   step("server chain");
-  server::Serving serving(io, chain, metrics, MakeServingOptions(completed, chain_config));
+  server::ServingOptions serving_options = MakeServingOptions(completed, chain_config);
+  serving_options.chain.impersonation_metrics = &impersonation_metrics;
+  serving_options.chain.auditor = auditor;
+  if (flow_control) serving_options.chain.priority_and_fairness = flow_control->filter();
+  server::Serving serving(io, chain, metrics, std::move(serving_options));
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});
   upkeep.AddHealthChecks(serving.health());
-  serving.health().Add(
-      "informer-sync",
-      [&roles] { return roles.HasSynced() ? std::string() : std::string("informers have not synced"); },
-      {.healthz = false, .livez = false, .readyz = true});
+  aggregation->AddHealthChecks(serving.health());
+  serving.health().Add("informer-sync",
+                       [&roles, &shared_informers] {
+                         const bool synced = roles.HasSynced() && shared_informers.HasSynced();
+                         return synced ? std::string() : std::string("informers have not synced");
+                       },
+                       {.healthz = false, .livez = false, .readyz = true});
   serving.AddPreShutdownHook("stop-kubernetes-service-controller", [&presence] { presence.Stop(); });
   serving.PrepareRun();
   storage.Start();
@@ -469,11 +578,28 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   }
   step("watch caches");
   roles.Start(io);
+  shared_informers.Start(io);
+  admission_informers.Start(io.Next());
   conditions.Start(io);
+  custom_resources.Start(io);
+  aggregation->Start(io);
+  constexpr std::chrono::milliseconds kAggregationTick{200};
+  Repeated aggregation_tick(io.Next(), kAggregationTick, [&aggregation]() -> Awaitable<void> {
+    aggregation->Tick();
+    co_return;
+  });
+  if (flow_control) flow_control->Start(io);
+  Repeated borrowing(io.Next(), flowcontrol::Controller::kAdjustmentPeriod, [&flow_control]() -> Awaitable<void> {
+    if (flow_control) flow_control->Adjust();
+    co_return;
+  });
   services.Start(io);
   presence.Start(io);
   while (!serving.Ready() && !signals.WaitFor(kPoll)) {
-    if (roles.HasSynced()) informers->Set();
+    aggregation->Tick();
+    if (roles.HasSynced() && shared_informers.HasSynced() && aggregation->HasSynced() &&
+        (!flow_control || flow_control->HasSynced()))
+      informers->Set();
   }
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
   log::Info("Serving securely", "address", completed.ServerURL(), "ready_after", took);
@@ -487,9 +613,15 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   log::Info("Shutting down");
   NotifySystemd("STOPPING=1");
   serving.Shutdown();
+  if (auditor) auditor->Shutdown();
   conditions.Stop();
+  custom_resources.Stop();
+  aggregation->Stop();
+  if (flow_control) flow_control->Stop();
   services.Stop();
   roles.Stop();
+  shared_informers.Stop();
+  admission_informers.Stop();
   storage.Stop();
   return {};
 }

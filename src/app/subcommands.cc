@@ -1,11 +1,19 @@
 #include "app/subcommands.h"
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
 #include <cstdio>
+#include <filesystem>
+#include <span>
 
+#include "app/completion.h"
 #include "app/migrate_command.h"
+#include "app/options.h"
+#include "app/suggestion.h"
+#include "app/version.h"
 #include "async/io_pool.h"
+#include "base/strings.h"
 #include "kv/etcdmain/etcdmain.h"
 #include "kv/rocks/rocks.h"
 #include "kv/rocks/tools.h"
@@ -17,6 +25,14 @@ namespace {
 int Fail(const std::string& message) {
   std::fprintf(stderr, "Error: %s\n", message.c_str());
   return 1;
+}
+
+// An error that names the word that was not understood, and the nearest one that is.
+int Unknown(std::string_view what, const std::string& word, std::span<const std::string_view> known, const char* usage) {
+  std::string text = "unknown " + std::string(what) + " " + base::GoQuote(word);
+  if (const auto nearest = Suggestion(word, known); !nearest.empty())
+    text += "; did you mean " + base::GoQuote(nearest) + "?";
+  return Fail(text + "\n" + usage);
 }
 
 int Report(const kv::Result<kv::rocks::CheckReport>& report) {
@@ -40,28 +56,142 @@ int Snapshot(const std::string& folder, const std::string& file) {
   return 0;
 }
 
+constexpr const char* kStoreUsage =
+    "usage: keelson store check FOLDER            read everything with its checksums\n"
+    "       keelson store snapshot FOLDER FILE    write its contents into a file; the server must be stopped (of a running\n"
+    "                                             one: --serve-etcd-api and etcdctl snapshot save)\n"
+    "       keelson store restore FILE FOLDER     make a new store from such a file\n"
+    "       keelson store defragment FOLDER       give space back to the file system\n"
+    "FOLDER is a data folder, or the folder `store` in it. A snapshot does not hold the certificates: back up pki/ too.";
+
+// The store itself, also where its data folder was named.
+std::string StoreFolder(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path inside = std::filesystem::path(folder) / "store";
+  return std::filesystem::is_directory(inside, error) ? inside.string() : folder;
+}
+
 int Store(const std::vector<std::string>& arguments) {
   const std::size_t count = arguments.size();
-  if (count == 2 && arguments[0] == "check") return Report(kv::rocks::Check(arguments[1]));
+  if (count == 2 && arguments[0] == "check") return Report(kv::rocks::Check(StoreFolder(arguments[1])));
   if (count == 3 && arguments[0] == "restore") return Report(kv::rocks::Restore(arguments[1], arguments[2]));
-  if (count == 3 && arguments[0] == "snapshot") return Snapshot(arguments[1], arguments[2]);
+  if (count == 3 && arguments[0] == "snapshot") return Snapshot(StoreFolder(arguments[1]), arguments[2]);
   if (count == 2 && arguments[0] == "defragment") {
-    const auto done = kv::rocks::DefragmentDir(arguments[1]);
+    const auto done = kv::rocks::DefragmentDir(StoreFolder(arguments[1]));
     return done.ok() ? 0 : Fail(done.error().message);
   }
-  return Fail("usage: keelson store check FOLDER | snapshot FOLDER FILE | restore FILE FOLDER | defragment FOLDER");
+  constexpr std::string_view kVerbs[] = {"check", "snapshot", "restore", "defragment"};
+  if (count > 0 && std::ranges::find(kVerbs, arguments[0]) == std::end(kVerbs))
+    return Unknown("store command", arguments[0], kVerbs, kStoreUsage);
+  return Fail(std::string("wrong number of arguments\n") + kStoreUsage);
+}
+
+int Version(const std::vector<std::string>& arguments) {
+  if (!arguments.empty()) return Fail("usage: keelson version");
+  const VersionInfo info = GetVersionInfo();
+  std::printf("keelson %s\n", std::string(kKeelsonVersion).c_str());
+  if (!info.git_commit.empty()) std::printf("commit %s\n", info.git_commit.c_str());
+  std::printf("built %s with %s for %s\n", info.build_date.c_str(), info.compiler.c_str(), info.platform.c_str());
+  std::printf("speaks Kubernetes %s\n", info.git_version.c_str());
+  return 0;
+}
+
+constexpr const char* kCompletionUsage =
+    "usage: keelson completion bash|zsh|fish\n"
+    "  bash: keelson completion bash > /etc/bash_completion.d/keelson\n"
+    "  zsh:  keelson completion zsh > \"${fpath[1]}/_keelson\"\n"
+    "  fish: keelson completion fish > ~/.config/fish/completions/keelson.fish";
+
+int Completion(const std::vector<std::string>& arguments);
+int Help(const std::vector<std::string>& arguments);
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view summary;
+  const char* usage;  // null: the command has a --help of its own
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"store", "check, snapshot, restore or defragment the store of a stopped server", kStoreUsage, Store},
+    {"migrate", "copy a store to etcd, from etcd, or into a new folder", nullptr, RunMigrate},
+    {"etcd", "serve an embedded store through etcd's API, with etcd's flags", nullptr, kv::etcdmain::Main},
+    {"version", "tell the versions of Keelson and of the Kubernetes API it speaks", "usage: keelson version", Version},
+    {"completion", "write a completion script for bash, zsh or fish", kCompletionUsage, Completion},
+    {"help", "tell about a command, or about the flags of the server", "usage: keelson help [COMMAND]", Help},
+};
+
+std::vector<std::string_view> SubcommandNames() {
+  std::vector<std::string_view> names;
+  for (const Subcommand& command : kSubcommands) names.push_back(command.name);
+  return names;
+}
+
+const Subcommand* FindSubcommand(std::string_view name) {
+  const auto found = std::ranges::find(kSubcommands, name, &Subcommand::name);
+  return found == std::end(kSubcommands) ? nullptr : found;
+}
+
+int Completion(const std::vector<std::string>& arguments) {
+  ServerRunOptions options;
+  const FlagSet flag_set = MakeFlags(options);
+  std::vector<CompletionWord> commands, flags;
+  for (const Subcommand& command : kSubcommands)
+    commands.push_back({std::string(command.name), std::string(command.summary)});
+  for (const Flag& flag : flag_set.flags()) {
+    if (!flag.hidden) flags.push_back({"--" + std::string(flag.name), std::string(flag.usage)});
+  }
+  const auto script = arguments.size() == 1 ? CompletionScript(arguments[0], commands, flags) : std::nullopt;
+  if (!script) return Fail(kCompletionUsage);
+  std::fputs(script->c_str(), stdout);
+  return 0;
+}
+
+bool AsksForHelp(const std::vector<std::string>& arguments) {
+  return std::ranges::any_of(arguments, [](const std::string& word) { return word == "--help" || word == "-h"; });
+}
+
+int RunNamed(const Subcommand& command, const std::vector<std::string>& arguments) {
+  if (command.usage != nullptr && AsksForHelp(arguments)) {
+    std::printf("keelson %s: %s\n\n%s\n", std::string(command.name).c_str(), std::string(command.summary).c_str(),
+                command.usage);
+    return 0;
+  }
+  return command.run(arguments);
+}
+
+int Help(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    std::printf("%sRun 'keelson --help' for the flags of the server, 'keelson COMMAND --help' for a command.\n",
+                SubcommandUsage("keelson").c_str());
+    return 0;
+  }
+  const Subcommand* command = FindSubcommand(arguments[0]);
+  if (command == nullptr) return Unknown("command", arguments[0], SubcommandNames(), "Run 'keelson help' for all commands.");
+  return RunNamed(*command, {"--help"});
 }
 
 }  // namespace
 
+std::string SubcommandUsage(std::string_view program) {
+  if (program == "kube-apiserver") return "";
+  std::string text = "Commands:\n";
+  for (const Subcommand& command : kSubcommands) {
+    std::string name(command.name);
+    name.resize(12, ' ');
+    text += "  " + name + std::string(command.summary) + "\n";
+  }
+  return text;
+}
+
 std::optional<int> RunSubcommand(const std::string& program, const std::vector<std::string>& arguments) {
   if (program == "etcd") return kv::etcdmain::Main(arguments);
-  if (arguments.empty()) return std::nullopt;
-  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-  if (arguments[0] == "etcd") return kv::etcdmain::Main(rest);
-  if (arguments[0] == "store") return Store(rest);
-  if (arguments[0] == "migrate") return RunMigrate(rest);
-  return std::nullopt;
+  if (program == "kube-apiserver" || arguments.empty() || arguments[0].empty() || arguments[0].starts_with('-'))
+    return std::nullopt;
+  const Subcommand* command = FindSubcommand(arguments[0]);
+  if (command == nullptr)
+    return Unknown("command", arguments[0], SubcommandNames(), "Run 'keelson help' for all commands.");
+  return RunNamed(*command, {arguments.begin() + 1, arguments.end()});
 }
 
 }  // namespace keelson::app

@@ -1,21 +1,18 @@
-// What the binary does besides serving: `keelson etcd ...` (also when it is called etcd), and care of an embedded
-// store:
-//   keelson store check FOLDER            read everything with its checksums
-//   keelson store snapshot FOLDER FILE    its contents into a file (the server that has it must be stopped; of a
-//   running one, use
-//                                         --serve-etcd-api and etcdctl snapshot save)
-//   keelson store restore FILE FOLDER     a new store from such a file
-//   keelson store defragment FOLDER       give space back to the file system
-// FOLDER is the store itself: <data folder>/store. `keelson migrate` is in migrate_command.h.
+// Commands of the binary besides serving (`keelson store ...`); also `etcd`, when the binary is called that.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace keelson::app {
 
-// The exit code when the arguments name a subcommand; nothing when the server is meant.
+// The exit code when the arguments name a subcommand, or a word that is none; nothing when the server is meant. Called
+// kube-apiserver, the binary has no subcommands.
 std::optional<int> RunSubcommand(const std::string& program, const std::vector<std::string>& arguments);
+
+// Subcommands with a line each, for --help; "" for a program that has none.
+std::string SubcommandUsage(std::string_view program);
 
 }  // namespace keelson::app

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include "app/admission_plugins.h"
+#include "admission/plugin_table.h"
 #include "app/completed_options.h"
 #include "app/files.h"
 #include "base/duration.h"
+#include "base/go_url.h"
+#include "base/pem.h"
 #include "base/strings.h"
 
 namespace keelson::app {
@@ -134,27 +136,10 @@ void ValidateSecureServing(const SecureServingOptions& o, Strings& errors) {
   }
 }
 
-// Go's url.Parse in what can go wrong with an issuer: a colon before any scheme, or a scheme with other characters.
+// What Go's url.Parse says of it; "" for a URL.
 std::string URLProblem(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  if (colon == 0) return "parse " + base::GoQuote(text) + ": missing protocol scheme";
-  for (std::size_t i = 0; i < colon; ++i) {
-    const char c = text[i];
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const bool later = (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
-    if (letter || (later && i > 0)) continue;
-    if (later || c == '/' || c == '?' || c == '#') {
-      return text.find('/') < colon || later
-                 ? "parse " + base::GoQuote(text) + ": first path segment in URL cannot contain colon"
-                 : "";
-    }
-    return "parse " + base::GoQuote(text) + ": first path segment in URL cannot contain colon";
-  }
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      return "parse " + base::GoQuote(text) + ": net/url: invalid control character in URL";
-  }
-  return "";
+  const auto url = base::ParseURL(text);
+  return url.ok() ? std::string() : url.error();
 }
 
 void ValidateRequestHeader(const AuthenticationOptions::RequestHeader& o, Strings& errors) {
@@ -181,17 +166,13 @@ void ValidateRequestHeader(const AuthenticationOptions::RequestHeader& o, String
   }
 }
 
-// The PEM certificates of a file, as texts.
+// The certificates of a PEM file, as DER: the same certificate may be spelled in many ways.
 std::set<std::string> CertificatesOf(const std::string& path) {
   std::set<std::string> certificates;
   const auto text = ReadSmallFile(path);
   if (!text.ok()) return certificates;
-  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----", kEnd = "-----END CERTIFICATE-----";
-  for (std::size_t at = 0; (at = text->find(kBegin, at)) != std::string::npos;) {
-    const std::size_t end = text->find(kEnd, at);
-    if (end == std::string::npos) break;
-    certificates.insert(text->substr(at, end - at));
-    at = end;
+  for (base::PEMBlock& block : base::DecodeAllPEM(*text)) {
+    if (block.type == "CERTIFICATE" && !block.has_headers) certificates.insert(std::move(block.bytes));
   }
   return certificates;
 }
@@ -226,8 +207,13 @@ void ValidateAuthentication(const CompletedOptions& c, Strings& errors) {
       !c.own_service_account_keys) {
     errors.emplace_back("either `--service-account-key-file` or `--service-account-signing-endpoint` must be set");
   }
-  if (!o.service_accounts.jwks_uri.empty() && !o.service_accounts.jwks_uri.starts_with("https://")) {
-    errors.push_back("service-account-jwks-uri requires https scheme, parsed as: " + o.service_accounts.jwks_uri);
+  if (const std::string& uri = o.service_accounts.jwks_uri; !uri.empty()) {
+    const auto url = base::ParseURL(uri);
+    if (!url.ok()) {
+      errors.push_back("service-account-jwks-uri must be a valid URL: " + url.error());
+    } else if (url->scheme != "https") {
+      errors.push_back("service-account-jwks-uri requires https scheme, parsed as: " + url->ToString());
+    }
   }
   ValidateRequestHeader(o.request_header, errors);
   if (!o.client_ca_file.empty() && !o.request_header.client_ca_file.empty() && o.request_header.allowed_names.empty()) {
@@ -330,7 +316,7 @@ void ValidateAdmission(const AdmissionOptions& o, Strings& errors) {
   }
   auto known = [&](std::string_view flag, const Strings& names) {
     for (const std::string& name : names) {
-      if (!IsAdmissionPlugin(name))
+      if (!admission::IsPlugin(name))
         errors.push_back(std::string(flag) + " plugin " + base::GoQuote(name) + " is unknown");
     }
   };

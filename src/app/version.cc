@@ -1,9 +1,15 @@
 #include "app/version.h"
 
+#include <utility>
+
 #include "base/strings.h"
 
+// Set by the build: the commit, and its date (the same commit gives the same bytes).
 #ifndef KEELSON_GIT_COMMIT
 #define KEELSON_GIT_COMMIT ""
+#endif
+#ifndef KEELSON_BUILD_DATE
+#define KEELSON_BUILD_DATE "1970-01-01T00:00:00Z"
 #endif
 
 namespace keelson::app {
@@ -29,11 +35,35 @@ VersionInfo GetVersionInfo(std::string_view git_version) {
   info.min_compatibility_minor = "35";
   info.git_version = git_version;
   info.git_commit = KEELSON_GIT_COMMIT;
-  info.build_date = "1970-01-01T00:00:00Z";  // Builds are reproducible.
+  info.build_date = KEELSON_BUILD_DATE;
   info.go_version = "none";
   info.compiler = "clang";
   info.platform = kPlatform;
   return info;
+}
+
+std::string VersionDocument(const VersionInfo& info) {
+  const std::pair<std::string_view, std::string_view> rows[] = {
+      {"major", info.major},
+      {"minor", info.minor},
+      {"emulationMajor", info.emulation_major},
+      {"emulationMinor", info.emulation_minor},
+      {"minCompatibilityMajor", info.min_compatibility_major},
+      {"minCompatibilityMinor", info.min_compatibility_minor},
+      {"gitVersion", info.git_version},
+      {"gitCommit", info.git_commit},
+      {"gitTreeState", info.git_tree_state},
+      {"buildDate", info.build_date},
+      {"goVersion", info.go_version},
+      {"compiler", info.compiler},
+      {"platform", info.platform},
+  };
+  std::string out = "{";
+  for (const auto& [key, value] : rows) {
+    out += out.size() == 1 ? "\n" : ",\n";
+    out += "  \"" + std::string(key) + "\": \"" + std::string(value) + "\"";
+  }
+  return out + "\n}";
 }
 
 std::string RawVersionText(const VersionInfo& info) {

@@ -12,9 +12,11 @@ struct VersionInfo {
   std::string git_version, git_commit, git_tree_state, build_date, go_version, compiler, platform;
 };
 
+constexpr std::string_view kKeelsonVersion = "0.2.0";  // of this server; docs/versions.md
 constexpr std::string_view kGitVersion = "v1.36.4";  // the version of Kubernetes whose behaviour this is
 
 VersionInfo GetVersionInfo(std::string_view git_version = kGitVersion);
+std::string VersionDocument(const VersionInfo& info);  // /version
 std::string RawVersionText(const VersionInfo& info);  // --version=raw
 
 // Why --version=`text` (beginning with 'v') cannot be the reported version; "" when it can.

@@ -1,11 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <boost/asio/post.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_future.hpp>
 #include <future>
 #include <thread>
 
+#include "async/watchdog.h"
 #include "async/blocking_pool.h"
 #include "async/event.h"
 #include "async/gate.h"
@@ -50,6 +56,30 @@ TEST(Gate, CloseWaitsForEntries) {
   gate.Close();
   leaver.join();
   EXPECT_FALSE(gate.Enter());
+}
+
+TEST(Watchdog, ReportsAThreadThatIsHeldAndThatItAnswersAgain) {
+  IOPool pool(2);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Watchdog::Report> reports;
+  const Watchdog watchdog(pool, {.held = std::chrono::milliseconds(30), .period = std::chrono::milliseconds(5)},
+                          [&](const Watchdog::Report& report) {
+                            if (report.thread != 1) return;  // a busy machine may starve the other one
+                            std::lock_guard lock(mutex);
+                            reports.push_back(report);
+                            changed.notify_all();
+                          });
+  std::promise<void> release;
+  boost::asio::post(pool.executor(1), [&] { release.get_future().wait(); });
+  const auto wait_for = [&](bool over) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return !reports.empty() && reports.back().over == over; });
+  };
+  ASSERT_TRUE(wait_for(false));
+  EXPECT_GE(reports.front().held, std::chrono::milliseconds(30));
+  release.set_value();
+  EXPECT_TRUE(wait_for(true));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "async/awaitable.h"
@@ -17,39 +18,45 @@ class MetricsRegistry;
 namespace keelson::auth {
 
 class CertificateVerifier;  // auth/certificate_verifier.h
+class TokenAuthenticator;   // auth/token_authenticator.h
 
 // Three answers: a user; no opinion (no user, no error: the credential is not this authenticator's); an error (it is,
-// and it is bad).
+// and it is bad). Texts never contain the credential.
 struct AuthenticationResult {
   std::optional<request::User> user;
-  std::string error;
+  std::vector<std::string> errors;     // of all authenticators that were asked, in order
   std::vector<std::string> audiences;  // of the credential, as far as they were asked for; empty: it knows none
+  std::vector<std::string> warnings;   // for Warning headers
+  std::vector<std::pair<std::string, std::string>> annotations;  // for the audit event
+
+  static AuthenticationResult Failed(std::string error) {
+    AuthenticationResult result;
+    result.errors.push_back(std::move(error));
+    return result;
+  }
+  // One error bare, several as [a, b] without repeats; "" for none.
+  std::string Error() const;
 };
 
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  virtual Awaitable<AuthenticationResult> Authenticate(const http::Request& request) = 0;
-  // For one of these audiences instead of the API's own (token reviews). Credentials without audiences are the same for
-  // all.
-  virtual Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request,
-                                                          std::vector<std::string> audiences) {
-    static_cast<void>(audiences);
-    return Authenticate(request);
-  }
+  // `audiences`: the credential must be for one of them; empty: any will do. A WebSocket's token is taken out of the
+  // request's Sec-WebSocket-Protocol header when it was good.
+  virtual Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences) = 0;
 };
 
 // Verifies the peer's certificate against the bundle; name from CN, groups from O. The bundle can be replaced while
 // serving.
-class X509Authenticator final : public Authenticator {
+class X509Authenticator {
  public:
-  X509Authenticator();
-  ~X509Authenticator() override;
-  // PEM text of one or more CA certificates; false when it holds none.
-  bool SetCA(std::string_view pem);
+  explicit X509Authenticator(bool read_uid = true);  // the gate AllowParsingUserUIDFromCertAuth
+  ~X509Authenticator();
+  // PEM text of one or more CA certificates; "" or what is wrong with it.
+  std::string SetCA(std::string_view pem);
   // apiserver_client_certificate_expiration_seconds; before serving. The registry must outlive this.
   void RegisterMetrics(telemetry::MetricsRegistry& registry);
-  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
+  AuthenticationResult Authenticate(const http::Request& request) const;
 
  private:
   std::unique_ptr<CertificateVerifier> verifier_;
@@ -61,48 +68,47 @@ struct RequestHeaderOptions {
   std::vector<std::string> allowed_names;  // empty: any
   std::vector<std::string> username_headers, uid_headers, group_headers, extra_header_prefixes;
 };
-class RequestHeaderAuthenticator final : public Authenticator {
+class RequestHeaderAuthenticator {
  public:
   explicit RequestHeaderAuthenticator(RequestHeaderOptions options);
-  ~RequestHeaderAuthenticator() override;
-  bool SetCA(std::string_view pem);  // as X509Authenticator's
-  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
+  ~RequestHeaderAuthenticator();
+  std::string SetCA(std::string_view pem);  // as X509Authenticator's
+  AuthenticationResult Authenticate(const http::Request& request) const;
 
  private:
   const RequestHeaderOptions options_;
   std::unique_ptr<CertificateVerifier> verifier_;
 };
 
-// Bearer tokens that are known beforehand: the loopback token, a token file's.
-class StaticTokenAuthenticator final : public Authenticator {
- public:
-  void Add(std::string token, request::User user);  // before serving; a token that is there already gets the new user
-  // CSV as kube-apiserver's --token-auth-file; the error is the start error's text.
-  static Outcome<std::unique_ptr<StaticTokenAuthenticator>, std::string> FromCSV(std::string_view file_name,
-                                                                                 std::string_view csv);
-  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
-
- private:
-  std::vector<std::pair<std::string, request::User>> tokens_;
+struct AnonymousOptions {
+  bool enabled = false;
+  std::vector<std::string> paths;  // exact request paths; empty: all
 };
 
-// The first user wins; errors are collected and the next is tried. Adds system:authenticated where it belongs; asks
-// nobody and answers system:anonymous when all had no opinion and `allow_anonymous`.
-class UnionAuthenticator final : public Authenticator {
+// Asks in upstream's order: loopback token, front proxy, client certificate, bearer token (header, then WebSocket
+// sub-protocol); the first user wins, errors are collected. Adds system:authenticated where it belongs. Anonymous only
+// when nobody had an opinion.
+class RequestAuthenticator final : public Authenticator {
  public:
-  UnionAuthenticator(std::vector<std::unique_ptr<Authenticator>> members, bool allow_anonymous)
-      : members_(std::move(members)), allow_anonymous_(allow_anonymous) {}
-  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
-  Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request,
-                                                  std::vector<std::string> audiences) override;
+  struct Options {
+    std::vector<std::string> api_audiences;  // of credentials that know none
+    std::string loopback_token;              // "": none
+    request::User loopback_user;
+    std::unique_ptr<RequestHeaderAuthenticator> request_header;  // null: none
+    std::unique_ptr<X509Authenticator> x509;                     // null: none
+    std::shared_ptr<TokenAuthenticator> tokens;                  // null: none
+    AnonymousOptions anonymous;
+  };
+  explicit RequestAuthenticator(Options options);
+  ~RequestAuthenticator() override;
+  Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences) override;
 
  private:
-  Awaitable<AuthenticationResult> Ask(const http::Request& request, std::optional<std::vector<std::string>> audiences);
-  std::vector<std::unique_ptr<Authenticator>> members_;
-  bool allow_anonymous_;
-};
+  AuthenticationResult Loopback(std::string_view token, const std::vector<std::string>& audiences) const;
+  Awaitable<AuthenticationResult> FromTokens(std::string token, std::vector<std::string> audiences) const;
+  AuthenticationResult Anonymous(const http::Request& request, std::vector<std::string> audiences) const;
 
-// The bearer token of a request, "" when there is none.
-std::string_view BearerToken(const http::Request& request);
+  const Options options_;
+};
 
 }  // namespace keelson::auth

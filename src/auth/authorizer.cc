@@ -1,47 +1,119 @@
 #include "auth/authorizer.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "base/escape.h"
 #include "base/strings.h"
 
 namespace keelson::auth {
+namespace {
 
-Awaitable<Authorization> PrivilegedGroupAuthorizer::Authorize(Attributes attributes) {
-  if (attributes.user.InGroup(group_)) co_return Authorization{.decision = Decision::kAllow};
-  co_return Authorization{};
-}
+// The answers of authorizers without an opinion so far.
+struct Collected {
+  std::vector<std::string> reasons;
+  std::vector<std::string> errors;
 
-Awaitable<Authorization> AlwaysAllowAuthorizer::Authorize(Attributes) {
-  co_return Authorization{.decision = Decision::kAllow};
-}
-
-Awaitable<Authorization> AlwaysDenyAuthorizer::Authorize(Attributes) {
-  co_return Authorization{.reason = "Everything is forbidden."};
-}
-
-Awaitable<Authorization> UnionAuthorizer::Authorize(Attributes attributes) {
-  Authorization collected;
-  for (const auto& member : members_) {
-    Authorization answer = co_await member->Authorize(attributes);
-    if (answer.decision != Decision::kNoOpinion) co_return answer;
-    if (!answer.reason.empty()) collected.reason += (collected.reason.empty() ? "" : "\n") + answer.reason;
-    if (!answer.error.empty()) collected.error += (collected.error.empty() ? "" : ", ") + answer.error;
+  void Add(Authorization& answer) {
+    if (!answer.reason.empty()) reasons.push_back(std::move(answer.reason));
+    if (!answer.error.empty()) errors.push_back(std::move(answer.error));
   }
-  co_return collected;
+  Authorization Finish() const { return {.reason = base::Join(reasons, "\n"), .error = AggregateErrors(errors)}; }
+};
+
+}  // namespace
+
+bool Attributes::RequiresField(std::string_view field, std::string_view value) const {
+  return std::ranges::any_of(field_requirements, [&](const auto& requirement) {
+    return requirement.equal && requirement.field == field && requirement.value == value;
+  });
+}
+
+Authorization PrivilegedGroupAuthorizer::Decide(const Attributes& attributes) const {
+  if (attributes.user.InGroup(group_)) return {.decision = Decision::kAllow};
+  return {};
+}
+
+Authorization AlwaysAllowAuthorizer::Decide(const Attributes&) const { return {.decision = Decision::kAllow}; }
+
+ResolvedRules AlwaysAllowAuthorizer::RulesFor(const request::User&, std::string_view) const {
+  return {.resource_rules = {{.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}}},
+          .non_resource_rules = {{.verbs = {"*"}, .urls = {"*"}}}};
+}
+
+Authorization AlwaysDenyAuthorizer::Decide(const Attributes&) const { return {.reason = "Everything is forbidden."}; }
+
+ResolvedRules AlwaysDenyAuthorizer::RulesFor(const request::User&, std::string_view) const { return {}; }
+
+Awaitable<Authorization> UnionAuthorizer::Authorize(const Attributes& attributes) {
+  Collected collected;
+  for (const auto& member : members_) {
+    auto answer = member->TryAuthorize(attributes);
+    if (!answer) answer = co_await member->Authorize(attributes);
+    if (answer->decision != Decision::kNoOpinion) co_return *std::move(answer);
+    collected.Add(*answer);
+  }
+  co_return collected.Finish();
+}
+
+std::optional<Authorization> UnionAuthorizer::TryAuthorize(const Attributes& attributes) {
+  Collected collected;
+  for (const auto& member : members_) {
+    auto answer = member->TryAuthorize(attributes);
+    if (!answer) return std::nullopt;
+    if (answer->decision != Decision::kNoOpinion) return answer;
+    collected.Add(*answer);
+  }
+  return collected.Finish();
+}
+
+ResolvedRules UnionRuleResolver::RulesFor(const request::User& user, std::string_view name_space) const {
+  ResolvedRules all;
+  for (const auto& member : members_) {
+    ResolvedRules rules = member->RulesFor(user, name_space);
+    const auto append = [](auto& to, auto& from) {
+      to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    };
+    append(all.resource_rules, rules.resource_rules);
+    append(all.non_resource_rules, rules.non_resource_rules);
+    append(all.errors, rules.errors);
+    all.incomplete = all.incomplete || rules.incomplete;
+  }
+  return all;
+}
+
+void ParseSelectors(std::string_view field_selector, std::string_view label_selector, Attributes& attributes) {
+  if (!field_selector.empty()) {
+    auto parsed = meta::FieldSelector::Parse(field_selector);
+    if (parsed.ok()) {
+      attributes.field_requirements = std::move(parsed->requirements());
+    } else {
+      attributes.field_selector_error = parsed.error();
+    }
+  }
+  if (!label_selector.empty()) {
+    auto parsed = meta::LabelSelector::Parse(label_selector);
+    if (parsed.ok()) {
+      attributes.label_requirements = parsed->requirements();
+    } else {
+      attributes.label_selector_error = parsed.error();
+    }
+  }
 }
 
 Attributes AttributesOf(const request::User& user, const request::RequestInfo& info) {
-  return {.user = user,
-          .verb = info.verb,
-          .resource_request = info.is_resource_request,
-          .api_group = info.api_group,
-          .api_version = info.api_version,
-          .resource = info.resource,
-          .subresource = info.subresource,
-          .name_space = info.name_space,
-          .name = info.name,
-          .path = info.path,
-          .field_selector = info.field_selector,
-          .label_selector = info.label_selector};
+  Attributes attributes{.user = user,
+                        .verb = info.verb,
+                        .resource_request = info.is_resource_request,
+                        .api_group = info.api_group,
+                        .api_version = info.api_version,
+                        .resource = info.resource,
+                        .subresource = info.subresource,
+                        .name_space = info.name_space,
+                        .name = info.name,
+                        .path = info.path};
+  ParseSelectors(info.field_selector, info.label_selector, attributes);
+  return attributes;
 }
 
 std::string ForbiddenMessage(const Attributes& attributes, std::string_view reason) {
@@ -58,6 +130,17 @@ std::string ForbiddenMessage(const Attributes& attributes, std::string_view reas
   message = base::EscapeHTML(message);
   if (!reason.empty()) message += ": " + std::string(reason);
   return message;
+}
+
+std::string AggregateErrors(std::span<const std::string> errors) {
+  if (errors.size() == 1) return errors.front();
+  std::unordered_set<std::string_view> seen;
+  std::vector<std::string> distinct;
+  for (const std::string& error : errors) {
+    if (seen.insert(error).second) distinct.push_back(error);
+  }
+  if (distinct.size() <= 1) return distinct.empty() ? "" : distinct.front();
+  return "[" + base::Join(distinct, ", ") + "]";
 }
 
 }  // namespace keelson::auth

@@ -21,12 +21,13 @@ struct VerifiedCertificate {
 
 class CertificateVerifier {
  public:
-  CertificateVerifier();
+  // `read_uid`: the gate AllowParsingUserUIDFromCertAuth.
+  explicit CertificateVerifier(bool read_uid = true);
   ~CertificateVerifier();
-  // PEM text of one or more CA certificates; false, and everything as it was, when it holds none.
-  bool SetCA(std::string_view pem);
-  // The certificate must be fit for clients: Go accepts one without extended key usages. Null without one or before
-  // SetCA(); else what is wrong.
+  // PEM text of one or more CA certificates; "", or what is wrong with it, and everything as it was.
+  std::string SetCA(std::string_view pem);
+  // The certificate must be fit for clients: Go accepts one without extended key usages, and no weak signature or key.
+  // Null without one or before SetCA(); else what is wrong.
   Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> Verify(
       const std::shared_ptr<const http::PeerCertificate>& peer);
   // Verify() tells `lifetimes` how long the certificate it is asked about will be valid, in seconds; before serving.

@@ -1,7 +1,6 @@
 #include "auth/certificate_verifier.h"
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/sha.h>
 #include <openssl/x509v3.h>
 
@@ -9,14 +8,15 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "auth/certificates.h"
 #include "base/deleter.h"
+#include "base/pem.h"
 #include "base/strings.h"
 
 namespace keelson::auth {
 namespace {
 
 using base::Deleter;
-using BIOPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using X509Ptr = std::unique_ptr<X509, Deleter<X509_free>>;
 using StorePtr = std::unique_ptr<X509_STORE, Deleter<X509_STORE_free>>;
 using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, Deleter<X509_STORE_CTX_free>>;
@@ -29,9 +29,12 @@ using StackPtr = std::unique_ptr<STACK_OF(X509), StackDeleter>;
 // The subject attribute that carries a user's UID (gate AllowParsingUserUIDFromCertAuth).
 constexpr const char* kUIDAttribute = "1.3.6.1.4.1.57683.2";
 
+// Null for what is no certificate, or one with bytes behind it (Go: trailing data).
 X509Ptr ParseDER(const std::string& der) {
   const auto* data = reinterpret_cast<const unsigned char*>(der.data());
-  return X509Ptr(d2i_X509(nullptr, &data, static_cast<long>(der.size())));
+  const auto* const end = data + der.size();
+  X509Ptr certificate(d2i_X509(nullptr, &data, static_cast<long>(der.size())));
+  return data == end ? std::move(certificate) : nullptr;
 }
 
 std::string EntryText(const X509_NAME_ENTRY* entry) {
@@ -41,6 +44,20 @@ std::string EntryText(const X509_NAME_ENTRY* entry) {
   std::string out(reinterpret_cast<char*>(text), static_cast<std::size_t>(size));
   OPENSSL_free(text);
   return out;
+}
+
+bool IsText(const ASN1_STRING* value) {
+  switch (ASN1_STRING_type(value)) {
+    case V_ASN1_UTF8STRING:
+    case V_ASN1_PRINTABLESTRING:
+    case V_ASN1_IA5STRING:
+    case V_ASN1_T61STRING:
+    case V_ASN1_NUMERICSTRING:
+    case V_ASN1_BMPSTRING:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::string CommonName(X509* leaf) {
@@ -53,7 +70,7 @@ std::string CommonName(X509* leaf) {
   return name;
 }
 
-AuthenticationResult UserOf(X509* leaf, const std::string& der) {
+AuthenticationResult UserOf(X509* leaf, const std::string& der, bool read_uid) {
   AuthenticationResult result;
   request::User user{.name = CommonName(leaf)};
   X509_NAME* subject = X509_get_subject_name(leaf);
@@ -63,19 +80,18 @@ AuthenticationResult UserOf(X509* leaf, const std::string& der) {
     const ASN1_OBJECT* object = X509_NAME_ENTRY_get_object(entry);
     if (OBJ_obj2nid(object) == NID_organizationName) user.groups.push_back(EntryText(entry));
     char oid[64];
-    if (OBJ_obj2txt(oid, sizeof(oid), object, 1) > 0 && std::string_view(oid) == kUIDAttribute)
+    if (read_uid && OBJ_obj2txt(oid, sizeof(oid), object, 1) > 0 && std::string_view(oid) == kUIDAttribute) {
+      if (!IsText(X509_NAME_ENTRY_get_data(entry)))
+        return AuthenticationResult::Failed("unable to parse UID into a string");
       uids.push_back(EntryText(entry));
+    }
   }
   if (user.name.empty()) return result;
   if (uids.size() > 1) {
-    result.error = "expected 1 UID, but found multiple: " + base::Join(uids, " ");
-    return result;
+    return AuthenticationResult::Failed("expected 1 UID, but found multiple: [" + base::Join(uids, " ") + "]");
   }
   if (uids.size() == 1) {
-    if (uids[0].empty()) {
-      result.error = "UID cannot be an empty string";
-      return result;
-    }
+    if (uids[0].empty()) return AuthenticationResult::Failed("UID cannot be an empty string");
     user.uid = uids[0];
   }
   unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -129,7 +145,58 @@ bool ForClients(const STACK_OF(X509) * chain) {
   return true;
 }
 
+// Go verifies signatures of RSA keys from 1,024 bits, of four curves, and of Ed25519; its TLS takes RSA keys up to
+// 8,192 bits. Other keys prove nothing there.
+std::string UnfitKey(X509* certificate) {
+  constexpr int kRSABitsMin = 1024, kRSABitsMax = 8192;
+  const EVP_PKEY* key = X509_get0_pubkey(certificate);
+  if (key == nullptr) return "x509: unknown public key algorithm";
+  switch (EVP_PKEY_get_base_id(key)) {
+    case EVP_PKEY_ED25519:
+      return {};
+    case EVP_PKEY_RSA: {
+      const int bits = EVP_PKEY_get_bits(key);
+      if (bits < kRSABitsMin)
+        return "crypto/rsa: " + std::to_string(bits) +
+               "-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)";
+      return bits > kRSABitsMax ? "certificate contains RSA key larger than 8192 bits" : "";
+    }
+    case EVP_PKEY_EC: {
+      char group[64] = {};
+      std::size_t size = 0;
+      if (EVP_PKEY_get_group_name(key, group, sizeof(group), &size) != 1) return "x509: unsupported elliptic curve";
+      for (const std::string_view known : {"secp224r1", "prime256v1", "secp384r1", "secp521r1"}) {
+        if (known == std::string_view(group, size)) return {};
+      }
+      return "x509: unsupported elliptic curve";
+    }
+    default:
+      return "x509: unknown public key algorithm";
+  }
+}
+
+// "" when every certificate of the chain may take part as Go judges it.
+std::string UnfitChain(const STACK_OF(X509) * chain) {
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    if (std::string problem = UnfitKey(sk_X509_value(chain, i)); !problem.empty()) return problem;
+  }
+  return ForClients(chain) ? "" : "x509: certificate specifies an incompatible key usage";
+}
+
 }  // namespace
+
+Outcome<std::vector<std::string>, std::string> ParseCertificates(std::string_view pem) {
+  std::vector<std::string> certificates;
+  for (base::PEMBlock& block : base::DecodeAllPEM(pem)) {
+    if (block.type != "CERTIFICATE" || block.has_headers) continue;
+    const X509Ptr certificate = ParseDER(block.bytes);
+    ERR_clear_error();
+    if (!certificate) return std::string("x509: malformed certificate");
+    certificates.push_back(std::move(block.bytes));
+  }
+  if (certificates.empty()) return std::string("data does not contain any valid RSA or ECDSA certificates");
+  return certificates;
+}
 
 // Entries are keyed by the whole chain, so that a hit means the very same certificates, and forgotten when the bundle
 // changes.
@@ -144,6 +211,7 @@ struct CertificateVerifier::Impl {
     base::Clock::SteadyTime until;
   };
   telemetry::Histogram* lifetimes = nullptr;
+  bool read_uid = true;
 
   std::mutex mutex;
   std::shared_ptr<X509_STORE> store;
@@ -156,7 +224,7 @@ struct CertificateVerifier::Impl {
                              .count());
   }
 
-  static Answer Verify(const http::PeerCertificate& peer, X509_STORE* trusted, std::int64_t& not_after) {
+  static Answer Verify(const http::PeerCertificate& peer, X509_STORE* trusted, bool read_uid, std::int64_t& not_after) {
     const X509Ptr leaf = ParseDER(peer.chain_der[0]);
     if (!leaf) return std::string("x509: malformed certificate");
     not_after = NotAfter(leaf.get());
@@ -166,39 +234,38 @@ struct CertificateVerifier::Impl {
     }
     StoreContextPtr context(X509_STORE_CTX_new());
     X509_STORE_CTX_init(context.get(), trusted, leaf.get(), intermediates.get());
+    // Level 1 is 80 bits: no MD5 or SHA-1 signatures below the trusted certificate, no RSA keys below 1,024 bits.
+    X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(context.get()), 1);
     const bool valid = X509_verify_cert(context.get()) == 1;
-    if (!valid || !ForClients(X509_STORE_CTX_get0_chain(context.get()))) {
-      const int code = X509_STORE_CTX_get_error(context.get());
-      ERR_clear_error();
-      return "verifying certificate " + Identifier(leaf.get()) + " failed: x509: " +
-             (valid ? "certificate specifies an incompatible key usage" : X509_verify_cert_error_string(code));
-    }
+    const std::string problem =
+        valid ? UnfitChain(X509_STORE_CTX_get0_chain(context.get()))
+              : std::string("x509: ") + X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
+    ERR_clear_error();
+    if (!problem.empty()) return "verifying certificate " + Identifier(leaf.get()) + " failed: " + problem;
     auto verified = std::make_shared<VerifiedCertificate>();
-    verified->holder = UserOf(leaf.get(), peer.chain_der[0]);
+    verified->holder = UserOf(leaf.get(), peer.chain_der[0], read_uid);
     verified->common_name = CommonName(leaf.get());
     return std::shared_ptr<const VerifiedCertificate>(std::move(verified));
   }
 };
 
-CertificateVerifier::CertificateVerifier() : impl_(std::make_unique<Impl>()) {}
+CertificateVerifier::CertificateVerifier(bool read_uid) : impl_(std::make_unique<Impl>()) {
+  impl_->read_uid = read_uid;
+}
 CertificateVerifier::~CertificateVerifier() = default;
 
-bool CertificateVerifier::SetCA(std::string_view pem) {
+std::string CertificateVerifier::SetCA(std::string_view pem) {
+  auto certificates = ParseCertificates(pem);
+  if (!certificates.ok()) return certificates.error();
   std::shared_ptr<X509_STORE> store(X509_STORE_new(), X509_STORE_free);
-  const BIOPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  int count = 0;
-  while (X509Ptr certificate{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
-    X509_STORE_add_cert(store.get(), certificate.get());
-    ++count;
-  }
+  for (const std::string& der : *certificates) X509_STORE_add_cert(store.get(), ParseDER(der).get());
   ERR_clear_error();
-  if (count == 0) return false;
   // A bundle may hold an intermediate only, as Go accepts it.
   X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN);
   std::lock_guard lock(impl_->mutex);
   impl_->store = std::move(store);
   impl_->remembered.clear();
-  return true;
+  return {};
 }
 
 void CertificateVerifier::ObserveLifetimes(telemetry::Histogram& lifetimes) { impl_->lifetimes = &lifetimes; }
@@ -219,7 +286,7 @@ Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> CertificateVeri
   }
   if (!store) return std::shared_ptr<const VerifiedCertificate>();
   std::int64_t not_after = 0;
-  Impl::Answer answer = Impl::Verify(*peer, store.get(), not_after);
+  Impl::Answer answer = Impl::Verify(*peer, store.get(), impl_->read_uid, not_after);
   impl_->Observe(not_after);
   std::lock_guard lock(impl_->mutex);
   if (impl_->remembered.size() >= Impl::kRememberedMax) {
@@ -232,10 +299,10 @@ Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> CertificateVeri
   return answer;
 }
 
-X509Authenticator::X509Authenticator() : verifier_(std::make_unique<CertificateVerifier>()) {}
+X509Authenticator::X509Authenticator(bool read_uid) : verifier_(std::make_unique<CertificateVerifier>(read_uid)) {}
 X509Authenticator::~X509Authenticator() = default;
 
-bool X509Authenticator::SetCA(std::string_view pem) { return verifier_->SetCA(pem); }
+std::string X509Authenticator::SetCA(std::string_view pem) { return verifier_->SetCA(pem); }
 
 void X509Authenticator::RegisterMetrics(telemetry::MetricsRegistry& registry) {
   constexpr double kHour = 3600, kDay = 24 * kHour;
@@ -247,10 +314,10 @@ void X509Authenticator::RegisterMetrics(telemetry::MetricsRegistry& registry) {
                    90 * kDay, 180 * kDay, 360 * kDay}}));
 }
 
-Awaitable<AuthenticationResult> X509Authenticator::Authenticate(const http::Request& request) {
+AuthenticationResult X509Authenticator::Authenticate(const http::Request& request) const {
   const auto verified = verifier_->Verify(request.peer);
-  if (!verified.ok()) co_return AuthenticationResult{.error = verified.error()};
-  co_return *verified ? (*verified)->holder : AuthenticationResult{};
+  if (!verified.ok()) return AuthenticationResult::Failed(verified.error());
+  return *verified ? (*verified)->holder : AuthenticationResult{};
 }
 
 }  // namespace keelson::auth

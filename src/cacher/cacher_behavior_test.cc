@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "cacher/cacher_fixture.h"
+#include "cacher/event_ring.h"
 
 namespace keelson::cacher {
 namespace {
@@ -163,6 +164,41 @@ TEST_F(CacherTest, UnreadableHistoryIsNoObstacle) {
   EXPECT_EQ(old->NextText().substr(0, 9), "ERROR 410");
   auto recent = Watch("/pods", {.resource_version = std::to_string(after)});
   EXPECT_EQ(recent->NextText().substr(0, 15), "ADDED default/c");
+}
+
+// A value that the store has lost and that was overwritten since: the state is whole, only history is not.
+TEST_F(CacherTest, DamagedHistoryIsNoObstacle) {
+  Create({.name = "a"});
+  harness().failing().Disconnect();
+  PutPodElsewhere("b");
+  Compact();
+  const auto compacted = *Await(harness().kv().CurrentRevision());
+  PutPodElsewhere("d");
+  for (int i = 0; i < 9; ++i) PutPodElsewhere("c");
+  PutPodElsewhere("d");
+  for (int i = 0; i < 30; ++i) PutPodElsewhere("e");
+  const auto listed = *Await(harness().kv().CurrentRevision());
+  harness().failing().Damage(compacted + 1);  // also the value before the second change of d
+  harness().failing().Restore();
+  PassUntil([&] { return cacher().metrics().initializations >= 2 && cacher().Ready(); });
+  EXPECT_EQ(cacher().metrics().initializations, 2u);
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b c d e");
+  auto old = Watch("/pods", {.resource_version = std::to_string(compacted)});
+  EXPECT_EQ(old->NextText().substr(0, 9), "ERROR 410");
+  auto recent = Watch("/pods", {.resource_version = std::to_string(listed - 5)});
+  EXPECT_EQ(recent->NextText(), "MODIFIED default/e@" + std::to_string(listed - 4)) << "what can be read is kept";
+}
+
+TEST_F(CacherTest, DamagedChangeThatIsOverwrittenMeansListingAgain) {
+  Create({.name = "a"});
+  auto watch = Watch("/pods", {.resource_version = "0"});
+  watch->NextText();
+  harness().failing().Damage(*Await(harness().kv().CurrentRevision()) + 1);
+  PutPodElsewhere("b");
+  PutPodElsewhere("b");
+  PassUntil([&] { return cacher().metrics().initializations >= 2 && cacher().Ready(); });
+  EXPECT_EQ(watch->NextText(), "END");
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
 }
 
 TEST_F(CacherTest, BrokenWatchIsTakenUpAndWatchersStay) {
@@ -340,6 +376,39 @@ TEST_F(CacherTest, HistoryIsBoundedByBytes) {
   EXPECT_GE(cacher().figures().events, 100u);
 }
 
+// The budget is shared: a resource that was busy once does not keep the others at their least history for ever.
+TEST_F(CacherTest, QuietHistoryMakesRoomForOthers) {
+  constexpr std::size_t kBudget = 1'000'000;
+  Start({.ring = {.capacity_min = 10}}, kBudget);
+  const auto first = Create({.name = "a", .data = std::string(1000, 'a')});
+  for (int i = 0; i < 1200; ++i) Update({.name = "a", .data = std::string(1000, static_cast<char>('a' + i % 26))});
+  Sync();
+  ASSERT_GT(harness().budget().bytes, kBudget * 9 / 10);
+  const std::string now = std::to_string(cacher().resource_version());
+  auto idle = Watch("/pods", {.resource_version = now});
+  EXPECT_TRUE(idle->Pending());
+  const auto events = cacher().figures().events;
+  harness().Pass(std::chrono::seconds(70));
+  EXPECT_EQ(cacher().figures().events, events) << "younger than the window";
+  harness().Pass(std::chrono::seconds(10));
+  EXPECT_LE(harness().budget().bytes, kBudget / 2);
+  EXPECT_GT(harness().budget().bytes, kBudget / 4) << "no more than needed";
+
+  EventRing busy({.capacity_min = 10}, harness().budget());
+  for (std::uint64_t revision = 1; revision <= 200; ++revision) {
+    auto event = base::MakeRef<CacheEvent>();
+    event->object = event->previous = first;
+    event->revision = revision;
+    event->recorded = harness().clock().Monotonic();
+    busy.Append(std::move(event));
+  }
+  EXPECT_EQ(busy.size(), 200u);
+  auto late = Watch("/pods", {.resource_version = std::to_string(first->resource_version())});
+  EXPECT_EQ(late->NextText().substr(0, 9), "ERROR 410");
+  const auto b = Create({.name = "b"});
+  EXPECT_EQ(idle->NextText(), "ADDED default/b@" + std::to_string(b->resource_version()));
+}
+
 TEST_F(CacherTest, ListByTriggerReadsOnlyItsOwn) {
   for (int i = 0; i < 200; ++i)
     Create(
@@ -475,6 +544,33 @@ TEST_F(CacherTest, RestartAfterCompactionKnowsWhatIsLeft) {
   auto fresh = Watch("/pods", {.resource_version = std::to_string(b->resource_version())});
   EXPECT_EQ(fresh->NextText(), "ADDED default/c@" + std::to_string(c->resource_version()));
   EXPECT_EQ(fresh->NextText(), "MODIFIED default/a@" + std::to_string(changed->resource_version()));
+}
+
+// The first change that is replayed is the one that was compacted to: the store has no value before it any more.
+TEST_F(CacherTest, ReplayFromTheCompactRevisionDropsNoChange) {
+  for (const bool deletion : {true, false}) {
+    SCOPED_TRACE(deletion ? "DELETE" : "PUT");
+    Start(CacherHarness::DefaultOptions());
+    Create({.name = "a"});
+    const auto b = Create({.name = "b"});
+    if (deletion) {
+      Delete("a");
+    } else {
+      Update({.name = "a", .data = "2"});
+    }
+    Compact();
+    const auto c = Create({.name = "c"});
+    ASSERT_EQ(c->resource_version(), b->resource_version() + 2);
+    Restart({.trigger_field = "spec.nodeName", .replay_revisions_max = 2});
+
+    const std::string before = std::to_string(b->resource_version());
+    auto old = Watch("/pods", {.resource_version = before});
+    EXPECT_EQ(old->NextText().substr(0, 9), "ERROR 410");
+    const auto list = Await(cacher().GetList("/pods", {.resource_version = before, .resource_version_match = "Exact"}));
+    EXPECT_FALSE(list.ok()) << Names(*list);
+    auto fresh = Watch("/pods", {.resource_version = std::to_string(b->resource_version() + 1)});
+    EXPECT_EQ(fresh->NextText(), "ADDED default/c@" + std::to_string(c->resource_version()));
+  }
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ class CacherTest : public ::testing::Test {
     harness_ = std::make_unique<CacherHarness>(io_, std::move(options), nullptr, history_bytes);
   }
   // Another cacher, on the same store.
-  void Restart() {
+  void Restart(CacherOptions options = CacherHarness::DefaultOptions()) {
     auto memory = harness_->memory();
     harness_.reset();
-    harness_ = std::make_unique<CacherHarness>(io_, CacherHarness::DefaultOptions(), std::move(memory));
+    harness_ = std::make_unique<CacherHarness>(io_, std::move(options), std::move(memory));
   }
 
   template <class T>

@@ -63,6 +63,12 @@ void Dispatcher::Wake(const Woken& woken) {
   for (const WatcherPtr& watcher : woken) watcher->wake();
 }
 
+void Dispatcher::Show(SnapshotPtr snapshot) {
+  const std::uint64_t revision = snapshot->revision;
+  snapshot_.Store(std::move(snapshot));
+  revision_.store(revision, std::memory_order_release);
+}
+
 void Dispatcher::CloseAllLocked(Woken& woken) {
   ++epoch_;
   for (auto& [key, group] : groups_) {
@@ -88,8 +94,7 @@ void Dispatcher::Reset(SnapshotPtr snapshot, std::uint64_t since) {
     std::lock_guard lock(mutex_);
     CloseAllLocked(woken);
     ring_.Reset(since);
-    revision_.store(snapshot->revision, std::memory_order_release);
-    snapshot_.Store(std::move(snapshot));
+    Show(std::move(snapshot));
   }
   Wake(woken);
 }
@@ -150,8 +155,7 @@ void Dispatcher::Append(std::vector<EventPtr> events, SnapshotPtr snapshot) {
   Woken woken;
   {
     std::lock_guard lock(mutex_);
-    revision_.store(snapshot->revision, std::memory_order_release);
-    snapshot_.Store(std::move(snapshot));
+    Show(std::move(snapshot));
     for (EventPtr& event : events) {
       const CacheEvent& told = *event;
       ring_.Append(std::move(event));
@@ -255,8 +259,10 @@ void Dispatcher::ScheduleBookmark(Watcher& watcher) {
 
 void Dispatcher::Tick() {
   Woken woken;
+  std::vector<EventPtr> expired;
   {
     std::lock_guard lock(mutex_);
+    ring_.Expire(clock_.Monotonic(), expired);
     const std::int64_t now = Second(clock_.Monotonic());
     while (!bookmarks_.empty() && bookmarks_.begin()->first <= now) {
       const std::vector<WatcherPtr> due = std::move(bookmarks_.begin()->second);

@@ -16,11 +16,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/atomic_ref.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/ref.h"
 #include "cacher/event_ring.h"
 #include "cacher/snapshot.h"
@@ -84,6 +84,7 @@ class Dispatcher {
 
   // The readers' side.
   SnapshotPtr Current() const { return snapshot_.Load(); }
+  // Current(), called afterwards, is not older.
   std::uint64_t revision() const { return revision_.load(std::memory_order_acquire); }
   // The state as it was at `revision`, made by undoing newer events; null when history does not reach back so far, or
   // not yet there.
@@ -103,7 +104,7 @@ class Dispatcher {
   // without it.
   Poll Next(Watcher& watcher, EventPtr& event, storage::WatchEvent::Type& type, std::uint64_t& revision);
 
-  // Sends the bookmarks that are due. Call about once a second.
+  // Sends the bookmarks that are due; gives up old history while the budget is scarce. Call about once a second.
   void Tick();
 
   struct Figures {
@@ -124,6 +125,8 @@ class Dispatcher {
   void Tell(Group& group, std::uint64_t sequence, const CacheEvent& event, Woken& woken);
   void TellAll(std::uint64_t sequence, const CacheEvent& event, Woken& woken);
   void TakeFromWaiting(Watcher& watcher);
+  // The snapshot becomes visible before its revision: a reader that has seen revision() gets a state at least as new.
+  void Show(SnapshotPtr snapshot);
   void CloseAllLocked(Woken& woken);
   void ScheduleBookmark(Watcher& watcher);
   void Wake(const Woken& woken);
@@ -134,7 +137,7 @@ class Dispatcher {
 
   mutable std::mutex mutex_;
   EventRing ring_;
-  std::unordered_map<std::string, std::unique_ptr<Group>> groups_;
+  base::StringMap<std::unique_ptr<Group>> groups_;
   std::map<std::int64_t, std::vector<WatcherPtr>> bookmarks_;  // by the second they are due
   std::size_t watchers_ = 0;
   std::uint64_t next_id_ = 0;

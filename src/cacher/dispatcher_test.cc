@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "base/fake_clock.h"
 
 namespace keelson::cacher {
@@ -42,6 +45,31 @@ TEST_F(DispatcherTest, WatchersThatAskForTheSameShareTheirSelection) {
   elsewhere.prefix = "/registry/pods/b/";
   EXPECT_EQ(Register(elsewhere)->selection->prefix, "/registry/pods/b/") << "the same group, another prefix";
   for (const auto& watcher : {first, second, third, fourth, fifth}) dispatcher.Unregister(*watcher);
+}
+
+// A LIST compares revision() with what it must not be older than, then reads Current().
+TEST_F(DispatcherTest, SnapshotIsNeverOlderThanTheRevisionReadBeforeIt) {
+  constexpr std::uint64_t kAppends = 200'000;
+  std::atomic<bool> reading{false};
+  std::uint64_t stale = 0;
+  std::thread reader([&] {
+    for (std::uint64_t revision = 0; revision < kAppends;) {
+      revision = dispatcher.revision();
+      stale += dispatcher.Current()->revision < revision;
+      reading.store(true, std::memory_order_release);
+    }
+  });
+  while (!reading.load(std::memory_order_acquire)) std::this_thread::yield();
+  for (std::uint64_t revision = 1; revision <= kAppends; ++revision) {
+    auto snapshot = base::MakeRef<Snapshot>(ObjectTree(), IndexTree(), revision);
+    if (revision % 2 == 0) {
+      dispatcher.Reset(std::move(snapshot), revision);
+    } else {
+      dispatcher.Append({}, std::move(snapshot));
+    }
+  }
+  reader.join();
+  EXPECT_EQ(stale, 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cacher/event_ring.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -15,13 +16,22 @@ void EventRing::Reset(std::uint64_t since) {
   capacity_ = options_.capacity_min;
 }
 
-void EventRing::DropFront() {
-  const std::size_t bytes = events_.front()->HistoryBytes();
+EventPtr EventRing::DropFront() {
+  EventPtr event = std::move(events_.front());
+  const std::size_t bytes = event->HistoryBytes();
   history_bytes_ -= bytes;
   budget_.bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  since_ = events_.front()->revision;
+  since_ = event->revision;
   events_.pop_front();
   ++begin_;
+  return event;
+}
+
+void EventRing::Expire(base::Clock::SteadyTime now, std::vector<EventPtr>& dropped) {
+  while (events_.size() > options_.capacity_min && budget_.scarce() &&
+         now - events_.front()->recorded > options_.window) {
+    dropped.push_back(DropFront());
+  }
 }
 
 void EventRing::Resize(base::Clock::SteadyTime now) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "base/atomic_ref.h"
 #include "base/clock.h"
@@ -44,6 +45,8 @@ struct HistoryBudget {
   explicit HistoryBudget(std::size_t bytes_max_in) : bytes_max(bytes_max_in) {}
   std::atomic<std::size_t> bytes{0};
   const std::size_t bytes_max;
+  // More than half is used: what is older than a ring's window makes room for others.
+  bool scarce() const { return bytes.load(std::memory_order_relaxed) > bytes_max / 2; }
 };
 
 struct EventRingOptions {
@@ -62,6 +65,9 @@ class EventRing {
   void Reset(std::uint64_t since);
   // REQUIRES: event->revision is not below the last one's.
   void Append(EventPtr event);
+  // While the budget is scarce: gives up events older than the window, so that a ring without changes does not keep
+  // others short. They are moved to `dropped`, for the caller to free without a lock.
+  void Expire(base::Clock::SteadyTime now, std::vector<EventPtr>& dropped);
 
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return begin_ + events_.size(); }
@@ -78,7 +84,7 @@ class EventRing {
   std::uint64_t decreases() const { return decreases_; }
 
  private:
-  void DropFront();
+  EventPtr DropFront();
   void Resize(base::Clock::SteadyTime now);
 
   const EventRingOptions options_;

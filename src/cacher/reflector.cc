@@ -160,7 +160,13 @@ Awaitable<storage::Result<void>> Reflector::Follow() {
       continue;
     }
     const kv::Error& error = ended.error();
-    if (error.code == kv::ErrorCode::kInternal) {
+    if (replaying && error.code == kv::ErrorCode::kCorrupt) {
+      // The store has lost a value of history; the state itself was read. The error does not name the revision, so
+      // half of what is left is given up at a time, at worst all of it: clients from before list again.
+      from += (listed_ - from) / 2 + 1;
+      log::Warning("History of the watch cache is damaged and begins later", "type", options_.object_type, "revision",
+                   from, "err", error.message);
+    } else if (error.code == kv::ErrorCode::kInternal || error.code == kv::ErrorCode::kCorrupt) {
       // A value that cannot be read. It may be deleted or overwritten soon, so the state before it is kept for a while.
       const auto now = clock_.Monotonic();
       if (!unreadable_since_) unreadable_since_ = now;
@@ -238,6 +244,10 @@ Awaitable<void> Reflector::Replay(kv::Event change, std::vector<EventPtr>& event
     } else {
       readable = false;
     }
+  } else if (!change.is_create()) {
+    // A compaction at this very revision has taken the value before it. The changes before it may have shown it.
+    event->previous = last;
+    readable = last != nullptr;
   }
   if (change.type == kv::Event::Type::kPut) {
     const ObjectPtr* current = objects_.Find(key);
@@ -255,7 +265,7 @@ Awaitable<void> Reflector::Replay(kv::Event change, std::vector<EventPtr>& event
     dispatcher_.Reset(base::MakeRef<Snapshot>(objects_, index_, listed_), event->revision);
     co_return;
   }
-  if (event->object || event->previous) events.push_back(std::move(event));
+  events.push_back(std::move(event));
 }
 
 storage::Error Reflector::Unreadable(const storage::Store::Unreadable& why) const {

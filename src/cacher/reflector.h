@@ -9,10 +9,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "async/awaitable.h"
+#include "base/hash.h"
 #include "cacher/cacher.h"
 #include "cacher/dispatcher.h"
 #include "cacher/freshness.h"
@@ -67,7 +67,7 @@ class Reflector {
   std::uint64_t delivered_ = 0;                              // how far the watch is
   std::optional<base::Clock::SteadyTime> unreadable_since_;  // the next change cannot be read
   std::uint64_t listed_ = 0;  // the list was made at this revision; older changes are history
-  std::unordered_map<std::string, ObjectPtr> replayed_;  // the last object of each key that replaying has seen
+  base::StringMap<ObjectPtr> replayed_;  // the last object of each key that replaying has seen
 
   std::atomic<bool> ready_{false};
   std::atomic<bool> stopping_{false};

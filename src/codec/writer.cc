@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "object/json_text.h"
 
 namespace keelson::codec {
 namespace {
@@ -169,7 +170,14 @@ void Writer::AppendDouble(double value) {
   const double magnitude = std::fabs(value);
   const bool exponent = magnitude != 0 && (magnitude < 1e-6 || magnitude >= 1e21);
   if (!exponent) {
-    at_ = std::to_chars(at_, at_ + 40, value, std::chars_format::fixed).ptr;
+    if (magnitude < 0x1p53) {
+      at_ = std::to_chars(at_, at_ + 40, value, std::chars_format::fixed).ptr;
+      return;
+    }
+    // The shortest digits, then zeros: fixed notation would write digits that say nothing.
+    std::string text;
+    object::AppendJSONDouble(text, value);
+    at_ = std::copy(text.begin(), text.end(), at_);
     return;
   }
   char* start = at_;

@@ -90,8 +90,15 @@ class Emitter {
         return Plain(value.as_bool() ? "true" : "false");
       case Value::Kind::kInt:
         return Plain(std::to_string(value.as_int()));
-      case Value::Kind::kDouble:
+      case Value::Kind::kDouble: {
+        // Go reads it back as an unsigned integer.
+        if (value.as_double() >= 0x1p63 && value.as_double() < 0x1p64) {
+          std::string digits;
+          object::AppendJSONDouble(digits, value.as_double());
+          return Plain(digits);
+        }
         return Plain(object::GoDouble(value.as_double()));
+      }
       case Value::Kind::kString:
         return String(value.as_string());
       case Value::Kind::kRaw:

@@ -8,9 +8,11 @@
 #include "controlplane/connect_options.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
+#include "endpoints/proxy/html_rewrite.h"
 #include "endpoints/responses.h"
 #include "endpoints/stream_translator.h"
 #include "endpoints/upgrade_aware_proxy.h"
+#include "registry/catalog.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -26,19 +28,9 @@ constexpr std::string_view kStreamMethods[] = {"GET", "POST"};
 constexpr std::string_view kLogMethods[] = {"GET"};
 
 // Admission of a connection; the options object is what plugins see.
-Task<void> AdmitConnect(const ScopePtr& scope, const ExchangePtr& exchange, Value options) {
+Task<void> AdmitConnection(const ScopePtr& scope, const ExchangePtr& exchange, Value options) {
   if (exchange->query.Has("dryRun")) co_return meta::NewBadRequest("dryRun is not supported");
-  if (!scope->admission) co_return meta::Result<void>();
-  const request::RequestInfo& info = exchange->context.info;
-  admission::Attributes attributes{.operation = admission::Operation::kConnect,
-                                   .kind = scope->kind,
-                                   .resource = scope->resource,
-                                   .subresource = scope->subresource,
-                                   .name_space = info.name_space,
-                                   .name = info.name,
-                                   .object = options};
-  KS_CO_RETURN_IF_ERROR(co_await scope->admission->Admit(exchange->context, attributes));
-  co_return co_await scope->admission->Validate(exchange->context, attributes);
+  co_return co_await endpoints::AdmitConnect(scope, exchange, options);
 }
 
 // --- pods/exec, attach, portforward
@@ -98,7 +90,7 @@ Awaitable<http::Response> ServeCommand(ConnectBackendsPtr backends, bool exec, S
                                    .terminal = query.Flag("tty")};
   const std::string container = query.Text("container");
   const std::vector<std::string> words = exec ? query.Texts("command") : std::vector<std::string>();
-  auto admitted = co_await AdmitConnect(scope, exchange, query.Object(exec ? "PodExecOptions" : "PodAttachOptions"));
+  auto admitted = co_await AdmitConnection(scope, exchange, query.Object(exec ? "PodExecOptions" : "PodAttachOptions"));
   if (!admitted.ok()) co_return fail(admitted.error());
   if (auto allowed = co_await RequireCreate(*backends, context); !allowed.ok()) co_return fail(allowed.error());
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -124,7 +116,7 @@ Awaitable<http::Response> ServePortForward(ConnectBackendsPtr backends, ScopePtr
   ConnectOptions query(exchange->query, context.arena);
   const std::vector<std::string> ports = query.Ports("ports");
   if (query.error()) co_return fail(meta::NewBadRequest(*query.error()));
-  auto admitted = co_await AdmitConnect(scope, exchange, query.Object("PodPortForwardOptions"));
+  auto admitted = co_await AdmitConnection(scope, exchange, query.Object("PodPortForwardOptions"));
   if (!admitted.ok()) co_return fail(admitted.error());
   if (auto allowed = co_await RequireCreate(*backends, context); !allowed.ok()) co_return fail(allowed.error());
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -167,26 +159,6 @@ std::optional<Named> SplitSchemeNamePort(std::string_view id) {
   return named;
 }
 
-// Go's IP.IsGlobalUnicast: no loopback, link-local, multicast, unspecified or broadcast address.
-bool IsGlobalUnicast(const asio::ip::address& address) {
-  if (address.is_loopback() || address.is_multicast() || address.is_unspecified()) return false;
-  if (address.is_v4()) {
-    const auto bytes = address.to_v4().to_bytes();
-    const bool link_local = bytes[0] == 169 && bytes[1] == 254;
-    return !link_local && address.to_v4() != asio::ip::address_v4::broadcast();
-  }
-  if (address.to_v6().is_v4_mapped()) {
-    return IsGlobalUnicast(asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()));
-  }
-  return !address.to_v6().is_link_local();
-}
-
-bool MayReach(std::string_view address) {
-  boost::system::error_code error;
-  const auto parsed = asio::ip::make_address(std::string(address), error);
-  return !error && IsGlobalUnicast(parsed);
-}
-
 Task<Location> LocatePod(ConnectBackendsPtr backends, request::Context& context) {
   const std::string& id = context.info.name;
   const auto named = SplitSchemeNamePort(id);
@@ -200,7 +172,7 @@ Task<Location> LocatePod(ConnectBackendsPtr backends, request::Context& context)
   }
   const Value addresses = pod.Get("status", "podIPs");
   const std::string address(addresses.empty() ? std::string_view() : addresses.items()[0]["ip"].as_string());
-  if (!MayReach(address)) co_return meta::NewBadRequest("address not allowed");
+  if (!IsProxyableIP(address)) co_return meta::NewBadRequest("address not allowed");
   co_return Location{.scheme = named->scheme, .host = address, .port = port};
 }
 
@@ -259,12 +231,13 @@ Task<Location> LocateService(ConnectBackendsPtr backends, request::Context& cont
   co_return meta::NewServiceUnavailable("no endpoints available for service " + base::GoQuote(id));
 }
 
-// All addresses of the host must be such that a client may be let there.
+// All addresses of the host must be proxyable: 400 as upstream answers. The transports check again what they dial, as
+// the name may resolve to another address by then.
 Task<void> CheckHost(std::string host) {
   boost::system::error_code parse_error;
   asio::ip::make_address(host, parse_error);
   if (!parse_error) {
-    if (!MayReach(host)) co_return meta::NewBadRequest("address not allowed");
+    if (!IsProxyableIP(host)) co_return meta::NewBadRequest("address not allowed");
     co_return meta::Result<void>();
   }
   asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
@@ -272,7 +245,7 @@ Task<void> CheckHost(std::string host) {
   if (error) co_return meta::NewBadRequest("lookup " + host + ": no such host");
   if (found.empty()) co_return meta::NewBadRequest("no addresses for hostname");
   for (const auto& entry : found) {
-    if (!IsGlobalUnicast(entry.endpoint().address())) co_return meta::NewBadRequest("address not allowed");
+    if (!IsProxyableIP(entry.endpoint().address().to_string())) co_return meta::NewBadRequest("address not allowed");
   }
   co_return meta::Result<void>();
 }
@@ -314,7 +287,7 @@ Awaitable<http::Response> ServeProxy(ConnectBackendsPtr backends, ProxyTo to, Sc
   seen.Set(context.arena, "kind", std::string_view(scope->kind.kind));
   seen.Set(context.arena, "apiVersion", "v1");
   if (!path.empty()) seen.Set(context.arena, "path", Value::String(context.arena, path));
-  if (auto admitted = co_await AdmitConnect(scope, exchange, seen); !admitted.ok()) co_return fail(admitted.error());
+  if (auto admitted = co_await AdmitConnection(scope, exchange, seen); !admitted.ok()) co_return fail(admitted.error());
   ProxyOptions options{.transport = backends->kubelets->anything(),
                        .wrap_transport = true,
                        .bytes_per_second = backends->kubelets->config().max_connection_bytes_per_sec};
@@ -322,14 +295,14 @@ Awaitable<http::Response> ServeProxy(ConnectBackendsPtr backends, ProxyTo to, Sc
     auto target = co_await LocateNode(backends, context);
     if (!target.ok()) co_return fail(target.error());
     options.location = target->location;
-    if (target->kubelet) options.transport = backends->kubelets->kubelets();
+    if (target->kubelet) options.transport = backends->kubelets->proxied_kubelets();
   } else {
     auto location =
         to == ProxyTo::kPod ? co_await LocatePod(backends, context) : co_await LocateService(backends, context);
     if (!location.ok()) co_return fail(location.error());
     options.location = *std::move(location);
   }
-  options.location.path = path;
+  options.location.path = endpoints::proxy::CleanPreservingTrailingSlash(path);
   co_return co_await endpoints::ServeUpgradeAware(std::move(options), exchange);
 }
 
@@ -357,9 +330,9 @@ bool InstallConnect(const ChainConfig& config, const schema::Resource& resource,
   auto backends = std::make_shared<ConnectBackends>();
   backends->kubelets = config.kubelets;
   backends->authorizer = config.authorizer;
-  backends->pods = config.storage->Get(*schema::FindResource("", "v1", "pods"));
-  backends->services = config.storage->Get(*schema::FindResource("", "v1", "services"));
-  backends->endpoints = config.storage->Get(*schema::FindResource("", "v1", "endpoints"));
+  backends->pods = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "pods"));
+  backends->services = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "services"));
+  backends->endpoints = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "endpoints"));
   const auto add = [&](std::span<const std::string_view> methods, const endpoints::ScopeHandler& handler) {
     const ScopePtr scope = NewSubresourceScope(config, resource, subresource, store);
     version.Add(resource.plural, subresource.name, ConnectRoute(scope, methods, handler));

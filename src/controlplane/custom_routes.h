@@ -9,11 +9,14 @@
 namespace keelson::controlplane {
 
 std::shared_ptr<endpoints::Scope> NewScope(const ChainConfig& config, const schema::Resource& resource,
-                                           std::shared_ptr<registry::Store> store);
+                                           std::shared_ptr<registry::Store> store, std::string_view subresource = "");
 // A scope whose kind is the subresource's own.
 std::shared_ptr<endpoints::Scope> NewSubresourceScope(const ChainConfig& config, const schema::Resource& resource,
                                                       const schema::Subresource& subresource,
                                                       std::shared_ptr<registry::Store> store);
+
+// managedFields of a subresource's own kind.
+void TrackSubresource(endpoints::Scope& scope);
 
 // Resources that are answered and not stored. False when `resource` is none of them.
 bool InstallReview(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version);

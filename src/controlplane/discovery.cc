@@ -1,10 +1,12 @@
 #include "controlplane/discovery.h"
 
-#include "controlplane/served_groups.h"
+#include <array>
 
+#include "base/atomic_ref.h"
 #include "codec/json.h"
-#include "codec/protobuf.h"
+#include "controlplane/served_groups.h"
 #include "endpoints/api_group_version.h"
+#include "endpoints/assembled_document.h"
 #include "endpoints/discovery_documents.h"
 #include "endpoints/documents.h"
 #include "endpoints/negotiation.h"
@@ -17,28 +19,92 @@ namespace {
 using endpoints::DiscoveryGroup;
 using endpoints::ExchangePtr;
 
-// The aggregated form of /api or /apis, and the plain one for clients that do not ask for it.
-struct AggregatedDocument {
-  base::SharedBytes json, yaml, protobuf;
-  std::string etag;
-};
-
 constexpr std::string_view kAggregatedParameters = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-std::shared_ptr<const AggregatedDocument> EncodeAggregated(base::Arena& arena, std::span<const DiscoveryGroup> groups,
-                                                           const endpoints::IsServed& served) {
-  const Value document = endpoints::AggregatedDiscoveryDocument(arena, groups, served);
-  const schema::Struct& type = *schema::FindType("apidiscovery/v2", "APIGroupDiscoveryList");
-  auto encoded = std::make_shared<AggregatedDocument>();
-  std::string json, protobuf;
-  codec::EncodeJSON(document, type, json);
-  codec::EncodeProto(document, type, protobuf);
-  encoded->etag = endpoints::AggregatedDiscoveryETag(document);
-  encoded->yaml = base::SharedBytes(endpoints::ToYAML(document, type));
-  encoded->json = base::SharedBytes(json + "\n");
-  encoded->protobuf = base::SharedBytes::FromString(std::move(protobuf));
-  return encoded;
+// /api or /apis at one moment: the plain and the aggregated form.
+struct GroupDocuments : base::RefCounted {
+  std::pair<std::uint64_t, std::uint64_t> generation;  // of the source's fragments and of the merger
+  std::shared_ptr<const endpoints::AssembledDocument> plain, aggregated;
+  std::string etag;  // of the aggregated form
+};
+
+// The built-in groups as fragments, in their order.
+std::vector<endpoints::DiscoveryFragmentPtr> Fragments(const std::vector<DiscoveryGroup>& groups, const Value& plain,
+                                                       const Value& aggregated) {
+  const schema::Struct& group_type = *schema::FindType("meta/v1", "APIGroup");
+  const schema::Struct& discovery_type = *schema::FindType("apidiscovery/v2", "APIGroupDiscovery");
+  std::vector<endpoints::DiscoveryFragmentPtr> fragments;
+  for (const DiscoveryGroup& group : groups) {
+    auto fragment = std::make_shared<endpoints::DiscoveryFragment>();
+    fragment->group = group.group;
+    for (const schema::Package* package : group.versions) fragment->versions.push_back({std::string(package->version), ""});
+    for (const Value& item : plain.items()) {
+      if (item["name"].as_string() == group.group) codec::EncodeJSON(item, group_type, fragment->api_group);
+    }
+    for (const Value& item : aggregated.items()) {
+      if (item["metadata"]["name"].as_string() == group.group)
+        codec::EncodeJSON(item, discovery_type, fragment->aggregated);
+    }
+    fragments.push_back(std::move(fragment));
+  }
+  return fragments;
 }
+
+// Puts the documents together: the built-in groups, then those of a source, as they are when somebody asks.
+class GroupList {
+ public:
+  GroupList(std::string plain_head, std::string plain_tail, std::string kind,
+            std::vector<endpoints::DiscoveryFragmentPtr> built_in,
+            std::shared_ptr<const endpoints::DiscoverySource> source,
+            std::shared_ptr<const endpoints::DiscoveryMerger> merger)
+      : plain_head_(std::move(plain_head)),
+        plain_tail_(std::move(plain_tail)),
+        kind_(std::move(kind)),
+        built_in_(std::move(built_in)),
+        source_(std::move(source)),
+        merger_(std::move(merger)) {}
+
+  base::Ref<const GroupDocuments> Current() const {
+    const auto fragments = source_ ? source_->Discovery() : nullptr;
+    const std::pair generation(fragments ? fragments->generation : 0, merger_ ? merger_->Generation() : 0);
+    if (auto made = made_.Load(); made && made->generation == generation) return made;
+    static const std::vector<endpoints::DiscoveryFragmentPtr> kNone;
+    const auto merged = Merge(fragments ? fragments->groups : kNone);
+    const std::string &plain = merged.groups, &items = merged.aggregated;
+    auto documents = base::MakeRef<GroupDocuments>();
+    documents->generation = generation;
+    documents->plain = std::make_shared<endpoints::AssembledDocument>(plain_head_ + plain + plain_tail_,
+                                                                      *schema::FindType("meta/v1", kind_), "v1", kind_);
+    const std::string rest = "\"metadata\":{},\"items\":[" + items + "]}";
+    documents->etag = endpoints::ETagOf("{" + rest);
+    documents->aggregated = std::make_shared<endpoints::AssembledDocument>(
+        "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," + rest,
+        *schema::FindType("apidiscovery/v2", "APIGroupDiscoveryList"), "apidiscovery.k8s.io/v2",
+        "APIGroupDiscoveryList");
+    base::Ref<const GroupDocuments> result(documents);
+    made_.Store(result);
+    return result;
+  }
+
+ private:
+  endpoints::DiscoveryMerger::Merged Merge(const std::vector<endpoints::DiscoveryFragmentPtr>& custom) const {
+    if (merger_) return merger_->Merge(built_in_, custom);
+    endpoints::DiscoveryMerger::Merged merged;
+    for (const auto* list : {&built_in_, &custom}) {
+      for (const auto& group : *list) {
+        if (!group->api_group.empty()) merged.groups += (merged.groups.empty() ? "" : ",") + group->api_group;
+        merged.aggregated += (merged.aggregated.empty() ? "" : ",") + group->aggregated;
+      }
+    }
+    return merged;
+  }
+
+  const std::string plain_head_, plain_tail_, kind_;
+  const std::vector<endpoints::DiscoveryFragmentPtr> built_in_;
+  const std::shared_ptr<const endpoints::DiscoverySource> source_;
+  const std::shared_ptr<const endpoints::DiscoveryMerger> merger_;
+  mutable base::AtomicRef<const GroupDocuments> made_;
+};
 
 // Whether the best clause that can be served asks for the aggregated form, and as what.
 std::optional<endpoints::Format> WantsAggregated(const http::Request& request) {
@@ -61,32 +127,43 @@ std::optional<endpoints::Format> WantsAggregated(const http::Request& request) {
   return std::nullopt;
 }
 
-endpoints::Handler WithAggregated(endpoints::Handler plain, std::shared_ptr<const AggregatedDocument> aggregated) {
-  return [plain = std::move(plain), aggregated](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const auto format = exchange->http.method == "GET" ? WantsAggregated(exchange->http) : std::nullopt;
-    if (!format) co_return co_await plain(exchange);
-    http::Response response;
-    response.headers.Add("Content-Type",
-                         std::string(endpoints::MediaType(*format)) + std::string(kAggregatedParameters));
-    response.headers.Add("ETag", aggregated->etag);
-    response.headers.Add("Vary", "Accept");
-    response.headers.Add("Cache-Control", "public");
-    if (exchange->http.headers.Get("If-None-Match") == aggregated->etag) {
-      response.status = 304;
-      response.headers.Remove("Content-Type");
-      co_return response;
-    }
-    switch (*format) {
-      case endpoints::Format::kYAML:
-        response.body = aggregated->yaml;
-        break;
-      case endpoints::Format::kProtobuf:
-        response.body = aggregated->protobuf;
-        break;
-      default:
-        response.body = aggregated->json;
-    }
-    co_return response;
+http::Response AggregatedResponse(const http::Request& request, const GroupDocuments& documents,
+                                  endpoints::Format format) {
+  http::Response response;
+  response.headers.Add("Content-Type", std::string(endpoints::MediaType(format)) + std::string(kAggregatedParameters));
+  response.headers.Add("ETag", documents.etag);
+  response.headers.Add("Vary", "Accept");
+  response.headers.Add("Cache-Control", "public");
+  if (request.headers.Get("If-None-Match") == documents.etag) {
+    response.status = 304;
+    response.headers.Remove("Content-Type");
+    return response;
+  }
+  response.body = documents.aggregated->Get(format, false);
+  return response;
+}
+
+constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml",
+                                                       "application/vnd.kubernetes.protobuf"};
+
+enum class Methods : std::uint8_t { kGet, kAny };
+
+Awaitable<http::Response> ServeGroupList(std::shared_ptr<const GroupList> list, ExchangePtr exchange, bool aggregated,
+                                         Methods methods) {
+  const auto format =
+      aggregated && exchange->http.method == "GET" ? WantsAggregated(exchange->http) : std::nullopt;
+  const auto documents = list->Current();
+  if (format) co_return AggregatedResponse(exchange->http, *documents, *format);
+  if (methods == Methods::kGet) {
+    if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
+    if (auto refused = endpoints::CheckAccept(*exchange, kProduces)) co_return std::move(*refused);
+  }
+  co_return documents->plain->Respond(*exchange);
+}
+
+endpoints::Handler GroupListHandler(std::shared_ptr<const GroupList> list, bool aggregated, Methods methods) {
+  return [list = std::move(list), aggregated, methods](ExchangePtr exchange) {
+    return ServeGroupList(list, std::move(exchange), aggregated, methods);
   };
 }
 
@@ -114,7 +191,9 @@ ServedGroups::ServedGroups(const server::GenericAPIServer& server) {
   };
 }
 
-void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address, bool cbor) {
+void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address, bool cbor,
+                      std::shared_ptr<const endpoints::DiscoverySource> source,
+                      std::shared_ptr<const endpoints::DiscoveryMerger> merger) {
   base::Arena arena;
   const ServedGroups all(server);
   const std::vector<DiscoveryGroup>& groups = all.groups();
@@ -138,12 +217,22 @@ void InstallDiscovery(server::GenericAPIServer& server, const std::string& exter
       both("/apis/" + std::string(group.group),
            handler(endpoints::APIGroupDocument(arena, group), "APIGroup", {.any_method = true}));
   }
-  const auto api = handler(endpoints::APIVersionsDocument(arena, groups, external_address), "APIVersions");
-  const auto apis = handler(endpoints::APIGroupListDocument(arena, groups), "APIGroupList", {.any_method = true});
-  mux.Handle("/api", WithAggregated(api, EncodeAggregated(arena, core, served)));
-  mux.Unlisted("/api/", WithAggregated(api, EncodeAggregated(arena, core, served)));
-  mux.Handle("/apis", WithAggregated(apis, EncodeAggregated(arena, others, served)));
-  mux.Handle("/apis/", apis);
+  const auto fragments = [&](const std::vector<DiscoveryGroup>& of, const Value& plain) {
+    return Fragments(of, plain, endpoints::AggregatedDiscoveryDocument(arena, of, served)["items"]);
+  };
+  std::string versions;
+  codec::EncodeJSON(endpoints::APIVersionsDocument(arena, groups, external_address),
+                    *schema::FindType("meta/v1", "APIVersions"), versions);
+  const auto api =
+      std::make_shared<const GroupList>(versions, "", "APIVersions", fragments(core, Value()), nullptr, nullptr);
+  const auto apis = std::make_shared<const GroupList>(
+      "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[", "]}", "APIGroupList",
+      fragments(others, endpoints::APIGroupListDocument(arena, groups)["groups"]), std::move(source),
+      std::move(merger));
+  mux.Handle("/api", GroupListHandler(api, true, Methods::kGet));
+  mux.Unlisted("/api/", GroupListHandler(api, true, Methods::kGet));
+  mux.Handle("/apis", GroupListHandler(apis, true, Methods::kAny));
+  mux.Handle("/apis/", GroupListHandler(apis, false, Methods::kAny));
 }
 
 }  // namespace keelson::controlplane

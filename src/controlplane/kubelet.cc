@@ -1,6 +1,7 @@
 #include "controlplane/kubelet.h"
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
 #include <fstream>
 #include <mutex>
 #include <sstream>
@@ -22,7 +23,26 @@ std::optional<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
+bool IsGlobalUnicast(const asio::ip::address& address) {
+  if (address.is_loopback() || address.is_multicast() || address.is_unspecified()) return false;
+  if (address.is_v4()) {
+    const auto bytes = address.to_v4().to_bytes();
+    const bool link_local = bytes[0] == 169 && bytes[1] == 254;
+    return !link_local && address.to_v4() != asio::ip::address_v4::broadcast();
+  }
+  if (address.to_v6().is_v4_mapped()) {
+    return IsGlobalUnicast(asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()));
+  }
+  return !address.to_v6().is_link_local();
+}
+
 }  // namespace
+
+bool IsProxyableIP(std::string_view address) {
+  boost::system::error_code error;
+  const auto parsed = asio::ip::make_address(std::string(address), error);
+  return !error && IsGlobalUnicast(parsed);
+}
 
 // The certificate files as they were last read. A failed reload keeps what was there.
 struct KubeletConnections::Credentials {
@@ -81,15 +101,19 @@ Outcome<std::shared_ptr<KubeletConnections>, std::string> KubeletConnections::Ne
   plain.insecure_skip_verify = true;
   auto unverified = net::TLSClientContext::New(plain);
   if (!unverified.ok()) return unverified.error().message;
-  const auto transport = [&](std::function<std::shared_ptr<net::TLSClientContext>()> tls) {
+  enum class Reach { kAnywhere, kProxyable };
+  const auto transport = [&](Reach reach, std::function<std::shared_ptr<net::TLSClientContext>()> tls) {
     endpoints::proxy::TransportOptions options;
     options.tls = std::move(tls);
+    if (reach == Reach::kProxyable) options.allow = IsProxyableIP;
     options.dial = made->config_.dial;
+    options.dialer = made->config_.dialer;
     return std::make_shared<endpoints::proxy::Transport>(pool, std::move(options));
   };
-  made->kubelets_ = transport([credentials] { return credentials->Current(true); });
-  made->unverified_ = transport([credentials] { return credentials->Current(false); });
-  made->anything_ = transport([context = *unverified] { return context; });
+  made->kubelets_ = transport(Reach::kAnywhere, [credentials] { return credentials->Current(true); });
+  made->proxied_ = transport(Reach::kProxyable, [credentials] { return credentials->Current(true); });
+  made->unverified_ = transport(Reach::kAnywhere, [credentials] { return credentials->Current(false); });
+  made->anything_ = transport(Reach::kProxyable, [context = *unverified] { return context; });
   made->credentials_ = std::move(credentials);
   return made;
 }

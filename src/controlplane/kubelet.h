@@ -27,6 +27,7 @@ struct KubeletClientConfig {
   bool translate_commands = true;     // gate TranslateStreamCloseWebsocketRequests
   bool tunnel_port_forward = true;    // gate PortForwardWebsockets
   bool require_create = true;         // gate AuthorizePodWebsocketUpgradeCreatePermission
+  net::DialerPtr dialer;              // egress "cluster"; null: directly
   std::function<net::DialTarget(const std::string& host, std::uint16_t port)> dial;  // tests only
 };
 
@@ -35,6 +36,10 @@ struct ConnectionInfo {
   std::string port;
   bool websockets = false;  // the kubelet takes them itself
 };
+
+// Upstream's IsProxyableIP: Go's IP.IsGlobalUnicast, which is no loopback, link-local, multicast, unspecified or
+// broadcast address. False for text that is no address.
+bool IsProxyableIP(std::string_view address);
 
 class KubeletConnections {
  public:
@@ -46,7 +51,10 @@ class KubeletConnections {
   endpoints::Task<ConnectionInfo> Get(std::string node_name) const;
   const std::shared_ptr<endpoints::proxy::Transport>& kubelets() const { return kubelets_; }
   const std::shared_ptr<endpoints::proxy::Transport>& unverified_kubelets() const { return unverified_; }
-  const std::shared_ptr<endpoints::proxy::Transport>& anything() const { return anything_; }  // pods, services, nodes
+  // For nodes/proxy: kubelets at proxyable addresses alone. The address that is dialled is the one that is checked.
+  const std::shared_ptr<endpoints::proxy::Transport>& proxied_kubelets() const { return proxied_; }
+  // Pods, services and other ports of nodes, also at proxyable addresses alone.
+  const std::shared_ptr<endpoints::proxy::Transport>& anything() const { return anything_; }
   const KubeletClientConfig& config() const { return config_; }
 
  private:
@@ -57,7 +65,7 @@ class KubeletConnections {
   const KubeletClientConfig config_;
   ResourceStorage& storage_;
   std::shared_ptr<Credentials> credentials_;
-  std::shared_ptr<endpoints::proxy::Transport> kubelets_, unverified_, anything_;
+  std::shared_ptr<endpoints::proxy::Transport> kubelets_, unverified_, proxied_, anything_;
 };
 
 }  // namespace keelson::controlplane

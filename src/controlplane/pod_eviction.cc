@@ -8,6 +8,7 @@
 #include "controlplane/bootstrap.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
+#include "registry/catalog.h"
 #include "registry/fields.h"
 
 namespace keelson::controlplane {
@@ -186,7 +187,8 @@ Awaitable<void> Pause() {
   co_await over.Wait();
 }
 
-Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value eviction, bool dry_run) {
+Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value eviction,
+                  endpoints::CreateParameters create) {
   request::Context& context = exchange->context;
   base::Arena& arena = context.arena;
   const std::string name = context.info.name, name_space = context.info.name_space;
@@ -207,8 +209,9 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
                                   base::Join(write_options.dry_run, " ") + "] and [" +
                                   base::Join(delete_options.dry_run, " ") + "]");
   }
-  const registry::DeleteOptions original = OptionsOf(sent, dry_run || !sent["dryRun"].empty());
+  const registry::DeleteOptions original = OptionsOf(sent, create.dry_run || !sent["dryRun"].empty());
   const meta::FieldErrors wrong_options = delete_options.Validate();
+  KS_CO_RETURN_IF_ERROR(co_await create.Validate(eviction));
 
   Value pod;
   for (int attempt = 1;; ++attempt) {
@@ -261,7 +264,12 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
       own.info.api_group = "policy";
       own.info.api_version = "v1";
       own.user = LoopbackUser();
-      registry::UpdatedObject take = [&](Value current) -> Task<Value> { co_return TakeOne(own.arena, current, name); };
+      registry::UpdatedObject take = [&](Value current) -> Task<Value> {
+        KS_CO_TRY(const Value budget, TakeOne(own.arena, current, name));
+        // Upstream updates the status through its own client, whose manager this is.
+        TrackFields(own, *evictor->budgets, budget, "kube-apiserver", current, "status");
+        co_return budget;
+      };
       auto taken = co_await evictor->budgets->Update(own, budget_name, take, nullptr, nullptr,
                                                      {.endpoint = {registry::Endpoint::Part::kStatus}});
       if (!taken.ok()) co_return taken.error();
@@ -282,12 +290,13 @@ bool InstallEviction(const ChainConfig& config, const schema::Resource& resource
                      const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
                      endpoints::APIGroupVersion& version) {
   if (resource.plural != "pods" || !resource.group.empty() || subresource.name != "eviction") return false;
-  const schema::Resource* budgets = schema::FindResource("policy", "v1", "poddisruptionbudgets");
-  auto evictor = std::make_shared<Evictor>(
-      Evictor{.pods = store, .budgets = budgets == nullptr ? nullptr : config.storage->Get(*budgets)});
-  endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
-  route.item["POST"] = endpoints::NewCreater([evictor](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {
-    return Evict(evictor, std::move(exchange), object, dry_run);
+  const auto budgets = registry::Catalog::BuiltIn()->Find("policy", "poddisruptionbudgets");
+  auto evictor = std::make_shared<Evictor>(Evictor{.pods = store, .budgets = config.storage->Get(*budgets)});
+  auto scope = NewSubresourceScope(config, resource, subresource, store);
+  scope->any_version = true;  // the same in both of its versions, and taken in either
+  endpoints::Route route{.scope = std::move(scope)};
+  route.item["POST"] = endpoints::NewCreater([evictor](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
+    return Evict(evictor, std::move(exchange), object, std::move(parameters));
   });
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;

@@ -2,6 +2,7 @@
 #include "base/strings.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
+#include "registry/catalog.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -41,13 +42,14 @@ meta::Result<void> ValidateBinding(Value binding) {
 }
 
 Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, std::string name, Value binding,
-                 bool dry_run) {
+                 endpoints::CreateParameters create) {
   request::Context& context = exchange->context;
   base::Arena& arena = context.arena;
   const meta::GroupResource resource{"", "pods/binding"};
   const std::string_view sent = binding.Get("metadata", "name").as_string();
   if (sent != name) co_return meta::NewBadRequest("name in URL does not match name in Binding object");
   KS_CO_RETURN_IF_ERROR(ValidateBinding(binding));
+  KS_CO_RETURN_IF_ERROR(co_await create.Validate(binding));
   const std::string node(binding.Get("target", "name").as_string());
   const std::string_view uid = binding.Get("metadata", "uid").as_string();
   const std::string_view version = binding.Get("metadata", "resourceVersion").as_string();
@@ -76,7 +78,8 @@ Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, st
     pod["status"].Erase("nominatedNodeName");
     co_return pod;
   };
-  registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kOther, &kBinding}, .dry_run = dry_run};
+  registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kOther, &kBinding},
+                                        .dry_run = create.dry_run};
   if (!uid.empty()) parameters.uid = std::string(uid);
   if (!version.empty()) parameters.resource_version = std::string(version);
   auto written = co_await pods->Update(context, name, assign, nullptr, nullptr, parameters);
@@ -100,10 +103,12 @@ bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& re
                            const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
                            endpoints::APIGroupVersion& version) {
   if (resource.plural != "pods" || !resource.group.empty() || subresource.name != "binding") return false;
-  endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
-  route.item["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {
+  auto scope = NewSubresourceScope(config, resource, subresource, store);
+  TrackSubresource(*scope);
+  endpoints::Route route{.scope = std::move(scope)};
+  route.item["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
     std::string name = exchange->context.info.name;
-    return Bind(store, std::move(exchange), std::move(name), object, dry_run);
+    return Bind(store, std::move(exchange), std::move(name), object, std::move(parameters));
   });
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;
@@ -111,14 +116,13 @@ bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& re
 
 bool InstallBindings(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version) {
   if (resource.plural != "bindings" || !resource.group.empty()) return false;
-  const schema::Resource* pods = schema::FindResource("", "v1", "pods");
-  auto store = config.storage->Get(*pods);
+  auto store = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "pods"));
   if (!store) return true;
   endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
-  route.collection["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, bool dry_run) {
+  route.collection["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
     std::string name(object.Get("metadata", "name").as_string());
     object["metadata"].Erase("uid");  // A create that names nothing in its path brings no uid.
-    return Bind(store, std::move(exchange), std::move(name), object, dry_run);
+    return Bind(store, std::move(exchange), std::move(name), object, std::move(parameters));
   });
   version.Add(resource.plural, "", std::move(route));
   return true;

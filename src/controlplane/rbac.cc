@@ -13,7 +13,7 @@ using auth::rbac::Index;
 struct RBACController::Impl {
   std::shared_ptr<auth::rbac::RBACAuthorizer> authorizer;
   std::mutex mutex;
-  std::shared_ptr<const Index> index = std::make_shared<Index>();
+  base::Ref<const Index> index = base::MakeRef<Index>();
 };
 
 RBACController::RBACController(ResourceStorage& storage, std::shared_ptr<auth::rbac::RBACAuthorizer> authorizer)

@@ -50,12 +50,11 @@ Task<Store::Options::Finish> Check(request::Context& context, const ResourceStor
 
 }  // namespace
 
-void CustomizeResourceClaims(const schema::Resource& resource, Store::Options& options,
-                             const ResourceStorage& storage) {
-  if (resource.group != "resource.k8s.io") return;
-  const bool is_template = resource.plural == "resourceclaimtemplates";
-  if (!is_template && resource.plural != "resourceclaims") return;
-  const meta::GroupKind kind{std::string(resource.group), std::string(resource.kind)};
+void CustomizeResourceClaims(Store::Options& options, const ResourceStorage& storage) {
+  if (options.resource.group != "resource.k8s.io") return;
+  const bool is_template = options.resource.resource == "resourceclaimtemplates";
+  if (!is_template && options.resource.resource != "resourceclaims") return;
+  const meta::GroupKind kind = options.kind;
   options.begin_write = [&storage, kind, is_template](request::Context& context, Value object, Value old,
                                                       bool) -> Task<Store::Options::Finish> {
     // The spec never changes, so only a create can ask for more.

@@ -7,7 +7,6 @@ namespace keelson::controlplane {
 
 // Refuses claims and claim templates that ask for admin access in a namespace without the label. For StorageConfig's
 // customize; `storage` must outlive the Stores and is first used when they serve.
-void CustomizeResourceClaims(const schema::Resource& resource, registry::Store::Options& options,
-                             const ResourceStorage& storage);
+void CustomizeResourceClaims(registry::Store::Options& options, const ResourceStorage& storage);
 
 }  // namespace keelson::controlplane

@@ -1,12 +1,15 @@
 // TokenReview, SelfSubjectReview and the access reviews: asked, answered, never stored.
 #include <algorithm>
 
+#include "auth/authorizer.h"
 #include "auth/rbac/index.h"
+#include "auth/token_authenticator.h"
 #include "base/strings.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
 #include "patch/field_manager.h"
 #include "registry/strategy.h"
+#include "telemetry/log.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -57,7 +60,63 @@ meta::Result<void> Check(const ScopePtr& scope, const ExchangePtr& exchange, Val
   return {};
 }
 
-// What a review asks about, for `user`.
+// Requirements that cannot be understood are left out: the check is then broader, never narrower.
+void ReadFieldRequirements(Value requirements, auth::Attributes& attributes) {
+  std::vector<std::string> errors;
+  for (const Value requirement : requirements.items()) {
+    const std::string_view op = requirement["operator"].as_string();
+    const Value values = requirement["values"];
+    const bool equal = op == "In";
+    if (values.size() > 1) {
+      errors.emplace_back("fieldSelectors do not yet support multiple values");
+    } else if (!equal && op != "NotIn") {
+      const bool known = op == "Exists" || op == "DoesNotExist";
+      errors.push_back(known ? "fieldSelectors do not yet support " + std::string(op)
+                             : base::GoQuote(op) + " is not a valid field selector operator");
+    } else if (values.empty()) {
+      errors.push_back(std::string("fieldSelectors ") + (equal ? "in" : "not in") + " must have one value");
+    } else {
+      attributes.field_requirements.push_back({.field = std::string(requirement["key"].as_string()),
+                                               .equal = equal,
+                                               .value = std::string(values.items().front().as_string())});
+    }
+  }
+  if (!errors.empty()) attributes.field_selector_error = auth::AggregateErrors(errors);
+}
+
+void ReadLabelRequirements(Value requirements, auth::Attributes& attributes) {
+  using Operator = meta::LabelSelector::Operator;
+  std::vector<std::string> errors;
+  for (const Value requirement : requirements.items()) {
+    const std::string_view op = requirement["operator"].as_string();
+    meta::LabelSelector::Requirement read{
+        .key = std::string(requirement["key"].as_string()), .op = Operator::kIn, .values = {}};
+    for (const Value value : requirement["values"].items()) read.values.emplace_back(value.as_string());
+    std::ranges::sort(read.values);
+    if (op == "NotIn") {
+      read.op = Operator::kNotIn;
+    } else if (op == "Exists") {
+      read.op = Operator::kExists;
+    } else if (op == "DoesNotExist") {
+      read.op = Operator::kDoesNotExist;
+    } else if (op != "In") {
+      errors.push_back(base::GoQuote(op) + " is not a valid label selector operator");
+      continue;
+    }
+    // The selector's own grammar decides about keys, values and their number.
+    const std::string text = meta::LabelSelector::Of({read}).ToString();
+    const bool takes_values = read.op == Operator::kIn || read.op == Operator::kNotIn;
+    auto parsed = meta::LabelSelector::Parse(text);
+    if (takes_values == read.values.empty() || !parsed.ok() || parsed->requirements().size() != 1) {
+      errors.push_back(parsed.ok() ? "values" + std::string(": invalid number") : parsed.error());
+      continue;
+    }
+    attributes.label_requirements.push_back(std::move(read));
+  }
+  if (!errors.empty()) attributes.label_selector_error = auth::AggregateErrors(errors);
+}
+
+// The question of a review, for `user`.
 auth::Attributes AttributesOf(const request::User& user, Value spec) {
   auth::Attributes attributes{.user = user};
   if (const Value resource = spec["resourceAttributes"]; resource.is_map()) {
@@ -70,8 +129,10 @@ auth::Attributes AttributesOf(const request::User& user, Value spec) {
     attributes.subresource = resource["subresource"].as_string();
     attributes.name_space = resource["namespace"].as_string();
     attributes.name = resource["name"].as_string();
-    attributes.field_selector = resource.Get("fieldSelector", "rawSelector").as_string();
-    attributes.label_selector = resource.Get("labelSelector", "rawSelector").as_string();
+    auth::ParseSelectors(resource.Get("fieldSelector", "rawSelector").as_string(),
+                         resource.Get("labelSelector", "rawSelector").as_string(), attributes);
+    ReadFieldRequirements(resource["fieldSelector"]["requirements"], attributes);
+    ReadLabelRequirements(resource["labelSelector"]["requirements"], attributes);
   } else {
     attributes.verb = spec.Get("nonResourceAttributes", "verb").as_string();
     attributes.path = spec.Get("nonResourceAttributes", "path").as_string();
@@ -79,25 +140,30 @@ auth::Attributes AttributesOf(const request::User& user, Value spec) {
   return attributes;
 }
 
-// A selector that does not say what to select is left out of the question, and the answer says so.
-bool IsUnreadable(const Value& label_selector) {
-  return std::ranges::any_of(label_selector["requirements"].items(), [](const Value& requirement) {
-    const std::string_view op = requirement["operator"].as_string();
-    return op != "In" && op != "NotIn" && op != "Exists" && op != "DoesNotExist";
-  });
+std::string IgnoredText(std::string_view selector, bool partially) {
+  return "spec.resourceAttributes." + std::string(selector) + (partially ? " partially" : "") +
+         " ignored due to parse error";
+}
+
+// The authorizer's error and the parts of the question that were left out.
+std::string EvaluationError(const auth::Authorization& answer, const auth::Attributes& attributes) {
+  std::vector<std::string> errors;
+  if (!answer.error.empty()) errors.push_back(answer.error);
+  if (!attributes.field_selector_error.empty())
+    errors.push_back(IgnoredText("fieldSelector", !attributes.field_requirements.empty()));
+  if (!attributes.label_selector_error.empty())
+    errors.push_back(IgnoredText("labelSelector", !attributes.label_requirements.empty()));
+  return base::Join(errors, "; ");
 }
 
 Task<Value> Decide(std::shared_ptr<auth::Authorizer> authorizer, base::Arena& arena, Value object, request::User user) {
-  const auth::Authorization answer = co_await authorizer->Authorize(AttributesOf(user, object["spec"]));
+  const auth::Attributes attributes = AttributesOf(user, object["spec"]);
+  const auth::Authorization answer = co_await authorizer->Authorize(attributes);
   Value status = Value::Map(arena);
   status.Set(arena, "allowed", answer.decision == auth::Decision::kAllow);
   if (answer.decision == auth::Decision::kDeny) status.Set(arena, "denied", true);
   if (!answer.reason.empty()) status.Set(arena, "reason", Value::String(arena, answer.reason));
-  std::string error = answer.error;
-  if (IsUnreadable(object["spec"].Get("resourceAttributes", "labelSelector"))) {
-    error +=
-        (error.empty() ? "" : ", ") + std::string("spec.resourceAttributes.labelSelector ignored due to parse error");
-  }
+  const std::string error = EvaluationError(answer, attributes);
   if (!error.empty()) status.Set(arena, "evaluationError", Value::String(arena, error));
   object.Set(arena, "status", status);
   co_return object;
@@ -115,8 +181,10 @@ request::User UserOfSpec(Value spec) {
 }
 
 endpoints::CreateFunc AccessReview(std::shared_ptr<auth::Authorizer> authorizer, bool self) {
-  return [authorizer, self](ScopePtr scope, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+  return [authorizer, self](ScopePtr scope, ExchangePtr exchange, Value object,
+                            endpoints::CreateParameters parameters) -> Task<Value> {
     KS_CO_RETURN_IF_ERROR(Check(scope, exchange, object));
+    KS_CO_RETURN_IF_ERROR(co_await parameters.Validate(object));
     request::User user = self ? *exchange->context.user : UserOfSpec(object["spec"]);
     co_return co_await Decide(authorizer, exchange->context.arena, object, std::move(user));
   };
@@ -124,26 +192,28 @@ endpoints::CreateFunc AccessReview(std::shared_ptr<auth::Authorizer> authorizer,
 
 endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authenticator,
                                   std::vector<std::string> api_audiences) {
-  return [authenticator, api_audiences](ScopePtr scope, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+  return [authenticator, api_audiences](ScopePtr scope, ExchangePtr exchange, Value object,
+                                        endpoints::CreateParameters parameters) -> Task<Value> {
     base::Arena& arena = exchange->context.arena;
     const std::string_view token = object.Get("spec", "token").as_string();
     if (token.empty()) co_return meta::NewBadRequest("token is required for TokenReview in authentication");
     KS_CO_RETURN_IF_ERROR(Check(scope, exchange, object));
+    KS_CO_RETURN_IF_ERROR(co_await parameters.Validate(object));
     http::Request asked;
     asked.headers.Add("Authorization", "Bearer " + std::string(token));
     std::vector<std::string> wanted;
     for (const Value audience : object.Get("spec", "audiences").items()) wanted.emplace_back(audience.as_string());
     if (wanted.empty()) wanted = api_audiences;
-    auth::AuthenticationResult result = co_await authenticator->AuthenticateFor(asked, wanted);
-    if (result.user && result.audiences.empty()) {  // a credential that knows no audiences is for the API's
-      for (const auto& audience : api_audiences) {
-        if (std::ranges::find(wanted, audience) != wanted.end()) result.audiences.push_back(audience);
-      }
-      if (result.audiences.empty() && !wanted.empty()) result.user.reset();
+    auth::AuthenticationResult result = co_await authenticator->Authenticate(asked, wanted);
+    // Warnings and audit annotations are for requests that bear the token, not for reviews of it.
+    if (result.user && !wanted.empty() && auth::IntersectAudiences(wanted, result.audiences).empty()) {
+      log::Error("Token review has other audiences than were asked for", "asked", base::Join(wanted, " "), "audiences",
+                 base::Join(result.audiences, " "));
+      co_return meta::NewInternalError("error validating audiences");
     }
     Value status = Value::Map(arena);
     status.Set(arena, "authenticated", result.user.has_value());
-    if (!result.error.empty()) status.Set(arena, "error", Value::String(arena, result.error));
+    if (!result.errors.empty()) status.Set(arena, "error", Value::String(arena, result.Error()));
     if (result.user) status.Set(arena, "user", UserValue(arena, *result.user));
     if (result.user && !result.audiences.empty()) status.Set(arena, "audiences", Strings(arena, result.audiences));
     object.Set(arena, "status", status);
@@ -152,7 +222,8 @@ endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authentic
 }
 
 endpoints::CreateFunc SelfSubjectReview() {
-  return [](ScopePtr, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+  return [](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) -> Task<Value> {
+    KS_CO_RETURN_IF_ERROR(co_await parameters.Validate(object));
     base::Arena& arena = exchange->context.arena;
     Value status = Value::Map(arena);
     status.Set(arena, "userInfo", UserValue(arena, *exchange->context.user));
@@ -164,34 +235,42 @@ endpoints::CreateFunc SelfSubjectReview() {
   };
 }
 
-Value RuleValue(base::Arena& arena, const auth::rbac::PolicyRule& rule) {
-  Value value = Value::Map(arena);
-  const auto set = [&](std::string_view key, const std::vector<std::string>& texts) {
-    if (!texts.empty()) value.Set(arena, key, Strings(arena, texts));
-  };
-  set("verbs", rule.verbs);
-  set("apiGroups", rule.api_groups);
-  set("resources", rule.resources);
-  set("resourceNames", rule.resource_names);
-  set("nonResourceURLs", rule.non_resource_urls);
-  return value;
+void SetStrings(base::Arena& arena, Value value, std::string_view key, const std::vector<std::string>& texts) {
+  if (!texts.empty()) value.Set(arena, key, Strings(arena, texts));
 }
 
-// What the requester may do in a namespace, as far as RBAC says it.
-endpoints::CreateFunc RulesReview(std::shared_ptr<auth::rbac::RBACAuthorizer> rbac) {
-  return [rbac](ScopePtr, ExchangePtr exchange, Value object, bool) -> Task<Value> {
+Value RulesStatus(base::Arena& arena, const auth::ResolvedRules& rules) {
+  Value status = Value::Map(arena);
+  Value resource_rules = status.EnsureList(arena, "resourceRules");
+  for (const auth::ResourceRule& rule : rules.resource_rules) {
+    Value value = Value::Map(arena);
+    SetStrings(arena, value, "verbs", rule.verbs);
+    SetStrings(arena, value, "apiGroups", rule.api_groups);
+    SetStrings(arena, value, "resources", rule.resources);
+    SetStrings(arena, value, "resourceNames", rule.resource_names);
+    resource_rules.Append(arena, value);
+  }
+  Value path_rules = status.EnsureList(arena, "nonResourceRules");
+  for (const auth::NonResourceRule& rule : rules.non_resource_rules) {
+    Value value = Value::Map(arena);
+    SetStrings(arena, value, "verbs", rule.verbs);
+    SetStrings(arena, value, "nonResourceURLs", rule.urls);
+    path_rules.Append(arena, value);
+  }
+  status.Set(arena, "incomplete", rules.incomplete);
+  if (!rules.errors.empty())
+    status.Set(arena, "evaluationError", Value::String(arena, auth::AggregateErrors(rules.errors)));
+  return status;
+}
+
+// The requester's rules in a namespace, as far as the authorizers can enumerate them.
+endpoints::CreateFunc RulesReview(std::shared_ptr<const auth::RuleResolver> rules) {
+  return [rules](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) -> Task<Value> {
     base::Arena& arena = exchange->context.arena;
     const std::string_view name_space = object.Get("spec", "namespace").as_string();
     if (name_space.empty()) co_return meta::NewBadRequest("no namespace on request");
-    std::vector<std::string> errors;
-    const auth::rbac::PolicyRules rules = rbac->index()->RulesFor(*exchange->context.user, name_space, errors);
-    Value status = Value::Map(arena);
-    Value resource_rules = status.EnsureList(arena, "resourceRules");
-    Value path_rules = status.EnsureList(arena, "nonResourceRules");
-    for (const auto& rule : rules)
-      (rule.resources.empty() ? path_rules : resource_rules).Append(arena, RuleValue(arena, rule));
-    status.Set(arena, "incomplete", false);
-    if (!errors.empty()) status.Set(arena, "evaluationError", Value::String(arena, base::Join(errors, ", ")));
+    KS_CO_RETURN_IF_ERROR(co_await parameters.Validate(object));
+    const Value status = RulesStatus(arena, rules->RulesFor(*exchange->context.user, name_space));
     object.Set(arena, "metadata", Value::Map(arena));
     object.Set(arena, "spec", Value::Map(arena));
     object.Set(arena, "status", status);
@@ -208,7 +287,7 @@ bool InstallReview(const ChainConfig& config, const schema::Resource& resource, 
   if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview")
     create = AccessReview(config.authorizer, false);
   if (resource.kind == "SelfSubjectAccessReview") create = AccessReview(config.authorizer, true);
-  if (resource.kind == "SelfSubjectRulesReview" && config.rbac) create = RulesReview(config.rbac);
+  if (resource.kind == "SelfSubjectRulesReview" && config.rules) create = RulesReview(config.rules);
   if (!create) return false;
   auto scope = NewScope(config, resource, nullptr);
   if (resource.group == "authorization.k8s.io" || resource.kind == "TokenReview") {

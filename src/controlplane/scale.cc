@@ -4,6 +4,7 @@
 #include "codec/yaml.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/column_descriptions.h"
+#include "endpoints/audit_hooks.h"
 #include "endpoints/custom.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
@@ -93,11 +94,23 @@ struct ScaleEndpoint {
     co_return ScaleOf(exchange->context.arena, parent, plain_map);
   }
 
+  // Admission of the parent's write in the form of its Scale.
+  registry::ValidateObjectUpdate ValidateUpdate(base::Arena& arena, endpoints::AdmissionCall call) const {
+    const auto validate = endpoints::ValidateUpdateFunc(std::move(call));
+    if (!validate) return nullptr;
+    return [validate, &arena, plain = plain_map](Value object, Value old) {
+      return validate(ScaleOf(arena, object, plain), ScaleOf(arena, old, plain));
+    };
+  }
+
   // Writes the replicas of what `make` turns the present Scale into.
   Task<Value> Update(ScopePtr scope, ExchangePtr exchange, std::function<meta::Result<Value>(Value scale)> make,
-                     std::string manager, bool dry_run, std::optional<std::string> uid = std::nullopt) const {
+                     std::string manager, meta::WriteOptions options,
+                     std::optional<std::string> uid = std::nullopt) const {
     request::Context& context = exchange->context;
     base::Arena& arena = context.arena;
+    const bool dry_run = options.is_dry_run();
+    const endpoints::AdmissionCall call = endpoints::AdmissionCall::Of(scope, exchange, options);
     registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
       Value parent = existing.Clone(arena);
       const std::string parent_version = ParentVersion();
@@ -110,6 +123,7 @@ struct ScaleEndpoint {
       KS_CO_TRY(Value scale, make(live.Clone(arena)));
       // An empty manager: an apply has tracked it already.
       if (!manager.empty()) ScaleFields().Update(arena, live, scale, arena.Copy(manager), endpoints::NowText(arena));
+      KS_CO_TRY(scale, co_await endpoints::AdmitUpdate(call, scale, live));
       auto tracked = patch::FromScaleManagedFields(arena, parent.Get("metadata", "managedFields"),
                                                    scale.Get("metadata", "managedFields"), parent_version, paths);
       if (tracked.ok() && !tracked->is_null()) parent["metadata"].Set(arena, "managedFields", *tracked);
@@ -133,7 +147,7 @@ struct ScaleEndpoint {
       co_return parent;
     };
     KS_CO_TRY(const registry::WriteResult written,
-              co_await store->Update(context, context.info.name, updated, nullptr, nullptr,
+              co_await store->Update(context, context.info.name, updated, nullptr, ValidateUpdate(arena, call),
                                      {.uid = std::move(uid), .dry_run = dry_run}));
     KS_CO_TRY(const Value parent, store->Decode(arena, written.object));
     co_return ScaleOf(arena, parent, plain_map);
@@ -151,16 +165,16 @@ Awaitable<http::Response> Put(ScaleEndpoint endpoint, ScopePtr scope, ExchangePt
   }
   auto format = endpoints::NegotiateInput(exchange->http, scope->restrictions);
   if (!format.ok()) co_return endpoints::StatusResponse(*exchange, format.error());
-  auto sent = endpoints::DecodeObject(*exchange, *scope, *format, body->view(), options.field_validation);
+  auto sent = scope->codec->DecodeRequest(*exchange, *scope, *format, body->view(), options.field_validation);
   if (!sent.ok()) co_return endpoints::StatusResponse(*exchange, sent.error());
+  endpoints::AuditRequestObject(*exchange, *scope, *sent);
   if (auto same = endpoints::CheckTarget(*scope, *exchange, *sent); !same.ok())
     co_return endpoints::StatusResponse(*exchange, same.error());
   std::optional<std::string> uid;
   if (const auto text = sent->Get("metadata", "uid").as_string(); !text.empty()) uid = std::string(text);
   auto written = co_await endpoint.Update(
       scope, exchange, [&](Value) -> meta::Result<Value> { return *sent; },
-      meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options.is_dry_run(),
-      std::move(uid));
+      meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options, std::move(uid));
   if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }
@@ -177,6 +191,7 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
   if (const auto errors = options.ValidatePatch(apply); !errors.empty()) {
     co_return endpoints::StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
   }
+  endpoints::AuditRequestPatch(*exchange, *body);
   if (apply) {
     auto config = endpoints::DecodeApply(arena, type, body->view(), false);
     if (!config.ok()) co_return endpoints::StatusResponse(*exchange, config.error());
@@ -188,7 +203,7 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
           KS_RETURN_IF_ERROR(endpoints::CheckTarget(*scope, *exchange, applied));
           return applied;
         },
-        "", options.is_dry_run());
+        "", options);
     if (!applied.ok()) co_return endpoints::StatusResponse(*exchange, applied.error());
     co_return endpoints::ValueResponse(*exchange, *media, *applied, *scope->type, 200);
   }
@@ -202,7 +217,7 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
         KS_RETURN_IF_ERROR(endpoints::CheckTarget(*scope, *exchange, patched));
         return patched;
       },
-      meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options.is_dry_run());
+      meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options);
   if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }

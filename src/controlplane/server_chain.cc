@@ -3,20 +3,20 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "controlplane/conversions.h"
 #include "controlplane/custom_routes.h"
 #include "controlplane/discovery.h"
 #include "controlplane/openapi.h"
 #include "endpoints/column_descriptions.h"
 #include "endpoints/scope.h"
 #include "patch/field_manager.h"
+#include "registry/catalog.h"
 
 namespace keelson::controlplane {
 using endpoints::APIGroupVersion;
 using endpoints::Scope;
 
 std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resource& resource,
-                                std::shared_ptr<registry::Store> store) {
+                                std::shared_ptr<registry::Store> store, std::string_view subresource) {
   auto scope = std::make_shared<Scope>();
   scope->kind = {std::string(resource.group), std::string(resource.version), std::string(resource.kind)};
   scope->list_kind = {scope->kind.group, scope->kind.version, scope->kind.kind + "List"};
@@ -28,41 +28,47 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
     column.description = endpoints::ColumnDescription(resource.group, resource.plural, column.name);
   }
   scope->store = std::move(store);
-  scope->conversion = registry::FindConversion(resource.group, resource.version, resource.kind);
-  if (const schema::Resource* hub = HubResource(resource)) {
-    scope->hub_api_version = meta::GroupVersion{std::string(hub->group), std::string(hub->version)}.ToString();
-  }
+  scope->definition = registry::Catalog::BuiltIn()->Find(resource.group, resource.plural);
+  const registry::ServedVersion* served = scope->definition->FindVersion(resource.group, resource.version);
+  scope->conversion = served->conversion;
+  scope->hub_api_version = scope->definition->hub_version().group_version.ToString();
+  scope->go_package = scope->definition->traits.go_package;
+  scope->deprecation_warning = served->deprecation_warning;
   scope->restrictions.allow_transforms = true;
   scope->restrictions.allow_cbor = config.cbor;
   scope->compress = config.compress;
-  if (resource.group.empty() && resource.plural == "endpoints") {
-    scope->deprecation_warning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
-  }
-  if (resource.group.empty() && resource.plural == "componentstatuses") {
-    scope->deprecation_warning = "v1 ComponentStatus is deprecated in v1.19+";
-  }
   scope->admission = config.admission;
+  scope->authorizer = config.authorizer;
   if (config.allow_unsafe_delete) scope->unsafe_delete_authorizer = config.authorizer;
-  // Upstream's storage of these hides its generic store, and with it the way to delete what cannot be read.
-  scope->unsafe_delete =
-      resource.group != "rbac.authorization.k8s.io" && !(resource.group.empty() && resource.plural == "namespaces");
+  scope->unsafe_delete = scope->definition->traits.unsafe_delete;
   scope->delete_collection_workers = config.delete_collection_workers;
   scope->watch_list = config.watch_list;
   scope->watch_timeout_min = config.min_request_timeout;
+  scope->subresource = subresource;
+  if (config.equivalents) config.equivalents->Join(scope);
   return scope;
 }
 
 std::shared_ptr<Scope> NewSubresourceScope(const ChainConfig& config, const schema::Resource& resource,
                                            const schema::Subresource& subresource,
                                            std::shared_ptr<registry::Store> store) {
-  auto scope = NewScope(config, resource, std::move(store));
-  scope->subresource = subresource.name;
+  auto scope = NewScope(config, resource, std::move(store), subresource.name);
   scope->kind = {std::string(subresource.kind_group), std::string(subresource.kind_version),
                  std::string(subresource.kind)};
   scope->type = schema::FindKind(subresource.kind_group, subresource.kind_version, subresource.kind);
   scope->conversion = {};
   scope->own_kind = true;
+  scope->go_package =
+      subresource.kind_group.empty() ? "core" : subresource.kind_group.substr(0, subresource.kind_group.find('.'));
   return scope;
+}
+
+void TrackSubresource(Scope& scope) {
+  patch::FieldManager::Options options;
+  options.type = scope.type;
+  options.kind = scope.kind;
+  options.subresource = scope.subresource;
+  scope.field_manager = std::make_shared<patch::FieldManager>(std::move(options));
 }
 
 namespace {
@@ -73,11 +79,8 @@ void SetFieldManager(Scope& scope) {
   options.type = scope.type;
   options.kind = scope.kind;
   options.subresource = scope.subresource;
-  const registry::Strategy& strategy = scope.store->strategy();
-  const registry::UpdateRules* rules = scope.endpoint.rules;
-  if (scope.endpoint.part == registry::Endpoint::Part::kMain) rules = &strategy.update;
-  if (scope.endpoint.part == registry::Endpoint::Part::kStatus) rules = &strategy.status;
-  options.reset_fields.assign(rules->reset_fields.begin(), rules->reset_fields.end());
+  const registry::UpdateRules& rules = scope.store->rest_strategy().RulesOf(scope.endpoint);
+  options.reset_fields.assign(rules.reset_fields.begin(), rules.reset_fields.end());
   scope.field_manager = std::make_shared<patch::FieldManager>(std::move(options));
 }
 
@@ -90,8 +93,7 @@ const registry::UpdateRules* RulesOf(const registry::Strategy& strategy, std::st
 void InstallSubresources(const ChainConfig& config, const schema::Resource& resource,
                          const std::shared_ptr<registry::Store>& store, APIGroupVersion& version) {
   for (const schema::Subresource& sub : resource.subresources) {
-    auto scope = NewScope(config, resource, store);
-    scope->subresource = sub.name;
+    auto scope = NewScope(config, resource, store, sub.name);
     if (sub.name == "status") {
       scope->endpoint.part = registry::Endpoint::Part::kStatus;
     } else if (const auto* rules = RulesOf(store->strategy(), sub.name)) {
@@ -122,9 +124,8 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
       continue;
     }
     if (InstallComponentStatuses(config, resource, *version)) continue;
-    const schema::Resource* hub = HubResource(resource);
-    if (hub == nullptr) continue;
-    auto store = config.storage->Get(*hub);
+    const auto definition = registry::Catalog::BuiltIn()->Find(resource.group, resource.plural);
+    auto store = config.storage->Get(*definition);
     if (!store) continue;
     if (store->options().resource.group != resource.group) {
       // The same objects under another group's name: what is said about them is said in that name.
@@ -142,10 +143,12 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
 
 void InstallGroups(const ChainConfig& config, server::GenericAPIServer& server,
                    const std::function<bool(std::string_view)>& belongs) {
-  for (const std::string_view group : GroupsByPriority()) {
+  for (const std::string_view group : registry::GroupsByPriority()) {
     if (!belongs(group)) continue;
     server::APIGroupInfo info{.group = std::string(group)};
-    for (const schema::Package* package : VersionsByPriority(group)) {
+    for (const std::string_view name : registry::VersionsByPriority(group)) {
+      const schema::Package* package = schema::FindPackage(group, name);
+      if (package == nullptr) continue;
       if (!config.enablement.VersionEnabled(package->group, package->version)) continue;
       auto version = InstallVersion(config, *package);
       if (!version->empty()) info.versions.push_back(std::move(version));
@@ -156,7 +159,16 @@ void InstallGroups(const ChainConfig& config, server::GenericAPIServer& server,
 
 }  // namespace
 
-std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& config) {
+void EquivalentResourceRegistry::Join(const std::shared_ptr<Scope>& scope) {
+  auto& group = groups_[{scope->definition.get(), scope->subresource}];
+  if (!group) group = std::make_shared<endpoints::EquivalentScopes>();
+  group->Add(scope);
+  scope->equivalents = group;
+}
+
+std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& given) {
+  ChainConfig config = given;
+  config.equivalents = std::make_shared<EquivalentResourceRegistry>();
   auto apiextensions = std::make_shared<server::GenericAPIServer>("apiextensions-apiserver");
   auto kube = std::make_shared<server::GenericAPIServer>("kube-apiserver", apiextensions);
   auto aggregator = std::make_shared<server::GenericAPIServer>("kube-aggregator", kube);
@@ -165,8 +177,10 @@ std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& c
   InstallGroups(config, *kube, [](std::string_view group) {
     return group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io";
   });
-  InstallDiscovery(*aggregator, config.external_address, config.cbor);
-  InstallOpenAPI(*aggregator);
+  if (config.custom_resources) apiextensions->SetDynamicHandler(config.custom_resources);
+  InstallDiscovery(*aggregator, config.external_address, config.cbor, config.custom_discovery,
+                   config.discovery_merger);
+  InstallOpenAPI(*aggregator, config.openapi_source ? config.openapi_source : config.custom_discovery);
   return aggregator;
 }
 

@@ -3,22 +3,34 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "admission/admission.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
-#include "auth/rbac/index.h"
 #include "controlplane/api_enablement.h"
 #include "controlplane/kubelet.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/service_account_tokens.h"
+#include "endpoints/discovery_source.h"
+#include "endpoints/scope.h"
 #include "server/generic_api_server.h"
 #include "storage/health.h"
 #include "telemetry/metrics.h"
 
 namespace keelson::controlplane {
+
+// Joins every scope with those that serve the same objects: other versions, and other groups (events). For start-up.
+class EquivalentResourceRegistry {
+ public:
+  void Join(const std::shared_ptr<endpoints::Scope>& scope);  // by its definition and subresource
+
+ private:
+  std::map<std::pair<const registry::ResourceDefinition*, std::string>, std::shared_ptr<endpoints::EquivalentScopes>>
+      groups_;
+};
 
 struct ChainConfig {
   ResourceStorage* storage = nullptr;  // must outlive the chain
@@ -27,7 +39,7 @@ struct ChainConfig {
   std::shared_ptr<auth::Authenticator> authenticator;  // asked by token reviews
   std::shared_ptr<auth::Authorizer> authorizer;        // asked by access reviews
   bool allow_unsafe_delete = false;                    // the gate AllowUnsafeMalformedObjectDeletion
-  std::shared_ptr<auth::rbac::RBACAuthorizer> rbac;    // asked by rules reviews; null: they are not served
+  std::shared_ptr<const auth::RuleResolver> rules;     // asked by rules reviews; null: they are not served
   std::shared_ptr<const TokenIssuer> token_issuer;     // null: no service account tokens
   std::vector<std::string> api_audiences;              // what a token review asks for where it names none
   std::shared_ptr<KubeletConnections> kubelets;        // null: nothing is proxied
@@ -36,9 +48,16 @@ struct ChainConfig {
   std::string external_address;                        // host:port, told by discovery
   std::chrono::seconds min_request_timeout{1800};
   int delete_collection_workers = 1;
+  // Custom resources: asked by the apiextensions server for what it has no route for, and the groups that discovery and
+  // OpenAPI list. Both may be null.
+  server::GenericAPIServer::DynamicHandler custom_resources;
+  std::shared_ptr<const endpoints::DiscoverySource> custom_discovery;
+  std::shared_ptr<const endpoints::DiscoveryMerger> discovery_merger;  // the aggregator's; may be null
+  std::shared_ptr<const endpoints::DiscoverySource> openapi_source;    // instead of custom_discovery; may be null
   bool cbor = false;       // gate CBORServingAndStorage: objects are also taken and sent as CBOR
   bool compress = true;    // gate APIResponseCompression: large answers are gzipped for who accepts that
   bool watch_list = true;  // the gate WatchList
+  std::shared_ptr<EquivalentResourceRegistry> equivalents;  // made by CreateServerChain
 };
 
 // The head of the chain. Discovery documents of all groups are installed on it.

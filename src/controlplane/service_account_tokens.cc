@@ -7,6 +7,7 @@
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
 #include "patch/field_manager.h"
+#include "registry/catalog.h"
 #include "registry/fields.h"
 #include "telemetry/log.h"
 
@@ -32,6 +33,7 @@ class StoredTokenObjects final : public auth::TokenObjects {
                                                                         std::string name) override {
     const auto store = storage_.Find("", resource);
     if (!store) co_return "the server has no " + resource;
+    if (name.empty()) co_return std::optional<auth::TokenObject>();
     // The cache may not have seen a young object yet.
     auto object = co_await store->Get(name_space, name, "0");
     if (!object.ok()) object = co_await store->Get(name_space, name, "");
@@ -51,6 +53,7 @@ class StoredTokenObjects final : public auth::TokenObjects {
       facts.invalid_since = Text(metadata["labels"], "kubernetes.io/legacy-token-invalid-since");
       facts.last_used = Text(metadata["labels"], kLastUsed);
     }
+    for (const Value secret : (*value)["secrets"].items()) facts.secrets.emplace_back(Text(secret, "name"));
     co_return std::optional<auth::TokenObject>(std::move(facts));
   }
 
@@ -67,6 +70,32 @@ class StoredTokenObjects final : public auth::TokenObjects {
     if (!written.ok()) {
       log::Error("Could not label a token's secret", "namespace", name_space, "name", secret, "err", written.error());
     }
+  }
+
+ private:
+  ResourceStorage& storage_;
+};
+
+class StoredBootstrapSecrets final : public auth::BootstrapSecrets {
+ public:
+  explicit StoredBootstrapSecrets(ResourceStorage& storage) : storage_(storage) {}
+
+  Awaitable<Outcome<std::optional<auth::BootstrapSecret>, std::string>> Get(std::string name) override {
+    const auto store = storage_.Find("", "secrets");
+    if (!store) co_return std::string("the server has no secrets");
+    auto object = co_await store->Get("kube-system", name, "0");
+    if (!object.ok()) {
+      if (object.error().reason() == meta::StatusReason::kNotFound) co_return std::optional<auth::BootstrapSecret>();
+      co_return std::string(object.error().message());
+    }
+    base::Arena arena;
+    auto value = store->Decode(arena, *object);
+    if (!value.ok()) co_return std::string(value.error().message());
+    auth::BootstrapSecret secret{.type = std::string(Text(*value, "type")),
+                                 .deleting = (*value)["metadata"]["deletionTimestamp"].is_string()};
+    for (const auto& member : (*value)["data"].members())
+      secret.data.emplace(member.key, base::Base64Decode(member.value.as_string()).value_or(""));
+    co_return std::optional<auth::BootstrapSecret>(std::move(secret));
   }
 
  private:
@@ -95,9 +124,10 @@ auth::ObjectClaim ClaimOf(Value object) {
 Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::string name_space, std::string account,
                 Value ref, auth::TokenClaims& claims) {
   const std::string_view api_version = Text(ref, "apiVersion"), kind = Text(ref, "kind");
+  const bool core = api_version.find('/') == std::string_view::npos;  // of any version, also of none
   const std::string name(Text(ref, "name"));
   std::string uid;
-  if (api_version == "v1" && kind == "Pod") {
+  if (core && kind == "Pod") {
     KS_CO_TRY(const Value pod, co_await Read(service->pods, arena, name_space, name));
     if (Text(pod["spec"], "serviceAccountName") != account) {
       co_return meta::NewBadRequest("cannot bind token for serviceaccount " + base::GoQuote(account) +
@@ -110,11 +140,11 @@ Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::
       if (!found.ok() && found.error().reason() != meta::StatusReason::kNotFound) co_return found.error();
       claims.node = found.ok() ? ClaimOf(*found) : auth::ObjectClaim{.name = node};
     }
-  } else if (api_version == "v1" && kind == "Secret") {
+  } else if (core && kind == "Secret") {
     KS_CO_TRY(const Value secret, co_await Read(service->secrets, arena, name_space, name));
     claims.secret = ClaimOf(secret);
     uid = claims.secret->uid;
-  } else if (api_version == "v1" && kind == "Node") {
+  } else if (core && kind == "Node") {
     KS_CO_TRY(const Value node, co_await Read(service->nodes, arena, "", name));
     claims.node = ClaimOf(node);
     uid = claims.node->uid;
@@ -136,24 +166,16 @@ Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::
   co_return meta::Result<void>();
 }
 
-Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchange, Value request) {
+Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchange, Value request,
+                      endpoints::CreateParameters create) {
   request::Context& context = exchange->context;
   base::Arena& arena = context.arena;
   const TokenIssuer& issuer = service->issuer;
   const std::string name = context.info.name, name_space = context.info.name_space;
   const registry::Strategy& strategy = *registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind);
-  strategy.defaults(arena, request);
   Value metadata = request.EnsureMap(arena, "metadata");
-  const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
-  patch::FieldManager::Options tracked;
-  tracked.kind = {kTokenRequest.group, "v1", kTokenRequest.kind};
-  tracked.type = schema::FindKind(kTokenRequest.group, "v1", kTokenRequest.kind);
-  tracked.subresource = "token";
   const auto now = std::chrono::floor<seconds>(base::Clock::Real().Now());
   const std::string_view now_text = arena.Copy(registry::FormatTime(now));
-  patch::FieldManager(std::move(tracked))
-      .Update(arena, Value(), request, arena.Copy(meta::ManagerOrUserAgent(options.field_manager, context.user_agent)),
-              now_text);
 
   const auto must_match = [&](std::string_view key, std::string_view wanted,
                               std::string_view what) -> meta::Result<void> {
@@ -192,6 +214,7 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   meta::FieldErrors errors;
   strategy.validate(call, request, Value(), errors);
   if (!errors.empty()) co_return meta::NewInvalid(kTokenRequest, "", errors);
+  KS_CO_RETURN_IF_ERROR(co_await create.Validate(request));
 
   auth::TokenClaims claims;
   if (const Value ref = spec["boundObjectRef"]; ref.is_map()) {
@@ -216,6 +239,7 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   claims.expires = (since + (extended ? kExtendedExpiration : asked)).count();
   if (extended) claims.warn_after = (since + asked).count();
   claims.id = base::Random::Real().UUID();
+  context.audit_annotations.Add("authentication.kubernetes.io/issued-credential-id", "JTI=" + claims.id);
   claims.name_space = name_space;
   claims.service_account = {.name = name, .uid = std::string(uid)};
   Value status = Value::Map(arena);
@@ -242,6 +266,10 @@ std::shared_ptr<auth::TokenObjects> NewTokenObjects(ResourceStorage& storage) {
   return std::make_shared<StoredTokenObjects>(storage);
 }
 
+std::shared_ptr<auth::BootstrapSecrets> NewBootstrapSecrets(ResourceStorage& storage) {
+  return std::make_shared<StoredBootstrapSecrets>(storage);
+}
+
 void InstallTokenDiscovery(server::GenericAPIServer& server, const std::string& issuer, const std::string& jwks_uri,
                            const std::vector<auth::PublicKey>& keys) {
   if (!issuer.starts_with("https://") || issuer.find_first_of("?#") != std::string::npos) return;
@@ -261,17 +289,19 @@ bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& reso
   if (!resource.group.empty() || resource.plural != "serviceaccounts" || subresource.name != "token") return false;
   if (!config.token_issuer) return true;
   const auto other = [&](std::string_view plural) {
-    const schema::Resource* found = schema::FindResource("", "v1", plural);
-    return found == nullptr ? nullptr : config.storage->Get(*found);
+    return config.storage->Get(*registry::Catalog::BuiltIn()->Find("", plural));
   };
   auto service = std::make_shared<TokenService>(TokenService{.issuer = *config.token_issuer,
                                                              .accounts = store,
                                                              .pods = other("pods"),
                                                              .secrets = other("secrets"),
                                                              .nodes = other("nodes")});
-  endpoints::Route route{.scope = NewSubresourceScope(config, resource, subresource, store)};
-  route.item["POST"] = endpoints::NewCreater([service](ScopePtr, ExchangePtr exchange, Value object, bool) {
-    return IssueToken(service, std::move(exchange), object);
+  auto scope = NewSubresourceScope(config, resource, subresource, store);
+  scope->own_defaults = registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind)->defaults;
+  TrackSubresource(*scope);
+  endpoints::Route route{.scope = std::move(scope)};
+  route.item["POST"] = endpoints::NewCreater([service](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
+    return IssueToken(service, std::move(exchange), object, std::move(parameters));
   });
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;

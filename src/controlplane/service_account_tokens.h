@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "auth/bootstrap_token/authenticator.h"
+#include "auth/jose/keys.h"
 #include "auth/service_account/authenticator.h"
-#include "auth/service_account/keys.h"
 #include "controlplane/resource_storage.h"
 #include "server/generic_api_server.h"
 
@@ -23,6 +24,9 @@ struct TokenIssuer {
 
 // The objects tokens name, as the server has them. `storage` must outlive it.
 std::shared_ptr<auth::TokenObjects> NewTokenObjects(ResourceStorage& storage);
+
+// Bootstrap tokens' secrets, as the server has them. `storage` must outlive it.
+std::shared_ptr<auth::BootstrapSecrets> NewBootstrapSecrets(ResourceStorage& storage);
 
 // /.well-known/openid-configuration and /openid/v1/jwks. Nothing where the issuer is no https URL.
 void InstallTokenDiscovery(server::GenericAPIServer& server, const std::string& issuer, const std::string& jwks_uri,

@@ -109,8 +109,8 @@ ServiceController::ServiceController(kv::Store& kv, ServiceOptions options) : op
 
 ServiceController::~ServiceController() { Stop(); }
 
-void ServiceController::Customize(const schema::Resource& resource, registry::Store::Options& options) {
-  if (!resource.group.empty() || resource.plural != "services") return;
+void ServiceController::Customize(registry::Store::Options& options) {
+  if (!options.resource.group.empty() || options.resource.resource != "services") return;
   options.begin_write = [this](request::Context& context, Value service, Value old, bool dry_run) {
     return allocation_->BeginWrite(context, service, old, dry_run);
   };

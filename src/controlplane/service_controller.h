@@ -35,7 +35,7 @@ class ServiceController {
   ~ServiceController();  // Stop()
 
   // For StorageConfig::customize.
-  void Customize(const schema::Resource& resource, registry::Store::Options& options);
+  void Customize(registry::Store::Options& options);
   // Once all stores are made. `storage` must outlive this.
   void Install(server::GenericAPIServer& server, ResourceStorage& storage);
   void Start(async::IOPool& io);

@@ -17,7 +17,6 @@ namespace keelson::controlplane {
 namespace {
 
 constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
-constexpr std::string_view kRegistration = "apiregistration.k8s.io";
 constexpr std::string_view kFlowControlConsumer = "api-priority-and-fairness-config-consumer-v1";
 
 struct Condition {
@@ -123,25 +122,24 @@ Awaitable<void> Write(ConditionWrite write) {
 
 }  // namespace
 
+Awaitable<void> WriteAPIServiceCondition(std::shared_ptr<registry::Store> store, std::string name, std::string status,
+                                         std::string reason, std::string message) {
+  Condition condition{"Available", std::move(status), std::move(reason), std::move(message)};
+  return Write({std::move(store), "v1", std::move(name), std::move(condition), "kube-apiserver", false});
+}
+
 struct StatusControllers::Impl {
   struct FlowSchema {
     std::string level;
-    Condition condition;
-  };
-  struct APIService {
-    std::string name_space, service;
-    std::int64_t port = 443;
     Condition condition;
   };
 
   std::mutex mutex;
   asio::any_io_executor executor;
   async::Gate gate;
-  std::shared_ptr<registry::Store> schemas, services;
+  std::shared_ptr<registry::Store> schemas;
   std::set<std::string> levels;
   std::map<std::string, FlowSchema> flow_schemas;
-  std::map<std::string, APIService> api_services;
-  std::map<std::pair<std::string, std::string>, std::set<std::int64_t>> ports;  // of services
 
   void Spawn(ConditionWrite write) {
     auto entry = gate.Enter();
@@ -162,34 +160,11 @@ struct StatusControllers::Impl {
     }
   }
 
-  Condition Availability(const APIService& service) const {
-    const std::string where = "service/" + service.service + " in " + base::GoQuote(service.name_space);
-    const auto found = ports.find({service.name_space, service.service});
-    if (found == ports.end()) return {"Available", "False", "ServiceNotFound", where + " is not present"};
-    if (!found->second.contains(service.port)) {
-      return {"Available", "False", "ServicePortError",
-              where + " is not listening on port " + std::to_string(service.port)};
-    }
-    return {"Available", "False", "FailedDiscoveryCheck",
-            "requests are not forwarded: API aggregation is not built into this server"};
-  }
-
-  void CheckAPIServices() {
-    for (auto& [name, service] : api_services) {
-      if (service.service.empty()) continue;
-      const Condition wanted = Availability(service);
-      if (wanted == service.condition) continue;
-      service.condition = wanted;
-      Spawn({services, "v1", name, wanted, "kube-apiserver", false});
-    }
-  }
 };
 
 StatusControllers::StatusControllers(ResourceStorage& storage) : impl_(std::make_shared<Impl>()) {
   impl_->schemas = storage.Find(kFlowControl, "flowschemas");
-  impl_->services = storage.Find(kRegistration, "apiservices");
   const auto levels = storage.Find(kFlowControl, "prioritylevelconfigurations");
-  const auto services = storage.Find("", "services");
   const auto watch = [this](const std::shared_ptr<registry::Store>& store, auto on_change, void (Impl::*check)()) {
     if (!store) return;
     informers_.push_back(
@@ -221,30 +196,6 @@ StatusControllers::StatusControllers(ResourceStorage& storage) : impl_(std::make
             ConditionOf(change.value, "Dangling")};
       },
       &Impl::CheckFlowSchemas);
-  watch(
-      impl_->services,
-      [](Impl& impl, const Informer::Change& change, const std::string& name) {
-        if (change.deleted) {
-          impl.api_services.erase(name);
-          return;
-        }
-        const Value service = change.value.Get("spec", "service");
-        impl.api_services[name] = {std::string(service["namespace"].as_string()),
-                                   std::string(service["name"].as_string()), service["port"].as_int(443),
-                                   ConditionOf(change.value, "Available")};
-      },
-      &Impl::CheckAPIServices);
-  watch(
-      services,
-      [](Impl& impl, const Informer::Change& change, const std::string& name) {
-        const std::pair key(std::string(change.object->attributes().name_space), name);
-        impl.ports.erase(key);
-        if (change.deleted) return;
-        for (const Value port : change.value.Get("spec", "ports").items())
-          impl.ports[key].insert(port["port"].as_int());
-        impl.ports[key];
-      },
-      &Impl::CheckAPIServices);
 }
 
 StatusControllers::~StatusControllers() { Stop(); }

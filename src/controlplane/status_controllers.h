@@ -1,5 +1,4 @@
-// Conditions that the server itself keeps: whether a FlowSchema's priority level exists, whether an APIService can be
-// reached.
+// Conditions that the server itself keeps: whether a FlowSchema's priority level exists. And how conditions are written.
 #pragma once
 
 #include <memory>
@@ -10,6 +9,10 @@
 #include "controlplane/resource_storage.h"
 
 namespace keelson::controlplane {
+
+// Writes the condition Available into the status of an APIService, as the server's own update. Errors are logged.
+Awaitable<void> WriteAPIServiceCondition(std::shared_ptr<registry::Store> store, std::string name, std::string status,
+                                         std::string reason, std::string message);
 
 // Thread safety: the owner's.
 class StatusControllers {

@@ -1,13 +1,20 @@
 #include "controlplane/storage_reader.h"
 
+#include <map>
+#include <mutex>
+
+#include "codec/json.h"
 #include "controlplane/bootstrap.h"
+#include "registry/catalog.h"
+#include "registry/catalog/conversion.h"
+#include "schema/schema.h"
 
 namespace keelson::controlplane {
 namespace {
 
 using admission::Task;
 
-class StorageReader final : public admission::ObjectReader {
+class StorageReader final : public AdmissionReader {
  public:
   StorageReader(ResourceStorage& storage, std::shared_ptr<auth::Authorizer> authorizer)
       : storage_(storage), authorizer_(std::move(authorizer)) {}
@@ -74,15 +81,120 @@ class StorageReader final : public admission::ObjectReader {
     co_return answer.decision == auth::Decision::kAllow;
   }
 
+  Task<void> Create(std::string group, std::string resource, std::string name_space, std::string json) override {
+    auto store = storage_.Find(group, resource);
+    if (!store || store->options().type == nullptr) co_return meta::NewNotFound({group, resource}, "");
+    request::Context context;
+    context.info.name_space = name_space;
+    context.info.api_group = group;
+    context.user = LoopbackUser();
+    auto decoded = codec::DecodeJSON(context.arena, json, *store->options().type);
+    if (!decoded.ok()) co_return meta::NewInternalError(decoded.error().message);
+    store->rest_strategy().Default(context.arena, decoded->value);
+    TrackFields(context, *store, decoded->value, "kube-apiserver");
+    auto written = co_await store->Create(context, decoded->value, nullptr, false);
+    if (!written.ok()) co_return written.error();
+    co_return meta::Result<void>();
+  }
+
+  std::optional<Kind> FindKind(const meta::GroupVersionKind& kind) override {
+    if (const schema::Resource* resource = ResourceOf(kind); resource != nullptr)
+      return Kind{std::string(resource->plural), resource->namespaced};
+    std::lock_guard lock(mutex_);
+    const auto found = custom_.find(kind);
+    if (found == custom_.end()) return std::nullopt;
+    return found->second;
+  }
+
+  Task<Value> GetDocument(base::Arena& arena, meta::GroupVersionKind kind, std::string name_space,
+                          std::string name) override {
+    const auto found = FindKind(kind);
+    if (!found) co_return meta::NewNotFound({kind.group, kind.kind}, name);
+    KS_CO_TRY(const Value object, co_await Get(arena, kind.group, found->resource, name_space, name, false));
+    co_return Document(arena, kind, object);
+  }
+
+  Task<std::vector<Value>> ListDocuments(base::Arena& arena, meta::GroupVersionKind kind,
+                                         std::string name_space) override {
+    const auto found = FindKind(kind);
+    if (!found) co_return std::vector<Value>();
+    KS_CO_TRY(std::vector<Value> objects, co_await List(arena, kind.group, found->resource, name_space));
+    for (Value& object : objects) {
+      KS_CO_TRY(object, Document(arena, kind, object));
+    }
+    co_return objects;
+  }
+
+  void ApplyDefinitions(std::span<const admission::Informers::Change> changes) override {
+    std::lock_guard lock(mutex_);
+    for (const admission::Informers::Change& change : changes) {
+      const Value spec = change.object["spec"];
+      const std::string group(spec["group"].as_string()), name(spec.Get("names", "kind").as_string());
+      std::erase_if(custom_, [&](const auto& row) { return row.first.group == group && row.first.kind == name; });
+      if (change.deleted) continue;
+      const Kind kind{std::string(spec.Get("names", "plural").as_string()), spec["scope"].as_string() == "Namespaced"};
+      for (const Value version : spec["versions"].items()) {
+        if (version["served"].as_bool()) custom_[{group, std::string(version["name"].as_string()), name}] = kind;
+      }
+    }
+  }
+
+  Awaitable<admission::AccessDecision> Authorize(admission::AccessReview review) override {
+    auth::Attributes attributes{.verb = std::move(review.verb),
+                                .resource_request = review.resource_request,
+                                .api_group = std::move(review.group),
+                                .api_version = std::move(review.version),
+                                .resource = std::move(review.resource),
+                                .subresource = std::move(review.subresource),
+                                .name_space = std::move(review.name_space),
+                                .name = std::move(review.name),
+                                .path = std::move(review.path)};
+    if (review.user) attributes.user = *std::move(review.user);
+    auth::ParseSelectors(review.field_selector, review.label_selector, attributes);
+    const auth::Authorization answer = co_await authorizer_->Authorize(attributes);
+    co_return admission::AccessDecision{.allowed = answer.decision == auth::Decision::kAllow,
+                                        .denied = answer.decision == auth::Decision::kDeny,
+                                        .reason = answer.reason,
+                                        .error = answer.error};
+  }
+
  private:
+  static const schema::Resource* ResourceOf(const meta::GroupVersionKind& kind) {
+    const schema::Package* package = schema::FindPackage(kind.group, kind.version);
+    if (package == nullptr) return nullptr;
+    for (const schema::Resource& resource : package->resources) {
+      if (resource.kind == kind.kind) return &resource;
+    }
+    return nullptr;
+  }
+
+  static meta::Result<Value> Document(base::Arena& arena, const meta::GroupVersionKind& kind, Value object) {
+    const schema::Resource* resource = ResourceOf(kind);
+    if (resource != nullptr) {
+      const auto definition = registry::Catalog::BuiltIn()->Find(resource->group, resource->plural);
+      const registry::ServedVersion* served = definition->FindVersion(resource->group, resource->version);
+      if (served != nullptr && served->conversion != nullptr) object = served->conversion->from_hub(arena, object);
+    }
+    object.Set(arena, "kind", Value::String(arena, kind.kind));
+    object.Set(arena, "apiVersion", Value::String(arena, kind.group_version().ToString()));
+    if (resource == nullptr) return object;  // custom resources are documents already
+    std::string text;
+    codec::EncodeJSON(object, *resource->type, text);
+    auto document = codec::DecodeJSON(arena, text);
+    if (!document.ok()) return meta::NewInternalError(document.error().message);
+    return document->value;
+  }
+
   ResourceStorage& storage_;
+  std::mutex mutex_;
+  std::map<meta::GroupVersionKind, Kind> custom_;  // kinds of custom resources
   std::shared_ptr<auth::Authorizer> authorizer_;
 };
 
 }  // namespace
 
-std::unique_ptr<admission::ObjectReader> NewStorageReader(ResourceStorage& storage,
-                                                          std::shared_ptr<auth::Authorizer> authorizer) {
+std::unique_ptr<AdmissionReader> NewStorageReader(ResourceStorage& storage,
+                                                  std::shared_ptr<auth::Authorizer> authorizer) {
   return std::make_unique<StorageReader>(storage, std::move(authorizer));
 }
 

@@ -137,6 +137,7 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
   exchange->allow_gzip = route->scope->compress;
   const auto& handlers = is_item ? route->item : route->collection;
   const std::string& method = exchange->http.method;
+  exchange->routed = true;
   if (target->watch) {
     if (method != "GET") co_return NoMethod(*exchange);
     if (auto refused = CheckAccept(*exchange, Produces(true, cbor))) co_return std::move(*refused);
@@ -150,7 +151,9 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
   }
   if (!route->connects) {
     if (method == "PATCH") {
-      const std::string type = BareMediaType(exchange->http.headers.Get("Content-Type"));
+      // Case counts here (go-restful compares with the route's list), unlike where a body's media type is parsed.
+      const std::string_view header = exchange->http.headers.Get("Content-Type");
+      const std::string_view type = base::Trim(header.substr(0, header.find(';')));
       const auto known = std::span(kPatchTypes).first(kPatchTypes.size() - (cbor ? 0 : 1));
       if (std::ranges::find(known, type) == known.end()) {
         co_return StatusResponse(*exchange,
@@ -160,7 +163,10 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
     const bool streams = method == "GET" && !is_item;
     if (auto refused = CheckAccept(*exchange, Produces(streams, cbor))) co_return std::move(*refused);
   }
-  if (!route->scope->deprecation_warning.empty()) exchange->context.warnings.Add(route->scope->deprecation_warning);
+  if (!route->scope->deprecation_warning.empty()) {
+    exchange->context.warnings.Add(route->scope->deprecation_warning);
+    exchange->context.audit_annotations.Add("k8s.io/deprecated", "true");
+  }
   co_return co_await handler->second(route->scope, exchange);
 }
 

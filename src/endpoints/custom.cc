@@ -1,5 +1,6 @@
 #include "endpoints/custom.h"
 
+#include "endpoints/audit_hooks.h"
 #include "endpoints/responses.h"
 #include "schema/schema.h"
 
@@ -19,15 +20,17 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
   auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kCreate);
   if (!read.ok()) co_return StatusResponse(*exchange, read.error());
   Value object = read->object;
-  if (scope->namespaced) object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
-  const bool dry_run = read->options.is_dry_run();
+  if (scope->namespaced) {
+    object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
+  } else {
+    object["metadata"].Erase("namespace");
+  }
+  const AdmissionCall call = AdmissionCall::Of(scope, exchange, read->options, object);
   TrackUpdate(*exchange, *scope, Value(), object,
               meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent));
-  if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), dry_run);
-      !admitted.ok()) {
-    co_return StatusResponse(*exchange, admitted.error());
-  }
-  auto answer = co_await create(scope, exchange, object, dry_run);
+  auto admitted = co_await Admit(call, admission::Operation::kCreate, object, Value());
+  if (!admitted.ok()) co_return StatusResponse(*exchange, admitted.error());
+  auto answer = co_await create(scope, exchange, *admitted, {ValidateCreateFunc(call), call.dry_run});
   if (!answer.ok()) co_return StatusResponse(*exchange, answer.error());
   const schema::Struct* type = TypeOf(*answer);
   read->media.transform = Transform::kNone;
@@ -36,8 +39,15 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
 
 }  // namespace
 
+Task<void> CreateParameters::Validate(Value object) const {
+  if (!validate) co_return meta::Result<void>();
+  co_return co_await validate(object);
+}
+
 http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object,
                              const schema::Struct& type, int code) {
+  if (object["kind"].as_string() == "Status") AuditResponseStatus(exchange, object);
+  AuditResponseValue(exchange, object, type);
   return BytesResponse(exchange, code, MediaType(media.format),
                        base::SharedBytes::FromString(EncodeAs(media, object, type)), true);
 }

@@ -10,8 +10,16 @@
 
 namespace keelson::endpoints {
 
-// From the object sent (defaulted, in the served version) to the object answered. `dry_run` as asked for.
-using CreateFunc = std::function<Task<Value>(ScopePtr scope, ExchangePtr exchange, Value object, bool dry_run)>;
+struct CreateParameters {
+  registry::ValidateObject validate;  // validating admission; may be null
+  bool dry_run = false;
+
+  Task<void> Validate(Value object) const;
+};
+// From the object sent (defaulted, in the served version) to the object answered. It calls parameters.Validate() once,
+// where upstream's Create calls createValidation.
+using CreateFunc =
+    std::function<Task<Value>(ScopePtr scope, ExchangePtr exchange, Value object, CreateParameters parameters)>;
 // POST: decodes, validates metadata and options as every create does, answers 201 with what `create` returns; its kind
 // may differ from the scope's (Status after an eviction).
 ScopeHandler NewCreater(CreateFunc create);

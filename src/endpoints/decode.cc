@@ -4,7 +4,9 @@
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/yaml.h"
+#include "endpoints/decode_parts.h"
 #include "endpoints/handlers.h"
+#include "endpoints/restore.h"
 #include "validation/defaulting.h"
 
 namespace keelson::endpoints {
@@ -14,59 +16,13 @@ constexpr std::size_t kSummaryBytes = 30;
 constexpr std::string_view kTypeMeta = "v1.TypeMeta";
 constexpr std::string_view kNoKind = "unable to determine group/version/kind: ";
 
-// How upstream shows a body it could not read.
-std::string Summary(std::string_view body) {
-  if (body.empty()) return "<empty>";
-  const std::string_view head = body.substr(0, kSummaryBytes);
-  std::string text = body[0] == '{' ? std::string(head) : base::HexEncode(head);
-  if (body.size() > kSummaryBytes) text += " ...";
-  return text;
-}
-
-struct TypedBody {
-  meta::GroupVersionKind kind;
-  codec::Decoded decoded;
-};
-
-meta::GroupVersion ParseAPIVersion(std::string_view text) {
-  const auto slash = text.find('/');
-  if (slash == std::string_view::npos) return {"", std::string(text)};
-  return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
-}
-
-std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error) {
-  return kind.kind + " in version " + base::GoQuote(kind.version) + " cannot be handled as a " + std::string(wanted) +
-         ": " + std::string(error);
-}
-
 // Where upstream registers a group's kinds, which its messages tell.
-std::string_view SchemeName(std::string_view group) {
+std::string_view SchemeName(const Scope& scope) {
+  const std::string_view group = scope.kind.group;
+  if (scope.codec->custom_resource()) return "pkg/runtime/scheme.go:111";
   if (group == "apiregistration.k8s.io") return "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28";
   if (group == "apiextensions.k8s.io") return "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:54";
   return "pkg/api/legacyscheme/scheme.go:30";
-}
-
-meta::Status Unrecognized(const Scope& scope, std::string_view error, std::string_view body) {
-  return meta::NewBadRequest("the object provided is unrecognized (must be of type " + scope.kind.kind +
-                             "): " + std::string(error) + " (" + Summary(body) + ")");
-}
-
-// CBOR stands for JSON: what it holds is read by JSON's rules. `target` is what Go would have decoded it to.
-meta::Result<Value> ReadCBOR(base::Arena& arena, std::string_view body, std::string_view prefix,
-                             std::string_view target) {
-  auto tree = codec::DecodeCBOR(arena, body);
-  if (!tree.ok()) return meta::NewBadRequest(std::string(prefix) + tree.error().message);
-  const Value value = tree->value;
-  if (value.is_map()) return value;
-  const std::string_view kind = value.is_list()                         ? "array"
-                                : value.is_string()                     ? "UTF-8 text string"
-                                : value.is_int() && value.as_int() >= 0 ? "positive integer"
-                                : value.is_int()                        ? "negative integer"
-                                                                        : "primitives";
-  std::string text = std::string(prefix) + "cbor: cannot unmarshal " + std::string(kind) + " into Go value of type " +
-                     std::string(target);
-  if (value.is_list() && target == kTypeMeta) text += " (cannot decode CBOR array to struct without toarray option)";
-  return meta::NewBadRequest(text);
 }
 
 // Upstream's CBOR decoder tells of one unknown field, the first of the outermost map that has any, and only where it
@@ -107,6 +63,34 @@ std::vector<std::string> UnknownInCBOR(Value tree, const std::vector<std::string
 
 }  // namespace
 
+meta::GroupVersion ParseAPIVersion(std::string_view text) {
+  const auto slash = text.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(text)};
+  return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
+}
+
+std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error) {
+  return kind.kind + " in version " + base::GoQuote(kind.version) + " cannot be handled as a " + std::string(wanted) +
+         ": " + std::string(error);
+}
+
+meta::Result<Value> ReadCBOR(base::Arena& arena, std::string_view body, std::string_view prefix,
+                             std::string_view target) {
+  auto tree = codec::DecodeCBOR(arena, body);
+  if (!tree.ok()) return meta::NewBadRequest(std::string(prefix) + tree.error().message);
+  const Value value = tree->value;
+  if (value.is_map()) return value;
+  const std::string_view kind = value.is_list()                         ? "array"
+                                : value.is_string()                     ? "UTF-8 text string"
+                                : value.is_int() && value.as_int() >= 0 ? "positive integer"
+                                : value.is_int()                        ? "negative integer"
+                                                                        : "primitives";
+  std::string text = std::string(prefix) + "cbor: cannot unmarshal " + std::string(kind) + " into Go value of type " +
+                     std::string(target);
+  if (value.is_list() && target == kTypeMeta) text += " (cannot decode CBOR array to struct without toarray option)";
+  return meta::NewBadRequest(text);
+}
+
 meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view type, std::string_view body,
                                          bool strict) {
   constexpr std::string_view kPrefix = "error decoding YAML: ";  // upstream's word for both
@@ -129,12 +113,41 @@ meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view ty
   return *std::move(config);
 }
 
-std::string HubPackage(std::string_view group) {
-  if (group.empty() || group == "events.k8s.io") return "core";
-  return std::string(group.substr(0, group.find('.')));
+std::string BodySummary(std::string_view body) {
+  if (body.empty()) return "<empty>";
+  const std::string_view head = body.substr(0, kSummaryBytes);
+  std::string text = body[0] == '{' ? std::string(head) : base::HexEncode(head);
+  if (body.size() > kSummaryBytes) text += " ...";
+  return text;
 }
 
-void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
+meta::Status UnrecognizedBody(const Scope& scope, std::string_view error, std::string_view body) {
+  return meta::NewBadRequest("the object provided is unrecognized (must be of type " + scope.kind.kind +
+                             "): " + std::string(error) + " (" + BodySummary(body) + ")");
+}
+
+namespace {
+
+// Kinds that have a table.
+class TableKindCodec final : public KindCodec {
+ public:
+  meta::Result<Value> DecodeRequest(Exchange& exchange, const Scope& scope, Format format, std::string_view body,
+                                    std::string_view field_validation) const override;
+  void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) const override;
+  Value ToHub(base::Arena& arena, const Scope& scope, Value object) const override;
+  Value FromHub(base::Arena& arena, const Scope& scope, Value object) const override;
+  meta::Result<Value> ToDocument(base::Arena& arena, const Scope& scope, Value object) const override;
+  Outcome<Document, std::string> FromDocument(base::Arena& arena, const Scope& scope, Value document, Source source,
+                                              bool strict) const override;
+  bool strategic_merge() const override { return true; }
+  bool sorted() const override { return false; }
+  bool custom_resource() const override { return false; }
+  void EncodeJSON(Value object, const Scope& scope, std::string& out) const override {
+    codec::EncodeJSON(object, *scope.type, out);
+  }
+};
+
+void TableKindCodec::ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) const {
   // A struct that is no pointer is always there, also when it is empty and the decoder left it out.
   for (const std::string_view part : {"metadata", "spec"}) {
     const schema::Field* field = scope.type->FindField(part);
@@ -142,19 +155,58 @@ void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) {
       object.EnsureMap(arena, part);
   }
   validation::ApplyTableDefaults(arena, *scope.type, object);
-  if (scope.own_kind) return;
-  // The one default of a version that is not the hub's: converted objects get the hub's afterwards.
-  if (scope.conversion != nullptr && scope.kind.kind == "HorizontalPodAutoscaler") {
-    Value spec = object.EnsureMap(arena, "spec");
-    if (spec["minReplicas"].is_null()) spec.Set(arena, "minReplicas", 1);
+  if (scope.own_kind) {
+    if (scope.own_defaults != nullptr) scope.own_defaults(arena, object);
+    return;
   }
-  if (scope.store && scope.store->strategy().defaults != nullptr && scope.conversion == nullptr) {
-    scope.store->strategy().defaults(arena, object);
+  if (scope.conversion != nullptr) {
+    if (scope.conversion->defaults != nullptr) scope.conversion->defaults(arena, object);
+  } else if (scope.store) {
+    scope.store->rest_strategy().Default(arena, object);
   }
 }
 
-meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format format, std::string_view body,
-                                 std::string_view field_validation) {
+Value TableKindCodec::ToHub(base::Arena& arena, const Scope& scope, Value object) const {
+  if (scope.conversion != nullptr) {
+    const Value hub = scope.conversion->to_hub(arena, object);
+    if (scope.store) scope.store->rest_strategy().Default(arena, hub);
+    return hub;
+  }
+  object.Set(arena, "apiVersion", std::string_view(scope.hub_api_version));
+  return object;
+}
+
+Value TableKindCodec::FromHub(base::Arena& arena, const Scope& scope, Value object) const {
+  Value served = scope.conversion != nullptr ? scope.conversion->from_hub(arena, object) : object;
+  served.Set(arena, "kind", std::string_view(scope.kind.kind));
+  served.Set(arena, "apiVersion", Value::String(arena, scope.api_version()));
+  return served;
+}
+
+meta::Result<Value> TableKindCodec::ToDocument(base::Arena& arena, const Scope& scope, Value object) const {
+  std::string text;
+  codec::EncodeJSON(object, *scope.type, text);
+  auto generic = codec::DecodeJSON(arena, text);
+  if (!generic.ok()) return meta::NewInternalError(generic.error().message);
+  return generic->value;
+}
+
+Outcome<KindCodec::Document, std::string> TableKindCodec::FromDocument(base::Arena& arena, const Scope& scope,
+                                                                       Value document, Source source,
+                                                                       bool strict) const {
+  std::string text;
+  codec::EncodeJSON(document, text);
+  auto decoded = codec::DecodeJSON(arena, text, *scope.type, {.strict = strict});
+  if (source == Source::kPatch) {
+    if (std::string wrong = WrongKind(arena, scope, document, text); !wrong.empty()) return wrong;
+  }
+  if (decoded.ok()) return Document{decoded->value, std::move(decoded->strict_errors)};
+  if (source == Source::kPatch) return std::move(decoded).error().message;
+  return RestoreError(document, *scope.type, decoded.error().message);
+}
+
+meta::Result<Value> TableKindCodec::DecodeRequest(Exchange& exchange, const Scope& scope, Format format,
+                                                  std::string_view body, std::string_view field_validation) const {
   base::Arena& arena = exchange.context.arena;
   std::vector<std::string> strict;
   std::string json_of_yaml;  // or of CBOR
@@ -180,32 +232,32 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
                                                "no kind " + base::GoQuote(kind.kind) + " is registered for version " +
                                                    base::GoQuote(version) + " in scheme " +
-                                                   base::GoQuote(SchemeName(scope.kind.group))));
+                                                   base::GoQuote(SchemeName(scope))));
     }
     return type;
   };
 
   if (format == Format::kProtobuf) {
     auto envelope = codec::ParseEnvelope(body);
-    if (!envelope.ok()) return Unrecognized(scope, envelope.error().message, body);
+    if (!envelope.ok()) return UnrecognizedBody(scope, envelope.error().message, body);
     KS_TRY(const schema::Struct* type, resolve(envelope->api_version, envelope->kind));
     decoded = codec::DecodeProtoMessage(arena, envelope->raw, *type);
   } else {
     if (format == Format::kYAML) {
       auto converted = codec::YAMLToJSON(arena, body, {.strict = wants_strict}, json_of_yaml);
-      if (!converted.ok()) return Unrecognized(scope, converted.error().message, body);
+      if (!converted.ok()) return UnrecognizedBody(scope, converted.error().message, body);
       strict = *std::move(converted);
       text = json_of_yaml;
     } else if (format == Format::kCBOR) {
       auto read = ReadCBOR(arena, body, kNoKind, kTypeMeta);
-      if (!read.ok()) return Unrecognized(scope, read.error().message(), body);
+      if (!read.ok()) return UnrecognizedBody(scope, read.error().message(), body);
       cbor = *read;
       codec::EncodeJSON(cbor, json_of_yaml);
       text = json_of_yaml;
     }
     auto type_meta = codec::FindTypeMeta(arena, text);
     if (!type_meta.ok()) {
-      return Unrecognized(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, body);
+      return UnrecognizedBody(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, body);
     }
     KS_TRY(const schema::Struct* type, resolve(type_meta->api_version, type_meta->kind));
     decoded = codec::DecodeJSON(arena, text, *type, {.strict = wants_strict});
@@ -214,7 +266,7 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
   if (kind.kind != scope.kind.kind || kind.group != scope.kind.group) {
     return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
                                              "converting (" + kind.version + "." + kind.kind + ") to (" +
-                                                 HubPackage(scope.kind.group) + "." + scope.kind.kind +
+                                                 scope.go_package + "." + scope.kind.kind +
                                                  "): unknown conversion"));
   }
   if (wants_strict) {
@@ -224,8 +276,7 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, error));
     }));
   }
-  // An eviction is the same in both of its versions, and taken in either.
-  if (kind.version != scope.kind.version && kind.kind != "Eviction") {
+  if (kind.version != scope.kind.version && !scope.any_version) {
     return meta::NewBadRequest("the API version in the data (" + kind.group_version().ToString() +
                                ") does not match the expected API version (" + scope.api_version() + ")");
   }
@@ -236,6 +287,13 @@ meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format 
   // A version that is converted is seen as what the hub makes of it, defaults included.
   if (scope.conversion != nullptr) object = FromHub(arena, scope, ToHub(arena, scope, object));
   return object;
+}
+
+}  // namespace
+
+KindCodecPtr TableCodec() {
+  static const KindCodecPtr codec = std::make_shared<const TableKindCodec>();
+  return codec;
 }
 
 meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, Format format, std::string_view body) {
@@ -275,9 +333,10 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
     }
     return meta::NewBadRequest("no kind " + base::GoQuote(kind) + " is registered for version " +
                                base::GoQuote(api_version.empty() ? "meta.k8s.io/v1" : api_version) +
-                               " in scheme \"pkg/api/legacyscheme/scheme.go:30\"");
+                               " in scheme " +
+                               (scope.codec->custom_resource() ? "\"pkg/runtime/scheme.go:111\""
+                                                               : "\"pkg/api/legacyscheme/scheme.go:30\""));
   }
-  (void)scope;
   if (!decoded.ok()) return meta::NewBadRequest(decoded.error().message);
   return decoded->value;
 }

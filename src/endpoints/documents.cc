@@ -6,6 +6,7 @@
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "endpoints/api_group_version.h"
+#include "endpoints/audit_hooks.h"
 #include "endpoints/negotiation.h"
 #include "endpoints/responses.h"
 
@@ -47,6 +48,7 @@ Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Str
     }
     auto media = NegotiateOutput(exchange->http, exchange->query, {.allow_cbor = options.cbor});
     if (!media.ok()) co_return StatusResponse(*exchange, media.error());
+    AuditResponseJSON(*exchange, encoded->json);
     http::Response response;
     response.headers.Add("Content-Type", MediaType(media->format));
     switch (media->format) {

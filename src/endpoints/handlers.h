@@ -7,6 +7,7 @@
 
 #include "admission/admission.h"
 #include "codec/decode.h"
+#include "endpoints/admission.h"
 #include "endpoints/exchange.h"
 #include "endpoints/negotiation.h"
 #include "endpoints/object_encoder.h"
@@ -18,22 +19,12 @@ namespace keelson::endpoints {
 
 inline constexpr std::size_t kBodyBytesMax = 3 * 1024 * 1024;
 
-template <class T>
-using Task = Awaitable<meta::Result<T>>;
-
-// The Go package of a group's hub types, which stands in some of upstream's messages.
-std::string HubPackage(std::string_view group);
-
 // All of the body; 413 above the limit.
 Task<base::SharedBytes> ReadBody(Exchange& exchange);
 
-struct DecodedObject {
-  Value object;  // in the served version, defaulted, not yet in the hub version
-  std::vector<std::string> strict_errors;
-};
-// Decodes a body of the scope's kind and applies defaults; what fieldValidation says about strict errors is done here.
-meta::Result<Value> DecodeObject(Exchange& exchange, const Scope& scope, Format format, std::string_view body,
-                                 std::string_view field_validation);
+// How upstream shows a body it could not read, and what it says of it.
+std::string BodySummary(std::string_view body);
+meta::Status UnrecognizedBody(const Scope& scope, std::string_view error, std::string_view body);
 // The configuration of a server-side apply, of which `type` (kApplyPatch or kApplyCBORPatch) tells the encoding.
 meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view type, std::string_view body, bool strict);
 meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, Format format, std::string_view body);
@@ -41,12 +32,6 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
 meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors,
                                       std::string_view field_validation,
                                       const std::function<meta::Status(const std::string& text)>& refuse);
-
-// Table and schema defaults of the served version, then the kind's own.
-void ApplyDefaults(base::Arena& arena, const Scope& scope, Value object);
-// The object in the other version; where the shapes are the same it is `object` itself with another apiVersion.
-Value ToHub(base::Arena& arena, const Scope& scope, Value object);
-Value FromHub(base::Arena& arena, const Scope& scope, Value object);
 
 // 200 (or `code`) with the object in the representation asked for, gzipped where that pays.
 http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
@@ -61,14 +46,6 @@ meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const Medi
 void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission);
 // Fields that a client cannot set.
 void WipeSystemFields(Value object);
-
-registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
-registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run);
-Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object,
-                 Value old, bool dry_run);
-// From an object in the served version to what is to be stored in `existing`'s place (null: it is created): converted
-// and admitted, and what admission did to managed fields, times and owner references put right.
-Task<Value> AdmitUpdate(const ScopePtr& scope, const ExchangePtr& exchange, Value object, Value existing, bool dry_run);
 
 // What POST and PUT begin with. The object refers to the body.
 struct WriteRequest {

@@ -1,10 +1,12 @@
 #include <algorithm>
 
+#include "auth/authorizer.h"
+#include "base/hash.h"
 #include "base/strings.h"
+#include "endpoints/audit_hooks.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 #include "endpoints/sources.h"
-#include "patch/field_manager.h"
 
 namespace keelson::endpoints {
 
@@ -22,25 +24,18 @@ meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std:
                                       const std::function<meta::Status(const std::string& text)>& refuse) {
   if (errors.empty() || field_validation == "Ignore") return {};
   if (field_validation == "Strict") return refuse("strict decoding error: " + base::Join(errors, ", "));
-  for (const auto& error : errors) exchange.context.warnings.Add(error);
-  return {};
-}
-
-Value ToHub(base::Arena& arena, const Scope& scope, Value object) {
-  if (scope.conversion != nullptr) {
-    const Value hub = scope.conversion->to_hub(arena, object);
-    if (scope.store && scope.store->strategy().defaults != nullptr) scope.store->strategy().defaults(arena, hub);
-    return hub;
+  constexpr std::string_view kYAMLErrors = "yaml: unmarshal errors:\n";
+  for (const std::string_view error : errors) {
+    if (!error.starts_with(kYAMLErrors)) {
+      exchange.context.warnings.Add(error);
+      continue;
+    }
+    // Duplicate keys of a YAML body: one error of many lines, one warning for each.
+    for (const std::string_view line : base::Split(error.substr(kYAMLErrors.size()), '\n')) {
+      exchange.context.warnings.Add(base::Trim(line));
+    }
   }
-  object.Set(arena, "apiVersion", std::string_view(scope.hub_api_version));
-  return object;
-}
-
-Value FromHub(base::Arena& arena, const Scope& scope, Value object) {
-  Value served = scope.conversion != nullptr ? scope.conversion->from_hub(arena, object) : object;
-  served.Set(arena, "kind", std::string_view(scope.kind.kind));
-  served.Set(arena, "apiVersion", Value::String(arena, scope.api_version()));
-  return served;
+  return {};
 }
 
 meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const MediaTypeOptions& media) {
@@ -72,18 +67,20 @@ http::Response BytesResponse(const Exchange& exchange, int code, std::string_vie
 http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
                               const storage::ObjectPtr& object, int code) {
   if (media.transform == Transform::kPartialObjectMetadataList) {
+    if (scope->codec->custom_resource()) return StatusResponse(exchange, meta::NewPlainError("content is not a list"));
     return StatusResponse(
         exchange,
         meta::Status({.code = 406,
                       .reason = meta::StatusReason::kNotAcceptable,
                       .message = "you requested PartialObjectMetadataList, but the requested object is not a list (*" +
-                                 HubPackage(scope->kind.group) + "." + scope->kind.kind + ")"}));
+                                 scope->go_package + "." + scope->kind.kind + ")"}));
   }
   auto include = IncludeObjectOf(exchange, media);
   if (!include.ok()) return StatusResponse(exchange, include.error());
   const ObjectEncoder encoder(scope, media, *include);
   auto body = encoder.Whole(object);
   if (!body.ok()) return StatusResponse(exchange, body.error());
+  AuditResponseObject(exchange, scope, media, *include, object);
   return BytesResponse(exchange, code, encoder.content_type(), *std::move(body), true);
 }
 
@@ -95,23 +92,41 @@ void WipeSystemFields(Value object) {
   }
 }
 
+namespace {
+
+// The same text exactly for equal references: members by name, a type letter and a length before each value.
+std::string OwnerReferenceKey(const Value& reference) {
+  std::string key;
+  for (const std::string_view field : {"apiVersion", "blockOwnerDeletion", "controller", "kind", "name", "uid"}) {
+    const Value value = reference[field];
+    if (value.is_string()) {
+      key += 's' + std::to_string(value.as_string().size()) + ':';
+      key += value.as_string();
+    } else {
+      key += value.is_bool() ? (value.as_bool() ? 't' : 'f') : 'n';
+    }
+  }
+  return key;
+}
+
+}  // namespace
+
 void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission) {
   Value references = object.Get("metadata", "ownerReferences");
   if (references.size() < 2) return;
-  std::vector<std::string> repeated;
-  for (std::size_t i = 0; i < references.size();) {
-    bool repeats = false;
-    for (std::size_t j = 0; j < i && !repeats; ++j) {
-      repeats = references[j]["uid"] == references[i]["uid"] && references[j] == references[i];
-    }
-    if (repeats) {
-      const std::string uid(references[i]["uid"].as_string());
-      if (std::ranges::find(repeated, uid) == repeated.end()) repeated.push_back(uid);
-      references.Remove(i);
-    } else {
-      ++i;
+  base::StringSet seen;
+  base::StringViewSet reported;
+  std::vector<std::string> repeated;  // UIDs, each once
+  std::size_t kept = 0;
+  for (const Value& reference : references.items()) {
+    const std::string_view uid = reference["uid"].as_string();
+    if (seen.insert(OwnerReferenceKey(reference)).second) {
+      references.items()[kept++] = reference;
+    } else if (reported.insert(uid).second) {
+      repeated.emplace_back(uid);
     }
   }
+  references.Truncate(kept);
   if (repeated.empty()) return;
   exchange.context.warnings.Add(
       ".metadata.ownerReferences contains duplicate entries" +
@@ -123,98 +138,46 @@ void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission
 
 namespace {
 
-admission::Attributes AttributesOf(const Scope& scope, const Exchange& exchange, admission::Operation operation,
-                                   Value object, Value old, bool dry_run) {
-  const std::string_view in_path = exchange.context.info.name;
-  return {.operation = operation,
-          .kind = scope.kind,
-          .resource = scope.resource,
-          .subresource = scope.subresource,
-          .name_space = exchange.context.info.name_space,
-          .name = std::string(in_path.empty() ? object.Get("metadata", "name").as_string() : in_path),
-          .object = object,
-          .old_object = old,
-          .dry_run = dry_run};
-}
-
-}  // namespace
-
-Task<void> Admit(const ScopePtr& scope, const ExchangePtr& exchange, admission::Operation operation, Value object,
-                 Value old, bool dry_run) {
-  if (!scope->admission) co_return meta::Result<void>();
-  admission::Attributes attributes = AttributesOf(*scope, *exchange, operation, object, old, dry_run);
-  co_return co_await scope->admission->Admit(exchange->context, attributes);
-}
-
-Task<Value> AdmitUpdate(const ScopePtr& scope, const ExchangePtr& exchange, Value object, Value existing,
-                        bool dry_run) {
-  base::Arena& arena = exchange->context.arena;
-  object = ToHub(arena, *scope, object);
-  DedupOwnerReferences(*exchange, object, false);
-  const admission::Operation operation =
-      existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
-  const Value managed = object.Get("metadata", "managedFields");
-  KS_CO_RETURN_IF_ERROR(co_await Admit(scope, exchange, operation, object, existing, dry_run));
-  KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
-  if (!existing.is_null()) patch::RevertUnchangedTimes(arena, object, existing);
-  DedupOwnerReferences(*exchange, object, true);
-  co_return object;
-}
-
-registry::ValidateObject ValidateCreateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
-  if (!scope->admission) return nullptr;
-  return [scope, exchange, dry_run](Value object) -> Task<void> {
-    const admission::Attributes attributes =
-        AttributesOf(*scope, *exchange, admission::Operation::kCreate, object, Value(), dry_run);
-    co_return co_await scope->admission->Validate(exchange->context, attributes);
-  };
-}
-
-registry::ValidateObjectUpdate ValidateUpdateFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
-  if (!scope->admission) return nullptr;
-  return [scope, exchange, dry_run](Value object, Value old) -> Task<void> {
-    const admission::Attributes attributes =
-        AttributesOf(*scope, *exchange, admission::Operation::kUpdate, object, old, dry_run);
-    co_return co_await scope->admission->Validate(exchange->context, attributes);
-  };
-}
-
-namespace {
-
-// events.k8s.io selects by its own names; the stored event has core's.
-std::optional<std::string> EventFieldLabel(std::string_view field) {
-  if (field.starts_with("regarding."))
-    return "involvedObject." + std::string(field.substr(std::string_view("regarding.").size()));
-  if (field == "reportingController") return "reportingComponent";
-  if (field == "reason" || field == "type") return std::string(field);
-  return std::nullopt;
+// What the stored object calls the field; nothing for a label that the served group does not have.
+std::optional<std::string> FieldOf(const registry::FieldLabels& labels, std::string_view group,
+                                   std::string_view label) {
+  if (labels.aliases_group != "*" && labels.aliases_group != group) return std::string(label);
+  if (labels.aliases.empty() || label.starts_with("metadata.")) return std::string(label);
+  for (const auto& alias : labels.aliases) {
+    if (alias.label == label) return std::string(alias.field);
+    if (alias.label.ends_with('.') && label.starts_with(alias.label))
+      return std::string(alias.field) + std::string(label.substr(alias.label.size()));
+  }
+  if (labels.only_aliases) return std::nullopt;
+  return std::string(label);
 }
 
 }  // namespace
 
 meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector) {
+  using Refusal = registry::FieldLabels::Refusal;
   const registry::Strategy& strategy = scope.store->strategy();
+  const registry::FieldLabels& labels = scope.definition->field_labels;
   for (auto& requirement : selector.requirements()) {
     std::string& field = requirement.field;
-    if (scope.kind.group == "events.k8s.io" && !field.starts_with("metadata.")) {
-      const auto hub = EventFieldLabel(field);
-      if (!hub) return meta::NewBadRequest("field label not supported: " + field);
-      field = *hub;
-    }
-    if (scope.kind.kind == "Pod" && scope.kind.group.empty() && field == "spec.host") field = "spec.nodeName";
+    auto stored = FieldOf(labels, scope.kind.group, field);
+    if (!stored) return meta::NewBadRequest("field label not supported: " + field);
+    field = *std::move(stored);
     if (field == "metadata.name" || (field == "metadata.namespace" && strategy.selects_namespace)) continue;
     const auto found = std::ranges::find(strategy.selectable_fields, field, &registry::SelectableField::name);
     if (found != strategy.selectable_fields.end()) continue;
-    if (strategy.selectable_fields.empty() && strategy.selects_namespace) {
+    if (strategy.selectable_fields.empty() && strategy.selects_namespace && !scope.codec->custom_resource()) {
       return meta::NewBadRequest(base::GoQuote(field) +
                                  " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
     }
-    if (scope.kind.kind == "Job")
-      return meta::NewBadRequest("field label " + base::GoQuote(field) + " not supported for Job");
-    if (scope.kind.kind == "ResourceSlice") {
-      return meta::NewBadRequest("field label not supported for " + scope.kind.ToString() + ": " + field);
+    switch (labels.refusal) {
+      case Refusal::kNamesKind:
+        return meta::NewBadRequest("field label " + base::GoQuote(field) + " not supported for " + scope.kind.kind);
+      case Refusal::kNamesGroupVersionKind:
+        return meta::NewBadRequest("field label not supported for " + scope.kind.ToString() + ": " + field);
+      case Refusal::kPlain:
+        return meta::NewBadRequest("field label not supported: " + field);
     }
-    return meta::NewBadRequest("field label not supported: " + field);
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #include "auth/authorizer.h"
 #include "base/strings.h"
 #include "codec/json.h"
+#include "endpoints/audit_hooks.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 #include "telemetry/log.h"
@@ -18,6 +19,7 @@ Task<meta::DeleteOptions> ReadDeleteOptions(const ScopePtr& scope, const Exchang
     KS_CO_TRY(const Format format, NegotiateInput(exchange->http, scope->restrictions));
     KS_CO_TRY(const Value decoded, DecodeDeleteOptions(*exchange, *scope, format, body.view()));
     options = meta::DeleteOptions::FromBody(decoded);
+    AuditDeleteOptions(*exchange, decoded);
   } else {
     KS_CO_TRY(options, meta::DeleteOptions::FromQuery(exchange->query));
   }
@@ -34,23 +36,6 @@ registry::DeleteOptions ToRegistry(const meta::DeleteOptions& options) {
           .uid = options.uid,
           .resource_version = options.resource_version,
           .dry_run = options.is_dry_run()};
-}
-
-registry::ValidateObject ValidateDeleteFunc(ScopePtr scope, ExchangePtr exchange, bool dry_run) {
-  if (!scope->admission) return nullptr;
-  return [scope, exchange, dry_run](Value old) -> Task<void> {
-    const request::RequestInfo& info = exchange->context.info;
-    admission::Attributes attributes{.operation = admission::Operation::kDelete,
-                                     .kind = scope->kind,
-                                     .resource = scope->resource,
-                                     .subresource = scope->subresource,
-                                     .name_space = info.name_space,
-                                     .name = std::string(old.Get("metadata", "name").as_string()),
-                                     .old_object = old,
-                                     .dry_run = dry_run};
-    KS_CO_RETURN_IF_ERROR(co_await scope->admission->Admit(exchange->context, attributes));
-    co_return co_await scope->admission->Validate(exchange->context, attributes);
-  };
 }
 
 Value SuccessStatus(base::Arena& arena) {
@@ -80,11 +65,8 @@ http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const
 // A kind whose dependents are kept by default, deleted without saying what is to become of them.
 void WarnAboutOrphans(Exchange& exchange, const Scope& scope, const meta::DeleteOptions& options) {
   if (options.propagation_policy || options.orphan_dependents) return;
-  if (scope.kind.group != "batch" || scope.kind.kind != "Job") return;
-  exchange.context.warnings.Add(
-      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
-      "set "
-      "propagationPolicy=Orphan to suppress this warning");
+  if (const std::string_view warning = scope.definition->traits.orphan_warning; !warning.empty())
+    exchange.context.warnings.Add(std::string(warning));
 }
 
 constexpr std::string_view kUnsafeVerb = "unsafe-delete-ignore-read-errors";
@@ -106,10 +88,9 @@ Task<void> AuthorizeUnsafeDelete(const ScopePtr& scope, const ExchangePtr& excha
                               .api_version = scope->resource.version,
                               .resource = scope->resource.resource,
                               .name_space = info.name_space,
-                              .name = info.name,
-                              .field_selector = std::string(exchange->query.Get("fieldSelector")),
-                              .label_selector = std::string(exchange->query.Get("labelSelector"))};
-  auto answer = co_await scope->unsafe_delete_authorizer->Authorize(std::move(attributes));
+                              .name = info.name};
+  auth::ParseSelectors(exchange->query.Get("fieldSelector"), exchange->query.Get("labelSelector"), attributes);
+  const auto answer = co_await scope->unsafe_delete_authorizer->Authorize(attributes);
   const std::string verb = "\"" + std::string(kUnsafeVerb) + "\"";
   if (answer.decision == auth::Decision::kAllow) co_return meta::Result<void>();
   if (!answer.error.empty()) {
@@ -159,7 +140,7 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
   exchange->trace.Step("About to delete object from database");
   auto deleted =
       co_await scope->store->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
-                                    ValidateDeleteFunc(scope, exchange, options->is_dry_run()));
+                                    ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)));
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
   exchange->trace.Step("Object deleted from database");
   // 202 only for clients that said orphanDependents=false and then have to wait (upstream keeps this for old clients).
@@ -204,8 +185,9 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   list.predicate.continue_token = list_options->continue_token;
   auto deleted = co_await scope->store->DeleteCollection(
       context, context.info.name_space, ToRegistry(*options), std::move(list),
-      ValidateDeleteFunc(scope, exchange, options->is_dry_run()), scope->delete_collection_workers);
+      ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)), scope->delete_collection_workers);
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
+  AuditResponseList(*exchange, scope, *media, IncludeObject::kMetadata, *deleted);
   const ObjectEncoder encoder(scope, *media);
   auto whole = encoder.WholeList(*deleted);
   if (!whole.ok()) co_return StatusResponse(*exchange, whole.error());

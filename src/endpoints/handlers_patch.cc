@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "codec/go_types.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
+#include "endpoints/audit_hooks.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 #include "object/go_text.h"
@@ -58,26 +58,6 @@ void EncodePatched(const Value& value, const Value& before, bool as_sent, std::s
   out += '}';
 }
 
-// Why a patched object is not of the endpoint's kind and version any more; "" when it is. Upstream reads it as what it
-// says it is before it sees that this is something else.
-std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patched, std::string_view text) {
-  const std::string_view kind = patched["kind"].as_string();
-  const std::string_view api_version = patched["apiVersion"].as_string();
-  if (kind == scope.kind.kind && api_version == scope.api_version()) return "";
-  const auto slash = api_version.find('/');
-  const std::string_view group = slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
-  const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
-  if (kind.empty() || api_version.empty()) return "";
-  const schema::Struct* type = schema::FindKind(group, version, kind);
-  if (type == nullptr) {
-    return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
-           " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
-  }
-  if (const auto decoded = codec::DecodeJSON(arena, text, *type); !decoded.ok()) return decoded.error().message;
-  return "unable to decode " + std::string(group) + "/" + std::string(version) + ", Kind=" + std::string(kind) +
-         " into *v1." + scope.kind.kind;
-}
-
 // A merged configuration that is no object of the kind: what upstream's field manager says, a plain error.
 meta::Status UnconvertibleApply(const Value& config, const meta::GroupVersionKind& kind, std::string_view error) {
   const std::string name = kind.ToString();
@@ -86,82 +66,6 @@ meta::Status UnconvertibleApply(const Value& config, const meta::GroupVersionKin
                      std::string(metadata["name"].as_string()) + "; " + name +
                      ") to proper version: unable to convert unstructured object to " + name + ": ";
   return meta::NewPlainError(text + std::string(error));
-}
-
-// Upstream turns what a strategic merge or an apply made into the kind's struct with a converter of its own
-// (FromUnstructured), whose words are not those of the JSON decoder. Finds the first value that it cannot convert.
-class Restore {
- public:
-  // `decoder` is what the JSON decoder said: types with a decoder of their own (times, quantities) say the same here,
-  // without the field.
-  explicit Restore(std::string_view decoder) : decoder_(decoder) {
-    constexpr std::string_view kField = " into Go struct field ", kType = " of type ";
-    const auto field = decoder_.find(kField);
-    const auto type = decoder_.rfind(kType);
-    if (field != std::string::npos && type != std::string::npos && type > field)
-      decoder_.replace(field, type - field, " into Go value");
-    if (decoder_.starts_with("illegal base64")) decoder_.insert(0, "error decoding from json: ");
-  }
-
-  std::string Struct(const Value& value, const schema::Struct& type) const {
-    if (!value.is_map()) return "cannot restore struct from: " + std::string(object::GoKindName(value));
-    for (const schema::Field* field : type.json_fields) {
-      const Value* member = value.Find(field->name);
-      if (member == nullptr || member->is_null()) continue;
-      const auto go_type = [&](const schema::Type& at, int depth) { return codec::GoTypeOf(type, *field, at, depth); };
-      if (std::string error = Any(*member, *field->type, go_type, 0); !error.empty()) return error;
-    }
-    return "";
-  }
-
- private:
-  template <typename GoType>
-  std::string Any(const Value& value, const schema::Type& type, const GoType& go_type, int depth) const {
-    using schema::Kind;
-    if (value.is_null()) return "";
-    switch (type.kind) {
-      case Kind::kStruct:
-        return Struct(value, *type.structure);
-      case Kind::kList:
-        if (!value.is_list()) return "cannot restore slice from " + std::string(object::GoKindName(value));
-        for (const Value item : value.items()) {
-          if (std::string error = Any(item, *type.element, go_type, depth + 1); !error.empty()) return error;
-        }
-        return "";
-      case Kind::kMap:
-        if (!value.is_map()) return "cannot restore map from " + std::string(object::GoKindName(value));
-        for (const auto& member : value.members()) {
-          if (std::string error = Any(member.value, *type.element, go_type, depth + 1); !error.empty()) return error;
-        }
-        return "";
-      case Kind::kBytes:  // Text that is no base64 is the decoder's to tell.
-        return value.is_string() ? "" : "cannot restore slice from " + std::string(object::GoKindName(value));
-      case Kind::kString:
-        if (value.is_string()) return "";
-        // Go converts whole numbers to strings, so that this is a conversion that is refused, not an unknown one.
-        return value.is_int() ? "cannot convert int64 to " + go_type(type, depth) : "unrecognized type: string";
-      case Kind::kBool:
-        return value.is_bool() ? "" : "unrecognized type: bool";
-      case Kind::kInt32:
-      case Kind::kInt64:
-        if (value.is_int()) return "";
-        if (value.is_double()) return "cannot convert float64 to " + go_type(type, depth);
-        return type.kind == Kind::kInt32 ? "unrecognized type: int32" : "unrecognized type: int64";
-      default:
-        return "";
-    }
-  }
-
-  std::string decoder_;
-
- public:
-  const std::string& decoder() const { return decoder_; }
-};
-
-std::string RestoreError(const Value& value, const schema::Struct& type, std::string_view decoder) {
-  const Restore restore(decoder);
-  std::string error = restore.Struct(value, type);
-  return error.empty() ? restore.decoder() : error;
 }
 
 }  // namespace
@@ -185,49 +89,40 @@ meta::Result<void> Patcher::Read(std::string_view body) {
 }
 
 meta::Result<Value> Patcher::Apply(Value current) {
-  std::string text;
-  codec::EncodeJSON(current, *scope_.type, text);
-  auto generic = codec::DecodeJSON(arena_, text);
-  if (!generic.ok()) return meta::NewInternalError(generic.error().message);
+  KS_TRY(const Value document, scope_.codec->ToDocument(arena_, scope_, current));
   const bool checked = options_.field_validation != "Ignore";
+  const bool strategic = type_ == kStrategicPatch;
   Value patched;
   if (type_ == kJSONPatch) {
-    KS_TRY(patched, patch::ApplyJSONPatch(arena_, generic->value, patch_));
+    KS_TRY(patched, patch::ApplyJSONPatch(arena_, document, patch_));
   } else if (type_ == kMergePatch) {
-    KS_TRY(patched, patch::ApplyMergePatch(arena_, generic->value, patch_, checked));
+    KS_TRY(patched, patch::ApplyMergePatch(arena_, document, patch_, checked));
   } else {
-    KS_TRY(patched, patch::ApplyStrategicMergePatch(arena_, generic->value, patch_, *scope_.type));
+    KS_TRY(patched, patch::ApplyStrategicMergePatch(arena_, document, patch_, *scope_.type));
   }
-  if (type_ == kStrategicPatch && patched.is_map()) {
+  if (strategic && patched.is_map()) {
     // Goes straight into the kind's struct: what a patch says of kind and version is lost on the way.
     for (const std::string_view key : {"kind", "apiVersion"}) {
-      if (patched[key].is_string()) patched.Set(arena_, key, generic->value[key]);
+      if (patched[key].is_string()) patched.Set(arena_, key, document[key]);
     }
   }
-  std::string result;
-  codec::EncodeJSON(patched, result);
-  auto decoded = codec::DecodeJSON(arena_, result, *scope_.type, {.strict = checked});
   // How upstream shows what came out: the patch itself for a strategic one, else the document with what was not touched
   // left as it was.
   const auto shown = [&] {
-    if (type_ == kStrategicPatch) return object::GoSprint(patch_);
+    if (strategic) return object::GoSprint(patch_);
     std::string text_of_result;
-    EncodePatched(patched, generic->value, type_ == kJSONPatch, text_of_result);
+    EncodePatched(patched, document, type_ == kJSONPatch, text_of_result);
     return text_of_result;
   };
-  if (const std::string wrong = WrongKind(arena_, scope_, patched, result); !wrong.empty())
-    return InvalidPatchResult(shown(), wrong);
-  if (!decoded.ok()) {
-    return InvalidPatchResult(shown(), type_ == kStrategicPatch
-                                           ? RestoreError(patched, *scope_.type, decoded.error().message)
-                                           : decoded.error().message);
-  }
+  auto read = scope_.codec->FromDocument(
+      arena_, scope_, patched, strategic ? KindCodec::Source::kStrategicMerge : KindCodec::Source::kPatch, checked);
+  if (!read.ok()) return InvalidPatchResult(shown(), read.error());
   std::vector<std::string> errors = patch_errors_;
-  errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
+  errors.insert(errors.end(), read->strict_errors.begin(), read->strict_errors.end());
   KS_RETURN_IF_ERROR(ReportStrictErrors(exchange_, errors, options_.field_validation,
                                         [&](const std::string& error) { return InvalidPatchResult(shown(), error); }));
-  Value object = decoded->value;
-  ApplyDefaults(arena_, scope_, object);
+  Value object = read->object;
+  scope_.codec->ApplyDefaults(arena_, scope_, object);
   return object;
 }
 
@@ -242,8 +137,9 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
   auto config = DecodeApply(arena, type, body.view(), checked);
   if (!config.ok()) co_return StatusResponse(*exchange, config.error());
   const bool dry_run = options.is_dry_run();
+  const AdmissionCall call = AdmissionCall::Of(scope, exchange, options);
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
-    const Value live = existing.is_null() ? Value() : FromHub(arena, *scope, existing.Clone(arena));
+    const Value live = existing.is_null() ? Value() : scope->codec->FromHub(arena, *scope, existing.Clone(arena));
     bool unchanged = false;
     KS_CO_TRY(const Value merged,
               scope->field_manager->Apply(arena, live, config->value, options.field_manager,
@@ -253,20 +149,15 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
           return meta::NewBadRequest("error strict decoding YAML: " +
                                      error.substr(std::string_view("strict decoding error: ").size()));
         }));
-    std::string text;
-    codec::EncodeJSON(merged, text);
-    auto decoded = codec::DecodeJSON(arena, text, *scope->type);
-    if (!decoded.ok()) {
-      co_return UnconvertibleApply(config->value, scope->kind,
-                                   RestoreError(merged, *scope->type, decoded.error().message));
-    }
-    Value object = decoded->value;
+    auto decoded = scope->codec->FromDocument(arena, *scope, merged, KindCodec::Source::kApply, false);
+    if (!decoded.ok()) co_return UnconvertibleApply(config->value, scope->kind, decoded.error());
+    Value object = decoded->object;
     if (unchanged) {
       // What was written stays as it was, raw JSON inside it too.
       object = live.Clone(arena);
-      object.Set(arena, "metadata", decoded->value["metadata"]);
+      object.Set(arena, "metadata", decoded->object["metadata"]);
     } else {
-      ApplyDefaults(arena, *scope, object);
+      scope->codec->ApplyDefaults(arena, *scope, object);
     }
     if (const auto uid = object.Get("metadata", "uid").as_string(); existing.is_null() && !uid.empty()) {
       co_return meta::NewConflict(
@@ -275,12 +166,12 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     }
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
-    co_return co_await AdmitUpdate(scope, exchange, object, existing, dry_run);
+    co_return co_await AdmitUpdate(call, object, existing);
   };
   const bool main = scope->endpoint.part == registry::Endpoint::Part::kMain;
   auto written =
-      co_await scope->store->Update(context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
-                                    ValidateUpdateFunc(scope, exchange, dry_run),
+      co_await scope->store->Update(context, context.info.name, updated, ValidateCreateOnUpdateFunc(call),
+                                    ValidateUpdateFunc(call),
                                     {.endpoint = scope->endpoint, .force_allow_create = main, .dry_run = dry_run});
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
   exchange->trace.Step("Object stored in database");
@@ -302,25 +193,26 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
   if (const auto errors = options.ValidatePatch(is_apply); !errors.empty()) {
     co_return StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
   }
+  AuditRequestPatch(*exchange, *body);
   if (is_apply) co_return co_await ApplyPatch(std::move(scope), std::move(exchange), *media, type, *body, options);
   Patcher patcher(*scope, *exchange, type, options);
   const std::string manager = meta::ManagerOrUserAgent(options.field_manager, context.user_agent);
   const bool dry_run = options.is_dry_run();
+  const AdmissionCall call = AdmissionCall::Of(scope, exchange, options);
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
     if (existing.is_null()) {
       co_return meta::NewNotFound({scope->resource.group, scope->resource.resource}, context.info.name);
     }
     // Read here, since the object's absence is told first.
     KS_CO_RETURN_IF_ERROR(patcher.Read(body->view()));
-    const Value live = FromHub(context.arena, *scope, existing.Clone(context.arena));
+    const Value live = scope->codec->FromHub(context.arena, *scope, existing.Clone(context.arena));
     KS_CO_TRY(Value object, patcher.Apply(live));
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     TrackUpdate(*exchange, *scope, live, object, manager);
-    co_return co_await AdmitUpdate(scope, exchange, object, existing, dry_run);
+    co_return co_await AdmitUpdate(call, object, existing);
   };
   auto written = co_await scope->store->Update(
-      context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
-      ValidateUpdateFunc(scope, exchange, dry_run), {.endpoint = scope->endpoint, .dry_run = dry_run});
+      context, context.info.name, updated, ValidateCreateOnUpdateFunc(call), ValidateUpdateFunc(call), {.endpoint = scope->endpoint, .dry_run = dry_run});
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
   exchange->trace.Step("Object stored in database");
   exchange->trace.Step("About to write a response");

@@ -1,6 +1,7 @@
 // GET of one object, LIST and WATCH.
 #include "base/random.h"
 #include "base/strings.h"
+#include "endpoints/audit_hooks.h"
 #include "endpoints/handlers.h"
 #include "endpoints/request_metrics.h"
 #include "endpoints/responses.h"
@@ -156,7 +157,9 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
         meta::Status({.code = 406,
                       .reason = meta::StatusReason::kNotAcceptable,
                       .message = "you requested PartialObjectMetadata, but the requested object is a list (*" +
-                                 HubPackage(scope->kind.group) + "." + scope->list_kind.kind + ")"}));
+                                 (scope->codec->custom_resource() ? "unstructured.UnstructuredList"
+                                                                  : scope->go_package + "." + scope->list_kind.kind) +
+                                 ")"}));
   }
   auto include = IncludeObjectOf(*exchange, *media);
   if (!include.ok()) co_return StatusResponse(*exchange, include.error());
@@ -165,6 +168,7 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   if (!list.ok()) co_return StatusResponse(*exchange, list.error());
   exchange->trace.Step("Filtered items", "count", static_cast<std::int64_t>(list->items.size()));
 
+  AuditResponseList(*exchange, scope, *media, *include, *list);
   auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
   auto frame = encoder->Frame(*list);
   if (!frame) {

@@ -1,5 +1,6 @@
 // POST and PUT.
 #include "base/strings.h"
+#include "endpoints/audit_hooks.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 
@@ -43,8 +44,10 @@ Task<WriteRequest> ReadWrite(Exchange& exchange, const Scope& scope, WriteVerb v
   }
   if (!format.ok()) co_return format.error();
   exchange.trace.Step("About to convert to expected version");
-  KS_CO_TRY(read.object, DecodeObject(exchange, scope, *format, read.body.view(), read.options.field_validation));
+  KS_CO_TRY(read.object,
+            scope.codec->DecodeRequest(exchange, scope, *format, read.body.view(), read.options.field_validation));
   exchange.trace.Step("Conversion done");
+  AuditRequestObject(exchange, scope, read.object);
   read.object.EnsureMap(exchange.context.arena, "metadata");
   KS_CO_RETURN_IF_ERROR(CheckNamespace(scope, exchange, read.object));
   co_return read;
@@ -61,16 +64,18 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
 
   const std::string manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent);
   const bool dry_run = read->options.is_dry_run();
+  const AdmissionCall call = AdmissionCall::Of(scope, exchange, read->options, object);
   TrackUpdate(*exchange, *scope, Value(), object, manager);
-  object = ToHub(context.arena, *scope, object);
+  object = scope->codec->ToHub(context.arena, *scope, object);
   DedupOwnerReferences(*exchange, object, false);
-  if (auto admitted = co_await Admit(scope, exchange, admission::Operation::kCreate, object, Value(), dry_run);
-      !admitted.ok()) {
-    co_return StatusResponse(*exchange, admitted.error());
-  }
+  const Value managed = object.Get("metadata", "managedFields");
+  auto admitted = co_await Admit(call, admission::Operation::kCreate, object, Value());
+  if (!admitted.ok()) co_return StatusResponse(*exchange, admitted.error());
+  object = *admitted;
+  KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
   DedupOwnerReferences(*exchange, object, true);
   exchange->trace.Step("About to store object in database");
-  auto created = co_await scope->store->Create(context, object, ValidateCreateFunc(scope, exchange, dry_run), dry_run);
+  auto created = co_await scope->store->Create(context, object, ValidateCreateFunc(call), dry_run);
   exchange->trace.Step(created.ok() ? "Write to database call succeeded" : "Write to database call failed", "len",
                        read->length());
   if (!created.ok()) co_return StatusResponse(*exchange, created.error());
@@ -89,23 +94,24 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
 
   const std::string manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent);
   const bool dry_run = read->options.is_dry_run();
+  const AdmissionCall call = AdmissionCall::Of(scope, exchange, read->options);
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
     Value object = sent.Clone(context.arena);
     Value live;
     if (!existing.is_null()) {
-      live = FromHub(context.arena, *scope, existing.Clone(context.arena));
+      live = scope->codec->FromHub(context.arena, *scope, existing.Clone(context.arena));
     }
     if (scope->namespaced)
       object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
     TrackUpdate(*exchange, *scope, live, object, manager);
-    co_return co_await AdmitUpdate(scope, exchange, object, existing, dry_run);
+    co_return co_await AdmitUpdate(call, object, existing);
   };
   registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = dry_run};
   if (const auto uid = sent.Get("metadata", "uid").as_string(); !uid.empty()) parameters.uid = std::string(uid);
   exchange->trace.Step("About to store object in database");
   auto written =
-      co_await scope->store->Update(context, context.info.name, updated, ValidateCreateFunc(scope, exchange, dry_run),
-                                    ValidateUpdateFunc(scope, exchange, dry_run), parameters);
+      co_await scope->store->Update(context, context.info.name, updated, ValidateCreateOnUpdateFunc(call),
+                                    ValidateUpdateFunc(call), parameters);
   exchange->trace.Step(written.ok() ? "Write to database call succeeded" : "Write to database call failed", "len",
                        read->length());
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());

@@ -85,8 +85,9 @@ ObjectEncoder::ObjectEncoder(ScopePtr scope, MediaTypeOptions media, IncludeObje
       clock_(clock),
       content_type_(MediaType(media_.format)),
       api_version_(scope_->api_version()) {
+  sorted_prefix_ = "{\"apiVersion\":" + JSONText(api_version_) + ",";
   json_prefix_ =
-      "{\"kind\":" + JSONText(scope_->kind.kind) + ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
+      scope_->codec->sorted() ? "{" : "{\"kind\":" + JSONText(scope_->kind.kind) + ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
 }
 
 std::shared_ptr<const ObjectEncoder> ObjectEncoder::ForWatch(const ScopePtr& scope, const MediaTypeOptions& media,
@@ -116,18 +117,30 @@ std::string_view ObjectEncoder::stream_content_type() const {
 
 meta::Result<Value> ObjectEncoder::Decode(base::Arena& arena, const storage::ObjectPtr& object) const {
   KS_TRY(Value value, scope_->store->Decode(arena, object));
-  return FromHub(arena, *scope_, value);
+  return scope_->codec->FromHub(arena, *scope_, value);
+}
+
+// Objects that are stored as sorted JSON are sent as they lie there, type meta included.
+meta::Result<SharedBytes> ObjectEncoder::SortedItem(const storage::ObjectPtr& object) const {
+  const SharedBytes& stored = object->stored();
+  if (stored.view().starts_with(sorted_prefix_)) {
+    return stored.view().ends_with('\n') ? stored.Slice(0, stored.size() - 1) : stored;
+  }
+  base::Arena arena;
+  KS_TRY(const Value value, Decode(arena, object));
+  std::string json;
+  codec::EncodeJSON(value, json);
+  return SharedBytes::FromString(std::move(json));
 }
 
 meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& object) const {
+  if (scope_->codec->sorted()) return SortedItem(object);
   if (scope_->conversion == nullptr) {
     if (SharedBytes form = object->GetForm(kJSONForm); !form.empty()) return form;
   }
   std::string json;
   auto envelope = codec::ParseEnvelope(object->stored().view());
-  // A claim template says what it is in JSON only, so it is the defaults that put that back.
-  const bool needs_defaults = scope_->kind.kind == "StatefulSet" && scope_->kind.group == "apps";
-  if (envelope.ok() && scope_->conversion == nullptr && !needs_defaults) {
+  if (envelope.ok() && scope_->conversion == nullptr && !scope_->definition->traits.json_needs_defaults) {
     auto transcoded = codec::TranscodeMessage(envelope->raw, *scope_->type, "", "", json);
     if (!transcoded.ok()) return meta::NewPlainError(transcoded.error().message);
   } else {
@@ -153,16 +166,20 @@ meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value o
     codec::EncodeCBOR(arena, object, *type, out);
     return SharedBytes::FromString(std::move(out));
   }
-  codec::EncodeJSON(object, *type, out);
+  if (type != nullptr) {
+    codec::EncodeJSON(object, *type, out);
+  } else {
+    codec::EncodeJSON(object, out);
+  }
   return FinishJSON(arena, std::move(out));
 }
 
 Value ObjectEncoder::PartialMetadata(base::Arena& arena, Value hub) const {
   // What conversion to a version keeps in annotations is not part of the hub's metadata.
-  if (scope_->kind.kind == "DaemonSet") {
+  if (const std::string_view hidden = scope_->definition->traits.hidden_annotation; !hidden.empty()) {
     Value metadata = hub["metadata"];
     Value annotations = metadata["annotations"];
-    annotations.Erase("deprecated.daemonset.template.generation");
+    annotations.Erase(hidden);
     if (annotations.empty()) metadata.Erase("annotations");
   }
   Value partial = Value::Map(arena);
@@ -179,7 +196,7 @@ meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& 
     if (SharedBytes form = object->GetForm(kMetadataForm); !form.empty()) return form;
   }
   std::string json;
-  if (scope_->kind.kind != "DaemonSet" && codec::HasEnvelope(object->stored().view())) {
+  if (scope_->definition->traits.hidden_annotation.empty() && codec::HasEnvelope(object->stored().view())) {
     auto written = codec::PartialMetadataToJSON(object->stored().view(),
                                                 kept ? "meta.k8s.io/v1" : "meta.k8s.io/v1beta1", true, json);
     if (!written.ok()) return meta::NewPlainError(written.error().message);
@@ -194,7 +211,7 @@ meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& 
 }
 
 meta::Result<void> ObjectEncoder::MetadataProto(const storage::ObjectPtr& object, std::string& message) const {
-  if (scope_->kind.kind != "DaemonSet" && codec::HasEnvelope(object->stored().view())) {
+  if (scope_->definition->traits.hidden_annotation.empty() && codec::HasEnvelope(object->stored().view())) {
     auto metadata = codec::MetadataMessage(object->stored().view());
     if (!metadata.ok()) return meta::NewPlainError(metadata.error().message);
     message += '\x0a';
@@ -262,8 +279,21 @@ meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object)
       return SharedBytes::FromString(std::move(out));
     }
   }
+  if (scope_->codec->sorted()) {
+    KS_TRY(const SharedBytes item, SortedItem(object));
+    return FinishJSON(arena, std::string(item.view()));
+  }
   KS_TRY(Value value, Decode(arena, object));
   return EncodeValue(arena, value, scope_->type);
+}
+
+// UnstructuredList: names sorted, `continue` always there.
+ObjectEncoder::ListFrame ObjectEncoder::SortedFrame(const ListMeta& list) const {
+  std::string tail = "],\"kind\":" + JSONText(scope_->list_kind.kind) +
+                     ",\"metadata\":{\"continue\":" + JSONText(list.continue_token);
+  if (list.remaining_item_count) tail += ",\"remainingItemCount\":" + std::to_string(*list.remaining_item_count);
+  tail += ",\"resourceVersion\":\"" + std::to_string(list.resource_version) + "\"}}\n";
+  return {SharedBytes("{\"apiVersion\":" + JSONText(api_version_) + ",\"items\":["), SharedBytes(tail)};
 }
 
 ObjectEncoder::ListFrame ObjectEncoder::JSONFrame(const ListMeta& list, bool empty) const {
@@ -272,6 +302,7 @@ ObjectEncoder::ListFrame ObjectEncoder::JSONFrame(const ListMeta& list, bool emp
   codec::EncodeJSON(ListMetaValue(arena, list), MetaType("ListMeta"), metadata);
   if (media_.transform == Transform::kTable)
     return {SharedBytes::FromString(TableHead(metadata, true) + "["), SharedBytes::Static("]}\n")};
+  if (media_.transform == Transform::kNone && scope_->codec->sorted()) return SortedFrame(list);
   const bool partial = media_.transform == Transform::kPartialObjectMetadataList;
   const std::string kind = partial ? "PartialObjectMetadataList" : scope_->list_kind.kind;
   const std::string api_version =

@@ -65,10 +65,12 @@ class ObjectEncoder {
   meta::Result<Value> Decode(base::Arena& arena,
                              const storage::ObjectPtr& object) const;  // in the served version, with its kind
   meta::Result<SharedBytes> JSONItem(const storage::ObjectPtr& object) const;
+  meta::Result<SharedBytes> SortedItem(const storage::ObjectPtr& object) const;
   meta::Result<SharedBytes> MetadataJSON(const storage::ObjectPtr& object) const;
   meta::Result<void> MetadataProto(const storage::ObjectPtr& object, std::string& message) const;
   meta::Result<SharedBytes> JSONPiece(const storage::ObjectPtr& object) const;  // as it stands in a list of this form
   ListFrame JSONFrame(const ListMeta& list, bool empty) const;
+  ListFrame SortedFrame(const ListMeta& list) const;
   ListFrame CBORFrame(const storage::ObjectList& list) const;
   meta::Result<SharedBytes> CBORPiece(const storage::ObjectPtr& object) const;  // as it stands in a list
   std::optional<ListFrame> ProtoFrame(const storage::ObjectList& list) const;
@@ -78,7 +80,6 @@ class ObjectEncoder {
   std::string TableHead(std::string_view metadata, bool columns) const;  // up to its rows
   meta::Result<void> AppendRow(const storage::ObjectPtr& object, std::string& out) const;
   meta::Result<SharedBytes> RowCells(const storage::ObjectPtr& object) const;
-  static void AddPodConditions(base::Arena& arena, Value pod, Value row);
   std::string CellsJSON(base::Arena& arena, Value hub, const base::Clock& clock) const;
   meta::Result<std::string> TableJSON(const storage::ObjectPtr& object, bool columns) const;
   std::string BookmarkTable(base::Arena& arena, Value object) const;
@@ -96,7 +97,8 @@ class ObjectEncoder {
   const base::Clock& clock_;
   std::string_view content_type_;
   std::string api_version_;
-  std::string json_prefix_;  // {"kind":"Pod","apiVersion":"v1",
+  std::string sorted_prefix_;  // how sorted JSON of this version begins
+  std::string json_prefix_;  // {"kind":"Pod","apiVersion":"v1", or just the brace where items have their type meta
 };
 
 }  // namespace keelson::endpoints

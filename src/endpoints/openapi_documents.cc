@@ -266,7 +266,8 @@ std::string OpenAPIv3Document(std::string_view key, std::span<const DiscoveryGro
   return writer.V3();
 }
 
-std::string OpenAPIv3Root(const std::map<std::string, std::string>& etags) {
+std::string OpenAPIv3Root(const std::map<std::string, std::string>& etags,
+                          const std::vector<std::pair<std::string, std::string>>& others) {
   Arena arena;
   Value paths = Value::Map(arena);
   for (const auto& [key, etag] : etags) {
@@ -275,6 +276,13 @@ std::string OpenAPIv3Root(const std::map<std::string, std::string>& etags) {
     entry.Set(arena, "serverRelativeURL", Value::String(arena, "/openapi/v3/" + key + "?hash=" + hash));
     paths.Set(arena, arena.Copy(key), entry);
   }
+  for (const auto& [key, url] : others) {
+    if (paths.Has(key)) continue;
+    Value entry = Value::Map(arena);
+    entry.Set(arena, "serverRelativeURL", Value::String(arena, url));
+    paths.Set(arena, arena.Copy(key), entry);
+  }
+  if (!others.empty()) paths.SortMembers();
   Value root = Value::Map(arena);
   root.Set(arena, "paths", paths);
   return object::ToJSON(root);

@@ -19,7 +19,9 @@ std::vector<std::string> OpenAPIv3Keys(std::span<const DiscoveryGroup> groups);
 std::string OpenAPIv3Document(std::string_view key, std::span<const DiscoveryGroup> groups,
                               const IsServed& served = {});
 // /openapi/v3 itself, from the ETags (with their quotes) of the documents.
-std::string OpenAPIv3Root(const std::map<std::string, std::string>& etags);
+// `others`: keys and server relative URLs of documents that are not made here; ours win.
+std::string OpenAPIv3Root(const std::map<std::string, std::string>& etags,
+                          const std::vector<std::pair<std::string, std::string>>& others = {});
 std::string OpenAPIv2Document(std::span<const DiscoveryGroup> groups, const IsServed& served = {});
 
 }  // namespace keelson::endpoints

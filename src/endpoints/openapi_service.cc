@@ -102,8 +102,12 @@ std::string HTTPDate(std::chrono::system_clock::time_point time, std::string_vie
   return out;
 }
 
-OpenAPIService::OpenAPIService(std::vector<DiscoveryGroup> groups, IsServed served)
-    : groups_(std::move(groups)), served_(std::move(served)), v2_(std::make_unique<Document>()) {
+OpenAPIService::OpenAPIService(std::vector<DiscoveryGroup> groups, IsServed served,
+                               std::shared_ptr<const DiscoverySource> source)
+    : groups_(std::move(groups)),
+      served_(std::move(served)),
+      source_(std::move(source)),
+      v2_(std::make_unique<Document>()) {
   for (const std::string& key : OpenAPIv3Keys(groups_)) {
     auto document = std::make_unique<Document>();
     document->key = key;
@@ -131,14 +135,18 @@ OpenAPIService::Response OpenAPIService::Serve(const Request& request) const {
     if (form == Form::kNone) return {.status = 406};
     Response response;
     response.headers = {{"Vary", "Accept-Encoding"}, {"Vary", "Accept"}};
-    return Content(Make(*v2_, request.now), request, std::move(response), form == Form::kProtobuf);
+    const auto document = V2(request.now);
+    return Content(document ? *document : Make(*v2_, request.now), request, std::move(response),
+                   form == Form::kProtobuf);
   }
   if (!request.path.starts_with(kV3Prefix)) return {.status = 404};
-  const auto found = v3_.find(request.path.substr(kV3Prefix.size()));
-  if (found == v3_.end()) return {.status = 404};
+  const std::string_view key = request.path.substr(kV3Prefix.size());
+  const auto found = v3_.find(key);
+  const std::shared_ptr<Document> custom = found == v3_.end() ? FromSource(key, request.now) : nullptr;
+  if (found == v3_.end() && !custom) return {.status = 404};
   const Form form = FormOf(request.accept, false);
   if (form == Form::kNone) return {.status = 406};
-  Document& document = Make(*found->second, request.now);
+  Document& document = custom ? *custom : Make(*found->second, request.now);
   const std::string current = base::ReplaceAll(document.etag, "\"", "");
   Response response;
   response.headers = {{"Vary", "Accept"}};
@@ -159,10 +167,70 @@ OpenAPIService::Response OpenAPIService::Serve(const Request& request) const {
 OpenAPIService::Response OpenAPIService::Root(const Request& request) const {
   std::map<std::string, std::string> etags;
   for (const auto& [key, document] : v3_) etags.emplace(key, Make(*document, request.now).etag);
+  if (source_) {
+    for (const auto& group : source_->Discovery()->groups) {
+      for (const auto& version : group->versions)
+        etags.emplace("apis/" + group->group + "/" + version.version, version.etag);
+    }
+  }
   Response response;
   response.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Last-Modified", HTTPDate(request.now)}};
-  response.body = base::SharedBytes::FromString(OpenAPIv3Root(etags));
+  response.body = base::SharedBytes::FromString(
+      OpenAPIv3Root(etags, source_ ? source_->OpenAPIv3URLs() : std::vector<std::pair<std::string, std::string>>()));
   return response;
+}
+
+// The members that the source adds stand at the end of `paths` and of `definitions`.
+std::shared_ptr<OpenAPIService::Document> OpenAPIService::V2(Time now) const {
+  const auto fragments = source_ ? source_->Discovery() : nullptr;
+  if (!fragments || fragments->groups.empty()) return nullptr;
+  std::lock_guard lock(mutex_);
+  if (whole_v2_ && whole_v2_generation_ == fragments->generation) return whole_v2_;
+  constexpr std::string_view kDefinitions = "},\"definitions\":{", kParameters = "},\"parameters\":{";
+  const std::string_view base = Make(*v2_, now).json.view();
+  const std::size_t definitions = base.find(kDefinitions), parameters = base.rfind(kParameters);
+  if (definitions == std::string_view::npos || parameters == std::string_view::npos) return nullptr;
+  std::string more_paths, more_definitions;
+  source_->AppendOpenAPIv2To(base, more_paths, more_definitions);
+  std::string json;
+  json.reserve(base.size() + more_paths.size() + more_definitions.size());
+  json.append(base.substr(0, definitions)).append(more_paths);
+  json.append(base.substr(definitions, parameters - definitions)).append(more_definitions);
+  json.append(base.substr(parameters));
+  auto document = std::make_shared<Document>();
+  document->etag = ETagOf(json);
+  document->json = base::SharedBytes::FromString(std::move(json));
+  document->last_modified = HTTPDate(now);
+  whole_v2_ = document;
+  whole_v2_generation_ = fragments->generation;
+  return document;
+}
+
+std::shared_ptr<OpenAPIService::Document> OpenAPIService::FromSource(std::string_view key, Time now) const {
+  constexpr std::size_t kKeptMax = 64;  // documents; those of a group version that nobody asks for cost nothing
+  const auto parts = base::Split(key, '/');
+  if (!source_ || parts.size() != 3 || parts[0] != "apis") return nullptr;
+  std::string etag;
+  for (const auto& group : source_->Discovery()->groups) {
+    if (group->group != parts[1]) continue;
+    for (const auto& version : group->versions) {
+      if (version.version == parts[2]) etag = version.etag;
+    }
+  }
+  if (etag.empty()) return nullptr;
+  std::lock_guard lock(mutex_);
+  if (const auto kept = from_source_.find(key); kept != from_source_.end() && kept->second->etag == etag)
+    return kept->second;
+  std::string json = source_->OpenAPIv3(std::string(parts[1]), std::string(parts[2]));
+  if (json.empty()) return nullptr;
+  auto document = std::make_shared<Document>();
+  document->key = key;
+  document->etag = etag;
+  document->json = base::SharedBytes::FromString(std::move(json));
+  document->last_modified = HTTPDate(now);
+  if (from_source_.size() >= kKeptMax) from_source_.clear();
+  from_source_.insert_or_assign(std::string(key), document);
+  return document;
 }
 
 // As Go's ServeContent: conditional requests and ranges.

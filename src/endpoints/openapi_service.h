@@ -1,10 +1,12 @@
 // /openapi/v2, /openapi/v3 and /openapi/v3/<key>: which answer a request gets, with its headers. Knows no sockets.
-// Documents are made when first asked for and kept. Thread safety: const members from any thread.
+// Documents of built-in groups are made when first asked for and kept; those of a source that comes and goes are made of
+// its fragments. Thread safety: const members from any thread.
 #pragma once
 
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,7 @@
 
 #include "base/shared_bytes.h"
 #include "endpoints/discovery_documents.h"
+#include "endpoints/discovery_source.h"
 
 namespace keelson::endpoints {
 
@@ -34,7 +37,9 @@ class OpenAPIService {
     base::SharedBytes body;
   };
 
-  OpenAPIService(std::vector<DiscoveryGroup> groups, IsServed served);
+  // `source` may be null.
+  OpenAPIService(std::vector<DiscoveryGroup> groups, IsServed served,
+                 std::shared_ptr<const DiscoverySource> source = nullptr);
   ~OpenAPIService();
 
   Response Serve(const Request& request) const;  // 404 with no body for a path that is none of ours
@@ -44,11 +49,20 @@ class OpenAPIService {
 
   Document& Make(Document& document, Time now) const;
   Response Root(const Request& request) const;
+  // The v2 document with what the source adds.
+  std::shared_ptr<Document> V2(Time now) const;
+  // A document of the source; null when the key is none of its.
+  std::shared_ptr<Document> FromSource(std::string_view key, Time now) const;
   Response Content(Document& document, const Request& request, Response response, bool protobuf) const;
 
   std::vector<DiscoveryGroup> groups_;
   IsServed served_;
-  std::unique_ptr<Document> v2_;
+  std::shared_ptr<const DiscoverySource> source_;
+  std::unique_ptr<Document> v2_;  // of built-in groups
+  mutable std::mutex mutex_;      // of what is below
+  mutable std::shared_ptr<Document> whole_v2_;
+  mutable std::uint64_t whole_v2_generation_ = 0;
+  mutable std::map<std::string, std::shared_ptr<Document>, std::less<>> from_source_;  // those that were asked for
   std::map<std::string, std::unique_ptr<Document>, std::less<>> v3_;  // by key
 };
 

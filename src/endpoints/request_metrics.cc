@@ -159,6 +159,13 @@ RequestMetrics::RequestMetrics(MetricsRegistry& registry)
                                               .labels = {"group", "version", "resource"},
                                               .buckets = telemetry::ExponentialBuckets(1024, 2.0, 8)})) {}
 
+void RequestMetrics::ForgetLabels(request::RequestInfo& info) {
+  info.api_group.clear();
+  info.api_version.clear();
+  info.resource.clear();
+  info.subresource.clear();
+}
+
 void RequestMetrics::Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
                             std::uint64_t response_bytes, bool dry_run, bool apply) {
   const std::string_view verb = CanonicalVerb(info, method, apply);

@@ -19,6 +19,10 @@ class RequestMetrics {
  public:
   explicit RequestMetrics(telemetry::MetricsRegistry& registry);  // must outlive this
 
+  // For requests that no route took (401, 403, 404, 429): group, version, resource and subresource are then texts of the
+  // client's own choice, and labels must come from a closed set.
+  static void ForgetLabels(request::RequestInfo& info);
+
   // One finished request. `seconds` is not recorded for watches (they have a gauge).
   void Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
               std::uint64_t response_bytes, bool dry_run, bool apply);

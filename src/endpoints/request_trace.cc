@@ -38,20 +38,24 @@ std::string CutUserAgent(std::string_view agent) {
 
 void RequestTrace::Start(std::string_view operation, const base::Clock& clock) {
   if (!log::V(2).enabled()) return;
-  clock_ = &clock;
   operation_ = operation;
   start_ = clock.Monotonic();
   size_ = 0;
+  clock_ = &clock;
 }
 
 void RequestTrace::Step(std::string_view message, std::string_view unit, std::int64_t count) {
-  if (clock_ == nullptr || size_ == kStepsMax) return;
-  steps_[size_++] = {message, unit, count, clock_->Monotonic()};
+  const base::Clock* const clock = clock_;
+  const std::size_t size = size_;
+  if (clock == nullptr || size == kStepsMax) return;
+  steps_[size] = {message, unit, count, clock->Monotonic()};
+  size_ = size + 1;
 }
 
 void RequestTrace::Finish(const Exchange& exchange, base::Random& random) const {
-  if (clock_ == nullptr) return;
-  RecordedClock recorded(*clock_);
+  const base::Clock* const clock = clock_;
+  if (clock == nullptr) return;
+  RecordedClock recorded(*clock);
   const auto end = recorded.Monotonic();
   if (end - start_ < kThreshold) return;
   const request::RequestInfo& info = exchange.context.info;
@@ -72,7 +76,8 @@ void RequestTrace::Finish(const Exchange& exchange, base::Random& random) const 
                           {"url", http.path},
                           {"user-agent", CutUserAgent(exchange.context.user_agent)},
                           {"verb", std::string(CanonicalVerb(info, http.method, false))}});
-  for (std::size_t i = 0; i < size_; ++i) {
+  const std::size_t size = size_;
+  for (std::size_t i = 0; i < size; ++i) {
     recorded.Set(steps_[i].at);
     if (steps_[i].unit.empty()) {
       trace.Step(steps_[i].message);

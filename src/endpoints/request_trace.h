@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -36,11 +37,12 @@ class RequestTrace {
     std::int64_t count = 0;
     base::Clock::SteadyTime at;
   };
-  const base::Clock* clock_ = nullptr;
+  // Atomic: a handler that ran into its deadline may go on on another thread while the 504 is written.
+  std::atomic<const base::Clock*> clock_ = nullptr;
   std::string_view operation_;
   base::Clock::SteadyTime start_;
   std::array<Item, kStepsMax> steps_;
-  std::size_t size_ = 0;
+  std::atomic<std::size_t> size_ = 0;
 };
 
 }  // namespace keelson::endpoints

@@ -6,6 +6,7 @@
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/yaml.h"
+#include "endpoints/audit_hooks.h"
 #include "schema/schema.h"
 
 namespace keelson::endpoints {
@@ -33,10 +34,13 @@ Value StatusValue(base::Arena& arena, const meta::Status& status) {
   object.Set(arena, "apiVersion", "v1");
   Value metadata = Value::Map(arena);
   if (!fields.continue_token.empty()) metadata.Set(arena, "continue", std::string_view(fields.continue_token));
+  if (!fields.resource_version.empty()) metadata.Set(arena, "resourceVersion", std::string_view(fields.resource_version));
   object.Set(arena, "metadata", metadata);
   object.Set(arena, "status", "Failure");
   if (!fields.message.empty()) object.Set(arena, "message", std::string_view(fields.message));
-  if (fields.reason != meta::StatusReason::kUnknown) object.Set(arena, "reason", meta::ToString(fields.reason));
+  const std::string_view reason =
+      fields.reason != meta::StatusReason::kUnknown ? meta::ToString(fields.reason) : fields.other_reason;
+  if (!reason.empty()) object.Set(arena, "reason", reason);
   if (fields.details) {
     Value details = Value::Map(arena);
     const auto set = [&](std::string_view key, const std::string& text) {
@@ -93,7 +97,9 @@ std::string EncodeAs(const MediaTypeOptions& media, Value object, const schema::
   return body;
 }
 
-http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTypeOptions& media, int code) {
+namespace {
+
+http::Response EncodedStatus(Value status, const MediaTypeOptions& media, int code) {
   http::Response response;
   response.status = code;
   response.headers.Add("Content-Type", MediaType(media.format));
@@ -101,18 +107,25 @@ http::Response StatusObjectResponse(const Exchange&, Value status, const MediaTy
   return response;
 }
 
+}  // namespace
+
+http::Response StatusObjectResponse(const Exchange& exchange, Value status, const MediaTypeOptions& media, int code) {
+  AuditResponseStatus(exchange, status);
+  AuditResponseValue(exchange, status, StatusType());
+  return EncodedStatus(status, media, code);
+}
+
 http::Response StatusResponse(const Exchange& exchange, const meta::Status& status) {
   base::Arena arena;
   const Value object = StatusValue(arena, status);
   // No transforms here: a client that accepts nothing but a Table gets indented JSON.
   auto media = NegotiateOutput(exchange.http, exchange.query, {.allow_cbor = exchange.allow_cbor});
+  const int code = status.code() == 0 ? 500 : status.code();
   MediaTypeOptions options;
-  if (media.ok()) {
-    options = *media;
-  } else {
-    options.pretty = true;
-  }
-  http::Response response = StatusObjectResponse(exchange, object, options, status.code() == 0 ? 500 : status.code());
+  options.pretty = true;
+  // Without a media type upstream writes raw JSON, past the audit.
+  http::Response response = media.ok() ? StatusObjectResponse(exchange, object, *media, code)
+                                       : EncodedStatus(object, options, code);
   if (status.details() && status.details()->retry_after_seconds > 0) {
     response.headers.Set("Retry-After", std::to_string(status.details()->retry_after_seconds));
   }

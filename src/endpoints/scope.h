@@ -10,11 +10,13 @@
 
 #include "admission/admission.h"
 #include "endpoints/exchange.h"
+#include "endpoints/kind_codec.h"
 #include "endpoints/negotiation.h"
 #include "meta/group_version.h"
 #include "meta/status.h"
 #include "object/value.h"
 #include "registry/catalog/conversion.h"
+#include "registry/resource_definition.h"
 #include "registry/store.h"
 #include "schema/schema.h"
 
@@ -26,7 +28,28 @@ class FieldManager;  // patch/field_manager.h
 }
 namespace keelson::endpoints {
 
+struct Scope;
+
+// The scopes that serve the same objects in different groups and versions, in the order they were installed. Filled
+// before serving, immutable then.
+class EquivalentScopes {
+ public:
+  void Add(const std::shared_ptr<const Scope>& scope) { scopes_.push_back(scope); }
+  std::vector<std::shared_ptr<const Scope>> Scopes() const {
+    std::vector<std::shared_ptr<const Scope>> scopes;
+    for (const auto& weak : scopes_) {
+      if (auto scope = weak.lock()) scopes.push_back(std::move(scope));
+    }
+    return scopes;
+  }
+
+ private:
+  std::vector<std::weak_ptr<const Scope>> scopes_;  // each of them refers to this
+};
+
 struct Scope {
+  registry::ResourceDefinitionPtr definition;  // of the resource; also where the scope is a subresource of another kind
+  KindCodecPtr codec = TableCodec();
   meta::GroupVersionKind kind;
   meta::GroupVersionKind list_kind;
   meta::GroupVersionResource resource;
@@ -39,12 +62,18 @@ struct Scope {
   const registry::Conversion* conversion =
       nullptr;                  // between the served version and the hub; null: they have the same shape
   std::string hub_api_version;  // of the objects that strategies and storage see
+  std::string go_package;       // of the hub type, as upstream's messages have it
+  bool any_version = false;     // bodies in other versions of the kind are taken too (Eviction)
   bool own_kind = false;        // a subresource whose kind is not the stored one: no defaults of the stored kind
+  void (*own_defaults)(base::Arena& arena, Value object) = nullptr;  // of a subresource's own kind
   EndpointRestrictions restrictions;
   bool compress = true;                                      // large answers are gzipped for who accepts that
   std::shared_ptr<const admission::Chain> admission;         // may be null: nothing to admit
+  std::shared_ptr<const EquivalentScopes> equivalents;       // null: served in this version only
   std::shared_ptr<const patch::FieldManager> field_manager;  // null: writes are not tracked (kinds without ObjectMeta)
 
+  // Asked for `create` when PUT or apply creates an object. Null: such requests fail.
+  std::shared_ptr<auth::Authorizer> authorizer;
   std::string deprecation_warning;  // said with every answer; "" for versions that are not deprecated
   int delete_collection_workers = 1;
   bool watch_list = true;  // the gate WatchList: a watch may begin with the present state and say when that is over

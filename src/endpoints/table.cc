@@ -46,15 +46,14 @@ std::string ObjectEncoder::TableHead(std::string_view metadata, bool columns) co
 std::string ObjectEncoder::CellsJSON(base::Arena& arena, Value hub, const base::Clock& clock) const {
   Value row = Value::Map(arena);
   Value cells = Value::List(arena, scope_->columns.size());
-  const registry::Strategy& strategy = scope_->store->strategy();
-  if (strategy.table_row != nullptr) {
-    strategy.table_row(arena, clock, hub, cells);
-  } else {
+  const registry::RESTStrategy& strategy = scope_->store->rest_strategy();
+  if (!strategy.TableRow(arena, clock, hub, cells)) {
     cells.Append(arena, hub.Get("metadata", "name").as_string());
     cells.Append(arena, hub.Get("metadata", "creationTimestamp"));
   }
   row.Set(arena, "cells", cells);
-  if (scope_->kind.kind == "Pod" && scope_->kind.group.empty()) AddPodConditions(arena, hub, row);
+  if (const Value conditions = strategy.RowConditions(arena, hub); !conditions.is_null())
+    row.Set(arena, "conditions", conditions);
   row.Set(arena, "object", Value::Raw("0"));
   std::string json;
   static const schema::Struct* const type = schema::FindType("meta/v1", "TableRow");
@@ -64,12 +63,16 @@ std::string ObjectEncoder::CellsJSON(base::Arena& arena, Value hub, const base::
 }
 
 meta::Result<SharedBytes> ObjectEncoder::RowCells(const storage::ObjectPtr& object) const {
-  if (SharedBytes form = object->GetForm(kRowForm); !form.empty()) return form;
+  // Versions of a custom resource have columns of their own: the row of one is kept where it is the only one.
+  const bool kept = !scope_->codec->custom_resource() || scope_->definition->versions.size() == 1;
+  if (kept) {
+    if (SharedBytes form = object->GetForm(kRowForm); !form.empty()) return form;
+  }
   base::Arena arena;
   KS_TRY(const Value hub, scope_->store->Decode(arena, object));
   const object::AgeTemplate marks(clock_);
   SharedBytes form(CellsJSON(arena, hub, marks));
-  if (!marks.read()) object->SetForm(kRowForm, form);
+  if (kept && !marks.read()) object->SetForm(kRowForm, form);
   return form;
 }
 
@@ -97,19 +100,6 @@ meta::Result<void> ObjectEncoder::AppendRow(const storage::ObjectPtr& object, st
   }
   out += '}';
   return {};
-}
-
-void ObjectEncoder::AddPodConditions(base::Arena& arena, Value pod, Value row) {
-  const std::string_view phase = pod.Get("status", "phase").as_string();
-  if (phase != "Succeeded" && phase != "Failed") return;
-  Value condition = Value::Map(arena);
-  condition.Set(arena, "type", "Completed");
-  condition.Set(arena, "status", "True");
-  condition.Set(arena, "reason", phase);
-  condition.Set(arena, "message", phase == "Succeeded" ? "The pod has completed successfully." : "The pod failed.");
-  Value conditions = Value::List(arena);
-  conditions.Append(arena, condition);
-  row.Set(arena, "conditions", conditions);
 }
 
 meta::Result<std::string> ObjectEncoder::TableJSON(const storage::ObjectPtr& object, bool columns) const {

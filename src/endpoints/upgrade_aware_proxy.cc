@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "endpoints/proxy/body_bridge.h"
 #include "endpoints/proxy/gzip.h"
+#include "http/gunzip_reader.h"
 #include "endpoints/proxy/html_rewrite.h"
 #include "endpoints/responses.h"
 #include "http/websocket.h"
@@ -44,6 +45,10 @@ http::Response PlainFailure(const Exchange& exchange, std::string_view message) 
   return StatusResponse(exchange, meta::NewPlainError(message));
 }
 
+http::Response Failure(const ProxyOptions& options, const Exchange& exchange, std::string_view message) {
+  return options.aggregated ? PlainError(503, message) : PlainFailure(exchange, message);
+}
+
 // The answer of a backend as it is, on a connection that ends with it.
 Awaitable<http::Response> PassOn(http::ClientResponse answer) {
   http::Response response;
@@ -54,14 +59,23 @@ Awaitable<http::Response> PassOn(http::ClientResponse answer) {
   co_return response;
 }
 
-http::ClientRequest UpgradeRequest(const Exchange& exchange) {
+// Ends the call out when the client goes, also that of a watch, which otherwise needs no such thing.
+async::CancellationPtr CancellationOf(const Exchange& exchange) {
+  if (exchange.context.cancellation || !exchange.http.on_close) return exchange.context.cancellation;
+  auto cancellation = async::Cancellation::New();
+  exchange.http.on_close([cancellation] { cancellation->Cancel(); });
+  return cancellation;
+}
+
+http::ClientRequest UpgradeRequest(const ProxyOptions& options, const Exchange& exchange) {
   http::ClientRequest request;
   request.method = exchange.http.method;
   request.headers = exchange.http.headers;
   request.headers.Remove("Content-Length");
-  request.headers.Set("Host", exchange.http.host);
+  request.headers.Set("Host", options.aggregated ? options.location.Authority() : exchange.http.host);
   AppendForwardedFor(request.headers, exchange.http);
   request.upgrade = true;
+  request.cancellation = CancellationOf(exchange);
   return request;
 }
 
@@ -77,12 +91,14 @@ Awaitable<void> RelayTo(std::shared_ptr<http::Stream> backend, std::int64_t byte
 }
 
 Awaitable<http::Response> Upgrade(ProxyOptions options, ExchangePtr exchange) {
-  auto answer = co_await options.transport->Do(options.location, UpgradeRequest(*exchange));
-  if (!answer.ok()) co_return PlainFailure(*exchange, UpgradeError(answer.error()));
+  auto answer = co_await options.transport->Do(options.location, UpgradeRequest(options, *exchange));
+  if (!answer.ok()) co_return Failure(options, *exchange, UpgradeError(answer.error()));
   if (answer->status != 101) {
     if (answer->status < 400) {
-      co_return PlainFailure(*exchange, "invalid upgrade response: status code " + std::to_string(answer->status));
+      const std::string text = "invalid upgrade response: status code " + std::to_string(answer->status);
+      co_return Failure(options, *exchange, text);
     }
+    exchange->relayed = true;
     co_return co_await PassOn(*std::move(answer));
   }
   http::Response response;
@@ -103,6 +119,11 @@ proxy::RewriteRules RulesOf(const ProxyOptions& options, const Exchange& exchang
   rules.path_prepend = path.ends_with(suffix) ? path.substr(0, path.size() - suffix.size()) : path;
   rules.source_host = options.location.Authority();
   rules.request_host = exchange.http.host;
+  if (options.aggregated) {
+    rules.path_prepend.clear();
+    rules.scheme = options.location.scheme;
+    rules.host = rules.request_host = rules.source_host;
+  }
   return rules;
 }
 
@@ -171,12 +192,20 @@ Awaitable<http::Response> Forward(ProxyOptions options, ExchangePtr exchange) {
   request.headers = incoming.headers;
   RemoveHopHeaders(request.headers);
   AppendForwardedFor(request.headers, incoming);
-  request.headers.Set("Host", incoming.host);
+  request.headers.Set("Host", options.aggregated ? options.location.Authority() : incoming.host);
+  request.deadline = options.deadline;
+  request.cancellation = CancellationOf(*exchange);
+  // Go's transport asks for gzip where the client asks for nothing, and unpacks the answer.
+  const bool unpack = options.aggregated && !request.headers.Has("Accept-Encoding") &&
+                      !request.headers.Has("Range") && request.method != "HEAD";
+  if (unpack) request.headers.Add("Accept-Encoding", "gzip");
   if (options.wrap_transport) {
     const proxy::RewriteRules rules = RulesOf(options, *exchange);
     std::string uri = proxy::JoinPath(rules.path_prepend, proxy::EscapePath(options.location.path));
     if (options.location.path.ends_with('/')) uri += '/';
     request.headers.Set("X-Forwarded-Uri", uri);
+    if (!rules.host.empty()) request.headers.Set("X-Forwarded-Host", rules.host);
+    if (!rules.scheme.empty()) request.headers.Set("X-Forwarded-Proto", rules.scheme);
   }
   auto first = co_await exchange->http.body->Read();
   if (!first.ok()) co_return PlainFailure(*exchange, "http: request body could not be read");
@@ -190,8 +219,19 @@ Awaitable<http::Response> Forward(ProxyOptions options, ExchangePtr exchange) {
   auto answer = co_await options.transport->Do(options.location, std::move(request));
   if (!answer.ok()) {
     if (!options.wrap_transport) co_return PlainFailure(*exchange, answer.error().message);
+    if (options.aggregated)
+      co_return PlainError(503, "error trying to reach service: " + answer.error().message);
     co_return StatusResponse(*exchange,
                              meta::NewServiceUnavailable("error trying to reach service: " + answer.error().message));
+  }
+  if (options.reject_redirects && answer->status >= 300 && answer->status <= 399 &&
+      !answer->headers.Get("Location").empty()) {
+    co_return Text(502, "the backend attempted to redirect this request, which is not permitted");
+  }
+  if (unpack && answer->headers.Get("Content-Encoding") == "gzip") {
+    answer->headers.Remove("Content-Encoding");
+    answer->headers.Remove("Content-Length");
+    answer->body = http::NewGunzipReader(std::move(answer->body));
   }
   if (options.wrap_transport) co_return co_await Wrap(std::move(options), exchange, *std::move(answer));
   co_return co_await PassOn(*std::move(answer));
@@ -254,6 +294,7 @@ Awaitable<http::Response> ServeUpgradeAware(ProxyOptions options, ExchangePtr ex
   if (IsUpgradeRequest(exchange->http)) co_return co_await Upgrade(std::move(options), std::move(exchange));
   if (options.upgrade_required) co_return StatusResponse(*exchange, meta::NewBadRequest("Upgrade request required"));
   const http::Request& request = exchange->http;
+  if (options.aggregated) co_return co_await Forward(std::move(options), std::move(exchange));
   options.location.raw_query = request.raw_query;
   if (!options.location.path.ends_with('/') && request.path.ends_with('/')) options.location.path += '/';
   if (options.location.path.empty() && (request.method == "GET" || request.method == "HEAD")) {
@@ -270,7 +311,7 @@ bool IsTunnelingRequest(const http::Request& request) {
 }
 
 Awaitable<http::Response> ServeTunnel(ProxyOptions options, ExchangePtr exchange) {
-  http::ClientRequest request = UpgradeRequest(*exchange);
+  http::ClientRequest request = UpgradeRequest(options, *exchange);
   for (const std::string_view name : {"Sec-WebSocket-Protocol", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
                                       "Sec-WebSocket-Extensions", "X-Stream-Protocol-Version"}) {
     request.headers.Remove(name);

@@ -2,7 +2,9 @@
 // (upstream's UpgradeAwareHandler).
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 
 #include "endpoints/exchange.h"
 #include "endpoints/proxy/transport.h"
@@ -16,6 +18,11 @@ struct ProxyOptions {
   std::shared_ptr<proxy::Transport> transport;
   bool wrap_transport = false;        // X-Forwarded-* headers; links and redirects rewritten to stay within the proxy
   bool upgrade_required = false;      // anything else is refused
+  // An aggregated API server: the location has its own query, Host is the backend's, links become absolute with the
+  // backend's address, failures are 503 in plain text.
+  bool aggregated = false;
+  bool reject_redirects = false;  // CVE-2022-3172: a redirect of the backend is 502
+  std::optional<std::chrono::steady_clock::time_point> deadline;
   std::int64_t bytes_per_second = 0;  // of a tunnel, each way; 0: no limit
 };
 

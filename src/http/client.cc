@@ -2,6 +2,7 @@
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -15,19 +16,54 @@ namespace keelson::http {
 namespace {
 
 constexpr int kAttemptsMax = 3;
-constexpr auto kForever = std::chrono::hours(24 * 365);
+constexpr std::chrono::seconds kHealthInterval{5};
 
 using Clock = std::chrono::steady_clock;
 using ConnectionPtr = std::shared_ptr<ClientConnection>;
 
-// What a call holds while it lasts: its connection and its deadline.
-struct Ticket {
-  Ticket(base::Ref<Call> call, ConnectionPtr connection, const asio::any_io_executor& executor)
-      : call(std::move(call)), connection(std::move(connection)), timer(executor), executor(executor) {}
-  base::Ref<Call> call;
+// What a call holds while it lasts: its connection, its deadline and its cancellation.
+struct Ticket : std::enable_shared_from_this<Ticket> {
+  explicit Ticket(const asio::any_io_executor& executor) : timer(executor), executor(executor) {}
+  base::Ref<Call> call;  // null until there is a connection
   ConnectionPtr connection;
   asio::steady_timer timer;
   asio::any_io_executor executor;
+  async::Cancellation::Registration registration;
+  std::optional<ClientError> ended;  // by its deadline or its cancellation
+  std::function<void()> waiter;      // of the call while it waits for a connection
+
+  void Watch(const ClientRequest& request) {
+    if (request.deadline) {
+      timer.expires_at(*request.deadline);
+      timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+        if (!error) self->End({ClientError::Kind::kTimeout, "context deadline exceeded"});
+      });
+    }
+    if (request.cancellation == nullptr) return;
+    registration = request.cancellation->OnCancel([weak = weak_from_this(), to = executor] {
+      asio::post(to, [weak] {
+        if (auto self = weak.lock()) self->End({ClientError::Kind::kCanceled, "context canceled"});
+      });
+    });
+  }
+  void Release() {
+    timer.cancel();
+    registration = {};
+  }
+  void End(const ClientError& error) {
+    if (ended) return;
+    ended = error;
+    if (call) {
+      call->Fail(error);
+      call->exchange->FailBody(error.kind == ClientError::Kind::kTimeout ? BodyError::kTimeout
+                                                                         : BodyError::kClientGone);
+      if (connection->open()) connection->session().Cancel(*call);
+    }
+    Wake();
+  }
+  void Wake() {
+    if (auto wake = std::exchange(waiter, nullptr)) wake();
+  }
 };
 
 // The answer's body for a coroutine that may run on another thread.
@@ -36,7 +72,7 @@ class ClientBody final : public BodyReader {
   explicit ClientBody(std::shared_ptr<Ticket> ticket) : ticket_(std::move(ticket)) {}
   ~ClientBody() override {
     asio::post(ticket_->executor, [ticket = ticket_] {
-      ticket->timer.cancel();
+      ticket->Release();
       if (ticket->connection->open()) ticket->connection->session().Cancel(*ticket->call);
     });
   }
@@ -52,17 +88,24 @@ class ClientBody final : public BodyReader {
   std::shared_ptr<Ticket> ticket_;
 };
 
-Awaitable<void> WaitForAnswer(base::Ref<Call> call) {
-  if (call->head || call->error) co_return;
+// Parks the coroutine until `waiter` is called.
+Awaitable<void> Wait(std::function<void()>* waiter) {
   auto executor = co_await asio::this_coro::executor;
   auto token = asio::use_awaitable;
   co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-      [call, executor](auto handler) {
+      [waiter, executor](auto handler) {
         auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        call->waiter = [shared, executor] { asio::post(executor, [shared] { (*shared)(); }); };
+        *waiter = [shared, executor] { asio::post(executor, [shared] { (*shared)(); }); };
       },
       token);
 }
+
+// A connection being opened for a call. The call may end first (deadline, cancellation); the connection then goes to
+// the pool for the next one, as in Go.
+struct Opening {
+  std::weak_ptr<Ticket> ticket;
+  std::optional<Outcome<ConnectionPtr, ClientError>> result;
+};
 
 }  // namespace
 
@@ -97,45 +140,50 @@ struct Client::Impl : std::enable_shared_from_this<Impl> {
   void ArmIdle() {
     if (idle_armed || connections.empty()) return;
     idle_armed = true;
-    idle_timer.expires_after(options.idle_timeout / 4);
+    idle_timer.expires_after(std::min<Clock::duration>(options.idle_timeout / 4, kHealthInterval));
     idle_timer.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       auto self = weak.lock();
       if (error || self == nullptr) return;
       self->idle_armed = false;
+      for (const auto& connection : std::vector<ConnectionPtr>(self->connections)) connection->CheckHealth(Clock::now());
       self->Sweep();
       self->ArmIdle();
     });
   }
 
-  Awaitable<Outcome<ConnectionPtr, ClientError>> Open(bool http1_only, Clock::time_point deadline) {
-    auto socket = co_await net::Dial(options.target, deadline);
-    if (!socket.ok()) {
-      const auto kind = Clock::now() >= deadline ? ClientError::Kind::kTimeout : ClientError::Kind::kDial;
-      co_return ClientError{kind, socket.error().message};
-    }
+  // The TLS handshake of a connection; "" or the error.
+  Awaitable<std::string> Handshake(ConnectionPtr connection) {
+    auto timer = std::make_shared<asio::steady_timer>(executor, options.tls_handshake_timeout);
+    timer->async_wait([connection, timer](const boost::system::error_code& error) {
+      if (!error && !connection->open())
+        connection->Close({ClientError::Kind::kTLS, "net/http: TLS handshake timeout"});
+    });
+    auto token = asio::use_awaitable;
+    const std::string error = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::string)>(
+        [connection, executor = executor](auto handler) {
+          auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+          connection->Handshake([shared, executor](const std::string& text) {
+            asio::post(executor, [shared, text] { (*shared)(text); });
+          });
+        },
+        token);
+    timer->cancel();
+    co_return error;
+  }
+
+  Awaitable<Outcome<ConnectionPtr, ClientError>> Open(bool http1_only) {
+    const auto deadline = Clock::now() + options.dial_timeout;
+    auto socket = options.dialer != nullptr ? co_await options.dialer->Dial(options.target, deadline)
+                                            : co_await net::Dial(options.target, deadline);
+    if (!socket.ok()) co_return ClientError{ClientError::Kind::kDial, socket.error().message};
     const int fd = socket->native_handle();
     const std::string name = options.server_name.empty() ? options.target.host : options.server_name;
-    auto transport = options.tls != nullptr ? options.tls->Connect(fd, name, http1_only) : net::NewPlainTransport(fd);
+    auto transport = options.tls != nullptr ? options.tls->Connect(fd, name, http1_only || options.http1_only)
+                                            : net::NewPlainTransport(fd);
     auto connection = std::make_shared<ClientConnection>(executor, queue, *std::move(socket), std::move(transport));
     if (options.tls != nullptr) {
-      auto timer = std::make_shared<asio::steady_timer>(executor, deadline);
-      timer->async_wait([connection, timer](const boost::system::error_code& error) {
-        if (!error && !connection->open()) connection->Close({ClientError::Kind::kTimeout, "TLS handshake timeout"});
-      });
-      auto token = asio::use_awaitable;
-      const std::string error = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::string)>(
-          [connection, executor = executor](auto handler) {
-            auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-            connection->Handshake([shared, executor](const std::string& text) {
-              asio::post(executor, [shared, text] { (*shared)(text); });
-            });
-          },
-          token);
-      timer->cancel();
-      if (!error.empty()) {
-        const auto kind = Clock::now() >= deadline ? ClientError::Kind::kTimeout : ClientError::Kind::kTLS;
-        co_return ClientError{kind, error};
-      }
+      const std::string error = co_await Handshake(connection);
+      if (!error.empty()) co_return ClientError{ClientError::Kind::kTLS, error};
     }
     std::string host = options.host_header;
     if (host.empty()) {
@@ -150,44 +198,71 @@ struct Client::Impl : std::enable_shared_from_this<Impl> {
     co_return connection;
   }
 
+  static Awaitable<void> OpenFor(std::shared_ptr<Impl> self, std::shared_ptr<Opening> opening, bool upgrade) {
+    auto opened = co_await self->Open(upgrade);
+    auto ticket = opening->ticket.lock();
+    if (ticket == nullptr || ticket->ended) {
+      if (opened.ok()) self->Keep(*opened, upgrade);
+      co_return;
+    }
+    opening->result = std::move(opened);
+    ticket->Wake();
+  }
+
+  // Puts a connection into the pool; one for an upgrade is never shared.
+  void Keep(const ConnectionPtr& connection, bool upgrade) {
+    if (upgrade) return connection->Close({ClientError::Kind::kClosed, "request canceled"});
+    connections.push_back(connection);
+    ArmIdle();
+  }
+
+  // A connection of the pool that takes a call now, or a new one.
+  static Awaitable<Outcome<ConnectionPtr, ClientError>> ConnectionFor(std::shared_ptr<Impl> self,
+                                                                      std::shared_ptr<Ticket> ticket, bool upgrade) {
+    self->Sweep();
+    if (!upgrade) {
+      for (const auto& candidate : self->connections) {
+        if (candidate->open() && candidate->session().Available()) co_return candidate;
+      }
+    }
+    auto opening = std::make_shared<Opening>(Opening{ticket, std::nullopt});
+    asio::co_spawn(self->executor, OpenFor(self, opening, upgrade), asio::detached);
+    while (!opening->result && !ticket->ended) co_await Wait(&ticket->waiter);
+    if (ticket->ended) {
+      if (opening->result && opening->result->ok()) self->Keep(**opening->result, upgrade);
+      co_return *ticket->ended;
+    }
+    auto opened = *std::move(opening->result);
+    if (!opened.ok()) co_return opened;
+    if (!(*opened)->open()) {  // ended between the handshake and the call
+      const std::string& reason = (*opened)->close_reason();
+      co_return ClientError{ClientError::Kind::kClosed, reason.empty() ? "EOF" : reason};
+    }
+    if (!upgrade) self->Keep(*opened, upgrade);
+    co_return opened;
+  }
+
   static Awaitable<Outcome<ClientResponse, ClientError>> DoHere(std::shared_ptr<Impl> self, ClientRequest request) {
-    const auto deadline = request.deadline.value_or(Clock::now() + kForever);
     const bool upgrade = request.upgrade;
     ClientError last{ClientError::Kind::kClosed, "no attempt"};
+    auto ticket = std::make_shared<Ticket>(self->executor);
+    ticket->Watch(request);
     for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-      self->Sweep();
-      ConnectionPtr connection;
-      if (!upgrade) {
-        for (const auto& candidate : self->connections) {
-          if (candidate->open() && candidate->session().Available()) connection = candidate;
-        }
+      auto connected = co_await ConnectionFor(self, ticket, upgrade);
+      if (!connected.ok()) {
+        ticket->Release();
+        co_return connected.error();
       }
-      if (connection == nullptr) {
-        auto opened = co_await self->Open(upgrade, std::min(deadline, Clock::now() + self->options.dial_timeout));
-        if (!opened.ok()) co_return opened.error();
-        connection = *std::move(opened);
-        if (!upgrade) self->connections.push_back(connection);
-        self->ArmIdle();
-      }
-      connection->idle_since = {};
+      ticket->connection = *std::move(connected);
+      ticket->connection->idle_since = {};
       auto call = base::MakeRef<Call>(std::move(request), self->queue);
-      auto ticket = std::make_shared<Ticket>(call, connection, self->executor);
-      if (call->request.deadline) {
-        ticket->timer.expires_at(deadline);
-        ticket->timer.async_wait([ticket](const boost::system::error_code& error) {
-          if (error) return;
-          ticket->call->Fail({ClientError::Kind::kTimeout, "context deadline exceeded"});
-          ticket->call->exchange->FailBody(BodyError::kTimeout);
-          if (ticket->connection->open()) ticket->connection->session().Cancel(*ticket->call);
-        });
-      }
-      connection->session().Start(call);
-      co_await WaitForAnswer(call);
+      ticket->call = call;
+      ticket->connection->session().Start(call);
+      if (!call->head && !call->error) co_await Wait(&call->waiter);
       if (call->error) {
-        ticket->timer.cancel();
-        if (upgrade) connection->Close(*call->error);
-        if (!call->retriable || Clock::now() >= deadline) co_return *call->error;
-        last = *call->error;
+        if (upgrade) ticket->connection->Close(*call->error);
+        last = ticket->ended.value_or(*call->error);
+        if (!call->retriable || ticket->ended) break;
         request = std::move(call->request);
         continue;
       }
@@ -196,12 +271,13 @@ struct Client::Impl : std::enable_shared_from_this<Impl> {
       response.headers = std::move(call->head->headers);
       response.http_major = call->head->major;
       if (call->upgraded) {
-        ticket->timer.cancel();
-        response.stream = connection->TakeStream();
+        ticket->Release();
+        response.stream = ticket->connection->TakeStream();
       }
       response.body = std::make_unique<ClientBody>(std::move(ticket));
       co_return response;
     }
+    ticket->Release();
     co_return last;
   }
 };

@@ -11,6 +11,7 @@
 #include <string>
 #include <variant>
 
+#include "async/cancellation.h"
 #include "async/io_pool.h"
 #include "http/message.h"
 #include "net/dialer.h"
@@ -20,10 +21,13 @@ namespace keelson::http {
 
 struct ClientOptions {
   net::DialTarget target;
+  net::DialerPtr dialer;                       // null: net::Dial
   std::shared_ptr<net::TLSClientContext> tls;  // null: plain text, HTTP/1.1
   std::string server_name;                     // in the certificate; empty: target.host
   std::string host_header;                     // empty: target.host[:port]
+  bool http1_only = false;                     // h2 is not offered
   std::chrono::milliseconds dial_timeout{30'000};
+  std::chrono::milliseconds tls_handshake_timeout{10'000};
   std::chrono::milliseconds idle_timeout{90'000};
   std::size_t idle_connections_max = 25;  // HTTP/1.1 connections kept for later
   std::size_t response_header_bytes_max = 1024 * 1024;
@@ -35,6 +39,7 @@ struct ClientRequest {
   Headers headers;           // Host, Content-Length and Transfer-Encoding are made here
   std::variant<SharedBytes, std::unique_ptr<BodySource>> body;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // for everything up to the end of the answer's body
+  async::CancellationPtr cancellation;  // ends the call with kCanceled, also while its body is read
   bool upgrade = false;  // the headers ask to leave HTTP (Connection: Upgrade): a connection of its own, HTTP/1.1
 };
 
@@ -47,7 +52,14 @@ struct ClientResponse {
 };
 
 struct ClientError {
-  enum class Kind : std::uint8_t { kDial, kTLS, kTimeout, kClosed, kProtocol };
+  enum class Kind : std::uint8_t {
+    kDial,      // no connection: refused, unreachable, no such host, dial timeout
+    kTLS,       // the handshake failed
+    kTimeout,   // the call's own deadline: "context deadline exceeded"
+    kCanceled,  // "context canceled"
+    kClosed,    // the connection ended before an answer: EOF, reset
+    kProtocol,  // the answer is not HTTP
+  };
   Kind kind;
   std::string message;
 };

@@ -107,14 +107,25 @@ void ClientConnection::HandshakeStep() {
   if (status != net::IOStatus::kOk) {
     const std::string text = transport_->error_text().empty() ? "EOF" : transport_->error_text();
     Close({ClientError::Kind::kTLS, text});
-    return done("tls: " + text);
+    return done(text);
   }
   alpn_h2_ = transport_->TakeTLSState().alpn_h2;
   done({});
 }
 
+void ClientConnection::CheckHealth(std::chrono::steady_clock::time_point now) {
+  if (closed_ || session_ == nullptr || raw_mode_) return;
+  if (ping_sent_ != std::chrono::steady_clock::time_point{}) {
+    if (now - ping_sent_ >= kPingTimeout) Close({ClientError::Kind::kClosed, "http2: client connection lost"});
+    return;
+  }
+  if (now - last_read_ < kReadIdleTimeout || !session_->Ping()) return;
+  ping_sent_ = now;
+}
+
 void ClientConnection::Serve(std::function<std::unique_ptr<ClientSession>(ClientSessionHost&)> make_session) {
   session_ = make_session(*this);
+  last_read_ = std::chrono::steady_clock::now();
   WaitReadable();
 }
 
@@ -169,6 +180,8 @@ void ClientConnection::Work() {
     std::size_t got = 0;
     const auto status = transport_->Read(buffer.data(), buffer.size(), &got);
     if (status == net::IOStatus::kOk) {
+      last_read_ = std::chrono::steady_clock::now();
+      ping_sent_ = {};  // any frame is a sign of life
       session_->Receive({buffer.data(), got});
     } else if (status == net::IOStatus::kWouldBlock) {
       WaitReadable();
@@ -203,6 +216,7 @@ void ClientConnection::Close(const ClientError& error) {
   if (closed_) return;
   auto self = shared_from_this();
   closed_ = true;
+  close_reason_ = error.message;
   if (session_ != nullptr) session_->Abort(error);
   if (transport_ != nullptr && !handshake_done_ && error.kind != ClientError::Kind::kTLS) transport_->CloseWrite();
   boost::system::error_code ignored;

@@ -19,7 +19,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
       : executor_(std::move(executor)),
         queue_(std::move(queue)),
         socket_(std::move(socket)),
-        transport_(std::move(transport)) {}
+        transport_(std::move(transport)) {
+    transport_->DescribePeers();
+  }
 
   // The TLS handshake; `done` gets "" or the error.
   void Handshake(std::function<void(const std::string& error)> done);
@@ -29,6 +31,12 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   ClientSession& session() { return *session_; }
   bool open() const { return !closed_ && session_ != nullptr && !session_->finished(); }
   void Close(const ClientError& error);
+  const std::string& close_reason() const { return close_reason_; }
+  // HTTP/2: a PING after kReadIdleTimeout without a frame; without an answer the connection is closed, so that no call
+  // waits for a dead peer (Go's ReadIdleTimeout and PingTimeout as client-go sets them).
+  static constexpr std::chrono::seconds kReadIdleTimeout{30};
+  static constexpr std::chrono::seconds kPingTimeout{15};
+  void CheckHealth(std::chrono::steady_clock::time_point now);
   // After a 101: the raw stream.
   std::unique_ptr<Stream> TakeStream();
 
@@ -51,9 +59,12 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   std::unique_ptr<ClientSession> session_;
   std::function<void(const std::string&)> handshake_done_;
   class ClientRawStream* raw_ = nullptr;
+  std::chrono::steady_clock::time_point last_read_{};
+  std::chrono::steady_clock::time_point ping_sent_{};  // zero: none under way
   bool raw_mode_ = false;
   bool alpn_h2_ = false;
   bool closed_ = false;
+  std::string close_reason_;
   bool reading_ = false;
   bool writing_ = false;
   bool scheduled_ = false;

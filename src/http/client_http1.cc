@@ -42,6 +42,9 @@ class Http1ClientSession final : public ClientSession, private ExchangeOwner {
   void OnWake() override { host_.WantWrite(); }
 
   void WriteHead();
+  // Takes the next pieces of the request's body and opens a chunk for them where the body is chunked. False: the
+  // session has ended, or there is nothing to write now.
+  bool PullBody(Output& out, std::size_t most);
   bool ParseHead();
   bool ParseBody();
   void EndAnswer();
@@ -61,6 +64,7 @@ class Http1ClientSession final : public ClientSession, private ExchangeOwner {
   bool sending_ = false;
   bool source_done_ = false;
   bool chunk_output_ = false;
+  std::uint64_t length_left_ = 0;  // of a streamed body with Content-Length: bytes its source still owes
   bool chunk_open_ = false;
   bool in_body_ = false;
   bool until_close_ = false;
@@ -96,18 +100,19 @@ void Http1ClientSession::WriteHead() {
   source_done_ = true;
   if (auto* bytes = std::get_if<SharedBytes>(&request.body)) {
     const bool bodiless =
-        bytes->empty() && (request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS");
+        bytes->empty() && (request.method == "CONNECT" || request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS");
     if (!bodiless) AppendHeader(pending_, "Content-Length", std::to_string(bytes->size()));
     if (!bytes->empty()) slices_.push_back(*bytes);
   } else if (auto& source = std::get<std::unique_ptr<BodySource>>(request.body); source != nullptr) {
     source_ = std::move(source);
     source_done_ = false;
-    const std::string_view length = request.headers.Get("Content-Length");
-    chunk_output_ = length.empty();
+    const auto length = base::ParseUint64(request.headers.Get("Content-Length"));
+    chunk_output_ = !length;
+    length_left_ = length.value_or(0);
     if (chunk_output_) {
       pending_ += "Transfer-Encoding: chunked\r\n";
     } else {
-      AppendHeader(pending_, "Content-Length", length);
+      AppendHeader(pending_, "Content-Length", std::to_string(*length));
     }
     upload_ = base::MakeRef<Exchange>(host_.wake_queue(), static_cast<ExchangeOwner*>(this));
     source_->Start([upload = upload_] { upload->Wake(); });
@@ -142,19 +147,34 @@ void Http1ClientSession::Produce(Output& out, std::size_t budget) {
       source_.reset();
       return;
     }
-    const auto state = source_->Pull(std::min(kPullBytes, budget - out.size()), slices_);
-    std::size_t total = 0;
-    for (const SharedBytes& slice : slices_) total += slice.size();
+    if (!PullBody(out, budget - out.size())) return;
+  }
+}
+
+bool Http1ClientSession::PullBody(Output& out, std::size_t most) {
+  const auto state = source_->Pull(std::min(kPullBytes, most), slices_);
+  std::size_t total = 0;
+  for (const SharedBytes& slice : slices_) total += slice.size();
+  if (state == BodySource::State::kDone) source_done_ = true;
+  if (state == BodySource::State::kAbort) {
+    Abort({ClientError::Kind::kClosed, "request body failed"});
+    return false;
+  }
+  if (chunk_output_) {
     if (total != 0) {
       char size[24];
       const int digits = std::snprintf(size, sizeof(size), "%zx\r\n", total);
       out.Append(std::string_view(size, static_cast<std::size_t>(digits)));
       chunk_open_ = true;
     }
-    if (state == BodySource::State::kDone) source_done_ = true;
-    if (state == BodySource::State::kAbort) return Abort({ClientError::Kind::kClosed, "request body failed"});
-    if (state == BodySource::State::kPending && total == 0) return;
+  } else if (total > length_left_ || (source_done_ && total < length_left_)) {
+    // The server would read surplus bytes as the next request, and wait for missing ones in the next request's place.
+    Abort({ClientError::Kind::kClosed, "http: ContentLength does not match the length of the request body"});
+    return false;
+  } else {
+    length_left_ -= total;
   }
+  return total != 0 || state != BodySource::State::kPending;
 }
 
 void Http1ClientSession::Receive(std::string_view bytes) {
@@ -170,18 +190,21 @@ void Http1ClientSession::Receive(std::string_view bytes) {
 bool Http1ClientSession::ParseHead() {
   const std::size_t end = FindHeadEnd(buffer_, &scanned_);
   if (std::min(end, buffer_.size()) > header_bytes_max_) {
-    Abort(Protocol("server response headers exceeded " + std::to_string(header_bytes_max_) + " bytes; aborted"));
+    Abort(Protocol("net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded " + std::to_string(header_bytes_max_) + " bytes; aborted"));
     return false;
   }
   if (end == std::string::npos) return false;
   auto head = ParseResponseHead(std::string_view(buffer_).substr(0, end));
+  constexpr std::size_t kLineShownMax = 256;
+  const std::string line = head.ok() ? std::string() : buffer_.substr(0, std::min(buffer_.find('\r'), kLineShownMax));
   buffer_.erase(0, end);
   scanned_ = 0;
   if (!head.ok()) {
-    Abort(Protocol("malformed HTTP response"));
+    Abort(Protocol("net/http: HTTP/1.x transport connection broken: malformed HTTP response " + base::GoQuote(line)));
     return false;
   }
-  if (head->status == 101 && call_->request.upgrade) {
+  const bool tunnelled = call_->request.method == "CONNECT" && head->status >= 200 && head->status <= 299;
+  if ((head->status == 101 || tunnelled) && call_->request.upgrade) {
     upgraded_ = true;
     call_->upgraded = true;
     call_->exchange->Detach(true);
@@ -245,7 +268,9 @@ void Http1ClientSession::EndAnswer() {
   source_.reset();
   slices_.clear();
   first_ = offset_ = 0;
-  if (!keep_alive_ || sending_ || !buffer_.empty()) finished_ = true;
+  // An answer before the end of the request: the rest of the request is not sent, and the connection cannot be kept.
+  const bool unsent = std::exchange(sending_, false);
+  if (!keep_alive_ || unsent || !buffer_.empty()) finished_ = true;
   host_.WantWrite();
 }
 
@@ -256,14 +281,19 @@ void Http1ClientSession::ReceiveEnd() {
 
 void Http1ClientSession::Abort(const ClientError& error) {
   finished_ = true;
+  sending_ = false;
+  slices_.clear();
+  first_ = offset_ = 0;
   if (upload_) upload_->Detach(true);
   source_.reset();
   auto call = std::exchange(call_, nullptr);
   if (!call) return;
   // A kept connection may have been closed by the server while the request was on its way: nothing of an answer was
-  // seen.
-  call->retriable =
-      calls_ > 1 && !call->answered() && buffer_.empty() && std::holds_alternative<SharedBytes>(call->request.body);
+  // seen. Only requests that may be done twice are sent again, as Go's transport does.
+  const std::string& method = call->request.method;
+  const bool replayable = method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
+  call->retriable = replayable && calls_ > 1 && !call->answered() && buffer_.empty() &&
+                    std::holds_alternative<SharedBytes>(call->request.body);
   call->exchange->FailBody(error.kind == ClientError::Kind::kTimeout ? BodyError::kTimeout : BodyError::kClientGone);
   call->exchange->Detach(false);
   if (!call->answered()) call->Fail(error);

@@ -56,7 +56,7 @@ class Http2ClientSession final : public ClientSession {
   void Start(base::Ref<Call> call) override;
   void Cancel(Call& call) override;
   void Receive(std::string_view bytes) override;
-  void ReceiveEnd() override { Abort({ClientError::Kind::kClosed, "http2: server closed the connection"}); }
+  void ReceiveEnd() override { Abort({ClientError::Kind::kClosed, going_ ? goaway_ : "unexpected EOF"}); }
   bool wants_input() const override { return !ended_; }
   void Produce(Output& out, std::size_t budget) override;
   bool finished() const override {
@@ -64,6 +64,11 @@ class Http2ClientSession final : public ClientSession {
            (nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0);
   }
   void Abort(const ClientError& error) override;
+  bool Ping() override {
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    host_.WantWrite();
+    return true;
+  }
 
   void Consumed(ClientStream& stream, std::size_t bytes) {
     nghttp2_session_consume(session_, stream.id, bytes);
@@ -80,6 +85,7 @@ class Http2ClientSession final : public ClientSession {
   ClientStream* Find(std::int32_t id) const {
     return static_cast<ClientStream*>(nghttp2_session_get_stream_user_data(session_, id));
   }
+  void OnGoAway(const nghttp2_goaway& frame);
   int OnHeader(ClientStream& stream, std::string_view name, std::string_view value);
   void OnHeadersComplete(ClientStream& stream, bool end);
   void Close(ClientStream* stream, std::uint32_t code);
@@ -96,6 +102,7 @@ class Http2ClientSession final : public ClientSession {
   std::size_t budget_ = 0;
   bool ended_ = false;
   bool going_ = false;  // a GOAWAY was received
+  std::string goaway_;  // Go's text of it
   std::vector<std::unique_ptr<ClientStream>> streams_;
 };
 
@@ -115,7 +122,7 @@ struct ClientCallbacks {
 
   static int FrameReceived(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     auto& self = Of(user);
-    if (frame->hd.type == NGHTTP2_GOAWAY) self.going_ = true;
+    if (frame->hd.type == NGHTTP2_GOAWAY) self.OnGoAway(frame->goaway);
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     ClientStream* stream = self.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
@@ -242,6 +249,15 @@ void Http2ClientSession::Start(base::Ref<Call> call) {
   host_.WantWrite();
 }
 
+void Http2ClientSession::OnGoAway(const nghttp2_goaway& frame) {
+  constexpr std::size_t kDebugMax = 1024;
+  going_ = true;
+  const std::string_view debug(reinterpret_cast<const char*>(frame.opaque_data),
+                               std::min(frame.opaque_data_len, kDebugMax));
+  goaway_ = "http2: server sent GOAWAY and closed the connection; LastStreamID=" + std::to_string(frame.last_stream_id) +
+            ", ErrCode=" + nghttp2_http2_strerror(frame.error_code) + ", debug=" + base::GoQuote(debug);
+}
+
 int Http2ClientSession::OnHeader(ClientStream& stream, std::string_view name, std::string_view value) {
   if (stream.call->answered()) return 0;  // trailers
   stream.header_bytes += name.size() + value.size() + 32;
@@ -344,7 +360,8 @@ void Http2ClientSession::Close(ClientStream* stream, std::uint32_t code) {
   // Refused before anything was done with it: safe to send again (RFC 9113 8.7).
   if (code == NGHTTP2_REFUSED_STREAM && std::holds_alternative<SharedBytes>(stream->call->request.body))
     stream->call->retriable = true;
-  Finish(*stream, {ClientError::Kind::kClosed, std::string("stream error: ") + nghttp2_http2_strerror(code)});
+  Finish(*stream, {ClientError::Kind::kClosed, "stream error: stream ID " + std::to_string(stream->id) + "; " +
+                                                   nghttp2_http2_strerror(code) + "; received from peer"});
   std::erase_if(streams_, [&](const auto& held) { return held.get() == stream; });
   host_.WantWrite();
 }

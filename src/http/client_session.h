@@ -56,6 +56,7 @@ class ClientSession {
   virtual void Produce(Output& out, std::size_t budget) = 0;
   virtual bool finished() const = 0;
   virtual void Abort(const ClientError& error) = 0;
+  virtual bool Ping() { return false; }  // asks the peer for a sign of life; false where the protocol has none
   virtual std::string TakeLeftover() { return {}; }
 };
 

@@ -5,7 +5,7 @@
 namespace keelson::http {
 namespace {
 
-class Letters final : public BodySource {
+class Letters final : public BodySource {  // 20,000 bytes
  public:
   void Start(std::function<void()>) override {}
   State Pull(std::size_t, std::vector<SharedBytes>& out) override {
@@ -52,6 +52,54 @@ TEST(Client, StreamsRequestBodies) {
     request.body = std::make_unique<Letters>();
     auto fetch = Fetch(client, std::move(request));
     EXPECT_EQ(test.Run(std::move(fetch)).size(), 20'004U);
+  }
+}
+
+ClientRequest LettersTo(std::string length) {
+  ClientRequest request;
+  request.method = "POST";
+  request.target = "/echo";
+  request.headers.Add("Content-Length", length);
+  request.body = std::make_unique<Letters>();
+  return request;
+}
+
+// A body with Content-Length carries no chunk sizes: they would shift its end, and what is behind the end is read as
+// the next request on that connection.
+TEST(Client, StreamedBodiesWithContentLengthAreNotChunked) {
+  std::string letters;
+  for (int i = 0; i < 20; ++i) letters.append(1000, static_cast<char>('a' + i));
+  for (const Mode& mode : kModes) {
+    SCOPED_TRACE(mode.name);
+    TestServer test({}, mode.tls);
+    Client client(test.pool, test.client_options(mode.http2));
+    for (int i = 0; i < 2; ++i) {
+      auto fetch = Fetch(client, LettersTo("20000"));
+      EXPECT_EQ(test.Run(std::move(fetch)), "200 " + letters);
+      auto next = Fetch(client, To("/hello"));
+      EXPECT_EQ(test.Run(std::move(next)), "200 hello\n");
+    }
+    EXPECT_EQ(test.server->stats().connections_total, 1U);
+    EXPECT_EQ(test.started, 4);
+  }
+}
+
+TEST(Client, ConnectionsEndWhenContentLengthIsWrong) {
+  for (const char* length : {"19999", "20001", "0", "1"}) {
+    for (const bool tls : {false, true}) {
+      SCOPED_TRACE(length);
+      TestServer test({}, tls);
+      Client client(test.pool, test.client_options(false));
+      auto wrong = Fetch(client, LettersTo(length));
+      const std::string answer = test.Run(std::move(wrong));
+      EXPECT_TRUE(answer.starts_with("error: http: ContentLength") || answer.find("body error") != std::string::npos ||
+                  answer == "200 ")
+          << answer;
+      auto next = Fetch(client, To("/hello"));
+      EXPECT_EQ(test.Run(std::move(next)), "200 hello\n");
+      EXPECT_EQ(test.server->stats().connections_total, 2U);
+      EXPECT_LE(test.started, 2);
+    }
   }
 }
 

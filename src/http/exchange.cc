@@ -33,6 +33,7 @@ namespace {
 class ExchangeBody final : public BodyReader {
  public:
   explicit ExchangeBody(base::Ref<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  ~ExchangeBody() override { exchange_->AbandonBody(); }
   Awaitable<Outcome<SharedBytes, BodyError>> Read() override { return exchange_->Read(); }
 
  private:
@@ -57,6 +58,11 @@ void Exchange::PushBody(std::string_view bytes) {
   if (body_ == nullptr) return;
   body_->buffer.append(bytes);
   WakeReader();
+}
+
+std::size_t Exchange::DropBody() {
+  if (body_ == nullptr) return 0;
+  return std::exchange(body_->buffer, std::string()).size();
 }
 
 void Exchange::EndBody() {

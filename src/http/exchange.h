@@ -57,6 +57,8 @@ class Exchange : public base::RefCounted {
   void EndBody();
   void FailBody(BodyError error);
   bool body_waiting() const { return body_ != nullptr && body_->waiter != nullptr; }
+  bool body_abandoned() const { return body_abandoned_.load(std::memory_order_relaxed); }  // its reader is gone
+  std::size_t DropBody();  // forgets what has arrived; its size
   std::size_t body_buffered() const { return body_ == nullptr ? 0 : body_->buffer.size(); }
   // The stream is over. With `complete` false the close callbacks run and the body fails; afterwards there is no owner.
   void Detach(bool complete);
@@ -67,6 +69,7 @@ class Exchange : public base::RefCounted {
   void OnClose(std::function<void()> callback);
   void Wake();
   std::unique_ptr<BodyReader> NewBodyReader();
+  void AbandonBody() { body_abandoned_.store(true, std::memory_order_relaxed); }  // from any thread
 
  private:
   friend class WakeQueue;
@@ -83,6 +86,7 @@ class Exchange : public base::RefCounted {
   ExchangeOwner* owner_;
   std::unique_ptr<Body> body_;  // null: empty or used up
   std::atomic<bool> queued_{false};
+  std::atomic<bool> body_abandoned_{false};
   std::mutex mutex_;  // over the rest
   bool over_ = false;
   bool gone_ = false;

@@ -65,6 +65,7 @@ class Http1Session final : public Session, private ExchangeOwner {
   void OnBodyWanted() override;
   void OnWake() override { host_.WantWrite(); }
 
+  void ReturnBody();
   void Parse();
   bool ParseHead();
   bool ParseBody();
@@ -108,6 +109,7 @@ class Http1Session final : public Session, private ExchangeOwner {
   std::size_t first_ = 0;
   std::size_t offset_ = 0;
   std::uint64_t sent_ = 0;
+  base::Clock::SteadyTime write_deadline_ = base::Clock::SteadyTime::max();
   std::vector<std::function<void(std::uint64_t, bool)>> on_end_;
   UpgradeHandler upgrade_;
 };
@@ -120,7 +122,11 @@ Phase Http1Session::phase() const {
 
 bool Http1Session::wants_input() const {
   if (finished_ || upgrade_ || peer_ended_) return false;
-  if (input_ == Input::kBody) return exchange_ == nullptr || exchange_->body_buffered() < limits_.stream_window_bytes;
+  if (input_ == Input::kBody) {
+    if (exchange_ == nullptr || exchange_->body_buffered() == 0) return true;
+    return exchange_->body_buffered() < limits_.stream_window_bytes &&
+           limits_.bodies->used.load(std::memory_order_relaxed) < limits_.bodies->bytes_max;
+  }
   return input_ == Input::kHead || buffer_.size() < limits_.pipelined_bytes_max;
 }
 
@@ -132,7 +138,10 @@ void Http1Session::Receive(std::string_view bytes) {
 
 void Http1Session::ReceiveEnd() {
   peer_ended_ = true;
-  if (input_ == Input::kBody && exchange_) exchange_->FailBody(BodyError::kClientGone);
+  if (input_ == Input::kBody && exchange_) {
+    ReturnBody();
+    exchange_->FailBody(BodyError::kClientGone);
+  }
   // As Go does: the handler learns that its client is gone, but what is ready to be sent is still sent.
   if (exchange_) exchange_->NotifyGone();
   if (exchange_ == nullptr) finished_ = true;
@@ -172,7 +181,8 @@ bool Http1Session::ParseHead() {
     Fail(parsed.error().status, parsed.error().message);
     return false;
   }
-  if (end + kFieldOverhead * parsed->headers.fields().size() > limits_.header_bytes_max + kFieldAllowance) {
+  if (end + kFieldOverhead * parsed->headers.fields().size() > limits_.header_bytes_max + kFieldAllowance ||
+      parsed->headers.fields().size() > limits_.header_fields_max) {
     Fail(431, {});
     return false;
   }
@@ -242,6 +252,7 @@ bool Http1Session::ParseHead() {
 bool Http1Session::ParseBody() {
   const auto sink = [this](std::string_view data) {
     if (exchange_ && !answered_) {
+      limits_.bodies->used.fetch_add(data.size(), std::memory_order_relaxed);  // at most one read beyond the bound
       exchange_->PushBody(data);
     } else {
       drained_ += data.size();
@@ -255,6 +266,7 @@ bool Http1Session::ParseBody() {
       buffer_.clear();
       closing_ = true;
       input_ = Input::kNone;
+      ReturnBody();
       if (exchange_) exchange_->FailBody(BodyError::kMalformed);
       if (exchange_ == nullptr) finished_ = true;
       return false;
@@ -296,9 +308,15 @@ void Http1Session::Fail(int status, std::string_view detail) {
   host_.WantWrite();
 }
 
-void Http1Session::OnBodyConsumed(std::size_t /*bytes*/) {
-  host_.WantWrite();
-}  // the driver reads on when there is room
+void Http1Session::OnBodyConsumed(std::size_t bytes) {
+  limits_.bodies->Return(bytes);
+  host_.WantWrite();  // the driver reads on when there is room
+}
+
+// Before the exchange loses its body or its owner; what a handler still reads then no longer counts.
+void Http1Session::ReturnBody() {
+  if (exchange_) limits_.bodies->Return(exchange_->body_buffered());
+}
 
 void Http1Session::OnBodyWanted() {
   if (!expect_continue_ || answered_) return;
@@ -367,6 +385,7 @@ void Http1Session::Respond(Exchange& exchange, Response response) {
   pending_ += "\r\n";
 
   writing_ = true;
+  write_deadline_ = response.write_deadline.value_or(base::Clock::SteadyTime::max());
   source_done_ = source_ == nullptr;
   if (bodiless || head_) {
     source_.reset();
@@ -460,6 +479,7 @@ void Http1Session::EndResponse(bool complete) {
   slices_.clear();
   first_ = offset_ = 0;
   chunk_open_ = false;
+  ReturnBody();
   auto exchange = std::exchange(exchange_, nullptr);
   if (exchange) exchange->Detach(complete);
   auto callbacks = std::exchange(on_end_, {});
@@ -497,6 +517,12 @@ void Http1Session::ShutdownGracefully() {
 }
 
 void Http1Session::Tick(base::Clock::SteadyTime now) {
+  if (writing_ && now >= write_deadline_) {
+    keep_alive_ = false;
+    EndResponse(false);
+    return;
+  }
+  if (input_ == Input::kBody && !finished_) host_.WantWrite();  // other connections may have made room for its body
   if (!closing_ || finished_ || phase() == Phase::kActive || now - closing_since_ < kFirstRequestGrace) return;
   finished_ = true;
   host_.WantWrite();
@@ -505,6 +531,7 @@ void Http1Session::Tick(base::Clock::SteadyTime now) {
 void Http1Session::Abort() {
   finished_ = true;
   source_.reset();
+  ReturnBody();
   if (auto exchange = std::exchange(exchange_, nullptr)) exchange->Detach(false);
   auto callbacks = std::exchange(on_end_, {});
   for (auto& callback : callbacks) callback(sent_, false);

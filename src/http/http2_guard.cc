@@ -23,6 +23,7 @@ constexpr std::uint8_t kAck = 0x1;
 constexpr std::uint8_t kEndHeaders = 0x4;
 constexpr std::uint8_t kPadded = 0x8;
 constexpr std::uint32_t kResetBit = 0x80000000;
+constexpr std::size_t kIgnoredBlockBytesMax = 64 * 1024;  // trailers that were under way when we reset their stream
 
 bool IsUseless(std::uint8_t type, std::uint8_t flags, std::uint32_t length) {
   switch (type) {
@@ -72,6 +73,7 @@ bool Http2Guard::Spend(base::Clock::SteadyTime now) {
 }
 
 std::uint32_t Http2Guard::CheckHeader(const std::function<bool(std::int32_t)>& is_open) {
+  if (type_ == kHeaders) ignored_block_ = false;
   if (type_ == kPriority && stream_ == 0) return kProtocolError;
   if (type_ == kData && (flags_ & kPadded) != 0 && length_ == 0) return 0;  // a frame size error, which nghttp2 finds
   if ((type_ == kData || type_ == kHeaders) && stream_ > 0 && stream_ <= stream_max_ && !is_open(stream_)) {
@@ -79,12 +81,17 @@ std::uint32_t Http2Guard::CheckHeader(const std::function<bool(std::int32_t)>& i
       case Memory::kEnded:
         return kStreamClosed;
       case Memory::kReset:
+        ignored_block_ = type_ == kHeaders;
         return 0;
       case Memory::kUnknown:  // a stream number that was skipped, or one long gone
+        if (std::ranges::binary_search(opened_, stream_)) return 0;
         return type_ == kHeaders ? kProtocolError : 0;
     }
   }
-  if (type_ == kHeaders) stream_max_ = std::max(stream_max_, stream_);
+  if (type_ == kHeaders && stream_ > stream_max_) {
+    stream_max_ = stream_;
+    opened_.push_back(stream_);
+  }
   return 0;
 }
 
@@ -100,10 +107,20 @@ std::uint32_t Http2Guard::CheckPayload() {
   return 0;
 }
 
+// The bytes of a header block are bounded before they are decoded: one byte of HPACK can stand for a whole field.
+std::uint32_t Http2Guard::CheckBlock() {
+  if (type_ != kHeaders && type_ != kContinuation) return 0;
+  if (type_ == kHeaders) block_bytes_ = 0;
+  block_bytes_ += length_;
+  const std::size_t max = ignored_block_ ? kIgnoredBlockBytesMax : limits_.header_block_bytes_max;
+  return block_bytes_ > max ? kEnhanceYourCalm : 0;
+}
+
 Http2Guard::Verdict Http2Guard::Look(std::string_view bytes, base::Clock::SteadyTime now,
                                      const std::function<bool(std::int32_t)>& is_open) {
   std::size_t at = std::min(preface_left_, bytes.size());
   preface_left_ -= at;
+  opened_.clear();
   while (at < bytes.size()) {
     if (left_ == 0) {  // in a frame's header
       const std::size_t start = at;
@@ -119,7 +136,9 @@ Http2Guard::Verdict Http2Guard::Look(std::string_view bytes, base::Clock::Steady
                                            std::uint32_t{header_[7]} << 8 | header_[8]) &
                                           0x7fffffff);
       if (const std::uint32_t error = CheckHeader(is_open); error != 0) return {start, error};
-      if (IsUseless(type_, flags_, length_) && !Spend(now)) return {start, kEnhanceYourCalm};
+      if (const std::uint32_t error = CheckBlock(); error != 0) return {start, error};
+      const bool useless = IsUseless(type_, flags_, length_) || (type_ == kHeaders && ignored_block_);
+      if (useless && !Spend(now)) return {start, kEnhanceYourCalm};
     }
     const bool inspect = type_ == kPriority || type_ == kWindowUpdate || (type_ == kData && (flags_ & kPadded) != 0);
     if (inspect && payload_have_ < payload_.size() && left_ != 0) {

@@ -19,6 +19,7 @@ namespace keelson::http {
 struct FloodLimits {
   double burst = 2000;
   double per_second = 200;
+  std::size_t header_block_bytes_max = 2 * 1024 * 1024;  // on the wire, of a HEADERS frame and its CONTINUATIONs
 };
 
 class Http2Guard {
@@ -44,6 +45,7 @@ class Http2Guard {
 
   enum class Memory : std::uint8_t { kUnknown, kEnded, kReset };
   Memory Remember(std::int32_t stream) const;
+  std::uint32_t CheckBlock();
   std::uint32_t CheckHeader(const std::function<bool(std::int32_t)>& is_open);
   std::uint32_t CheckPayload();
   bool Spend(base::Clock::SteadyTime now);
@@ -61,8 +63,11 @@ class Http2Guard {
   std::uint8_t type_ = 0;
   std::uint8_t flags_ = 0;
   bool in_headers_ = false;
+  bool ignored_block_ = false;   // of a stream that we have reset: decoded, but for nobody
+  std::size_t block_bytes_ = 0;  // of the header block so far
   std::int32_t stream_ = 0;
   std::int32_t stream_max_ = 0;
+  std::vector<std::int32_t> opened_;  // by the bytes of this Look, ascending: nghttp2 does not know them yet
   std::uint32_t next_ = 0;             // in closed_
   std::vector<std::uint32_t> closed_;  // ring; the top bit says reset by us
 };

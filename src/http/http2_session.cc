@@ -22,8 +22,10 @@ constexpr std::size_t kUnstartedPerStream = 4;      // requests waiting for a ha
 constexpr std::size_t kOutboundFramesMax = 10'000;  // frames waiting while the peer does not read
 constexpr std::uint32_t kHeaderOverhead = 32;       // of each field, RFC 9113 6.5.2
 constexpr std::chrono::seconds kGoAwayGrace{1};     // for the peer to learn of a shutdown before streams are refused
-constexpr std::chrono::seconds kStallCheck{30};
-constexpr std::chrono::minutes kStreamStall{5};  // a reader that takes nothing of what is ready for it
+constexpr std::chrono::seconds kStallCheck{10};
+constexpr std::chrono::minutes kStreamStall{1};  // a reader that takes nothing of what is ready for it
+// Times the header limits: a head between one and two times as large is answered 431, a larger one ends the session.
+constexpr std::uint32_t kHeaderGrace = 2;
 
 class Http2Session;
 
@@ -47,6 +49,8 @@ struct H2Stream final : ExchangeOwner {
   bool head = false;       // answered without a body
   bool body_open = false;  // more of the request's body may come
   std::uint32_t header_bytes = 0;
+  std::uint32_t header_fields = 0;
+  std::uint32_t cookie_field = 0;  // where in the headers, plus one; 0: there is none yet
   H2Stream* next = nullptr;  // all streams of the session
   H2Stream* previous = nullptr;
   base::Ref<Exchange> exchange;
@@ -57,6 +61,7 @@ struct H2Stream final : ExchangeOwner {
   std::size_t offset = 0;
   std::uint64_t sent = 0;
   base::Clock::SteadyTime progress{};
+  base::Clock::SteadyTime write_deadline = base::Clock::SteadyTime::max();
   std::vector<std::function<void(std::uint64_t, bool)>> on_end;
 };
 
@@ -100,6 +105,7 @@ class Http2Session final : public Session {
   void Close(H2Stream* stream);
   int OnHeader(H2Stream& stream, std::string_view name, std::string_view value);
   void OnHeadersComplete(H2Stream& stream, bool end_stream);
+  bool DropAbandoned(H2Stream& stream);
   void EndBody(H2Stream& stream);
   void Start(H2Stream& stream);
   void StartWaiting();
@@ -119,10 +125,12 @@ class Http2Session final : public Session {
   bool settings_seen_ = false;
   Http2Guard guard_;
   bool ended_ = false;
+  bool header_flood_ = false;
   bool closing_ = false;  // a shutdown notice was sent
   bool goaway_final_ = false;
   base::Clock::SteadyTime closing_since_{};
   base::Clock::SteadyTime stall_check_{};
+  base::Clock::SteadyTime next_deadline_ = base::Clock::SteadyTime::max();  // the earliest of any response's
   std::deque<std::int32_t> waiting_;  // streams whose handler may not start yet
 };
 
@@ -198,8 +206,13 @@ struct Callbacks {
                   void* user) {
     auto& self = Of(user);
     H2Stream* stream = self.Find(id);
-    if (stream == nullptr || !stream->exchange || stream->ended) {
+    if (stream == nullptr || !stream->exchange || stream->ended || self.DropAbandoned(*stream)) {
       nghttp2_session_consume(session, id, length);
+      return 0;
+    }
+    if (!self.limits_.bodies->Take(length)) {
+      nghttp2_session_consume_connection(session, length);
+      nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_ENHANCE_YOUR_CALM);
       return 0;
     }
     stream->exchange->PushBody({reinterpret_cast<const char*>(data), length});
@@ -290,7 +303,7 @@ void Http2Session::Receive(std::string_view bytes) {
       nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), verdict.allowed);
   if (verdict.error != 0) nghttp2_session_terminate_session(session_, verdict.error);
   if (taken < 0) {
-    if (taken == NGHTTP2_ERR_FLOODED) {
+    if (taken == NGHTTP2_ERR_FLOODED || header_flood_) {
       nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
     } else if (taken == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
       nghttp2_session_terminate_session(session_, NGHTTP2_PROTOCOL_ERROR);
@@ -322,8 +335,10 @@ void Http2Session::Close(H2Stream* stream) {
   if (gone->body_open) --bodies_open_;
   if (gone->exchange) {
     // What the handler had not read no longer counts against the connection.
-    if (const std::size_t unread = gone->exchange->body_buffered(); unread != 0)
+    if (const std::size_t unread = gone->exchange->body_buffered(); unread != 0) {
+      limits_.bodies->Return(unread);
       nghttp2_session_consume_connection(session_, unread);
+    }
     gone->exchange->Detach(gone->ended);
   }
   gone->source.reset();
@@ -331,9 +346,16 @@ void Http2Session::Close(H2Stream* stream) {
 }
 
 int Http2Session::OnHeader(H2Stream& stream, std::string_view name, std::string_view value) {
-  if (stream.request == nullptr || stream.too_large) return 0;  // trailers, or more of what is refused already
   stream.header_bytes += static_cast<std::uint32_t>(name.size() + value.size()) + kHeaderOverhead;
-  if (stream.header_bytes > limits_.header_bytes_max) {
+  ++stream.header_fields;
+  // Trailers count too: decoding costs the same whether or not anybody looks at the fields.
+  if (stream.header_bytes > kHeaderGrace * limits_.header_bytes_max ||
+      stream.header_fields > kHeaderGrace * limits_.header_fields_max) {
+    header_flood_ = true;
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+  }
+  if (stream.request == nullptr || stream.too_large) return 0;  // trailers, or more of what is refused already
+  if (stream.header_bytes > limits_.header_bytes_max || stream.header_fields > limits_.header_fields_max) {
     stream.too_large = true;
     stream.request->headers.fields().clear();
     return 0;
@@ -341,10 +363,14 @@ int Http2Session::OnHeader(H2Stream& stream, std::string_view name, std::string_
   Request& request = *stream.request;
   if (name.empty() || name.front() != ':') {
     if (name == "host" && request.host.empty()) request.host = std::string(value);
-    if (name == "cookie" && request.headers.Has(name)) {  // sent one by one for better compression (RFC 9113 8.2.3)
-      request.headers.Set(name, std::string(request.headers.Get(name)) + "; " + std::string(value));
+    auto& fields = request.headers.fields();
+    if (name == "cookie" && stream.cookie_field != 0) {  // sent one by one for better compression (RFC 9113 8.2.3)
+      std::string& joined = fields[stream.cookie_field - 1].second;
+      joined += "; ";
+      joined += value;
     } else {
       request.headers.Add(name, value);
+      if (name == "cookie") stream.cookie_field = static_cast<std::uint32_t>(fields.size());
     }
   } else if (name == ":method") {
     request.method = std::string(value);
@@ -380,6 +406,16 @@ void Http2Session::OnHeadersComplete(H2Stream& stream, bool end_stream) {
     return;
   }
   waiting_.push_back(stream.id);
+}
+
+// A handler that has answered without its request's body, or given the reader away, never reads it: nothing is kept.
+bool Http2Session::DropAbandoned(H2Stream& stream) {
+  if (!stream.exchange->body_abandoned()) return false;
+  if (const std::size_t dropped = stream.exchange->DropBody(); dropped != 0) {
+    limits_.bodies->Return(dropped);
+    nghttp2_session_consume(session_, stream.id, dropped);
+  }
+  return true;
 }
 
 void Http2Session::EndBody(H2Stream& stream) {
@@ -423,7 +459,10 @@ void Http2Session::Respond(Exchange& exchange, Response response) {
     return;
   }
   stream->responded = true;
+  DropAbandoned(*stream);
   stream->progress = host_.Now();
+  stream->write_deadline = response.write_deadline.value_or(base::Clock::SteadyTime::max());
+  next_deadline_ = std::min(next_deadline_, stream->write_deadline);
   stream->on_end = std::move(response.on_end);
   bool length_known = true;
   std::size_t length = 0;
@@ -607,6 +646,7 @@ void Http2Session::Produce(Output& out, std::size_t budget) {
 }
 
 void Http2Session::Consumed(H2Stream& stream, std::size_t bytes) {
+  limits_.bodies->Return(bytes);
   nghttp2_session_consume(session_, stream.id, bytes);
   host_.WantWrite();
 }
@@ -642,10 +682,14 @@ void Http2Session::Tick(base::Clock::SteadyTime now) {
                           NGHTTP2_NO_ERROR, nullptr, 0);
     host_.WantWrite();
   }
-  if (now < stall_check_) return;
+  if (now < stall_check_ && now < next_deadline_) return;
   stall_check_ = now + kStallCheck;
+  next_deadline_ = base::Clock::SteadyTime::max();
   for (H2Stream* stream = first_; stream != nullptr; stream = stream->next) {
-    if (stream->has_data_provider && !stream->deferred && !stream->ended && now - stream->progress >= kStreamStall) {
+    if (!stream->has_data_provider || stream->ended) continue;
+    if (stream->write_deadline > now) next_deadline_ = std::min(next_deadline_, stream->write_deadline);
+    const bool stalled = !stream->deferred && now - stream->progress >= kStreamStall;
+    if (stalled || now >= stream->write_deadline) {
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_CANCEL);
       host_.WantWrite();
     }

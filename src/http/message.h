@@ -111,6 +111,9 @@ struct Response {
   // With bytes, Content-Length is written; a source without a Content-Length header is chunked on HTTP/1.1.
   std::variant<SharedBytes, std::unique_ptr<BodySource>> body;
   UpgradeHandler upgrade;  // with status 101
+  // A body that is not sent by then is cut: the stream is reset, the connection closed. None: only a peer that takes
+  // nothing at all is given up.
+  std::optional<base::Clock::SteadyTime> write_deadline;
   // Called once on the connection's thread when the response has ended, with 101 when the upgrade handler has;
   // `complete` is false when it was cut short.
   std::vector<std::function<void(std::uint64_t body_bytes, bool complete)>> on_end;

@@ -323,6 +323,131 @@ TEST(Http2Server, OversizedHeadersGet431) {
   EXPECT_NE(all.find("431 Request Header Fields Too Large"), std::string::npos);
 }
 
+// With it frames may be larger than 16 KiB.
+const std::string kSettingsAck = Frame(4, 1, 0, {});
+
+// A header block that names `field` (a literal that enters HPACK's table) and then repeats it, one byte each time.
+std::string Repeated(std::string_view name, std::string_view value, std::size_t count) {
+  std::string block = RequestHeaders("/headers");
+  block += '\x40';
+  block += static_cast<char>(name.size());
+  block += name;
+  block += static_cast<char>(value.size());
+  block += value;
+  return block + std::string(count - 1, '\xbe');
+}
+
+bool HasGoAway(const std::vector<ReceivedFrame>& frames, char code) {
+  return std::ranges::any_of(frames, [&](const ReceivedFrame& frame) {
+    return frame.type == 7 && frame.payload.size() >= 8 && frame.payload[7] == code;
+  });
+}
+
+TEST(Http2Server, CookieCrumbsAreJoined) {
+  TestServer test;
+  RawClient client(test.port);
+  const std::clock_t started = std::clock();
+  client.Send(Preface() + Frame(1, 5, 1, Repeated("cookie", "a=b", 3900)));
+  std::string want = "a=b";
+  for (int i = 1; i < 3900; ++i) want += "; a=b";
+  std::string body;
+  while (body.find("a=b\n") == std::string::npos && !client.closed()) {
+    for (const auto& frame : ParseFrames(client.ReadSome())) {
+      if (frame.type == 0) body += frame.payload;
+    }
+  }
+  EXPECT_NE(body.find("cookie=" + want + "\n"), std::string::npos) << body.substr(0, 300);
+  EXPECT_LT(static_cast<double>(std::clock() - started) / CLOCKS_PER_SEC, 0.5);
+}
+
+TEST(Http2Server, ManyHeaderFieldsGet431AndMoreEndTheSession) {
+  TestServer test;
+  RawClient client(test.port);
+  client.Send(Preface() + Frame(1, 5, 1, Repeated("x", "y", 5000)));
+  EXPECT_NE(client.ReadUntil("431 Request").find("431 Request"), std::string::npos);
+
+  for (const bool trailers : {false, true}) {
+    SCOPED_TRACE(trailers);
+    RawClient flooder(test.port);
+    const std::string flood = Repeated("x", "y", 9000);
+    std::string frames = Preface();
+    if (trailers) frames += Frame(1, 4, 1, RequestHeaders("/echo"));
+    frames += Frame(1, 5, 1, trailers ? flood.substr(RequestHeaders("/headers").size()) : flood);
+    flooder.Send(frames);
+    const auto answer = ParseFrames(flooder.ReadToEnd());
+    EXPECT_TRUE(HasGoAway(answer, 11));
+    EXPECT_TRUE(flooder.closed());
+  }
+}
+
+TEST(Http2Server, OneByteFieldsBeyondTheLimitAreNotDecoded) {
+  TestServer test;
+  RawClient flooder(test.port);
+  const std::clock_t started = std::clock();
+  std::string frames = Preface() + kSettingsAck + Frame(1, 1, 1, Repeated("x", "y", 100));
+  for (int i = 0; i < 60; ++i) frames += Frame(9, 0, 1, std::string(250'000, '\xbe'));  // 15 million fields
+  flooder.Send(frames);
+  flooder.ReadToEnd();
+  EXPECT_TRUE(flooder.closed());
+  EXPECT_LT(static_cast<double>(std::clock() - started) / CLOCKS_PER_SEC, 1.0);  // 20 s where all were decoded
+}
+
+TEST(Http2Server, UnreadBodiesHaveATotal) {
+  ServerOptions options;
+  options.limits.bodies = std::make_shared<BodyBudget>(100'000);
+  TestServer test(options);
+  RawClient client(test.port);
+  std::string frames = Preface() + kSettingsAck;
+  for (const std::uint32_t id : {1U, 3U}) {
+    frames += Frame(1, 4, id, RequestHeaders("/gate")) + Frame(0, 0, id, std::string(60'000, 'b'));
+  }
+  client.Send(frames);
+  std::string all;
+  bool reset = false;
+  while (!reset && !client.closed()) {
+    all += client.ReadSome();
+    for (const auto& frame : ParseFrames(all)) reset = reset || (frame.type == 3 && frame.stream == 3);
+  }
+  EXPECT_TRUE(reset);
+  EXPECT_EQ(options.limits.bodies->used, 60'000u);
+  test.gate->Set();
+  EXPECT_TRUE(Eventually([&] { return options.limits.bodies->used == 0; }));
+}
+
+TEST(Http2Server, BodiesThatNobodyReadAreNotKept) {
+  ServerOptions options;
+  options.limits.bodies = std::make_shared<BodyBudget>(1'000'000);
+  TestServer test(options);
+  RawClient client(test.port);
+  // The window of stream 1 is closed, so that its answer, and with it the stream, stays open.
+  const std::string settings = Frame(4, 0, 0, std::string("\0\x04\0\0\0\0", 6));
+  client.Send(Preface() + kSettingsAck + settings + Frame(1, 4, 1, RequestHeaders("/bytes/1000")));
+  EXPECT_TRUE(Eventually([&] { return test.server->stats().handlers == 0 && test.server->stats().requests_total == 1; }));
+  client.Send(Frame(0, 0, 1, std::string(60'000, 'b')) + Frame(6, 0, 0, "12345678"));
+  std::string all;
+  while (all.find("12345678") == std::string::npos && !client.closed()) all += client.ReadSome();
+  EXPECT_EQ(options.limits.bodies->used, 0u);
+}
+
+TEST(Server, ResponsesAreCutAtTheirWriteDeadline) {
+  ServerOptions options;
+  options.tick = std::chrono::milliseconds(10);
+  TestServer test(options);
+  RawClient http2(test.port);
+  http2.Send(Preface() + Frame(1, 5, 1, RequestHeaders("/deadline/50000000")));  // the window is never opened
+  std::string all;
+  bool reset = false;
+  while (!reset && !http2.closed()) {
+    all += http2.ReadSome();
+    for (const auto& frame : ParseFrames(all)) reset = reset || (frame.type == 3 && frame.stream == 1);
+  }
+  EXPECT_TRUE(reset);
+  RawClient http1(test.port);
+  http1.Send(Get("/deadline/500000000"));
+  EXPECT_TRUE(Eventually([&] { return test.ended == 2; }));
+  EXPECT_EQ(test.complete, 0);
+}
+
 TEST(Http2Server, GarbageEndsTheConnection) {
   TestServer test;
   for (const std::string& bytes :

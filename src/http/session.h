@@ -2,6 +2,7 @@
 // Thread safety: the connection's thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +17,26 @@
 
 namespace keelson::http {
 
+// Bytes of request bodies that have arrived and that no handler has read yet, of all connections together. Each stream
+// has its window; this bounds their sum.
+struct BodyBudget {
+  static constexpr std::size_t kBytesMax = 256 * 1024 * 1024;
+  explicit BodyBudget(std::size_t max = kBytesMax) : bytes_max(max) {}
+  bool Take(std::size_t bytes) {  // false: there is no room, nothing was taken
+    if (used.fetch_add(bytes, std::memory_order_relaxed) + bytes <= bytes_max) return true;
+    Return(bytes);
+    return false;
+  }
+  void Return(std::size_t bytes) { used.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  const std::size_t bytes_max;
+  std::atomic<std::size_t> used{0};
+};
+
 // Bounds of what a peer may ask of one connection.
 struct SessionLimits {
   std::size_t header_bytes_max = 1024 * 1024;      // of one request's head (Go's DefaultMaxHeaderBytes)
+  std::uint32_t header_fields_max = 4000;          // of one request's head
   std::uint32_t streams_max = 100;                 // HTTP/2 streams at once; also requests whose handler runs
   std::uint32_t stream_window_bytes = 256 * 1024;  // of a request's body not yet read by its handler
   std::uint32_t frame_bytes_max = 256 * 1024;      // HTTP/2 frames we accept
@@ -27,6 +45,7 @@ struct SessionLimits {
       256 * 1024;  // HTTP/1.1: of a body nobody read, to keep the connection (Go's maxPostHandlerReadBytes)
   std::uint64_t reset_burst = 1000;  // RST_STREAM frames from the client, and how many more each second
   std::uint64_t reset_per_second = 33;
+  std::shared_ptr<BodyBudget> bodies = std::make_shared<BodyBudget>();  // shared by the connections of a server
 };
 
 // What the driver does for a session.

@@ -225,6 +225,9 @@ Awaitable<Response> TestServer::Handle(Request request) {
     response.body = SharedBytes::FromString(std::string(number("/bytes/"), 'b'));
   } else if (path.starts_with("/stream/")) {
     response.body = std::make_unique<Counted>(number("/stream/"), pulled);
+  } else if (path.starts_with("/deadline/")) {
+    response.body = std::make_unique<Counted>(number("/deadline/"), pulled);
+    response.write_deadline = base::Clock::Real().Monotonic() + std::chrono::milliseconds(30);
   } else if (path == "/gate") {
     co_await gate->Wait();
     response.body = SharedBytes::Static("through\n");

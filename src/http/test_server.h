@@ -51,7 +51,8 @@ struct ReceivedFrame {
 };
 std::vector<ReceivedFrame> ParseFrames(std::string_view bytes);
 
-// Paths: /hello, /echo, /bytes/N, /stream/N (counted in `pulled`), /gate (waits for `gate`), /hold (a body that never
+// Paths: /hello, /echo, /bytes/N, /stream/N (counted in `pulled`), /deadline/N (the same,
+// with a write deadline 30 ms away), /gate (waits for `gate`), /hold (a body that never
 // ends), /upgrade (echoes), /headers (the request's), /redirect, /close, /throw, /peer.
 class TestServer {
  public:

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/scaling_test.h"
+
 #include "meta/label_syntax.h"
 
 namespace keelson::meta {
@@ -189,6 +191,38 @@ TEST(FieldSelector, Matches) {
   const auto selector = FieldSelector::Parse("metadata.name=web,spec.nodeName!=n1");
   EXPECT_EQ(selector->RequiresExactMatch("metadata.name"), "web");
   EXPECT_EQ(selector->RequiresExactMatch("spec.nodeName"), std::nullopt);
+}
+
+TEST(Selector, WorstCasesAreLinear) {
+  struct Case {
+    const char* name;
+    const char* piece;  // repeated, with a number after it
+    const char* before;
+    const char* after;
+  };
+  const Case kLabels[] = {
+      {"requirements", "a", "", "=b,"},     {"one key again and again", "a=", "", ","}, {"values of a set", "v", "a in (", ","},
+      {"open sets", "a in (", "", ""},      {"exclamation marks", "!", "", ""},         {"commas", ",", "", ""},
+      {"spaces", "   a", "", "         ,"},
+  };
+  for (const Case& c : kLabels) {
+    SCOPED_TRACE(c.name);
+    const auto text = [&](std::size_t count) {
+      std::string out = c.before;
+      for (std::size_t i = 0; i < count; ++i) out += c.piece + std::to_string(i) + c.after;
+      return out + (*c.before != '\0' ? "z)" : "z");
+    };
+    const std::size_t small = 10'000, large = 60'000;
+    const std::string texts[] = {text(small), text(large)};
+    const auto scaling = base::Measure(
+        [&](std::size_t n) {
+          const std::string& one = texts[n == small ? 0 : 1];
+          if (const auto selector = LabelSelector::Parse(one); selector.ok()) selector->ToString();
+          if (const auto selector = FieldSelector::Parse(one); selector.ok()) selector->ToString();
+        },
+        small, large);
+    EXPECT_FALSE(base::IsSuperLinear(scaling)) << "slope " << scaling.slope << ", " << scaling.large << " s";
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
@@ -115,11 +116,12 @@ std::string_view ToString(StatusReason reason) {
 
 std::string Status::ToJSON() const {
   std::string out = R"({"kind":"Status","apiVersion":"v1","metadata":{)";
+  AppendMember(out, "resourceVersion", fields_->resource_version);
   AppendMember(out, "continue", fields_->continue_token);
   CloseBrace(out);
   out += R"(,"status":"Failure",)";
   AppendMember(out, "message", fields_->message);
-  AppendMember(out, "reason", ToString(fields_->reason));
+  AppendMember(out, "reason", fields_->other_reason.empty() ? ToString(fields_->reason) : fields_->other_reason);
   if (fields_->details) {
     out += "\"details\":";
     AppendDetails(out, *fields_->details);
@@ -146,14 +148,22 @@ std::string FieldError::ToString() const { return (field.empty() ? "<nil>" : fie
 std::string_view CauseReason(FieldError::Type type) { return RowOf(type).cause; }
 
 std::string AggregateMessage(const FieldErrors& errors) {
-  std::vector<std::string> texts;
+  base::StringSet seen;
+  std::vector<std::string_view> texts;  // in `seen`, whose strings do not move
   for (const auto& error : errors) {
-    std::string text = error.ToString();
-    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
+    const auto [text, fresh] = seen.insert(error.ToString());
+    if (fresh) texts.push_back(*text);
   }
+  const std::string more =
+      errors.dropped() == 0 ? "" : ", and " + std::to_string(errors.dropped()) + " more errors";
   if (texts.empty()) return "";
-  if (texts.size() == 1) return texts[0];
-  return "[" + base::Join(texts, ", ") + "]";
+  if (texts.size() == 1) return std::string(texts[0]) + more;
+  std::string out;
+  for (const std::string_view text : texts) {
+    out += out.empty() ? "[" : ", ";
+    out += text;
+  }
+  return out + more + "]";
 }
 
 Status NewNotFound(const GroupResource& resource, std::string_view name) {

@@ -61,6 +61,8 @@ class [[nodiscard]] Status {
     std::string message;
     std::optional<StatusDetails> details;  // absent and {} are different on the wire
     std::string continue_token;            // metadata.continue, with 410 of a paged list
+    std::string other_reason;              // a reason that is not one of ours (webhooks may send any); with kUnknown
+    std::string resource_version;          // metadata.resourceVersion; sent by webhooks only
   };
   explicit Status(Fields fields) : fields_(std::make_shared<const Fields>(std::move(fields))) {}
 
@@ -103,7 +105,30 @@ struct FieldError {
   std::string ToString() const;  // `spec.name: ` + Body()
 };
 std::string_view CauseReason(FieldError::Type type);  // FieldValueRequired, ...
-using FieldErrors = std::vector<FieldError>;
+
+// The errors of one object. Bounded, because a body of three megabytes can be a million mistakes: errors beyond the
+// bounds are counted and not kept. The last one kept may exceed the bytes.
+class FieldErrors : public std::vector<FieldError> {
+ public:
+  static constexpr std::size_t kCountMax = 1000;
+  static constexpr std::size_t kBytesMax = 1 << 20;
+
+  using std::vector<FieldError>::vector;
+  void push_back(FieldError error) {
+    if (full()) {
+      ++dropped_;
+      return;
+    }
+    bytes_ += error.field.size() + error.value.size() + error.detail.size();
+    std::vector<FieldError>::push_back(std::move(error));
+  }
+  bool full() const { return size() >= kCountMax || bytes_ > kBytesMax; }  // loops over many items may stop
+  std::size_t dropped() const { return dropped_; }
+
+ private:
+  std::size_t bytes_ = 0;
+  std::size_t dropped_ = 0;
+};
 std::string AggregateMessage(const FieldErrors& errors);  // one bare, several in [a, b] without repeats
 
 Status NewNotFound(const GroupResource& resource, std::string_view name);

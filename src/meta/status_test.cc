@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/scaling_test.h"
+
 namespace keelson::meta {
 namespace {
 
@@ -39,6 +41,33 @@ TEST(Status, GenericServerResponse) {
 
 TEST(Status, TextIsEscapedAsGoDoes) {
   EXPECT_NE(NewBadRequest("a<b>&\x01\xff").ToJSON().find(R"(a\u003cb\u003e\u0026\u0001\ufffd)"), std::string::npos);
+}
+
+TEST(FieldErrors, AreBounded) {
+  FieldErrors errors;
+  for (int i = 0; i < 1500; ++i) {
+    errors.push_back({FieldError::Type::kRequired, "f" + std::to_string(i), "", ""});
+  }
+  EXPECT_EQ(errors.size(), FieldErrors::kCountMax);
+  EXPECT_EQ(errors.dropped(), 500u);
+  EXPECT_TRUE(AggregateMessage(errors).ends_with("f999: Required value, and 500 more errors]"));
+  FieldErrors large;
+  for (int i = 0; i < 100; ++i) large.push_back({FieldError::Type::kInvalid, "f", std::string(100'000, 'x'), "d"});
+  EXPECT_LT(NewInvalid({"", "Pod"}, "p", large).ToJSON().size(), 4u << 20);
+}
+
+TEST(FieldErrors, MessagesOfManyErrorsAreLinear) {
+  const auto scaling = base::Measure(
+      [](std::size_t n) {
+        FieldErrors errors;
+        // As insert() does, which has no bound.
+        for (std::size_t i = 0; i < n; ++i) {
+          errors.insert(errors.end(), {FieldError::Type::kInvalid, "metadata.finalizers", std::to_string(i), "wrong"});
+        }
+        AggregateMessage(errors);
+      },
+      4'000, 24'000);
+  EXPECT_FALSE(base::IsSuperLinear(scaling)) << "slope " << scaling.slope;
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(Dialer, ConnectsToAddressesNamesAndUnixSockets) {
   EXPECT_EQ(DialText(pool, {.unix_path = path}), "connected");
   ::close(fd);
   std::filesystem::remove(path);
-  EXPECT_EQ(DialText(pool, {.unix_path = path}), "dial unix " + path + ": connect: No such file or directory");
+  EXPECT_EQ(DialText(pool, {.unix_path = path}), "dial unix " + path + ": connect: no such file or directory");
   EXPECT_EQ(DialText(pool, {.unix_path = std::string(200, 'x')}),
             "dial unix " + std::string(200, 'x') + ": connect: invalid argument");
 }

@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
+#include "net/address.h"
 #include "net/transport.h"
 
 namespace keelson::net {
@@ -38,7 +42,7 @@ class PlainTransport final : public Transport {
       const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0 && errno != EAGAIN) {
-        error_text_ = std::generic_category().message(errno);
+        error_text_ = ErrorText("write", errno);
         return IOStatus::kError;
       }
       std::size_t done = sent < 0 ? 0 : static_cast<std::size_t>(sent);
@@ -75,7 +79,7 @@ IOStatus Transport::SendOrKeep(std::string_view bytes) {
     }
     if (errno == EINTR) continue;
     if (errno == EAGAIN) break;
-    error_text_ = std::generic_category().message(errno);
+    error_text_ = ErrorText("write", errno);
     return IOStatus::kError;
   }
   unsent_.append(bytes);
@@ -88,7 +92,7 @@ IOStatus Transport::Flush() {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return IOStatus::kWouldBlock;
     if (sent < 0) {
-      error_text_ = std::generic_category().message(errno);
+      error_text_ = ErrorText("write", errno);
       return IOStatus::kError;
     }
     unsent_offset_ += static_cast<std::size_t>(sent);
@@ -115,9 +119,36 @@ IOStatus Transport::ReceiveSome(char* data, std::size_t size, std::size_t* got) 
     if (received == 0) return IOStatus::kClosed;
     if (errno == EINTR) continue;
     if (errno == EAGAIN) return IOStatus::kWouldBlock;
-    error_text_ = std::generic_category().message(errno);
+    error_text_ = ErrorText("read", errno);
     return IOStatus::kError;
   }
+}
+
+void Transport::DescribePeers() {
+  sockaddr_storage local{};
+  sockaddr_storage remote{};
+  socklen_t local_size = sizeof(local);
+  socklen_t remote_size = sizeof(remote);
+  if (::getsockname(fd_, reinterpret_cast<sockaddr*>(&local), &local_size) != 0) return;
+  if (::getpeername(fd_, reinterpret_cast<sockaddr*>(&remote), &remote_size) != 0) return;
+  if (local.ss_family == AF_UNIX) {
+    const auto* address = reinterpret_cast<const sockaddr_un*>(&remote);
+    peers_ = std::make_unique<std::string>("unix @->" + std::string(address->sun_path));
+    return;
+  }
+  const auto text = [](const sockaddr_storage& address) {
+    boost::asio::ip::tcp::endpoint endpoint;
+    std::memcpy(endpoint.data(), &address, std::min<std::size_t>(endpoint.capacity(), sizeof(address)));
+    return ToString(endpoint);
+  };
+  peers_ = std::make_unique<std::string>("tcp " + text(local) + "->" + text(remote));
+}
+
+std::string Transport::ErrorText(std::string_view operation, int error) const {
+  std::string reason = std::generic_category().message(error);
+  if (peers_ == nullptr) return reason;
+  if (!reason.empty()) reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
+  return std::string(operation) + " " + *peers_ + ": " + std::string(operation) + ": " + reason;
 }
 
 std::unique_ptr<Transport> NewPlainTransport(int fd) { return std::make_unique<PlainTransport>(fd); }

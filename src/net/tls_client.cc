@@ -2,7 +2,6 @@
 
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
-#include <openssl/x509v3.h>
 
 #include "net/address.h"
 #include "net/tls_internal.h"
@@ -33,11 +32,13 @@ Result<std::shared_ptr<TLSClientContext>> TLSClientContext::New(const TLSClientO
   impl->verify = !options.insecure_skip_verify;
   if (impl->verify) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_cert_verify_callback(context, VerifyServer, nullptr);
     if (options.ca_pem.empty()) {
       SSL_CTX_set_default_verify_paths(context);
     } else {
       auto authorities = ParseCertificates(options.ca_pem);
-      if (authorities.empty()) return Error{"tls: no certificate in the CA bundle"};
+      if (authorities.empty())
+        return Error{"unable to load root certificates: unable to parse bytes as PEM block"};
       X509_STORE* store = SSL_CTX_get_cert_store(context);
       for (const X509Ptr& ca : authorities) X509_STORE_add_cert(store, ca.get());
       // Any certificate of the bundle is an anchor, also an intermediate one, as in Go.
@@ -57,17 +58,7 @@ std::unique_ptr<Transport> TLSClientContext::Connect(int fd, const std::string& 
   if (http1_only) SSL_set_alpn_protos(ssl.get(), kProtocols + 3, 9);
   const bool address = IsIPAddress(server_name);
   if (!address && !server_name.empty()) SSL_set_tlsext_host_name(ssl.get(), server_name.c_str());
-  if (impl_->verify) {
-    X509_VERIFY_PARAM* parameters = SSL_get0_param(ssl.get());
-    if (address) {
-      X509_VERIFY_PARAM_set1_ip_asc(parameters, server_name.c_str());
-    } else {
-      // Common names are not host names any more: Go looks at the alternative names only.
-      X509_VERIFY_PARAM_set_hostflags(parameters,
-                                      X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-      X509_VERIFY_PARAM_set1_host(parameters, server_name.c_str(), server_name.size());
-    }
-  }
+  if (impl_->verify) AttachVerification(ssl.get(), server_name);
   return NewTLSTransport(fd, std::move(ssl), false, nullptr);
 }
 

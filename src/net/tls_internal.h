@@ -31,6 +31,12 @@ using BIOPtr = std::unique_ptr<BIO, SSLDeleter>;
 std::unique_ptr<Transport> NewTLSTransport(int fd, SSLPtr ssl, bool server, std::shared_ptr<const void> keep);
 
 std::string LastSSLError();  // empties OpenSSL's queue
+std::string GoAlertText(int alert);  // "bad certificate"
+// Client side: the name that VerifyServer compares with the certificate, and Go's text of what it found wrong ("" for
+// nothing).
+void AttachVerification(SSL* ssl, std::string server_name);
+std::string VerificationError(const SSL* ssl);
+int VerifyServer(X509_STORE_CTX* context, void* unused);  // for SSL_CTX_set_cert_verify_callback
 std::vector<X509Ptr> ParseCertificates(std::string_view pem);
 KeyPtr ParsePrivateKey(std::string_view pem);
 // Puts chain and key into `context`; `what` names them in errors.

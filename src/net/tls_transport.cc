@@ -39,6 +39,9 @@ int BIOWrite(BIO* bio, const char* data, std::size_t size, std::size_t* written)
 struct BIOState {
   int fd;
   bool eof = false;
+  int error = 0;          // errno of a failed read
+  std::uint8_t seen = 0;  // bytes of `first`
+  char first[5] = {};     // of the peer: tells a plain HTTP server from a TLS one
 };
 
 int BIORead(BIO* bio, char* data, std::size_t size, std::size_t* got) {
@@ -48,6 +51,8 @@ int BIORead(BIO* bio, char* data, std::size_t size, std::size_t* got) {
     const ssize_t received = ::recv(state->fd, data, size, 0);
     if (received > 0) {
       *got = static_cast<std::size_t>(received);
+      for (std::size_t i = 0; state->seen < sizeof(state->first) && i < *got; ++i)
+        state->first[state->seen++] = data[i];
       return 1;
     }
     *got = 0;
@@ -56,7 +61,11 @@ int BIORead(BIO* bio, char* data, std::size_t size, std::size_t* got) {
       return 0;
     }
     if (errno == EINTR) continue;
-    if (errno == EAGAIN) BIO_set_retry_read(bio);
+    if (errno == EAGAIN) {
+      BIO_set_retry_read(bio);
+    } else {
+      state->error = errno;
+    }
     return 0;
   }
 }
@@ -86,7 +95,7 @@ const BIO_METHOD* SocketMethod() {
 class TLSTransport final : public Transport {
  public:
   TLSTransport(int fd, SSLPtr ssl, bool server, std::shared_ptr<const void> keep)
-      : Transport(fd), ssl_(std::move(ssl)), keep_(std::move(keep)) {
+      : Transport(fd), ssl_(std::move(ssl)), keep_(std::move(keep)), server_(server) {
     bio_.fd = fd;
     BIO* bio = BIO_new(SocketMethod());
     BIO_set_data(bio, &bio_);
@@ -109,9 +118,7 @@ class TLSTransport final : public Transport {
     if (error == SSL_ERROR_SSL) {
       const int reason = ERR_GET_REASON(ERR_peek_error());
       plain_http_ = reason == SSL_R_HTTP_REQUEST;
-      const long verify = SSL_get_verify_result(ssl_.get());
-      error_text_ = LastSSLError();
-      if (verify != X509_V_OK) error_text_ = std::string("certificate: ") + X509_verify_cert_error_string(verify);
+      error_text_ = server_ ? LastSSLError() : ClientError();
     }
     if (plain_http_) {  // an alert would be noise before the plain answer
       CipherScratch().clear();
@@ -126,7 +133,7 @@ class TLSTransport final : public Transport {
       case SSL_ERROR_WANT_WRITE:
         return IOStatus::kWouldBlock;
       default:
-        if (error_text_.empty()) error_text_ = "EOF";
+        if (error_text_.empty()) error_text_ = bio_.error != 0 ? ReadErrorText(bio_.error) : "EOF";
         return IOStatus::kError;
     }
   }
@@ -172,8 +179,8 @@ class TLSTransport final : public Transport {
       case SSL_ERROR_ZERO_RETURN:
         return IOStatus::kClosed;
       default:
-        error_text_ = LastSSLError();
-        if (error_text_.empty()) error_text_ = "unexpected EOF";
+        error_text_ = server_ ? LastSSLError() : ClientError();
+        if (error_text_.empty()) error_text_ = bio_.error != 0 ? ReadErrorText(bio_.error) : "unexpected EOF";
         broken_ = true;
         return IOStatus::kError;
     }
@@ -218,6 +225,23 @@ class TLSTransport final : public Transport {
   }
 
  private:
+  // The last error in Go's words; empties OpenSSL's queue.
+  std::string ClientError() {
+    const unsigned long code = ERR_peek_error();
+    const int reason = ERR_GET_REASON(code);
+    std::string text = LastSSLError();
+    if (std::string verification = VerificationError(ssl_.get()); !verification.empty()) return verification;
+    if (code == 0) return {};
+    if (std::string_view(bio_.first, bio_.seen) == "HTTP/") return "http: server gave HTTP response to HTTPS client";
+    if (reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
+      return "remote error: tls: " + GoAlertText(reason - SSL_AD_REASON_OFFSET);
+    if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_PACKET_LENGTH_TOO_LONG)
+      return "tls: first record does not look like a TLS handshake";
+    if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return "EOF";
+    if (reason == SSL_R_UNSUPPORTED_PROTOCOL) return "tls: server selected unsupported protocol version";
+    return "tls: " + text;
+  }
+
   bool Encrypt(const char* data, std::size_t size) {
     std::size_t written = 0;
     if (SSL_write_ex(ssl_.get(), data, size, &written) == 1 && written == size) return true;
@@ -239,6 +263,7 @@ class TLSTransport final : public Transport {
   BIOState bio_{};
   SSLPtr ssl_;
   std::shared_ptr<const void> keep_;
+  bool server_;
   bool plain_http_ = false;
   bool broken_ = false;
 };
@@ -285,7 +310,7 @@ Result<void> UseCertificate(SSL_CTX* context, std::string_view cert_pem, std::st
   for (std::size_t i = 1; i < chain.size(); ++i) SSL_CTX_add1_chain_cert(context, chain[i].get());
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
     (void)LastSSLError();
-    return Error{"tls: private key does not match public key: " + what};
+    return Error{"tls: private key does not match public key"};
   }
   return {};
 }

@@ -50,17 +50,23 @@ class Transport {
   std::size_t unsent() const { return unsent_.size() - unsent_offset_; }
   void WriteRaw(std::string_view bytes) { SendOrKeep(bytes); }  // past the encryption
   const std::string& error_text() const { return error_text_; }
+  // `tcp 127.0.0.1:40000->127.0.0.1:443`: for errors in Go's words (`read tcp ...: read: connection reset by peer`). It
+  // is asked for beforehand, because a broken socket does not know its peer any more.
+  void DescribePeers();
 
  protected:
   explicit Transport(int fd) : fd_(fd) {}
   IOStatus SendOrKeep(std::string_view bytes);
   void FinishWhenSent();
   IOStatus ReceiveSome(char* data, std::size_t size, std::size_t* got);
+  std::string ReadErrorText(int error) const { return ErrorText("read", error); }
+  std::string ErrorText(std::string_view operation, int error) const;
 
   int fd_;
   std::string error_text_;
 
  private:
+  std::unique_ptr<std::string> peers_;  // of outgoing connections
   std::string unsent_;
   std::size_t unsent_offset_ = 0;
   bool finish_ = false;

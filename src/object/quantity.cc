@@ -20,6 +20,7 @@ constexpr int kNano = -9;
 constexpr std::size_t kDigitsMax = 38;
 constexpr std::size_t kInt64Digits = 18;  // so many digits always fit
 constexpr std::int64_t kBinaryMax = INT64_MAX;
+constexpr std::int32_t kWholeScaleMax = 38;  // 10^38 is the largest power in 128 bits
 
 struct Suffix {
   std::string_view text;
@@ -158,6 +159,7 @@ Outcome<Quantity, std::string_view> Quantity::ParseInto(std::string_view text, b
                                          : exponent % 10 == 0 && (static_cast<std::int64_t>(value) & 7) != 0);
     return result;
   }
+  result.decimal_ = true;
   result.number_ = value;
   result.scale_ = static_cast<std::int32_t>(scale);
   if (!decimal) {
@@ -204,8 +206,13 @@ std::string_view Quantity::Write(char* buffer) const {
   Number number = number_;
   std::string_view suffix;
   std::size_t size = 0;
+  Number whole = number;
+  if (format == Format::kBinarySI && scale_ < 0) whole = number / Power10(-scale_);
+  if (format == Format::kBinarySI && scale_ > 0 &&
+      (scale_ > kWholeScaleMax || __builtin_mul_overflow(number, Power10(scale_), &whole))) {
+    format = Format::kDecimalSI;  // beyond what 128 bits hold, only sums get there
+  }
   if (format == Format::kBinarySI) {
-    Number whole = scale_ < 0 ? number / Power10(-scale_) : number * Power10(std::min(scale_, 18));
     std::size_t times = 0;
     while (times < std::size(kBinary) && whole % 1024 == 0) whole /= 1024, ++times;
     if (times > 0) suffix = kBinary[times - 1].text;
@@ -213,8 +220,8 @@ std::string_view Quantity::Write(char* buffer) const {
   } else {
     std::int32_t exponent = scale_;
     while (number % 10 == 0) number /= 10, ++exponent;
-    while (exponent % 3 != 0) number *= 10, --exponent;
     size = WriteNumber(number, buffer);
+    for (; exponent % 3 != 0; --exponent) buffer[size++] = '0';  // as text: the number may have 38 digits already
     if (format == Format::kDecimalSI) {
       for (const Suffix& known : kDecimal) {
         if (known.exponent == exponent) suffix = known.text;
@@ -241,14 +248,22 @@ bool Quantity::IsInteger() const {
   return number_ % Power10(-scale_) == 0;
 }
 
+std::optional<std::int64_t> Quantity::AsInt64() const {
+  if (decimal_ || scale_ < 0) return std::nullopt;
+  Number value = number_;
+  for (std::int32_t i = 0; i < scale_; ++i) {
+    value *= 10;
+    if (value > INT64_MAX || value < INT64_MIN) return std::nullopt;
+    if (value == 0) break;
+  }
+  return static_cast<std::int64_t>(value);
+}
+
 std::int64_t Quantity::ScaledValue(std::int32_t scale) const {
   const std::int64_t shift = static_cast<std::int64_t>(scale_) - scale;
   Number value = number_;
   if (shift < 0) value = DivideUp(value, -shift);
-  for (std::int64_t i = 0; i < shift && value != 0; ++i) {
-    value *= 10;
-    if (value > INT64_MAX || value < INT64_MIN) break;
-  }
+  for (std::int64_t i = 0; i < shift && value != 0 && value <= INT64_MAX && value >= INT64_MIN; ++i) value *= 10;
   return static_cast<std::int64_t>(std::clamp<Number>(value, INT64_MIN, INT64_MAX));
 }
 
@@ -274,17 +289,28 @@ int Quantity::Compare(const Quantity& other) const {
 
 void Quantity::Add(const Quantity& other) {
   text_.clear();
-  if (number_ == 0) format_ = other.format_;
+  if (number_ == 0) {  // zeros have scales, too: 0e2000000000
+    number_ = other.number_, scale_ = other.scale_, format_ = other.format_;
+    return;
+  }
+  if (other.number_ == 0) return;
   Number b = other.number_;
-  std::int32_t b_scale = other.scale_;
+  std::int64_t b_scale = other.scale_;
+  std::int64_t scale = scale_;
   constexpr Number kLimit = static_cast<Number>(1) << 122;
-  while (scale_ > b_scale && number_ < kLimit && number_ > -kLimit) number_ *= 10, --scale_;
-  while (b_scale > scale_ && b < kLimit && b > -kLimit) b *= 10, --b_scale;
+  while (scale > b_scale && number_ < kLimit && number_ > -kLimit) number_ *= 10, --scale;
+  while (b_scale > scale && b < kLimit && b > -kLimit) b *= 10, --b_scale;
   // What does not meet at a common scale differs by more than 36 digits: the smaller one is lost in the larger one's
   // last place.
-  if (scale_ > b_scale) b = DivideUp(b, scale_ - b_scale);
-  if (b_scale > scale_) number_ = DivideUp(number_, b_scale - scale_), scale_ = b_scale;
-  number_ += b;
+  if (scale > b_scale) b = DivideUp(b, scale - b_scale);
+  if (b_scale > scale) number_ = DivideUp(number_, b_scale - scale), scale = b_scale;
+  Number sum = 0;
+  while (__builtin_add_overflow(number_, b, &sum)) {  // a digit less of both, once
+    number_ = DivideUp(number_, 1), b = DivideUp(b, 1), ++scale;
+  }
+  number_ = sum;
+  scale_ = static_cast<std::int32_t>(std::min<std::int64_t>(scale, INT32_MAX));
+  decimal_ = decimal_ || other.decimal_ || number_ > INT64_MAX || number_ < INT64_MIN;
 }
 
 void Quantity::Negate() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,9 @@ class Quantity {
   std::int64_t ScaledValue(std::int32_t scale) const;  // in units of 10^scale
   double AsDouble() const;
   bool IsInteger() const;  // no fraction
+  // Upstream's AsInt64: nothing where it keeps the number as a decimal (1.5Gi, 20 digits) or with a negative scale
+  // (1000m), even if the value is whole.
+  std::optional<std::int64_t> AsInt64() const;
 
   void Add(const Quantity& other);  // keeps this one's format unless it is zero
   void Sub(const Quantity& other);
@@ -52,7 +56,8 @@ class Quantity {
   Number number_ = 0;  // the value is number_ * 10^scale_
   std::int32_t scale_ = 0;
   Format format_ = Format::kDecimalSI;
-  std::string text_;  // upstream keeps the text it parsed where it looks canonical ("1.500" too)
+  bool decimal_ = false;  // upstream would hold an inf.Dec, not an int64Amount
+  std::string text_;      // upstream keeps the text it parsed where it looks canonical ("1.500" too)
 };
 
 }  // namespace keelson::object

@@ -7,6 +7,41 @@
 namespace keelson::object {
 namespace {
 
+TEST(Quantity, ThirtyEightDigitsDoNotOverflow) {
+  const std::string nines(38, '9');
+  struct Case {
+    std::string a, b, sum;
+  };
+  const Case kCases[] = {
+      {nines, "0", nines},
+      {nines, nines, "2" + std::string(38, '0')},  // rounded up in its last place
+      {"-" + nines, "-" + nines, "-2" + std::string(38, '0')},
+      {nines, "-" + nines, "0"},
+      {nines + "e2", "1", "1" + std::string(40, '0')},  // one is less than the last place, and is rounded up to it
+      {"0e2000000000", "1", "1"},  // was a loop of two thousand million steps
+      {"1", "0e2000000000", "1"},
+      {"1Ki", "1e37", "1" + std::string(33, '0') + "1024"},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.a + " + " + c.b);
+    auto a = Quantity::Parse(c.a);
+    const auto b = Quantity::Parse(c.b);
+    ASSERT_TRUE(a.ok() && b.ok());
+    a->Add(*b);
+    const auto want = Quantity::Parse(c.sum.size() > 38 ? c.sum.substr(0, 38) + "e" + std::to_string(c.sum.size() - 38) : c.sum);
+    if (want.ok()) EXPECT_EQ(a->Compare(*want), 0) << a->ToString();
+    EXPECT_FALSE(a->ToString().empty());
+    EXPECT_EQ(a->Sign() > 0, a->Value() > 0);
+  }
+  for (const std::string_view suffix : {"", "k", "m", "u", "n", "E", "Ki", "Ei", "e1", "e2", "e-1", "e2147483600"}) {
+    const auto parsed = Quantity::Parse(nines + std::string(suffix));
+    if (!parsed.ok()) continue;
+    const std::string text = parsed->ToString();
+    EXPECT_LE(text.size(), Quantity::kTextMax);
+    EXPECT_EQ(parsed->MilliValue(), INT64_MAX);
+  }
+}
+
 TEST(Quantity, CanonicalText) {
   struct Case {
     const char* text;

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::string_view kLayout = "2006-01-02T15:04:05Z07:00";
 constexpr std::string_view kMicroLayout = "2006-01-02T15:04:05.000000Z07:00";
+constexpr std::string_view kDateLayout = "2006-01-02";
+constexpr std::string_view kLocalLayout = "2006-01-02T15:04:05";
 constexpr std::int64_t kDaySeconds = 86400;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -32,17 +34,9 @@ char* WriteDateTime(std::int64_t seconds, char* out) {
   std::int64_t days = seconds / kDaySeconds;
   std::int64_t rest = seconds % kDaySeconds;
   if (rest < 0) rest += kDaySeconds, --days;
-  // Hinnant's civil_from_days.
-  days += 719468;
-  const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-  const auto doe = static_cast<std::uint32_t>(days - era * 146097);
-  const std::uint32_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-  std::int64_t year = static_cast<std::int64_t>(yoe) + era * 400;
-  const std::uint32_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-  const std::uint32_t mp = (5 * doy + 2) / 153;
-  const std::uint32_t day = doy - (153 * mp + 2) / 5 + 1;
-  const std::uint32_t month = mp < 10 ? mp + 3 : mp - 9;
-  if (month <= 2) ++year;
+  const CivilDate date = CivilFromDays(days);
+  std::int64_t year = date.year;
+  const auto month = static_cast<std::uint32_t>(date.month), day = static_cast<std::uint32_t>(date.day);
   if (year < 0) *out++ = '-', year = -year;
   if (year > 9999) {
     const std::string text = std::to_string(year);
@@ -69,6 +63,8 @@ class Parser {
  public:
   Parser(std::string_view text, std::string_view layout) : text_(text), layout_(layout), rest_(text) {}
 
+  std::int64_t offset = 0;  // of the zone, in seconds
+
   Outcome<Time, std::string> Run() {
     int month = 0, day = 0, hour = 0, minute = 0, second = 0;
     std::int64_t year = 0;
@@ -81,6 +77,7 @@ class Parser {
     if (month < 1 || month > 12) return Range("month");
     if (!Literal("-")) return Cannot("-");
     if (!Number(day)) return Cannot("02");
+    if (layout_ == kDateLayout) return Finish(year, month, day, 0, 0);
     if (!Literal("T")) return Cannot("T");
     if (!Number(hour)) return Cannot("15");
     if (hour > 23) return Range("hour");
@@ -104,15 +101,17 @@ class Parser {
       while (digits + 1 < rest_.size() && IsDigit(rest_[digits + 1])) ++digits;
       nanos = Fraction(digits);
     }
-    std::int64_t offset = 0;
-    if (!Zone(offset)) return Cannot("Z07:00");
+    if (layout_ != kLocalLayout && !Zone(offset)) return Cannot("Z07:00");
     if (zone_range_ != nullptr) return Range(zone_range_);
-    if (!rest_.empty()) return "parsing time " + base::GoQuote(text_) + ": extra text: " + base::GoQuote(rest_);
-    if (day < 1 || day > DaysIn(year, month)) return Range("day");
-    return Time{DaysFromCivil(year, month, day) * kDaySeconds + hour * 3600 + minute * 60 + second - offset, nanos};
+    return Finish(year, month, day, hour * 3600 + minute * 60 + second, nanos);
   }
 
  private:
+  Outcome<Time, std::string> Finish(std::int64_t year, int month, int day, std::int64_t seconds, std::int32_t nanos) {
+    if (!rest_.empty()) return "parsing time " + base::GoQuote(text_) + ": extra text: " + base::GoQuote(rest_);
+    if (day < 1 || day > DaysIn(year, month)) return Range("day");
+    return Time{DaysFromCivil(year, month, day) * kDaySeconds + seconds - offset, nanos};
+  }
   bool Literal(std::string_view literal) {
     if (!rest_.starts_with(literal)) return false;
     rest_.remove_prefix(literal.size());
@@ -131,7 +130,7 @@ class Parser {
     rest_.remove_prefix(1 + digits);
     return nanos;
   }
-  bool Zone(std::int64_t& offset) {
+  bool Zone(std::int64_t& east) {
     if (Literal("Z")) return true;
     if (rest_.size() < 6 || (rest_[0] != '+' && rest_[0] != '-') || rest_[3] != ':') return false;
     for (const std::size_t i : {1u, 2u, 4u, 5u}) {
@@ -140,8 +139,8 @@ class Parser {
     const int hours = Two(rest_.data() + 1), minutes = Two(rest_.data() + 4);
     if (hours > 24) zone_range_ = "time zone offset hour";
     if (minutes > 60) zone_range_ = "time zone offset minute";
-    offset = hours * 3600 + minutes * 60;
-    if (rest_[0] == '-') offset = -offset;
+    east = hours * 3600 + minutes * 60;
+    if (rest_[0] == '-') east = -east;
     rest_.remove_prefix(6);
     return true;
   }
@@ -194,6 +193,31 @@ std::int64_t DaysFromCivil(std::int64_t year, int month, int day) {
   const std::uint32_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
   return era * 146097 + static_cast<std::int64_t>(doe) - 719468;
 }
+
+CivilDate CivilFromDays(std::int64_t days) {
+  // Hinnant's civil_from_days.
+  days += 719468;
+  const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+  const auto doe = static_cast<std::uint32_t>(days - era * 146097);
+  const std::uint32_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+  const std::uint32_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+  const std::uint32_t mp = (5 * doy + 2) / 153;
+  const int month = static_cast<int>(mp < 10 ? mp + 3 : mp - 9);
+  const std::int64_t year = static_cast<std::int64_t>(yoe) + era * 400 + (month <= 2 ? 1 : 0);
+  return {year, month, static_cast<int>(doy - (153 * mp + 2) / 5 + 1)};
+}
+
+Outcome<ZonedTime, std::string> ParseZonedTime(std::string_view text) {
+  Time time;
+  if (ParseCanonical(text, /*micro=*/false, time)) return ZonedTime{time, 0};
+  Parser parser(text, kLayout);
+  auto parsed = parser.Run();
+  if (!parsed.ok()) return parsed.error();
+  return ZonedTime{*parsed, static_cast<std::int16_t>(parser.offset / 60)};
+}
+
+Outcome<Time, std::string> ParseDate(std::string_view text) { return Parser(text, kDateLayout).Run(); }
+Outcome<Time, std::string> ParseLocalTime(std::string_view text) { return Parser(text, kLocalLayout).Run(); }
 
 Outcome<Time, std::string> ParseTime(std::string_view text, bool micro) {
   Time time;

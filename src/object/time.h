@@ -23,6 +23,15 @@ constexpr std::size_t kTimeTextMax = 40;
 
 // As Go's time.Parse with the layout of metav1.Time (or MicroTime); the error is Go's text.
 Outcome<Time, std::string> ParseTime(std::string_view text, bool micro = false);
+// The same for metav1.Time's layout with the zone that the text names, in minutes east of UTC.
+struct ZonedTime {
+  Time time;
+  std::int16_t offset_minutes = 0;
+};
+Outcome<ZonedTime, std::string> ParseZonedTime(std::string_view text);
+// The same with the layouts "2006-01-02" and "2006-01-02T15:04:05" (no zone: UTC).
+Outcome<Time, std::string> ParseDate(std::string_view text);
+Outcome<Time, std::string> ParseLocalTime(std::string_view text);
 // The text's size; `out` must hold kTimeTextMax bytes.
 std::size_t WriteTime(std::int64_t seconds, char* out);
 std::size_t WriteMicroTime(Time time, char* out);
@@ -31,5 +40,11 @@ std::string FormatMicroTime(Time time);
 
 // Days since 1970 of a civil date, and back (proleptic Gregorian).
 std::int64_t DaysFromCivil(std::int64_t year, int month, int day);
+struct CivilDate {
+  std::int64_t year;
+  int month;  // 1 to 12
+  int day;    // 1 to 31
+};
+CivilDate CivilFromDays(std::int64_t days);
 
 }  // namespace keelson::object

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "base/check.h"
+#include "base/hash.h"
 
 namespace keelson::object {
 
 namespace {
 
-std::size_t Hash(std::string_view key) { return std::hash<std::string_view>()(key); }
+std::size_t Hash(std::string_view key) { return base::SeededHash(key); }
 
 template <class Word>
 bool SameEnds(const char* a, const char* b, std::size_t size) {
@@ -102,6 +102,30 @@ void Value::MapRep::AddToTable(std::uint32_t index) {
   table[slot] = index + 1;
 }
 
+std::uint32_t Value::MapRep::SlotOf(std::uint32_t index) const {
+  std::uint32_t slot = Hash(members[index].key) & table_mask;
+  while (table[slot] != index + 1) slot = (slot + 1) & table_mask;
+  return slot;
+}
+
+// Constant time: the last member takes the gap, and the slots behind the freed one move up (linear probing without
+// tombstones).
+void Value::MapRep::EraseIndexed(std::uint32_t index) {
+  std::uint32_t hole = SlotOf(index);
+  for (std::uint32_t slot = (hole + 1) & table_mask; table[slot] != 0; slot = (slot + 1) & table_mask) {
+    const std::uint32_t home = Hash(members[table[slot] - 1].key) & table_mask;
+    if (((slot - home) & table_mask) < ((slot - hole) & table_mask)) continue;  // already as near as it may be
+    table[hole] = table[slot];
+    hole = slot;
+  }
+  table[hole] = 0;
+  const std::uint32_t last = --size;
+  if (index == last) return;
+  const std::uint32_t slot = SlotOf(last);
+  members[index] = members[last];
+  table[slot] = index + 1;
+}
+
 void Value::MapRep::Add(Arena& arena, std::string_view key, Value value) {
   if (size == capacity) {
     const std::uint32_t next = std::max<std::uint32_t>(4, capacity * 2);
@@ -188,9 +212,12 @@ bool Value::Erase(std::string_view key) {
   if (!is_map()) return false;
   const std::int64_t index = map_->IndexOf(key);
   if (index < 0) return false;
+  if (map_->table_mask != 0) {
+    map_->EraseIndexed(static_cast<std::uint32_t>(index));
+    return true;
+  }
   std::copy(map_->members + index + 1, map_->members + map_->size, map_->members + index);
   --map_->size;
-  map_->Reindex();
   return true;
 }
 
@@ -230,6 +257,11 @@ void Value::Remove(std::size_t at) {
   KS_CHECK(is_list() && at < list_->size);
   std::copy(list_->items + at + 1, list_->items + list_->size, list_->items + at);
   --list_->size;
+}
+
+void Value::Truncate(std::size_t size) {
+  KS_CHECK(is_list() && size <= list_->size);
+  list_->size = static_cast<std::uint32_t>(size);
 }
 
 void Value::Clear() {

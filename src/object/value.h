@@ -101,7 +101,8 @@ class Value {
   void Set(Arena& arena, std::string_view key, Value value);
   // The same for a key that is known not to be there yet. REQUIRES: is_map(), !Has(key).
   void AppendMember(Arena& arena, std::string_view key, Value value);
-  bool Erase(std::string_view key);  // false when there was none; keeps the order of the rest
+  // False when there was none. Keeps the order of the rest, but in an indexed map the last member takes the gap.
+  bool Erase(std::string_view key);
   // The map under `key`, made if it is absent or null. REQUIRES: is_map().
   Value EnsureMap(Arena& arena, std::string_view key);
   Value EnsureList(Arena& arena, std::string_view key);
@@ -109,6 +110,7 @@ class Value {
   void Append(Arena& arena, Value item);
   void Insert(Arena& arena, std::size_t at, Value item);
   void Remove(std::size_t at);
+  void Truncate(std::size_t size);  // REQUIRES: not above size().
   void Clear();        // list or map
   void SortMembers();  // by key; lookups stay right. REQUIRES: is_map().
   // The same for two handles exactly when a change through one is seen through the other; nullptr for scalars.
@@ -168,6 +170,8 @@ class Value {
     void BuildTable(Arena& arena);
     void Reindex();
     void AddToTable(std::uint32_t index);
+    std::uint32_t SlotOf(std::uint32_t index) const;  // REQUIRES: indexed
+    void EraseIndexed(std::uint32_t index);
     void Add(Arena& arena, std::string_view key, Value value);
   };
   static bool Equal(const Value& a, const Value& b);

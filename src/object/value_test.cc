@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <map>
+
+#include "base/colliding_keys_test.h"
+#include "base/random.h"
+
 namespace keelson::object {
 namespace {
 
@@ -38,7 +44,55 @@ TEST(Value, LargeMapsStayIndexed) {
   EXPECT_TRUE(map.Erase("key-0"));
   EXPECT_FALSE(map.Has("key-0"));
   EXPECT_EQ(map["key-99999"].as_int(), 99999);
-  EXPECT_EQ(map.members()[0].key, "key-1");
+  EXPECT_EQ(map.members()[0].key, "key-99999");  // the last one took the gap
+}
+
+double CPUSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+TEST(Value, KeysThatCollideInTheLibrarysHashStayCheap) {
+  Arena arena;
+  const auto keys = base::CollidingKeys(16'384);  // a quarter of a second before; minutes with what a body can hold
+  const double started = CPUSeconds();
+  Value map = Value::Map(arena);
+  for (const std::string& key : keys) map.Set(arena, key, 1);
+  for (const std::string& key : keys) ASSERT_TRUE(map.Has(key));
+  EXPECT_LT(CPUSeconds() - started, 0.2);
+}
+
+TEST(Value, ErasingAllMembersOfALargeMapIsLinear) {
+  Arena arena;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 200'000; ++i) keys.push_back("key-" + std::to_string(i));
+  Value map = Value::Map(arena);
+  for (const std::string& key : keys) map.Set(arena, key, 1);
+  const double started = CPUSeconds();
+  for (const std::string& key : keys) ASSERT_TRUE(map.Erase(key));
+  EXPECT_TRUE(map.empty());
+  EXPECT_LT(CPUSeconds() - started, 2);
+}
+
+TEST(Value, IndexedMapEqualsAModelUnderAnyChanges) {
+  Arena arena;
+  auto random = base::Random::Seeded(7);
+  Value map = Value::Map(arena);
+  std::map<std::string, int> model;
+  for (int step = 0; step < 20'000; ++step) {
+    const std::string key = "k" + std::to_string(random->Below(200));
+    if (random->Below(2) == 0) {
+      map.Set(arena, arena.Copy(key), step);
+      model[key] = step;
+    } else {
+      EXPECT_EQ(map.Erase(key), model.erase(key) == 1);
+    }
+    ASSERT_EQ(map.size(), model.size());
+    if (step % 100 != 0) continue;
+    for (int i = 0; i < 200; ++i) {
+      const std::string one = "k" + std::to_string(i);
+      const auto wanted = model.find(one);
+      ASSERT_EQ(map.Has(one), wanted != model.end());
+      if (wanted != model.end()) ASSERT_EQ(map[one].as_int(), wanted->second);
+    }
+  }
 }
 
 TEST(Value, EqualityIgnoresOrderOfMembers) {

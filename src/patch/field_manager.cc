@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "object/json_text.h"
+#include "patch/typed_atom.h"
 
 namespace keelson::patch {
 namespace {
@@ -125,7 +126,12 @@ FieldManager::FieldManager(Options options)
 // The type of the kind in a version; nothing where it is not served.
 std::optional<TypeRef> FieldManager::TypeOf(std::string_view api_version) const {
   if (api_version == api_version_) return type();
-  if (options_.custom_resource) return options_.convert ? std::optional(RootType(nullptr)) : std::nullopt;
+  if (options_.custom_resource) {
+    for (const auto& [version, schema] : options_.other_versions) {
+      if (version == api_version) return RootType(schema);
+    }
+    return options_.convert ? std::optional(RootType(schema::structural::Node())) : std::nullopt;
+  }
   const auto found = versions_.find(api_version);
   if (found == versions_.end()) return std::nullopt;
   return options_.convert ? RootType(&found->second) : type();
@@ -373,7 +379,7 @@ void UpdateLastApplied(Arena& arena, Value object, const Value& config) {
   if (annotations[kLastApplied].as_string().empty()) return;
   Value copy = config.Clone(arena);
   copy.Get("metadata", "annotations").Erase(kLastApplied);
-  const Value sorted = Canonical(arena, copy, RootType(nullptr), false);
+  const Value sorted = Canonical(arena, copy, RootType(schema::structural::Node()), false);
   annotations.Set(arena, kLastApplied, Value::String(arena, object::ToJSON(sorted) + "\n"));
   std::size_t bytes = 0;
   for (const object::Member& member : annotations.members())
@@ -421,6 +427,45 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
   if (manager == kKubectl) UpdateLastApplied(arena, result, config);
   SetManagedFields(arena, result, EncodeManagedFields(arena, std::move(applied->managed)));
   return result;
+}
+
+namespace {
+
+// Paths of atomic lists, maps and structs in a configuration. `config` has passed Validate(), which bounds its depth.
+void FindAtomics(const Value& value, const TypeRef& type, const std::string& path, std::vector<std::string>& found) {
+  const Atom atom = Deduce(Resolve(type), &value);
+  if (value.is_map() && atom.map) {
+    if (atom.map_atomic) found.push_back(path);
+    for (const object::Member& member : value.members()) {
+      bool declared = false;
+      const TypeRef inner = MemberType(atom, member.key, &declared);
+      if (declared) FindAtomics(member.value, inner, path + "." + std::string(member.key), found);
+    }
+  }
+  if (value.is_list() && atom.list) {
+    if (atom.list_atomic) found.push_back(path);
+    std::size_t index = 0;
+    for (const Value& item : value.items())
+      FindAtomics(item, atom.list_element, path + "[" + std::to_string(index++) + "]", found);
+  }
+}
+
+}  // namespace
+
+Outcome<Value, std::string> FieldManager::MergeConfiguration(Arena& arena, const Value& live,
+                                                             const Value& config) const {
+  const Value config_view = Canonical(arena, config, type(), false);
+  if (const std::string wrong = Validate(config_view, type(), false); !wrong.empty())
+    return "failed to convert patch object to typed object: " + wrong;
+  std::vector<std::string> atomics;
+  FindAtomics(config_view, type(), "", atomics);
+  if (!atomics.empty()) {
+    return "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: " + base::Join(atomics, ", ");
+  }
+  const Value live_view = Canonical(arena, live, type(), !options_.custom_resource);
+  if (const std::string wrong = Validate(live_view, type(), true); !wrong.empty())
+    return "failed to convert original object to typed object: " + wrong;
+  return MergeTyped(arena, live_view, config_view, type());
 }
 
 std::string ValidateManagedFields(const Value& entries) {

@@ -27,6 +27,10 @@ class FieldManager {
     const schema::Struct* type = nullptr;  // nullptr: a custom resource without a schema
     meta::GroupVersionKind kind;
     std::string subresource;
+    // Of a custom resource: the structural schema of its version and of the others that are served. Null nodes: types are
+    // deduced. The schemas must outlive this.
+    schema::structural::Node schema;
+    std::vector<std::pair<std::string, schema::structural::Node>> other_versions;  // by apiVersion
     bool custom_resource = false;           // objects are maps, not Go structs: nothing is there that was not written
     std::vector<std::string> reset_fields;  // paths that this endpoint never owns (dotted)
     // The object in another version of its kind, which its apiVersion then says; nothing where that version is not
@@ -49,12 +53,19 @@ class FieldManager {
   Result<Value> Apply(base::Arena& arena, const Value& live, const Value& config, std::string_view manager, bool force,
                       std::string_view time, bool* unchanged = nullptr) const;
 
+  // The live object with an admission policy's apply configuration merged in; nothing is tracked. Atomic lists, maps and
+  // structs may not be touched. The error is upstream's text.
+  Outcome<Value, std::string> MergeConfiguration(base::Arena& arena, const Value& live, const Value& config) const;
+
  private:
   struct Conflicts;
   struct Version;
   struct Applied;
 
-  TypeRef type() const { return RootType(options_.type != nullptr ? &root_ : nullptr); }
+  TypeRef type() const {
+    if (options_.custom_resource) return RootType(options_.schema);
+    return RootType(options_.type != nullptr ? &root_ : nullptr);
+  }
   std::optional<TypeRef> TypeOf(std::string_view api_version) const;
   Value BaseObject(base::Arena& arena) const;
   Value Canonicalized(base::Arena& arena, const Value& object) const;

@@ -14,7 +14,9 @@ namespace {
 using base::Arena;
 
 // How often the exact depth is measured when its upper bound passes the limit.
-constexpr int kDepthMeasurementsMax = 100;
+constexpr int kDepthMeasurementsMax = 20;
+// List items that insertions and removals of one patch may shift: 3 GB, a third of a second.
+constexpr std::uint64_t kShiftedItemsMax = 200'000'000;
 
 std::string DecodeSegment(std::string_view segment) {
   std::string out;
@@ -63,6 +65,13 @@ bool SameJSON(const Value& a, const Value& b) {
   });
 }
 
+const std::string kMissing = ": missing value";
+
+// The error of a patch whose operations move too many elements of lists.
+std::string TooExpensive() {
+  return "The operations of the JSON patch shift more than " + std::to_string(kShiftedItemsMax) + " list elements";
+}
+
 struct Place {
   Value container;  // null: the path leads nowhere
   std::string key;
@@ -76,8 +85,8 @@ class Patcher {
     Opened(document_);
   }
 
-  // False: the operation fails.
-  bool Apply(const Value& operation) {
+  // Why the operation fails, in upstream's words; "" when it does not.
+  std::string Apply(const Value& operation) {
     const std::string_view op = operation["op"].as_string();
     if (op == "add") return Add(operation);
     if (op == "remove") return Remove(operation);
@@ -85,7 +94,7 @@ class Patcher {
     if (op == "move") return Move(operation);
     if (op == "test") return Test(operation);
     if (op == "copy") return Copy(operation);
-    return false;
+    return "Unexpected kind: " + (operation["op"].is_string() ? std::string(op) : "unknown");
   }
 
   Value Finish() {
@@ -124,35 +133,54 @@ class Patcher {
     return place;
   }
 
-  // What stands at the place: null for a member that is not there, nothing for an index out of range.
-  static std::optional<Value> Get(const Place& place) {
+  static std::string InvalidIndex(std::string_view key) {
+    const auto index = Atoi(key);
+    if (!index) return "strconv.Atoi: parsing " + base::GoQuote(key) + ": invalid syntax";
+
+    return "Unable to access invalid index: " + std::to_string(*index) + ": invalid index referenced";
+  }
+
+  // What stands at the place: null for a member that is not there, an error for an index out of range.
+  static Outcome<Value, std::string> Get(const Place& place) {
     if (place.container.is_map()) return place.container[std::string_view(place.key)];
     const auto index = IndexOf(place.key, place.container.size());
-    if (!index) return std::nullopt;
+    if (!index) return InvalidIndex(place.key);
     return place.container[*index];
   }
 
-  bool Put(Place& place, Value value) {
+  std::string Put(Place& place, Value value) {
     if (place.container.is_map()) {
       place.container.Set(arena_, arena_.Copy(place.key), value);
-      return true;
+      return "";
     }
     if (place.key == "-") {
       place.container.Append(arena_, value);
-      return true;
+      return "";
     }
     const auto index = IndexOf(place.key, place.container.size() + 1);
-    if (!index) return false;
+    if (!index) {
+      const std::string why = InvalidIndex(place.key);
+      return Atoi(place.key) ? why : "value was not a proper array index: '" + place.key + "': " + why;
+    }
+    if (!MayShift(place.container.size() - *index)) return TooExpensive();
     place.container.Insert(arena_, *index, value);
-    return true;
+    return "";
   }
 
-  static bool Erase(Place& place) {
-    if (place.container.is_map()) return place.container.Erase(place.key);
+  bool MayShift(std::size_t items) {
+    shifted_items_ += items;
+    return shifted_items_ <= kShiftedItemsMax;
+  }
+
+  std::string Erase(Place& place) {
+    if (place.container.is_map()) {
+      return place.container.Erase(place.key) ? "" : "Unable to remove nonexistent key: " + place.key + kMissing;
+    }
     const auto index = IndexOf(place.key, place.container.size());
-    if (!index) return false;
+    if (!index) return InvalidIndex(place.key);
+    if (!MayShift(place.container.size() - *index)) return TooExpensive();
     place.container.Remove(*index);
-    return true;
+    return "";
   }
 
   // Keeps the nesting within bounds without measuring it each time: `grown` is what the document may now reach at most.
@@ -164,80 +192,110 @@ class Patcher {
     return depth_bound_ <= kPatchedDepthMax;
   }
 
-  bool Add(const Value& operation) {
+  std::string Shallow(int grown) { return StaysShallow(grown) ? "" : "the patched document is nested too deeply"; }
+
+  std::string Add(const Value& operation) {
     const auto path = Path(operation, "path");
-    if (!path) return false;
+    if (!path) return "add operation failed to decode path" + kMissing;
     Place place = Find(*path);
     const Value value = operation["value"].Clone(arena_);
-    return !place.container.is_null() && Put(place, value) && StaysShallow(place.depth + DepthOf(value));
+    if (place.container.is_null())
+      return "add operation does not apply: doc is missing path: \"" + std::string(*path) + "\"" + kMissing;
+    if (std::string error = Put(place, value); !error.empty())
+      return "error in add for path: '" + std::string(*path) + "': " + error;
+    return Shallow(place.depth + DepthOf(value));
   }
 
-  bool Remove(const Value& operation) {
+  std::string Remove(const Value& operation) {
     const auto path = Path(operation, "path");
-    if (!path) return false;
+    if (!path) return "remove operation failed to decode path" + kMissing;
     Place place = Find(*path);
-    return !place.container.is_null() && Erase(place);
+    if (place.container.is_null())
+      return "remove operation does not apply: doc is missing path: \"" + std::string(*path) + "\"" + kMissing;
+    if (std::string error = Erase(place); !error.empty())
+      return "error in remove for path: '" + std::string(*path) + "': " + error;
+    return "";
   }
 
-  bool Replace(const Value& operation) {
+  std::string Replace(const Value& operation) {
     const auto path = Path(operation, "path");
-    if (!path) return false;
+    if (!path) return "replace operation failed to decode path" + kMissing;
     const Value value = operation["value"].Clone(arena_);
     if (path->empty()) {
-      if (!value.is_map() && !value.is_list()) return false;
+      if (!value.is_map() && !value.is_list())
+        return "replace operation value must be object or array: %!w(<nil>)";
       document_ = value;
       Opened(document_);
-      return StaysShallow(DepthOf(value));
+      return Shallow(DepthOf(value));
     }
     Place place = Find(*path);
-    if (place.container.is_null() || !Get(place)) return false;
+    if (place.container.is_null())
+      return "replace operation does not apply: doc is missing path: " + std::string(*path) + kMissing;
+    if (!Get(place).ok()) return "replace operation does not apply: doc is missing key: " + std::string(*path) + kMissing;
     if (place.container.is_map()) {
       place.container.Set(arena_, arena_.Copy(place.key), value);
     } else {
       place.container.items()[*IndexOf(place.key, place.container.size())] = value;
     }
-    return StaysShallow(place.depth + DepthOf(value));
+    return Shallow(place.depth + DepthOf(value));
   }
 
-  bool Move(const Value& operation) {
+  std::string Move(const Value& operation) {
     const auto from = Path(operation, "from");
-    if (!from) return false;
+    if (!from) return "move operation failed to decode from" + kMissing;
     Place source = Find(*from);
-    if (source.container.is_null()) return false;
+    if (source.container.is_null())
+      return "move operation does not apply: doc is missing from path: " + std::string(*from) + kMissing;
     const auto value = Get(source);
-    if (!value || !Erase(source)) return false;
+    if (!value.ok()) return "error in move for path: '" + source.key + "': " + value.error();
+    if (std::string error = Erase(source); !error.empty())
+      return "error in move for path: '" + source.key + "': " + error;
     const auto path = Path(operation, "path");
-    if (!path) return false;
+    if (!path) return "move operation failed to decode path" + kMissing;
     Place place = Find(*path);
-    if (place.container.is_null() || !Put(place, *value)) return false;
-    return StaysShallow(place.depth + depth_bound_ - source.depth);
+    if (place.container.is_null())
+      return "move operation does not apply: doc is missing destination path: " + std::string(*path) + kMissing;
+    if (std::string error = Put(place, *value); !error.empty())
+      return "error in move for path: '" + std::string(*path) + "': " + error;
+    return Shallow(place.depth + depth_bound_ - source.depth);
   }
 
-  bool Copy(const Value& operation) {
+  std::string Copy(const Value& operation) {
     const auto from = Path(operation, "from");
-    if (!from) return false;
+    if (!from) return "copy operation failed to decode from" + kMissing;
     const Place source = Find(*from);
-    if (source.container.is_null()) return false;
+    if (source.container.is_null())
+      return "copy operation does not apply: doc is missing from path: " + std::string(*from) + kMissing;
     const auto value = Get(source);
+    if (!value.ok()) return "error in copy for from: '" + std::string(*from) + "': " + value.error();
     const auto path = Path(operation, "path");
-    if (!value || !path) return false;
+    if (!path) return "copy operation failed to decode path" + kMissing;
     Place place = Find(*path);
-    if (place.container.is_null()) return false;
+    if (place.container.is_null())
+      return "copy operation does not apply: doc is missing destination path: " + std::string(*path) + kMissing;
     if (!value->is_null()) copied_bytes_ += static_cast<std::int64_t>(object::ToJSON(*value).size());
-    if (copied_bytes_ > kJSONPatchCopyBytesMax) return false;
-    return Put(place, value->Clone(arena_)) && StaysShallow(place.depth + depth_bound_ - source.depth);
+    if (copied_bytes_ > kJSONPatchCopyBytesMax) {
+      return "Unable to complete the copy, the accumulated size increase of copy is " + std::to_string(copied_bytes_) +
+             ", exceeding the limit " + std::to_string(kJSONPatchCopyBytesMax);
+    }
+    if (std::string error = Put(place, value->Clone(arena_)); !error.empty())
+      return "error while adding value during copy: " + error;
+    return Shallow(place.depth + depth_bound_ - source.depth);
   }
 
-  bool Test(const Value& operation) {
+  std::string Test(const Value& operation) {
     const auto path = Path(operation, "path");
-    if (!path) return false;
-    if (path->empty()) return SameJSON(document_, operation["value"]);
+    if (!path) return "test operation failed to decode path" + kMissing;
+    const std::string failed = "testing value " + std::string(*path) + " failed: " + std::string(kTestFailed);
+    if (path->empty()) return SameJSON(document_, operation["value"]) ? "" : failed;
     const Place place = Find(*path);
-    if (place.container.is_null()) return false;
+    if (place.container.is_null())
+      return "test operation does not apply: is missing path: " + std::string(*path) + kMissing;
     const auto value = Get(place);
-    if (!value || !SameJSON(*value, operation["value"])) return false;
+    if (!value.ok()) return "error in test for path: '" + std::string(*path) + "': " + value.error();
+    if (!SameJSON(*value, operation["value"])) return failed;
     OpenAll(*value);
-    return true;
+    return "";
   }
 
   // Comparing parses both sides to the leaves.
@@ -252,6 +310,7 @@ class Patcher {
   std::vector<Value> opened_;
   std::unordered_set<const void*> seen_;
   std::int64_t copied_bytes_ = 0;
+  std::uint64_t shifted_items_ = 0;
   int depth_bound_ = 0;
   int depth_measurements_ = 0;
 };
@@ -302,12 +361,19 @@ std::vector<std::string> JSONPatchUnknownFields(const Value& patch) {
   return unknown;
 }
 
-Result<Value> ApplyJSONPatch(Arena& arena, const Value& document, const Value& patch) {
+Outcome<Value, std::string> TryJSONPatch(Arena& arena, const Value& document, const Value& patch) {
   Patcher patcher(arena, document.Clone(arena));
   for (const Value& operation : patch.items()) {
-    if (!patcher.Apply(operation)) return meta::NewGenericServerResponse(422, "", {}, "", "", 0);
+    if (std::string error = patcher.Apply(operation); !error.empty()) return error;
   }
   return patcher.Finish();
+}
+
+Result<Value> ApplyJSONPatch(Arena& arena, const Value& document, const Value& patch) {
+  auto patched = TryJSONPatch(arena, document, patch);
+  if (!patched.ok() && patched.error().ends_with(TooExpensive())) return meta::NewRequestEntityTooLarge(patched.error());
+  if (!patched.ok()) return meta::NewGenericServerResponse(422, "", {}, "", "", 0);
+  return *patched;
 }
 
 }  // namespace keelson::patch

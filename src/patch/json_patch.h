@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/arena.h"
+#include "base/outcome.h"
 #include "meta/status.h"
 #include "object/value.h"
 
@@ -23,7 +25,12 @@ Result<Value> CheckJSONPatch(const Value& patch, bool checked);
 // Members that no operation has, in the words of the strict decoder: json patch unknown field "[0].foo".
 std::vector<std::string> JSONPatchUnknownFields(const Value& patch);
 
-// The patched document; `document` itself is left as it is. A failing operation gives 422 without saying why (upstream
+inline constexpr std::string_view kTestFailed = "test failed";  // ends the error of a `test` that does not hold
+
+// The patched document; `document` itself is left as it is. The error is evanphx/json-patch's text.
+// REQUIRES: `patch` passed CheckJSONPatch.
+Outcome<Value, std::string> TryJSONPatch(base::Arena& arena, const Value& document, const Value& patch);
+// The same for a PATCH request: a failing operation gives 422 without saying why (upstream
 // hides it). REQUIRES: `patch` passed CheckJSONPatch.
 Result<Value> ApplyJSONPatch(base::Arena& arena, const Value& document, const Value& patch);
 

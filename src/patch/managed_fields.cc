@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
@@ -59,7 +59,7 @@ std::string ManagedEntry::Describe() const {
 
 Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Value& list) {
   ManagedFields entries;
-  std::unordered_map<std::string, std::size_t> places;
+  base::StringMap<std::size_t> places;
   entries.reserve(list.size() + 2);
   std::size_t index = 0;
   for (const Value& value : list.items()) {

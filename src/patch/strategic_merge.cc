@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "object/go_text.h"
 #include "object/json_text.h"
@@ -25,6 +25,9 @@ constexpr std::string_view kSetElementOrder = "$setElementOrder";
 constexpr const char* kBadRetainKeys = "invalid patch format of retainKeys";
 constexpr const char* kBadPrimitiveList = "invalid patch format of primitive list";
 constexpr const char* kBadElementOrder = "invalid patch format of setElementOrder list";
+
+// Elements of all lists that one patch merges, an element counting each time. Ten times what a body and an object hold.
+constexpr std::size_t kMergedItemsMax = 2'000'000;
 
 using Items = std::vector<Value>;
 
@@ -69,7 +72,7 @@ class Ranks {
 
   std::string_view merge_key_;
   bool maps_;
-  std::unordered_map<std::string, std::size_t> ranks_;
+  base::StringMap<std::size_t> ranks_;
 };
 
 Status BadArgType(std::string_view expected, const Value& got) {
@@ -251,10 +254,11 @@ class Merger {
     const Value retain = *found;
     patch.Erase(kRetainKeys);
     if (!retain.is_list()) return meta::NewBadRequest(kBadRetainKeys);
-    const auto listed = [&](std::string_view key) {
-      return std::ranges::any_of(retain.items(),
-                                 [&](const Value& item) { return item.is_string() && item.as_string() == key; });
-    };
+    base::StringViewSet retained;
+    for (const Value& item : retain.items()) {
+      if (item.is_string()) retained.insert(item.as_string());
+    }
+    const auto listed = [&](std::string_view key) { return retained.contains(key); };
     for (const object::Member& member : patch.members()) {
       if (member.value.is_null() || member.key.starts_with(kDeleteFromPrimitiveList) ||
           member.key.starts_with(kSetElementOrder))
@@ -408,6 +412,12 @@ class Merger {
 
   Result<Value> MergeList(const Value& original, const Value& patch, const Lookup& field, bool deletes) {
     if (!field.merges() && !deletes) return patch;
+    // A patch may name one element again and again: each time its lists are merged anew.
+    merged_items_ += original.size() + patch.size();
+    if (merged_items_ > kMergedItemsMax) {
+      return meta::NewRequestEntityTooLarge("the strategic merge patch merges more than " +
+                                            std::to_string(kMergedItemsMax) + " list elements");
+    }
     Items server = ItemsOf(original);
     Items changes = ItemsOf(patch);
     if (server.empty() && changes.empty()) return original;
@@ -440,10 +450,10 @@ class Merger {
       }
       return ListOf(arena_, merged);
     }
-    std::unordered_map<std::string, bool> seen;
+    base::StringSet seen;
     for (const Items* items : {&server, &changes}) {
       for (const Value& item : *items) {
-        if (seen.try_emplace(Key(item), true).second) merged.push_back(item);
+        if (seen.insert(Key(item)).second) merged.push_back(item);
       }
     }
     KS_TRY(const Items ordered, Order(merged, changes, server, {}, false));
@@ -454,6 +464,7 @@ class Merger {
   // `changes`.
   Outcome<void, Status> TakeSpecialElements(Items& server, Items& changes, std::string_view merge_key) {
     Items plain;
+    base::StringSet deleted;
     bool replace = false;
     for (const Value& item : changes) {
       const Value* directive = item.Find(kDirective);
@@ -462,7 +473,7 @@ class Merger {
       } else if (directive->as_string() == "delete") {
         const Value* key = item.Find(merge_key);
         if (key == nullptr) return NoMergeKey(item, merge_key);
-        std::erase_if(server, [&](const Value& one) { return one.Has(merge_key) && Key(one[merge_key]) == Key(*key); });
+        deleted.insert(Key(*key));
       } else if (directive->as_string() == "replace") {
         replace = true;
       } else if (directive->as_string() == "merge") {
@@ -470,6 +481,10 @@ class Merger {
       } else {
         return BadPatchType(*directive, item);
       }
+    }
+    if (!deleted.empty()) {
+      std::erase_if(server,
+                    [&](const Value& one) { return one.Has(merge_key) && deleted.contains(Key(one[merge_key])); });
     }
     if (replace) {
       server = std::move(plain);
@@ -481,7 +496,7 @@ class Merger {
   }
 
   Outcome<void, Status> MergeElements(Items& merged, const Items& changes, const Lookup& field) {
-    std::unordered_map<std::string, std::size_t> places;
+    base::StringMap<std::size_t> places;
     for (std::size_t i = 0; i < merged.size(); ++i) {
       if (merged[i].Has(field.merge_key)) places.try_emplace(Key(merged[i][field.merge_key]), i);
     }
@@ -543,6 +558,7 @@ class Merger {
   }
 
   Arena& arena_;
+  std::size_t merged_items_ = 0;
 };
 
 }  // namespace

@@ -96,7 +96,63 @@ Atom ResolveTyped(const TypeRef& ref) {
   return atom;
 }
 
+TypeRef Structural(schema::structural::Node node, bool resource = false) {
+  if (!node) return {};
+  TypeRef type;
+  type.mode = TypeRef::Mode::kStructural;
+  type.node = node;
+  type.resource = resource || node.embedded_resource();
+  return type;
+}
+
+// What upstream's schema for server-side apply makes of a structural schema: value validations and nullability do not
+// count, fields that are not declared are deduced where unknown fields are preserved.
+Atom ResolveStructural(const TypeRef& ref) {
+  using schema::structural::ListType;
+  using schema::structural::MapType;
+  using schema::structural::NodeType;
+  const schema::structural::Node node = ref.node;
+  Atom atom;
+  if (node.int_or_string()) return Scalar(ScalarKind::kUntyped);
+  switch (node.type()) {
+    case NodeType::kString:
+      return Scalar(ScalarKind::kString);
+    case NodeType::kInteger:
+    case NodeType::kNumber:
+      return Scalar(ScalarKind::kNumeric);
+    case NodeType::kBoolean:
+      return Scalar(ScalarKind::kBoolean);
+    case NodeType::kArray:
+      atom.list = true;
+      atom.list_atomic = node.list_type() != ListType::kSet && node.list_type() != ListType::kMap;
+      if (node.list_type() == ListType::kMap) atom.keyed = node;
+      atom.list_element = Structural(node.items());
+      if (atom.list_element.mode == TypeRef::Mode::kNone) atom.list_element = Plain(TypeRef::Mode::kUntyped);
+      return atom;
+    case NodeType::kObject:
+      atom.map = true;
+      atom.node = node;
+      atom.resource = ref.resource;
+      atom.map_atomic = node.map_type() == MapType::kAtomic;
+      if (node.has_additional_properties() && node.additional_properties()) {
+        atom.map_element = Structural(node.additional_properties());
+      } else if (node.preserve_unknown_fields() || node.additional_properties_allowed()) {
+        atom.map_element = Plain(TypeRef::Mode::kDeduced);
+      }
+      return atom;
+    case NodeType::kNone:
+      break;
+  }
+  if (node.preserve_unknown_fields()) return AnyScalarOrContainer(TypeRef::Mode::kDeduced, false);
+  return AnyScalarOrContainer(TypeRef::Mode::kUntyped, true);
+}
+
 }  // namespace
+
+TypeRef RootType(schema::structural::Node root) {
+  if (!root) return Plain(TypeRef::Mode::kDeduced);
+  return Structural(root, true);
+}
 
 TypeRef RootType(const Type* root) {
   if (root == nullptr) return Plain(TypeRef::Mode::kDeduced);
@@ -123,6 +179,8 @@ Atom Resolve(const TypeRef& type) {
   switch (type.mode) {
     case TypeRef::Mode::kTyped:
       return ResolveTyped(type);
+    case TypeRef::Mode::kStructural:
+      return ResolveStructural(type);
     case TypeRef::Mode::kUntyped:
       return AnyScalarOrContainer(TypeRef::Mode::kUntyped, true);
     default:
@@ -143,7 +201,26 @@ Atom Deduce(Atom atom, const Value* value) {
   return atom;
 }
 
+namespace {
+
+// apiVersion, kind and metadata of a custom resource and of embedded resources.
+TypeRef ResourceMember(std::string_view name) {
+  static const Type kText{.kind = Kind::kString};
+  static const Type kMeta{.kind = Kind::kStruct, .structure = schema::FindType("meta/v1", "ObjectMeta")};
+  if (name == "apiVersion" || name == "kind") return Inner(&kText);
+  if (name == "metadata") return Inner(&kMeta);
+  return {};
+}
+
+}  // namespace
+
 TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared) {
+  if (atom.node) {
+    TypeRef type = atom.resource ? ResourceMember(name) : TypeRef();
+    if (type.mode == TypeRef::Mode::kNone) type = Structural(atom.node.Property(name));
+    if (declared != nullptr) *declared = type.mode != TypeRef::Mode::kNone;
+    return type.mode == TypeRef::Mode::kNone ? atom.map_element : type;
+  }
   const Field* field = atom.fields != nullptr ? atom.fields->FindField(name) : nullptr;
   if (declared != nullptr) *declared = field != nullptr;
   if (field == nullptr) return atom.map_element;
@@ -162,12 +239,38 @@ static bool HasZeroDefault(const schema::Struct& fields, const Field& field) {
   return field.always || (fields.package == "core/v1" && fields.name == "LocalObjectReference");
 }
 
+// The key of an item of a structural list; absent keys have their defaults.
+static std::optional<PathElement> StructuralKey(Arena& arena, schema::structural::Node list, const Value& item,
+                                                std::string* error) {
+  const std::size_t count = list.list_map_key_count();
+  Value key = Value::Map(arena, count);
+  std::string names;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view name = list.list_map_key(i);
+    names += (names.empty() ? "" : " ") + base::GoQuote(name);
+    if (const Value* value = item.Find(name)) {
+      key.AppendMember(arena, name, *value);
+    } else if (const Value value = list.items().Property(name).DefaultValue(arena); !value.is_null()) {
+      key.AppendMember(arena, name, value);
+    }
+  }
+  if (key.empty()) {
+    if (error != nullptr) {
+      *error = "associative list with keys has an element that omits all key fields [" + names +
+               "] (and doesn't have default values for any key fields)";
+    }
+    return std::nullopt;
+  }
+  key.SortMembers();
+  return PathElement{PathElement::Kind::kKey, key};
+}
+
 std::optional<PathElement> ItemElement(Arena& arena, const Atom& list, const Value& item, std::string* error) {
   const auto fail = [&](std::string why) -> std::optional<PathElement> {
     if (error != nullptr) *error = std::move(why);
     return std::nullopt;
   };
-  if (list.list_keys.empty()) {
+  if (list.list_keys.empty() && !list.keyed) {
     if (item.is_map()) return fail("associative list without keys has an element that's a map type");
     if (item.is_list()) return fail("not supported: associative list with lists as elements");
     if (item.is_null()) return fail("associative list without keys has an element that's an explicit null");
@@ -175,6 +278,7 @@ std::optional<PathElement> ItemElement(Arena& arena, const Atom& list, const Val
   }
   if (item.is_null()) return fail("associative list with keys may not have a null element");
   if (!item.is_map()) return fail("associative list with keys may not have non-map elements");
+  if (list.keyed) return StructuralKey(arena, list.keyed, item, error);
   const schema::Struct* fields = list.list_element.type != nullptr ? list.list_element.type->structure : nullptr;
   Value key = Value::Map(arena, list.list_keys.size());
   for (const std::string_view name : list.list_keys) {

@@ -14,10 +14,13 @@ struct Atom {
   ScalarKind scalar_kind = ScalarKind::kUntyped;
   bool list_atomic = true;
   std::span<const std::string_view> list_keys;  // none: a set
+  schema::structural::Node keyed;               // of a structural list by key: has the keys instead
   TypeRef list_element;
   bool map_atomic = false;
   const schema::Struct* fields = nullptr;
-  TypeRef map_element;  // what fields that are not declared are; kNone: not allowed
+  schema::structural::Node node;  // of a structural object, instead of `fields`
+  bool resource = false;          // it has apiVersion, kind and metadata besides
+  TypeRef map_element;            // what fields that are not declared are; kNone: not allowed
 };
 
 Atom Resolve(const TypeRef& type);

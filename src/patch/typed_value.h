@@ -15,6 +15,7 @@
 #include "object/value.h"
 #include "patch/field_set.h"
 #include "schema/schema.h"
+#include "schema/structural/structural.h"
 
 namespace keelson::patch {
 
@@ -23,6 +24,7 @@ struct TypeRef {
   enum class Mode : std::uint8_t {
     kNone,  // nothing may stand here
     kTyped,
+    kStructural,  // by the structural schema of a custom resource
     kDeduced,  // from the value: maps granular, lists atomic
     kUntyped,  // all of it one value
   };
@@ -32,10 +34,14 @@ struct TypeRef {
   schema::ListTopology list = schema::ListTopology::kAtomic;
   const schema::Type* type = nullptr;
   std::span<const std::string_view> keys;  // of a list by key
+  schema::structural::Node node;           // of kStructural
+  bool resource = false;                   // of kStructural: the node is a whole object, with apiVersion, kind, metadata
 };
 
 // The root of a kind; without a schema everything is deduced. `root` must outlive the reference.
 TypeRef RootType(const schema::Type* root);
+// The root of a custom resource; everything is deduced for a null node. The schema must outlive the reference.
+TypeRef RootType(schema::structural::Node root);
 
 // The value with its members sorted, raw JSON opened. `typed`: it stands for a Go struct, so that what Go writes for
 // absent fields (empty structs, zero values without omitempty) is there, and what it leaves out is not.

@@ -461,12 +461,12 @@ FieldSet ReconcileLevel(FieldSetBuilder& builder, const FieldSet& set, const Ato
 }
 
 void Reconcile(FieldSetBuilder& builder, Node& node, const TypeRef& type, bool whole) {
-  if (type.mode != TypeRef::Mode::kTyped) return;
+  if (type.mode != TypeRef::Mode::kTyped && type.mode != TypeRef::Mode::kStructural) return;
   const Atom atom = Resolve(type);
   if (atom.map) {
-    if (atom.map_element.mode == TypeRef::Mode::kDeduced &&
-        (atom.fields == nullptr || atom.fields->json_fields.empty()))
-      return;
+    const bool declares =
+        atom.node ? atom.node.property_count() > 0 : atom.fields != nullptr && !atom.fields->json_fields.empty();
+    if (atom.map_element.mode == TypeRef::Mode::kDeduced && !declares) return;
     if (!whole && atom.map_atomic) {
       if (!node.children.empty()) {
         node.member = true;

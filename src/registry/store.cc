@@ -22,10 +22,10 @@ void AddWarnings(request::Context& context, const std::vector<std::string>& warn
   for (const auto& warning : warnings) context.warnings.Add(warning);
 }
 
-bool DeletionCompletes(Value object, Value old, const Strategy& strategy) {
+bool DeletionCompletes(Value object, Value old, bool spec_finalizers) {
   const Value old_meta = old["metadata"];
   if (old_meta["deletionTimestamp"].is_null() || !object.Get("metadata", "finalizers").empty()) return false;
-  if (strategy.kind == "Namespace" && strategy.group.empty() && !object.Get("spec", "finalizers").empty()) return false;
+  if (spec_finalizers && !object.Get("spec", "finalizers").empty()) return false;
   return old_meta["deletionGracePeriodSeconds"].as_int() == 0;
 }
 
@@ -173,52 +173,48 @@ meta::Result<void> Store::CheckNamespace(request::Context& context, Value metada
   return {};
 }
 
+// The kind that errors name: untyped objects are what they say of themselves.
+static meta::GroupKind KindOf(const Store::Options& options, const Value& object) {
+  if (options.type != nullptr || !object["kind"].is_string()) return options.kind;
+  const std::string_view api_version = object["apiVersion"].as_string();
+  return {std::string(api_version.substr(0, api_version.find('/'))), std::string(object["kind"].as_string())};
+}
+
 meta::Result<void> Store::BeforeCreate(request::Context& context, Value object) const {
-  const Strategy& strategy = *options_.strategy;
+  const RESTStrategy& strategy = *options_.strategy;
   Value metadata = object.EnsureMap(context.arena, "metadata");
   KS_RETURN_IF_ERROR(CheckNamespace(context, metadata));
 
   std::vector<std::string> warnings;
   const Call call = MakeCall(context, warnings);
-  if (strategy.has_status && !strategy.keeps_status_on_create) object.Erase("status");
-  if (strategy.generation == Generation::kSpec) metadata.Set(context.arena, "generation", 1);
-  if (strategy.prepare_for_create != nullptr) strategy.prepare_for_create(call, object, Value());
+  strategy.PrepareForCreate(call, object);
 
   FieldErrors errors;
-  const FieldPath path("metadata");
-  if (strategy.validate != nullptr) {
-    if (!strategy.validates_metadata) {
-      validation::ValidateObjectMeta(metadata, options_.namespaced, strategy.name_rule, path, errors,
-                                     strategy.core_finalizers);
-    }
-    strategy.validate(call, object, Value(), errors);
-  } else {
-    validation::ValidateObjectMeta(metadata, options_.namespaced, strategy.name_rule, path, errors,
-                                   strategy.core_finalizers);
-  }
+  strategy.Validate(call, options_.namespaced, object, errors);
   if (errors.empty()) {
-    validation::ValidateObjectMeta(metadata, options_.namespaced, validation::NameIsPathSegment, path, errors, false);
+    validation::ValidateObjectMeta(metadata, options_.namespaced, validation::NameIsPathSegment, FieldPath("metadata"),
+                                   errors, false);
   }
-  if (!errors.empty()) return meta::NewInvalid(options_.kind, metadata["name"].as_string(), errors);
-  if (strategy.warnings_on_create != nullptr) strategy.warnings_on_create(call, object, Value());
+  if (!errors.empty()) return meta::NewInvalid(KindOf(options_, object), metadata["name"].as_string(), errors);
+  strategy.Warnings(call, {}, object, Value());
   AddWarnings(context, warnings);
-  if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, Value());
+  strategy.Canonicalize(call, object, Value());
   // Upstream decodes what it has just written, and defaults run again then. Where that matters (a Job gets the labels
   // of the template that Prepare filled in) storage does the same; elsewhere it is done here once.
-  if (strategy.defaults != nullptr && !options_.codec->completes_on_read()) strategy.defaults(context.arena, object);
+  if (strategy.has_defaults() && !options_.codec->completes_on_read()) strategy.Default(context.arena, object);
   return {};
 }
 
 bool Store::SpecChanged(Value object, Value old) const {
   const schema::Field* field = options_.type == nullptr ? nullptr : options_.type->FindField("spec");
   if (field == nullptr) return !(object["spec"] == old["spec"]);
-  if (options_.strategy->deep_generation) return !DeepEqual(object["spec"], old["spec"], *field->type, field->pointer);
+  if (strategy().deep_generation) return !DeepEqual(object["spec"], old["spec"], *field->type, field->pointer);
   return !SemanticEqual(object["spec"], old["spec"], *field->type, field->pointer);
 }
 
 meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, Value old,
                                        const Endpoint& endpoint) const {
-  const Strategy& strategy = *options_.strategy;
+  const RESTStrategy& strategy = *options_.strategy;
   base::Arena& arena = context.arena;
   Value metadata = object.EnsureMap(arena, "metadata");
   const Value old_meta = old["metadata"];
@@ -234,16 +230,9 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
 
   std::vector<std::string> warnings;
   const Call call = MakeCall(context, warnings);
-  const UpdateRules* rules = endpoint.rules;
-  if (endpoint.part == Endpoint::Part::kMain) {
-    rules = &strategy.update;
-    if (strategy.has_status) keep(old, object, "status");
-  } else if (endpoint.part == Endpoint::Part::kStatus) {
-    rules = &strategy.status;
-    keep(old, object, "spec");
-  }
-  if (rules->prepare_for_update != nullptr) rules->prepare_for_update(call, object, old);
-  if (endpoint.part != Endpoint::Part::kStatus && strategy.generation == Generation::kSpec &&
+  strategy.PrepareForUpdate(call, endpoint, object, old);
+  metadata = object["metadata"];
+  if (endpoint.part != Endpoint::Part::kStatus && strategy.row().generation == Generation::kSpec &&
       SpecChanged(object, old)) {
     metadata.Set(arena, "generation", old_meta["generation"].as_int() + 1);
   }
@@ -257,19 +246,18 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
   const FieldPath path("metadata");
   validation::ValidateObjectMeta(metadata, options_.namespaced, validation::NameIsPathSegment, path, errors, false);
   validation::ValidateObjectMetaUpdate(metadata, old_meta, path, errors, false);
-  if (rules->validate_update != nullptr) rules->validate_update(call, object, old, errors);
-  if (!errors.empty()) return meta::NewInvalid(options_.kind, metadata["name"].as_string(), errors);
-  if (rules->warnings_on_update != nullptr) rules->warnings_on_update(call, object, old);
+  strategy.ValidateUpdate(call, endpoint, object, old, errors);
+  if (!errors.empty()) return meta::NewInvalid(KindOf(options_, object), metadata["name"].as_string(), errors);
+  strategy.Warnings(call, endpoint, object, old);
   AddWarnings(context, warnings);
-  if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, old);
-  if (strategy.defaults != nullptr && !options_.codec->completes_on_read()) strategy.defaults(arena, object);
+  strategy.Canonicalize(call, object, old);
+  if (strategy.has_defaults() && !options_.codec->completes_on_read()) strategy.Default(arena, object);
   return {};
 }
 
 meta::Result<ObjectPtr> Store::Wrap(request::Context& context, std::string key, Value object,
                                     std::uint64_t resource_version) const {
-  if (options_.codec->completes_on_read() && options_.strategy->defaults != nullptr)
-    options_.strategy->defaults(context.arena, object);
+  if (options_.codec->completes_on_read()) options_.strategy->Default(context.arena, object);
   auto encoded = options_.codec->Encode(context.arena, object);
   if (!encoded.ok()) return meta::NewPlainError(encoded.error());
   auto stored = options_.codec->WithResourceVersion(encoded->view(), resource_version);
@@ -348,6 +336,7 @@ Task<WriteResult> Store::CreateOnce(request::Context& context, Value object, Val
 
 Task<WriteResult> Store::Create(request::Context& context, Value object, ValidateObject validate, bool dry_run) const {
   Value metadata = object.EnsureMap(context.arena, "metadata");
+  if (options_.authorize_write) KS_CO_RETURN_IF_ERROR(co_await options_.authorize_write(context, object, Value()));
   const std::string_view base_name = metadata["generateName"].as_string();
   if (!metadata["name"].as_string().empty() || base_name.empty()) {
     co_return co_await CreateOnce(context, object, validate, dry_run);
@@ -355,11 +344,11 @@ Task<WriteResult> Store::Create(request::Context& context, Value object, Validat
   for (int attempt = 1;; ++attempt) {
     Value copy = object.Clone(context.arena);
     const std::string name =
-        options_.strategy->random_names ? GenerateName(base_name, *options_.random) : std::string(base_name);
+        strategy().random_names ? GenerateName(base_name, *options_.random) : std::string(base_name);
     copy["metadata"].Set(context.arena, "name", Value::String(context.arena, name));
     auto created = co_await CreateOnce(context, copy, validate, dry_run);
     if (created.ok() || created.error().reason() != meta::StatusReason::kAlreadyExists) co_return created;
-    if (attempt >= kGenerateNameAttemptsMax || !options_.strategy->random_names)
+    if (attempt >= kGenerateNameAttemptsMax || !strategy().random_names)
       co_return meta::NewGenerateNameConflict(options_.resource, name, 1);
   }
 }
@@ -371,7 +360,7 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
   const bool dry_run = parameters.dry_run;
   KS_CO_TRY(const std::string key, KeyFor(context.info.name_space, name));
   const bool may_create = parameters.force_allow_create ||
-                          (options_.strategy->allow_create_on_update && endpoint.part == Endpoint::Part::kMain);
+                          (strategy().allow_create_on_update && endpoint.part == Endpoint::Part::kMain);
   base::Arena& arena = context.arena;
   bool created = false;
   bool emptied = false;  // the last finalizer of an object in deletion went away: delete it instead
@@ -394,6 +383,7 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     }
     // The callback may change what it is given: the old object stays as it was for the comparisons below.
     KS_CO_TRY(Value object, co_await updated(old));
+    if (options_.authorize_write) KS_CO_RETURN_IF_ERROR(co_await options_.authorize_write(context, object, old));
     Value metadata = object.EnsureMap(arena, "metadata");
     const std::string_view version = metadata["resourceVersion"].as_string();
     const auto number = version.empty() ? 0 : base::ParseUint64(version);
@@ -422,7 +412,7 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     }
 
     if (version.empty() || version == "0") {
-      if (!options_.strategy->allow_unconditional_update) {
+      if (!strategy().allow_unconditional_update) {
         const FieldErrors errors = {
             validation::Invalid(FieldPath("metadata.resourceVersion"), Value(0), "must be specified for an update")};
         co_return meta::NewInvalid({options_.resource.group, options_.resource.resource}, name, errors);
@@ -439,7 +429,7 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
     if (validate_update) KS_CO_RETURN_IF_ERROR(co_await validate_update(object, old));
     last = object;
     last_existing = existing;
-    if (DeletionCompletes(object, old, *options_.strategy)) {
+    if (DeletionCompletes(object, old, options_.spec_finalizers)) {
       emptied = true;
       co_return meta::NewInternalError("deleted instead of updated");
     }

@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "meta/status.h"
 #include "object/value.h"
-#include "registry/strategy.h"
+#include "registry/rest_strategy.h"
 #include "request/context.h"
 #include "schema/schema.h"
 #include "storage/interface.h"
@@ -55,13 +55,6 @@ struct DeleteResult {
   bool deleted = false;  // false: it stays until its grace period or finalizers are over
 };
 
-// Which endpoint of the kind an update came through.
-struct Endpoint {
-  enum class Part : std::uint8_t { kMain, kStatus, kOther };
-  Part part = Part::kMain;
-  const UpdateRules* rules = nullptr;  // of kOther
-};
-
 struct UpdateParameters {
   Endpoint endpoint;
   std::optional<std::string> uid;               // precondition: the uid of the object sent
@@ -77,7 +70,8 @@ class Store {
     meta::GroupKind kind;
     bool namespaced = true;
     const schema::Struct* type = nullptr;  // of the hub version; null: custom resources
-    const Strategy* strategy = nullptr;    // must outlive this
+    std::shared_ptr<const RESTStrategy> strategy;
+    bool spec_finalizers = false;  // spec.finalizers hold deletion back (namespaces)
     std::shared_ptr<storage::Interface> storage;
     std::shared_ptr<const storage::ResourceCodec> codec;
     std::string key_root;           // "/pods"
@@ -92,11 +86,15 @@ class Store {
     using Finish = std::function<Awaitable<void>(bool success)>;
     std::function<Task<Finish>(request::Context& context, Value object, Value old, bool dry_run)> begin_write;
     std::function<Awaitable<void>(request::Context& context, Value object)> after_delete;
+    // May refuse a create (`old` null) or an update before validation, decided again for each attempt of an update:
+    // protection of RBAC objects against privilege escalation.
+    std::function<Task<void>(request::Context& context, Value object, Value old)> authorize_write;
   };
   explicit Store(Options options) : options_(std::move(options)) {}
 
   const Options& options() const { return options_; }
-  const Strategy& strategy() const { return *options_.strategy; }
+  const Strategy& strategy() const { return options_.strategy->row(); }
+  const RESTStrategy& rest_strategy() const { return *options_.strategy; }
 
   Task<ObjectPtr> Get(std::string name_space, std::string name, std::string resource_version) const;
   Task<storage::ObjectList> List(std::string name_space, storage::ListOptions options) const;
@@ -134,6 +132,9 @@ class Store {
   Task<ObjectPtr> DryRunCreate(request::Context& context, std::string key, Value object) const;
   meta::Result<ObjectPtr> Wrap(request::Context& context, std::string key, Value object,
                                std::uint64_t resource_version) const;
+  // Upstream's REST of customresourcedefinitions: the object stays, marked.
+  Task<DeleteResult> MarkDeletion(request::Context& context, std::string key, std::string name, ObjectPtr existing,
+                                  DeleteOptions options, ValidateObject validate) const;
   meta::Result<DeletePlan> BeforeDelete(request::Context& context, Value object, const DeleteOptions& options) const;
   bool UpdateDeletionFinalizers(base::Arena& arena, Value object, const DeleteOptions& options) const;
   Task<DeleteResult> DeleteForReal(request::Context& context, std::string key, std::string name,

@@ -61,7 +61,7 @@ meta::Result<Store::DeletePlan> Store::BeforeDelete(request::Context& context, V
                                  std::string(metadata["resourceVersion"].as_string()) +
                                  "). The object might have been modified");
   }
-  if (!options_.strategy->graceful_deletion) return DeletePlan{};
+  if (!strategy().graceful_deletion) return DeletePlan{};
 
   const auto now = options_.clock->Now();
   if (const Value timestamp = metadata["deletionTimestamp"]; timestamp.is_string()) {
@@ -94,14 +94,14 @@ bool Store::UpdateDeletionFinalizers(base::Arena& arena, Value object, const Del
   const bool had_foreground = HasFinalizer(metadata, kForeground);
   bool orphan = false;
   bool foreground = false;
-  if (options_.garbage_collector && options_.strategy->garbage_collection != GarbageCollection::kUnsupported) {
+  if (options_.garbage_collector && strategy().garbage_collection != GarbageCollection::kUnsupported) {
     if (options.orphan_dependents) {
       orphan = *options.orphan_dependents;
     } else if (options.propagation_policy) {
       orphan = *options.propagation_policy == "Orphan";
       foreground = *options.propagation_policy == "Foreground";
     } else {
-      orphan = had_orphan || (!had_foreground && options_.strategy->garbage_collection == GarbageCollection::kOrphan);
+      orphan = had_orphan || (!had_foreground && strategy().garbage_collection == GarbageCollection::kOrphan);
       foreground = had_foreground;
     }
   } else if (!options_.garbage_collector) {
@@ -149,10 +149,50 @@ Task<DeleteResult> Store::DeleteForReal(request::Context& context, std::string k
   co_return DeleteResult{.object = std::move(gone), .deleted = true};
 }
 
+namespace {
+
+struct Marking {
+  const Store& store;
+  request::Context& context;
+  const RESTStrategy& strategy;
+  const Call& call;
+  ValidateObject validate;
+};
+
+Awaitable<meta::Result<storage::Updated>> Mark(std::shared_ptr<const Marking> marking, ObjectPtr current) {
+  base::Arena& arena = marking->context.arena;
+  KS_CO_TRY(Value object, marking->store.Decode(arena, current));
+  if (marking->validate) KS_CO_RETURN_IF_ERROR(co_await marking->validate(object.Clone(arena)));
+  Value metadata = object["metadata"];
+  if (!metadata["deletionTimestamp"].is_string())
+    metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(marking->call.clock.Now())));
+  marking->strategy.MarkDeletion(marking->call, object);
+  co_return storage::Updated{.object = object};
+}
+
+}  // namespace
+
+Task<DeleteResult> Store::MarkDeletion(request::Context& context, std::string key, std::string name,
+                                       ObjectPtr existing, DeleteOptions options, ValidateObject validate) const {
+  std::vector<std::string> warnings;
+  const Call call = MakeCall(context, warnings);
+  auto marking = std::make_shared<const Marking>(Marking{*this, context, *options_.strategy, call, std::move(validate)});
+  if (options.dry_run) {
+    KS_CO_TRY(const storage::Updated updated, co_await Mark(marking, existing));
+    KS_CO_TRY(ObjectPtr wrapped, Wrap(context, key, updated.object, existing->resource_version()));
+    co_return DeleteResult{.object = std::move(wrapped), .deleted = false};
+  }
+  storage::Preconditions preconditions{.uid = options.uid, .resource_version = options.resource_version};
+  auto written = co_await options_.storage->GuaranteedUpdate(
+      key, false, preconditions, [marking](const ObjectPtr& current) { return Mark(marking, current); });
+  if (!written.ok()) co_return InterpretError(written.error(), "delete", name);
+  co_return DeleteResult{.object = *std::move(written), .deleted = false};
+}
+
 Task<DeleteResult> Store::Delete(request::Context& context, std::string name_space, std::string name,
                                  DeleteOptions options, ValidateObject validate) const {
-  if (options_.strategy->delete_forbidden != nullptr) {
-    const std::string_view why = options_.strategy->delete_forbidden(name);
+  if (strategy().delete_forbidden != nullptr) {
+    const std::string_view why = strategy().delete_forbidden(name);
     if (!why.empty()) co_return meta::NewForbidden(options_.resource, name, why);
   }
   KS_CO_TRY(std::string key, KeyFor(name_space, name));
@@ -163,8 +203,9 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
 
   // What would happen, tried on a copy.
   KS_CO_TRY(Value trial, Decode(arena, existing));
-  if (options_.strategy->kind == "Namespace" && options_.strategy->group.empty()) {
-    // Namespaces check in their own words, and one that is on its way out is left alone.
+  const bool marks = options_.strategy->marks_deletion();
+  if (options_.spec_finalizers || marks) {
+    // Namespaces and definitions check in their own words; a namespace that is on its way out is left alone.
     const std::string_view uid = trial.Get("metadata", "uid").as_string();
     if (options.uid && *options.uid != uid) {
       co_return meta::NewConflict(
@@ -177,14 +218,17 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
                                   "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
                                       ", ResourceVersion in object meta: " + std::string(version));
     }
-    if (trial.Get("metadata", "deletionTimestamp").is_string() && !trial.Get("spec", "finalizers").empty()) {
+    const bool deleting = trial.Get("metadata", "deletionTimestamp").is_string();
+    if (options_.spec_finalizers && deleting && !trial.Get("spec", "finalizers").empty()) {
       co_return DeleteResult{.object = existing, .deleted = false};
     }
+    if (marks && !options.uid) options.uid = std::string(uid);
+    if (marks && !deleting) co_return co_await MarkDeletion(context, key, name, existing, options, validate);
   }
   KS_CO_TRY(const DeletePlan plan, BeforeDelete(context, trial, options));
   if (plan.pending) co_return DeleteResult{.object = existing, .deleted = false};
   const bool finalizers_change = UpdateDeletionFinalizers(arena, trial, options);
-  const bool namespace_pending = options_.strategy->kind == "Namespace" && options_.strategy->group.empty() &&
+  const bool namespace_pending = options_.spec_finalizers &&
                                  !trial.Get("spec", "finalizers").empty();
   const bool finalizers_pending = !trial.Get("metadata", "finalizers").empty() || namespace_pending;
 
@@ -285,11 +329,26 @@ struct Deletion {
   async::Event done;
 };
 
+// The request as one of its objects sees it: with an arena of its own, so that the memory of a collection's deletion
+// does not grow with the collection.
+std::unique_ptr<request::Context> ContextOfOne(const request::Context& of) {
+  auto context = std::make_unique<request::Context>();
+  context->info = of.info;
+  context->user = of.user;
+  context->audit_id = of.audit_id;
+  context->user_agent = of.user_agent;
+  context->remote_address = of.remote_address;
+  context->received = of.received;
+  context->deadline = of.deadline;
+  return context;
+}
+
 Awaitable<void> DeleteSome(std::shared_ptr<Deletion> deletion) {
   while (deletion->next < deletion->items.size() && !deletion->error) {
     const storage::Attributes& item = deletion->items[deletion->next++]->attributes();
-    auto deleted = co_await deletion->store.Delete(deletion->context, std::string(item.name_space),
-                                                   std::string(item.name), deletion->options, deletion->validate);
+    const auto context = ContextOfOne(deletion->context);
+    auto deleted = co_await deletion->store.Delete(*context, std::string(item.name_space), std::string(item.name),
+                                                   deletion->options, deletion->validate);
     if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound && !deletion->error) {
       deletion->error = deleted.error();
     }

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
+
 namespace keelson::registry {
 namespace {
 
@@ -102,7 +104,7 @@ class Matcher {
 
   const Lines& a_;
   const Lines& b_;
-  std::unordered_map<std::string_view, std::vector<std::size_t>> positions_;
+  base::StringViewMap<std::vector<std::size_t>> positions_;
   mutable std::size_t steps_ = 0;
 };
 

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "async/cancellation.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "request/audit_annotations.h"
 #include "request/request_info.h"
 #include "request/user.h"
 #include "request/warnings.h"
@@ -16,13 +18,19 @@ namespace keelson::request {
 struct Context {
   base::Arena arena;  // the objects of this request
   RequestInfo info;
-  std::optional<User> user;  // after authentication (and impersonation)
+  std::optional<User> user;              // after authentication (and impersonation)
+  std::optional<User> impersonator;      // who acts as `user`; none without impersonation
+  std::string impersonation_constraint;  // impersonate:<mode>; "" of the legacy mode
   std::string audit_id;
   std::string user_agent;
   std::string remote_address;
   base::Clock::SteadyTime received{};
   std::optional<base::Clock::SteadyTime> deadline;  // none for long-running requests
+  // Set when the client has gone or the deadline has passed: waits and calls out end. Null: never (internal requests,
+  // watches, whose stream ends with the connection).
+  async::CancellationPtr cancellation;
   Warnings warnings;
+  AuditAnnotations audit_annotations;
 };
 
 }  // namespace keelson::request

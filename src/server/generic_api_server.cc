@@ -60,11 +60,17 @@ const endpoints::APIGroupVersion* GenericAPIServer::FindGroupVersion(std::string
 Awaitable<http::Response> GenericAPIServer::Serve(endpoints::ExchangePtr exchange) const {
   const std::string_view path = exchange->http.path;
   bool known_group = false;
+  if (preemption_) {
+    if (const auto handler = preemption_(*exchange)) co_return co_await (*handler)(exchange);
+  }
   // Discovery documents of a group version stand at its very prefix (with or without a slash); below it are its
   // resources.
   if (const auto* handler = mux_.Find(path)) co_return co_await (*handler)(exchange);
   if (const auto* version = FindGroupVersion(path, known_group)) co_return co_await version->Handle(exchange);
   if (known_group) co_return endpoints::NoRoute(*exchange);
+  if (dynamic_) {
+    if (auto response = co_await dynamic_(exchange)) co_return *std::move(response);
+  }
   if (delegate_) co_return co_await delegate_->Serve(exchange);
   co_return endpoints::PlainError(404, "404 page not found");
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,14 @@ class GenericAPIServer {
   const std::vector<APIGroupInfo>& groups() const { return groups_; }
   PathMux& mux() { return mux_; }
   void AddPostStartHook(std::string name, std::function<Awaitable<void>()> run);
+  // Asked before the end of the chain is: nothing where the request is none of its. For resources that come and go,
+  // which have no routes here.
+  using DynamicHandler = std::function<Awaitable<std::optional<http::Response>>(endpoints::ExchangePtr)>;
+  void SetDynamicHandler(DynamicHandler handler) { dynamic_ = std::move(handler); }
+  // Asked before everything else of this server, for requests that another server must answer (the aggregator). Called
+  // for every request: quick, and from any thread.
+  using Preemption = std::function<std::optional<endpoints::Handler>(const endpoints::Exchange& exchange)>;
+  void SetPreemption(Preemption preemption) { preemption_ = std::move(preemption); }
   // Its own hooks and its delegates'.
   std::vector<PostStartHook> AllPostStartHooks() const;
   std::vector<std::string> AllListedPaths() const;
@@ -54,6 +63,8 @@ class GenericAPIServer {
   std::shared_ptr<GenericAPIServer> delegate_;
   std::vector<APIGroupInfo> groups_;
   PathMux mux_;
+  DynamicHandler dynamic_;
+  Preemption preemption_;
   std::vector<PostStartHook> hooks_;
 };
 

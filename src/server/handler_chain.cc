@@ -1,17 +1,34 @@
 #include "server/handler_chain.h"
 
+#include "endpoints/filters/large_bodies.h"
+
 namespace keelson::server {
 
 http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& options) {
   using namespace endpoints::filters;
   // Innermost first: each line wraps what stands above it.
   endpoints::Handler handler = std::move(api);
+  if (options.large_bodies != nullptr) handler = WithLargeBodiesElsewhere(std::move(handler), *options.large_bodies);
   handler = WithAuthorization(std::move(handler), options.authorizer, *options.metrics);
-  handler = WithMaxInFlightLimit(std::move(handler), options.max_requests_inflight,
-                                 options.max_mutating_requests_inflight, *options.metrics);
-  handler = WithImpersonation(std::move(handler), options.authorizer);
-  handler = WithAuthentication(std::move(handler), options.authenticator, *options.metrics,
-                               options.request_header_names, options.request_header_prefixes);
+  if (options.priority_and_fairness) {
+    handler = WithPriorityAndFairness(std::move(handler), *options.priority_and_fairness, *options.metrics);
+  } else {
+    handler = WithMaxInFlightLimit(std::move(handler), options.max_requests_inflight,
+                                   options.max_mutating_requests_inflight, *options.metrics);
+  }
+  using Modes = Impersonator::Modes;
+  handler = WithImpersonation(
+      std::move(handler),
+      std::make_shared<Impersonator>(options.authorizer,
+                                     options.constrained_impersonation ? Modes::kConstrained : Modes::kLegacy,
+                                     options.impersonation_metrics));
+  handler = WithAudit(std::move(handler), options.auditor);
+  handler = WithAuthentication(std::move(handler),
+                               {.authenticator = options.authenticator,
+                                .api_audiences = options.api_audiences,
+                                .header_names = options.request_header_names,
+                                .header_prefixes = options.request_header_prefixes},
+                               *options.metrics);
   handler = WithCORS(std::move(handler), {.allowed_origins = options.cors_allowed_origins});
   handler = WithWarningRecorder(std::move(handler));
   handler = WithTimeoutForNonLongRunningRequests(std::move(handler), *options.metrics);
@@ -23,7 +40,8 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
   handler = WithHSTS(std::move(handler), options.hsts_directives);
   if (options.shutdown_send_retry_after) handler = WithRetryAfter(std::move(handler), options.not_accepting);
   handler = WithHTTPLogging(std::move(handler));
-  return WithContext(std::move(handler), *options.random, *options.metrics);
+  handler = WithAuditInit(std::move(handler), options.auditor);
+  return WithContext(std::move(handler), *options.random, *options.metrics, options.running);
 }
 
 }  // namespace keelson::server

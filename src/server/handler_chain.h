@@ -1,27 +1,38 @@
 // The handler chain around a server, outermost first, in upstream's order (DefaultBuildHandlerChain). Filters that are
-// not built are absent: audit, tracing, priority and fairness.
+// not built are absent: tracing.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "async/io_pool.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
 #include "base/random.h"
 #include "endpoints/exchange.h"
+#include "endpoints/filters/audit.h"
 #include "endpoints/filters/filters.h"
+#include "endpoints/filters/impersonation.h"
+#include "endpoints/filters/priority_and_fairness.h"
 #include "endpoints/request_metrics.h"
 
 namespace keelson::server {
 
 struct ChainOptions {
   std::shared_ptr<auth::Authenticator> authenticator;
+  std::vector<std::string> api_audiences;                                  // a credential for others is refused
   std::vector<std::string> request_header_names, request_header_prefixes;  // configured ones: not for handlers to see
   std::shared_ptr<auth::Authorizer> authorizer;
+  bool constrained_impersonation = true;                                      // the gate ConstrainedImpersonation
+  endpoints::filters::ImpersonationMetrics* impersonation_metrics = nullptr;  // must outlive the chain
+  std::shared_ptr<audit::Auditor> auditor;  // null: no audit
   std::chrono::nanoseconds request_timeout = std::chrono::minutes(1);
+  // None: --enable-priority-and-fairness=false, and the limits on requests in flight apply instead.
+  std::optional<endpoints::filters::PriorityAndFairness> priority_and_fairness;
   int max_requests_inflight = 400;
   int max_mutating_requests_inflight = 200;
   double goaway_chance = 0;
@@ -31,7 +42,9 @@ struct ChainOptions {
   std::shared_ptr<std::atomic<bool>> not_accepting;            // for shutdown_send_retry_after
   std::shared_ptr<endpoints::filters::RequestGroup> requests;  // non-long-running ones
   std::shared_ptr<endpoints::WatchGroup> watches;
-  endpoints::RequestMetrics* metrics = nullptr;  // must outlive the chain
+  endpoints::RequestMetrics* metrics = nullptr;    // must outlive the chain
+  endpoints::RunningRequests* running = nullptr;   // the same; null: nobody asks
+  async::IOPool* large_bodies = nullptr;           // where requests with large bodies run; null: like all others
   base::Random* random = &base::Random::Real();
 };
 

@@ -6,11 +6,11 @@
 #include <future>
 #include <thread>
 
+#include "base/strings.h"
 #include "endpoints/negotiation.h"
 #include "endpoints/responses.h"
 #include "endpoints/sources.h"
 #include "server/debug_pages.h"
-#include "server/version.h"
 #include "server/zpages.h"
 #include "telemetry/log.h"
 
@@ -65,9 +65,28 @@ Serving::Serving(async::IOPool& io, std::shared_ptr<GenericAPIServer> chain, tel
   options_.chain.requests = requests_;
   options_.chain.watches = watches_;
   options_.chain.not_accepting = not_accepting_;
+  options_.chain.running = &running_;
+  options_.chain.large_bodies = &large_bodies_;
 }
 
 Serving::~Serving() = default;
+
+void Serving::StartWatchdog() {
+  auto& held = metrics_.NewCounter(
+      {.name = "keelson_io_thread_held_total",
+       .help = "Times that one piece of work kept an I/O thread from everything else for a second or longer."});
+  watchdog_ = std::make_unique<async::Watchdog>(
+      io_, async::Watchdog::Options{}, [this, &held](const async::Watchdog::Report& report) {
+        const std::string thread = "io-" + std::to_string(report.thread);
+        if (report.over) {
+          log::Warning("I/O thread answers again", "thread", thread, "heldMilliseconds", report.held.count());
+          return;
+        }
+        held.Inc();
+        log::Warning("I/O thread is held by a request", "thread", thread, "heldMilliseconds", report.held.count(),
+                     "requests", base::Join(running_.Of(thread), ", "));
+      });
+}
 
 void Serving::PrepareRun() {
   PathMux& mux = chain_->mux();
@@ -95,7 +114,7 @@ void Serving::PrepareRun() {
   });
   mux.Handle("/metrics", ServeMetrics(metrics_, options_.profiling));
   mux.Handle("/metrics/slis", ServeMetrics(health_metrics_, options_.profiling));
-  const auto version = base::SharedBytes(VersionDocument(options_.git_version));
+  const auto version = base::SharedBytes(options_.version_document);
   const endpoints::Handler serve_version = [version](ExchangePtr exchange) -> Awaitable<http::Response> {
     static constexpr std::string_view kJSON[] = {"application/json"};
     if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
@@ -176,6 +195,7 @@ void Serving::Start(net::Listener listener, std::shared_ptr<net::TLSServerContex
               telemetry::MetricType::kCounter, {}, static_cast<double>(server->stats().tls_handshake_errors_total));
   });
   server_->Start(std::move(listener), std::move(tls));
+  StartWatchdog();
   if (options_.profiling && !options_.debug_socket_path.empty()) StartDebugSocket();
 }
 

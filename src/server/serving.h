@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "async/io_pool.h"
+#include "async/watchdog.h"
 #include "base/clock.h"
 #include "http/server.h"
 #include "net/listener.h"
@@ -31,6 +32,7 @@ struct ServingOptions {
   std::chrono::nanoseconds shutdown_watch_termination_grace{0};  // 0: watches end with the drain, unwaited for
   std::chrono::nanoseconds livez_grace_period{0};
   std::string git_version = "v1.36.3";
+  std::string version_document;  // of /version
   bool profiling = true;            // /debug
   std::string debug_socket_path;    // with profiling: /debug without authentication on a socket in the file system
   std::optional<FlagValues> flagz;  // what /flagz shows; none: it is not served
@@ -65,6 +67,8 @@ class Serving {
   std::future<bool> StopServing(std::chrono::nanoseconds timeout);
   void Drain();
   void StartDebugSocket();
+  void StartWatchdog();
+  static constexpr std::size_t kLargeBodyThreads = 2;
   async::IOPool& io_;
   std::shared_ptr<GenericAPIServer> chain_;
   telemetry::MetricsRegistry& metrics_;
@@ -77,8 +81,11 @@ class Serving {
   std::shared_ptr<endpoints::WatchGroup> watches_ = std::make_shared<endpoints::WatchGroup>();
   std::vector<PreShutdownHook> pre_shutdown_hooks_;
   std::shared_ptr<endpoints::filters::RequestGroup> requests_ = std::make_shared<endpoints::filters::RequestGroup>();
+  endpoints::RunningRequests running_;
+  async::IOPool large_bodies_{kLargeBodyThreads};
   std::unique_ptr<http::Server> server_;
   std::unique_ptr<http::Server> debug_server_;
+  std::unique_ptr<async::Watchdog> watchdog_;
 };
 
 }  // namespace keelson::server

@@ -73,8 +73,8 @@ class ServingTest : public ::testing::Test {
  protected:
   // Paths besides the usual ones: /hold waits for `gate`, /api/v1/things?watch=1 is a silent watch.
   void StartServing(ServingOptions options) {
-    options.chain.authenticator =
-        std::make_shared<auth::UnionAuthenticator>(std::vector<std::unique_ptr<auth::Authenticator>>(), true);
+    options.chain.authenticator = std::make_shared<auth::RequestAuthenticator>(
+        auth::RequestAuthenticator::Options{.anonymous = {.enabled = true}});
     options.chain.authorizer = std::make_shared<auth::AlwaysAllowAuthorizer>();
     auto chain = std::make_shared<GenericAPIServer>("test");
     chain->mux().Handle("/hold", [this](ExchangePtr) -> Awaitable<http::Response> {

@@ -140,6 +140,30 @@ TEST_P(CorruptObjects, AWatchEndsWithTheFirst) {
   }
 }
 
+// A watch may begin at the compact revision itself, where the value before the change is gone.
+TEST_P(CorruptObjects, AWatchEndsWithAChangeOfACompactedValue) {
+  PutPod("x");
+  PutPod("x");
+  const auto before = *Await(kv_->CurrentRevision());
+  for (const bool deletion : {false, true}) {
+    SCOPED_TRACE(deletion ? "DELETE" : "PUT");
+    if (deletion) {
+      ASSERT_TRUE(Await(store_.DeleteUnread("/pods/default/x")).ok());
+    } else {
+      PutPod("x");
+    }
+    const auto changed = *Await(kv_->CurrentRevision());
+    ASSERT_EQ(changed, before + (deletion ? 2 : 1));
+    ASSERT_TRUE(Await(kv_->Compact(changed, true)).ok());
+    StreamReader watch(*Await(store_.Watch("/pods", {.resource_version = std::to_string(changed - 1)})));
+    EXPECT_EQ(watch.NextText(),
+              "ERROR 500 Internal error occurred: etcd event received with PrevKv=nil "
+              "(key=\"/registry/pods/default/x\", modRevision=" +
+                  std::to_string(changed) + ", type=" + (deletion ? "DELETE)" : "PUT)"));
+    EXPECT_EQ(watch.NextText(), "END");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Gate, CorruptObjects, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "on" : "off"; });
 

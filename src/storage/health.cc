@@ -7,6 +7,19 @@ namespace {
 
 constexpr const char* kTooSlow = "error getting data from etcd: context deadline exceeded";
 
+constexpr kv::LeaseID kNoLease = 0;
+
+// A store in this process that failed to write once refuses all writes and still serves reads. Renewing a lease that
+// cannot exist goes the way of a write and changes nothing.
+Awaitable<std::optional<kv::Error>> RefusedWrites(kv::Store& kv) {
+  auto answer = co_await kv.LeaseKeepAlive(kNoLease);
+  if (answer.ok() || answer.error().code == kv::ErrorCode::kLeaseNotFound ||
+      answer.error().code == kv::ErrorCode::kTooManyRequests) {
+    co_return std::nullopt;
+  }
+  co_return std::move(answer).error();
+}
+
 }  // namespace
 
 HealthProbe::HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix,
@@ -30,10 +43,15 @@ Awaitable<std::optional<std::string>> HealthProbe::Check() {
     waiting_ = true;
   }
   auto answer = co_await kv_.Range({.key = key_, .limit = 1});
+  std::optional<std::string> problem;
+  if (!answer.ok()) {
+    problem = "error getting data from etcd: " + answer.error().message;
+  } else if (kv_.embedded()) {
+    if (const auto refused = co_await RefusedWrites(kv_)) problem = "the store refuses writes: " + refused->message;
+  }
   std::lock_guard lock(mutex_);
   waiting_ = false;
-  last_ = answer.ok() ? std::nullopt
-                      : std::optional<std::string>("error getting data from etcd: " + answer.error().message);
+  last_ = std::move(problem);
   if (clock_.Monotonic() - *asked_ > timeout_) last_ = kTooSlow;
   co_return last_;
 }

@@ -1,4 +1,4 @@
-// Whether the store answers, for /healthz, /livez and /readyz ("etcd"). However many ask, the store is asked now and
+// Whether the store answers and, in this process, still takes writes: for /healthz, /livez and /readyz ("etcd"). However many ask, the store is asked now and
 // then only. Thread safety: all members from any thread.
 #pragma once
 

@@ -6,8 +6,11 @@
 #include <boost/asio/use_future.hpp>
 
 #include "async/io_pool.h"
+#include "base/failpoint.h"
 #include "base/fake_clock.h"
 #include "kv/memory/memory.h"
+#include "kv/rocks/rocks.h"
+#include "kv/rocks/temp_dir.h"
 #include "storage/compactor.h"
 #include "storage/health.h"
 #include "storage/storage_factory.h"
@@ -77,6 +80,23 @@ TEST_F(MaintenanceTest, HealthIsAskedNowAndThen) {
   EXPECT_EQ(Await(probe.Check()), "error getting data from etcd: the connection is lost");
   clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Await(probe.Check()), std::nullopt);
+}
+
+TEST_F(MaintenanceTest, HealthFailsWhenTheStoreRefusesWrites) {
+  const kv::rocks::TempDir folder;
+  kv::rocks::Options options;
+  options.dir = folder.path() + "/store";
+  auto store = kv::rocks::Open(std::move(options));
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  HealthProbe probe(**store, clock_, "/registry", std::chrono::seconds(2));
+  EXPECT_EQ(Await(probe.Check()), std::nullopt);
+  base::Failpoints::Arm("kv/rocks/before-write", [] { return true; });
+  kv::TxnRequest request{.success = {kv::Op::Put({.key = "a"})}};
+  EXPECT_FALSE(Await((*store)->Txn(std::move(request))).ok());
+  base::Failpoints::Disarm("kv/rocks/before-write");
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(Await(probe.Check()), "the store refuses writes: failpoint kv/rocks/before-write");
+  EXPECT_EQ(probe.last(), "the store refuses writes: failpoint kv/rocks/before-write");
 }
 
 TEST_F(MaintenanceTest, AStoreElsewhereIsNotThereUntilItAnswered) {

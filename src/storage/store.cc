@@ -1,6 +1,7 @@
 #include "storage/store.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -372,10 +373,12 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
   const std::string prefix = FullKey(relative);
   const std::int64_t limit = options.recursive ? options.predicate.limit : 0;
   const bool paging = limit > 0;
+  // A resourceVersion that is no revision of the store is in its future, too.
+  constexpr auto kRevisionMax = static_cast<std::uint64_t>(std::numeric_limits<kv::Revision>::max());
 
   kv::RangeRequest request{.key = plan.start_key.empty() ? prefix : FullKey(plan.start_key),
                            .limit = paging ? limit : 0,
-                           .revision = static_cast<kv::Revision>(plan.exact_revision)};
+                           .revision = static_cast<kv::Revision>(std::min(plan.exact_revision, kRevisionMax))};
   if (options.recursive) request.range_end = kv::PrefixEnd(prefix);
   ObjectList list;
   std::string last_key;

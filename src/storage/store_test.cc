@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/use_future.hpp>
+
 #include "kv/memory/memory.h"
 #include "kv/rocks/rocks.h"
 #include "kv/rocks/temp_dir.h"
@@ -45,6 +47,27 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(HarnessParam{"memory", [](async::IOPool&) { return std::make_unique<StoreHarness>(false); }},
                       HarnessParam{"rocks", [](async::IOPool&) { return std::make_unique<StoreHarness>(true); }}),
     [](const auto& info) { return info.param.name; });
+
+// Revisions are signed, resourceVersions are not.
+TEST(StoreTest, ResourceVersionsBeyondEveryRevisionAreTooLarge) {
+  async::IOPool io{1};
+  StoreHarness harness(false);
+  const auto await = [&](auto task) { return asio::co_spawn(io.Next(), std::move(task), asio::use_future).get(); };
+  for (const char* text : {"9223372036854775807", "9223372036854775808", "18446744073709551615"}) {
+    SCOPED_TRACE(text);
+    const std::string want = std::string("Timeout: Too large resource version: ") + text + ", current: 1";
+    StreamReader watch(*await(harness.storage().Watch("/pods", {.resource_version = text})));
+    EXPECT_EQ(watch.NextText(), "ERROR 504 " + want);
+    EXPECT_EQ(watch.NextText(), "END");
+    for (const char* match : {"Exact", "NotOlderThan"}) {
+      const auto list =
+          await(harness.storage().GetList("/pods", {.resource_version = text, .resource_version_match = match}));
+      ASSERT_FALSE(list.ok()) << match << " " << list->resource_version;
+      EXPECT_EQ(list.error().status->code(), 504);
+      EXPECT_EQ(list.error().status->message(), want);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace keelson::storage

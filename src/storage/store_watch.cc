@@ -4,6 +4,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace keelson::storage {
 namespace {
 
 constexpr std::int64_t kInitialPage = 1000;
+constexpr auto kRevisionMax = static_cast<std::uint64_t>(std::numeric_limits<kv::Revision>::max());
 
 WatchEvent ErrorEvent(meta::Status status) { return {.type = WatchEvent::Type::kError, .error = std::move(status)}; }
 
@@ -67,10 +69,12 @@ struct Shared {
 
 // What a change looks like to one who sees only what its predicate selects. False: nothing.
 Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) {
-  if (change.type == kv::Event::Type::kPut && !change.is_create() && !change.prev_kv) {
-    out = ErrorEvent(
-        meta::NewInternalError("etcd event received with PrevKv=nil (key=" + std::string("\"") + change.kv.key +
-                               "\", modRevision=" + std::to_string(change.kv.mod_revision) + ", type=PUT)"));
+  // The value before the change was compacted: neither its type nor, of a deletion, its object is known.
+  if (!change.is_create() && !change.prev_kv) {
+    const std::string_view type = change.type == kv::Event::Type::kPut ? "PUT" : "DELETE";
+    out = ErrorEvent(meta::NewInternalError("etcd event received with PrevKv=nil (key=\"" + change.kv.key +
+                                            "\", modRevision=" + std::to_string(change.kv.mod_revision) +
+                                            ", type=" + std::string(type) + ")"));
     co_return true;
   }
   const auto revision = static_cast<std::uint64_t>(change.kv.mod_revision);
@@ -111,6 +115,12 @@ Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) 
   co_return true;
 }
 
+Awaitable<void> EndWith(std::shared_ptr<Shared> shared, meta::Status status) {
+  std::deque<WatchEvent> events;
+  events.push_back(ErrorEvent(std::move(status)));
+  co_await shared->Offer(std::move(events), true);
+}
+
 // The state the watch begins with, page by page at one revision. False when the stream ended.
 Awaitable<bool> SendInitialEvents(std::shared_ptr<Shared> shared) {
   ListOptions options{.predicate = shared->options.predicate, .recursive = shared->options.recursive};
@@ -118,17 +128,15 @@ Awaitable<bool> SendInitialEvents(std::shared_ptr<Shared> shared) {
   options.predicate.continue_token.clear();
   for (;;) {
     auto page = co_await shared->store.GetList(shared->key, options);
-    std::deque<WatchEvent> events;
     if (!page.ok()) {
-      events.push_back(ErrorEvent(StatusOf(page.error())));
-      co_await shared->Offer(std::move(events), true);
+      co_await EndWith(shared, StatusOf(page.error()));
       co_return false;
     }
     if (shared->start > page->resource_version) {
-      events.push_back(ErrorEvent(meta::NewTooLargeResourceVersion(shared->start, page->resource_version, 1)));
-      co_await shared->Offer(std::move(events), true);
+      co_await EndWith(shared, meta::NewTooLargeResourceVersion(shared->start, page->resource_version, 1));
       co_return false;
     }
+    std::deque<WatchEvent> events;
     for (ObjectPtr& object : page->items)
       events.push_back({.type = WatchEvent::Type::kAdded, .object = std::move(object)});
     options.predicate.continue_token = page->continue_token;
@@ -148,6 +156,12 @@ Awaitable<bool> SendInitialEvents(std::shared_ptr<Shared> shared) {
 // `entry` keeps the store while this runs, and goes last; a stream that ends does not wait for it.
 Awaitable<void> Fetch(async::Gate::Entry entry, std::shared_ptr<Shared> shared) {
   if (shared->initial_events && !co_await SendInitialEvents(shared)) co_return;
+  if (shared->start >= kRevisionMax) {
+    const auto current = co_await shared->store.GetCurrentResourceVersion();
+    co_await EndWith(shared, current.ok() ? meta::NewTooLargeResourceVersion(shared->start, *current, 1)
+                                          : StatusOf(current.error()));
+    co_return;
+  }
   const std::string full_key = shared->store.FullKey(shared->key);
   kv::WatchRequest request{
       .key = full_key, .start_revision = static_cast<kv::Revision>(shared->start) + 1, .prev_kv = true};

@@ -244,6 +244,12 @@ void* Family::Lookup(std::span<const std::string_view> values) {
 }
 
 void* Family::Insert(std::span<const std::string_view> values, std::uint64_t hash) {
+  std::vector<std::string_view> cut;
+  if (std::ranges::any_of(values, [](std::string_view value) { return value.size() > kValueBytesMax; })) {
+    for (const std::string_view value : values) cut.push_back(value.substr(0, kValueBytesMax));
+    values = cut;
+    hash = Hash(values);
+  }
   const std::lock_guard lock(table_->mutex);
   const Series* found = table_->Find(values, hash);
   std::vector<std::string_view> overflow;
@@ -427,6 +433,9 @@ std::string MetricsRegistry::Expose() const {
   } collected(texts, disabled);
   for (const auto& collect : collectors) collect(collected);
 
+  std::size_t total = 0;
+  std::size_t left_out = 0;
+  for (const auto& [name, text] : texts) total += text.size();
   for (Family* const family : families) {
     if (family->disabled_) continue;
     std::vector<const Series*> all;
@@ -444,6 +453,7 @@ std::string MetricsRegistry::Expose() const {
     std::string& out = texts[family->name()];
     AppendFamilyHeader(out, family->name(), family->help(), family->stability(), family->type());
     for (const Series* const series : all) {
+      if (total + out.size() > kExposedBytesMax) break;
       const std::string labels = LabelText(family->labels(), series->values);
       switch (family->type()) {
         case MetricType::kCounter:
@@ -465,13 +475,18 @@ std::string MetricsRegistry::Expose() const {
         }
       }
     }
+    if (total + out.size() > kExposedBytesMax) {
+      texts.erase(family->name());
+      ++left_out;
+    } else {
+      total += out.size();
+    }
   }
 
   std::string out;
-  std::size_t size = 0;
-  for (const auto& [name, text] : texts) size += text.size();
-  out.reserve(size);
+  out.reserve(total);
   for (const auto& [name, text] : texts) out += text;
+  if (left_out != 0) out += "# " + std::to_string(left_out) + " metric families were left out: the text is too large\n";
   return out;
 }
 

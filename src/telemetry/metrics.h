@@ -88,6 +88,7 @@ class Family {
   // More series than this in one family share one whose values are all "unexpected": a client must not be able to fill
   // memory by making up label values.
   static constexpr std::size_t kSeriesMax = 20'000;
+  static constexpr std::size_t kValueBytesMax = 256;  // longer label values are cut
 
   virtual ~Family();
   const std::string& name() const { return name_; }
@@ -184,7 +185,9 @@ class MetricsRegistry {
   // something happens to them again. What collectors write is not touched. Series keep their addresses.
   void Reset();
 
-  // Everything, as text format 0.0.4: families by name, series by label values, labels by name.
+  // As text format 0.0.4: families by name, series by label values, labels by name. Families that would take the text
+  // beyond kExposedBytesMax are left out, and a comment at the end says how many.
+  static constexpr std::size_t kExposedBytesMax = 64 * 1024 * 1024;
   std::string Expose() const;
   std::vector<const Family*> Families() const;  // by name
 

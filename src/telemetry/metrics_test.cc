@@ -83,6 +83,33 @@ TEST(Metrics, SeriesAreBounded) {
   EXPECT_EQ(family.With({"7"}).value(), 1u);
 }
 
+TEST(Metrics, LabelValuesAreCut) {
+  MetricsRegistry metrics;
+  auto& family = metrics.Counters({.name = "a_total", .help = "A.", .labels = {"x", "y"}});
+  const std::string shared(Family::kValueBytesMax, 'a');
+  for (int i = 0; i < 10; ++i) family.With({shared + std::string(100'000, static_cast<char>('a' + i)), "y"}).Inc();
+  EXPECT_EQ(family.series_count(), 1u);
+  EXPECT_EQ(family.With({shared, "y"}).value(), 10u);
+  EXPECT_LT(metrics.Expose().size(), 1000u);
+}
+
+TEST(Metrics, ExpositionIsBounded) {
+  MetricsRegistry metrics;
+  const auto buckets = LinearBuckets(0, 1, 60);
+  const std::string long_value(250, 'v');
+  for (const char* name : {"b_seconds", "c_seconds"}) {  // 42 MB each
+    auto& family = metrics.Histograms({.name = name, .help = "H.", .labels = {"x"}, .buckets = buckets});
+    for (int i = 0; i < 2400; ++i) family.With({std::to_string(i) + long_value}).Observe(1);
+  }
+  metrics.NewCounter({.name = "d_total", .help = "D."}).Inc();
+  const std::string text = metrics.Expose();
+  EXPECT_LE(text.size(), MetricsRegistry::kExposedBytesMax + 1000);
+  EXPECT_NE(text.find("b_seconds_bucket"), std::string::npos);
+  EXPECT_EQ(text.find("c_seconds_bucket"), std::string::npos);
+  EXPECT_NE(text.find("d_total 1"), std::string::npos);
+  EXPECT_NE(text.find("# 1 metric families were left out"), std::string::npos);
+}
+
 TEST(Metrics, ManyThreadsLoseNothing) {
   MetricsRegistry metrics;
   auto& counters = metrics.Counters({.name = "a_total", .help = "A.", .labels = {"x"}});

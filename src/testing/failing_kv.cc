@@ -1,5 +1,6 @@
 #include "testing/failing_kv.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "async/event.h"
@@ -17,7 +18,15 @@ struct FailingKV::Switch {
   std::set<BreakableWatcher*> watchers;
   std::shared_ptr<async::Event> released;  // null: nothing is held
   std::atomic<int> lost_progress{0};
+  std::atomic<kv::Revision> damaged{0};
 
+  bool is_damaged(const kv::WatchResponse& response) const {
+    const kv::Revision revision = damaged.load();
+    return revision != 0 && std::ranges::any_of(response.events, [&](const kv::Event& event) {
+             return (event.type == kv::Event::Type::kPut && event.kv.mod_revision == revision) ||
+                    (event.prev_kv && event.prev_kv->mod_revision == revision);
+           });
+  }
   bool is_connected() {
     std::lock_guard lock(mutex);
     return connected;
@@ -46,6 +55,8 @@ class FailingKV::BreakableWatcher final : public kv::Watcher {
     auto response = co_await watcher_->Next();
     if (broken_) co_return Unavailable();
     if (!response.ok()) co_return response;
+    if (switch_->is_damaged(*response))
+      co_return kv::Error{.code = kv::ErrorCode::kCorrupt, .message = "the value is damaged"};
     if (const auto held = switch_->held()) co_await held->Wait();
     if (broken_) co_return Unavailable();
     co_return response;
@@ -87,6 +98,8 @@ void FailingKV::BreakWatches() {
 }
 
 void FailingKV::LoseProgressRequests(int count) { switch_->lost_progress = count; }
+
+void FailingKV::Damage(kv::Revision revision) { switch_->damaged = revision; }
 
 void FailingKV::Hold() {
   std::lock_guard lock(switch_->mutex);

@@ -25,6 +25,8 @@ class FailingKV final : public kv::Store {
   void Release();
   // The next requests for progress stay without an answer, as etcd leaves those of a watch that still reads history.
   void LoseProgressRequests(int count);
+  // The value written at `revision` cannot be read by watches: they end with kCorrupt. 0: all can be.
+  void Damage(kv::Revision revision);
 
   Awaitable<kv::Result<kv::RangeResponse>> Range(kv::RangeRequest request) override;
   Awaitable<kv::Result<kv::TxnResponse>> Txn(kv::TxnRequest request) override;

@@ -74,7 +74,9 @@ void ValidateOwnerReference(const Value& reference, const FieldPath& path, Field
 
 void ValidateOwnerReferences(const Value& references, const FieldPath& path, FieldErrors& errors) {
   std::string controller;
+  std::string all;  // rendered for the first error
   for (const Value& reference : references.items()) {
+    if (errors.full()) return;
     ValidateOwnerReference(reference, path, errors);
     if (!reference["controller"].as_bool()) continue;
     std::string name = std::string(reference["kind"].as_string()) + "/" + std::string(reference["name"].as_string());
@@ -82,10 +84,13 @@ void ValidateOwnerReferences(const Value& references, const FieldPath& path, Fie
       controller = std::move(name);
       continue;
     }
-    std::string all = "[";
-    for (const Value& one : references.items()) all += (all.size() > 1 ? "," : "") + OwnerReferenceJSON(one);
+    if (all.empty()) {
+      all = "[";
+      for (const Value& one : references.items()) all += (all.size() > 1 ? "," : "") + OwnerReferenceJSON(one);
+      all += ']';
+    }
     errors.push_back(
-        InvalidRendered(path, all + "]",
+        InvalidRendered(path, all,
                         "Only one reference can have Controller set to true. Found \"true\" in references for " +
                             controller + " and " + name));
   }
@@ -95,6 +100,7 @@ void ValidateFinalizers(const Value& finalizers, const FieldPath& path, FieldErr
   bool orphan = false;
   bool foreground = false;
   for (const Value& finalizer : finalizers.items()) {
+    if (errors.full()) return;
     AddAll(IsQualifiedName(finalizer.as_string()), finalizer.as_string(), path, errors);
     orphan |= finalizer.as_string() == kOrphan;
     foreground |= finalizer.as_string() == kForegroundDeletion;
@@ -107,6 +113,7 @@ void ValidateFinalizers(const Value& finalizers, const FieldPath& path, FieldErr
 void ValidateCoreFinalizers(const Value& finalizers, const FieldPath& path, FieldErrors& errors) {
   std::int64_t index = 0;
   for (const Value& finalizer : finalizers.items()) {
+    if (errors.full()) return;
     const std::string_view name = finalizer.as_string();
     const bool standard = name == "kubernetes" || name == kOrphan || name == kForegroundDeletion;
     if (name.find('/') == std::string_view::npos && !standard) {
@@ -120,6 +127,7 @@ void ValidateCoreFinalizers(const Value& finalizers, const FieldPath& path, Fiel
 void ValidateManagedFields(const Value& entries, const FieldPath& path, FieldErrors& errors) {
   std::int64_t index = 0;
   for (const Value& entry : entries.items()) {
+    if (errors.full()) return;
     const FieldPath at = path.Index(index++);
     const std::string_view operation = entry["operation"].as_string();
     if (operation != "Apply" && operation != "Update") {
@@ -185,6 +193,7 @@ void ValidateLabelName(std::string_view name, const FieldPath& path, FieldErrors
 
 void ValidateLabels(const Value& labels, const FieldPath& path, FieldErrors& errors) {
   for (const object::Member* label : ByKey(labels)) {
+    if (errors.full()) return;
     ValidateLabelName(label->key, path, errors);
     AddAll(IsValidLabelValue(label->value.as_string()), label->value.as_string(), path, errors);
   }
@@ -194,6 +203,7 @@ void ValidateAnnotations(const Value& annotations, const FieldPath& path, FieldE
   std::size_t bytes = 0;
   for (const object::Member* annotation : ByKey(annotations)) {
     bytes += annotation->key.size() + annotation->value.as_string().size();
+    if (errors.full()) continue;
     for (const std::string& message : IsQualifiedName(base::ToLower(annotation->key))) {
       errors.push_back(Invalid(path, annotation->key, message));
     }
@@ -207,6 +217,7 @@ void ValidateLabelSelector(const Value& selector, const FieldPath& path, FieldEr
   const FieldPath expressions = path.Child("matchExpressions");
   std::int64_t index = 0;
   for (const Value& expression : selector["matchExpressions"].items()) {
+    if (errors.full()) return;
     const FieldPath at = expressions.Index(index++);
     const FieldPath values = at.Child("values");
     const std::string_view op = expression["operator"].as_string();
@@ -224,6 +235,7 @@ void ValidateLabelSelector(const Value& selector, const FieldPath& path, FieldEr
     if (allow_invalid_values) continue;
     std::int64_t value_index = 0;
     for (const Value& value : expression["values"].items()) {
+      if (errors.full()) return;
       AddAll(IsValidLabelValue(value.as_string()), value.as_string(), values.Index(value_index++), errors);
     }
   }
@@ -233,6 +245,7 @@ void ValidateConditions(const Value& conditions, const FieldPath& path, FieldErr
   std::set<std::string_view> seen;
   std::int64_t index = 0;
   for (const Value& condition : conditions.items()) {
+    if (errors.full()) return;
     const FieldPath at = path.Index(index++);
     const std::string_view type = condition["type"].as_string();
     if (!seen.insert(type).second) errors.push_back(Duplicate(at.Child("type"), type));

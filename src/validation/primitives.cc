@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "meta/label_syntax.h"
+#include "meta/name_syntax.h"
 
 namespace keelson::validation {
 namespace {
@@ -13,7 +14,6 @@ using meta::MatchesDNS1123Label;
 using meta::MatchesDNS1123Subdomain;
 using meta::RegexError;
 
-constexpr std::size_t kLabelLengthMax = 63;
 constexpr std::size_t kSubdomainLengthMax = 253;
 constexpr std::size_t kPortNameLengthMax = 15;
 
@@ -32,38 +32,11 @@ bool MatchesLabelWithUnderscore(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return IsLowerOrDigit(c) || c == '-' || c == '_'; });
 }
 
-std::string Mask(std::string_view name) {
-  // As upstream: the dash and the character before it go, one "a" comes.
-  if (name.size() > 1 && name.ends_with('-')) return std::string(name.substr(0, name.size() - 2)) + "a";
-  return std::string(name);
-}
-
 }  // namespace
 
-Messages IsDNS1123Label(std::string_view text) {
-  Messages errors;
-  if (text.size() > kLabelLengthMax) errors.push_back(TooManyCharacters(kLabelLengthMax));
-  if (MatchesDNS1123Label(text)) return errors;
-  if (MatchesDNS1123Subdomain(text)) {
-    errors.push_back("must not contain dots");
-  } else {
-    errors.push_back(
-        RegexError("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
-                   "start and end with an "
-                   "alphanumeric character",
-                   meta::kDNS1123LabelFormat, {"my-name", "123-abc"}));
-  }
-  return errors;
-}
-
-Messages IsDNS1123Subdomain(std::string_view text) {
-  Messages errors;
-  if (text.size() > kSubdomainLengthMax) errors.push_back(TooManyCharacters(kSubdomainLengthMax));
-  if (!MatchesDNS1123Subdomain(text)) {
-    errors.push_back(RegexError(meta::kDNS1123SubdomainMessage, meta::kDNS1123SubdomainFormat, {"example.com"}));
-  }
-  return errors;
-}
+Messages IsDNS1123Label(std::string_view text) { return meta::IsDNS1123Label(text); }
+Messages IsDNS1123Subdomain(std::string_view text) { return meta::IsDNS1123Subdomain(text); }
+Messages IsDNS1035Label(std::string_view text) { return meta::IsDNS1035Label(text); }
 
 Messages IsDNS1123SubdomainWithUnderscore(std::string_view text) {
   Messages errors;
@@ -74,19 +47,6 @@ Messages IsDNS1123SubdomainWithUnderscore(std::string_view text) {
                    "'.', and must start and end with "
                    "an alphanumeric character",
                    "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*", {"example.com"}));
-  }
-  return errors;
-}
-
-Messages IsDNS1035Label(std::string_view text) {
-  Messages errors;
-  if (text.size() > kLabelLengthMax) errors.push_back(TooManyCharacters(kLabelLengthMax));
-  if (!MatchesDNS1123Label(text) || !IsLower(text.front())) {
-    errors.push_back(
-        RegexError("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-                   "alphabetic character, and end with an "
-                   "alphanumeric character",
-                   "[a-z]([-a-z0-9]*[a-z0-9])?", {"my-name", "abc-123"}));
   }
   return errors;
 }
@@ -264,31 +224,29 @@ bool IsNothing(const Value& value) {
 
 }  // namespace
 
+// Visits each member of both sides once: comparing in both directions at every level would double the work per level.
 bool SemanticEqual(const Value& a, const Value& b) {
-  if (IsNothing(a) || IsNothing(b)) return IsNothing(a) && IsNothing(b);
-  if (a.kind() != b.kind()) return a == b;
-  if (a.is_list()) return std::ranges::equal(a.items(), b.items(), SemanticEqual);
-  if (!a.is_map()) return a == b;
-  const auto covers = [](const Value& left, const Value& right) {
-    return std::ranges::all_of(
-        left.members(), [&](const object::Member& member) { return SemanticEqual(member.value, right[member.key]); });
-  };
-  return covers(a, b) && covers(b, a);
+  if (a.is_list() && b.is_list()) return std::ranges::equal(a.items(), b.items(), SemanticEqual);
+  if (!a.is_map() || !b.is_map()) {
+    if (IsNothing(a) || IsNothing(b)) return IsNothing(a) && IsNothing(b);
+    return a == b;
+  }
+  for (const object::Member& member : a.members()) {
+    const Value* other = b.Find(member.key);
+    if (other != nullptr ? !SemanticEqual(member.value, *other) : !IsNothing(member.value)) return false;
+  }
+  return std::ranges::all_of(b.members(), [&](const object::Member& member) {
+    return a.Has(member.key) || IsNothing(member.value);
+  });
 }
 
 void ValidateImmutableField(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors) {
   if (!SemanticEqual(now, old)) errors.push_back(Invalid(path, now, "field is immutable"));
 }
 
-Messages NameIsDNSSubdomain(std::string_view name, bool prefix) {
-  return prefix ? IsDNS1123Subdomain(Mask(name)) : IsDNS1123Subdomain(name);
-}
-Messages NameIsDNSLabel(std::string_view name, bool prefix) {
-  return prefix ? IsDNS1123Label(Mask(name)) : IsDNS1123Label(name);
-}
-Messages NameIsDNS1035Label(std::string_view name, bool prefix) {
-  return prefix ? IsDNS1035Label(Mask(name)) : IsDNS1035Label(name);
-}
+Messages NameIsDNSSubdomain(std::string_view name, bool prefix) { return meta::NameIsDNSSubdomain(name, prefix); }
+Messages NameIsDNSLabel(std::string_view name, bool prefix) { return meta::NameIsDNSLabel(name, prefix); }
+Messages NameIsDNS1035Label(std::string_view name, bool prefix) { return meta::NameIsDNS1035Label(name, prefix); }
 
 Messages NameIsPathSegment(std::string_view name, bool prefix) {
   if (!prefix) return IsValidPathSegmentName(name);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/scaling_test.h"
+#include "object/json_text.h"
+
 #include "base/strings.h"
 #include "validation/net.h"
 
@@ -192,6 +195,46 @@ TEST(Net, EndpointIP) {
   EXPECT_EQ(check("127.1.2.3"), "may not be in the loopback range (127.0.0.0/8, ::1/128)");
   EXPECT_EQ(check("fe80::1"), "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
   EXPECT_EQ(check("224.0.0.5"), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+}
+
+TEST(SemanticEqual, DeepMapsTakeLinearTime) {
+  base::Arena arena;
+  const auto nested = [&](int levels, int leaf) {
+    Value value = Value(leaf);
+    for (int i = 0; i < levels; ++i) {
+      Value map = Value::Map(arena);
+      map.Set(arena, "properties", value);
+      map.Set(arena, "empty", Value::Map(arena));
+      value = map;
+    }
+    return value;
+  };
+  const double started = base::ThreadCPUSeconds();
+  EXPECT_TRUE(SemanticEqual(nested(2000, 1), nested(2000, 1)));  // was 4^2000 steps
+  EXPECT_FALSE(SemanticEqual(nested(2000, 1), nested(2000, 2)));
+  EXPECT_LT(base::ThreadCPUSeconds() - started, 1);
+}
+
+TEST(SemanticEqual, NothingEqualsAbsent) {
+  base::Arena arena;
+  const auto parse = [&](std::string_view text) { return *object::ParseJSON(arena, text); };
+  struct Case {
+    const char* a;
+    const char* b;
+    bool equal;
+  };
+  const Case kCases[] = {
+      {R"({"a":1})", R"({"a":1,"b":{}})", true},   {R"({"a":1,"b":{"c":[]}})", R"({"a":1})", true},
+      {R"({"a":1})", R"({"a":1,"b":0})", false},   {R"({"a":{"b":null}})", "null", true},
+      {R"({"a":{"b":1}})", "null", false},         {"[{}]", "[null]", true},
+      {"[{}]", "[]", false},                       {R"({"a":1})", R"({"b":1})", false},
+      {R"({"a":[1,{"x":{}}]})", R"({"a":[1,{}]})", true},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(std::string(c.a) + " and " + c.b);
+    EXPECT_EQ(SemanticEqual(parse(c.a), parse(c.b)), c.equal);
+    EXPECT_EQ(SemanticEqual(parse(c.b), parse(c.a)), c.equal);
+  }
 }
 
 }  // namespace

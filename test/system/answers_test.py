@@ -33,6 +33,12 @@ ROWS = [
     ("PATCH", NONE, STRATEGIC, "[]", 404, NOT_FOUND),
     ("PATCH", NONE, PATCH, "{}", 404, NOT_FOUND),
     ("PATCH", MAP, MERGE, "{bad", 400, "error decoding patch: invalid character 'b' looking for beginning of object key string"),
+    # The media type of a patch is compared with its case; that of a body is not.
+    ("PATCH", MAP, "Application/Merge-Patch+JSON", "{}", 415, None),
+    ("PUT", MAP, "Application/JSON", '{"metadata":{"name":"a"}}', 200, ""),
+    # Reviews have no metadata.
+    ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", JSON,
+     '{"metadata":{"labels":{"a":"b"}},"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}', 422, None),
     # A strategic merge patch cannot make an object one of another kind; a merge patch tries to.
     ("PATCH", MAP, STRATEGIC, '{"kind":"Foo","apiVersion":"x/y"}', 200, ""),
     # Bytes in a strategic merge patch.
@@ -96,6 +102,38 @@ ROWS = [
 ]
 
 
+def check_eviction(client):
+    """The budget's status is written by the server's own client."""
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    client.must(201, "POST", NAMESPACE + "/pods", {"metadata": {"name": "evicted", "labels": {"e": "e"}}, "spec": CONTAINERS})
+    client.must(201, "POST", budgets, {"metadata": {"name": "b"}, "spec": {"minAvailable": 0, "selector": {"matchLabels": {"e": "e"}}}})
+    pod = client.must(200, "GET", NAMESPACE + "/pods/evicted")
+    pod["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    client.must(200, "PUT", NAMESPACE + "/pods/evicted/status", pod)
+    budget = client.must(200, "GET", budgets + "/b")
+    budget["status"] = {"observedGeneration": 1, "disruptionsAllowed": 2, "currentHealthy": 2, "desiredHealthy": 0, "expectedPods": 2}
+    client.must(200, "PUT", budgets + "/b/status", budget)
+    client.must(201, "POST", NAMESPACE + "/pods/evicted/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "evicted"}})
+    managers = [(entry["manager"], entry.get("subresource")) for entry in client.must(200, "GET", budgets + "/b")["metadata"]["managedFields"]]
+    if ("kube-apiserver", "status") not in managers:
+        print("an eviction's status update: managers are %s" % managers)
+        return 1
+    return 0
+
+
+def check_yaml_duplicates(client):
+    """Keys that a YAML body has twice are warned of, as unknown fields are."""
+    client.connection.request("POST", NAMESPACE + "/configmaps?dryRun=All", "metadata:\n  name: doubled\ndata: {a: b}\ndata: {a: c}\n",
+                              {"Content-Type": YAML, "Accept": JSON})
+    response = client.connection.getresponse()
+    response.read()
+    warning = response.getheader("Warning") or ""
+    if response.status != 201 or 'line 4: key \\"data\\" already set in map' not in warning:
+        print("a duplicate key of a YAML body: status %d, warning %r" % (response.status, warning))
+        return 1
+    return 0
+
+
 def main():
     folder = sys.argv[2]
     shutil.rmtree(folder, ignore_errors=True)
@@ -121,6 +159,7 @@ def main():
             if got != status or message not in (None, text):
                 failed += 1
                 print("%s %s %r\n  want %d %r\n  got  %d %s" % (method, path, body, status, message, got, text))
+        failed += check_eviction(client) + check_yaml_duplicates(client)
         client.close()
     finally:
         server.stop()

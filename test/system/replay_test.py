@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Replays recordings of kube-apiserver and compares what fails with what is expected to. usage: replay_test.py KEELSON WORK_FOLDER [AREA]...
+"""Replays recordings of kube-apiserver and compares what fails with what is expected to.
 
-The recordings are not part of the tree: KEELSON_CORPUS, by default ../shared/corpus beside it. replay_expected_failures.txt names the
-cases that differ, one a line with its reason. The list may only shrink: a case that fails and is not in it fails the test, a case in
-it that passes is reported so that its line can go. KEELSON_REPLAY_UPDATE=1 rewrites the list, keeping known reasons.
+usage: replay_test.py KEELSON WORK_FOLDER [AREA]...          areas of corpus/, on one server with the usual flags
+       replay_test.py KEELSON WORK_FOLDER --second AREA...   areas of corpus-2/, whose cases choose a profile: one server per profile
+
+The recordings are not part of the tree: KEELSON_CORPUS, by default ../shared/corpus beside it, and the folder corpus-2 beside that one.
+Expected failures are one case a line with its reason: replay_expected_failures.txt for corpus/, expected_failures/<area>.txt for an area of
+corpus-2/. The lists may only shrink: a case that fails and is not in its list fails the test, a case in it that passes is reported so that
+its line can go. KEELSON_REPLAY_UPDATE=1 rewrites the lists, keeping known reasons; a text other than 1 is the reason of new lines.
 """
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -16,75 +19,116 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Server, skip, source_root  # noqa: E402
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 FLAGS = ["--service-cluster-ip-range=10.0.0.0/16", "--authorization-mode=Node,RBAC", "--endpoint-reconciler-type=none"]
-EXPECTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "replay_expected_failures.txt")
+FIRST = os.path.join(HERE, "replay_expected_failures.txt")
+HEAD = "# Recorded cases in which this server still differs from kube-apiserver. One a line, then two spaces and \"# reason\". May only shrink.\n"
+REPLAY_TIMEOUT = 1700  # seconds
+TOKEN_SECONDS = "15"  # to wait for an answer to change: a token that was good stays good for 10 s, as upstream
 
 
-def read_expected():
+def expected_file(area, second):
+    return os.path.join(HERE, "expected_failures", area + ".txt") if second else FIRST
+
+
+def read_expected(path):
     expected = {}
-    with open(EXPECTED) as f:
-        for line in f:
-            line = line.rstrip("\n")
-            if line and not line.startswith("#"):
-                name, _, reason = line.partition("  # ")
-                expected[name.strip()] = reason.strip()
+    if os.path.exists(path):
+        with open(path) as f:
+            for line in f:
+                line = line.rstrip("\n")
+                if line and not line.startswith("#"):
+                    name, _, reason = line.partition("  # ")
+                    expected[name.strip()] = reason.strip()
     return expected
 
 
-def write_expected(failed, known):
-    with open(EXPECTED) as f:
-        head = [line for line in f if line.startswith("#")]
-    with open(EXPECTED, "w") as f:
-        f.writelines(head)
+def write_expected(path, failed, known, reason):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(HEAD)
         for name in sorted(failed):
-            f.write("%s  # %s\n" % (name, known.get(name) or "reason not looked at"))
+            f.write("%s  # %s\n" % (name, known.get(name) or reason))
+
+
+def replay_first(replay, binary, folder, chosen, report, log):
+    """All cases on one in-memory server. True when it is alive afterwards."""
+    server = Server(binary, folder, FLAGS, in_memory=True).start()
+    try:
+        subprocess.run([sys.executable, replay, "--server", "https://127.0.0.1:%d" % server.port, "--ca", os.path.join(server.pki, "ca.crt"),
+                        "--cert", os.path.join(server.pki, "admin.crt"), "--key", os.path.join(server.pki, "admin.key"), "--retry-seconds", TOKEN_SECONDS,
+                        "--jobs", "4", "--junit", report] + chosen, stdout=log, stderr=log, timeout=REPLAY_TIMEOUT)
+        return server.process.poll() is None
+    finally:
+        server.stop()
+
+
+def replay_second(replay, binary, chosen, report, log):
+    """The replayer starts one server per profile that the cases name, and says itself when one of them ended."""
+    command = os.path.abspath(binary) + " --data-dir {dir}/data"
+    seconds = TOKEN_SECONDS if any(os.path.basename(area) == "authn" for area in chosen) else "2"
+    subprocess.run([sys.executable, replay, "--start", command, "--profile", "all", "--retry-seconds", seconds, "--jobs", "4", "--junit", report] + chosen,
+                   stdout=log, stderr=log, timeout=REPLAY_TIMEOUT)
+    return True
+
+
+def compare(area, second, outcomes, replay_log):
+    """Number of unexpected failures of one area; `outcomes` are (case, failed)."""
+    failed = {name for name, bad in outcomes if bad}
+    passed = {name for name, bad in outcomes if not bad}
+    path = expected_file(area, second)
+    expected = read_expected(path)
+    update = os.environ.get("KEELSON_REPLAY_UPDATE")
+    if update:
+        write_expected(path, failed, expected, "reason not looked at" if update == "1" else update)
+        expected = read_expected(path)
+    for name in sorted(passed & expected.keys()):
+        print("passes now, its line can go: " + name)
+    new = sorted(failed - expected.keys())
+    for name in new:
+        print("FAIL: %s (differences in %s)" % (name, replay_log))
+    return len(new)
 
 
 def main():
     binary, folder = sys.argv[1:3]
-    corpus = os.environ.get("KEELSON_CORPUS") or os.path.join(os.path.dirname(source_root()), "shared", "corpus")
-    replay = os.path.join(os.path.dirname(os.path.abspath(corpus)), "tools", "replay.py")
-    if not os.path.exists(replay):
-        skip("no recordings in %s and no replay.py beside them: set KEELSON_CORPUS" % corpus)
-    chosen = [os.path.join(corpus, area) for area in sys.argv[3:]] or [corpus]
+    second = sys.argv[3:4] == ["--second"]
+    areas = sys.argv[4:] if second else sys.argv[3:]
+    corpus = os.path.abspath(os.environ.get("KEELSON_CORPUS") or os.path.join(os.path.dirname(source_root()), "shared", "corpus"))
+    replay = os.path.join(os.path.dirname(corpus), "tools", "replay.py")
+    root = os.path.join(os.path.dirname(corpus), "corpus-2") if second else corpus
+    chosen = [os.path.join(root, area) for area in areas] or [root]
+    if not os.path.exists(replay) or not all(os.path.exists(path) for path in chosen):
+        skip("no recordings %s or no replay.py beside them: set KEELSON_CORPUS" % ", ".join(chosen))
     shutil.rmtree(folder, ignore_errors=True)
-    server = Server(binary, folder, FLAGS, in_memory=True).start()
-    junit = os.path.join(os.path.abspath(folder), "replay.xml")
-    try:
-        with open(os.path.join(folder, "replay.log"), "w") as log:
-            subprocess.run([sys.executable, replay, "--server", "https://127.0.0.1:%d" % server.port, "--ca", os.path.join(server.pki, "ca.crt"),
-                            "--cert", os.path.join(server.pki, "admin.crt"), "--key", os.path.join(server.pki, "admin.key"), "--retry-seconds", "1",
-                            "--jobs", "4", "--junit", junit] + chosen,
-                           stdout=log, stderr=log, timeout=1500)
-        alive = server.process.poll() is None
-    finally:
-        server.stop()
-    if not os.path.exists(junit):
-        sys.exit("replay.py wrote no report; see %s" % os.path.join(folder, "replay.log"))
+    os.makedirs(folder)
+    report = os.path.join(os.path.abspath(folder), "replay.xml")
+    replay_log = os.path.join(folder, "replay.log")
+    with open(replay_log, "w") as log:
+        if second:
+            alive = replay_second(replay, binary, chosen, report, log)
+        else:
+            alive = replay_first(replay, binary, folder, chosen, report, log)
+    if not os.path.exists(report):
+        sys.exit("replay.py wrote no report; see %s" % replay_log)
 
-    totals, failed, passed = {}, set(), set()
-    for case in ElementTree.parse(junit).iter("testcase"):
-        name = case.get("name")
+    outcomes = {}
+    for case in ElementTree.parse(report).iter("testcase"):
         bad = case.find("failure") is not None or case.find("error") is not None
-        (failed if bad else passed).add(name)
-        area = totals.setdefault(name.split("/")[0], [0, 0])
-        area[bad] += 1
-    expected = read_expected()
-    if os.environ.get("KEELSON_REPLAY_UPDATE"):
-        write_expected(failed, expected)
-        expected = read_expected()
-    for area, (good, bad) in sorted(totals.items()):
-        print("%-12s %5d passed %5d failed  %5.1f %%" % (area, good, bad, 100.0 * good / (good + bad)))
-    fixed = sorted(passed & expected.keys())
-    new = sorted(failed - expected.keys())
-    for name in fixed:
-        print("passes now, its line can go: " + name)
-    for name in new:
-        print("FAIL: %s (differences in %s)" % (name, os.path.join(folder, "replay.log")))
+        outcomes.setdefault(case.get("name").split("/")[0], []).append((case.get("name"), bad))
+    for area, cases in sorted(outcomes.items()):
+        bad = sum(1 for case in cases if case[1])
+        print("%-12s %5d passed %5d failed  %5.1f %%" % (area, len(cases) - bad, bad, 100.0 * (len(cases) - bad) / len(cases)))
+    every = [case for cases in outcomes.values() for case in cases]
+    if second:
+        new = sum(compare(area, second, cases, replay_log) for area, cases in sorted(outcomes.items()))
+    else:
+        new = compare("", second, every, replay_log)
+    failed = sum(1 for case in every if case[1])
     if not alive:
         print("FAIL: the server ended during the replay")
-    print("%d cases passed, %d fail as expected, %d fail unexpectedly" % (len(passed), len(failed) - len(new), len(new)))
-    sys.exit(1 if new or not alive or not passed else 0)
+    print("%d cases passed, %d fail as expected, %d fail unexpectedly" % (len(every) - failed, failed - new, new))
+    sys.exit(1 if new or not alive or not every else 0)
 
 
 if __name__ == "__main__":

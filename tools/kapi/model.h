@@ -105,7 +105,7 @@ class Parser {
   void ParseType(const std::vector<std::string>& words, PackageDef& package);
   void ParseField(const std::vector<std::string>& words, PackageDef& package);
   void ParseAttribute(const std::string& word, FieldDef& field);
-  TypeRef ParseTypeRef(std::string_view text);
+  TypeRef ParseTypeRef(std::string_view text, int depth = 0);
   std::vector<std::string> Words(const std::string& line);
   void Error(const std::string& text);
 

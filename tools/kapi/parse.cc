@@ -11,6 +11,8 @@ constexpr std::string_view kScalars[] = {"string",        "bool", "int32",     "
                                          "bytes",         "time", "microtime", "duration", "quantity",
                                          "int-or-string", "raw",  "fieldsv1",  "json"};
 
+constexpr int kTypeDepthMax = 16;  // [][]map<...>: what the tables need is 3
+
 bool IsNumber(const std::string& text) {
   return !text.empty() && text.size() < 10 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -276,14 +278,18 @@ void Parser::ParseAttribute(const std::string& word, FieldDef& field) {
   }
 }
 
-TypeRef Parser::ParseTypeRef(std::string_view text) {
+TypeRef Parser::ParseTypeRef(std::string_view text, int depth) {
   TypeRef type;
+  if (depth > kTypeDepthMax) {
+    Error("a type is nested too deeply");
+    return type;
+  }
   if (text.starts_with("[]")) {
     type.shape = TypeRef::Shape::kList;
-    type.element.push_back(ParseTypeRef(text.substr(2)));
+    type.element.push_back(ParseTypeRef(text.substr(2), depth + 1));
   } else if (text.starts_with("map<") && text.ends_with(">")) {
     type.shape = TypeRef::Shape::kMap;
-    type.element.push_back(ParseTypeRef(text.substr(4, text.size() - 5)));
+    type.element.push_back(ParseTypeRef(text.substr(4, text.size() - 5), depth + 1));
     // protobuf has no map of lists: Kubernetes gives the list a message of its own there.
     if (type.element[0].shape == TypeRef::Shape::kList) type.element[0].wrapped = true;
   } else if (std::ranges::find(kScalars, text) != std::end(kScalars)) {

@@ -1,15 +1,14 @@
 // CertificateSubjectRestriction: nobody gets a client certificate of the group that may do everything by asking for it.
 #include "admission/plugins/certificate_subject.h"
 
-#include <openssl/bio.h>
-#include <openssl/pem.h>
+#include <openssl/err.h>
 #include <openssl/x509.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "admission/plugins/plugins.h"
 #include "admission/plugins/simple.h"
+#include "base/pem.h"
 #include "base/strings.h"
 #include "request/user.h"
 
@@ -32,30 +31,43 @@ Task<void> CheckSubject(request::Context&, const Attributes& attributes) {
   co_return meta::Result<void>();
 }
 
-}  // namespace
-
-std::optional<std::vector<std::string>> OrganizationsOf(std::string_view pem) {
-  if (pem.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) return std::nullopt;
-  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())),
-                                                      BIO_free);
-  if (bio == nullptr) return std::nullopt;
+// The values of one attribute in the subject of the first certificate request.
+std::optional<std::vector<std::string>> SubjectTexts(std::string_view pem, int attribute) {
+  // The first block as Go's pem.Decode finds it, because that is the one signers read.
+  const auto block = base::DecodePEM(pem);
+  if (!block || block->type != "CERTIFICATE REQUEST") return std::nullopt;
+  const auto* data = reinterpret_cast<const unsigned char*>(block->bytes.data());
+  const auto* const end = data + block->bytes.size();
   const std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)> request(
-      PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr), X509_REQ_free);
-  if (request == nullptr) return std::nullopt;
-  std::vector<std::string> organizations;
+      d2i_X509_REQ(nullptr, &data, static_cast<long>(block->bytes.size())), X509_REQ_free);
+  ERR_clear_error();
+  if (request == nullptr || data != end) return std::nullopt;
+  std::vector<std::string> texts;
   X509_NAME* const subject = X509_REQ_get_subject_name(request.get());
-  for (int at = X509_NAME_get_index_by_NID(subject, NID_organizationName, -1); at >= 0;
-       at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) {
+  for (int at = X509_NAME_get_index_by_NID(subject, attribute, -1); at >= 0;
+       at = X509_NAME_get_index_by_NID(subject, attribute, at)) {
     unsigned char* text = nullptr;
     const int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
     if (size < 0) return std::nullopt;  // a name nobody can read is not let pass
-    organizations.emplace_back(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
+    texts.emplace_back(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
     OPENSSL_free(text);
   }
-  return organizations;
+  return texts;
 }
 
-std::unique_ptr<Plugin> NewCertificateSubjectRestriction(const PluginOptions&) {
+}  // namespace
+
+std::optional<std::vector<std::string>> OrganizationsOf(std::string_view pem) {
+  return SubjectTexts(pem, NID_organizationName);
+}
+
+std::optional<std::string> CommonNameOf(std::string_view pem) {
+  const auto names = SubjectTexts(pem, NID_commonName);
+  if (!names) return std::nullopt;
+  return names->empty() ? std::string() : names->back();
+}
+
+std::unique_ptr<Plugin> NewCertificateSubjectRestriction(const PluginContext&) {
   return std::make_unique<SimplePlugin>("CertificateSubjectRestriction",
                                         std::initializer_list<Operation>{Operation::kCreate}, nullptr, CheckSubject);
 }

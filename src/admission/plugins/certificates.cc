@@ -21,9 +21,43 @@ Task<void> Check(ObjectReader& reader, request::Context& context, const Attribut
       attributes, "user not permitted to " + std::string(verb) + " requests with signerName " + base::GoQuote(signer));
 }
 
+// Only what the garbage collector and storage migration write differs (upstream's IsOnlyMutatingGCFields).
+bool OnlyGCFieldsChange(base::Arena& arena, Value object, Value old) {
+  const auto without = [&](Value value) {
+    Value copy = value.Clone(arena);
+    for (const std::string_view key : {"ownerReferences", "finalizers", "managedFields"}) copy["metadata"].Erase(key);
+    return copy;
+  };
+  return without(object) == without(old);
+}
+
+Task<void> CheckAttest(ObjectReader& reader, request::Context& context, const Attributes& attributes) {
+  if (!attributes.Is("certificates.k8s.io", "clustertrustbundles")) co_return meta::Result<void>();
+  const std::string signer(attributes.object.Get("spec", "signerName").as_string());
+  if (signer.empty()) co_return meta::Result<void>();
+  if (attributes.operation == Operation::kUpdate &&
+      OnlyGCFieldsChange(context.arena, attributes.object, attributes.old_object)) {
+    co_return meta::Result<void>();
+  }
+  if (co_await AllowedForSigner(reader, *context.user, "attest", signer)) co_return meta::Result<void>();
+  co_return NewForbidden(attributes, "user not permitted to attest for signerName " + base::GoQuote(signer));
+}
+
 }  // namespace
 
-std::unique_ptr<Plugin> NewCertificateApproval(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewClusterTrustBundleAttest(const PluginContext& context) {
+  SimplePlugin::ValidateFunc validate;
+  if (context.FeatureEnabled("ClusterTrustBundle")) {
+    validate = [reader = context.reader](request::Context& request, const Attributes& attributes) {
+      return CheckAttest(*reader, request, attributes);
+    };
+  }
+  return std::make_unique<SimplePlugin>("ClusterTrustBundleAttest",
+                                        std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate},
+                                        nullptr, std::move(validate));
+}
+
+std::unique_ptr<Plugin> NewCertificateApproval(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "CertificateApproval", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
       [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
@@ -35,7 +69,7 @@ std::unique_ptr<Plugin> NewCertificateApproval(const PluginOptions& options) {
       });
 }
 
-std::unique_ptr<Plugin> NewCertificateSigning(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewCertificateSigning(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "CertificateSigning", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
       [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {

@@ -146,7 +146,7 @@ Amounts PodTotal(Value pod, std::string_view part) {
 
 class LimitRangerPlugin final : public Plugin {
  public:
-  explicit LimitRangerPlugin(const PluginOptions& options) : reader_(*options.reader) {}
+  explicit LimitRangerPlugin(const PluginContext& options) : reader_(*options.reader) {}
   std::string_view name() const override { return "LimitRanger"; }
   bool Handles(Operation operation) const override {
     return operation == Operation::kCreate || operation == Operation::kUpdate;
@@ -216,7 +216,7 @@ class LimitRangerPlugin final : public Plugin {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewLimitRanger(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewLimitRanger(const PluginContext& options) {
   return std::make_unique<LimitRangerPlugin>(options);
 }
 

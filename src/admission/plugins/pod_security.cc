@@ -71,7 +71,23 @@ std::vector<Value> Prioritize(const std::vector<Value>& pods) {
 
 class PodSecurityPlugin final : public Plugin {
  public:
-  explicit PodSecurityPlugin(const PluginOptions& options) : reader_(*options.reader), clock_(*options.clock) {}
+  explicit PodSecurityPlugin(const PluginContext& options) : reader_(*options.reader), clock_(*options.clock) {
+    const Value configuration = options.ConfigurationOf("PodSecurity");
+    const Value defaults = configuration["defaults"];
+    const auto read = [&](std::string_view mode, LevelVersion& into) {
+      into.level = ParseLevel(defaults[mode].as_string()).value_or(Level::kPrivileged);
+      into.version = ParseVersion(defaults[std::string(mode) + "-version"].as_string()).value_or(Version());
+    };
+    read("enforce", defaults_.enforce);
+    read("audit", defaults_.audit);
+    read("warn", defaults_.warn);
+    const auto names = [&](std::string_view key, std::set<std::string, std::less<>>& into) {
+      for (const Value name : configuration["exemptions"][key].items()) into.emplace(name.as_string());
+    };
+    names("namespaces", exempt_namespaces_);
+    names("usernames", exempt_users_);
+    names("runtimeClasses", exempt_classes_);
+  }
   std::string_view name() const override { return "PodSecurity"; }
   bool Handles(Operation operation) const override {
     return operation == Operation::kCreate || operation == Operation::kUpdate;
@@ -92,13 +108,14 @@ class PodSecurityPlugin final : public Plugin {
   Task<void> CheckNamespace(request::Context& context, const Attributes& attributes) {
     if (!attributes.subresource.empty()) co_return meta::Result<void>();
     meta::FieldErrors errors, old_errors;
-    const Policy policy = PolicyFromLabels(attributes.object.Get("metadata", "labels"), errors);
-    const Policy old = PolicyFromLabels(attributes.old_object.Get("metadata", "labels"), old_errors);
+    const Policy policy = PolicyFromLabels(attributes.object.Get("metadata", "labels"), defaults_, errors);
+    const Policy old = PolicyFromLabels(attributes.old_object.Get("metadata", "labels"), defaults_, old_errors);
     const std::string name(attributes.object.Get("metadata", "name").as_string());
     const bool create = attributes.operation == Operation::kCreate;
     if (!errors.empty() && (create || meta::AggregateMessage(errors) != meta::AggregateMessage(old_errors))) {
       co_return meta::NewInvalid({"", "Namespace"}, name, errors);
     }
+    if (exempt_namespaces_.contains(name)) co_return meta::Result<void>();
     if (create || policy.enforce == old.enforce || policy.enforce.level == Level::kPrivileged)
       co_return meta::Result<void>();
     if (policy.enforce.version == old.enforce.version && policy.enforce.level <= old.enforce.level)
@@ -115,6 +132,7 @@ class PodSecurityPlugin final : public Plugin {
       context.warnings.Add("failed to list pods while checking new PodSecurity enforce level");
       co_return;
     }
+    std::erase_if(*listed, [&](Value pod) { return ExemptClass(pod["spec"]); });
     const std::vector<Value> pods = Prioritize(*listed);
     struct Group {
       std::string first;
@@ -150,6 +168,7 @@ class PodSecurityPlugin final : public Plugin {
 
   Task<void> CheckPod(request::Context& context, const Attributes& attributes) {
     if (IsIgnoredSubresource(attributes.subresource)) co_return meta::Result<void>();
+    if (IsExempt(context, attributes)) co_return meta::Result<void>();
     auto found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, false);
     if (!found.ok()) found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, true);
     if (!found.ok())
@@ -158,7 +177,13 @@ class PodSecurityPlugin final : public Plugin {
       co_return meta::Result<void>();
     }
     meta::FieldErrors errors;  // told when the namespace was written; here only the policy counts
-    const Policy policy = PolicyFromLabels(found->Get("metadata", "labels"), errors);
+    const Policy policy = PolicyFromLabels(found->Get("metadata", "labels"), defaults_, errors);
+    context.audit_annotations.Add("pod-security.kubernetes.io/enforce-policy", policy.enforce.ToString());
+    if (ExemptClass(attributes.object["spec"])) {
+      context.audit_annotations.Add("pod-security.kubernetes.io/exempt", "runtimeClass");
+      co_return meta::Result<void>();
+    }
+    Audit(context, policy, attributes.object);
     const auto violations = Evaluate(policy.enforce, attributes.object["metadata"], attributes.object["spec"]);
     if (!violations.empty()) {
       co_return NewForbidden(
@@ -169,11 +194,40 @@ class PodSecurityPlugin final : public Plugin {
   }
 
   Awaitable<void> CheckTemplate(request::Context& context, const Attributes& attributes, Value pod_template) {
+    if (IsExempt(context, attributes)) co_return;
     auto found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, false);
     if (!found.ok()) found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, true);
     if (!found.ok()) co_return;  // nothing is refused here: the pods themselves will be
     meta::FieldErrors errors;
-    Warn(context, PolicyFromLabels(found->Get("metadata", "labels"), errors), pod_template);
+    if (ExemptClass(pod_template["spec"])) {
+      context.audit_annotations.Add("pod-security.kubernetes.io/exempt", "runtimeClass");
+      co_return;
+    }
+    const Policy policy = PolicyFromLabels(found->Get("metadata", "labels"), defaults_, errors);
+    Audit(context, policy, pod_template);
+    Warn(context, policy, pod_template);
+  }
+
+  bool ExemptClass(Value spec) const { return exempt_classes_.contains(spec["runtimeClassName"].as_string()); }
+
+  // By namespace or user; the audit event says which.
+  bool IsExempt(request::Context& context, const Attributes& attributes) const {
+    std::string_view why;
+    if (exempt_namespaces_.contains(attributes.name_space)) {
+      why = "namespace";
+    } else if (context.user && exempt_users_.contains(context.user->name)) {
+      why = "user";
+    }
+    if (why.empty()) return false;
+    context.audit_annotations.Add("pod-security.kubernetes.io/exempt", why);
+    return true;
+  }
+
+  static void Audit(request::Context& context, const Policy& policy, Value pod) {
+    const auto violations = Evaluate(policy.audit, pod["metadata"], pod["spec"]);
+    if (violations.empty()) return;
+    context.audit_annotations.Add("pod-security.kubernetes.io/audit-violations",
+        "would violate PodSecurity " + base::GoQuote(policy.audit.ToString()) + ": " + Details(violations));
   }
 
   static void Warn(request::Context& context, const Policy& policy, Value pod) {
@@ -185,11 +239,45 @@ class PodSecurityPlugin final : public Plugin {
 
   ObjectReader& reader_;
   const base::Clock& clock_;
+  Policy defaults_;
+  std::set<std::string, std::less<>> exempt_namespaces_, exempt_users_, exempt_classes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewPodSecurity(const PluginOptions& options) {
+std::string CheckPodSecurity(Value configuration) {
+  constexpr ConfigurationKind kKinds[] = {
+      {"pod-security.admission.config.k8s.io", "v1", "PodSecurityConfiguration"},
+      {"pod-security.admission.config.k8s.io", "v1beta1", "PodSecurityConfiguration"},
+      {"pod-security.admission.config.k8s.io", "v1alpha1", "PodSecurityConfiguration"}};
+  if (configuration.is_null()) return "";
+  if (std::string error = CheckConfigurationKind(configuration, kKinds); !error.empty()) return error;
+  meta::FieldErrors errors;
+  const auto invalid = [&](std::string path, std::string_view value, std::string_view why) {
+    errors.push_back({meta::FieldError::Type::kInvalid, std::move(path), base::GoQuote(value), std::string(why)});
+  };
+  const Value defaults = configuration["defaults"];
+  for (const std::string mode : {"enforce", "warn", "audit"}) {
+    const std::string_view level = defaults[mode].as_string(), version = defaults[mode + "-version"].as_string();
+    if (!level.empty() && !ParseLevel(level))
+      invalid("defaults." + mode, level, "must be one of privileged, baseline, restricted");
+    if (!version.empty() && !ParseVersion(version))
+      invalid("defaults." + mode + "-version", version, R"(must be "latest" or "v1.x")");
+  }
+  for (const std::string key : {"namespaces", "runtimeClasses", "usernames"}) {
+    std::set<std::string_view> seen;
+    std::size_t index = 0;
+    for (const Value name : configuration["exemptions"][key].items()) {
+      const std::string path = "exemptions." + key + "[" + std::to_string(index++) + "]";
+      if (name.as_string().empty()) invalid(path, "", "username must not be empty");
+      if (!seen.insert(name.as_string()).second)
+        errors.push_back({meta::FieldError::Type::kDuplicate, path, base::GoQuote(name.as_string()), ""});
+    }
+  }
+  return errors.empty() ? "" : meta::AggregateMessage(errors);
+}
+
+std::unique_ptr<Plugin> NewPodSecurity(const PluginContext& options) {
   return std::make_unique<PodSecurityPlugin>(options);
 }
 

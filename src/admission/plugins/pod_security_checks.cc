@@ -531,8 +531,8 @@ std::optional<Version> ParseVersion(std::string_view text) {
   return Version{*minor};
 }
 
-Policy PolicyFromLabels(Value labels, meta::FieldErrors& errors) {
-  Policy policy;
+Policy PolicyFromLabels(Value labels, const Policy& defaults, meta::FieldErrors& errors) {
+  Policy policy = defaults;
   LabelReader reader(labels, errors);
   bool enforce_valid = false;
   reader.ReadLevel("enforce", Level::kRestricted, policy.enforce.level, &enforce_valid);

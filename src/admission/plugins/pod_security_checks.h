@@ -40,7 +40,7 @@ std::optional<Version> ParseVersion(std::string_view text);  // "latest" or "v1.
 
 // What a namespace's labels ask for. A policy comes out also where `errors` is filled: enforce fails closed, audit and
 // warn fail open.
-Policy PolicyFromLabels(Value labels, meta::FieldErrors& errors);
+Policy PolicyFromLabels(Value labels, const Policy& defaults, meta::FieldErrors& errors);
 
 struct Violation {
   std::string reason;

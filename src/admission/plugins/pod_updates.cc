@@ -112,7 +112,7 @@ Task<void> CheckResize(ObjectReader& reader, const base::Clock& clock, request::
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewNodeDeclaredFeatureValidator(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewNodeDeclaredFeatureValidator(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "NodeDeclaredFeatureValidator", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
       [reader = options.reader](request::Context& context, const Attributes& attributes) {
@@ -120,7 +120,7 @@ std::unique_ptr<Plugin> NewNodeDeclaredFeatureValidator(const PluginOptions& opt
       });
 }
 
-std::unique_ptr<Plugin> NewPodResizeValidator(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewPodResizeValidator(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "PodResizeValidator", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
       [reader = options.reader, clock = options.clock](request::Context& context, const Attributes& attributes) {

@@ -7,7 +7,7 @@
 
 namespace keelson::admission {
 
-std::unique_ptr<Plugin> NewNodeDeclaredFeatureValidator(const PluginOptions& options);
-std::unique_ptr<Plugin> NewPodResizeValidator(const PluginOptions& options);
+std::unique_ptr<Plugin> NewNodeDeclaredFeatureValidator(const PluginContext& options);
+std::unique_ptr<Plugin> NewPodResizeValidator(const PluginContext& options);
 
 }  // namespace keelson::admission

@@ -39,7 +39,7 @@ Amounts Growth(const Amounts& now, const Amounts& old) {
 
 class ResourceQuotaPlugin final : public Plugin {
  public:
-  explicit ResourceQuotaPlugin(const PluginOptions& options) : reader_(*options.reader), clock_(*options.clock) {}
+  explicit ResourceQuotaPlugin(const PluginContext& options) : reader_(*options.reader), clock_(*options.clock) {}
   std::string_view name() const override { return "ResourceQuota"; }
   bool Handles(Operation operation) const override {
     return operation == Operation::kCreate || operation == Operation::kUpdate;
@@ -145,7 +145,7 @@ class ResourceQuotaPlugin final : public Plugin {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewResourceQuota(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewResourceQuota(const PluginContext& options) {
   return std::make_unique<ResourceQuotaPlugin>(options);
 }
 

@@ -207,12 +207,12 @@ Task<void> CopyTopologyLabels(ObjectReader& reader, request::Context& context, A
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewTaintNodesByCondition(const PluginOptions&) {
+std::unique_ptr<Plugin> NewTaintNodesByCondition(const PluginContext&) {
   return std::make_unique<SimplePlugin>("TaintNodesByCondition", std::initializer_list<Operation>{Operation::kCreate},
                                         TaintNode, nullptr);
 }
 
-std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "DefaultTolerationSeconds", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate},
       [not_ready = options.default_not_ready_toleration_seconds,
@@ -223,7 +223,7 @@ std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginOptions& options
       nullptr);
 }
 
-std::unique_ptr<Plugin> NewPriority(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewPriority(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "Priority", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
       [reader = options.reader](request::Context& context, Attributes& attributes) -> Task<void> {
@@ -236,7 +236,7 @@ std::unique_ptr<Plugin> NewPriority(const PluginOptions& options) {
       });
 }
 
-std::unique_ptr<Plugin> NewRuntimeClass(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewRuntimeClass(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "RuntimeClass", std::initializer_list<Operation>{Operation::kCreate},
       [reader = options.reader](request::Context& context, Attributes& attributes) {
@@ -247,7 +247,7 @@ std::unique_ptr<Plugin> NewRuntimeClass(const PluginOptions& options) {
       });
 }
 
-std::unique_ptr<Plugin> NewPodTopologyLabels(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewPodTopologyLabels(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "PodTopologyLabels", std::initializer_list<Operation>{Operation::kCreate},
       [reader = options.reader](request::Context& context, Attributes& attributes) {

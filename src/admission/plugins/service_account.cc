@@ -150,14 +150,28 @@ Task<Value> FindAccount(ObjectReader& reader, request::Context& context, const A
   co_return *found;
 }
 
+// Any secret that a pod names, wherever it does (upstream's VisitPodSecretNames).
+bool NamesSecret(Value pod) {
+  bool found = false;
+  ForEachSecret(pod, [&](std::string_view, const std::string&) { found = true; });
+  const auto named = [](Value reference) { return !reference["name"].as_string().empty(); };
+  for (const Value reference : pod.Get("spec", "imagePullSecrets").items()) found = found || named(reference);
+  for (const Value volume : pod.Get("spec", "volumes").items()) {
+    for (const std::string_view source : {"cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos"})
+      found = found || named(volume[source]["secretRef"]);
+    found = found || !volume.Get("azureFile", "secretName").as_string().empty();
+    found = found || named(volume.Get("csi", "nodePublishSecretRef"));
+    for (const Value source : volume.Get("projected", "sources").items()) found = found || named(source["secret"]);
+  }
+  return found;
+}
+
 meta::Result<void> CheckMirrorPod(const Attributes& attributes) {
   const Value pod = attributes.object;
   if (!pod.Get("spec", "serviceAccountName").as_string().empty()) {
     return NewForbidden(attributes, "a mirror pod may not reference service accounts");
   }
-  bool secrets = false;
-  ForEachSecret(pod, [&](std::string_view, const std::string&) { secrets = true; });
-  if (secrets) return NewForbidden(attributes, "a mirror pod may not reference secrets");
+  if (NamesSecret(pod)) return NewForbidden(attributes, "a mirror pod may not reference secrets");
   for (const Value volume : pod.Get("spec", "volumes").items()) {
     for (const Value source : volume.Get("projected", "sources").items()) {
       if (!source["serviceAccountToken"].is_null()) {
@@ -170,7 +184,7 @@ meta::Result<void> CheckMirrorPod(const Attributes& attributes) {
 
 class ServiceAccountPlugin final : public Plugin {
  public:
-  explicit ServiceAccountPlugin(const PluginOptions& options) : reader_(*options.reader), random_(*options.random) {}
+  explicit ServiceAccountPlugin(const PluginContext& options) : reader_(*options.reader), random_(*options.random) {}
   std::string_view name() const override { return "ServiceAccount"; }
   bool Handles(Operation operation) const override {
     return operation == Operation::kCreate || operation == Operation::kUpdate;
@@ -236,7 +250,7 @@ class ServiceAccountPlugin final : public Plugin {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewServiceAccount(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewServiceAccount(const PluginContext& options) {
   return std::make_unique<ServiceAccountPlugin>(options);
 }
 

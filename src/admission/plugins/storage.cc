@@ -118,7 +118,7 @@ Task<void> DenyExternalIPs(request::Context&, const Attributes& attributes) {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewDefaultStorageClass(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewDefaultStorageClass(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "DefaultStorageClass", std::initializer_list<Operation>{Operation::kCreate},
       [reader = options.reader](request::Context& context, Attributes& attributes) {
@@ -127,7 +127,7 @@ std::unique_ptr<Plugin> NewDefaultStorageClass(const PluginOptions& options) {
       nullptr);
 }
 
-std::unique_ptr<Plugin> NewDefaultIngressClass(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewDefaultIngressClass(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "DefaultIngressClass", std::initializer_list<Operation>{Operation::kCreate},
       [reader = options.reader](request::Context& context, Attributes& attributes) {
@@ -136,12 +136,12 @@ std::unique_ptr<Plugin> NewDefaultIngressClass(const PluginOptions& options) {
       nullptr);
 }
 
-std::unique_ptr<Plugin> NewStorageObjectInUseProtection(const PluginOptions&) {
+std::unique_ptr<Plugin> NewStorageObjectInUseProtection(const PluginContext&) {
   return std::make_unique<SimplePlugin>("StorageObjectInUseProtection",
                                         std::initializer_list<Operation>{Operation::kCreate}, Protect, nullptr);
 }
 
-std::unique_ptr<Plugin> NewPersistentVolumeClaimResize(const PluginOptions& options) {
+std::unique_ptr<Plugin> NewPersistentVolumeClaimResize(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "PersistentVolumeClaimResize", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
       [reader = options.reader](request::Context& context, const Attributes& attributes) {
@@ -149,7 +149,7 @@ std::unique_ptr<Plugin> NewPersistentVolumeClaimResize(const PluginOptions& opti
       });
 }
 
-std::unique_ptr<Plugin> NewDenyServiceExternalIPs(const PluginOptions&) {
+std::unique_ptr<Plugin> NewDenyServiceExternalIPs(const PluginContext&) {
   return std::make_unique<SimplePlugin>("DenyServiceExternalIPs",
                                         std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate},
                                         nullptr, DenyExternalIPs);

@@ -120,28 +120,41 @@ TEST(Rules, AllowsPaths) {
   }
 }
 
+TEST(Rules, UncoveredRulesIsBounded) {
+  PolicyRule wide{.api_groups = {"", "apps"}};
+  for (int i = 0; i < 2000; ++i) {
+    wide.verbs.push_back("v" + std::to_string(i));
+    wide.resources.push_back("r" + std::to_string(i));
+    wide.resource_names.push_back("n" + std::to_string(i));
+  }
+  const PolicyRule pods{.verbs = {"get"}, .api_groups = {""}, .resources = {"pods"}};
+  EXPECT_FALSE(UncoveredRules(std::vector<PolicyRule>{pods}, std::vector<PolicyRule>{wide}).has_value());
+  const request::User user{.name = "bob"};
+  EXPECT_NE(EscalationProblem(user, std::vector<PolicyRule>{pods}, std::vector<PolicyRule>{wide}, {}), "");
+}
+
 TEST(Rules, UncoveredRules) {
   const PolicyRule pods{.verbs = {"get", "list"}, .api_groups = {""}, .resources = {"pods", "pods/log"}};
-  EXPECT_TRUE(UncoveredRules(std::vector<PolicyRule>{pods}, std::vector<PolicyRule>{pods}).empty());
-  EXPECT_TRUE(UncoveredRules(FullAuthority(), std::vector<PolicyRule>{pods}).empty());
+  EXPECT_TRUE(UncoveredRules(std::vector<PolicyRule>{pods}, std::vector<PolicyRule>{pods})->empty());
+  EXPECT_TRUE(UncoveredRules(FullAuthority(), std::vector<PolicyRule>{pods})->empty());
   // Verbs held in different rules count one by one.
   const std::vector<PolicyRule> parts = {{.verbs = {"get"}, .api_groups = {""}, .resources = {"*"}},
                                          {.verbs = {"list"}, .api_groups = {"*"}, .resources = {"pods"}}};
-  const PolicyRules missing = UncoveredRules(parts, std::vector<PolicyRule>{pods});
+  const PolicyRules missing = *UncoveredRules(parts, std::vector<PolicyRule>{pods});
   ASSERT_EQ(missing.size(), 1U);
   EXPECT_EQ(CompactString(missing[0]), R"({APIGroups:[""], Resources:["pods/log"], Verbs:["list"]})");
   // Names: an unnamed wish needs an unnamed right, a named one either.
   const PolicyRule named{.verbs = {"get"}, .api_groups = {""}, .resources = {"pods"}, .resource_names = {"a"}};
   const PolicyRule unnamed{.verbs = {"get"}, .api_groups = {""}, .resources = {"pods"}};
-  EXPECT_FALSE(UncoveredRules(std::vector<PolicyRule>{named}, std::vector<PolicyRule>{unnamed}).empty());
-  EXPECT_TRUE(UncoveredRules(std::vector<PolicyRule>{unnamed}, std::vector<PolicyRule>{named}).empty());
+  EXPECT_FALSE(UncoveredRules(std::vector<PolicyRule>{named}, std::vector<PolicyRule>{unnamed})->empty());
+  EXPECT_TRUE(UncoveredRules(std::vector<PolicyRule>{unnamed}, std::vector<PolicyRule>{named})->empty());
   // Subresources by wildcard, paths by prefix.
   const PolicyRule scale{.verbs = {"get"}, .api_groups = {"apps"}, .resources = {"deployments/scale"}};
   const PolicyRule scales{.verbs = {"get"}, .api_groups = {"apps"}, .resources = {"*/scale"}};
-  EXPECT_TRUE(UncoveredRules(std::vector<PolicyRule>{scales}, std::vector<PolicyRule>{scale}).empty());
+  EXPECT_TRUE(UncoveredRules(std::vector<PolicyRule>{scales}, std::vector<PolicyRule>{scale})->empty());
   const PolicyRule health{.verbs = {"get"}, .non_resource_urls = {"/healthz/etcd"}};
   const PolicyRule all_health{.verbs = {"*"}, .non_resource_urls = {"/healthz/*"}};
-  EXPECT_TRUE(UncoveredRules(std::vector<PolicyRule>{all_health}, std::vector<PolicyRule>{health}).empty());
+  EXPECT_TRUE(UncoveredRules(std::vector<PolicyRule>{all_health}, std::vector<PolicyRule>{health})->empty());
 }
 
 TEST(Rules, EscalationProblem) {
@@ -161,7 +174,7 @@ TEST(Rules, EscalationProblem) {
 class IndexTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    index_ = Index().With(std::vector<Index::Change>{
+    index_ = base::MakeRef<Index>()->With(std::vector<Index::Change>{
         {Kind::kClusterRole, "", "reader", Role(arena_, {Rule(arena_, {""}, {"pods"}, {"get", "list"})})},
         {Kind::kRole, "ns", "writer", Role(arena_, {Rule(arena_, {""}, {"pods"}, {"create"})})},
         {Kind::kClusterRoleBinding, "", "readers", MakeBinding(arena_, "ClusterRole", "reader", "Group", "team")},
@@ -171,7 +184,7 @@ class IndexTest : public ::testing::Test {
     });
   }
   base::Arena arena_;
-  std::shared_ptr<const Index> index_;
+  base::Ref<const Index> index_;
 };
 
 TEST_F(IndexTest, Authorize) {

@@ -1,6 +1,8 @@
 #include "auth/rbac/rules.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "base/strings.h"
 
@@ -146,9 +148,38 @@ PolicyRules BreakdownRule(const PolicyRule& rule) {
   return atoms;
 }
 
-PolicyRules UncoveredRules(std::span<const PolicyRule> held, std::span<const PolicyRule> wanted) {
+namespace {
+
+// How many atoms a rule has; kRuleAtomsMax + 1 for any number above.
+std::size_t AtomCount(const PolicyRule& rule) {
+  const auto product = [](std::initializer_list<std::size_t> factors) {
+    std::size_t count = 1;
+    for (const std::size_t factor : factors)
+      count = std::min(count * std::min(factor, kRuleAtomsMax + 1), kRuleAtomsMax + 1);
+    return count;
+  };
+  return product({rule.api_groups.size(), rule.resources.size(), rule.verbs.size(),
+                  std::max<std::size_t>(rule.resource_names.size(), 1)}) +
+         product({rule.non_resource_urls.size(), rule.verbs.size()});
+}
+
+// Covers() costs the product of the list lengths; long lists are compared atom by atom within the bound.
+bool IsShort(const PolicyRule& rule) {
+  return rule.verbs.size() + rule.api_groups.size() + rule.resources.size() + rule.resource_names.size() +
+             rule.non_resource_urls.size() <=
+         1000;
+}
+
+}  // namespace
+
+std::optional<PolicyRules> UncoveredRules(std::span<const PolicyRule> held, std::span<const PolicyRule> wanted) {
   PolicyRules missing;
+  std::size_t atoms = 0;
   for (const PolicyRule& rule : wanted) {
+    const auto covers_rule = [&](const PolicyRule& owner) { return Covers(owner, rule); };
+    if (IsShort(rule) && std::ranges::any_of(held, covers_rule)) continue;
+    atoms += AtomCount(rule);
+    if (atoms > kRuleAtomsMax) return std::nullopt;
     for (PolicyRule& atom : BreakdownRule(rule)) {
       const bool covered = std::ranges::any_of(held, [&](const PolicyRule& owner) { return Covers(owner, atom); });
       if (!covered) missing.push_back(std::move(atom));
@@ -159,23 +190,22 @@ PolicyRules UncoveredRules(std::span<const PolicyRule> held, std::span<const Pol
 
 PolicyRules CompactRules(std::span<const PolicyRule> rules) {
   PolicyRules compact;
+  std::map<std::tuple<std::string_view, std::string_view, bool, std::string_view>, std::size_t> places;
   for (const PolicyRule& rule : rules) {
     const bool simple = rule.api_groups.size() == 1 && rule.resources.size() == 1 && rule.resource_names.size() <= 1 &&
                         rule.non_resource_urls.empty();
-    const auto same = simple ? std::ranges::find_if(compact,
-                                                    [&](const PolicyRule& other) {
-                                                      return other.api_groups == rule.api_groups &&
-                                                             other.resources == rule.resources &&
-                                                             other.resource_names == rule.resource_names &&
-                                                             other.non_resource_urls.empty();
-                                                    })
-                             : compact.end();
-    if (same == compact.end()) {
+    if (!simple) {
       compact.push_back(rule);
       continue;
     }
-    for (const std::string& verb : rule.verbs) {
-      if (!Has(same->verbs, verb)) same->verbs.push_back(verb);
+    const bool named = !rule.resource_names.empty();
+    const auto [place, added] = places.try_emplace(
+        {rule.api_groups[0], rule.resources[0], named, named ? rule.resource_names[0] : ""}, compact.size());
+    if (added) {
+      compact.push_back(rule);
+    } else {
+      Texts& verbs = compact[place->second].verbs;
+      verbs.insert(verbs.end(), rule.verbs.begin(), rule.verbs.end());
     }
   }
   return compact;

@@ -1,6 +1,7 @@
 // RBAC's rules as plain data: what a rule allows, which rules cover which, and how they are told in messages. Pure.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,11 +29,16 @@ Value ToValue(base::Arena& arena, const PolicyRule& rule);
 
 bool RuleAllows(const Attributes& attributes, const PolicyRule& rule);
 
+// A rule is a product: four lists of a thousand entries make 10^12 atoms. Rules that one held rule covers as a whole
+// are not broken down; the rest may have this many atoms together.
+inline constexpr std::size_t kRuleAtomsMax = 10'000;
+
 // Every (group, resource, verb[, name]) and (URL, verb) of a rule as a rule of its own.
 PolicyRules BreakdownRule(const PolicyRule& rule);
-// The atoms of `wanted` that no single rule of `held` covers; empty when all are covered.
-PolicyRules UncoveredRules(std::span<const PolicyRule> held, std::span<const PolicyRule> wanted);
-// Rules that differ only in verbs become one, verbs in order of appearance.
+// The atoms of `wanted` that no single rule of `held` covers; empty when all are covered. None when there are more than
+// kRuleAtomsMax atoms to look at.
+std::optional<PolicyRules> UncoveredRules(std::span<const PolicyRule> held, std::span<const PolicyRule> wanted);
+// Rules for the same group, resource and name become one with the verbs of all, in order.
 PolicyRules CompactRules(std::span<const PolicyRule> rules);
 std::string CompactString(
     const PolicyRule& rule);  // {APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}

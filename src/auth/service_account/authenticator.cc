@@ -14,11 +14,7 @@ constexpr std::string_view kCredential = "authentication.kubernetes.io/credentia
 constexpr std::chrono::seconds kLeeway{60};
 constexpr std::string_view kInvalidated = "service account token has been invalidated";
 
-AuthenticationResult Refuse(std::string error) {
-  AuthenticationResult result;
-  result.error = std::move(error);
-  return result;
-}
+AuthenticationResult Refuse(std::string error) { return AuthenticationResult::Failed(std::move(error)); }
 
 request::User UserOf(std::string_view name_space, std::string_view name, std::string uid) {
   return {.name = ServiceAccountUserName(name_space, name),
@@ -26,7 +22,20 @@ request::User UserOf(std::string_view name_space, std::string_view name, std::st
           .groups = {"system:serviceaccounts", "system:serviceaccounts:" + std::string(name_space)}};
 }
 
-std::string List(const std::vector<std::string>& texts) { return "[" + base::Join(texts, " ") + "]"; }
+// Go's %q of a list.
+std::string Quoted(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) out += (out.size() > 1 ? " " : "") + base::GoQuote(text);
+  return out + "]";
+}
+
+std::string NotFound(const std::string& name) {
+  return name.empty() ? "resource name may not be empty" : "serviceaccounts \"" + name + "\" not found";
+}
+
+telemetry::Counter& NewCounter(telemetry::MetricsRegistry& registry, std::string_view name, std::string_view help) {
+  return registry.NewCounter({.name = name, .help = help, .stability = telemetry::Stability::kAlpha});
+}
 
 }  // namespace
 
@@ -44,13 +53,12 @@ std::string ServiceAccountAuthenticator::CheckTimes(const TokenClaims& claims) c
   return {};
 }
 
-Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Authenticate(const http::Request& request) {
-  return AuthenticateFor(request, options_.api_audiences);
+void ServiceAccountAuthenticator::Count(telemetry::Counter& (*which)(ServiceAccountMetrics&)) const {
+  if (options_.metrics != nullptr) which(*options_.metrics).Inc();
 }
 
-Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateFor(const http::Request& request,
-                                                                             std::vector<std::string> audiences) {
-  const std::string text(BearerToken(request));
+Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateToken(std::string text,
+                                                                               std::vector<std::string> audiences) {
   if (text.empty() || text.starts_with('{')) co_return AuthenticationResult();
   auto token = ParseToken(text);
   if (!token.ok()) co_return AuthenticationResult();  // some other kind of token
@@ -62,16 +70,25 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateFor(con
   if (!legacy && std::ranges::find(options_.issuers, claims.issuer) == options_.issuers.end())
     co_return AuthenticationResult();
   if (std::string error = VerifyToken(*token, options_.keys); !error.empty()) co_return Refuse(std::move(error));
+  if (HasDuplicateKeys(token->payload)) co_return Refuse("go-jose/go-jose/json: duplicate key in token claims");
 
-  const std::vector<std::string>& own = claims.audiences.empty() ? options_.api_audiences : claims.audiences;
-  std::vector<std::string> both;
-  std::ranges::copy_if(own, std::back_inserter(both),
-                       [&](const auto& name) { return std::ranges::find(audiences, name) != audiences.end(); });
-  if (both.empty() && !options_.api_audiences.empty()) {
-    co_return Refuse("token audiences " + List(own) + " is invalid for the target audiences " + List(audiences));
+  AuthenticationResult result;
+  if (claims.audiences.empty()) {
+    result.annotations.emplace_back("authentication.k8s.io/legacy-token", claims.subject);
+    Count([](ServiceAccountMetrics& metrics) -> auto& { return metrics.legacy; });
   }
-  if (legacy) co_return co_await Legacy(*payload, text, std::move(both));
-  co_return co_await Bound(std::move(claims), std::move(both));
+  const std::vector<std::string>& own = claims.audiences.empty() ? options_.api_audiences : claims.audiences;
+  const std::vector<std::string>& wanted = audiences.empty() ? options_.api_audiences : audiences;
+  std::vector<std::string> both = IntersectAudiences(own, wanted);
+  if (both.empty() && !options_.api_audiences.empty()) {
+    result.errors.push_back("token audiences " + Quoted(own) + " is invalid for the target audiences " +
+                            Quoted(wanted));
+    co_return result;
+  }
+  AuthenticationResult answer = legacy ? co_await Legacy(*payload, text) : co_await Bound(std::move(claims));
+  answer.annotations.insert(answer.annotations.begin(), result.annotations.begin(), result.annotations.end());
+  if (answer.user) answer.audiences = std::move(both);
+  co_return answer;
 }
 
 // "" when the object is there, is the one the token was made for, and lives.
@@ -86,26 +103,41 @@ Awaitable<std::string> ServiceAccountAuthenticator::CheckObject(std::string reso
   co_return Deleted(**object) ? std::string(kInvalidated) : std::string();
 }
 
-Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Bound(TokenClaims claims,
-                                                                   std::vector<std::string> audiences) const {
-  if (std::string error = CheckTimes(claims); !error.empty()) co_return Refuse(std::move(error));
-  const ObjectClaim& account = claims.service_account;
-  const std::string full_name = claims.name_space + "/" + account.name;
-  auto object = co_await options_.objects->Get("serviceaccounts", claims.name_space, account.name);
-  if (!object.ok()) co_return Refuse(object.error());
-  if (!*object) co_return Refuse("serviceaccounts \"" + account.name + "\" not found");
-  if (Deleted(**object)) co_return Refuse("service account " + full_name + " has been deleted");
-  if ((*object)->uid != account.uid) {
-    co_return Refuse("service account UID (" + (*object)->uid + ") does not match claim (" + account.uid + ")");
-  }
+// "" when the objects the token is bound to are there and live.
+Awaitable<std::string> ServiceAccountAuthenticator::CheckBinding(const TokenClaims& claims) const {
   std::string error;
   if (claims.secret) error = co_await CheckObject("secrets", claims.name_space, *claims.secret, "secret");
   if (error.empty() && claims.pod) error = co_await CheckObject("pods", claims.name_space, *claims.pod, "pod");
   // With a pod the node only tells where the pod ran.
   if (error.empty() && claims.node && !claims.pod) error = co_await CheckObject("nodes", "", *claims.node, "node");
-  if (!error.empty()) co_return Refuse(std::move(error));
+  co_return error;
+}
+
+Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Bound(TokenClaims claims) const {
+  if (std::string error = CheckTimes(claims); !error.empty()) co_return Refuse(std::move(error));
+  const ObjectClaim& account = claims.service_account;
+  auto object = co_await options_.objects->Get("serviceaccounts", claims.name_space, account.name);
+  if (!object.ok()) co_return Refuse(object.error());
+  if (!*object) co_return Refuse(NotFound(account.name));
+  if ((*object)->uid != account.uid) {
+    co_return Refuse("service account UID (" + (*object)->uid + ") does not match claim (" + account.uid + ")");
+  }
+  if (Deleted(**object))
+    co_return Refuse("service account " + claims.name_space + "/" + account.name + " has been deleted");
+  if (std::string error = co_await CheckBinding(claims); !error.empty()) co_return Refuse(std::move(error));
 
   AuthenticationResult result;
+  if (claims.warn_after && *claims.warn_after != 0) {
+    const auto now = std::chrono::floor<std::chrono::seconds>(options_.clock->Now()).time_since_epoch().count();
+    if (now > *claims.warn_after) {
+      result.annotations.emplace_back("authentication.k8s.io/stale-token",
+                                      "subject: " + claims.subject + ", seconds after warning threshold: " +
+                                          std::to_string(now - *claims.warn_after));
+      Count([](ServiceAccountMetrics& metrics) -> auto& { return metrics.stale; });
+    } else {
+      Count([](ServiceAccountMetrics& metrics) -> auto& { return metrics.valid; });
+    }
+  }
   request::User user = UserOf(claims.name_space, account.name, account.uid);
   const auto extra = [&user](std::string key, const std::string& value) {
     if (!value.empty()) user.extra.push_back({std::move(key), {value}});
@@ -120,7 +152,6 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Bound(TokenClaims c
     extra("authentication.kubernetes.io/pod-uid", claims.pod->uid);
   }
   result.user = std::move(user);
-  result.audiences = std::move(audiences);
   co_return result;
 }
 
@@ -139,8 +170,44 @@ Awaitable<void> ServiceAccountAuthenticator::RecordUse(std::string name_space, s
   co_await options_.objects->RecordUse(std::move(name_space), std::move(name), secret.uid, today);
 }
 
-Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payload, std::string_view token,
-                                                                    std::vector<std::string> audiences) const {
+// Adds an error to `result`, or what the use of the secret is to be remembered by.
+Awaitable<void> ServiceAccountAuthenticator::CheckSecret(std::string name_space, std::string name, std::string account,
+                                                         std::string uid, std::string_view token,
+                                                         AuthenticationResult& result) const {
+  const auto refuse = [&](std::string error) { result.errors.push_back(std::move(error)); };
+  auto secret = co_await options_.objects->Get("secrets", name_space, name);
+  if (!secret.ok() || !*secret || (*secret)->deleted_at) co_return refuse("Token has been invalidated");
+  if (!base::ConstantTimeEquals((*secret)->token, token)) co_return refuse("Token does not match server's copy");
+  auto object = co_await options_.objects->Get("serviceaccounts", name_space, account);
+  if (!object.ok()) co_return refuse(object.error());
+  if (!*object) co_return refuse(NotFound(account));
+  if ((*object)->deleted_at) co_return refuse("ServiceAccount " + name_space + "/" + account + " has been deleted");
+  if ((*object)->uid != uid)
+    co_return refuse("ServiceAccount UID (" + (*object)->uid + ") does not match claim (" + uid + ")");
+  if (!(*secret)->invalid_since.empty()) {
+    result.annotations.emplace_back("authentication.k8s.io/legacy-token-invalidated", name + "/" + name_space);
+    Count([](ServiceAccountMetrics& metrics) -> auto& { return metrics.invalidated; });
+    co_await RecordUse(name_space, name, **secret);
+    co_return refuse(
+        "the token in secret " + name_space + "/" + name + " for service account " + name_space + "/" + account +
+        " has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or "
+        "remove the 'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this "
+        "token");
+  }
+  if (std::ranges::find((*object)->secrets, name) != (*object)->secrets.end()) {
+    result.warnings.emplace_back(
+        "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated "
+        "secret-based tokens.");
+    result.annotations.emplace_back("authentication.k8s.io/legacy-token-autogenerated-secret", name);
+    Count([](ServiceAccountMetrics& metrics) -> auto& { return metrics.automatic; });
+  } else {
+    result.annotations.emplace_back("authentication.k8s.io/legacy-token-manual-secret", name);
+    Count([](ServiceAccountMetrics& metrics) -> auto& { return metrics.manual; });
+  }
+  co_await RecordUse(name_space, name, **secret);
+}
+
+Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payload, std::string_view token) const {
   const std::string prefix = "kubernetes.io/serviceaccount/";
   const auto claim = [&](std::string_view name) {
     return std::string(payload[prefix + std::string(name)].as_string());
@@ -154,29 +221,27 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payloa
   if (name.empty()) co_return Refuse("serviceAccountName claim is missing");
   if (uid.empty()) co_return Refuse("serviceAccountUID claim is missing");
   if (subject != ServiceAccountUserName(name_space, name)) co_return Refuse("sub claim is invalid");
-  if (options_.lookup) {
-    auto secret = co_await options_.objects->Get("secrets", name_space, secret_name);
-    if (!secret.ok() || !*secret || (*secret)->deleted_at) co_return Refuse("Token has been invalidated");
-    if (!base::ConstantTimeEquals((*secret)->token, token)) co_return Refuse("Token does not match server's copy");
-    auto account = co_await options_.objects->Get("serviceaccounts", name_space, name);
-    if (!account.ok()) co_return Refuse(account.error());
-    if (!*account) co_return Refuse("serviceaccounts \"" + name + "\" not found");
-    if ((*account)->deleted_at) co_return Refuse("ServiceAccount " + name_space + "/" + name + " has been deleted");
-    if ((*account)->uid != uid)
-      co_return Refuse("ServiceAccount UID (" + (*account)->uid + ") does not match claim (" + uid + ")");
-    co_await RecordUse(name_space, secret_name, **secret);
-    if (!(*secret)->invalid_since.empty()) {
-      co_return Refuse(
-          "the token in secret " + name_space + "/" + secret_name + " for service account " + name_space + "/" + name +
-          " has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or "
-          "remove the "
-          "'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token");
-    }
-  }
   AuthenticationResult result;
+  if (options_.lookup) {
+    co_await CheckSecret(name_space, secret_name, name, uid, token, result);
+    if (!result.errors.empty()) co_return result;
+  }
   result.user = UserOf(name_space, name, uid);
-  result.audiences = std::move(audiences);
   co_return result;
 }
+
+ServiceAccountMetrics::ServiceAccountMetrics(telemetry::MetricsRegistry& registry)
+    : legacy(
+          NewCounter(registry, "serviceaccount_legacy_tokens_total", "Cumulative legacy service account tokens used")),
+      stale(NewCounter(registry, "serviceaccount_stale_tokens_total",
+                       "Cumulative stale projected service account tokens used")),
+      valid(NewCounter(registry, "serviceaccount_valid_tokens_total",
+                       "Cumulative valid projected service account tokens used")),
+      manual(NewCounter(registry, "serviceaccount_legacy_manual_token_uses_total",
+                        "Cumulative manually created legacy tokens used")),
+      automatic(NewCounter(registry, "serviceaccount_legacy_auto_token_uses_total",
+                           "Cumulative auto-generated legacy tokens used")),
+      invalidated(NewCounter(registry, "serviceaccount_invalid_legacy_auto_token_uses_total",
+                             "Cumulative invalid auto-generated legacy tokens used")) {}
 
 }  // namespace keelson::auth

@@ -1,5 +1,5 @@
 // Bearer tokens of service accounts: bound tokens of the issuers, and legacy tokens kept in secrets.
-// Thread safety: Authenticate() from any I/O thread.
+// Thread safety: AuthenticateToken() from any I/O thread.
 #pragma once
 
 #include <functional>
@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "auth/authenticator.h"
+#include "auth/jose/keys.h"
 #include "auth/service_account/claims.h"
-#include "auth/service_account/keys.h"
+#include "auth/token_authenticator.h"
 #include "base/clock.h"
+#include "telemetry/metrics.h"
 
 namespace keelson::auth {
 
@@ -21,6 +22,13 @@ struct TokenObject {
   std::string token;                                  // of secrets: data.token
   std::string invalid_since;                          // of secrets: the label kubernetes.io/legacy-token-invalid-since
   std::string last_used;                              // of secrets: the label kubernetes.io/legacy-token-last-used
+  std::vector<std::string> secrets;                   // of service accounts: names in .secrets
+};
+
+// serviceaccount_*_tokens_total and their like. The registry must outlive this.
+struct ServiceAccountMetrics {
+  explicit ServiceAccountMetrics(telemetry::MetricsRegistry& registry);
+  telemetry::Counter &legacy, &stale, &valid, &manual, &automatic, &invalidated;
 };
 
 class TokenObjects {
@@ -33,31 +41,33 @@ class TokenObjects {
   virtual Awaitable<void> RecordUse(std::string name_space, std::string secret, std::string uid, std::string date);
 };
 
-class ServiceAccountAuthenticator final : public Authenticator {
+class ServiceAccountAuthenticator final : public TokenAuthenticator {
  public:
   struct Options {
     std::vector<std::string> issuers;
     std::vector<std::string> api_audiences;
     std::vector<PublicKey> keys;
     std::shared_ptr<TokenObjects> objects;
-    bool lookup = true;  // legacy tokens: compare with the secret
+    bool lookup = true;                        // legacy tokens: compare with the secret
+    ServiceAccountMetrics* metrics = nullptr;  // must outlive this
     const base::Clock* clock = &base::Clock::Real();
   };
   explicit ServiceAccountAuthenticator(Options options) : options_(std::move(options)) {}
 
-  Awaitable<AuthenticationResult> Authenticate(const http::Request& request) override;
-  Awaitable<AuthenticationResult> AuthenticateFor(const http::Request& request,
-                                                  std::vector<std::string> audiences) override;
+  Awaitable<AuthenticationResult> AuthenticateToken(std::string token, std::vector<std::string> audiences) override;
 
  private:
-  Awaitable<AuthenticationResult> Bound(TokenClaims claims, std::vector<std::string> audiences) const;
-  Awaitable<AuthenticationResult> Legacy(Value payload, std::string_view token,
-                                         std::vector<std::string> audiences) const;
+  Awaitable<AuthenticationResult> Bound(TokenClaims claims) const;
+  Awaitable<AuthenticationResult> Legacy(Value payload, std::string_view token) const;
+  Awaitable<void> CheckSecret(std::string name_space, std::string name, std::string account, std::string uid,
+                              std::string_view token, AuthenticationResult& result) const;
   Awaitable<void> RecordUse(std::string name_space, std::string name, const TokenObject& secret) const;
+  Awaitable<std::string> CheckBinding(const TokenClaims& claims) const;
   Awaitable<std::string> CheckObject(std::string resource, std::string name_space, ObjectClaim claim,
                                      std::string_view kind) const;
   std::string CheckTimes(const TokenClaims& claims) const;
   bool Deleted(const TokenObject& object) const;
+  void Count(telemetry::Counter& (*which)(ServiceAccountMetrics&)) const;
 
   Options options_;
 };

@@ -1,14 +1,20 @@
 #include "auth/service_account/claims.h"
 
+#include <algorithm>
+
 #include "object/json_text.h"
 
 namespace keelson::auth {
 namespace {
 
+// Seconds; a number beyond what any clock shows is the bound itself, as a token may say anything.
 std::optional<std::int64_t> Time(Value value) {
-  if (value.is_int()) return value.as_int();
-  if (value.is_double()) return static_cast<std::int64_t>(value.as_double());
-  return std::nullopt;
+  constexpr std::int64_t kMax = 1LL << 53;
+  if (value.is_int()) return std::clamp<std::int64_t>(value.as_int(), -kMax, kMax);
+  if (!value.is_double()) return std::nullopt;
+  const double seconds = value.as_double();
+  if (!(seconds > -static_cast<double>(kMax))) return -kMax;  // NaN as well
+  return seconds >= static_cast<double>(kMax) ? kMax : static_cast<std::int64_t>(seconds);
 }
 
 std::optional<ObjectClaim> Object(Value value) {

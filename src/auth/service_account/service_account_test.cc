@@ -156,9 +156,7 @@ class ServiceAccountTokens : public ::testing::Test {
                                                .keys = {key_.public_key()},
                                                .objects = objects_,
                                                .clock = &clock_});
-    http::Request request;
-    request.headers.Add("Authorization", "Bearer " + token);
-    return RunNow(audiences ? authenticator.AuthenticateFor(request, *audiences) : authenticator.Authenticate(request));
+    return RunNow(authenticator.AuthenticateToken(token, audiences.value_or(std::vector<std::string>{})));
   }
   AuthenticationResult Ask() { return Ask(key_.Sign(claims_.ToJSON())); }
 
@@ -172,7 +170,7 @@ TEST_F(ServiceAccountTokens, TellsTheUser) {
   claims_.pod = {"p", "p-uid"};
   claims_.node = {"n", "n-uid"};
   const auto result = Ask();
-  ASSERT_TRUE(result.user) << result.error;
+  ASSERT_TRUE(result.user) << result.Error();
   EXPECT_EQ(result.user->name, "system:serviceaccount:ns:sa");
   EXPECT_EQ(result.user->uid, "sa-uid");
   EXPECT_EQ(result.user->groups, (std::vector<std::string>{"system:serviceaccounts", "system:serviceaccounts:ns"}));
@@ -188,12 +186,12 @@ TEST_F(ServiceAccountTokens, RefusesInUpstreamsWords) {
     const auto result = Ask();
     claims_ = good;
     EXPECT_FALSE(result.user);
-    return result.error;
+    return result.Error();
   };
   EXPECT_EQ(refused([&] { claims_.expires = Now() - 61; }), "service account token has expired");
   EXPECT_EQ(refused([&] { claims_.not_before = Now() + 61; }), "service account token is not valid yet");
   EXPECT_EQ(refused([&] { claims_.audiences = {"other"}; }),
-            "token audiences [other] is invalid for the target audiences [api]");
+            "token audiences [\"other\"] is invalid for the target audiences [\"api\"]");
   EXPECT_EQ(refused([&] { claims_.service_account.uid = "x"; }),
             "service account UID (sa-uid) does not match claim (x)");
   EXPECT_EQ(refused([&] { claims_.pod = {"gone", "u"}; }), "service account token has been invalidated");
@@ -219,9 +217,9 @@ TEST_F(ServiceAccountTokens, LegacyTokensAreComparedWithTheirSecret) {
       R"("kubernetes.io/serviceaccount/service-account.name":"sa","kubernetes.io/serviceaccount/service-account.uid":"sa-uid",)"
       R"("sub":"system:serviceaccount:ns:sa"})";
   const std::string token = key_.Sign(payload);
-  EXPECT_EQ(Ask(token).error, "Token has been invalidated");
+  EXPECT_EQ(Ask(token).Error(), "Token has been invalidated");
   objects_->objects["secrets/ns/s"] = {.uid = "s-uid", .token = "other"};
-  EXPECT_EQ(Ask(token).error, "Token does not match server's copy");
+  EXPECT_EQ(Ask(token).Error(), "Token does not match server's copy");
   objects_->objects["secrets/ns/s"].token = token;
   EXPECT_TRUE(Ask(token).user);
   objects_->objects["secrets/ns/s"].invalid_since = "2026-01-01";

@@ -7,9 +7,11 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <exception>
+#include <optional>
 
 #include "base/duration.h"
 #include "base/strings.h"
+#include "endpoints/filters/audit.h"
 #include "endpoints/responses.h"
 #include "telemetry/log.h"
 
@@ -20,6 +22,7 @@ using Clock = base::Clock;
 
 constexpr std::string_view kShutdownExemptPrefixes[] = {"/readyz", "/livez", "/healthz", "/metrics"};
 constexpr std::size_t kAuditIDLogged = 64;
+constexpr std::chrono::seconds kAnswerGrace{10};  // to send an answer that was ready just before its deadline
 
 bool IsExemptFromShutdown(const Exchange& exchange) {
   for (const auto prefix : kShutdownExemptPrefixes) {
@@ -94,10 +97,12 @@ struct Finished {
 
 }  // namespace
 
-http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics) {
-  return [next = std::move(next), &random, &metrics](http::Request request) -> Awaitable<http::Response> {
+http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running) {
+  return [next = std::move(next), &random, &metrics, running](http::Request request) -> Awaitable<http::Response> {
     auto exchange = std::make_shared<Exchange>();
     exchange->http = std::move(request);
+    std::optional<RunningRequests::Entry> noted;
+    if (running != nullptr) noted.emplace(*running, exchange->http.method, exchange->http.target);
     exchange->metrics = &metrics;
     request::Context& context = exchange->context;
     context.audit_id = exchange->http.headers.Get("Audit-ID");
@@ -111,12 +116,19 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
     auto info = request::NewRequestInfo(exchange->http.method, exchange->http.path, exchange->http.raw_query);
     if (info.ok()) {
       context.info = *std::move(info);
+      if (exchange->http.on_close && context.info.verb != "watch") {
+        context.cancellation = async::Cancellation::New();
+        exchange->http.on_close([weak = std::weak_ptr(context.cancellation)] {
+          if (const auto cancellation = weak.lock()) cancellation->Cancel();
+        });
+      }
       response = co_await Guarded(next, exchange);
     } else {
       response = InternalErrorText(*exchange, "failed to create RequestInfo: " + info.error());
     }
     // A handshake has no other headers than its own.
-    if (!response.headers.Has("Audit-Id") && response.status != 101) response.headers.Add("Audit-Id", context.audit_id);
+    if (!response.headers.Has("Audit-Id") && response.status != 101 && !exchange->relayed)
+      response.headers.Add("Audit-Id", context.audit_id);
 
     Finished finished{.info = context.info,
                       .method = exchange->http.method,
@@ -125,6 +137,7 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
                       .dry_run = exchange->query.Has("dryRun"),
                       .apply = exchange->http.method == "PATCH" &&
                                exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch")};
+    if (!exchange->routed) metrics.ForgetLabels(finished.info);
     // A trace is told when the response has been written; until then it keeps the exchange, which a watch must not.
     if (exchange->trace.started()) {
       response.on_end.push_back([exchange](std::uint64_t, bool) { exchange->trace.Finish(*exchange); });
@@ -265,20 +278,32 @@ Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout) {
     if (context.info.IsLongRunning()) co_return co_await next(exchange);
     auto effective = timeout;
     if (const auto text = exchange->query.Get("timeout"); !text.empty()) {
-      const auto parsed = base::ParseDuration(text);
+      std::string error;
+      const auto parsed = base::ParseDuration(text, &error);
       if (!parsed) {
-        co_return StatusResponse(
-            *exchange, meta::NewBadRequest("invalid timeout specified in the request URL - time: invalid duration " +
-                                           base::GoQuote(text)));
+        co_return FailedRequest(*exchange,
+                                meta::NewBadRequest("invalid timeout specified in the request URL - " + error));
       }
       if (parsed->count() > 0) effective = std::min(effective, *parsed);
     }
     context.deadline = context.received + std::chrono::duration_cast<Clock::SteadyTime::duration>(effective);
-    co_return co_await next(exchange);
+    http::Response response = co_await next(exchange);
+    // Upstream's timeout covers writing, too. A 504 at the deadline gets a moment of its own.
+    response.write_deadline = std::max(*context.deadline, Clock::Real().Monotonic() + kAnswerGrace);
+    co_return response;
   };
 }
 
 namespace {
+
+// Upstream's requestTimeoutUpperBound: how long the handler of a write may take, whatever --request-timeout says.
+constexpr std::chrono::seconds kWriteTimeoutMax{34};
+
+bool IsBoundedWrite(const request::RequestInfo& info) {
+  if (!info.is_resource_request) return false;
+  return info.verb == "create" || info.verb == "update" || info.verb == "patch" || info.verb == "delete" ||
+         info.verb == "deletecollection";
+}
 
 struct Race {
   std::optional<http::Response> response;
@@ -297,12 +322,23 @@ Handler WithTimeoutForNonLongRunningRequests(Handler next, RequestMetrics& metri
     if (!exchange->context.deadline) co_return co_await next(exchange);
     auto executor = co_await asio::this_coro::executor;
     auto race = std::make_shared<Race>();
+    const auto write_bound = base::Clock::Real().Monotonic() + kWriteTimeoutMax;
+    const bool bounded = IsBoundedWrite(exchange->context.info) && write_bound < *exchange->context.deadline;
+    if (bounded) exchange->context.deadline = write_bound;
     race->timer = std::make_unique<asio::steady_timer>(executor, *exchange->context.deadline);
     auto running = RunInRace(next, exchange, race);
     asio::co_spawn(executor, std::move(running), asio::detached);
     if (!race->response) co_await race->timer->async_wait(kNoThrow);
     if (race->response) co_return std::move(*race->response);
-    metrics.RequestTerminated(exchange->context.info, exchange->http.method, 504);
+    // The handler goes on until it notices; its seat and its leases stay taken until then.
+    if (exchange->context.cancellation) exchange->context.cancellation->Cancel();
+    if (bounded) {
+      const std::string_view text = "request did not complete within requested timeout - context deadline exceeded";
+      co_return StatusResponse(*exchange, meta::NewTimeout(text, 0));
+    }
+    request::RequestInfo info = exchange->context.info;
+    if (!exchange->routed) metrics.ForgetLabels(info);
+    metrics.RequestTerminated(info, exchange->http.method, 504);
     http::Response response;
     response.status = 504;
     response.headers.Set("Content-Type", "text/plain; charset=utf-8");
@@ -352,54 +388,27 @@ Handler WithCORS(Handler next, const CORSOptions& options) {
   };
 }
 
-Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics,
-                           std::vector<std::string> header_names, std::vector<std::string> header_prefixes) {
-  for (const std::string_view name : {"authorization", "x-remote-user", "x-remote-uid", "x-remote-group"})
-    header_names.emplace_back(name);
-  header_prefixes.emplace_back("x-remote-extra-");
-  for (auto* texts : {&header_names, &header_prefixes}) {
-    for (std::string& text : *texts) text = base::ToLower(text);
-  }
-  return [next = std::move(next), authenticator, &metrics, header_names = std::move(header_names),
-          header_prefixes = std::move(header_prefixes)](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const auto started = Clock::Real().Monotonic();
-    auth::AuthenticationResult result = co_await authenticator->Authenticate(exchange->http);
-    using enum RequestMetrics::Authentication;
-    metrics.Authenticated(result.user             ? kSuccess
-                          : !result.error.empty() ? kError
-                                                  : kFailure,
-                          result.user ? result.user->name : "", SecondsSince(started));
-    const bool http2 = exchange->http.http_major == 2;
-    if (!result.user) {
-      if (!result.error.empty()) log::Error("Unable to authenticate the request", "err", result.error);
-      http::Response response = StatusResponse(*exchange, meta::NewUnauthorized("Unauthorized"));
-      if (http2) response.headers.Set("Connection", "close");
-      co_return response;
-    }
-    std::erase_if(exchange->http.headers.fields(), [&](const auto& field) {
-      const std::string name = base::ToLower(field.first);
-      return std::ranges::find(header_names, name) != header_names.end() ||
-             std::ranges::any_of(header_prefixes, [&](const std::string& prefix) { return name.starts_with(prefix); });
-    });
-    const bool unauthenticated =
-        result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
-    exchange->context.user = std::move(result.user);
-    http::Response response = co_await next(exchange);
-    // A client that is nobody may not keep an HTTP/2 connection (gate UnauthenticatedHTTP2DOSMitigation).
-    if (http2 && unauthenticated) response.headers.Set("Connection", "close");
-    co_return response;
-  };
-}
-
 Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer, RequestMetrics& metrics) {
   return [next = std::move(next), authorizer, &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
     const auto started = Clock::Real().Monotonic();
     const request::RequestInfo& info = exchange->context.info;
-    auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, info);
-    auth::Authorization answer = co_await authorizer->Authorize(attributes);
+    const auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, info);
+    auto decided = authorizer->TryAuthorize(attributes);
+    if (!decided) decided = co_await authorizer->Authorize(attributes);
+    const auth::Authorization& answer = *decided;
     metrics.Authorized(ResultOf(answer), SecondsSince(started));
-    if (answer.decision == auth::Decision::kAllow) co_return co_await next(exchange);
-    if (!answer.error.empty()) co_return InternalErrorText(*exchange, answer.error);
+    request::AuditAnnotations& annotations = exchange->context.audit_annotations;
+    if (answer.decision == auth::Decision::kAllow) {
+      annotations.Add("authorization.k8s.io/decision", "allow");
+      annotations.Add("authorization.k8s.io/reason", answer.reason);
+      co_return co_await next(exchange);
+    }
+    if (!answer.error.empty()) {
+      annotations.Add("authorization.k8s.io/reason", "internal error");
+      co_return InternalErrorText(*exchange, answer.error);
+    }
+    annotations.Add("authorization.k8s.io/decision", "forbid");
+    annotations.Add("authorization.k8s.io/reason", answer.reason);
     const std::string message = auth::ForbiddenMessage(attributes, answer.reason);
     const meta::GroupResource resource{info.api_group, info.resource};
     http::Response response = StatusResponse(*exchange, meta::NewForbidden(resource, info.name, message));
@@ -459,10 +468,9 @@ Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_ma
       response.headers.Set("Retry-After", "1");
       co_return response;
     }
+    // Given back when the handler is done: a client that does not read its answer must not keep others out.
     const Release release([counters, &count] { --count; });
-    http::Response response = co_await next(exchange);
-    response.on_end.push_back([release](std::uint64_t, bool) {});
-    co_return response;
+    co_return co_await next(exchange);
   };
 }
 

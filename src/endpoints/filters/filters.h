@@ -18,11 +18,14 @@
 #include "base/random.h"
 #include "endpoints/exchange.h"
 #include "endpoints/request_metrics.h"
+#include "endpoints/running_requests.h"
 
 namespace keelson::endpoints::filters {
 
 // Outermost: the audit ID, RequestInfo and the context, and 500 for whatever an inner handler throws.
-http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics);
+// `running`, where given, knows the request while its handler runs.
+http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics,
+                          RunningRequests* running = nullptr);
 
 Handler WithHTTPLogging(Handler next);
 Handler WithHSTS(Handler next, std::vector<std::string> directives);
@@ -65,9 +68,14 @@ struct CORSOptions {
 Handler WithCORS(Handler next, const CORSOptions& options);
 
 // Credentials end here: Authorization, upstream's X-Remote- headers, and those of these names and prefixes are removed.
-Handler WithAuthentication(Handler next, std::shared_ptr<auth::Authenticator> authenticator, RequestMetrics& metrics,
-                           std::vector<std::string> header_names = {}, std::vector<std::string> header_prefixes = {});
-Handler WithImpersonation(Handler next, std::shared_ptr<auth::Authorizer> authorizer);
+struct AuthenticationOptions {
+  std::shared_ptr<auth::Authenticator> authenticator;
+  std::vector<std::string> api_audiences;
+  std::vector<std::string> header_names, header_prefixes;
+};
+Handler WithAuthentication(Handler next, AuthenticationOptions options, RequestMetrics& metrics);
+class Impersonator;  // endpoints/filters/impersonation.h
+Handler WithImpersonation(Handler next, std::shared_ptr<Impersonator> impersonator);
 Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer, RequestMetrics& metrics);
 
 // Without priority and fairness: a limit on what runs at once, apart for reads and writes. 0: no limit.

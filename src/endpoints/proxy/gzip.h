@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "http/message.h"
+
 namespace keelson::endpoints::proxy {
 
 enum class Compression { kGzip, kDeflate };  // kDeflate: raw, as Go's compress/flate

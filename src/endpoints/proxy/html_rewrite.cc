@@ -254,6 +254,13 @@ std::string JoinPath(std::string_view a, std::string_view b) {
   return out;
 }
 
+std::string CleanPreservingTrailingSlash(std::string_view path) {
+  if (path.empty()) return std::string();
+  std::string cleaned = JoinPath("", path);
+  if (path.ends_with('/') && !cleaned.ends_with('/')) cleaned += '/';
+  return cleaned;
+}
+
 std::string RewriteURL(const RewriteRules& rules, std::string_view url) {
   const URLParts parts = Split(url);
   const bool other_host = !parts.host.empty() && parts.host != rules.source_host && parts.host != rules.request_host;

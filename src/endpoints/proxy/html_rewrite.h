@@ -21,6 +21,8 @@ std::string RewriteURL(const RewriteRules& rules, std::string_view url);
 
 // Go's path.Join of two parts: cleaned, without a trailing slash.
 std::string JoinPath(std::string_view a, std::string_view b);
+// Upstream's JoinPreservingTrailingSlash of one path: without "." and "..", which never lead above its root; "" stays.
+std::string CleanPreservingTrailingSlash(std::string_view path);
 
 // The page with the URLs of its known attributes (href, src, action, ...) rewritten; everything else byte for byte.
 std::string RewriteHTML(std::string_view page, const std::function<std::string(std::string_view url)>& rewrite);

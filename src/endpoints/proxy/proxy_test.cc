@@ -36,6 +36,27 @@ TEST(RewriteURL, StaysWithinTheProxy) {
   for (const Case& c : kCases) EXPECT_EQ(RewriteURL(rules, c.url), c.want) << c.url;
 }
 
+TEST(CleanPreservingTrailingSlash, SubPathsStayBelowTheirRoot) {
+  struct Case {
+    const char* path;
+    const char* want;
+  };
+  constexpr Case kCases[] = {
+      {"", ""},
+      {"/", "/"},
+      {"/a/b", "/a/b"},
+      {"/a/b/", "/a/b/"},
+      {"/a/../b", "/b"},
+      {"/../../etc/passwd", "/etc/passwd"},
+      {"/a/./b//c", "/a/b/c"},
+      {"/..", "/"},
+      {"/a/../", "/"},
+      {"/a/..", "/"},
+      {"/a/.../b", "/a/.../b"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(CleanPreservingTrailingSlash(c.path), c.want) << c.path;
+}
+
 TEST(RewriteHTML, OnlyKnownAttributes) {
   const auto mark = [](std::string_view url) {
     return url.starts_with('/') ? "/p" + std::string(url) : std::string(url);

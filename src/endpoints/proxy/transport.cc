@@ -51,38 +51,6 @@ std::string Location::URL() const {
   return raw_query.empty() ? url : url + "?" + raw_query;
 }
 
-std::shared_ptr<http::Client> Transport::ClientFor(const Location& location, std::uint16_t port) {
-  const bool secure = location.scheme == "https";
-  std::shared_ptr<net::TLSClientContext> tls = secure && options_.tls ? options_.tls() : nullptr;
-  if (secure && tls == nullptr) return nullptr;
-  const std::string key = location.scheme + "://" + location.host + ":" + std::to_string(port);
-  std::lock_guard lock(mutex_);
-  const auto found = clients_.find(key);
-  if (found != clients_.end() && found->second.tls == tls) {
-    by_use_.splice(by_use_.begin(), by_use_, found->second.used);
-    return found->second.client;
-  }
-  if (found != clients_.end()) {  // its certificates are old
-    by_use_.erase(found->second.used);
-    clients_.erase(found);
-  }
-  http::ClientOptions options;
-  options.target = options_.dial ? options_.dial(location.host, port)
-                                 : net::DialTarget{.host = location.host, .port = port, .unix_path = {}, .allow = {}};
-  options.tls = tls;
-  options.server_name = location.host;
-  options.host_header = location.Authority();
-  options.dial_timeout = options_.dial_timeout;
-  auto client = std::make_shared<http::Client>(pool_, std::move(options));
-  by_use_.push_front(key);
-  clients_[key] = {client, tls, by_use_.begin()};
-  if (clients_.size() > kClientsMax) {
-    clients_.erase(by_use_.back());
-    by_use_.pop_back();
-  }
-  return client;
-}
-
 Awaitable<Outcome<http::ClientResponse, http::ClientError>> Transport::Do(Location location,
                                                                           http::ClientRequest request) {
   const std::uint16_t port = PortOf(location);
@@ -90,12 +58,22 @@ Awaitable<Outcome<http::ClientResponse, http::ClientError>> Transport::Do(Locati
     const std::string network = "dial tcp: lookup tcp/" + location.port + ": unknown port";
     co_return http::ClientError{http::ClientError::Kind::kDial, network};
   }
-  const auto client = ClientFor(location, port);
-  if (client == nullptr) {
-    co_return http::ClientError{http::ClientError::Kind::kTLS, "the TLS configuration of this connection is unusable"};
+  http::TransportTarget target;
+  if (location.scheme == "https") {
+    target.tls = options_.tls ? options_.tls() : nullptr;
+    if (target.tls == nullptr) {
+      co_return http::ClientError{http::ClientError::Kind::kTLS,
+                                  "the TLS configuration of this connection is unusable"};
+    }
   }
+  target.dial = options_.dial ? options_.dial(location.host, port)
+                              : net::DialTarget{.host = location.host, .port = port, .allow = options_.allow};
+  target.dialer = options_.dialer;
+  target.server_name = options_.server_name.empty() ? location.host : options_.server_name;
+  target.host_header = location.Authority();
+  target.dial_timeout = options_.dial_timeout;
   request.target = location.Target();
-  co_return co_await client->Do(std::move(request));
+  co_return co_await transport_.Do(std::move(target), std::move(request));
 }
 
 }  // namespace keelson::endpoints::proxy

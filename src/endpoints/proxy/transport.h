@@ -1,19 +1,16 @@
-// How requests reach backends (kubelets, pods, services): one pooled client per address, made on first use.
+// How requests reach backends (kubelets, pods, services): http::Transport with URLs.
 // Thread safety: all members from any thread. Ownership: the pool must outlive it.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <list>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "async/io_pool.h"
-#include "http/client.h"
+#include "http/transport.h"
 
 namespace keelson::endpoints::proxy {
 
@@ -37,32 +34,26 @@ struct TransportOptions {
   // Asked when a connection is made, so that renewed certificates are used. Null results are errors of the TLS set-up.
   std::function<std::shared_ptr<net::TLSClientContext>()> tls;
   std::chrono::milliseconds dial_timeout{30'000};
+  // Asked about every address before it is dialled, also when a host name resolves to another one than before
+  // (CVE-2020-8562). Empty: all are fine. Connections are pooled per transport: none made without the question is used
+  // where it is asked.
+  std::function<bool(const std::string& address)> allow;
+  net::DialerPtr dialer;    // null: net::Dial
+  std::string server_name;  // in the backends' certificates; empty: the location's host
   // Tests only: dials another address than the location's.
   std::function<net::DialTarget(const std::string& host, std::uint16_t port)> dial;
 };
 
 class Transport {
  public:
-  static constexpr std::size_t kClientsMax = 512;  // beyond it the one that was not used for longest goes
-
-  Transport(async::IOPool& pool, TransportOptions options) : pool_(pool), options_(std::move(options)) {}
+  Transport(async::IOPool& pool, TransportOptions options) : transport_(pool), options_(std::move(options)) {}
 
   // The request's target is taken from the location.
   Awaitable<Outcome<http::ClientResponse, http::ClientError>> Do(Location location, http::ClientRequest request);
 
  private:
-  struct Entry {
-    std::shared_ptr<http::Client> client;
-    std::shared_ptr<net::TLSClientContext> tls;
-    std::list<std::string>::iterator used;
-  };
-  std::shared_ptr<http::Client> ClientFor(const Location& location, std::uint16_t port);
-
-  async::IOPool& pool_;
+  http::Transport transport_;
   TransportOptions options_;
-  std::mutex mutex_;
-  std::map<std::string, Entry> clients_;
-  std::list<std::string> by_use_;  // the latest first
 };
 
 }  // namespace keelson::endpoints::proxy

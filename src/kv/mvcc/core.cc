@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/failpoint.h"
+#include "telemetry/log.h"
 
 namespace keelson::kv::mvcc {
 namespace {
@@ -119,7 +120,8 @@ void Core::Run() {
         // No waiting: old versions are dropped a slice at a time between commits.
       } else {
         auto due = next_progress_;
-        if (const auto expiry = lessor.NextExpiry()) due = std::min(due, *expiry);
+        // A store that cannot write revokes nothing: leases that stay due must not keep the writer awake.
+        if (const auto expiry = lessor.NextExpiry(); expiry && !failed_) due = std::min(due, *expiry);
         const auto wait =
             std::clamp<std::chrono::nanoseconds>(due - Now(), std::chrono::milliseconds(1), std::chrono::hours(1));
         queue_ready_.wait_for(guard, wait, ready);
@@ -159,12 +161,12 @@ bool Core::Commit() {
                                 .value = version->value.view()});
     }
     if (KS_FAILPOINT("kv/commit/before-write")) {
-      failed_ = Error{.code = ErrorCode::kInternal, .message = "commit failed: failpoint kv/commit/before-write"};
+      Fail({.code = ErrorCode::kInternal, .message = "commit failed: failpoint kv/commit/before-write"});
       return false;
     }
     auto committed = backend->Commit(batch_);
     if (!committed.ok()) {
-      failed_ = std::move(committed).error();
+      Fail(std::move(committed).error());
       return false;
     }
     KS_FAILPOINT("kv/commit/before-publish");
@@ -173,11 +175,21 @@ bool Core::Commit() {
   return true;
 }
 
+void Core::Fail(Error error) {
+  if (failed_) return;
+  log::Error("Store refuses writes until it is opened again: a write failed, so the end of its log is unknown", "err",
+             error.message);
+  failed_ = std::move(error);
+}
+
 void Core::Publish() {
   WatchHub::Wakes wakes;
   {
     std::lock_guard guard(lock);
-    for (const Change& change : changes_) index.Publish(change);
+    for (const Change& change : changes_) {
+      KS_CHECK(change.revision > visible && change.revision <= assigned_);  // A revision is never used twice.
+      index.Publish(change);
+    }
     visible = assigned_;
     compact = compacting_;
     wakes = hub.Publish(changes_, visible);
@@ -219,7 +231,7 @@ void Core::TrimSlice() {
       return std::pair(a.revision, a.sub) < std::pair(b.revision, b.sub);
     });
     auto forgotten = backend->Forget(dead);
-    if (!forgotten.ok()) failed_ = std::move(forgotten).error();
+    if (!forgotten.ok()) Fail(std::move(forgotten).error());
   }
   KS_FAILPOINT("kv/compact/after-forget");
   if (!more) FinishTrim();
@@ -228,7 +240,7 @@ void Core::TrimSlice() {
 void Core::FinishTrim() {
   trimmed_ = compact;
   if (backend) backend->Compacted(compact);
-  for (auto& waiter : trim_waiters_) waiter(Result<Revision>(visible));
+  for (auto& waiter : trim_waiters_) waiter(failed_ ? Result<Revision>(*failed_) : Result<Revision>(visible));
   trim_waiters_.clear();
 }
 

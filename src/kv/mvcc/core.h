@@ -101,6 +101,7 @@ class Core final : public LoadSink {
   void Run();
   bool Commit();
   void Publish();
+  void Fail(Error error);
   void Rollback();
   void TrimSlice();
   void FinishTrim();
@@ -115,6 +116,9 @@ class Core final : public LoadSink {
   Result<void> ApplyPut(const PutRequest& request, OpResponse& response);
   Result<void> ApplyDelete(const DeleteRangeRequest& request, OpResponse& response);
   Result<SharedBytes> ValueOf(const Version& version);
+  // Reads the value of a version about to be superseded, so that watches with prev_kv find it in memory. One that cannot
+  // be read stays on the disk and fails the watches that need it, never the change.
+  void KeepForWatchers(const Version& version);
   void AddVersion(const std::string& key, const Version* previous, Version version);
   Revision HeaderRevision() const { return assigned_ + (sub_ > 0 ? 1 : 0); }
 

@@ -67,6 +67,14 @@ Result<SharedBytes> Core::ValueOf(const Version& version) {
   return backend->Read(version.location());
 }
 
+void Core::KeepForWatchers(const Version& version) {
+  if (version.resident() || !hub.has_prev_kv()) return;
+  auto value = backend->Read(version.location());
+  if (!value.ok()) return;
+  std::lock_guard guard(lock);
+  index.MakeResident(const_cast<Version&>(version), *std::move(value));
+}
+
 Result<bool> Core::Holds(const kv::Compare& compare) {
   bool holds = true;
   bool any = false;
@@ -228,13 +236,9 @@ Result<void> Core::ApplyPut(const PutRequest& request, OpResponse& response) {
   const Version* previous = entry != nullptr ? Index::At(entry->second, kNewest) : nullptr;
   Version version{.create = assigned_ + 1, .version = 1, .lease = request.lease, .value = request.value};
   if (previous != nullptr) {
-    const bool watched = hub.has_prev_kv();
-    if (request.prev_kv || request.ignore_value || (watched && !previous->resident())) {
+    KeepForWatchers(*previous);
+    if (request.prev_kv || request.ignore_value) {
       KS_TRY(SharedBytes old, ValueOf(*previous));
-      if (watched && !previous->resident()) {
-        std::lock_guard guard(lock);
-        index.MakeResident(const_cast<Version&>(*previous), old);
-      }
       if (request.ignore_value) version.value = old;
       if (request.prev_kv) response.put_prev = ToKeyValue(request.key, *previous, std::move(old));
     }
@@ -251,15 +255,11 @@ Result<void> Core::ApplyDelete(const DeleteRangeRequest& request, OpResponse& re
   std::vector<std::pair<const Entry*, const Version*>> found;
   index.ForEach(request.key, request.range_end, kNewest,
                 [&](const Entry& entry, const Version& version) { found.emplace_back(&entry, &version); });
-  const bool watched = hub.has_prev_kv();
   for (const auto& [entry, version] : found) {
-    if (request.prev_kv || (watched && !version->resident())) {
+    KeepForWatchers(*version);
+    if (request.prev_kv) {
       KS_TRY(SharedBytes old, ValueOf(*version));
-      if (watched && !version->resident()) {
-        std::lock_guard guard(lock);
-        index.MakeResident(const_cast<Version&>(*version), old);
-      }
-      if (request.prev_kv) response.delete_prev.push_back(ToKeyValue(entry->first, *version, std::move(old)));
+      response.delete_prev.push_back(ToKeyValue(entry->first, *version, std::move(old)));
     }
     AddVersion(entry->first, version, Version());
   }
@@ -280,17 +280,14 @@ Result<Lease> Core::ApplyGrant(std::int64_t ttl, LeaseID id) {
 }
 
 Result<Revision> Core::ApplyRevoke(LeaseID id) {
+  // The only failure: from here on nothing may return, so that a revocation is applied whole.
   if (!lessor.Has(id)) return MakeError(ErrorCode::kLeaseNotFound);
   sub_ = 0;
   for (const std::string& key : lessor.KeysOf(id)) {
     const Entry* entry = index.Find(key);
     const Version* version = entry != nullptr ? Index::At(entry->second, kNewest) : nullptr;
     KS_CHECK(version != nullptr && version->lease == id);
-    if (hub.has_prev_kv() && !version->resident()) {
-      KS_TRY(SharedBytes old, backend->Read(version->location()));
-      std::lock_guard guard(lock);
-      index.MakeResident(const_cast<Version&>(*version), std::move(old));
-    }
+    KeepForWatchers(*version);
     AddVersion(key, version, Version());
   }
   if (sub_ > 0) ++assigned_;

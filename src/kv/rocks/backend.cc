@@ -8,7 +8,9 @@
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 
 #include "base/failpoint.h"
@@ -23,6 +25,7 @@ constexpr std::int64_t kMeasureEveryBytes = 4 * 1024 * 1024;
 constexpr auto kMeasureEvery = std::chrono::seconds(1);
 constexpr auto kMarkEvery = std::chrono::seconds(1);
 constexpr std::int64_t kReclaimBytesMin = std::int64_t{8} * 1024 * 1024;
+constexpr std::int64_t kOpenBytesMin = std::int64_t{1} * 1024 * 1024;  // RocksDB's manifest, options and log of a start
 constexpr int kStepsBeforeSeek = 8;            // stepping over so many records costs less than a seek
 constexpr std::size_t kReadByIteratorMin = 8;  // fewer values are read one by one
 constexpr std::size_t kChunkBytes = std::size_t{4} * 1024 * 1024;
@@ -30,6 +33,13 @@ constexpr std::size_t kMemtableArenaBytes = 64 * 1024;  // an idle store stays s
 
 rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+// RocksDB's own log is a file in the database's folder, also of one that is only read.
+class NoLog final : public rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
 
 rocksdb::DBOptions MakeDBOptions(const Options& options) {
   rocksdb::DBOptions db;
@@ -176,9 +186,15 @@ Error FromStatus(const rocksdb::Status& status, const std::string& what) {
   return {.code = code, .message = fmt::format("{}{}: {}", prefix, what, status.ToString())};
 }
 
-Result<std::unique_ptr<RocksBackend>> RocksBackend::Open(Options options) {
-  KS_TRY(auto folder, Folder::Take(options.dir));
-  std::unique_ptr<RocksBackend> backend(new RocksBackend(std::move(options), std::move(folder)));
+Result<std::unique_ptr<RocksBackend>> RocksBackend::Open(Options options, Access access) {
+  KS_TRY(auto folder, access == Access::kRead ? Folder::TakeToRead(options.dir) : Folder::Take(options.dir));
+  if (!std::filesystem::exists(folder->db_path()) && std::filesystem::exists(folder->restoring_path())) {
+    return Error{.code = ErrorCode::kCorrupt,
+                 .message = fmt::format("a restore into {} did not end: repeat it, or remove {} to begin with an empty "
+                                        "store",
+                                        options.dir, folder->restoring_path())};
+  }
+  std::unique_ptr<RocksBackend> backend(new RocksBackend(std::move(options), access, std::move(folder)));
   KS_RETURN_IF_ERROR(backend->OpenDB());
   return backend;
 }
@@ -192,11 +208,18 @@ Result<void> RocksBackend::OpenDB() {
   rocksdb::DB* db = nullptr;
   rocksdb::DBOptions db_options = MakeDBOptions(options_);
   // Without syncing the page cache is what keeps writes when the process is killed.
-  if (options_.env == nullptr && options_.sync) {
+  if (options_.env == nullptr && options_.sync && access_ == Access::kWrite) {
     env_ = rocksdb::NewCompositeEnv(NewLogFileSystem(rocksdb::FileSystem::Default()));
     db_options.env = env_.get();
   }
-  const auto opened = rocksdb::DB::Open(db_options, folder_->db_path(), descriptors, &handles, &db);
+  rocksdb::Status opened;
+  if (access_ == Access::kRead) {
+    db_options.info_log = std::make_shared<NoLog>();
+    opened = rocksdb::DB::OpenForReadOnly(db_options, folder_->db_path(), descriptors, &handles, &db);
+  } else {
+    KS_RETURN_IF_ERROR(CheckSpaceToOpen());
+    opened = rocksdb::DB::Open(db_options, folder_->db_path(), descriptors, &handles, &db);
+  }
   if (!opened.ok()) return FromStatus(opened, "opening " + folder_->db_path());
   db_.reset(db);
   families_ = {.settings = handles[0], .changes = handles[1], .values = handles[2]};
@@ -209,11 +232,22 @@ Result<void> RocksBackend::OpenDB() {
                                         kFormat)};
   }
   if (!got.IsNotFound()) return FromStatus(got, "reading the format of " + options_.dir);
+  if (access_ == Access::kRead) return {};  // The store was made, but nothing was written yet.
   rocksdb::WriteOptions write;
   write.sync = options_.sync;
   const auto put = db_->Put(write, families_.settings, ToSlice(kFormatKey), ToSlice(kFormat));
   if (!put.ok()) return FromStatus(put, "writing " + options_.dir);
   return {};
+}
+
+// RocksDB ends the process when the disk is full while it opens a database.
+Result<void> RocksBackend::CheckSpaceToOpen() const {
+  const std::int64_t free = KS_FAILPOINT("kv/rocks/disk-full") ? 0 : folder_->FreeBytes();
+  if (free >= kOpenBytesMin) return {};
+  return Error{.code = ErrorCode::kNoSpace,
+               .message = fmt::format("no space to open the store in {}: {} bytes are free on its file system, {} are "
+                                      "needed",
+                                      options_.dir, free, kOpenBytesMin)};
 }
 
 RocksBackend::~RocksBackend() {
@@ -222,7 +256,7 @@ RocksBackend::~RocksBackend() {
   db_->DisableManualCompaction();
   if (reclaim_.joinable()) reclaim_.join();
   // A store that was found damaged must not be told afterwards to be as long as what is left of it.
-  if (options_.sync && loaded_ && last_ > 0) folder_->WriteDurable(last_, true);
+  if (access_ == Access::kWrite && options_.sync && loaded_ && last_ > 0) folder_->WriteDurable(last_, true);
   for (auto* family : {families_.settings, families_.changes, families_.values}) {
     if (family != nullptr) db_->DestroyColumnFamilyHandle(family);
   }
@@ -270,7 +304,7 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
   }
   if (!at->status().ok()) return FromStatus(at->status(), "reading the changes of " + options_.dir);
 
-  if (!options_.sync) {
+  if (!options_.sync && access_ == Access::kWrite) {
     folder_->RemoveDurable();  // Without syncing nobody promised anything.
   } else if (const auto durable = folder_->ReadDurable(); durable && *durable > last_) {
     return Error{.code = ErrorCode::kCorrupt,
@@ -356,6 +390,7 @@ void RocksBackend::Compacted(Revision) {
 }
 
 Result<SharedBytes> RocksBackend::Read(const mvcc::Location& location) {
+  if (KS_FAILPOINT("kv/rocks/read-value")) return RocksView::Damaged(location, rocksdb::Status::NotFound());
   rocksdb::PinnableSlice value;
   const RecordKey key(location.revision, location.sub);
   const auto status = db_->Get(rocksdb::ReadOptions(), families_.values, ToSlice(key.view()), &value);

@@ -25,9 +25,11 @@ struct ColumnFamilies {
   rocksdb::ColumnFamilyHandle* values = nullptr;
 };
 
+enum class Access : std::uint8_t { kWrite, kRead };  // kRead: an existing store, of which nothing is changed
+
 class RocksBackend final : public mvcc::Backend {
  public:
-  static Result<std::unique_ptr<RocksBackend>> Open(Options options);
+  static Result<std::unique_ptr<RocksBackend>> Open(Options options, Access access = Access::kWrite);
   ~RocksBackend() override;
 
   Result<void> Load(mvcc::LoadSink& sink) override;
@@ -45,13 +47,15 @@ class RocksBackend final : public mvcc::Backend {
   Result<void> Defragment();
 
  private:
-  RocksBackend(Options options, std::unique_ptr<Folder> folder)
-      : options_(std::move(options)), folder_(std::move(folder)) {}
+  RocksBackend(Options options, Access access, std::unique_ptr<Folder> folder)
+      : options_(std::move(options)), access_(access), folder_(std::move(folder)) {}
   Result<void> OpenDB();
+  Result<void> CheckSpaceToOpen() const;
   void MeasureSpace();
   void MarkDurable(Revision revision);
 
   const Options options_;
+  const Access access_;
   std::unique_ptr<Folder> folder_;
   std::unique_ptr<rocksdb::Env> env_;  // outlives the database
   std::unique_ptr<rocksdb::DB> db_;

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "async/io_pool.h"
 #include "base/failpoint.h"
@@ -15,6 +17,7 @@
 #include "kv/rocks/temp_dir.h"
 #include "kv/rocks/tools.h"
 #include "kv/snapshot/snapshot.h"
+#include "telemetry/log.h"
 
 namespace keelson::kv::rocks {
 namespace {
@@ -112,12 +115,17 @@ TEST_F(Durability, DiskReserveIsKept) {
 }
 
 TEST_F(Durability, FailedCommitIsNotVisibleAndStopsWrites) {
+  std::atomic<int> logged{0};
+  const log::ScopedSink sink([&](log::Severity severity, std::string_view line) {
+    if (severity == log::Severity::kError && line.contains("Store refuses writes")) ++logged;
+  });
   auto store = OpenAt(dir());
   ASSERT_TRUE(Put(*store, "/a", "1").ok());
   base::Failpoints::Arm("kv/rocks/before-write", [] { return true; });
   EXPECT_FALSE(Put(*store, "/a", "2").ok());
   base::Failpoints::Disarm("kv/rocks/before-write");
   EXPECT_FALSE(Put(*store, "/a", "3").ok()) << "what the disk has is not known any more";
+  EXPECT_EQ(logged, 1);
   auto all = All(*store);
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->kvs.at(0).value.view(), "1");
@@ -270,6 +278,83 @@ TEST_F(Durability, RestoredStoreIsTheSame) {
   EXPECT_EQ(*Put(*restored, "/new", "1"), last + 1);
   ASSERT_TRUE(Await(restored->LeaseRevoke(lease->id)).ok());
   EXPECT_LT(All(*restored)->count, 701);
+}
+
+// Every file of the folder with its size and the time it was changed.
+std::string FilesOf(const std::string& dir) {
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {
+    files.insert(entry.path().string() + " " + std::to_string(entry.is_regular_file() ? entry.file_size() : 0) + " " +
+                 std::to_string(entry.last_write_time().time_since_epoch().count()) + "\n");
+  }
+  std::string text;
+  for (const std::string& file : files) text += file;
+  return text;
+}
+
+TEST_F(Durability, CheckOnlyReads) {
+  for (const bool defragmented : {false, true}) {
+    auto store = OpenAt(dir());
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(Put(*store, "/k" + std::to_string(i), std::string(5000, 'x')).ok());
+    if (defragmented) ASSERT_TRUE(Defragment(*store).ok());
+    EXPECT_EQ(Check(dir()).error().code, ErrorCode::kInUse);
+    store.reset();
+    const std::string before = FilesOf(dir());
+    const auto report = Check(dir());
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(report->keys, 50);
+    EXPECT_EQ(FilesOf(dir()), before);
+  }
+}
+
+TEST_F(Durability, FullDiskIsAnErrorAtTheStart) {
+  auto store = OpenAt(dir());
+  ASSERT_TRUE(Put(*store, "/a", "1").ok());
+  store.reset();
+  base::Failpoints::Arm("kv/rocks/disk-full", [] { return true; });
+  Options options;
+  options.dir = dir();
+  const auto opened = Open(std::move(options));
+  const auto report = Check(dir());
+  const auto defragmented = DefragmentDir(dir());
+  base::Failpoints::Disarm("kv/rocks/disk-full");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::kNoSpace);
+  EXPECT_EQ(opened.error().message,
+            "no space to open the store in " + dir() + ": 0 bytes are free on its file system, 1048576 are needed");
+  EXPECT_EQ(defragmented.error().code, ErrorCode::kNoSpace);
+  EXPECT_TRUE(report.ok()) << "reading needs no space";
+  store = OpenAt(dir());
+  EXPECT_EQ(All(*store)->count, 1);
+}
+
+TEST_F(Durability, InterruptedRestoreIsNoStore) {
+  auto store = OpenAt(dir(), [](Options& options) { options.sync = false; });
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Put(*store, "/k" + std::to_string(i), std::string(100 * 1024, 'x')).ok());
+  const std::string path = temp_.path() + "/snapshot";
+  ASSERT_TRUE(Await(snapshot::WriteFile(*store, path)).ok());
+  const std::string other = temp_.path() + "/restored";
+  std::filesystem::create_directories(other);
+  std::ofstream(other + "/durable") << "2000 2000\n";  // of a store that was here before
+  int batches = 0;
+  base::Failpoints::Arm("kv/restore/batch", [&] { return ++batches == 2; });
+  EXPECT_FALSE(Restore(path, other).ok());
+  base::Failpoints::Disarm("kv/restore/batch");
+  EXPECT_EQ(batches, 2);
+  Options options;
+  options.dir = other;
+  const auto opened = Open(std::move(options));
+  ASSERT_FALSE(opened.ok());
+  EXPECT_TRUE(opened.error().message.starts_with("a restore into " + other + " did not end")) << opened.error().message;
+  EXPECT_FALSE(Check(other).ok());
+  const auto report = Restore(path, other);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report->keys, 100);
+  EXPECT_FALSE(std::filesystem::exists(other + "/db.restoring"));
+  auto restored = OpenAt(other);
+  ASSERT_NE(restored, nullptr);
+  EXPECT_EQ(*Await(restored->CurrentRevision()), *Await(store->CurrentRevision()));
+  EXPECT_EQ(All(*restored)->count, 100);
 }
 
 TEST_F(Durability, DamagedSnapshotIsRefused) {

@@ -11,6 +11,7 @@
 
 #include "async/io_pool.h"
 #include "base/failpoint.h"
+#include "base/fake_clock.h"
 #include "kv/rocks/rocks.h"
 #include "kv/rocks/temp_dir.h"
 #include "kv/rocks/tools.h"
@@ -42,6 +43,7 @@ class Edges : public ::testing::Test {
     Options options;
     options.dir = temp_.path() + "/store";
     options.resident_bytes_max = 0;
+    options.clock = &clock_;
     auto store = Open(std::move(options));
     ASSERT_TRUE(store.ok()) << store.error().message;
     store_ = *std::move(store);
@@ -87,6 +89,7 @@ class Edges : public ::testing::Test {
   }
 
   TempDir temp_;
+  base::FakeClock clock_;
   async::IOPool io_{1};
   async::IOPool elsewhere_{1};
   std::unique_ptr<mvcc::EmbeddedStore> store_;
@@ -244,6 +247,111 @@ TEST_F(Edges, LeaseEndsWhileItsKeyIsWritten) {
   EXPECT_EQ(All(*store_).at("/leased"), "2");
   Reopen();
   EXPECT_EQ(All(*store_).at("/leased"), "2");
+}
+
+// While it lives the writer can read no value from the disk. Watches read theirs another way.
+class UnreadableValues {
+ public:
+  UnreadableValues() {
+    base::Failpoints::Arm("kv/rocks/read-value", [] { return true; });
+  }
+  ~UnreadableValues() { base::Failpoints::Disarm("kv/rocks/read-value"); }
+};
+
+// Events as one text, those of one revision in order: "D/a@5(old) P/b@6".
+std::string EventText(const WatchResponse& response) {
+  std::string text;
+  for (const Event& event : response.events) {
+    text += (text.empty() ? "" : " ") + std::string(event.type == Event::Type::kDelete ? "D" : "P") + event.kv.key + "@" +
+            std::to_string(event.kv.mod_revision);
+    if (event.prev_kv) text += "(" + std::string(event.prev_kv->value.view()) + ")";
+  }
+  return text;
+}
+
+TEST_F(Edges, UnreadableOldValueStopsNoChange) {
+  Put("/put", "old");
+  Put("/deleted", "old");
+  auto watch = store_->Watch({.key = "/", .range_end = "0", .prev_kv = true});
+  const UnreadableValues unreadable;
+  EXPECT_EQ(Put("/put", "new"), 4);
+  TxnRequest remove{.success = {Op::DeleteRange({.key = "/deleted"})}};
+  EXPECT_TRUE(Await(store_->Txn(std::move(remove))).ok());
+  // An answer that has to carry the value fails, and nothing of the transaction is applied.
+  TxnRequest tells{.success = {Op::Put({.key = "/other", .value = SharedBytes("1")}),
+                               Op::DeleteRange({.key = "/put", .prev_kv = true})}};
+  EXPECT_EQ(Await(store_->Txn(std::move(tells))).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(Put("/last", "1"), 6);
+  const auto response = Await(watch->Next());
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(EventText(*response), "P/put@4(old) D/deleted@5(old) P/last@6");
+  const std::map<std::string, std::string> all{{"/put", "new"}, {"/last", "1"}};
+  EXPECT_EQ(All(*store_), all);
+  watch.reset();
+  Reopen();
+  EXPECT_EQ(All(*store_), all);
+}
+
+TEST_F(Edges, LeaseIsRevokedWholeWhenAnOldValueIsUnreadable) {
+  for (const bool expires : {false, true}) {
+    SCOPED_TRACE(expires ? "expiry" : "revocation");
+    ASSERT_TRUE(Await(store_->LeaseGrant(60, 7)).ok());
+    for (const char* key : {"/a", "/b"}) {
+      TxnRequest attach{.success = {Op::Put({.key = key, .value = SharedBytes("old"), .lease = 7})}};
+      ASSERT_TRUE(Await(store_->Txn(std::move(attach))).ok());
+    }
+    const Revision before = Put("/keep", "1");
+    auto watch = store_->Watch({.key = "/", .range_end = "0", .prev_kv = true});
+    const UnreadableValues unreadable;
+    if (expires) {
+      clock_.Advance(std::chrono::seconds(61));
+      store_->Tick();
+    } else {
+      EXPECT_EQ(*Await(store_->LeaseRevoke(7)), before + 1);
+    }
+    const auto response = Await(watch->Next());
+    ASSERT_TRUE(response.ok()) << response.error().message;
+    const std::string at = "@" + std::to_string(before + 1) + "(old)";
+    EXPECT_EQ(EventText(*response), "D/a" + at + " D/b" + at);
+    EXPECT_EQ(Put("/c", "1"), before + 2);
+    const auto all = All(*store_);
+    EXPECT_FALSE(all.contains("/a") || all.contains("/b"));
+    EXPECT_TRUE(Await(store_->Leases())->empty());
+    watch.reset();
+    Reopen();
+    EXPECT_EQ(All(*store_), all);
+    EXPECT_TRUE(Await(store_->Leases())->empty());
+  }
+}
+
+TEST_F(Edges, SnapshotHasTheLeaseOfEveryKey) {
+  for (const LeaseID id : {7, 8}) {
+    ASSERT_TRUE(Await(store_->LeaseGrant(60, id)).ok());
+    TxnRequest attach{.success = {Op::Put({.key = "/leased" + std::to_string(id), .lease = id})}};
+    ASSERT_TRUE(Await(store_->Txn(std::move(attach))).ok());
+  }
+  // Leases 7 and 8 are due, but nothing wakes the writer, so their keys still exist.
+  clock_.Advance(std::chrono::seconds(61));
+  const std::string path = temp_.path() + "/snapshot";
+  const auto info = Await(snapshot::WriteFile(*store_, path));
+  ASSERT_TRUE(info.ok()) << info.error().message;
+  EXPECT_EQ(info->keys, 2);
+  EXPECT_EQ(info->leases, 2);
+  const std::string dir = temp_.path() + "/restored";
+  ASSERT_TRUE(Restore(path, dir).ok());
+  Options options;
+  options.dir = dir;
+  options.clock = &clock_;
+  auto restored = Open(std::move(options));
+  ASSERT_TRUE(restored.ok()) << restored.error().message;
+  EXPECT_EQ(Await((*restored)->Leases())->size(), 2U);
+  EXPECT_EQ(All(**restored).size(), 2U);
+  auto watch = (*restored)->Watch({.key = "/", .range_end = "0"});
+  clock_.Advance(std::chrono::seconds(2));
+  (*restored)->Tick();
+  const auto response = Await(watch->Next());
+  ASSERT_TRUE(response.ok());
+  EXPECT_TRUE(All(**restored).empty());
 }
 
 }  // namespace

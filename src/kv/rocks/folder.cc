@@ -30,6 +30,29 @@ std::string ReadSmallFile(const std::string& path) {
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "";
 }
 
+// Makes the entries of a folder durable.
+Result<void> SyncFolder(const std::string& path) {
+  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return SystemError("cannot open " + path);
+  const bool synced = ::fsync(folder) == 0;
+  Error failure = SystemError("cannot sync " + path);
+  ::close(folder);
+  if (!synced) return failure;
+  return {};
+}
+
+// Locks the open file, or closes it and says who has it.
+Result<void> Lock(int lock, const std::string& dir) {
+  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return {};
+  const bool taken = errno == EWOULDBLOCK;
+  Error failure = SystemError("cannot lock " + dir + "/lock");
+  ::close(lock);
+  if (!taken) return failure;
+  const std::string owner(base::Trim(ReadSmallFile(dir + "/lock")));
+  return Error{.code = ErrorCode::kInUse,
+               .message = "data folder in use: " + dir + (owner.empty() ? "" : " (by process " + owner + ")")};
+}
+
 // Two copies of the number, so that a torn write is seen.
 std::string DurableText(Revision revision) {
   const std::string number = std::to_string(revision);
@@ -46,21 +69,22 @@ Result<std::unique_ptr<Folder>> Folder::Take(const std::string& dir) {
   const std::string path = dir + "/lock";
   const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return SystemError("cannot open " + path);
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    const bool taken = errno == EWOULDBLOCK;
-    Error failure = SystemError("cannot lock " + path);
-    ::close(lock);
-    if (!taken) return failure;
-    const std::string owner(base::Trim(ReadSmallFile(path)));
-    return Error{.code = ErrorCode::kInUse,
-                 .message = "data folder in use: " + dir + (owner.empty() ? "" : " (by process " + owner + ")")};
-  }
+  KS_RETURN_IF_ERROR(Lock(lock, dir));
   const std::string owner = std::to_string(::getpid()) + "\n";
   if (::ftruncate(lock, 0) != 0 || ::pwrite(lock, owner.data(), owner.size(), 0) < 0) {
     Error failure = SystemError("cannot write " + path);
     ::close(lock);
     return failure;
   }
+  return std::unique_ptr<Folder>(new Folder(dir, lock));
+}
+
+Result<std::unique_ptr<Folder>> Folder::TakeToRead(const std::string& dir) {
+  int lock = ::open((dir + "/lock").c_str(), O_RDONLY | O_CLOEXEC);
+  // A copy of a store may come without the file; then nobody can have it.
+  if (lock < 0 && errno == ENOENT) lock = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock < 0) return SystemError("cannot open " + dir);
+  KS_RETURN_IF_ERROR(Lock(lock, dir));
   return std::unique_ptr<Folder>(new Folder(dir, lock));
 }
 
@@ -102,5 +126,19 @@ void Folder::WriteDurable(Revision revision, bool sync) {
 }
 
 void Folder::RemoveDurable() { ::unlink((dir_ + "/durable").c_str()); }
+
+Result<void> Folder::FinishRestore() {
+  const std::string restored = restoring_path() + "/db";
+  KS_RETURN_IF_ERROR(SyncFolder(restored));
+  // A mark of the store that was here before says nothing about the restored one, and must be gone before that appears.
+  RemoveDurable();
+  KS_RETURN_IF_ERROR(SyncFolder(dir_));
+  if (::rename(restored.c_str(), db_path().c_str()) != 0) return SystemError("cannot rename " + restored);
+  KS_RETURN_IF_ERROR(SyncFolder(dir_));
+  KS_RETURN_IF_ERROR(SyncFolder(dir_ + "/.."));
+  std::error_code ignored;
+  std::filesystem::remove_all(restoring_path(), ignored);  // A rest of it beside a whole database is no harm.
+  return {};
+}
 
 }  // namespace keelson::kv::rocks

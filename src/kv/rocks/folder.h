@@ -2,7 +2,9 @@
 //
 //   <dir>/lock      held while a process has the store; its text is that process's id
 //   <dir>/durable   a revision that was acknowledged; written now and then, so that a log that ends earlier is known to
-//   be damaged <dir>/db/       RocksDB
+//   be damaged
+//   <dir>/db/       RocksDB
+//   <dir>/db.restoring/   a restore that is under way or did not end; never opened as a store
 #pragma once
 
 #include <cstdint>
@@ -19,9 +21,12 @@ class Folder {
  public:
   // Makes the folder when it is missing, and takes it. kInUse when another process has it.
   static Result<std::unique_ptr<Folder>> Take(const std::string& dir);
+  // The same for one who only reads: nothing is made or written.
+  static Result<std::unique_ptr<Folder>> TakeToRead(const std::string& dir);
   ~Folder();
 
   std::string db_path() const { return dir_ + "/db"; }
+  std::string restoring_path() const { return dir_ + "/db.restoring"; }
   const std::string& dir() const { return dir_; }
   std::int64_t FreeBytes() const;  // of the file system, for us
   std::int64_t UsedBytes() const;  // of all files in db/
@@ -29,6 +34,8 @@ class Folder {
   std::optional<Revision> ReadDurable() const;
   void WriteDurable(Revision revision, bool sync);
   void RemoveDurable();
+  // Makes the database of restoring_path() that of this folder. Durable when it returns.
+  Result<void> FinishRestore();
 
  private:
   Folder(std::string dir, int lock) : dir_(std::move(dir)), lock_(lock) {}

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <vector>
 
+#include "base/failpoint.h"
 #include "kv/rocks/backend.h"
 #include "kv/snapshot/snapshot.h"
 
@@ -74,6 +76,7 @@ class Restorer final : public snapshot::Visitor {
  public:
   explicit Restorer(RocksBackend& backend) : backend_(backend) {}
   Result<void> OnLease(LeaseID id, std::int64_t ttl) override {
+    leases_.insert(id);
     mvcc::CommitBatch batch;
     batch.leases.push_back({.id = id, .ttl = ttl});
     return backend_.Commit(batch);
@@ -81,6 +84,8 @@ class Restorer final : public snapshot::Visitor {
   Result<void> OnKey(KeyValue kv) override {
     if (kv.key.empty() || kv.mod_revision <= 0 || kv.create_revision <= 0 || kv.version <= 0)
       return Damaged("the snapshot has a key without revisions");
+    // Snapshots of earlier versions left out leases that were ending; their keys would never end.
+    if (kv.lease != 0 && !leases_.contains(kv.lease)) KS_RETURN_IF_ERROR(OnLease(kv.lease, snapshot::kEndedLeaseTTL));
     bytes_ += kv.key.size() + kv.value.size();
     kvs_.push_back(std::move(kv));
     return bytes_ < kRestoreBatchBytes ? Result<void>() : Flush();
@@ -97,6 +102,8 @@ class Restorer final : public snapshot::Visitor {
                                .key = kv.key,
                                .value = kv.value.view()});
     }
+    if (KS_FAILPOINT("kv/restore/batch"))
+      return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/restore/batch"};
     auto committed = backend_.Commit(batch);
     kvs_.clear();
     bytes_ = 0;
@@ -111,23 +118,37 @@ class Restorer final : public snapshot::Visitor {
 
  private:
   RocksBackend& backend_;
+  std::set<LeaseID> leases_;
   std::vector<KeyValue> kvs_;
   std::map<Revision, std::uint32_t> subs_;
   std::size_t bytes_ = 0;
 };
 
-Result<std::unique_ptr<RocksBackend>> OpenExisting(const std::string& dir) {
+Result<std::unique_ptr<RocksBackend>> OpenExisting(const std::string& dir, Access access) {
   if (!std::filesystem::exists(dir + "/db"))
     return Error{.code = ErrorCode::kInvalidArgument, .message = "there is no store in " + dir};
   Options options;
   options.dir = dir;
-  return RocksBackend::Open(std::move(options));
+  return RocksBackend::Open(std::move(options), access);
+}
+
+Error AlreadyThere(const std::string& dir) {
+  return {.code = ErrorCode::kInvalidArgument, .message = "there is already a store in " + dir};
+}
+
+Result<void> RestoreInto(const std::string& snapshot_path, const std::string& dir) {
+  Options options;
+  options.dir = dir;
+  KS_TRY(auto backend, RocksBackend::Open(std::move(options)));
+  Restorer restorer(*backend);
+  KS_TRY(const snapshot::Info info, snapshot::ReadFile(snapshot_path, &restorer));
+  return restorer.Finish(info.revision);
 }
 
 }  // namespace
 
 Result<CheckReport> Check(const std::string& dir) {
-  KS_TRY(auto backend, OpenExisting(dir));
+  KS_TRY(auto backend, OpenExisting(dir, Access::kRead));
   const auto files = backend->db()->VerifyChecksum();
   if (!files.ok()) return FromStatus(files, "checking the files of " + dir);
   Checker checker;
@@ -142,16 +163,19 @@ Result<CheckReport> Check(const std::string& dir) {
 }
 
 Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir) {
-  if (std::filesystem::exists(dir + "/db"))
-    return Error{.code = ErrorCode::kInvalidArgument, .message = "there is already a store in " + dir};
+  if (std::filesystem::exists(dir + "/db")) return AlreadyThere(dir);
   KS_RETURN_IF_ERROR(snapshot::ReadFile(snapshot_path, nullptr));
   {
-    Options options;
-    options.dir = dir;
-    KS_TRY(auto backend, RocksBackend::Open(std::move(options)));
-    Restorer restorer(*backend);
-    KS_TRY(const snapshot::Info info, snapshot::ReadFile(snapshot_path, &restorer));
-    KS_RETURN_IF_ERROR(restorer.Finish(info.revision));
+    KS_TRY(auto folder, Folder::Take(dir));
+    if (std::filesystem::exists(folder->db_path())) return AlreadyThere(dir);
+    std::error_code error;
+    std::filesystem::remove_all(folder->restoring_path(), error);
+    if (error) {
+      return Error{.code = ErrorCode::kInternal,
+                   .message = "cannot remove " + folder->restoring_path() + ": " + error.message()};
+    }
+    KS_RETURN_IF_ERROR(RestoreInto(snapshot_path, folder->restoring_path()));
+    KS_RETURN_IF_ERROR(folder->FinishRestore());
   }
   return Check(dir);
 }
@@ -163,7 +187,7 @@ Result<void> Defragment(mvcc::EmbeddedStore& store) {
 }
 
 Result<void> DefragmentDir(const std::string& dir) {
-  KS_TRY(auto backend, OpenExisting(dir));
+  KS_TRY(auto backend, OpenExisting(dir, Access::kWrite));
   return backend->Defragment();
 }
 

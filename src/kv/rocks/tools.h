@@ -24,7 +24,8 @@ struct CheckReport {
 Result<CheckReport> Check(const std::string& dir);
 
 // Makes a new store in `dir` (which must not hold one) from a snapshot file. Every key keeps its value, its revisions
-// and its lease; the store goes on at the snapshot's revision, and everything before is compacted.
+// and its lease; the store goes on at the snapshot's revision, and everything before is compacted. There is no store in
+// `dir` before it is whole: after a restore that failed or was killed the folder is refused until it is repeated.
 Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir);
 
 // Rewrites a store's files without what was compacted, so that its space goes back to the file system.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <set>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -14,7 +15,7 @@ namespace keelson::kv::snapshot {
 namespace {
 
 //   "KEELSNP1" revision (8)
-//   'l' id (8) ttl (8)                                                     one for each lease
+//   'l' id (8) ttl (8)                                                     one for each lease, before its keys
 //   'k' create (8) mod (8) version (8) lease (8) size (4) key size (4) value   one for each key, by key
 //   'e' leases (8) keys (8)
 //   zeros to a multiple of 512
@@ -27,6 +28,12 @@ constexpr std::uint32_t kFieldBytesMax = 1U << 30;
 
 void PutNumber(std::string& out, std::uint64_t number, int bytes) {
   for (int i = bytes - 1; i >= 0; --i) out.push_back(static_cast<char>(number >> (8 * i)));
+}
+
+void AppendLease(std::string& out, LeaseID id, std::int64_t ttl) {
+  out.push_back('l');
+  PutNumber(out, static_cast<std::uint64_t>(id), 8);
+  PutNumber(out, static_cast<std::uint64_t>(ttl), 8);
 }
 
 class Digest {
@@ -122,19 +129,17 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
   Info info;
   Digest digest;
   std::string chunk;
-  // Leases first: one that is granted while keys are read belongs to keys after the snapshot's revision.
   KS_CO_TRY(const Revision revision, co_await store.CurrentRevision());
   KS_CO_TRY(const auto leases, co_await store.Leases());
+  std::set<LeaseID> written;
   info.revision = revision;
   chunk.append(kMagic);
   PutNumber(chunk, static_cast<std::uint64_t>(revision), 8);
   for (const LeaseID id : leases) {
     KS_CO_TRY(const Lease lease, co_await store.LeaseTimeToLive(id, false));
-    if (lease.remaining_ttl < 0) continue;
-    chunk.push_back('l');
-    PutNumber(chunk, static_cast<std::uint64_t>(id), 8);
-    PutNumber(chunk, static_cast<std::uint64_t>(lease.granted_ttl), 8);
-    ++info.leases;
+    if (lease.remaining_ttl < 0) continue;  // With the first of its keys, if it had any.
+    AppendLease(chunk, id, lease.granted_ttl);
+    written.insert(id);
   }
   RangeRequest page{
       .key = std::string(1, '\0'), .range_end = std::string(1, '\0'), .limit = kPageKeys, .revision = revision};
@@ -142,6 +147,11 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
     RangeRequest request = page;
     KS_CO_TRY(const RangeResponse answer, co_await store.Range(std::move(request)));
     for (const KeyValue& kv : answer.kvs) {
+      if (kv.lease != 0 && written.insert(kv.lease).second) {
+        // It is due or was revoked since: its keys of this revision must end in a restored store, too.
+        KS_CO_TRY(const Lease lease, co_await store.LeaseTimeToLive(kv.lease, false));
+        AppendLease(chunk, kv.lease, lease.remaining_ttl < 0 ? kEndedLeaseTTL : lease.granted_ttl);
+      }
       chunk.push_back('k');
       for (const std::int64_t number : {kv.create_revision, kv.mod_revision, kv.version, kv.lease})
         PutNumber(chunk, static_cast<std::uint64_t>(number), 8);
@@ -159,6 +169,7 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
     if (KS_FAILPOINT("kv/snapshot/page"))
       co_return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/snapshot/page"};
   }
+  info.leases = static_cast<std::int64_t>(written.size());
   chunk.push_back('e');
   PutNumber(chunk, static_cast<std::uint64_t>(info.leases), 8);
   PutNumber(chunk, static_cast<std::uint64_t>(info.keys), 8);

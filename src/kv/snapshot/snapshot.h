@@ -14,6 +14,7 @@
 namespace keelson::kv::snapshot {
 
 constexpr std::int64_t kPageKeys = 500;
+constexpr std::int64_t kEndedLeaseTTL = 1;  // seconds; of a lease whose keys are in the snapshot, but which had ended
 
 struct Info {
   Revision revision = 0;  // what the snapshot is of
@@ -30,7 +31,7 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink);
 // Into a file: under another name first, synced, then renamed. Blocks on the disk: on a thread that may.
 Awaitable<Result<Info>> WriteFile(Store& store, std::string path);
 
-// What a snapshot file holds, in order: leases, then keys by key.
+// The contents of a snapshot file: keys by key, each after its lease.
 class Visitor {
  public:
   virtual ~Visitor() = default;

@@ -81,8 +81,20 @@ const std::string& Authority::cert_pem() const { return impl_->pem; }
 
 KeyPair Authority::Issue(const std::string& common_name, const std::vector<std::string>& names,
                          const std::vector<std::string>& organizations) const {
+  return IssueWith(common_name, names, organizations, -kBackdateSeconds, kLifeSeconds);
+}
+
+KeyPair Authority::IssueUntil(const std::string& common_name, const std::vector<std::string>& names,
+                              long seconds) const {
+  return IssueWith(common_name, names, {}, -kLifeSeconds, seconds);
+}
+
+KeyPair Authority::IssueWith(const std::string& common_name, const std::vector<std::string>& names,
+                             const std::vector<std::string>& organizations, long from, long until) const {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = NewCertificate(common_name, organizations, key);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), from);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), until);
   X509_set_issuer_name(certificate, X509_get_subject_name(impl_->certificate));
   AddExtension(certificate, impl_->certificate, NID_ext_key_usage, "serverAuth,clientAuth");
   std::string alternatives;

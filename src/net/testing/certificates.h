@@ -20,8 +20,12 @@ class Authority {
   // `names` are DNS names or IP addresses; `organizations` go into the subject as O.
   KeyPair Issue(const std::string& common_name, const std::vector<std::string>& names,
                 const std::vector<std::string>& organizations = {}) const;
+  // The same, valid from an hour ago until `seconds` from now (negative: expired).
+  KeyPair IssueUntil(const std::string& common_name, const std::vector<std::string>& names, long seconds) const;
 
  private:
+  KeyPair IssueWith(const std::string& common_name, const std::vector<std::string>& names,
+                    const std::vector<std::string>& organizations, long from, long until) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

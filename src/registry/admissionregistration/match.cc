@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/strings.h"
-#include "registry/rules/cel_syntax.h"
+#include "registry/rules/cel_expression.h"
 #include "registry/rules/rules.h"
 
 namespace keelson::registry::match {
@@ -155,7 +155,7 @@ void ValidateMatchResources(const Value& resources, const FieldPath& path, Field
   }
 }
 
-void ValidateMatchConditions(const Value& conditions, const FieldPath& path, FieldErrors& errors) {
+void ValidateMatchConditions(const Value& conditions, bool params, const FieldPath& path, FieldErrors& errors) {
   const auto count = static_cast<std::int64_t>(conditions.size());
   if (count > kMatchConditionsMax) errors.push_back(validation::TooMany(path, count, kMatchConditionsMax));
   std::set<std::string_view> names;
@@ -166,7 +166,9 @@ void ValidateMatchConditions(const Value& conditions, const FieldPath& path, Fie
     if (expression.empty()) {
       errors.push_back(Required(at.Child("expression")));
     } else {
-      ValidateCELExpression(expression, {"bool"}, "bool", at.Child("expression"), errors);
+      ValidateCELExpression(
+          cel::AdmissionEnvironment(cel::ExpressionMode::kNew, {.params = params, .authorizer = true}), expression,
+          {&cel::kBoolType}, at.Child("expression"), errors);
     }
     const std::string_view name = condition["name"].as_string();
     if (name.empty()) {

@@ -8,7 +8,7 @@
 #include "registry/admissionregistration/match.h"
 #include "registry/admissionregistration/strategies.h"
 #include "registry/hub_types.h"
-#include "registry/rules/cel_syntax.h"
+#include "registry/rules/cel_expression.h"
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 
@@ -70,7 +70,8 @@ bool IsCELIdentifier(std::string_view name) {
   return validation::IsCIdentifier(name).empty() && std::ranges::find(kReservedWords, name) == std::end(kReservedWords);
 }
 
-void ValidateVariable(const Value& variable, const FieldPath& path, FieldErrors& errors) {
+void ValidateVariable(const Value& variable, cel::PolicyCompiler& compiler, const FieldPath& path,
+                      FieldErrors& errors) {
   const std::string_view name = variable["name"].as_string();
   if (base::Trim(name).empty()) {
     errors.push_back(Required(path.Child("name"), "name is not specified"));
@@ -81,25 +82,30 @@ void ValidateVariable(const Value& variable, const FieldPath& path, FieldErrors&
   if (base::Trim(expression).empty()) {
     errors.push_back(Required(path.Child("expression"), "expression is not specified"));
   } else {
-    ValidateCELExpression(expression, {}, {}, path.Child("expression"), errors);
+    if (const auto compiled = compiler.AddVariable(name, expression); compiled.ok()) {
+      ValidateCELProgram(compiler.environment(true), **compiled, path.Child("expression"), errors);
+    } else {
+      errors.push_back(Invalid(path.Child("expression"), expression, compiled.error()));
+    }
   }
 }
 
 bool HasLineBreak(std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; }
 
-void ValidateValidation(const Value& item, const FieldPath& path, FieldErrors& errors) {
+void ValidateValidation(const Value& item, cel::PolicyCompiler& compiler, const FieldPath& path, FieldErrors& errors) {
   const std::string_view expression = item["expression"].as_string();
   if (base::Trim(expression).empty()) {
     errors.push_back(Required(path.Child("expression"), "expression is not specified"));
   } else {
-    ValidateCELExpression(expression, {"bool"}, "bool", path.Child("expression"), errors);
+    ValidateCELExpression(compiler.environment(true), expression, {&cel::kBoolType}, path.Child("expression"), errors);
   }
   const std::string_view message_expression = item["messageExpression"].as_string();
   if (!message_expression.empty()) {
     if (base::Trim(message_expression).empty()) {
       errors.push_back(Invalid(path.Child("messageExpression"), message_expression, "must be non-empty if specified"));
     } else {
-      ValidateCELExpression(message_expression, {"string"}, "string", path.Child("messageExpression"), errors);
+      ValidateCELExpression(compiler.environment(false), message_expression, {&cel::kStringType},
+                            path.Child("messageExpression"), errors);
     }
   }
   const std::string_view message = item["message"].as_string();
@@ -113,8 +119,8 @@ void ValidateValidation(const Value& item, const FieldPath& path, FieldErrors& e
   }
 }
 
-void ValidateAuditAnnotation(const Value& annotation, std::string_view policy, const FieldPath& path,
-                             FieldErrors& errors) {
+void ValidateAuditAnnotation(const Value& annotation, std::string_view policy, cel::PolicyCompiler& compiler,
+                             const FieldPath& path, FieldErrors& errors) {
   const std::string_view key = annotation["key"].as_string();
   if (policy.empty()) {
     errors.push_back(Invalid(path.Child("key"), key, "requires metadata.name be non-empty"));
@@ -129,11 +135,19 @@ void ValidateAuditAnnotation(const Value& annotation, std::string_view policy, c
   } else if (trimmed.size() > kValueExpressionBytesMax) {
     errors.push_back(Required(at, "must not exceed 5120 bytes in length"));
   } else {
-    ValidateCELExpression(expression, {"string", "null_type"}, "one of [string null_type]", at, errors);
+    // Compiled without the white space around it, reported with it.
+    const auto compiled =
+        cel::CompileExpression(compiler.environment(true), trimmed, {&cel::kStringType, &cel::kNullType});
+    if (compiled.ok()) {
+      ValidateCELProgram(compiler.environment(true), **compiled, at, errors);
+    } else {
+      errors.push_back(Invalid(at, expression, compiled.error()));
+    }
   }
 }
 
-void ValidateValidations(const Value& object, const FieldPath& path, FieldErrors& errors) {
+void ValidateValidations(const Value& object, cel::PolicyCompiler& compiler, const FieldPath& path,
+                         FieldErrors& errors) {
   const Value spec = object["spec"];
   const FieldPath validations = path.Child("validations");
   const FieldPath annotations = path.Child("auditAnnotations");
@@ -144,7 +158,8 @@ void ValidateValidations(const Value& object, const FieldPath& path, FieldErrors
     return;
   }
   std::int64_t index = 0;
-  for (const Value& item : spec["validations"].items()) ValidateValidation(item, validations.Index(index++), errors);
+  for (const Value& item : spec["validations"].items())
+    ValidateValidation(item, compiler, validations.Index(index++), errors);
   const Value list = spec["auditAnnotations"];
   if (static_cast<std::int64_t>(list.size()) > kAuditAnnotationsMax) {
     errors.push_back(
@@ -154,13 +169,14 @@ void ValidateValidations(const Value& object, const FieldPath& path, FieldErrors
   index = 0;
   for (const Value& annotation : list.items()) {
     const FieldPath at = annotations.Index(index++);
-    ValidateAuditAnnotation(annotation, object["metadata"]["name"].as_string(), at, errors);
+    ValidateAuditAnnotation(annotation, object["metadata"]["name"].as_string(), compiler, at, errors);
     if (!keys.insert(annotation["key"].as_string()).second)
       errors.push_back(Duplicate(at.Child("key"), annotation["key"]));
   }
 }
 
-void ValidatePatch(const Value& mutation, std::string_view type, const FieldPath& path, FieldErrors& errors) {
+void ValidatePatch(const Value& mutation, std::string_view type, cel::PolicyCompiler& compiler, const FieldPath& path,
+                   FieldErrors& errors) {
   const bool json = type == "JSONPatch";
   const std::string_view member = json ? "jsonPatch" : "applyConfiguration";
   const std::string_view other = json ? "applyConfiguration" : "jsonPatch";
@@ -172,8 +188,8 @@ void ValidatePatch(const Value& mutation, std::string_view type, const FieldPath
     if (expression.empty()) {
       errors.push_back(Required(at.Child("expression")));
     } else {
-      // No literal is a list of patches or an object.
-      ValidateCELExpression(expression, {"none"}, json ? "list(JSONPatch)" : "Object", at.Child("expression"), errors);
+      ValidateCELExpression(compiler.environment(true, true), expression,
+                            {json ? &cel::kJSONPatchListType : &cel::kObjectType}, at.Child("expression"), errors);
     }
   }
   if (!mutation[other].is_null()) {
@@ -183,7 +199,7 @@ void ValidatePatch(const Value& mutation, std::string_view type, const FieldPath
   }
 }
 
-void ValidateMutations(const Value& object, const FieldPath& path, FieldErrors& errors) {
+void ValidateMutations(const Value& object, cel::PolicyCompiler& compiler, const FieldPath& path, FieldErrors& errors) {
   const Value spec = object["spec"];
   const FieldPath mutations = path.Child("mutations");
   if (spec["mutations"].empty()) errors.push_back(Required(mutations, "mutations must contain at least one item"));
@@ -192,7 +208,7 @@ void ValidateMutations(const Value& object, const FieldPath& path, FieldErrors& 
     const FieldPath at = mutations.Index(index++);
     const std::string_view type = mutation["patchType"].as_string();
     if (type == "JSONPatch" || type == "ApplyConfiguration") {
-      ValidatePatch(mutation, type, at, errors);
+      ValidatePatch(mutation, type, compiler, at, errors);
     } else {
       RequireOneOf(type, {"ApplyConfiguration", "JSONPatch"}, at.Child("patchType"), errors);
     }
@@ -208,7 +224,8 @@ void ValidateSpec(const Value& object, bool mutating, bool ignore_match_conditio
   } else {
     CheckOneOf(policy.as_string(), {"Fail", "Ignore"}, path.Child("failurePolicy"), errors);
   }
-  if (const Value kind = spec["paramKind"]; !kind.is_null()) ValidateParamKind(kind, path.Child("paramKind"), errors);
+  const bool has_params = !spec["paramKind"].is_null();
+  if (const Value kind = spec["paramKind"]; has_params) ValidateParamKind(kind, path.Child("paramKind"), errors);
   const Value constraints = spec["matchConstraints"];
   const FieldPath constraints_path = path.Child("matchConstraints");
   if (constraints.is_null()) {
@@ -219,14 +236,16 @@ void ValidateSpec(const Value& object, bool mutating, bool ignore_match_conditio
     if (mutating) match::ValidateMutatingOperations(constraints, constraints_path, errors);
   }
   if (!ignore_match_conditions)
-    match::ValidateMatchConditions(spec["matchConditions"], path.Child("matchConditions"), errors);
+    match::ValidateMatchConditions(spec["matchConditions"], has_params, path.Child("matchConditions"), errors);
+  cel::PolicyCompiler compiler(cel::ExpressionMode::kNew, has_params, mutating || !spec["variables"].empty());
   const FieldPath variables = path.Child("variables");
   std::int64_t index = 0;
-  for (const Value& variable : spec["variables"].items()) ValidateVariable(variable, variables.Index(index++), errors);
+  for (const Value& variable : spec["variables"].items())
+    ValidateVariable(variable, compiler, variables.Index(index++), errors);
   if (mutating) {
-    ValidateMutations(object, path, errors);
+    ValidateMutations(object, compiler, path, errors);
   } else {
-    ValidateValidations(object, path, errors);
+    ValidateValidations(object, compiler, path, errors);
   }
 }
 

@@ -126,7 +126,7 @@ void ValidateHook(const Value& hook, bool mutating, const Options& options, cons
   }
   ValidateWebhookClientConfig(hook["clientConfig"], path.Child("clientConfig"), errors);
   if (!options.ignore_match_conditions)
-    match::ValidateMatchConditions(hook["matchConditions"], path.Child("matchConditions"), errors);
+    match::ValidateMatchConditions(hook["matchConditions"], false, path.Child("matchConditions"), errors);
 }
 
 void ValidateHooks(const Value& object, bool mutating, const Options& options, FieldErrors& errors) {

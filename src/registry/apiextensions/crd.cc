@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "codec/base64.h"
+#include "object/json_text.h"
 #include "registry/apiextensions/schema_rules.h"
 #include "registry/apiextensions/strategies.h"
 #include "registry/hub_types.h"
@@ -96,6 +98,7 @@ Hoisted HoistedParts(const Value& versions) {
 struct Options {
   bool require_schema = true;
   bool require_recognized_review_version = true;
+  bool require_valid_ca_bundle = false;  // of an established definition whose bundle was valid
 };
 
 bool HasStatus(const Value& version) { return !version["subresources"]["status"].is_null(); }
@@ -202,8 +205,9 @@ void ValidateDeprecationWarning(const Value& version, const FieldPath& path, Fie
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte >= 0x20 && byte != 0x7f) continue;
-    errors.push_back(Invalid(
-        at, text,
+    // Shown as JSON: the field is a pointer upstream.
+    errors.push_back(InvalidRendered(
+        at, object::ToJSON(warning),
         "must only contain printable UTF-8 characters; non-printable character found at index " + std::to_string(i)));
     break;
   }
@@ -266,6 +270,14 @@ void ValidateNames(const Value& names, const FieldPath& path, FieldErrors& error
   each("categories");
 }
 
+// An absent bundle stands for the system's roots.
+bool HasValidCABundle(const Value& client) {
+  const std::string_view text = client["caBundle"].as_string();
+  std::string pem(text.size() / 4 * 3 + 3, '\0');
+  pem.resize(codec::CheckBase64(text).valid ? codec::ReadBase64(text, pem.data()) : 0);
+  return pem.empty() || (pem.find("-----BEGIN ") != std::string::npos && pem.find("-----END ") != std::string::npos);
+}
+
 void ValidateConversion(const Value& spec, const Options& options, const FieldPath& spec_path, FieldErrors& errors) {
   const Value conversion = spec["conversion"];
   if (conversion.is_null()) return;
@@ -284,6 +296,10 @@ void ValidateConversion(const Value& spec, const Options& options, const FieldPa
       errors.push_back(Required(client_path, "required when strategy is set to Webhook"));
     } else {
       ValidateWebhookClientConfig(client, client_path, errors);
+      if (options.require_valid_ca_bundle && !HasValidCABundle(client)) {
+        errors.push_back(Invalid(client_path.Child("caBundle"), client["caBundle"],
+                                 "unable to load root certificates: unable to parse bytes as PEM block"));
+      }
     }
     ValidateReviewVersions(versions, "", options.require_recognized_review_version, versions_path, errors);
   } else {
@@ -367,10 +383,7 @@ void ValidateSpec(const Call& call, const Value& spec, const Options& options, F
   }
   const FieldPath names_path = path.Child("names");
   for (const std::string_view field : {"plural", "singular", "kind", "listKind"}) {
-    if (spec["names"][field].as_string().empty() &&
-        !(field != "plural" && field != "kind" && spec["names"]["kind"].as_string().empty())) {
-      errors.push_back(Required(names_path.Child(field)));
-    }
+    if (spec["names"][field].as_string().empty()) errors.push_back(Required(names_path.Child(field)));
   }
   ValidateNames(spec["names"], names_path, errors);
   ValidateHoisted(call, versions, hoisted, path, errors);
@@ -499,6 +512,8 @@ void ValidateCRDUpdate(const Call& call, Value object, Value old, FieldErrors& e
       old_reviews.empty() || std::ranges::any_of(old_reviews.items(), [](const Value& version) {
         return version.as_string() == "v1" || version.as_string() == "v1beta1";
       });
+  const Value old_client = old_spec["conversion"]["webhook"]["clientConfig"];
+  options.require_valid_ca_bundle = IsEstablished(old) && HasValidCABundle(old_client);
   ValidateMetaUpdate(object, old, errors, false);
   ValidateSpec(call, spec, options, errors);
   const FieldPath path("spec");
@@ -551,7 +566,7 @@ void Warnings(const Call& call, Value object, Value old) {
 }
 
 constexpr std::string_view kMainReset[] = {"status"};
-constexpr std::string_view kStatusReset[] = {"metadata", "spec"};
+constexpr std::string_view kStatusReset[] = {"spec"};
 
 constexpr Strategy kStrategies[] = {{
     .group = "apiextensions.k8s.io",
@@ -575,5 +590,45 @@ constexpr Strategy kStrategies[] = {{
 }  // namespace
 
 std::span<const Strategy> ApiextensionsStrategies() { return kStrategies; }
+
+namespace {
+
+constexpr std::string_view kCleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
+
+class CustomResourceDefinitionStrategy final : public RESTStrategy {
+ public:
+  using RESTStrategy::RESTStrategy;
+  bool marks_deletion() const override { return true; }
+  void MarkDeletion(const Call& call, Value object) const override {
+    Value finalizers = object["metadata"].EnsureList(call.arena, "finalizers");
+    const bool held =
+        std::ranges::any_of(finalizers.items(), [](const Value& one) { return one.as_string() == kCleanupFinalizer; });
+    if (!held) finalizers.Append(call.arena, kCleanupFinalizer);
+    Value conditions = object.EnsureMap(call.arena, "status").EnsureList(call.arena, "conditions");
+    Value terminating;
+    for (const Value& condition : conditions.items()) {
+      if (condition["type"].as_string() == "Terminating") terminating = condition;
+    }
+    if (terminating.is_null()) {
+      terminating = Value::Map(call.arena);
+      terminating.Set(call.arena, "type", "Terminating");
+      conditions.Append(call.arena, terminating);
+    }
+    if (terminating["status"].as_string() != "True") {
+      terminating.Set(call.arena, "status", "True");
+      terminating.Set(call.arena, "lastTransitionTime", object["metadata"]["deletionTimestamp"]);
+    }
+    terminating.Set(call.arena, "reason", "InstanceDeletionPending");
+    terminating.Set(
+        call.arena, "message",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon");
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const RESTStrategy> DefinitionStrategy(const Strategy& row) {
+  return std::make_shared<const CustomResourceDefinitionStrategy>(row);
+}
 
 }  // namespace keelson::registry

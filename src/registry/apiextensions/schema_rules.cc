@@ -5,11 +5,15 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "cel/program.h"
+#include "cel/schema_rules.h"
 #include "codec/json.h"
 #include "object/json_text.h"
-#include "registry/hub_types.h"
-#include "registry/rules/cel_syntax.h"
 #include "registry/rules/rules.h"
+#include "schema/structural/structural.h"
+#include "validation/structural/custom_resource.h"
+#include "validation/structural/object_pipeline.h"
+#include "validation/structural_cel/rule_validator.h"
 
 namespace keelson::registry::crd {
 namespace {
@@ -46,13 +50,6 @@ constexpr std::string_view kAllowedAtRootText =
     "MaxItems MinItems UniqueItems "
     "MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
 
-const HubTypes& Types() {
-  static const HubTypes types(
-      "ValidationRule Rule:string Message:string MessageExpression:string Reason:*string FieldPath:string "
-      "OptionalOldSelf:*bool\n");
-  return types;
-}
-
 std::vector<object::Member> Sorted(const Value& map) {
   std::vector<object::Member> members(map.members().begin(), map.members().end());
   std::ranges::sort(members, {}, &object::Member::key);
@@ -66,7 +63,7 @@ struct Context {
   bool is_root = false;
   bool inside_metadata = false;
   std::string forbidden_defaults;  // why defaults may not stand here; "" when they may
-  bool compiles = true;            // rules here are compiled: not inside allOf and the like
+  bool rule_texts = true;  // rules are checked here; false: they are compiled, with all their checks
   int depth = 0;
 };
 
@@ -198,6 +195,12 @@ void ValidateTopology(const Value& schema, const FieldPath& path, FieldErrors& e
   ValidateKeysOfSetsAndMaps(schema, path, errors);
 }
 
+void ValidateReason(const Value& rule, const FieldPath& at, FieldErrors& errors) {
+  CheckOneOf(rule["reason"].as_string(),
+             {"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"},
+             at.Child("reason"), errors);
+}
+
 void ValidateRuleText(const Value& rule, const Value& schema, const FieldPath& at, FieldErrors& errors) {
   const std::string_view text = base::Trim(rule["rule"].as_string());
   const std::string_view message = rule["message"].as_string();
@@ -215,11 +218,7 @@ void ValidateRuleText(const Value& rule, const Value& schema, const FieldPath& a
   if (!expression.empty() && base::Trim(expression).empty()) {
     errors.push_back(Required(at.Child("messageExpression"), "messageExpression must be non-empty if specified"));
   }
-  if (const Value reason = rule["reason"]; !reason.is_null()) {
-    CheckOneOf(reason.as_string(),
-               {"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"},
-               at.Child("reason"), errors);
-  }
+  if (!rule["reason"].is_null()) ValidateReason(rule, at, errors);
   const std::string_view field_path = rule["fieldPath"].as_string();
   if (field_path.empty()) return;
   if (base::Trim(field_path).empty())
@@ -230,38 +229,15 @@ void ValidateRuleText(const Value& rule, const Value& schema, const FieldPath& a
     errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must be a valid path"));
 }
 
-void CompileRule(const Value& rule, const FieldPath& at, FieldErrors& errors) {
-  const auto invalid = [&](std::string_view field, std::string_view detail) {
-    errors.push_back(InvalidHub(at.Child(field), Types(), rule, "ValidationRule", detail));
-  };
-  const std::string_view text = rule["rule"].as_string();
-  if (const auto problem = CELSyntaxProblem(text)) {
-    invalid("rule", *problem);
-  } else if (const std::string_view type = CELLiteralType(text); !type.empty() && type != "bool") {
-    invalid("rule", "cel expression must evaluate to a bool");
-  }
-  const std::string_view expression = rule["messageExpression"].as_string();
-  if (base::Trim(expression).empty()) return;
-  if (const auto problem = CELSyntaxProblem(expression)) {
-    invalid("messageExpression", "messageExpression " + *problem);
-  } else if (const std::string_view type = CELLiteralType(expression); !type.empty() && type != "string") {
-    invalid("messageExpression", "messageExpression must evaluate to a string");
-  }
-}
+void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors);
 
-void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors,
-                  FieldErrors& cel_errors);
-
-void ValidateList(const Value& list, Context context, const FieldPath& path, FieldErrors& errors,
-                  FieldErrors& cel_errors) {
+void ValidateList(const Value& list, Context context, const FieldPath& path, FieldErrors& errors) {
   context.is_root = false;
-  context.compiles = false;
   std::int64_t index = 0;
-  for (const Value& item : list.items()) ValidateNode(item, context, path.Index(index++), errors, cel_errors);
+  for (const Value& item : list.items()) ValidateNode(item, context, path.Index(index++), errors);
 }
 
-void ValidateChildren(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors,
-                      FieldErrors& cel_errors) {
+void ValidateChildren(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
   Context child = context;
   child.is_root = false;
   if (const Value additional = schema["additionalProperties"]; !additional.is_null()) {
@@ -271,7 +247,7 @@ void ValidateChildren(const Value& schema, const Context& context, const FieldPa
     }
     Context inside = child;
     if (context.inside_metadata) inside.forbidden_defaults = "inside additionalProperties applying to object metadata";
-    if (additional.is_map()) ValidateNode(additional, inside, at, errors, cel_errors);
+    if (additional.is_map()) ValidateNode(additional, inside, at, errors);
   }
   const FieldPath properties = path.Child("properties");
   for (const auto& member : Sorted(schema["properties"])) {
@@ -281,33 +257,29 @@ void ValidateChildren(const Value& schema, const Context& context, const FieldPa
       inside.inside_metadata = true;
       if (context.is_root) inside.forbidden_defaults = "in top-level " + std::string(member.key);
     }
-    ValidateNode(member.value, inside, properties.Key(member.key), errors, cel_errors);
+    ValidateNode(member.value, inside, properties.Key(member.key), errors);
   }
-  Context uncompiled = child;
-  uncompiled.compiles = false;
-  if (!schema["not"].is_null()) ValidateNode(schema["not"], uncompiled, path.Child("not"), errors, cel_errors);
+  if (!schema["not"].is_null()) ValidateNode(schema["not"], child, path.Child("not"), errors);
   for (const std::string_view field : {"allOf", "oneOf", "anyOf"})
-    ValidateList(schema[field], child, path.Child(field), errors, cel_errors);
+    ValidateList(schema[field], child, path.Child(field), errors);
   const FieldPath definitions = path.Child("definitions");
   for (const auto& member : Sorted(schema["definitions"]))
-    ValidateNode(member.value, uncompiled, definitions.Key(member.key), errors, cel_errors);
+    ValidateNode(member.value, child, definitions.Key(member.key), errors);
   const Value items = schema["items"];
-  if (items.is_map()) ValidateNode(items, child, path.Child("items"), errors, cel_errors);
-  if (items.is_list()) ValidateList(items, child, path.Child("items"), errors, cel_errors);
+  if (items.is_map()) ValidateNode(items, child, path.Child("items"), errors);
+  if (items.is_list()) ValidateList(items, child, path.Child("items"), errors);
   const FieldPath dependencies = path.Child("dependencies");
   for (const auto& member : Sorted(schema["dependencies"])) {
-    if (member.value.is_map()) ValidateNode(member.value, uncompiled, dependencies.Key(member.key), errors, cel_errors);
+    if (member.value.is_map()) ValidateNode(member.value, child, dependencies.Key(member.key), errors);
   }
 }
 
-void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors,
-                  FieldErrors& cel_errors) {
+void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
   if (!schema.is_map()) return;
   if (context.depth >= kSchemaDepthMax) {
     errors.push_back(Forbidden(path, "must not be nested deeper than 256 levels"));
     return;
   }
-  const std::size_t before = errors.size();
   ValidateStandard(schema, context, path, errors);
   if (schema["uniqueItems"].as_bool()) {
     errors.push_back(Forbidden(path.Child("uniqueItems"),
@@ -315,89 +287,120 @@ void ValidateNode(const Value& schema, const Context& context, const FieldPath& 
   }
   Context inside = context;
   ++inside.depth;
-  ValidateChildren(schema, inside, path, errors, cel_errors);
+  ValidateChildren(schema, inside, path, errors);
   ValidateTopology(schema, path, errors);
   const FieldPath rules_path = path.Child("x-kubernetes-validations");
   std::int64_t index = 0;
-  for (const Value& rule : schema["x-kubernetes-validations"].items())
-    ValidateRuleText(rule, schema, rules_path.Index(index++), errors);
-  if (errors.size() > before || !context.compiles) return;
-  index = 0;
-  for (const Value& rule : schema["x-kubernetes-validations"].items())
-    CompileRule(rule, rules_path.Index(index++), cel_errors);
+  for (const Value& rule : schema["x-kubernetes-validations"].items()) {
+    const FieldPath at = rules_path.Index(index++);
+    if (context.rule_texts) {
+      ValidateRuleText(rule, schema, at, errors);
+    } else if (rule["reason"].is_string() && rule["reason"].as_string().empty()) {
+      ValidateReason(rule, at, errors);  // a compiled schema does not tell "" from absent
+    }
+  }
 }
 
 // ---- Defaults
 
-std::string_view JSONTypeOf(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::kNull:
-      return "null";
-    case Value::Kind::kBool:
-      return "boolean";
-    case Value::Kind::kInt:
-      return "integer";
-    case Value::Kind::kDouble:
-      return "number";
-    case Value::Kind::kString:
-      return "string";
-    case Value::Kind::kList:
-      return "array";
-    case Value::Kind::kMap:
-    case Value::Kind::kRaw:
-      return "object";
+namespace structural = validation::structural;
+
+void ValidateDefault(base::Arena& arena, const Value& value, structural::Node node, bool embedded, const FieldPath& at,
+                     FieldErrors& errors) {
+  const Value pruned = value.Clone(arena);
+  structural::Prune(arena, pruned, node, embedded, nullptr);
+  if (!(pruned == value)) errors.push_back(Invalid(at, value, "must not have unknown fields"));
+  const Value coerced = value.Clone(arena);
+  if (auto malformed = structural::CoerceEmbedded(arena, coerced, node, embedded, false, at, nullptr)) {
+    errors.push_back(*std::move(malformed));
+    return;
   }
-  return "null";
+  const std::size_t before = errors.size();
+  structural::ValidateEmbedded(arena, value, node, embedded, at, errors);
+  if (errors.size() == before) structural::ValidateDefaultValue(arena, value, node, at, errors);
 }
 
-bool TypeFits(const Value& value, const Value& schema) {
-  const std::string_view type = schema["type"].as_string();
-  const std::string_view actual = JSONTypeOf(value);
-  if (actual == "null") return schema["nullable"].as_bool();
-  if (schema["x-kubernetes-int-or-string"].as_bool()) return actual == "integer" || actual == "string";
-  return type.empty() || type == actual || (type == "number" && actual == "integer");
-}
-
-bool HasUnknownFields(const Value& value, const Value& schema, int depth) {
-  if (depth >= kSchemaDepthMax || schema["x-kubernetes-preserve-unknown-fields"].as_bool()) return false;
-  if (value.is_list()) {
-    return schema["items"].is_map() && std::ranges::any_of(value.items(), [&](const Value& item) {
-             return HasUnknownFields(item, schema["items"], depth + 1);
-           });
+// A default must satisfy the rules of its own schema, as an update of itself and as a new value.
+void ValidateDefaultRules(base::Arena& arena, const Value& value, const Value& schema, schema::structural::Pool& pool,
+                          const FieldPath& at, FieldErrors& errors) {
+  // A validator is of a whole object: the value becomes its one field.
+  constexpr std::string_view kField = "value";
+  Value whole = Value::Map(arena);
+  whole.Set(arena, "type", "object");
+  whole.EnsureMap(arena, "properties").Set(arena, kField, schema);
+  auto built = pool.Build(whole);
+  if (!built.ok()) return;
+  const auto rules = structural::RuleValidator::New(*built);
+  if (!rules) return;
+  Value object = Value::Map(arena);
+  object.Set(arena, kField, value);
+  auto result = rules->Validate(arena, object, &object);
+  if (result.errors.empty()) result = rules->Validate(arena, object, nullptr);
+  const std::string base = at.ToString();
+  for (auto& error : result.errors) {
+    if (error.field.starts_with(kField)) error.field = base + error.field.substr(kField.size());
+    errors.push_back(std::move(error));
   }
-  if (!value.is_map()) return false;
-  return std::ranges::any_of(value.members(), [&](const object::Member& member) {
-    if (schema["x-kubernetes-embedded-resource"].as_bool() && OneOf(member.key, {"apiVersion", "kind", "metadata"}))
-      return false;
-    if (schema["properties"].Has(member.key))
-      return HasUnknownFields(member.value, schema["properties"][member.key], depth + 1);
-    const Value additional = schema["additionalProperties"];
-    return additional.is_map() ? HasUnknownFields(member.value, additional, depth + 1) : !additional.as_bool();
-  });
 }
 
-void ValidateDefaults(base::Arena& arena, const Value& schema, int depth, const FieldPath& path, FieldErrors& errors) {
-  if (!schema.is_map() || depth >= kSchemaDepthMax) return;
-  if (const Value raw = schema["default"]; raw.is_raw()) {
-    auto parsed = codec::DecodeJSON(arena, raw.as_raw());
+// Defaults must be valid by the schema they stand in, and pruned. `node` is the same place of the compiled schema as
+// `schema`; `embedded`: its apiVersion, kind and metadata are those of a resource.
+void ValidateDefaults(base::Arena& arena, const Value& schema, structural::Node node, schema::structural::Pool& pool,
+                      bool root, bool inside_metadata, const FieldPath& path, FieldErrors& errors) {
+  if (!schema.is_map() || !node) return;
+  const bool embedded = root || node.embedded_resource();
+  if (node.default_json()) {
     const FieldPath at = path.Child("default");
-    if (!parsed.ok()) {
-      errors.push_back(Invalid(at, raw, "must be valid JSON"));
-    } else if (!TypeFits(parsed->value, schema)) {
-      const std::string_view actual = JSONTypeOf(parsed->value);
-      const std::string_view wanted = schema["type"].as_string();
-      errors.push_back(validation::TypeInvalid(
-          at, Value(actual), " in body must be of type " + std::string(wanted) + ": " + base::GoQuote(actual)));
-    } else if (HasUnknownFields(parsed->value, schema, depth)) {
-      errors.push_back(Invalid(at, raw, "must not have unknown fields"));
+    const Value value = node.DefaultValue(arena);
+    const std::size_t before = errors.size();
+    if (inside_metadata) {
+      structural::ValidateDefaultValue(arena, value, node, at, errors);
+    } else {
+      ValidateDefault(arena, value, node, embedded, at, errors);
     }
+    if (errors.size() == before && node.has_rules_below())
+      ValidateDefaultRules(arena, value, schema, pool, at, errors);
   }
-  if (schema["items"].is_map()) ValidateDefaults(arena, schema["items"], depth + 1, path.Child("items"), errors);
+  if (schema["items"].is_map())
+    ValidateDefaults(arena, schema["items"], node.items(), pool, false, inside_metadata, path.Child("items"), errors);
   const FieldPath properties = path.Child("properties");
-  for (const auto& member : Sorted(schema["properties"]))
-    ValidateDefaults(arena, member.value, depth + 1, properties.Key(member.key), errors);
-  if (schema["additionalProperties"].is_map()) {
-    ValidateDefaults(arena, schema["additionalProperties"], depth + 1, path.Child("additionalProperties"), errors);
+  for (const auto& member : Sorted(schema["properties"])) {
+    const bool meta = embedded && OneOf(member.key, {"metadata", "apiVersion", "kind"});
+    ValidateDefaults(arena, member.value, node.Property(member.key), pool, false, inside_metadata || meta,
+                     properties.Key(member.key), errors);
+  }
+}
+
+// Texts, types and cost of all rules.
+void ValidateRules(structural::Node root, const FieldPath& path, FieldErrors& errors) {
+  using Type = cel::SchemaRuleError::Type;
+  const std::string base = path.ToString();
+  const auto type_of = [](Type type) {
+    switch (type) {
+      case Type::kForbidden:
+        return meta::FieldError::Type::kForbidden;
+      case Type::kRequired:
+        return meta::FieldError::Type::kRequired;
+      case Type::kNotSupported:
+        return meta::FieldError::Type::kNotSupported;
+      case Type::kInternal:
+        return meta::FieldError::Type::kInternal;
+      case Type::kInvalid:
+        break;
+    }
+    return meta::FieldError::Type::kInvalid;
+  };
+  const auto instantiate = [](const cel::EnvironmentPtr& env, const cel::Ast& ast) {
+    auto program = cel::Program::New(env, ast);
+    return program.ok() ? std::string() : program.error();
+  };
+  base::Arena arena;
+  for (auto& error : cel::ValidateSchemaRules(root, base, cel::ExpressionMode::kNew, instantiate)) {
+    // Texts are shown as Go quotes them, not as JSON.
+    if (error.value.starts_with('"')) {
+      if (const auto text = object::ParseJSON(arena, error.value)) error.value = base::GoQuote(text->as_string());
+    }
+    errors.push_back({type_of(error.type), base + error.field, std::move(error.value), std::move(error.detail)});
   }
 }
 
@@ -514,7 +517,7 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
       }
       if (std::ranges::find(kAllowedAtRoot, member.key) == std::end(kAllowedAtRoot)) {
         errors.push_back(
-            Invalid(path, schema,
+            InvalidRendered(path, InternalSchemaJSON(schema),
                     "only " + std::string(kAllowedAtRootText) +
                         " fields are allowed at the root of the schema if the status subresource is enabled"));
         break;
@@ -524,16 +527,19 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
   if (schema["nullable"].as_bool())
     errors.push_back(Forbidden(path.Child("nullable"), "nullable cannot be true at the root"));
   const std::string unsupported = UnsupportedField(schema, 0);
-  bool compiles = unsupported.empty();
+  schema::structural::Pool pool;
+  schema::structural::SchemaRef compiled;  // where rules can be compiled
   if (unsupported.empty()) {
     const std::size_t structural = errors.size();
     ValidateStructural(schema, path, errors);
-    if (errors.size() == structural) ValidateDefaults(arena, schema, 0, path, errors);
-    compiles = errors.size() == structural;
+    auto built = pool.Build(schema);
+    if (errors.size() == structural && built.ok()) {
+      ValidateDefaults(arena, schema, built->root(), pool, true, false, path, errors);
+      if (errors.size() == structural) compiled = *std::move(built);
+    }
   }
-  FieldErrors cel_errors;
-  ValidateNode(schema, Context{.is_root = true, .compiles = compiles}, path, errors, cel_errors);
-  errors.insert(errors.end(), cel_errors.begin(), cel_errors.end());
+  ValidateNode(schema, Context{.is_root = true, .rule_texts = !compiled}, path, errors);
+  if (compiled && compiled->root().has_rules_below()) ValidateRules(compiled->root(), path, errors);
   if (errors.size() == before && !unsupported.empty()) errors.push_back(Invalid(path, "", unsupported));
 }
 

@@ -26,6 +26,9 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
 // structural.cc: errors sorted by text.
 void ValidateStructural(const Value& schema, const FieldPath& path, FieldErrors& errors);
 
+// The schema as JSON of upstream's internal type, which errors show.
+std::string InternalSchemaJSON(const Value& schema);
+
 // Follows a path like .spec.a or .metadata.labels['x'] through properties. The error is why it leads nowhere.
 struct FieldPathResult {
   std::string problem;

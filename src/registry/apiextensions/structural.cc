@@ -61,10 +61,22 @@ void ValidateValueValidation(const Value& schema, bool skip_any_of, bool skip_fi
   if (const std::string_view pattern = schema["pattern"].as_string(); !pattern.empty()) {
     const RE2 compiled(pattern, RE2::Quiet);
     if (!compiled.ok()) {
-      // RE2 and Go's regexp word the same causes the same way; the piece at fault stands behind.
+      // RE2 and Go's regexp word most causes the same way; the piece at fault stands behind.
       std::string cause = compiled.error();
       if (const auto colon = cause.rfind(": "); colon != std::string::npos) cause.resize(colon);
-      if (cause == "missing )") cause = "missing closing )";
+      static constexpr std::pair<std::string_view, std::string_view> kGoWords[] = {
+          {"missing )", "missing closing )"},
+          {"missing ]", "missing closing ]"},
+          {"no argument for repetition operator", "missing argument to repetition operator"},
+          {"invalid perl operator", "invalid or unsupported Perl syntax"},
+          {"bad repetition operator", "invalid nested repetition operator"},
+          {"invalid repetition size", "invalid repeat count"},
+          {"trailing \\", "trailing backslash at end of expression"},
+          {"invalid named capture group", "invalid named capture"},
+      };
+      for (const auto& [ours, go] : kGoWords) {
+        if (cause == ours) cause = go;
+      }
       errors.push_back(Invalid(path.Child("pattern"), pattern,
                                "must be a valid regular expression, but isn't: error parsing regexp: " + cause + ": `" +
                                    compiled.error_arg() + "`"));

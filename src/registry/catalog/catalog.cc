@@ -59,9 +59,14 @@ constexpr Group kGroups[] = {
     {"storage.k8s.io", StorageStrategies},
 };
 
+void DefaultHorizontalPodAutoscalerV1(base::Arena& arena, Value object) {
+  Value spec = object.EnsureMap(arena, "spec");
+  if (spec["minReplicas"].is_null()) spec.Set(arena, "minReplicas", 1);
+}
+
 constexpr Conversion kConversions[] = {
     {"autoscaling", "v1", "HorizontalPodAutoscaler", "autoscaling", "v2", HorizontalPodAutoscalerToHub,
-     HorizontalPodAutoscalerFromHub},
+     HorizontalPodAutoscalerFromHub, DefaultHorizontalPodAutoscalerV1},
     {"events.k8s.io", "v1", "Event", "", "v1", EventToHub, EventFromHub},
     {"resource.k8s.io", "v1beta1", "ResourceClaim", "resource.k8s.io", "v1", ResourceClaimToHub, ResourceClaimFromHub},
     {"resource.k8s.io", "v1beta1", "ResourceClaimTemplate", "resource.k8s.io", "v1", ResourceClaimTemplateToHub,

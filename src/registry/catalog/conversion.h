@@ -18,6 +18,8 @@ struct Conversion {
   // A new object; texts are shared with the given one, which stays as it is. apiVersion is set to that of the result.
   Value (*to_hub)(base::Arena& arena, const Value& object);
   Value (*from_hub)(base::Arena& arena, const Value& object);
+  // Defaults of this version, before it is converted; the hub's follow. Null: none.
+  void (*defaults)(base::Arena& arena, Value object) = nullptr;
 };
 const Conversion* FindConversion(std::string_view group, std::string_view version, std::string_view kind);
 

@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <map>
 
 #include "registry/cells.h"
 #include "registry/core/hub.h"
@@ -42,15 +43,34 @@ void CheckConflicts(const NameSet& scopes, Value shown, const FieldPath& path, F
     errors.push_back(Invalid(path, shown, "conflicting scopes"));
 }
 
+// How many of the limited resources a scope does not cover. A scope is looked up once, however often it is repeated.
+class Uncovered {
+ public:
+  explicit Uncovered(Value hard) : hard_(hard) {}
+  std::size_t Count(std::string_view scope) {
+    if (!Contains(kScopes, scope)) return 0;
+    const auto [known, fresh] = counts_.try_emplace(scope, 0);
+    if (!fresh) return known->second;
+    for (const object::Member& member : hard_.members()) {
+      if (IsStandardQuotaResource(member.key) && !ScopeCovers(scope, member.key)) ++known->second;
+    }
+    return known->second;
+  }
+
+ private:
+  Value hard_;
+  std::map<std::string_view, std::size_t> counts_;
+};
+
 void CheckScopes(Value spec, const FieldPath& path, FieldErrors& errors) {
   const Value scopes = spec["scopes"];
   NameSet seen;
+  Uncovered uncovered(spec["hard"]);
   for (const Value scope : scopes.items()) {
+    if (errors.full()) return;  // each error shows all scopes
     if (!Contains(kScopes, scope.as_string())) errors.push_back(Invalid(path, scopes, "unsupported scope"));
-    for (const object::Member& member : SortedMembers(spec["hard"])) {
-      if (IsStandardQuotaResource(member.key) && !ScopeCovers(scope.as_string(), member.key)) {
-        errors.push_back(Invalid(path, scopes, "unsupported scope applied to resource"));
-      }
+    for (std::size_t left = uncovered.Count(scope.as_string()); left > 0 && !errors.full(); --left) {
+      errors.push_back(Invalid(path, scopes, "unsupported scope applied to resource"));
     }
     seen.emplace(scope.as_string());
   }
@@ -62,14 +82,14 @@ void CheckScopeSelector(Value spec, const FieldPath& path, FieldErrors& errors) 
   if (selector.is_null()) return;
   const FieldPath at = path.Child("matchExpressions");
   NameSet seen;
+  Uncovered uncovered(spec["hard"]);
   for (const Value requirement : selector["matchExpressions"].items()) {
+    if (errors.full()) return;
     const std::string_view scope = Text(requirement, "scopeName"), op = Text(requirement, "operator");
     if (!Contains(kScopes, scope)) errors.push_back(Invalid(at.Child("scopeName"), scope, "unsupported scope"));
-    for (const object::Member& member : SortedMembers(spec["hard"])) {
-      if (IsStandardQuotaResource(member.key) && !ScopeCovers(scope, member.key)) {
-        errors.push_back(
-            InvalidHub(at, CoreHubTypes(), selector, "*ScopeSelector", "unsupported scope applied to resource"));
-      }
+    for (std::size_t left = uncovered.Count(scope); left > 0 && !errors.full(); --left) {
+      errors.push_back(
+          InvalidHub(at, CoreHubTypes(), selector, "*ScopeSelector", "unsupported scope applied to resource"));
     }
     if (Contains(kExistsScopes, scope) && op != "Exists") {
       errors.push_back(Invalid(

@@ -219,7 +219,8 @@ Reconciled ReconcileRole(Arena& arena, const Value& existing, const Value& expec
   bool changed = MergeMetadata(arena, object, expected);
   const Value aggregation = expected["aggregationRule"];
   if (aggregation.is_null()) {
-    const auto missing = auth::rbac::UncoveredRules(auth::rbac::RulesOf(existing), auth::rbac::RulesOf(expected));
+    // The expected rules are ours and few, far from the bound.
+    const auto missing = *auth::rbac::UncoveredRules(auth::rbac::RulesOf(existing), auth::rbac::RulesOf(expected));
     for (const auto& rule : missing) object.EnsureList(arena, "rules").Append(arena, auth::rbac::ToValue(arena, rule));
     changed = changed || !missing.empty();
     if (!existing["aggregationRule"].is_null()) {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
-#include "registry/rules/cel_syntax.h"
+#include "registry/rules/cel_expression.h"
 #include "registry/rules/rules.h"
 
 namespace keelson::registry::devices {
@@ -160,6 +160,23 @@ void ValidateFullyQualifiedAttribute(std::string_view name, const FieldPath& pat
   }
 }
 
+namespace {
+
+void ValidateCELSelector(std::string_view expression, const FieldPath& path, FieldErrors& errors) {
+  constexpr auto kMode = cel::ExpressionMode::kNew;
+  const auto selector = cel::CompileDeviceSelector(expression, kMode, {});
+  if (!selector.ok()) {
+    errors.push_back(Invalid(path, expression, selector.error()));
+    return;
+  }
+  const std::size_t before = errors.size();
+  ValidateCELProgram(cel::DeviceEnvironment(kMode, {}), *selector->ast, path, errors);
+  if (errors.size() == before && selector->max_cost > cel::kDeviceSelectorCostMax)
+    errors.push_back(Forbidden(path, "too complex, exceeds cost limit"));
+}
+
+}  // namespace
+
 void ValidateSelectors(const Value& selectors, const FieldPath& path, FieldErrors& errors) {
   ValidateSlice(
       selectors, kSelectorsMax,
@@ -174,11 +191,8 @@ void ValidateSelectors(const Value& selectors, const FieldPath& path, FieldError
         const std::string_view expression = cel["expression"].as_string();
         if (expression.size() > kExpressionBytesMax) {
           out.push_back(TooLong(expression_path, static_cast<std::int64_t>(kExpressionBytesMax)));
-        } else if (const auto problem = CELSyntaxProblem(expression)) {
-          out.push_back(Invalid(expression_path, expression, *problem));
-        } else if (base::Trim(expression).empty()) {
-          out.push_back(Invalid(expression_path, expression,
-                                "compilation failed: ERROR: <input>:1:1: Syntax error: mismatched input '<EOF>'"));
+        } else {
+          ValidateCELSelector(expression, expression_path, out);
         }
       },
       path, errors);

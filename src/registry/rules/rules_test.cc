@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "registry/rules/address.h"
-#include "registry/rules/cel_syntax.h"
 #include "registry/rules/go_struct.h"
 
 namespace keelson::registry::rules {
@@ -52,46 +51,6 @@ TEST(Address, Warnings) {
       "cidr: CIDR value \"10.1.2.3/8\" is ambiguous in this context (should be \"10.0.0.0/8\" or \"10.1.2.3/32\"?)",
   };
   EXPECT_EQ(warnings, want);
-}
-
-TEST(CEL, SyntaxProblems) {
-  constexpr const char* kGood[] = {
-      "true",
-      "object.spec.replicas <= 5",
-      "-1 + 2u",
-      "a.b(c, d)[0].e",
-      "[1, 2].map(x, x * 2)",
-      "{'a': 1}",
-      "has(a.b) ? a : b",
-      R"(r'\' + "\"")",
-      "'''a'b'''",
-      "// only a comment\n true",
-      "!(a in b)",
-      "Object.spec{x: 1}",
-      "a.?b.orValue(1)",
-      "[?a]",
-      "`x-y`",
-      "1.5e-3 < 2.0",
-      "a.in",
-  };
-  for (const char* good : kGood) EXPECT_EQ(CELSyntaxProblem(good), std::nullopt) << good;
-  constexpr const char* kBad[] = {"a b",  "a ==", "(a",   "a)",    "[1, 2", "'a",
-                                  "a..b", "a.(",  "== a", "a @ b", "f(,)",  "\"a\n\""};
-  for (const char* bad : kBad) EXPECT_NE(CELSyntaxProblem(bad), std::nullopt) << bad;
-  EXPECT_EQ(
-      CELSyntaxProblem("x &&\n y ]"),
-      "compilation failed: ERROR: <input>:2:4: Syntax error: extraneous input ']' expecting <EOF>\n |  y ]\n | ...^");
-}
-
-TEST(CEL, LiteralTypes) {
-  EXPECT_EQ(CELLiteralType(" 1 "), "int");
-  EXPECT_EQ(CELLiteralType("2u"), "uint");
-  EXPECT_EQ(CELLiteralType("1.5"), "double");
-  EXPECT_EQ(CELLiteralType("'x'"), "string");
-  EXPECT_EQ(CELLiteralType("b'x'"), "bytes");
-  EXPECT_EQ(CELLiteralType("false"), "bool");
-  EXPECT_EQ(CELLiteralType("null"), "null_type");
-  for (const char* other : {"", "a", "1 + 1", "'a' + 'b'", "-x", "b"}) EXPECT_EQ(CELLiteralType(other), "") << other;
 }
 
 }  // namespace

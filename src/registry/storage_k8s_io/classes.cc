@@ -71,9 +71,10 @@ std::set<std::string_view> ValidateTopologyRequirement(const Value& requirement,
 
 void ValidateAllowedTopologies(const Value& topologies, FieldErrors& errors) {
   const FieldPath path("allowedTopologies");
-  std::vector<TopologyTerm> terms;
+  std::map<TopologyTerm, std::size_t> terms;  // how often each was there
   std::int64_t index = 0;
   for (const Value& item : topologies.items()) {
+    if (errors.full()) return;
     const FieldPath at = path.Index(index++);
     const FieldPath expressions_path = at.Child("matchLabelExpressions");
     TopologyTerm term;
@@ -87,10 +88,9 @@ void ValidateAllowedTopologies(const Value& topologies, FieldErrors& errors) {
     }
     // Upstream compares with a list that it first fills with one empty term for each given one, so an empty term
     // repeats those too.
-    const auto repeats =
-        std::ranges::count(terms, term) + (term.empty() ? static_cast<std::ptrdiff_t>(topologies.size()) : 0);
-    for (std::ptrdiff_t n = 0; n < repeats; ++n) errors.push_back(Duplicate(expressions_path, ""));
-    terms.push_back(std::move(term));
+    const std::size_t empty_ones = term.empty() ? topologies.size() : 0;
+    const std::size_t repeats = terms[std::move(term)]++ + empty_ones;
+    for (std::size_t n = 0; n < repeats && !errors.full(); ++n) errors.push_back(Duplicate(expressions_path, ""));
   }
 }
 

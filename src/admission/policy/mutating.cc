@@ -1,0 +1,356 @@
+// MutatingAdmissionPolicy: policies change objects by apply configurations and JSON patches, one after the other.
+#include <set>
+
+#include "admission/plugins/plugins.h"
+#include "admission/policy/evaluation.h"
+#include "admission/policy/policies.h"
+#include "base/strings.h"
+#include "object/json_text.h"
+#include "patch/json_patch.h"
+#include "schema/schema.h"
+
+namespace keelson::admission {
+namespace {
+
+constexpr std::string_view kName = "MutatingAdmissionPolicy";
+constexpr std::string_view kGroup = "admissionregistration.k8s.io";
+
+// Upstream's policyReinvokeContext; keys are policy, binding and param.
+struct PolicyReinvocation {
+  Value last_output;
+  std::set<std::string> previously_invoked;
+  std::set<std::string> reinvoke;
+
+  void RequirePreviouslyInvoked() {
+    reinvoke.merge(previously_invoked);
+    previously_invoked.clear();
+  }
+};
+
+// One policy with one binding and one of its params.
+struct Invocation {
+  std::shared_ptr<const Policy> policy;
+  std::shared_ptr<const PolicyBinding> binding;
+  ObjectInterfaces::Resource matched;
+  Value params;
+
+  std::string Key() const {
+    return policy->name + "\n" + binding->name + "\n" + std::string(params.Get("metadata", "namespace").as_string()) +
+           "/" + std::string(params.Get("metadata", "name").as_string());
+  }
+};
+
+struct PolicyError {
+  const Policy* policy;
+  std::string text;
+  bool invalid = true;  // reason Invalid; configuration errors keep Forbidden
+};
+
+// Type names must follow the path of fields: Object.spec{selector: Object.spec.selector{...}}.
+void CheckTypeNames(base::Arena& arena, const cel::Val& value, const std::string& path, std::vector<std::string>& errors) {
+  if (value.is(cel::Val::Tag::kMessage)) {
+    const cel::Message& message = value.message();
+    if (message.type != path) {
+      errors.push_back("unexpected type name " + base::GoQuote(message.type) + ", expected " + base::GoQuote(path) +
+                       ", which matches field name path from root Object type");
+    }
+    for (const cel::MessageField& field : message.fields)
+      CheckTypeNames(arena, field.value, path + "." + std::string(field.name), errors);
+  } else if (value.is_list() && value.list().form == cel::List::Form::kItems) {
+    for (std::uint32_t i = 0; i < value.list().size; ++i)
+      CheckTypeNames(arena, value.list().Get(arena, i), path, errors);
+  } else if (value.is_map() && value.map().form == cel::Map::Form::kEntries) {
+    for (std::uint32_t i = 0; i < value.map().size; ++i)
+      CheckTypeNames(arena, value.map().entries[i].value, path, errors);
+  }
+}
+
+std::string TypeMismatch(base::Arena& arena, const cel::Val& value) {
+  if (!value.is(cel::Val::Tag::kMessage)) return "";
+  std::vector<std::string> errors;
+  CheckTypeNames(arena, value, std::string(value.message().type), errors);
+  return errors.empty() ? "" : "type mismatch: " + base::Join(errors, "\n");
+}
+
+cel::Val FieldOf(const cel::Val& message, std::string_view name, bool* found) {
+  for (const cel::MessageField& field : message.message().fields) {
+    if (field.name != name) continue;
+    *found = true;
+    return field.value;
+  }
+  *found = false;
+  return cel::Val();
+}
+
+// The operations of a list of JSONPatch{...}.
+Outcome<Value, std::string> PatchOf(base::Arena& arena, const cel::Val& list) {
+  Value patch = Value::List(arena);
+  for (std::uint32_t i = 0; i < list.list().size; ++i) {
+    const cel::Val item = list.list().Get(arena, i);
+    if (!item.is(cel::Val::Tag::kMessage))
+      return std::string("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch");
+    Value operation = Value::Map(arena);
+    for (const std::string_view key : {"op", "path", "from"}) {
+      bool found = false;
+      const cel::Val text = FieldOf(item, key, &found);
+      const std::string_view value = found && text.is_string() ? text.text() : std::string_view();
+      if (key != "from" || !value.empty()) operation.Set(arena, key, Value::String(arena, value));
+    }
+    bool found = false;
+    if (const cel::Val value = FieldOf(item, "value", &found); found) {
+      if (std::string error = TypeMismatch(arena, value); !error.empty()) return error;
+      operation.Set(arena, "value", cel::ToObject(arena, value).Clone(arena));
+    }
+    patch.Append(arena, operation);
+  }
+  return patch;
+}
+
+// One request on its way through all mutating policies.
+class Dispatch {
+ public:
+  Dispatch(ObjectReader& reader, APIReader& api, request::Context& context, Attributes& attributes, PolicyReinvocation& state)
+      : api_(api),
+        context_(context),
+        attributes_(attributes),
+        state_(state),
+        matcher_(reader, context, attributes),
+        authorizer_(api, context) {}
+
+  Task<void> Run(const PolicyList& list) {
+    std::vector<Invocation> invocations;
+    for (const PolicyHook& hook : list.hooks) co_await Select(hook, invocations);
+    if (!invocations.empty()) {
+      if (attributes_.reinvocation->is_reinvoke() && !(state_.last_output == attributes_.object))
+        state_.RequirePreviouslyInvoked();
+      KS_CO_RETURN_IF_ERROR(co_await ReadNamespace());
+      for (const Invocation& invocation : invocations) KS_CO_RETURN_IF_ERROR(co_await Invoke(invocation));
+      state_.last_output = attributes_.object.Clone(context_.arena);
+    }
+    co_return Refusal();
+  }
+
+ private:
+  void ConfigurationError(const Policy& policy, const PolicyBinding* binding, const std::string& error) {
+    std::string text = binding == nullptr ? "policy " + base::GoQuote(policy.name)
+                                          : "policy '" + policy.name + "' with binding '" + binding->name + "'";
+    text += " denied request: ";
+    text += binding == nullptr ? "failed to configure policy: " : "failed to configure binding: ";
+    errors_.push_back({&policy, text + error, false});
+  }
+
+  void Failure(const Invocation& invocation, const std::string& error) {
+    errors_.push_back({invocation.policy.get(),
+                       "policy '" + invocation.policy->name + "' with binding '" + invocation.binding->name +
+                           "' denied request: " + error,
+                       true});
+  }
+
+  Awaitable<void> Select(const PolicyHook& hook, std::vector<Invocation>& invocations) {
+    const Policy& policy = *hook.policy;
+    auto matched = co_await matcher_.Match(policy.criteria);
+    if (!matched.ok()) {
+      ConfigurationError(policy, nullptr, std::string(matched.error().message()));
+      co_return;
+    }
+    if (!*matched) co_return;
+    if (const std::string error = ParamKindError(api_, policy); !error.empty()) {
+      ConfigurationError(policy, nullptr, error);
+      co_return;
+    }
+    for (const auto& binding : hook.bindings) {
+      if (binding->criteria) {
+        auto own = co_await matcher_.Match(*binding->criteria);
+        if (!own.ok()) ConfigurationError(policy, binding.get(), std::string(own.error().message()));
+        if (!own.ok() || !*own) continue;
+      }
+      auto params = co_await CollectParams(api_, context_.arena, policy, *binding, attributes_.name_space);
+      if (!params.ok()) {
+        ConfigurationError(policy, binding.get(), params.error());
+        continue;
+      }
+      for (const Value param : *params) invocations.push_back({hook.policy, binding, **matched, param});
+    }
+  }
+
+  Task<void> Invoke(const Invocation& invocation) {
+    base::Arena& arena = context_.arena;
+    const Policy& policy = *invocation.policy;
+    PolicyInputs inputs{.authorizer = &authorizer_, .attributes = &attributes_};
+    KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
+    if (!policy.match_conditions.empty()) {
+      auto conditions = EvaluateConditions(arena, *policy.variables, policy.match_conditions, inputs);
+      while (conditions.pending && co_await authorizer_.Fetch())
+        conditions = EvaluateConditions(arena, *policy.variables, policy.match_conditions, inputs);
+      if (!conditions.error.empty() && !policy.fail_open) Failure(invocation, conditions.error);
+      if (!conditions.matches) co_return meta::Result<void>();
+    }
+    const std::string key = invocation.Key();
+    if (attributes_.reinvocation->is_reinvoke() && !state_.reinvoke.contains(key)) co_return meta::Result<void>();
+    const Value before = attributes_.object;
+    for (std::size_t i = 0; i < policy.mutations.size(); ++i) {
+      if (inputs.object.is_null()) continue;
+      KS_CO_TRY(const bool changed, co_await Mutate(invocation, i, inputs));
+      if (changed) KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
+    }
+    if (!(before == attributes_.object)) {
+      state_.RequirePreviouslyInvoked();
+      attributes_.reinvocation->RequestReinvoke();
+    }
+    if (policy.reinvoke) state_.previously_invoked.insert(key);
+    co_return meta::Result<void>();
+  }
+
+  // One mutation; true when the object may have changed. Only errors that end the request are returned.
+  Task<bool> Mutate(const Invocation& invocation, std::size_t index, const PolicyInputs& inputs) {
+    base::Arena& arena = context_.arena;
+    const Policy& policy = *invocation.policy;
+    const Expression& expression = policy.mutations[index];
+    if (!expression.error.empty()) {
+      Failure(invocation, expression.error);
+      co_return false;
+    }
+    const std::span<const Expression> one(&expression, 1);
+    auto all = EvaluateExpressions(arena, *policy.variables, one, inputs, kRuntimeCostBudget);
+    while (all.pending && co_await authorizer_.Fetch())
+      all = EvaluateExpressions(arena, *policy.variables, one, inputs, kRuntimeCostBudget);
+    const std::string error = !all.error.empty() ? all.error : all.results.empty() ? "" : all.results.front().error;
+    if (!error.empty()) {
+      Failure(invocation, error);
+      co_return false;
+    }
+    const cel::Val value = all.results.front().value;
+    Value document;
+    if (policy.patch_types[index] == Policy::PatchType::kJSONPatch) {
+      auto patch = PatchOf(arena, value);
+      if (!patch.ok()) {
+        Failure(invocation, patch.error());
+        co_return false;
+      }
+      auto patched = patch::TryJSONPatch(arena, inputs.object, *patch);
+      if (!patched.ok()) {
+        // A test that does not hold leaves the object as it is.
+        if (!patched.error().ends_with(patch::kTestFailed)) Failure(invocation, "JSON Patch: " + patched.error());
+        co_return false;
+      }
+      document = *patched;
+    } else {
+      auto merged = ApplyConfiguration(invocation, inputs, value);
+      if (!merged.ok()) {
+        Failure(invocation, merged.error());
+        co_return false;
+      }
+      document = *merged;
+    }
+    const meta::GroupVersionKind& matched = invocation.matched.kind;
+    if (matched != attributes_.kind && schema::FindKind(matched.group, matched.version, matched.kind) != nullptr) {
+      // Upstream cannot take the change back to the requested version.
+      Failure(invocation, "converting (" + matched.version + "." + matched.kind + ") to (" + attributes_.kind.version +
+                              "." + attributes_.kind.kind + "): unknown conversion");
+      co_return false;
+    }
+    KS_CO_TRY(attributes_.object, co_await attributes_.interfaces->FromDocument(arena, document,
+                                                                               invocation.matched.kind));
+    co_return true;
+  }
+
+  Outcome<Value, std::string> ApplyConfiguration(const Invocation& invocation, const PolicyInputs& inputs,
+                                                 const cel::Val& value) {
+    base::Arena& arena = context_.arena;
+    if (std::string error = TypeMismatch(arena, value); !error.empty()) return error;
+    Value configuration = cel::ToObject(arena, value).Clone(arena);
+    if (!configuration.is_map()) return std::string("unsupported return type from ApplyConfiguration expression");
+    configuration.Set(arena, "kind", inputs.object["kind"]);
+    configuration.Set(arena, "apiVersion", inputs.object["apiVersion"]);
+    const auto* merger = dynamic_cast<const ConfigurationMerger*>(attributes_.interfaces);
+    if (merger == nullptr) return std::string("error applying patch: type converter must not be nil");
+    auto merged = merger->MergeConfiguration(arena, inputs.object, configuration, invocation.matched.kind);
+    if (!merged.ok()) return "error applying patch: " + merged.error();
+    return *merged;
+  }
+
+  Task<void> ReadObjects(const Invocation& invocation, PolicyInputs& inputs) {
+    base::Arena& arena = context_.arena;
+    const meta::GroupVersionKind& kind = invocation.matched.kind;
+    inputs.object = Value();
+    if (!attributes_.object.is_null()) {
+      KS_CO_TRY(inputs.object, co_await attributes_.interfaces->ToDocument(arena, attributes_.object, kind));
+    }
+    if (!attributes_.old_object.is_null() && inputs.old_object.is_null()) {
+      KS_CO_TRY(inputs.old_object, co_await attributes_.interfaces->ToDocument(arena, attributes_.old_object, kind));
+    }
+    inputs.request = RequestValue(arena, context_, attributes_, invocation.matched);
+    inputs.namespace_object = namespace_;
+    inputs.params = invocation.params;
+    co_return meta::Result<void>();
+  }
+
+  Task<void> ReadNamespace() {
+    const bool is_namespace = attributes_.kind.group.empty() && attributes_.kind.kind == "Namespace";
+    if (attributes_.name_space.empty() || is_namespace) co_return meta::Result<void>();
+    KS_CO_TRY(const Value found, co_await matcher_.Namespace());
+    namespace_ = NamespaceValue(context_.arena, found);
+    co_return meta::Result<void>();
+  }
+
+  meta::Result<void> Refusal() const {
+    std::vector<const PolicyError*> counted;
+    for (const PolicyError& error : errors_) {
+      if (!error.policy->fail_open) counted.push_back(&error);
+    }
+    if (counted.empty()) return {};
+    meta::Status::Fields fields = NewForbidden(attributes_, "").fields();
+    fields.message = counted.front()->text;
+    if (counted.front()->invalid) fields.reason = meta::StatusReason::kInvalid;
+    if (!fields.details) fields.details.emplace();
+    for (const PolicyError* error : counted) fields.details->causes.push_back({.reason = "", .message = error->text});
+    return meta::Status(std::move(fields));
+  }
+
+  APIReader& api_;
+  request::Context& context_;
+  Attributes& attributes_;
+  PolicyReinvocation& state_;
+  Matcher matcher_;
+  CachingAuthorizer authorizer_;
+  Value namespace_;
+  std::vector<PolicyError> errors_;
+};
+
+class MutatingPolicies final : public Plugin {
+ public:
+  explicit MutatingPolicies(const PluginContext& context) : reader_(*context.reader), api_(*context.api) {
+    policies_synced_ =
+        context.informers->Follow(std::string(kGroup), "mutatingadmissionpolicies",
+                                  [policies = policies_](auto changes) { policies->ApplyPolicies(changes); });
+    bindings_synced_ =
+        context.informers->Follow(std::string(kGroup), "mutatingadmissionpolicybindings",
+                                  [policies = policies_](auto changes) { policies->ApplyBindings(changes); });
+  }
+
+  std::string_view name() const override { return kName; }
+  bool Handles(Operation) const override { return true; }
+  bool Ready() const override { return policies_synced_() && bindings_synced_(); }
+
+  Task<void> Admit(request::Context& context, Attributes& attributes) override {
+    if (IsPolicyKind(attributes)) co_return meta::Result<void>();
+    const auto list = policies_->Load();
+    if (list->hooks.empty()) co_return meta::Result<void>();
+    Dispatch dispatch(reader_, api_, context, attributes, attributes.reinvocation->State<PolicyReinvocation>(kName));
+    co_return co_await dispatch.Run(*list);
+  }
+
+ private:
+  ObjectReader& reader_;
+  APIReader& api_;
+  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>();
+  Informers::HasSynced policies_synced_, bindings_synced_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> NewMutatingAdmissionPolicy(const PluginContext& context) {
+  return std::make_unique<MutatingPolicies>(context);
+}
+
+}  // namespace keelson::admission

@@ -1,0 +1,71 @@
+#include "admission/webhook/configurations.h"
+
+#include "base/strings.h"
+
+namespace keelson::admission {
+namespace {
+
+WebhookClientConfig ClientConfigOf(Value config) {
+  WebhookClientConfig client;
+  client.url = config["url"].as_string();
+  client.ca_bundle = base::Base64Decode(config["caBundle"].as_string()).value_or("");
+  if (const Value service = config["service"]; service.is_map()) {
+    client.service = WebhookClientConfig::Service{.name_space = std::string(service["namespace"].as_string()),
+                                                  .name = std::string(service["name"].as_string()),
+                                                  .path = std::string(service["path"].as_string()),
+                                                  .port = static_cast<std::uint16_t>(service["port"].as_int(443))};
+  }
+  return client;
+}
+
+}  // namespace
+
+Webhook Webhook::Of(Value webhook, std::string configuration, std::string uid) {
+  constexpr std::int64_t kTimeoutDefault = 10;
+  Webhook compiled;
+  compiled.name = webhook["name"].as_string();
+  compiled.configuration = std::move(configuration);
+  compiled.uid = std::move(uid);
+  compiled.criteria = Criteria::OfWebhook(webhook);
+  if (const Value conditions = webhook["matchConditions"]; !conditions.empty()) {
+    PolicyCompiler compiler(false, false);
+    for (const Value condition : conditions.items()) {
+      compiled.match_conditions.push_back(
+          compiler.Compile(condition["expression"].as_string(), {}, kBoolResult));
+    }
+  }
+  compiled.client = ClientConfigOf(webhook["clientConfig"]);
+  compiled.fail_open = webhook["failurePolicy"].as_string() == "Ignore";
+  compiled.reinvoke = webhook["reinvocationPolicy"].as_string() == "IfNeeded";
+  const std::string_view effects = webhook["sideEffects"].as_string();
+  compiled.has_side_effects = effects != "None" && effects != "NoneOnDryRun";
+  compiled.timeout = std::chrono::seconds(webhook["timeoutSeconds"].as_int(kTimeoutDefault));
+  for (const Value version : webhook["admissionReviewVersions"].items())
+    compiled.review_versions.emplace_back(version.as_string());
+  return compiled;
+}
+
+void WebhookConfigurations::Apply(std::span<const Informers::Change> changes) {
+  for (const Informers::Change& change : changes) {
+    std::string name(change.object.Get("metadata", "name").as_string());
+    if (change.deleted) {
+      by_name_.erase(name);
+      continue;
+    }
+    std::vector<WebhookPtr> webhooks;
+    std::map<std::string, int, std::less<>> numbers;
+    for (const Value webhook : change.object["webhooks"].items()) {
+      const std::string own(webhook["name"].as_string());
+      std::string uid = name + "/" + own + "/" + std::to_string(numbers[own]++);
+      webhooks.push_back(std::make_shared<const Webhook>(Webhook::Of(webhook, name, std::move(uid))));
+    }
+    by_name_[std::move(name)] = std::move(webhooks);
+  }
+  auto list = base::MakeRef<WebhookList>();
+  for (const auto& [name, webhooks] : by_name_) {
+    list->webhooks.insert(list->webhooks.end(), webhooks.begin(), webhooks.end());
+  }
+  published_.Store(std::move(list));
+}
+
+}  // namespace keelson::admission

@@ -1,0 +1,131 @@
+// ValidatingAdmissionWebhook: all webhooks that match are called at once; the first refusal to come is the answer.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include "admission/plugins/plugins.h"
+#include "admission/webhook/dispatch.h"
+#include "async/event.h"
+#include "telemetry/log.h"
+
+namespace keelson::admission {
+namespace {
+
+constexpr std::string_view kName = "ValidatingAdmissionWebhook";
+
+struct Invocation {
+  WebhookPtr webhook;
+  ObjectInterfaces::Resource matched;
+  const EncodedObjects::Texts* texts;
+};
+
+// Of one request, on its own thread: the calls share it and the request waits for the last of them.
+struct Round {
+  Round(const WebhookDependencies& given, request::Context& request, const Attributes& of)
+      : dependencies(given), context(request), attributes(of), deadline(ChainDeadline(*given.clock, request)) {}
+
+  const WebhookDependencies& dependencies;
+  request::Context& context;
+  const Attributes& attributes;
+  base::Clock::SteadyTime deadline;
+  std::vector<Invocation> invocations;
+  std::size_t open = 0;
+  std::optional<meta::Status> first_error;
+  async::Event done;
+};
+
+void Judge(Round& round, const Webhook& webhook, std::size_t index, const CallOutcome& outcome) {
+  std::optional<meta::Status> error;
+  if (const auto* denied = std::get_if<CallDenied>(&outcome)) error = denied->status;
+  if (const auto* broke = std::get_if<CallBroke>(&outcome)) error = broke->status;
+  if (const auto* failed = std::get_if<CallFailed>(&outcome)) {
+    log::Warning(webhook.fail_open ? "Failed calling webhook, failing open" : "Failed calling webhook, failing closed",
+                 "webhook", webhook.name, "err", failed->text);
+    if (webhook.fail_open) {
+      round.context.audit_annotations.Add("failed-open.validating.webhook.admission.k8s.io/round_0_index_" + std::to_string(index), webhook.name);
+    } else {
+      error = meta::NewInternalError(failed->text);
+    }
+  }
+  if (error && !round.first_error) round.first_error = std::move(error);
+}
+
+Awaitable<void> CallOne(std::shared_ptr<Round> round, std::size_t index) {
+  const Invocation& invocation = round->invocations[index];
+  const auto began = round->dependencies.clock->Monotonic();
+  const CallOutcome outcome =
+      co_await CallWebhook(round->dependencies, invocation.webhook, round->context, round->attributes,
+                           invocation.matched, *invocation.texts, false, round->deadline);
+  Observe(round->dependencies.metrics, *invocation.webhook, "validating", round->attributes.operation,
+          round->dependencies.clock->Monotonic() - began, outcome);
+  Judge(*round, *invocation.webhook, index, outcome);
+  if (--round->open == 0) round->done.Set();
+}
+
+class ValidatingWebhooks final : public Plugin {
+ public:
+  explicit ValidatingWebhooks(const PluginContext& context)
+      : clients_(NewWebhookClients(context, kName)),
+        dependencies_{.reader = context.reader,
+                      .api = context.api,
+                      .clients = clients_.get(),
+                      .metrics = context.webhook_metrics,
+                      .clock = context.clock,
+                      .random = context.random} {
+    synced_ = context.informers->Follow(
+        "admissionregistration.k8s.io", "validatingwebhookconfigurations",
+        [configurations = configurations_](auto changes) { configurations->Apply(changes); });
+  }
+
+  std::string_view name() const override { return kName; }
+  bool Handles(Operation) const override { return true; }
+  bool Ready() const override { return synced_(); }
+
+  Task<void> Validate(request::Context& context, const Attributes& attributes) override {
+    if (IsAdmissionConfiguration(attributes)) co_return meta::Result<void>();
+    const auto list = configurations_->Load();
+    if (list->webhooks.empty()) co_return meta::Result<void>();
+    Matcher matcher(*dependencies_.reader, context, attributes);
+    EncodedObjects encoded(context.arena, attributes);
+    auto round = std::make_shared<Round>(dependencies_, context, attributes);
+    for (const WebhookPtr& webhook : list->webhooks) {
+      KS_CO_TRY(const auto matched, co_await matcher.Match(webhook->criteria));
+      if (!matched) continue;
+      if (!webhook->match_conditions.empty()) {
+        KS_CO_TRY(const bool holds, co_await MatchConditionsHold(dependencies_, *webhook, context,
+                                                                    attributes, *matched, "validating"));
+        if (!holds) continue;
+      }
+      KS_CO_TRY(const EncodedObjects::Texts* texts, co_await encoded.In(matched->kind));
+      round->invocations.push_back({webhook, *matched, texts});
+    }
+    if (round->invocations.empty()) co_return meta::Result<void>();
+    if (dependencies_.clock->Monotonic() >= round->deadline)
+      co_return meta::NewTimeout("request did not complete within requested timeout", 0);
+    round->open = round->invocations.size();
+    const auto executor = co_await asio::this_coro::executor;
+    // The last one runs here: a request with one webhook starts no other coroutine.
+    for (std::size_t i = 0; i + 1 < round->invocations.size(); ++i) {
+      auto call = CallOne(round, i);
+      asio::co_spawn(executor, std::move(call), asio::detached);
+    }
+    co_await CallOne(round, round->invocations.size() - 1);
+    co_await round->done.Wait();
+    if (round->first_error) co_return *round->first_error;
+    co_return meta::Result<void>();
+  }
+
+ private:
+  std::unique_ptr<WebhookClients> clients_;
+  WebhookDependencies dependencies_;
+  std::shared_ptr<WebhookConfigurations> configurations_ = std::make_shared<WebhookConfigurations>();
+  Informers::HasSynced synced_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> NewValidatingAdmissionWebhook(const PluginContext& context) {
+  return std::make_unique<ValidatingWebhooks>(context);
+}
+
+}  // namespace keelson::admission

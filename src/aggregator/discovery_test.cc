@@ -1,0 +1,41 @@
+#include "aggregator/discovery.h"
+
+#include <gtest/gtest.h>
+
+#include "aggregator/proxy_handler.h"
+
+namespace keelson::aggregator {
+namespace {
+
+APIServicePtr Service(const char* group, const char* version, std::int32_t priority, std::int32_t version_priority) {
+  auto service = std::make_shared<APIService>();
+  service->group = group;
+  service->version = version;
+  service->name = std::string(version) + "." + group;
+  service->group_priority = priority;
+  service->version_priority = version_priority;
+  return service;
+}
+
+TEST(Discovery, LegacyResourcesBecomeDiscoveryResources) {
+  EXPECT_EQ(
+      ResourcesFromLegacy(
+          R"({"kind":"APIResourceList","groupVersion":"g/v1","resources":[
+              {"name":"widgets","singularName":"widget","namespaced":true,"kind":"Widget","verbs":["get"],"shortNames":["wi"]},
+              {"name":"widgets/status","singularName":"","namespaced":true,"kind":"Widget","verbs":["get"]}]})"),
+      R"([{"resource":"widgets","responseKind":{"group":"","version":"","kind":"Widget"},"scope":"Namespaced",)"
+      R"("singularResource":"widget","verbs":["get"],"shortNames":["wi"],"subresources":[{"subresource":"status",)"
+      R"("responseKind":{"group":"","version":"","kind":"Widget"},"verbs":["get"]}]}])");
+  EXPECT_EQ(ResourcesFromLegacy("no"), "");
+}
+
+TEST(Discovery, VersionsByPriorityThenAsVersions) {
+  EXPECT_EQ(OrderedVersions({Service("g", "v1", 1, 10), Service("g", "v2", 1, 10), Service("g", "v1beta1", 1, 20)}),
+            (std::vector<std::string>{"v1beta1", "v2", "v1"}));
+  EXPECT_EQ(APIGroupJSON("g", {"v2", "v1"}),
+            R"({"name":"g","versions":[{"groupVersion":"g/v2","version":"v2"},{"groupVersion":"g/v1","version":"v1"}],)"
+            R"("preferredVersion":{"groupVersion":"g/v2","version":"v2"}})");
+}
+
+}  // namespace
+}  // namespace keelson::aggregator

@@ -1,0 +1,157 @@
+#include "aggregator/proxy_handler.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "base/url.h"
+#include "endpoints/discovery_documents.h"
+#include "endpoints/responses.h"
+#include "endpoints/upgrade_aware_proxy.h"
+#include "object/json_text.h"
+
+namespace keelson::aggregator {
+namespace {
+
+constexpr std::chrono::seconds kDiscoveryTimeout{5};
+
+// url.Values.Encode: sorted by key, values of a key in their order.
+std::string EncodedQuery(const std::string& raw) {
+  auto pairs = base::Query(raw).pairs();
+  std::vector<std::size_t> order(pairs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    return pairs[a].first != pairs[b].first ? pairs[a].first < pairs[b].first : a < b;
+  });
+  std::string out;
+  for (const std::size_t i : order) {
+    if (!out.empty()) out += '&';
+    out += base::QueryEscape(pairs[i].first) + "=" + base::QueryEscape(pairs[i].second);
+  }
+  return out;
+}
+
+// Discovery requests have three segments at most: they get a deadline of their own.
+bool IsDiscoveryPath(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return base::Split(path, '/').size() == 3;
+}
+
+Awaitable<http::Response> GroupDocument(std::shared_ptr<const endpoints::AssembledDocument> document,
+                                        endpoints::ExchangePtr exchange) {
+  co_return document->Respond(*exchange);
+}
+
+}  // namespace
+
+std::vector<std::string> OrderedVersions(const std::vector<APIServicePtr>& services) {
+  auto sorted = services;
+  std::ranges::sort(sorted, [](const APIServicePtr& a, const APIServicePtr& b) {
+    if (a->version_priority != b->version_priority) return a->version_priority > b->version_priority;
+    return endpoints::ComesBeforeAsVersion(a->version, b->version);
+  });
+  std::vector<std::string> versions;
+  for (const auto& service : sorted) versions.push_back(service->version);
+  return versions;
+}
+
+std::string APIGroupJSON(const std::string& group, const std::vector<std::string>& versions) {
+  const auto entry = [&](const std::string& version) {
+    std::string out = "{\"groupVersion\":";
+    object::AppendJSONString(out, group + "/" + version);
+    out += ",\"version\":";
+    object::AppendJSONString(out, version);
+    return out + "}";
+  };
+  std::string out = "{\"name\":";
+  object::AppendJSONString(out, group);
+  out += ",\"versions\":[";
+  for (std::size_t i = 0; i < versions.size(); ++i) out += (i == 0 ? "" : ",") + entry(versions[i]);
+  out += "]";
+  if (!versions.empty()) out += ",\"preferredVersion\":" + entry(versions.front());
+  return out + "}";
+}
+
+void ProxyHandler::Publish(const APIServices& services) {
+  auto table = base::MakeRef<Table>();
+  std::map<std::string, std::vector<APIServicePtr>> groups;
+  for (const auto& [name, service] : services) {
+    if (!service->group.empty() && !options_.built_in_groups.contains(service->group))
+      groups[service->group].push_back(service);
+    if (service->local) continue;
+    auto backend = options_.backends->Get(service);
+    if (service->group.empty()) {
+      table->core = std::move(backend);
+    } else {
+      table->remote.emplace(service->group + "/" + service->version, std::move(backend));
+    }
+  }
+  for (const auto& [group, members] : groups) {
+    const std::string json = "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," +
+                             APIGroupJSON(group, OrderedVersions(members)).substr(1);
+    table->groups.emplace(group, std::make_shared<endpoints::AssembledDocument>(
+                                     json, *schema::FindType("meta/v1", "APIGroup"), "v1", "APIGroup"));
+  }
+  table_.Store(base::Ref<const Table>(table));
+}
+
+std::optional<endpoints::Handler> ProxyHandler::Find(const endpoints::Exchange& exchange) const {
+  constexpr std::string_view kGroups = "/apis/";
+  const std::string_view path = exchange.http.path;
+  const auto table = table_.Load();
+  if (!table) return std::nullopt;
+  BackendPtr backend;
+  if (path.starts_with(kGroups)) {
+    std::string_view rest = path.substr(kGroups.size());
+    const auto slash = rest.find('/');
+    const std::string_view group = rest.substr(0, slash);
+    if (slash == std::string_view::npos || slash + 1 == rest.size()) {
+      const auto document = table->groups.find(group);
+      if (document == table->groups.end()) return std::nullopt;
+      return [found = document->second](endpoints::ExchangePtr inner) {
+        return GroupDocument(found, std::move(inner));
+      };
+    }
+    if (table->remote.empty()) return std::nullopt;
+    const auto end = rest.find('/', slash + 1);
+    const auto found = table->remote.find(rest.substr(0, end));
+    if (found == table->remote.end()) return std::nullopt;
+    backend = found->second;
+  } else if (table->core != nullptr && (path == "/api" || path.starts_with("/api/"))) {
+    backend = table->core;
+  }
+  if (backend == nullptr) return std::nullopt;
+  return [options = options_, backend](endpoints::ExchangePtr inner) {
+    const std::string target = inner->http.path;
+    return Forward(options, backend, target, std::move(inner));
+  };
+}
+
+Awaitable<http::Response> ProxyHandler::Forward(ProxyHandlerOptions options, BackendPtr backend, std::string path,
+                                                endpoints::ExchangePtr exchange) {
+  constexpr std::string_view kUnavailable = "service unavailable";
+  if (!backend->service->IsAvailable()) co_return endpoints::PlainError(503, kUnavailable);
+  if (!exchange->context.user) co_return endpoints::PlainError(500, "missing user");
+  auto location = options.backends->Resolve(*backend->service);
+  if (!location.ok()) co_return endpoints::PlainError(503, kUnavailable);
+  if (backend->transport == nullptr) co_return endpoints::PlainError(500, backend->error);
+  http::Headers& headers = exchange->http.headers;
+  const request::User& user = *exchange->context.user;
+  SetAuthProxyHeaders(headers, {.user = user.name,
+                                .uid = options.send_uid ? user.uid : std::string(),
+                                .groups = user.groups,
+                                .extra = user.extra});
+  headers.Set("Audit-Id", exchange->context.audit_id);
+  endpoints::ProxyOptions proxy;
+  proxy.location = *std::move(location);
+  proxy.location.path = std::move(path);
+  proxy.location.raw_query = EncodedQuery(exchange->http.raw_query);
+  proxy.transport = backend->transport;
+  proxy.wrap_transport = true;
+  proxy.aggregated = true;
+  proxy.reject_redirects = options.reject_redirects;
+  if (IsDiscoveryPath(exchange->http.path)) proxy.deadline = std::chrono::steady_clock::now() + kDiscoveryTimeout;
+  co_return co_await endpoints::ServeUpgradeAware(std::move(proxy), std::move(exchange));
+}
+
+}  // namespace keelson::aggregator

@@ -1,0 +1,414 @@
+#include "apiextensions/controllers.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "apiextensions/conditions.h"
+#include "async/deadlines.h"
+#include "async/event.h"
+#include "async/gate.h"
+#include "patch/field_manager.h"
+#include "registry/apiregistration/bootstrap.h"
+#include "telemetry/log.h"
+
+namespace keelson::apiextensions {
+namespace {
+
+constexpr std::chrono::milliseconds kRetry{1000};          // after a write that failed
+constexpr std::chrono::milliseconds kInstancePoll{500};    // while instances go
+constexpr std::chrono::seconds kInstancesGoneWithin{60};
+constexpr std::int32_t kGroupPriority = 1000;  // of APIServices for custom resources
+constexpr std::int32_t kVersionPriority = 100;
+
+// Changes an object; false: leave it as it is.
+using Change = std::function<bool(base::Arena& arena, Value object, std::string_view now)>;
+
+Awaitable<void> SleepFor(std::chrono::milliseconds duration) {
+  auto event = std::make_shared<async::Event>();
+  const auto entry =
+      async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + duration, [event] { event->Set(); });
+  co_await event->Wait();
+}
+
+const patch::FieldManager& StatusFields() {
+  static const patch::FieldManager fields([] {
+    patch::FieldManager::Options options;
+    options.kind = {"apiextensions.k8s.io", "v1", "CustomResourceDefinition"};
+    options.type = schema::FindKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    options.subresource = "status";
+    options.reset_fields = {"metadata", "spec"};
+    return options;
+  }());
+  return fields;
+}
+
+std::shared_ptr<request::Context> NewContext(const std::string& name, std::string name_space = "") {
+  auto context = std::make_shared<request::Context>();
+  context->info.name = name;
+  context->info.name_space = std::move(name_space);
+  context->info.verb = "update";
+  context->info.api_group = "apiextensions.k8s.io";
+  context->info.api_version = "v1";
+  context->user = request::User{.name = "system:apiserver", .groups = {std::string(request::kSystemMasters)}};
+  return context;
+}
+
+bool OverlapsBuiltIn(const Definition& definition) {
+  return definition.name == "apiservices.apiregistration.k8s.io" ||
+         definition.name == "customresourcedefinitions.apiextensions.k8s.io";
+}
+
+}  // namespace
+
+struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
+  std::shared_ptr<registry::Store> definitions;
+  std::shared_ptr<Handler> handler;
+  std::shared_ptr<DiscoveryDocuments> discovery;
+  Options options;
+  asio::any_io_executor executor;
+  async::Gate gate;
+  async::Event wake;
+  std::atomic<bool> stopping{false};
+
+  std::mutex mutex;
+  std::deque<std::string> queue;  // names, and "/" with a group whose APIServices are to be looked at
+  std::set<std::string, std::less<>> queued;
+  std::set<std::string, std::less<>> finalizing;  // whose instances are being deleted now
+  std::map<std::string, std::set<std::string>, std::less<>> groups;  // names of definitions
+  std::map<std::string, std::set<std::string>> registered;           // versions by group; of the worker
+
+  void Enqueue(const std::string& name) {
+    std::lock_guard lock(mutex);
+    if (queued.insert(name).second) queue.push_back(name);
+    wake.Set();
+  }
+  std::optional<std::string> Next() {
+    std::lock_guard lock(mutex);
+    wake.Reset();
+    if (queue.empty()) return std::nullopt;
+    std::string name = std::move(queue.front());
+    queue.pop_front();
+    queued.erase(name);
+    return name;
+  }
+
+  void Spawn(Awaitable<void> task) {
+    auto entry = gate.Enter();
+    if (!entry) return;
+    auto held = std::make_shared<async::Gate::Entry>(*std::move(entry));
+    asio::co_spawn(executor, std::move(task), [held](std::exception_ptr) {});
+  }
+
+  std::vector<DefinitionPtr> GroupOf(std::string_view group) {
+    std::set<std::string> names;
+    {
+      std::lock_guard lock(mutex);
+      if (const auto found = groups.find(group); found != groups.end()) names = found->second;
+    }
+    std::vector<DefinitionPtr> of;
+    for (const std::string& name : names) {
+      if (DefinitionPtr definition = handler->Find(name)) of.push_back(std::move(definition));
+    }
+    return of;
+  }
+
+  void OnChange(const registry::Informer::Change& change);
+  static Awaitable<void> Run(std::shared_ptr<Impl> impl);
+  // Keeps the APIServices of a group's served versions (upstream's crdregistration and autoregister controllers).
+  static Awaitable<void> Register(std::shared_ptr<Impl> impl, std::string group);
+  static Awaitable<void> Sync(std::shared_ptr<Impl> impl, std::string name);
+  static Awaitable<void> Finalize(std::shared_ptr<Impl> impl, DefinitionPtr definition);
+  static Awaitable<Condition> DeleteInstances(std::shared_ptr<Impl> impl, DefinitionPtr definition);
+  static Awaitable<void> Later(std::shared_ptr<Impl> impl, std::string name, std::chrono::milliseconds delay);
+  static Awaitable<bool> Write(std::shared_ptr<Impl> impl, std::string name, std::string uid, Change change);
+};
+
+void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
+  const std::string name(change.object->attributes().name);
+  if (change.deleted) {
+    const DefinitionPtr gone = handler->Find(name);
+    if (!gone) return;
+    handler->Remove(name);
+    discovery->Remove(*gone);
+    {
+      std::lock_guard lock(mutex);
+      const auto group = groups.find(gone->group);
+      if (group != groups.end() && group->second.erase(name) > 0 && group->second.empty()) groups.erase(group);
+    }
+    Enqueue("/" + gone->group);
+    // Its names are free.
+    for (const DefinitionPtr& other : GroupOf(gone->group)) {
+      if (other->spec_names != other->accepted_names) Enqueue(other->name);
+    }
+    return;
+  }
+  DefinitionPtr definition = ReadDefinition(change.value, change.object);
+  if (definition->versions.empty()) return;
+  handler->Update(definition);
+  discovery->Update(definition);
+  {
+    std::lock_guard lock(mutex);
+    groups[definition->group].insert(name);
+  }
+  Enqueue("/" + definition->group);
+  Enqueue(name);
+}
+
+// Writes what `change` makes of the object's status and finalizers. False: it is to be tried again.
+Awaitable<bool> Controllers::Impl::Write(std::shared_ptr<Impl> impl, std::string name, std::string uid,
+                                         Change change) {
+  const auto context = NewContext(name);
+  base::Arena& arena = context->arena;
+  bool left = false;
+  registry::UpdatedObject updated = [&](Value current) -> registry::Task<Value> {
+    const std::string_view now = arena.Copy(registry::FormatTime(impl->options.clock->Now()));
+    Value next = current.Clone(arena);
+    if (current.Get("metadata", "uid").as_string() != uid || !change(arena, next, now)) {
+      left = true;
+      co_return meta::NewInternalError("nothing to change");
+    }
+    StatusFields().Update(arena, current, next, "kube-apiserver", now);
+    co_return next;
+  };
+  auto written = co_await impl->definitions->Update(*context, name, updated, nullptr, nullptr,
+                                                    {.endpoint = {registry::Endpoint::Part::kStatus}});
+  if (written.ok() || left || written.error().reason() == meta::StatusReason::kNotFound) co_return true;
+  log::Error("Could not write the status of a definition", "name", name, "err", written.error());
+  co_return false;
+}
+
+Awaitable<Condition> Controllers::Impl::DeleteInstances(std::shared_ptr<Impl> impl, DefinitionPtr definition) {
+  const auto failed = [](std::string_view reason, std::string message) {
+    return Condition{"Terminating", "True", reason, std::move(message)};
+  };
+  const auto serving = impl->handler->ServingOf(definition->name);
+  if (!serving.ok()) co_return failed("InstanceDeletionFailed", "could not list instances: " + serving.error());
+  if (!*serving) co_return failed("InstanceDeletionFailed", "could not list instances: the definition is gone");
+  const std::shared_ptr<registry::Store> store = (*serving)->base;
+  auto all = co_await store->List("", {});
+  if (!all.ok()) {
+    co_return failed("InstanceDeletionFailed", "could not list instances: " + std::string(all.error().message()));
+  }
+  std::set<std::string> namespaces;
+  for (const auto& object : all->items) namespaces.emplace(object->attributes().name_space);
+  for (const std::string& name_space : namespaces) {
+    const auto context = NewContext("", name_space);
+    context->info.verb = "deletecollection";
+    auto deleted = co_await store->DeleteCollection(*context, name_space, {}, {}, nullptr, 1);
+    if (!deleted.ok()) {
+      co_return failed("InstanceDeletionFailed",
+                       "could not issue all deletes: " + std::string(deleted.error().message()));
+    }
+  }
+  const auto until = base::Clock::Real().Monotonic() + kInstancesGoneWithin;
+  for (;;) {
+    storage::ListOptions one;
+    one.predicate.limit = 1;
+    auto left = co_await store->List("", std::move(one));
+    if (left.ok() && left->items.empty())
+      co_return Condition{"Terminating", "False", "InstanceDeletionCompleted", "removed all instances"};
+    if (!left.ok() || base::Clock::Real().Monotonic() >= until || impl->stopping) {
+      co_return failed("InstanceDeletionCheck", "could not confirm zero CustomResources remaining: " +
+                                                    std::string(left.ok() ? "context deadline exceeded"
+                                                                          : left.error().message()));
+    }
+    co_await SleepFor(kInstancePoll);
+  }
+}
+
+Awaitable<void> Controllers::Impl::Finalize(std::shared_ptr<Impl> impl, DefinitionPtr definition) {
+  const std::string name = definition->name;
+  bool again = !co_await Write(impl, name, definition->uid, [](base::Arena& arena, Value object, std::string_view now) {
+    return SetCondition(
+        arena, object,
+        {"Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"}, now);
+  });
+  if (!again) {
+    Condition outcome{"Terminating", "False", "NeverEstablished", "resource was never established"};
+    if (OverlapsBuiltIn(*definition)) {
+      outcome = {"Terminating", "False", "OverlappingBuiltInResource",
+                 "instances overlap with built-in resources in storage"};
+    } else if (definition->established) {
+      outcome = co_await DeleteInstances(impl, definition);
+    }
+    const bool done = outcome.status == "False";
+    const bool written = co_await Write(
+        impl, name, definition->uid, [&outcome, done](base::Arena& arena, Value object, std::string_view now) {
+          const bool changed = SetCondition(arena, object, outcome, now);
+          return (done && RemoveFinalizer(arena, object)) || changed;
+        });
+    again = !written || !done;
+  }
+  {
+    std::lock_guard lock(impl->mutex);
+    impl->finalizing.erase(name);
+  }
+  if (again) impl->Spawn(Later(impl, name, kRetry));
+}
+
+Awaitable<void> Controllers::Impl::Later(std::shared_ptr<Impl> impl, std::string name,
+                                         std::chrono::milliseconds delay) {
+  co_await SleepFor(delay);
+  impl->Enqueue(name);
+}
+
+Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string name) {
+  const DefinitionPtr definition = impl->handler->Find(name);
+  if (!definition) co_return;
+  base::Arena arena;
+  auto value = impl->definitions->Decode(arena, definition->object);
+  if (!value.ok()) co_return;
+  const Value finalizers = value->Get("metadata", "finalizers");
+  const bool holds = std::ranges::any_of(finalizers.items(),
+                                         [](const Value& one) { return one.as_string() == kCleanupFinalizer; });
+  if (definition->deleting && holds) {
+    {
+      std::lock_guard lock(impl->mutex);
+      if (!impl->finalizing.insert(name).second) co_return;
+    }
+    impl->Spawn(Finalize(impl, definition));
+    co_return;
+  }
+  const auto group = impl->GroupOf(definition->group);
+  bool written = co_await Write(impl, name, definition->uid,
+                                [&group](base::Arena& scratch, Value object, std::string_view now) {
+                                  const bool names = AcceptNames(scratch, object, group, now);
+                                  return CheckApproval(scratch, object, now) || names;
+                                });
+  if (written && definition->names_accepted && !definition->established && !definition->deleting) {
+    if (impl->options.establishing_delay.count() > 0) co_await SleepFor(impl->options.establishing_delay);
+    const Value conversion = value->Get("spec", "conversion");
+    const bool unusable = conversion["strategy"].as_string() == "Webhook" && impl->options.usable_webhook &&
+                          !impl->options.usable_webhook(conversion["webhook"]);
+    written = co_await Write(impl, name, definition->uid,
+                             [unusable](base::Arena& scratch, Value object, std::string_view now) {
+      if (!ConditionIs(object, "NamesAccepted", "True") || ConditionIs(object, "Established", "True")) return false;
+      if (unusable) {
+        return SetCondition(
+            scratch, object,
+            {"Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"}, now);
+      }
+      return SetCondition(scratch, object,
+                          {"Established", "True", "InitialNamesAccepted", "the initial names have been accepted"}, now);
+    });
+  }
+  if (!written) impl->Spawn(Later(impl, name, kRetry));
+}
+
+namespace {
+
+// A definition's group version is an APIService like any other, with the lowest priority.
+Awaitable<bool> CreateAPIService(std::shared_ptr<registry::Store> services, std::string group, std::string version) {
+  const auto context = NewContext("");
+  context->info.api_group = "apiregistration.k8s.io";
+  base::Arena& arena = context->arena;
+  const registry::APIServicePriority priority{
+      .group = group, .version = version, .group_priority_minimum = kGroupPriority, .version_priority = kVersionPriority};
+  Value service = registry::LocalAPIService(arena, priority, "true").Clone(arena, true);
+  static const patch::FieldManager fields([] {
+    patch::FieldManager::Options options;
+    options.kind = {"apiregistration.k8s.io", "v1", "APIService"};
+    options.type = schema::FindKind("apiregistration.k8s.io", "v1", "APIService");
+    options.reset_fields = {"status"};
+    return options;
+  }());
+  fields.Update(arena, Value(), service, "kube-apiserver",
+                arena.Copy(registry::FormatTime(base::Clock::Real().Now())));
+  auto created = co_await services->Create(*context, service, nullptr, false);
+  co_return created.ok() || created.error().reason() == meta::StatusReason::kAlreadyExists;
+}
+
+Awaitable<void> DeleteAPIService(std::shared_ptr<registry::Store> services, std::string name) {
+  const auto context = NewContext(name);
+  auto found = co_await services->Get("", name, "");
+  if (!found.ok()) co_return;
+  auto value = services->Decode(context->arena, *found);
+  if (!value.ok()) co_return;
+  const Value labels = value->Get("metadata", "labels");
+  if (labels["kube-aggregator.kubernetes.io/automanaged"].as_string() != "true") co_return;
+  auto deleted = co_await services->Delete(*context, "", name, {}, nullptr);
+  if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound)
+    log::Error("Could not delete an APIService", "name", name, "err", deleted.error());
+}
+
+}  // namespace
+
+Awaitable<void> Controllers::Impl::Register(std::shared_ptr<Impl> impl, std::string group) {
+  if (!impl->options.api_services) co_return;
+  std::set<std::string> wanted;
+  for (const DefinitionPtr& definition : impl->GroupOf(group)) {
+    for (const DefinitionVersion& version : definition->versions) {
+      if (version.served) wanted.insert(version.name);
+    }
+  }
+  std::set<std::string> known = impl->registered[group];
+  for (const std::string& version : wanted) {
+    if (known.contains(version)) continue;
+    if (co_await CreateAPIService(impl->options.api_services, group, version)) known.insert(version);
+  }
+  std::set<std::string> gone;
+  for (const std::string& version : known) {
+    if (!wanted.contains(version)) gone.insert(version);
+  }
+  for (const std::string& version : gone) {
+    co_await DeleteAPIService(impl->options.api_services, version + "." + group);
+    known.erase(version);
+  }
+  if (known.empty()) {
+    impl->registered.erase(group);
+  } else {
+    impl->registered[group] = std::move(known);
+  }
+}
+
+Awaitable<void> Controllers::Impl::Run(std::shared_ptr<Impl> impl) {
+  while (!impl->stopping) {
+    auto name = impl->Next();
+    if (!name) {
+      co_await impl->wake.Wait();
+      continue;
+    }
+    if (name->starts_with('/')) {
+      co_await Register(impl, name->substr(1));
+    } else {
+      co_await Sync(impl, *std::move(name));
+    }
+  }
+}
+
+Controllers::Controllers(std::shared_ptr<registry::Store> definitions, std::shared_ptr<Handler> handler,
+                         std::shared_ptr<DiscoveryDocuments> discovery, Options options)
+    : impl_(std::make_shared<Impl>()) {
+  impl_->definitions = definitions;
+  impl_->handler = std::move(handler);
+  impl_->discovery = std::move(discovery);
+  impl_->options = options;
+  informer_ = std::make_unique<registry::Informer>(
+      std::move(definitions), [impl = impl_](std::vector<registry::Informer::Change>& changes) {
+        for (const auto& change : changes) impl->OnChange(change);
+      });
+}
+
+Controllers::~Controllers() { Stop(); }
+
+void Controllers::Start(asio::any_io_executor executor) {
+  impl_->executor = executor;
+  impl_->Spawn(Impl::Run(impl_));
+  informer_->Start(executor);
+}
+
+void Controllers::Stop() {
+  informer_->Stop();
+  impl_->stopping = true;
+  impl_->wake.Set();
+  impl_->gate.Close();
+}
+
+bool Controllers::HasSynced() const { return informer_->HasSynced(); }
+
+}  // namespace keelson::apiextensions

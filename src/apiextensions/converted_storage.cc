@@ -1,0 +1,354 @@
+#include "apiextensions/converted_storage.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "apiextensions/resource_codec.h"
+#include "codec/json.h"
+#include "validation/structural/object_pipeline.h"
+
+namespace keelson::apiextensions {
+namespace {
+
+namespace structural = validation::structural;
+using storage::ObjectPtr;
+using storage::WatchEvent;
+
+storage::Error StatusError(meta::Status status) {
+  return {.code = storage::ErrorCode::kStatus, .status = std::move(status)};
+}
+
+// State that the members of the converted view share; streams and calls hold it.
+struct View {
+  std::shared_ptr<storage::Interface> base;
+  CustomKindPtr kind;
+  VersionKindPtr version;
+  WebhookConversionPtr conversion;
+  std::shared_ptr<const storage::ResourceCodec> codec;  // of this version, without conversion
+
+  std::mutex mutex;
+  std::unordered_map<std::string, ObjectPtr> remembered;  // by key; the newest revision seen
+
+  bool IsOwn(const ObjectPtr& object) const {
+    return object->stored().view().starts_with("{\"apiVersion\":\"" + version->api_version + "\",");
+  }
+  ObjectPtr Recall(const ObjectPtr& object) {
+    std::lock_guard lock(mutex);
+    const auto found = remembered.find(std::string(object->key()));
+    if (found == remembered.end() || found->second->resource_version() != object->resource_version()) return {};
+    return found->second;
+  }
+  void Remember(const ObjectPtr& object) {
+    std::lock_guard lock(mutex);
+    if (remembered.size() >= kRememberedMax) remembered.clear();
+    remembered.insert_or_assign(std::string(object->key()), object);
+  }
+};
+using ViewPtr = std::shared_ptr<View>;
+
+meta::Result<ObjectPtr> Wrap(const View& view, base::Arena& arena, Value value, const ObjectPtr& original) {
+  auto coerced = structural::CoerceObject(arena, value, view.version->schema.root(),
+                                          {.source = structural::Source::kConversion,
+                                           .preserve_unknown_fields = view.version->preserve_unknown_fields});
+  if (!coerced.ok()) return meta::NewPlainError(coerced.error());
+  auto encoded = view.codec->Encode(arena, value);
+  if (!encoded.ok()) return meta::NewPlainError(encoded.error());
+  auto stored = view.codec->WithResourceVersion(encoded->view(), original->resource_version());
+  if (!stored.ok()) return meta::NewPlainError(stored.error());
+  auto attributes = view.codec->GetAttrs(*stored);
+  if (!attributes.ok()) return meta::NewPlainError(attributes.error());
+  return ObjectPtr(base::MakeRef<storage::Object>(std::string(original->key()), original->resource_version(),
+                                                  *std::move(stored), *std::move(attributes)));
+}
+
+// The objects in the view's version, in their order. What was converted is remembered for watches, of which many show
+// the same object; a read asks the webhook, as upstream's does.
+Awaitable<meta::Result<std::vector<ObjectPtr>>> ToView(ViewPtr view, std::vector<ObjectPtr> objects) {
+  auto arena = std::make_shared<base::Arena>();
+  std::vector<std::size_t> places;
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (view->IsOwn(objects[i])) continue;
+    auto decoded = codec::DecodeJSON(*arena, objects[i]->stored().view());
+    if (!decoded.ok()) co_return meta::NewPlainError(decoded.error().message);
+    decoded->value["metadata"].Erase("resourceVersion");  // set after conversion, as upstream
+    places.push_back(i);
+    values.push_back(decoded->value);
+  }
+  if (places.empty()) co_return objects;
+  KS_CO_TRY(const std::vector<Value> converted,
+            co_await Convert(view->conversion, arena, std::move(values), view->version->api_version));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    ObjectPtr& object = objects[places[i]];
+    KS_CO_TRY(ObjectPtr made, Wrap(*view, *arena, converted[i], object));
+    view->Remember(made);
+    object = std::move(made);
+  }
+  co_return objects;
+}
+
+Awaitable<storage::Result<ObjectPtr>> OneToView(ViewPtr view, storage::Result<ObjectPtr> object) {
+  if (!object.ok()) co_return object;
+  std::vector<ObjectPtr> one(1, *object);
+  auto converted = co_await ToView(view, std::move(one));
+  if (!converted.ok()) co_return StatusError(converted.error());
+  co_return converted->front();
+}
+
+// The object as it is to be stored. `arena` keeps the result.
+Awaitable<meta::Result<Value>> ToStorage(ViewPtr view, std::shared_ptr<base::Arena> arena, Value object) {
+  if (view->version->kind.version == view->kind->storage_version) co_return object;
+  std::vector<Value> one(1, object);
+  KS_CO_TRY(const std::vector<Value> converted,
+            co_await Convert(view->conversion, arena, std::move(one), view->kind->storage_api_version));
+  co_return converted.front();
+}
+
+Awaitable<storage::Result<ObjectPtr>> Create(ViewPtr view, std::string key, Value object, std::uint64_t ttl) {
+  auto arena = std::make_shared<base::Arena>();
+  auto stored = co_await ToStorage(view, arena, object);
+  if (!stored.ok()) co_return StatusError(stored.error());
+  co_return co_await OneToView(view, co_await view->base->Create(std::move(key), *stored, ttl));
+}
+
+Awaitable<meta::Result<storage::Updated>> UpdateInView(ViewPtr view, std::shared_ptr<base::Arena> arena,
+                                                       storage::UpdateFunc update, ObjectPtr existing) {
+  if (existing) {
+    std::vector<ObjectPtr> one(1, existing);
+    KS_CO_TRY(const std::vector<ObjectPtr> shown, co_await ToView(view, std::move(one)));
+    existing = shown.front();
+  }
+  KS_CO_TRY(storage::Updated updated, co_await update(existing));
+  // The revision that the request named was checked by `update`; it is no part of what is converted.
+  updated.object["metadata"].Erase("resourceVersion");
+  KS_CO_TRY(updated.object, co_await ToStorage(view, arena, updated.object));
+  co_return updated;
+}
+
+Awaitable<storage::Result<ObjectPtr>> Update(ViewPtr view, std::string key, bool ignore_not_found,
+                                             storage::Preconditions preconditions, storage::UpdateFunc update) {
+  auto arena = std::make_shared<base::Arena>();
+  storage::UpdateFunc in_view = [view, arena, update](const ObjectPtr& existing) {
+    return UpdateInView(view, arena, update, existing);
+  };
+  co_return co_await OneToView(
+      view, co_await view->base->GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), in_view));
+}
+
+Awaitable<meta::Result<void>> ValidateInView(ViewPtr view, storage::ValidateDeletion validate, ObjectPtr existing) {
+  std::vector<ObjectPtr> one(1, existing);
+  KS_CO_TRY(const std::vector<ObjectPtr> shown, co_await ToView(view, std::move(one)));
+  co_return co_await validate(shown.front());
+}
+
+Awaitable<storage::Result<ObjectPtr>> Delete(ViewPtr view, std::string key, storage::Preconditions preconditions,
+                                             storage::ValidateDeletion validate) {
+  storage::ValidateDeletion in_view;
+  if (validate) {
+    in_view = [view, validate](const ObjectPtr& existing) { return ValidateInView(view, validate, existing); };
+  }
+  co_return co_await OneToView(view,
+                               co_await view->base->Delete(std::move(key), std::move(preconditions), in_view));
+}
+
+Awaitable<storage::Result<ObjectPtr>> Get(ViewPtr view, std::string key, storage::GetOptions options) {
+  co_return co_await OneToView(view, co_await view->base->Get(std::move(key), std::move(options)));
+}
+
+// Selectors read labels and fields of the converted objects; with any, everything is converted and pages are not cut.
+Awaitable<storage::Result<storage::ObjectList>> GetList(ViewPtr view, std::string key, storage::ListOptions options) {
+  const storage::SelectionPredicate wanted = options.predicate;
+  const bool selects = !wanted.MatchesEverything();
+  if (selects) {
+    options.predicate.label = nullptr;
+    options.predicate.field = nullptr;
+    options.predicate.limit = 0;
+  }
+  auto list = co_await view->base->GetList(std::move(key), std::move(options));
+  if (!list.ok()) co_return list;
+  auto converted = co_await ToView(view, std::move(list->items));
+  if (!converted.ok()) co_return StatusError(converted.error());
+  list->items = *std::move(converted);
+  if (selects) std::erase_if(list->items, [&](const ObjectPtr& object) { return !wanted.Matches(*object); });
+  co_return list;
+}
+
+// A watch whose events are converted one after the other, in order, before they are shown.
+class ConvertedStream final : public storage::WatchStream, public std::enable_shared_from_this<ConvertedStream> {
+ public:
+  ConvertedStream(ViewPtr view, std::unique_ptr<storage::WatchStream> base, storage::SelectionPredicate wanted,
+                  asio::any_io_executor executor)
+      : view_(std::move(view)), base_(std::move(base)), wanted_(std::move(wanted)), executor_(std::move(executor)) {}
+
+  void Start(std::function<void()> wake) override {
+    wake_ = std::move(wake);
+    base_->Start(wake_);
+  }
+
+  Poll Next(WatchEvent& event) override {
+    for (;;) {
+      {
+        std::lock_guard lock(mutex_);
+        if (!ready_.empty()) {
+          event = std::move(ready_.front());
+          ready_.pop_front();
+          if (event.type == WatchEvent::Type::kError) ended_ = true;
+          return Poll::kEvent;
+        }
+        if (ended_) return Poll::kEnd;
+        if (converting_) return Poll::kPending;
+      }
+      WatchEvent raw;
+      const Poll poll = base_->Next(raw);
+      if (poll != Poll::kEvent) return poll;
+      if (!raw.object) {
+        event = std::move(raw);
+        return Poll::kEvent;
+      }
+      if (view_->IsOwn(raw.object)) {
+        Push(std::move(raw));
+        continue;
+      }
+      if (ObjectPtr known = view_->Recall(raw.object)) {
+        raw.object = std::move(known);
+        Push(std::move(raw));
+        continue;
+      }
+      {
+        std::lock_guard lock(mutex_);
+        converting_ = true;
+      }
+      asio::co_spawn(executor_, ConvertOne(shared_from_this(), std::move(raw)), asio::detached);
+      return Poll::kPending;
+    }
+  }
+
+ private:
+  static Awaitable<void> ConvertOne(std::shared_ptr<ConvertedStream> self, WatchEvent event) {
+    std::vector<ObjectPtr> one(1, event.object);
+    auto converted = co_await ToView(self->view_, std::move(one));
+    if (converted.ok()) {
+      event.object = converted->front();
+    } else {
+      event = WatchEvent{};
+      event.type = WatchEvent::Type::kError;
+      event.error = meta::NewInternalError(converted.error().message());
+    }
+    self->Push(std::move(event));
+    {
+      std::lock_guard lock(self->mutex_);
+      self->converting_ = false;
+    }
+    self->wake_();
+  }
+
+  // Selectors see the converted object: an object that stops matching is sent as DELETED to this watch.
+  void Push(WatchEvent event) {
+    std::lock_guard lock(mutex_);
+    if (event.object && !wanted_.MatchesEverything()) {
+      const std::string key(event.object->key());
+      const bool was = shown_.contains(key);
+      const bool matches = event.type != WatchEvent::Type::kDeleted && wanted_.Matches(*event.object);
+      if (!matches && !was) return;
+      event.type = !matches ? WatchEvent::Type::kDeleted : was ? WatchEvent::Type::kModified : WatchEvent::Type::kAdded;
+      if (matches) {
+        shown_.insert(key);
+      } else {
+        shown_.erase(key);
+      }
+    }
+    ready_.push_back(std::move(event));
+  }
+
+  const ViewPtr view_;
+  const std::unique_ptr<storage::WatchStream> base_;
+  const storage::SelectionPredicate wanted_;
+  const asio::any_io_executor executor_;
+  std::function<void()> wake_;
+  std::mutex mutex_;
+  std::deque<WatchEvent> ready_;  // at most one, or what came before it
+  std::set<std::string> shown_;
+  bool converting_ = false;
+  bool ended_ = false;
+};
+
+// The stream's owner, so that a conversion under way keeps the stream.
+class StreamHandle final : public storage::WatchStream {
+ public:
+  explicit StreamHandle(std::shared_ptr<ConvertedStream> stream) : stream_(std::move(stream)) {}
+  void Start(std::function<void()> wake) override { stream_->Start(std::move(wake)); }
+  Poll Next(WatchEvent& event) override { return stream_->Next(event); }
+
+ private:
+  const std::shared_ptr<ConvertedStream> stream_;
+};
+
+Awaitable<storage::Result<std::unique_ptr<storage::WatchStream>>> Watch(ViewPtr view, std::string key,
+                                                                        storage::ListOptions options) {
+  storage::SelectionPredicate wanted = options.predicate;
+  options.predicate.label = nullptr;
+  options.predicate.field = nullptr;
+  auto stream = co_await view->base->Watch(std::move(key), std::move(options));
+  if (!stream.ok()) co_return stream.error();
+  auto converted = std::make_shared<ConvertedStream>(view, *std::move(stream), std::move(wanted),
+                                                     co_await asio::this_coro::executor);
+  co_return std::unique_ptr<storage::WatchStream>(std::make_unique<StreamHandle>(std::move(converted)));
+}
+
+class ConvertedStorage final : public storage::Interface {
+ public:
+  explicit ConvertedStorage(ViewPtr view) : view_(std::move(view)) {}
+
+  Awaitable<storage::Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override {
+    return apiextensions::Create(view_, std::move(key), object, ttl_seconds);
+  }
+  Awaitable<storage::Result<ObjectPtr>> Delete(std::string key, storage::Preconditions preconditions,
+                                               storage::ValidateDeletion validate, ObjectPtr) override {
+    return apiextensions::Delete(view_, std::move(key), std::move(preconditions), std::move(validate));
+  }
+  Awaitable<storage::Result<void>> DeleteUnread(std::string key) override {
+    return view_->base->DeleteUnread(std::move(key));
+  }
+  Awaitable<storage::Result<ObjectPtr>> Get(std::string key, storage::GetOptions options) override {
+    return apiextensions::Get(view_, std::move(key), std::move(options));
+  }
+  Awaitable<storage::Result<storage::ObjectList>> GetList(std::string key, storage::ListOptions options) override {
+    return apiextensions::GetList(view_, std::move(key), std::move(options));
+  }
+  Awaitable<storage::Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
+                                                         storage::Preconditions preconditions,
+                                                         storage::UpdateFunc update, ObjectPtr) override {
+    return apiextensions::Update(view_, std::move(key), ignore_not_found, std::move(preconditions), std::move(update));
+  }
+  Awaitable<storage::Result<std::unique_ptr<storage::WatchStream>>> Watch(std::string key,
+                                                                          storage::ListOptions options) override {
+    return apiextensions::Watch(view_, std::move(key), std::move(options));
+  }
+  Awaitable<storage::Result<storage::Stats>> GetStats() override { return view_->base->GetStats(); }
+  Awaitable<storage::Result<std::uint64_t>> GetCurrentResourceVersion() override {
+    return view_->base->GetCurrentResourceVersion();
+  }
+  bool Ready() const override { return view_->base->Ready(); }
+
+ private:
+  const ViewPtr view_;
+};
+
+}  // namespace
+
+std::shared_ptr<storage::Interface> NewConvertedStorage(std::shared_ptr<storage::Interface> base, CustomKindPtr kind,
+                                                        VersionKindPtr view, WebhookConversionPtr conversion) {
+  auto shared = std::make_shared<View>();
+  shared->base = std::move(base);
+  shared->codec = NewResourceCodec(kind, view, true);
+  shared->kind = std::move(kind);
+  shared->version = std::move(view);
+  shared->conversion = std::move(conversion);
+  return std::make_shared<ConvertedStorage>(std::move(shared));
+}
+
+}  // namespace keelson::apiextensions

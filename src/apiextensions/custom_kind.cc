@@ -1,0 +1,107 @@
+#include "apiextensions/custom_kind.h"
+
+#include <algorithm>
+
+#include "validation/structural_cel/rule_validator.h"
+
+namespace keelson::apiextensions {
+namespace {
+
+using schema::structural::Columns;
+using schema::structural::SelectableFields;
+
+class CompiledRules final : public validation::structural::RuleSet {
+ public:
+  explicit CompiledRules(std::shared_ptr<const validation::structural::RuleValidator> rules)
+      : rules_(std::move(rules)) {}
+  void Evaluate(base::Arena& arena, const Value& object, const Value* old,
+                validation::structural::Verdict& verdict) const override {
+    auto result = rules_->Validate(arena, object, old);
+    std::ranges::move(result.errors, std::back_inserter(verdict.errors));
+    std::ranges::move(result.warnings, std::back_inserter(verdict.warnings));
+  }
+
+ private:
+  const std::shared_ptr<const validation::structural::RuleValidator> rules_;
+};
+
+Outcome<VersionKindPtr, std::string> CompileVersion(const std::shared_ptr<schema::structural::Pool>& pool,
+                                                    const Definition& definition, const Value& version) {
+  auto made = std::make_shared<VersionKind>();
+  made->pool = pool;
+  const std::string name(version["name"].as_string());
+  if (const Value schema = version["schema"]["openAPIV3Schema"]; schema.is_map()) {
+    auto built = pool->Build(schema);
+    if (!built.ok()) return "version " + name + ": " + built.error();
+    made->schema = *std::move(built);
+    if (auto rules = validation::structural::RuleValidator::New(made->schema))
+      made->rules = std::make_shared<const CompiledRules>(std::move(rules));
+  }
+  made->kind = {definition.group, name, definition.accepted_names.kind};
+  made->api_version = definition.group + "/" + name;
+  made->namespaced = definition.namespaced;
+  made->served = version["served"].as_bool();
+  made->preserve_unknown_fields = definition.preserve_unknown_fields;
+  made->status = version["subresources"]["status"].is_map();
+  const Value scale = version["subresources"]["scale"];
+  made->scale = scale.is_map();
+  made->spec_replicas = scale["specReplicasPath"].as_string();
+  made->status_replicas = scale["statusReplicasPath"].as_string();
+  made->label_selector = scale["labelSelectorPath"].as_string();
+  made->columns = Columns::Of(version["additionalPrinterColumns"]);
+  made->selectable = SelectableFields::Of(version["selectableFields"]);
+  return VersionKindPtr(std::move(made));
+}
+
+}  // namespace
+
+validation::structural::CustomResource VersionKind::ForValidation() const {
+  validation::structural::CustomResource resource;
+  resource.group = kind.group;
+  resource.version = kind.version;
+  resource.kind = kind.kind;
+  resource.namespaced = namespaced;
+  resource.schema = schema.root();
+  resource.scale = {.spec_replicas = spec_replicas,
+                    .status_replicas = status_replicas,
+                    .label_selector = label_selector,
+                    .enabled = scale};
+  resource.rules = rules.get();
+  return resource;
+}
+
+const VersionKind* CustomKind::FindAPIVersion(std::string_view api_version) const {
+  const auto found = std::ranges::find(versions, api_version, [](const auto& one) -> std::string_view {
+    return one->api_version;
+  });
+  return found == versions.end() ? nullptr : found->get();
+}
+
+VersionKindPtr CustomKind::Find(std::string_view version) const {
+  const auto found =
+      std::ranges::find(versions, version, [](const auto& one) -> std::string_view { return one->kind.version; });
+  return found == versions.end() ? nullptr : *found;
+}
+
+Outcome<CustomKindPtr, std::string> CompileKind(const std::shared_ptr<schema::structural::Pool>& pool,
+                                                const Definition& definition, const Value& value) {
+  auto kind = std::make_shared<CustomKind>();
+  kind->resource = {definition.group, definition.accepted_names.plural};
+  kind->storage_version = definition.StorageVersion().name;
+  kind->storage_api_version = definition.group + "/" + kind->storage_version;
+  for (const Value& version : value["spec"]["versions"].items()) {
+    KS_TRY(VersionKindPtr made, CompileVersion(pool, definition, version));
+    for (std::size_t i = 0; i < made->selectable.size(); ++i) {
+      const bool known = std::ranges::any_of(kind->selectable, [&](const auto& one) {
+        return one.first->selectable.name(one.second) == made->selectable.name(i);
+      });
+      if (!known) kind->selectable.emplace_back(made, i);
+    }
+    kind->completes_on_read = kind->completes_on_read || made->schema.root().has_defaults_below();
+    kind->versions.push_back(std::move(made));
+  }
+  kind->completes_on_read = kind->completes_on_read || kind->versions.size() > 1;
+  return CustomKindPtr(std::move(kind));
+}
+
+}  // namespace keelson::apiextensions

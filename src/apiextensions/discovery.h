@@ -1,0 +1,49 @@
+// Custom resources in discovery and OpenAPI: fragments per group, made again when somebody asks after one of the group's
+// definitions changed. Thread safety: all members from any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiextensions/definition.h"
+#include "endpoints/discovery_source.h"
+#include "endpoints/exchange.h"
+#include "http/message.h"
+#include "registry/store.h"
+
+namespace keelson::apiextensions {
+
+class DiscoveryDocuments final : public endpoints::DiscoverySource {
+ public:
+  explicit DiscoveryDocuments(std::shared_ptr<registry::Store> definitions) : definitions_(std::move(definitions)) {}
+
+  void Update(DefinitionPtr definition);
+  void Remove(const Definition& definition);
+
+  std::shared_ptr<const endpoints::DiscoveryFragments> Discovery() const override;
+  std::string OpenAPIv3(std::string group, std::string version) const override;
+  void AppendOpenAPIv2(std::string& paths, std::string& definitions) const override;
+
+  // /apis/<group>, and with a version /apis/<group>/<version>; nothing where no definition serves it.
+  std::optional<http::Response> Respond(const endpoints::Exchange& exchange, std::string_view group,
+                                        std::string_view version) const;
+
+ private:
+  using Group = std::map<std::string, DefinitionPtr, std::less<>>;  // by name
+  std::vector<DefinitionPtr> Established(std::string_view group) const;
+
+  const std::shared_ptr<registry::Store> definitions_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, Group, std::less<>> groups_;
+  mutable std::set<std::string, std::less<>> changed_;  // groups whose fragments are to be made again
+  mutable std::shared_ptr<const endpoints::DiscoveryFragments> fragments_ =
+      std::make_shared<const endpoints::DiscoveryFragments>();
+};
+
+}  // namespace keelson::apiextensions

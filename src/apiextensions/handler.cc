@@ -1,0 +1,264 @@
+#include "apiextensions/handler.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "apiextensions/scale.h"
+#include "base/strings.h"
+#include "endpoints/handlers.h"
+#include "endpoints/responses.h"
+#include "telemetry/log.h"
+
+namespace keelson::apiextensions {
+
+struct TableEntry::Lazy {
+  std::mutex mutex;  // of making it
+  base::AtomicRef<const Serving> serving;
+  std::string failure;  // why it could not be made; under the mutex
+};
+
+namespace {
+
+using endpoints::ExchangePtr;
+using endpoints::StatusResponse;
+using Answer = std::optional<http::Response>;
+
+constexpr std::string_view kTerminating = "create not allowed while custom resource definition is terminating";
+// Requests in flight when a definition goes have so long before their watches end.
+constexpr std::chrono::milliseconds kRemovedGrace{1000};
+
+struct Table : base::RefCounted {
+  DefinitionTree tree;
+};
+
+std::vector<std::string_view> Segments(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return base::Split(path, '/');
+}
+
+meta::GroupResource ResourceOf(const request::RequestInfo& info) { return {info.api_group, info.resource}; }
+
+http::Response NotSupported(const endpoints::Exchange& exchange) {
+  const request::RequestInfo& info = exchange.context.info;
+  return StatusResponse(exchange, meta::NewMethodNotSupported(ResourceOf(info), info.verb));
+}
+
+http::Response NameRequired(const endpoints::Exchange& exchange) {
+  return StatusResponse(exchange, meta::NewBadRequest("name must be provided"));
+}
+
+// Strategic merge patches need a struct's tags, which custom resources do not have.
+std::optional<http::Response> CheckPatchType(const endpoints::Exchange& exchange, bool cbor) {
+  static constexpr std::array<std::string_view, 4> kTypes = {
+      "application/json-patch+json", "application/merge-patch+json", endpoints::kApplyPatch,
+      endpoints::kApplyCBORPatch};
+  const std::string type = endpoints::BareMediaType(exchange.http.headers.Get("Content-Type"));
+  std::vector<std::string> accepted;
+  for (const std::string_view known : kTypes) {
+    if (known == endpoints::kApplyCBORPatch && !cbor) continue;
+    if (type == known) return std::nullopt;
+    accepted.emplace_back(known);
+  }
+  return StatusResponse(exchange, meta::NewUnsupportedMediaType(accepted));
+}
+
+Awaitable<Answer> ServeSubresource(endpoints::ScopePtr scope, ExchangePtr exchange) {
+  const std::string& verb = exchange->context.info.verb;
+  if (verb == "get") co_return co_await endpoints::GetResource(scope, exchange);
+  if (verb == "update") co_return co_await endpoints::UpdateResource(scope, exchange);
+  if (verb == "patch") co_return co_await endpoints::PatchResource(scope, exchange);
+  co_return NotSupported(*exchange);
+}
+
+Awaitable<Answer> ServeResource(endpoints::ScopePtr scope, ExchangePtr exchange) {
+  const request::RequestInfo& info = exchange->context.info;
+  const std::string& verb = info.verb;
+  if (verb == "list") co_return co_await endpoints::ListResource(scope, exchange, false);
+  if (verb == "watch") co_return co_await endpoints::ListResource(scope, exchange, true);
+  if (verb == "create") co_return co_await endpoints::CreateResource(scope, exchange);
+  if (verb == "deletecollection") co_return co_await endpoints::DeleteCollection(scope, exchange);
+  const bool item = verb == "get" || verb == "update" || verb == "patch" || verb == "delete";
+  if (item && info.name.empty()) co_return NameRequired(*exchange);
+  if (verb == "get") co_return co_await endpoints::GetResource(scope, exchange);
+  if (verb == "update") co_return co_await endpoints::UpdateResource(scope, exchange);
+  if (verb == "patch") co_return co_await endpoints::PatchResource(scope, exchange);
+  if (verb == "delete") co_return co_await endpoints::DeleteResource(scope, exchange);
+  co_return NotSupported(*exchange);
+}
+
+// Before all definitions are known, a path that none of them serves may be served in a moment.
+Answer Unknown(const endpoints::Exchange& exchange, const std::atomic<bool>& synced) {
+  if (synced.load(std::memory_order_acquire)) return std::nullopt;
+  meta::Status::Fields fields =
+      meta::NewServiceUnavailable(
+          "the request has been made before all known HTTP paths have been installed, please try again")
+          .fields();
+  if (!fields.details) fields.details.emplace();
+  fields.details->retry_after_seconds = 5;
+  return StatusResponse(exchange, meta::Status(std::move(fields)));
+}
+
+// Reads of metadata only need no conversion, so that the garbage collector goes on while a conversion webhook is away.
+bool WantsMetadataOnly(const endpoints::Exchange& exchange, const endpoints::Scope& scope) {
+  const std::string& verb = exchange.context.info.verb;
+  if (verb != "get" && verb != "list" && verb != "watch") return false;
+  const auto media = verb == "watch" ? endpoints::NegotiateStream(exchange.http, exchange.query, scope.restrictions)
+                                     : endpoints::NegotiateOutput(exchange.http, exchange.query, scope.restrictions);
+  return media.ok() && (media->transform == endpoints::Transform::kPartialObjectMetadata ||
+                        media->transform == endpoints::Transform::kPartialObjectMetadataList);
+}
+
+// The scope rules of upstream: a namespace where none belongs, or none where one does, is another resource's path.
+bool ScopeFits(const Definition& definition, const request::RequestInfo& info) {
+  const bool has_namespace = !info.name_space.empty();
+  if (!definition.namespaced) return !has_namespace;
+  return has_namespace || info.verb == "list" || info.verb == "watch";
+}
+
+}  // namespace
+
+struct Handler::Impl {
+  ServingConfig config;
+  std::shared_ptr<registry::Store> definitions;
+  std::shared_ptr<schema::structural::Pool> pool = std::make_shared<schema::structural::Pool>();
+  base::AtomicRef<const Table> table{base::Ref<const Table>(new Table)};
+  std::atomic<bool> synced{false};
+  Discovery discovery;
+
+  TableEntryPtr Find(std::string_view name) const {
+    const auto now = table.Load();
+    const TableEntryPtr* const found = now->tree.Find(name);
+    return found == nullptr ? TableEntryPtr() : *found;
+  }
+
+  Outcome<ServingPtr, std::string> ServingOf(const TableEntry& entry) const {
+    TableEntry::Lazy& lazy = *entry.lazy;
+    if (ServingPtr made = lazy.serving.Load()) return made;
+    std::lock_guard lock(lazy.mutex);
+    if (ServingPtr made = lazy.serving.Load()) return made;
+    if (!lazy.failure.empty()) return lazy.failure;
+    base::Arena arena;
+    auto value = definitions->Decode(arena, entry.definition->object);
+    auto made = value.ok() ? NewServing(config, pool, *entry.definition, *value)
+                           : Outcome<ServingPtr, std::string>(std::string(value.error().message()));
+    if (!made.ok()) {
+      lazy.failure = made.error();
+      log::Error("Could not serve a custom resource", "definition", entry.definition->name, "err", made.error());
+      return made.error();
+    }
+    lazy.serving.Store(*made);
+    return *made;
+  }
+
+  void Retire(const TableEntry& entry) const {
+    if (const ServingPtr serving = entry.lazy->serving.Load()) config.storage->Remove(serving->base, kRemovedGrace);
+  }
+};
+
+Handler::Handler(ServingConfig config, std::shared_ptr<registry::Store> definitions)
+    : impl_(std::make_shared<Impl>()) {
+  impl_->config = std::move(config);
+  impl_->definitions = std::move(definitions);
+}
+
+Handler::~Handler() = default;
+
+void Handler::SetDiscovery(Discovery discovery) { impl_->discovery = std::move(discovery); }
+void Handler::SetSynced() { impl_->synced.store(true, std::memory_order_release); }
+bool Handler::synced() const { return impl_->synced.load(std::memory_order_acquire); }
+
+void Handler::Update(DefinitionPtr definition) {
+  const auto now = impl_->table.Load();
+  auto entry = base::MakeRef<TableEntry>();
+  entry->definition = std::move(definition);
+  const TableEntryPtr before = impl_->Find(entry->definition->name);
+  if (before && before->definition->ServesAs(*entry->definition)) {
+    entry->lazy = before->lazy;
+  } else {
+    entry->lazy = std::make_shared<TableEntry::Lazy>();
+  }
+  const bool replaced = before && entry->lazy != before->lazy;
+  auto next = base::MakeRef<Table>();
+  next->tree = now->tree;
+  next->tree.Put(TableEntryPtr(entry));
+  impl_->table.Store(base::Ref<const Table>(next));
+  if (replaced) impl_->Retire(*before);
+}
+
+void Handler::Remove(std::string_view name) {
+  const TableEntryPtr before = impl_->Find(name);
+  if (!before) return;
+  auto next = base::MakeRef<Table>();
+  next->tree = impl_->table.Load()->tree;
+  next->tree.Erase(name);
+  impl_->table.Store(base::Ref<const Table>(next));
+  impl_->Retire(*before);
+}
+
+DefinitionPtr Handler::Find(std::string_view name) const {
+  const TableEntryPtr found = impl_->Find(name);
+  return found ? found->definition : nullptr;
+}
+
+std::vector<DefinitionPtr> Handler::All() const {
+  const auto now = impl_->table.Load();
+  std::vector<DefinitionPtr> all;
+  all.reserve(now->tree.size());
+  for (auto it = now->tree.begin(); it.valid(); it.Next()) all.push_back((*it)->definition);
+  return all;
+}
+
+Outcome<ServingPtr, std::string> Handler::ServingOf(std::string_view name) const {
+  const TableEntryPtr found = impl_->Find(name);
+  if (!found) return ServingPtr();
+  return impl_->ServingOf(*found);
+}
+
+Awaitable<std::optional<http::Response>> Handler::Handle(endpoints::ExchangePtr exchange) const {
+  const std::shared_ptr<Impl> impl = impl_;
+  const request::RequestInfo& info = exchange->context.info;
+  if (!info.is_resource_request) {
+    const auto parts = Segments(exchange->http.path);
+    if (!impl->discovery || parts.size() < 2 || parts.size() > 3 || parts[0] != "apis")
+      co_return Unknown(*exchange, impl->synced);
+    auto document = impl->discovery(*exchange, parts[1], parts.size() == 3 ? parts[2] : std::string_view());
+    if (!document) document = Unknown(*exchange, impl->synced);
+    co_return document;
+  }
+  const TableEntryPtr entry = impl->Find(info.resource + "." + info.api_group);
+  if (!entry || info.api_prefix != "apis") co_return Unknown(*exchange, impl->synced);
+  const Definition& definition = *entry->definition;
+  const DefinitionVersion* const version = definition.FindVersion(info.api_version);
+  if (version == nullptr || !version->served || !ScopeFits(definition, info)) co_return std::nullopt;
+  if (!definition.names_accepted && !definition.established) co_return std::nullopt;
+  const auto serving = impl->ServingOf(*entry);
+  if (!serving.ok())
+    co_return StatusResponse(*exchange, meta::NewInternalError("error resolving resource"));
+  const ServedVersion* const served = (*serving)->Find(info.api_version);
+  if (served == nullptr) co_return std::nullopt;
+  if (!version->deprecation_warning.empty()) {
+    exchange->context.warnings.Add(version->deprecation_warning);
+    exchange->context.audit_annotations.Add("k8s.io/deprecated", "true");
+  }
+  exchange->allow_cbor = impl->config.cbor;
+  exchange->allow_gzip = impl->config.compress;
+  if (definition.terminating) exchange->create_forbidden = kTerminating;
+
+  const endpoints::ScopePtr scope = info.subresource.empty()      ? served->main
+                                    : info.subresource == "status" ? served->status
+                                    : info.subresource == "scale"  ? served->scale
+                                                                   : nullptr;
+  if (!scope) co_return StatusResponse(*exchange, meta::NewNotFound(ResourceOf(info), info.name));
+  if (info.verb == "patch" && !info.name.empty()) {
+    if (auto refused = CheckPatchType(*exchange, impl->config.cbor)) co_return std::move(*refused);
+  }
+  if (info.subresource == "scale") co_return co_await ServeScale(served->version, scope, exchange);
+  if (info.subresource == "status") co_return co_await ServeSubresource(scope, exchange);
+  if (served->metadata != served->main && WantsMetadataOnly(*exchange, *scope))
+    co_return co_await ServeResource(served->metadata, exchange);
+  co_return co_await ServeResource(scope, exchange);
+}
+
+}  // namespace keelson::apiextensions

@@ -1,0 +1,68 @@
+#include "app/admission_setup.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "app/files.h"
+#include "base/strings.h"
+#include "telemetry/log.h"
+
+namespace keelson::app {
+namespace {
+
+void LogPlugins(const admission::Chain& chain, admission::Phase phase, std::string_view type) {
+  std::vector<std::string> names;
+  for (const std::string& name : chain.Names()) {
+    const auto row = std::ranges::find(admission::PluginTable(), name, &admission::PluginRow::name);
+    if ((static_cast<int>(row->phase) & static_cast<int>(phase)) != 0) names.push_back(name);
+  }
+  if (names.empty()) return;
+  log::Info("Loaded " + std::to_string(names.size()) + " " + std::string(type) +
+            " admission controller(s) successfully in the following order: " + base::Join(names, ",") + ".");
+}
+
+Outcome<std::string, std::string> ReadConfiguration(const std::string& path) {
+  auto text = ReadSmallFile(path);
+  if (!text.ok()) return "open " + path + ": " + (FileExists(path) ? "permission denied" : "no such file or directory");
+  return *std::move(text);
+}
+
+}  // namespace
+
+Outcome<std::shared_ptr<const admission::Chain>, Error> MakeAdmission(const AdmissionOptions& options,
+                                                                      admission::PluginContext context) {
+  const std::string prefix = "failed to apply admission: ";
+  std::set<std::string> enable(options.enable_plugins.begin(), options.enable_plugins.end());
+  std::set<std::string> disable(options.disable_plugins.begin(), options.disable_plugins.end());
+  if (!options.plugin_names.empty()) {  // --admission-control: exactly these
+    enable = {options.plugin_names.begin(), options.plugin_names.end()};
+    for (const auto& row : admission::PluginTable()) {
+      if (!enable.contains(std::string(row.name))) disable.insert(std::string(row.name));
+    }
+  }
+  if (!options.config_file.empty()) {
+    auto read = admission::PluginConfigurations::Read(options.config_file, ReadConfiguration);
+    if (!read.ok()) return Error(prefix + "failed to read plugin config: " + read.error());
+    context.configurations = *std::move(read);
+  }
+  for (const auto& row : admission::PluginTable()) {
+    const std::string name(row.name);
+    const bool on = (row.on_by_default && !disable.contains(name)) || enable.contains(name);
+    if (!on) continue;
+    if (row.make == nullptr && !row.on_by_default)
+      return Error("--enable-admission-plugins: " + name + " is not built yet");
+    if (row.check == nullptr) continue;
+    if (const std::string error = row.check(context.ConfigurationOf(name)); !error.empty())
+      return Error(prefix + "couldn't init admission plugin " + base::GoQuote(name) + ": " + error);
+  }
+  context.default_not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
+  context.default_unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
+  auto chain = admission::NewChain(context, enable, disable);
+  LogPlugins(*chain, admission::Phase::kMutating, "mutating");
+  LogPlugins(*chain, admission::Phase::kValidating, "validating");
+  return chain;
+}
+
+}  // namespace keelson::app

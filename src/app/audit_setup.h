@@ -1,0 +1,22 @@
+// The audit of the server, made from the options. Called once at the start.
+#pragma once
+
+#include <memory>
+
+#include "app/error.h"
+#include "app/options.h"
+#include "async/io_pool.h"
+#include "audit/auditor.h"
+#include "base/outcome.h"
+#include "net/dialer.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::app {
+
+// Null where no policy or no backend is given; the policy file is read and checked all the same. `metrics` must outlive
+// the auditor.
+// `io` must outlive the auditor's Shutdown(). `dialer` is that of the webhook; null: direct.
+Outcome<std::shared_ptr<audit::Auditor>, Error> MakeAuditor(const AuditOptions& options, async::IOPool& io,
+                                                            net::DialerPtr dialer, telemetry::MetricsRegistry& metrics);
+
+}  // namespace keelson::app

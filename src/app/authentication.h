@@ -1,0 +1,48 @@
+// Authentication as the options ask for it: every authenticator, the files they follow, and the start errors of bad
+// files. Called once at the start; changed files are taken while the server runs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/error.h"
+#include "app/feature_gates.h"
+#include "app/followed_files.h"
+#include "app/options.h"
+#include "async/io_pool.h"
+#include "auth/authenticator.h"
+#include "auth/bootstrap_token/authenticator.h"
+#include "auth/jose/keys.h"
+#include "auth/oidc/metrics.h"
+#include "auth/service_account/authenticator.h"
+#include "auth/token_cache.h"
+#include "base/outcome.h"
+#include "net/dialer.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::app {
+
+// Keys that verify service account tokens.
+Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files);
+
+// What authentication needs of the rest of the server. All of it must outlive the authenticator.
+struct AuthenticationParts {
+  async::IOPool& io;
+  telemetry::MetricsRegistry& metrics;
+  auth::TokenCacheMetrics& token_cache_metrics;
+  auth::ServiceAccountMetrics& service_account_metrics;
+  auth::JWTMetrics& jwt_metrics;
+  const FeatureGates& features;
+  bool anonymous_flag_set = false;  // --anonymous-auth is on the command line
+  FollowedFiles& files;             // gets the files to follow; not to be looked at after the authenticator is gone
+  std::string loopback_token;
+  std::vector<auth::PublicKey> token_keys;
+  std::shared_ptr<auth::TokenObjects> token_objects;
+  std::shared_ptr<auth::BootstrapSecrets> bootstrap_secrets;
+  net::DialerPtr cluster_dialer, control_plane_dialer;  // of the egress selector; null: direct
+};
+Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const AuthenticationOptions& options,
+                                                                       AuthenticationParts parts);
+
+}  // namespace keelson::app

@@ -1,0 +1,67 @@
+// The chain of authorizers that flags or an AuthorizationConfiguration file ask for. The file is followed: a new text
+// takes effect as a whole, or not at all with a message in the log. Thread safety: New() and Reload() by one thread at
+// a time; authorizer() from any thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "app/authorization_config.h"
+#include "app/error.h"
+#include "app/options.h"
+#include "auth/node/node_authorizer.h"
+#include "auth/rbac/index.h"
+#include "auth/reloadable.h"
+#include "auth/webhook_authorizer/webhook_authorizer.h"
+#include "net/dialer.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::http {
+class Transport;  // http/transport.h
+}
+
+namespace keelson::app {
+
+class Authorizers {
+ public:
+  struct Parts {
+    std::shared_ptr<auth::rbac::RBACAuthorizer> rbac;
+    std::shared_ptr<auth::node::NodeAuthorizer> node;
+    telemetry::MetricsRegistry* metrics = nullptr;  // must outlive this
+    std::shared_ptr<http::Transport> transport;     // for webhooks
+    net::DialerPtr control_plane_dialer;            // of the egress selector; null: direct
+    std::string server_id_hash;                  // label of the reload metrics
+  };
+  static Outcome<std::unique_ptr<Authorizers>, Error> New(const AuthorizationOptions& options, Parts parts);
+
+  const std::shared_ptr<auth::ReloadableAuthorizer>& authorizer() const { return authorizer_; }
+  bool Uses(std::string_view type) const;  // at the start
+  // A new text of the file. False: it was refused, the former stays.
+  bool Reload(const std::string& text);
+
+ private:
+  struct Chain {
+    std::shared_ptr<auth::Authorizer> authorizer;
+    std::shared_ptr<auth::RuleResolver> rules;
+  };
+  Authorizers(const AuthorizationOptions& options, Parts parts);
+  Outcome<Chain, std::string> Build(const AuthorizationConfiguration& config);
+  Outcome<void, std::string> Add(const AuthorizerEntry& entry, std::vector<std::shared_ptr<auth::Authorizer>>& members,
+                                 std::vector<std::shared_ptr<auth::RuleResolver>>& resolvers);
+
+  std::string policy_file_;
+  Parts parts_;
+  std::shared_ptr<auth::WebhookAuthorizerMetrics> webhook_metrics_;
+  telemetry::MetricVec<telemetry::Counter>& decisions_;
+  telemetry::MetricVec<telemetry::Counter>& reloads_;
+  telemetry::MetricVec<telemetry::Gauge>& reload_times_;
+  std::set<std::string> types_;  // at the start
+  std::shared_ptr<auth::ReloadableAuthorizer> authorizer_;
+};
+
+// The configuration that flags stand for (upstream's BuildAuthorizationConfiguration).
+AuthorizationConfiguration ConfigurationOf(const AuthorizationOptions& options);
+
+}  // namespace keelson::app

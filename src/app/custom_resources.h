@@ -1,0 +1,39 @@
+// Wires the server of custom resources into the chain.
+#pragma once
+
+#include <memory>
+
+#include "apiextensions/controllers.h"
+#include "apiextensions/discovery.h"
+#include "apiextensions/handler.h"
+#include "async/io_pool.h"
+#include "controlplane/server_chain.h"
+#include "net/dialer.h"
+#include "server/generic_api_server.h"
+#include "webhook/service_resolver.h"
+
+namespace keelson::app {
+
+struct CustomResourcesOptions {
+  std::int64_t servers = 1;                              // --apiserver-count
+  webhook::ServiceResolver* service_resolver = nullptr;  // of conversion webhooks; must outlive the servers
+  net::DialerPtr cluster_dialer;                         // egress of webhooks behind services
+  net::DialerPtr control_plane_dialer;                   // egress of webhooks behind URLs
+};
+
+// Thread safety: the owner's.
+class CustomResources {
+ public:
+  // Fills in the hooks of `chain`. REQUIRES: chain.storage, admission and authorizer are set. `io` must outlive this.
+  CustomResources(controlplane::ChainConfig& chain, CustomResourcesOptions options, async::IOPool& io);
+  void InstallHooks(server::GenericAPIServer& server);
+  void Start(async::IOPool& io);
+  void Stop();
+
+ private:
+  std::shared_ptr<apiextensions::Handler> handler_;
+  std::shared_ptr<apiextensions::DiscoveryDocuments> discovery_;
+  std::shared_ptr<apiextensions::Controllers> controllers_;
+};
+
+}  // namespace keelson::app

@@ -1,0 +1,65 @@
+#include "app/data_dir.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "app/hardening.h"
+
+namespace keelson::app {
+namespace {
+
+mode_t Mode(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0;
+}
+
+class DataDirTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(::mkdtemp(folder_.data()), nullptr); }
+  void TearDown() override {
+    ::umask(umask_);
+    std::filesystem::remove_all(folder_);
+  }
+  std::string folder_ = ::testing::TempDir() + "/keelson-XXXXXX";
+  const mode_t umask_ = ::umask(022);
+};
+
+TEST_F(DataDirTest, FolderThatOthersCanReadIsMended) {
+  const std::string data = folder_ + "/data";
+  std::filesystem::create_directories(data + "/store/db");
+  std::ofstream(data + "/store/db/000004.log") << "a secret";
+  std::filesystem::create_symlink("/etc/hostname", data + "/store/link");
+  for (const char* made : {"", "/store", "/store/db"}) ASSERT_EQ(::chmod((data + made).c_str(), 0755), 0);
+  ASSERT_EQ(::chmod((data + "/store/db/000004.log").c_str(), 0644), 0);
+  const auto opened = DataDir::Open(data);
+  ASSERT_TRUE(opened.ok()) << opened.error().message();
+  EXPECT_EQ(Mode(data), 0700u);
+  EXPECT_EQ(Mode(data + "/store/db"), 0700u);
+  EXPECT_EQ(Mode(data + "/store/db/000004.log"), 0600u);
+}
+
+TEST_F(DataDirTest, FolderOfEverybodyIsRefused) {
+  const std::string data = folder_ + "/tmp";
+  std::filesystem::create_directories(data);
+  ASSERT_EQ(::chmod(data.c_str(), 01777), 0);
+  const auto opened = DataDir::Open(data);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().message(),
+            "cannot use data folder " + data + ": every user may write to it; name a folder of the server's own");
+  EXPECT_EQ(Mode(data), 01777u);
+}
+
+TEST_F(DataDirTest, FilesOfTheProcessArePrivate) {
+  KeepFilesPrivate();
+  std::ofstream(folder_ + "/file") << "x";
+  std::filesystem::create_directory(folder_ + "/folder");
+  EXPECT_EQ(Mode(folder_ + "/file"), 0600u);
+  EXPECT_EQ(Mode(folder_ + "/folder"), 0700u);
+}
+
+}  // namespace
+}  // namespace keelson::app

@@ -1,0 +1,72 @@
+#include "audit/auditor.h"
+
+namespace keelson::audit {
+
+std::unique_ptr<RequestAudit> Auditor::Begin(const request::Context& context, std::string_view uri,
+                                             std::vector<std::string> source_ips) {
+  const request::User* user = context.user ? &*context.user : nullptr;
+  const request::RequestInfo& info = context.info;
+  const Decision decision = policy_->Evaluate(user, info);
+  metrics_->levels.With({ToString(decision.level)}).Inc();
+  if (decision.level == Level::kNone) return nullptr;
+  auto audit = std::make_unique<RequestAudit>(shared_from_this(), decision);
+  Event& event = audit->event;
+  event.level = decision.level;
+  event.omit_managed_fields = decision.omit_managed_fields;
+  event.audit_id = context.audit_id;
+  event.request_uri = uri;
+  event.verb = info.verb;
+  if (user != nullptr) event.user = *user;
+  event.source_ips = std::move(source_ips);
+  event.user_agent = TruncatedUserAgent(context.user_agent);
+  event.received = clock_.Now() - std::chrono::duration_cast<Event::Time::duration>(clock_.Monotonic() - context.received);
+  if (info.is_resource_request) {
+    event.object_ref = ObjectReference{.resource = info.resource,
+                                       .name_space = info.name_space,
+                                       .name = info.name,
+                                       .uid = "",
+                                       .api_group = info.api_group,
+                                       .api_version = info.api_version,
+                                       .resource_version = "",
+                                       .subresource = info.subresource};
+  }
+  return audit;
+}
+
+void Auditor::Shutdown() {
+  for (const auto& backend : backends_) backend->Shutdown();
+}
+
+EventPtr RequestAudit::Snapshot(Stage stage, const request::AuditAnnotations& annotations) {
+  event.stage = stage;
+  event.stage_time = stage == Stage::kRequestReceived ? event.received : auditor_->clock_.Now();
+  event.annotations = annotations.entries();
+  if (decision_.level >= Level::kRequest) {
+    const auto& more = annotations.request_level_entries();
+    event.annotations.insert(event.annotations.end(), more.begin(), more.end());
+  }
+  auditor_->metrics_->events.Inc();
+  return std::make_shared<const Event>(event);
+}
+
+Awaitable<bool> RequestAudit::Process(Stage stage, const request::AuditAnnotations& annotations) {
+  if (!decision_.Records(stage)) {
+    for (const auto& backend : auditor_->backends_) co_await backend->WaitForRoom();
+    co_return true;
+  }
+  const EventPtr snapshot = Snapshot(stage, annotations);
+  bool stored = true;
+  for (const auto& backend : auditor_->backends_) {
+    const bool kept = co_await backend->ProcessEvent(snapshot);
+    stored = stored && kept;
+  }
+  co_return stored;
+}
+
+void RequestAudit::Post(Stage stage, const request::AuditAnnotations& annotations) {
+  if (!decision_.Records(stage)) return;
+  const EventPtr snapshot = Snapshot(stage, annotations);
+  for (const auto& backend : auditor_->backends_) backend->Post(snapshot);
+}
+
+}  // namespace keelson::audit

@@ -1,0 +1,16 @@
+// Certificates in PEM text, read as Kubernetes reads them (client-go's cert.ParseCertsPEM).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/outcome.h"
+
+namespace keelson::auth {
+
+// The DER of every CERTIFICATE block without headers, in order. An error when one of them is no certificate, and
+// "data does not contain any valid RSA or ECDSA certificates" when there is none.
+Outcome<std::vector<std::string>, std::string> ParseCertificates(std::string_view pem);
+
+}  // namespace keelson::auth

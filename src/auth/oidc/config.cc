@@ -1,0 +1,87 @@
+#include "auth/oidc/config.h"
+
+#include "base/arena.h"
+#include "base/strings.h"
+#include "codec/yaml.h"
+#include "object/json_text.h"
+#include "schema/schema.h"
+
+namespace keelson::auth {
+namespace {
+
+constexpr std::string_view kGroup = "apiserver.config.k8s.io";
+constexpr std::string_view kKind = "AuthenticationConfiguration";
+
+std::string Text(Value map, std::string_view key) { return std::string(map[key].as_string()); }
+
+JWTConfig::PrefixedClaim ReadPrefixed(Value map) {
+  JWTConfig::PrefixedClaim claim{.claim = Text(map, "claim"), .expression = Text(map, "expression")};
+  if (map["prefix"].is_string()) claim.prefix = Text(map, "prefix");
+  return claim;
+}
+
+JWTConfig ReadJWT(Value map) {
+  JWTConfig jwt;
+  const Value issuer = map["issuer"], mappings = map["claimMappings"];
+  jwt.issuer = {.url = Text(issuer, "url"),
+                .discovery_url = Text(issuer, "discoveryURL"),
+                .certificate_authority = Text(issuer, "certificateAuthority"),
+                .audience_match_policy = Text(issuer, "audienceMatchPolicy"),
+                .egress_selector_type = Text(issuer, "egressSelectorType")};
+  for (const Value audience : issuer["audiences"].items()) jwt.issuer.audiences.emplace_back(audience.as_string());
+  for (const Value rule : map["claimValidationRules"].items()) {
+    jwt.claim_rules.push_back({.claim = Text(rule, "claim"),
+                               .required_value = Text(rule, "requiredValue"),
+                               .expression = Text(rule, "expression"),
+                               .message = Text(rule, "message")});
+  }
+  jwt.username = ReadPrefixed(mappings["username"]);
+  jwt.groups = ReadPrefixed(mappings["groups"]);
+  jwt.uid = {.claim = Text(mappings["uid"], "claim"), .expression = Text(mappings["uid"], "expression")};
+  for (const Value extra : mappings["extra"].items())
+    jwt.extra.push_back({.key = Text(extra, "key"), .expression = Text(extra, "valueExpression")});
+  for (const Value rule : map["userValidationRules"].items())
+    jwt.user_rules.push_back({.expression = Text(rule, "expression"), .message = Text(rule, "message")});
+  return jwt;
+}
+
+// "" when the text says it is an AuthenticationConfiguration of a known version.
+std::string KindProblem(Value document) {
+  const std::string_view version = document["apiVersion"].as_string(), kind = document["kind"].as_string();
+  if (kind.empty()) return "Object 'Kind' is missing in '" + object::ToJSON(document) + "'";
+  if (version.empty()) return "Object 'apiVersion' is missing in '" + object::ToJSON(document) + "'";
+  const bool known = version == std::string(kGroup) + "/v1" || version == std::string(kGroup) + "/v1beta1" ||
+                     version == std::string(kGroup) + "/v1alpha1";
+  const bool registered = kind == kKind || schema::FindKind(kGroup, "v1", kind) != nullptr;
+  if (!known || !registered) {
+    return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
+           " in scheme \"pkg/runtime/scheme.go:111\"";
+  }
+  if (kind != kKind) return "expected AuthenticationConfiguration, got *apiserver." + std::string(kind);
+  return {};
+}
+
+}  // namespace
+
+Outcome<AuthenticationConfig, std::string> ParseAuthenticationConfig(std::string_view text) {
+  if (text.empty()) return std::string("empty config data");
+  const schema::Struct* type = schema::FindKind(kGroup, "v1", kKind);
+  if (type == nullptr) return std::string("the tables have no AuthenticationConfiguration");
+  base::Arena arena;
+  auto untyped = codec::DecodeYAML(arena, text);
+  if (!untyped.ok()) return "couldn't get version/kind; json parse error: " + untyped.error().message;
+  if (std::string problem = KindProblem(untyped->value); !problem.empty()) return problem;
+  auto decoded = codec::DecodeYAML(arena, text, *type, {.strict = true});
+  if (!decoded.ok()) return decoded.error().message;
+  if (!decoded->strict_errors.empty()) return "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
+  AuthenticationConfig config;
+  for (const Value jwt : decoded->value["jwt"].items()) config.jwt.push_back(ReadJWT(jwt));
+  if (const Value anonymous = decoded->value["anonymous"]; anonymous.is_map()) {
+    config.anonymous = AnonymousConfig{.enabled = anonymous["enabled"].as_bool()};
+    for (const Value condition : anonymous["conditions"].items())
+      config.anonymous->paths.push_back(Text(condition, "path"));
+  }
+  return config;
+}
+
+}  // namespace keelson::auth

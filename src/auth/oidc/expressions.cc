@@ -1,0 +1,115 @@
+#include "auth/oidc/expressions.h"
+
+#include <algorithm>
+
+#include "base/arena.h"
+#include "cel/kubernetes_environments.h"
+#include "cel/program.h"
+#include "cel/walk.h"
+
+namespace keelson::auth {
+namespace {
+
+bool IsClaims(const cel::Expr* expr) {
+  return expr != nullptr && expr->kind == cel::ExprKind::kIdent && expr->text == "claims";
+}
+
+bool Reads(const cel::Expr& expr, std::string_view claim) {
+  if (expr.kind == cel::ExprKind::kSelect && IsClaims(expr.operand) && expr.text == claim) return true;
+  if (expr.kind == cel::ExprKind::kCall && expr.operand == nullptr && expr.text == "_?._" && expr.count == 2 &&
+      IsClaims(expr.args[0]) && expr.args[1]->kind == cel::ExprKind::kLiteral &&
+      expr.args[1]->literal == cel::LiteralKind::kString && expr.args[1]->text == claim) {
+    return true;
+  }
+  bool found = false;
+  cel::ForEachChild(expr, [&](const cel::Expr& child) { found = found || Reads(child, claim); });
+  return found;
+}
+
+// Whether the result may be a list of Go strings, which upstream does not take for a list of strings.
+bool MakesGoStrings(const cel::Expr& expr) {
+  if (expr.kind != cel::ExprKind::kCall) return false;
+  if (expr.text == "split" || expr.text == "findAll") return true;
+  return std::ranges::any_of(expr.arguments(), [](const cel::Expr* arg) { return MakesGoStrings(*arg); });
+}
+
+// Claims as encoding/json gives them: every number is a double. Names that CEL cannot spell are there escaped as well
+// where the expression has escapes.
+Value AsDoubles(base::Arena& arena, const Value& value, bool escapes) {
+  if (value.is_int()) return Value(static_cast<double>(value.as_int()));
+  if (value.is_list()) {
+    Value list = Value::List(arena, value.size());
+    for (const Value item : value.items()) list.Append(arena, AsDoubles(arena, item, escapes));
+    return list;
+  }
+  if (!value.is_map()) return value;
+  Value map = Value::Map(arena);
+  for (const auto& member : value.members()) {
+    const Value converted = AsDoubles(arena, member.value, escapes);
+    map.Set(arena, member.key, converted);
+    if (!escapes) continue;
+    const std::string_view escaped = cel::EscapeName(arena, member.key);
+    if (escaped != member.key) map.Set(arena, escaped, converted);
+  }
+  return map;
+}
+
+}  // namespace
+
+struct Expression::Program {
+  ExpressionKind kind;
+  cel::AstPtr ast;
+  cel::ProgramPtr program;
+  bool makes_go_strings = false;
+};
+
+Outcome<Expression, std::string> Expression::Compile(ExpressionKind kind, const std::string& text) {
+  const cel::EnvironmentPtr env = kind == ExpressionKind::kUserRule ? cel::UserEnvironment() : cel::ClaimsEnvironment();
+  // A dynamic type is not enough for a rule; mappings are checked when they run.
+  const cel::Type* const wanted = kind == ExpressionKind::kMapping ? &cel::kAnyType : &cel::kBoolType;
+  auto ast = cel::CompileExpression(env, text, {wanted}, cel::ResultWording::kBare);
+  if (!ast.ok()) return ast.error();
+  auto program = cel::Program::New(env, **ast);
+  if (!program.ok()) return "program instantiation failed: " + program.error();
+  const bool makes_go_strings = MakesGoStrings((*ast)->root());
+  return Expression(
+      text,
+      std::make_shared<Program>(Program{
+          .kind = kind, .ast = *std::move(ast), .program = *std::move(program), .makes_go_strings = makes_go_strings}));
+}
+
+bool Expression::UsesClaim(std::string_view name) const { return Reads(program_->ast->root(), name); }
+
+Outcome<ExpressionResult, std::string> Expression::Evaluate(const Value& input) const {
+  base::Arena arena;
+  cel::ValueActivation activation;
+  const bool user = program_->kind == ExpressionKind::kUserRule;
+  const bool escapes = text_.find("__") != std::string::npos;
+  activation.Set(user ? "user" : "claims", cel::FromObject(arena, user ? input : AsDoubles(arena, input, escapes)));
+  const cel::EvalResult evaluated = program_->program->Evaluate(arena, activation);
+  if (!evaluated.ok()) return "expression '" + text_ + "' resulted in error: " + std::string(evaluated.error());
+  const cel::Val& value = evaluated.value;
+  using Type = ExpressionResult::Type;
+  ExpressionResult result;
+  if (value.is_null()) {
+    result.type = Type::kNull;
+  } else if (value.is_bool()) {
+    result.type = Type::kBool;
+    result.boolean = value.is_true();
+  } else if (value.is_string()) {
+    result.type = Type::kString;
+    result.text = value.text();
+  } else if (value.is_list()) {
+    const cel::List& list = value.list();
+    if (program_->makes_go_strings && list.form == cel::List::Form::kItems && list.size > 0) return result;
+    for (std::uint32_t i = 0; i < list.size; ++i) {
+      const cel::Val item = list.Get(arena, i);
+      if (!item.is_string()) return result;
+      result.texts.emplace_back(item.text());
+    }
+    result.type = Type::kStrings;
+  }
+  return result;
+}
+
+}  // namespace keelson::auth

@@ -1,0 +1,140 @@
+#include <algorithm>
+
+#include "auth/authenticator.h"
+#include "auth/bearer.h"
+#include "auth/token_authenticator.h"
+#include "base/strings.h"
+
+namespace keelson::auth {
+namespace {
+
+constexpr std::string_view kInvalidToken = "invalid bearer token";
+constexpr std::string_view kSpaceBefore =
+    "the provided Authorization header contains extra space before the bearer token, and is ignored";
+constexpr std::string_view kProtocolHeader = "Sec-WebSocket-Protocol";
+
+template <class T>
+void Append(std::vector<T>& to, std::vector<T> from) {
+  std::ranges::move(from, std::back_inserter(to));
+}
+
+// Keeps what a failed authenticator had to say.
+void Collect(AuthenticationResult& all, AuthenticationResult answer) {
+  Append(all.errors, std::move(answer.errors));
+  Append(all.warnings, std::move(answer.warnings));
+  Append(all.annotations, std::move(answer.annotations));
+}
+
+// The answer for a user that was found, with what the others had to say. Errors of the others do not matter any more.
+AuthenticationResult Accept(AuthenticationResult all, AuthenticationResult answer) {
+  Append(answer.warnings, std::move(all.warnings));
+  Append(answer.annotations, std::move(all.annotations));
+  request::User& user = *answer.user;
+  if (user.name != request::kAnonymous && !user.InGroup(request::kAuthenticated) &&
+      !user.InGroup(request::kUnauthenticated)) {
+    user.groups.emplace_back(request::kAuthenticated);
+  }
+  return answer;
+}
+
+}  // namespace
+
+std::string AuthenticationResult::Error() const {
+  std::vector<std::string> unique;
+  for (const std::string& error : errors) {
+    if (std::ranges::find(unique, error) == unique.end()) unique.push_back(error);
+  }
+  if (unique.size() == 1) return unique.front();
+  return unique.empty() ? std::string() : "[" + base::Join(unique, ", ") + "]";
+}
+
+RequestAuthenticator::RequestAuthenticator(Options options) : options_(std::move(options)) {}
+RequestAuthenticator::~RequestAuthenticator() = default;
+
+AuthenticationResult RequestAuthenticator::Loopback(std::string_view token,
+                                                    const std::vector<std::string>& audiences) const {
+  AuthenticationResult result;
+  std::vector<std::string> both = IntersectAudiences(options_.api_audiences, audiences);
+  const bool wanted = audiences.empty() || !both.empty();
+  if (wanted && !options_.loopback_token.empty() && base::ConstantTimeEquals(options_.loopback_token, token)) {
+    result.user = options_.loopback_user;
+    result.audiences = std::move(both);
+  } else {
+    result.errors.emplace_back(kInvalidToken);
+  }
+  return result;
+}
+
+Awaitable<AuthenticationResult> RequestAuthenticator::FromTokens(std::string token,
+                                                                 std::vector<std::string> audiences) const {
+  AuthenticationResult result = co_await options_.tokens->AuthenticateToken(std::move(token), std::move(audiences));
+  // A token that nobody knows is an invalid credential, not an anonymous request.
+  if (!result.user && result.errors.empty()) result.errors.emplace_back(kInvalidToken);
+  co_return result;
+}
+
+AuthenticationResult RequestAuthenticator::Anonymous(const http::Request& request,
+                                                     std::vector<std::string> audiences) const {
+  AuthenticationResult result;
+  if (!options_.anonymous.enabled) return result;
+  const auto& paths = options_.anonymous.paths;
+  if (!paths.empty() && std::ranges::find(paths, request.path) == paths.end()) return result;
+  result.user =
+      request::User{.name = std::string(request::kAnonymous), .groups = {std::string(request::kUnauthenticated)}};
+  result.audiences = std::move(audiences);
+  return result;
+}
+
+Awaitable<AuthenticationResult> RequestAuthenticator::Authenticate(http::Request& request,
+                                                                   std::vector<std::string> audiences) {
+  AuthenticationResult all;
+  const BearerHeader bearer = ReadBearerHeader(request.headers);
+  if (bearer.space_before) all.warnings.emplace_back(kSpaceBefore);
+  if (!bearer.token.empty()) {
+    AuthenticationResult answer = Loopback(bearer.token, audiences);
+    if (answer.user) co_return answer;
+    Collect(all, std::move(answer));
+  }
+  const std::size_t loopback_errors = all.errors.size();
+  if (options_.request_header) {
+    std::vector<std::string> both = IntersectAudiences(options_.api_audiences, audiences);
+    if (audiences.empty() || !both.empty()) {
+      AuthenticationResult answer = options_.request_header->Authenticate(request);
+      if (answer.user) {
+        answer.audiences = std::move(both);
+        co_return Accept(std::move(all), std::move(answer));
+      }
+      Collect(all, std::move(answer));
+    }
+  }
+  if (options_.x509) {
+    AuthenticationResult answer = options_.x509->Authenticate(request);
+    if (answer.user) co_return Accept(std::move(all), std::move(answer));
+    Collect(all, std::move(answer));
+  }
+  if (options_.tokens) {
+    if (!bearer.token.empty()) {
+      AuthenticationResult answer = co_await FromTokens(bearer.token, audiences);
+      if (answer.user) co_return Accept(std::move(all), std::move(answer));
+      Collect(all, std::move(answer));
+    }
+    auto protocol = ReadBearerProtocol(request);
+    if (!protocol.ok()) {
+      all.errors.push_back(protocol.error());
+    } else if (!protocol->token.empty()) {
+      AuthenticationResult answer = co_await FromTokens(protocol->token, audiences);
+      if (answer.user) {
+        request.headers.Set(kProtocolHeader, protocol->others);
+        co_return Accept(std::move(all), std::move(answer));
+      }
+      Collect(all, std::move(answer));
+    }
+  }
+  if (all.errors.size() == loopback_errors) {
+    AuthenticationResult answer = Anonymous(request, std::move(audiences));
+    if (answer.user) co_return Accept(std::move(all), std::move(answer));
+  }
+  co_return all;
+}
+
+}  // namespace keelson::auth

@@ -1,0 +1,49 @@
+// Remembers for a short while whose a token was, so that verifying it again costs a hash. Concurrent requests with the
+// same token share one call, which goes on when they leave. Tokens themselves are not kept, only their HMAC under a key
+// of this process.
+// Thread safety: all members from any thread. Ownership: a call under way keeps what it needs when this is destroyed.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "auth/token_authenticator.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::auth {
+
+// authentication_token_cache_*, of all caches together. The registry must outlive this.
+struct TokenCacheMetrics {
+  explicit TokenCacheMetrics(telemetry::MetricsRegistry& registry);
+  telemetry::CounterVec& requests;
+  telemetry::HistogramVec& duration;
+  telemetry::CounterVec& fetches;
+  telemetry::GaugeVec& active;
+};
+
+class TokenCache final : public TokenAuthenticator {
+ public:
+  static constexpr std::size_t kStripes = 32;
+  static constexpr std::size_t kEntriesMax = 1024;  // per stripe; the oldest goes first
+
+  struct Options {
+    std::chrono::nanoseconds success_ttl{0}, failure_ttl{0};  // 0: not kept
+    bool keep_errors = false;                                 // whether an error counts as a failure that may be kept
+    TokenCacheMetrics* metrics = nullptr;                     // must outlive this
+    const base::Clock* clock = &base::Clock::Real();
+    base::Random* random = &base::Random::Real();
+  };
+  TokenCache(std::shared_ptr<TokenAuthenticator> next, Options options);
+  ~TokenCache() override;
+  Awaitable<AuthenticationResult> AuthenticateToken(std::string token, std::vector<std::string> audiences) override;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::auth

@@ -1,0 +1,50 @@
+// For tests that work grows no faster than its input: CPU time of a thread at two sizes, compared on a log-log scale.
+// Absolute bounds would fail on slow machines and under sanitizers; the slope is the same everywhere.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+
+namespace keelson::base {
+
+inline double ThreadCPUSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// The least of `rounds` runs: noise only adds.
+inline double CPUOf(const std::function<void()>& work, int rounds = 2) {
+  double least = 1e9;
+  for (int i = 0; i < rounds; ++i) {
+    const double started = ThreadCPUSeconds();
+    work();
+    least = std::min(least, ThreadCPUSeconds() - started);
+  }
+  return least;
+}
+
+struct Scaling {
+  double small = 0;  // seconds
+  double large = 0;
+  double slope = 0;  // 1: linear, 2: quadratic
+};
+
+// `work(n)` prepares nothing that is not to be measured. Sizes differ by a factor of four or more.
+inline Scaling Measure(const std::function<void(std::size_t)>& work, std::size_t small, std::size_t large) {
+  Scaling scaling;
+  scaling.small = CPUOf([&] { work(small); });
+  scaling.large = CPUOf([&] { work(large); });
+  scaling.slope = std::log(std::max(scaling.large, 1e-6) / std::max(scaling.small, 1e-6)) /
+                  std::log(static_cast<double>(large) / static_cast<double>(small));
+  return scaling;
+}
+
+// Steeper than n log n with caches that overflow, and long enough to be no noise.
+inline bool IsSuperLinear(const Scaling& scaling) { return scaling.slope > 1.75 && scaling.large > 0.02; }
+
+}  // namespace keelson::base

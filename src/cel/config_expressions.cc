@@ -1,0 +1,119 @@
+#include "cel/config_expressions.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+
+namespace keelson::cel {
+namespace {
+
+// As encoding/json decodes into `any`, with maps that also answer to escaped names.
+Val FromJSON(Arena& arena, const object::Value& value) {
+  if (value.is_number()) return Val::Double(value.as_double());
+  if (value.is_list()) {
+    List* list = NewList(arena, static_cast<std::uint32_t>(value.size()));
+    for (const object::Value& item : value.items()) list->items[list->size++] = FromJSON(arena, item);
+    return Val::Of(list);
+  }
+  if (!value.is_map()) return FromObject(arena, value);
+  Map* map = NewMap(arena, static_cast<std::uint32_t>(value.size()));
+  map->unescapes = true;
+  for (const object::Member& member : value.members())
+    map->Set(arena, Val::String(member.key), FromJSON(arena, member.value));
+  return Val::Of(map);
+}
+
+void CopySelector(Arena& arena, const object::Value& attributes, std::string_view name, object::Value out) {
+  const object::Value selector = attributes[name];
+  if (!selector.is_map()) return;
+  object::Value copy = object::Value::Map(arena);
+  if (!selector["requirements"].empty()) copy.Set(arena, "requirements", selector["requirements"]);
+  if (const std::string_view raw = selector["rawSelector"].as_string(); !raw.empty()) {
+    copy = object::Value::Map(arena);
+    copy.Set(arena, "rawSelector", object::Value(raw));
+  }
+  if (!copy.empty()) out.Set(arena, name, copy);
+}
+
+object::Value Strings(Arena& arena, const object::Value& from, std::initializer_list<std::string_view> names) {
+  object::Value out = object::Value::Map(arena, names.size());
+  for (const std::string_view name : names) out.Set(arena, name, object::Value(from[name].as_string()));
+  return out;
+}
+
+}  // namespace
+
+bool ClaimsActivation::Find(Arena& arena, std::string_view name, Val* out) {
+  if (name != "claims") return false;
+  Map* map = arena.New<Map>();
+  map->form = Map::Form::kLazy;
+  map->lazy = this;
+  map->size = static_cast<std::uint32_t>(claims_.size());
+  *out = Val::Of(map);
+  return true;
+}
+
+bool ClaimsActivation::FindMember(Arena& arena, std::string_view name, Val* out) {
+  const object::Value* found = claims_.Find(name);
+  if (found == nullptr) return false;
+  *out = FromJSON(arena, *found);
+  return true;
+}
+
+Val UserVariable(Arena& arena, const object::Value& user) {
+  object::Value out = Strings(arena, user, {"username", "uid"});
+  out.Set(arena, "groups", user["groups"].is_list() ? user["groups"] : object::Value::List(arena));
+  out.Set(arena, "extra", user["extra"].is_map() ? user["extra"] : object::Value::Map(arena));
+  return FromJSON(arena, out);
+}
+
+object::Value SubjectAccessReviewVariable(Arena& arena, const object::Value& spec, SelectorUse use) {
+  object::Value out = Strings(arena, spec, {"user", "uid"});
+  out.Set(arena, "groups", spec["groups"].is_list() ? spec["groups"] : object::Value::List(arena));
+  out.Set(arena, "extra", spec["extra"].is_map() ? spec["extra"] : object::Value::Map(arena));
+  if (const object::Value attributes = spec["resourceAttributes"]; attributes.is_map()) {
+    object::Value copy =
+        Strings(arena, attributes, {"namespace", "verb", "group", "version", "resource", "subresource", "name"});
+    if (use.field_selector) CopySelector(arena, attributes, "fieldSelector", copy);
+    if (use.label_selector) CopySelector(arena, attributes, "labelSelector", copy);
+    out.Set(arena, "resourceAttributes", copy);
+  }
+  if (const object::Value attributes = spec["nonResourceAttributes"]; attributes.is_map())
+    out.Set(arena, "nonResourceAttributes", Strings(arena, attributes, {"path", "verb"}));
+  return out;
+}
+
+ExpressionResult EvaluateNamed(Arena& arena, const PolicyExpression& expression, Activation& activation,
+                               const TimeZones* zones) {
+  ExpressionResult out;
+  const EvalResult result = expression.program->Evaluate(arena, activation, {.time_zones = zones});
+  if (result.ok()) {
+    out.value = result.value;
+  } else {
+    out.error = "expression '" + expression.expression + "' resulted in error: " + std::string(result.error());
+  }
+  return out;
+}
+
+ReviewMatch MatchSubjectAccessReview(Arena& arena, std::span<const PolicyExpression> conditions,
+                                     const object::Value& request) {
+  ValueActivation activation;
+  activation.Set("request", FromObject(arena, request));
+  std::vector<std::string> errors;
+  for (const PolicyExpression& condition : conditions) {
+    const ExpressionResult result = EvaluateNamed(arena, condition, activation);
+    if (!result.error.empty()) {
+      errors.push_back("cel evaluation error: " + result.error);
+    } else if (result.value.is_false()) {
+      return {};
+    }
+  }
+  if (errors.empty()) return {.matches = true};
+  std::vector<std::string> distinct;
+  for (const std::string& error : errors) {
+    if (std::ranges::find(distinct, error) == distinct.end()) distinct.push_back(error);
+  }
+  return {.error = distinct.size() == 1 ? distinct[0] : "[" + base::Join(distinct, ", ") + "]"};
+}
+
+}  // namespace keelson::cel

@@ -1,0 +1,168 @@
+// Expressions of admission policies and match conditions at run time: the variables they see, composited variables,
+// budgets, and the decisions of a validating policy. Pure; texts and order follow apiserver's admission/plugin/cel and
+// policy/validating.
+// Thread safety: compiled forms are immutable; an AdmissionActivation belongs to one evaluation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cel/kubernetes_environments.h"
+#include "cel/library_values.h"
+#include "cel/program.h"
+#include "object/value.h"
+
+namespace keelson::cel {
+
+inline constexpr std::int64_t kPolicyBudget = 10'000'000;          // validations and messages of one binding and param
+inline constexpr std::int64_t kMatchConditionsBudget = 2'500'000;  // all conditions of a webhook or policy
+inline constexpr std::size_t kPolicyMessageBytesMax = 5 * 1024;
+
+struct PolicyExpression {
+  std::string expression;
+  AstPtr ast;
+  ProgramPtr program;  // null with an error
+  std::string error;   // "compilation failed: …", "must evaluate to …", "program instantiation failed: …"
+};
+PolicyExpression MakePolicyExpression(const EnvironmentPtr& env, std::string_view expression,
+                                      std::initializer_list<const Type*> results);
+
+struct PolicyVariable {
+  std::string name;
+  PolicyExpression expression;
+};
+
+// Compiles the variables of a policy in order and declares them to `compiler`: {name, expression}.
+std::vector<PolicyVariable> AddPolicyVariables(
+    PolicyCompiler& compiler, std::span<const std::pair<std::string_view, std::string_view>> variables);
+
+// The admission request as expressions see it. Values are objects as Go writes them; null where there is none.
+struct AdmissionInputs {
+  object::Value object;
+  object::Value old_object;
+  object::Value request;
+  object::Value params;
+  object::Value namespace_object;
+  AuthorizerFunctions* authorizer = nullptr;  // null: not bound
+  AuthorizerFunctions::Attributes request_resource;
+  const TimeZones* time_zones = nullptr;
+  const Interrupt* interrupt = nullptr;
+};
+
+// Resolves object, oldObject, request, params, namespaceObject, authorizer and variables. A variable is evaluated when
+// it is first read, once.
+class AdmissionActivation final : public Activation, private LazyMembers {
+ public:
+  AdmissionActivation(const AdmissionInputs& inputs, std::span<const PolicyVariable> variables);
+  bool Find(Arena& arena, std::string_view name, Val* out) override;
+  std::uint64_t TakeVariableCost();  // spent on variables since the last call
+  bool pending() const { return pending_; }
+
+ private:
+  bool FindMember(Arena& arena, std::string_view name, Val* out) override;
+  std::string_view MemberName(std::size_t index) const override { return variables_[index].name; }
+  std::string_view type_name() const override { return "kubernetes.variables"; }
+  const AdmissionInputs& inputs_;
+  std::span<const PolicyVariable> variables_;
+  std::vector<std::optional<Val>> values_;
+  std::uint64_t variable_cost_ = 0;
+  bool pending_ = false;
+};
+
+struct PolicyEvaluation {
+  bool evaluated = false;  // false for the place of an absent expression
+  Val value;
+  std::string error;  // "expression '…' resulted in error: …", "compilation error: …"
+};
+
+struct PolicyEvaluations {
+  std::vector<PolicyEvaluation> results;
+  std::string fatal;  // out of budget: no result counts
+  std::int64_t remaining_budget = 0;
+  bool pending = false;  // an authorizer has no answer yet
+};
+
+// Evaluates expressions in order with one set of variables; null entries keep their place.
+PolicyEvaluations EvaluatePolicyExpressions(Arena& arena, std::span<const PolicyExpression* const> expressions,
+                                            const AdmissionInputs& inputs, std::span<const PolicyVariable> variables,
+                                            std::int64_t budget);
+
+enum class FailurePolicy : std::uint8_t { kFail, kIgnore };
+
+struct MatchCondition {
+  std::string name;
+  PolicyExpression expression;
+};
+
+struct MatchResult {
+  bool matches = false;
+  std::string error;             // with kFail
+  std::string failed_condition;  // the first condition that is false
+  bool pending = false;
+};
+
+// All conditions are evaluated; a false one decides even if others fail. namespaceObject is always null here.
+MatchResult EvaluateMatchConditions(Arena& arena, std::span<const MatchCondition> conditions,
+                                    FailurePolicy failure_policy, AdmissionInputs inputs,
+                                    std::span<const PolicyVariable> variables = {});
+
+struct PolicyDecision {
+  enum class Action : std::uint8_t { kAdmit, kDeny };
+  enum class Evaluation : std::uint8_t { kAdmit, kError, kDeny };
+  Action action = Action::kAdmit;
+  Evaluation evaluation = Evaluation::kAdmit;
+  std::string message;
+  std::string reason;
+};
+
+struct PolicyAuditAnnotation {
+  enum class Action : std::uint8_t { kPublish, kExclude, kError };
+  std::string key;
+  std::string value;
+  Action action = Action::kExclude;
+  std::string error;
+};
+
+struct PolicyResult {
+  std::vector<PolicyDecision> decisions;  // one a validation, in order; none where the match conditions do not hold
+  std::vector<PolicyAuditAnnotation> audit_annotations;
+  bool pending = false;
+};
+
+// spec of a ValidatingAdmissionPolicy, compiled.
+class ValidatingPolicyProgram {
+ public:
+  static std::shared_ptr<const ValidatingPolicyProgram> New(const object::Value& spec, ExpressionMode mode);
+  PolicyResult Evaluate(Arena& arena, const AdmissionInputs& inputs) const;
+  FailurePolicy failure_policy() const { return failure_policy_; }
+
+ private:
+  struct Validation {
+    PolicyExpression expression;
+    std::string message;
+    std::string reason;
+    std::optional<PolicyExpression> message_expression;
+  };
+  struct AuditAnnotation {
+    std::string key;
+    PolicyExpression value;
+  };
+  PolicyDecision ErrorDecision(std::string message) const;
+  PolicyDecision Decide(const Validation& validation, const PolicyEvaluation& evaluation,
+                        const PolicyEvaluation* message) const;
+  PolicyAuditAnnotation Annotate(const AuditAnnotation& annotation, const PolicyEvaluation& evaluation) const;
+
+  FailurePolicy failure_policy_ = FailurePolicy::kFail;
+  std::vector<PolicyVariable> variables_;
+  std::vector<MatchCondition> match_conditions_;
+  std::vector<Validation> validations_;
+  std::vector<AuditAnnotation> audit_annotations_;
+};
+
+}  // namespace keelson::cel

@@ -1,0 +1,51 @@
+#include "cel/program_cache.h"
+
+#include "cel/compiler.h"
+
+namespace keelson::cel {
+
+CompilationPtr CompileProgram(const EnvironmentPtr& env, std::string_view expression) {
+  auto compilation = std::make_shared<Compilation>();
+  auto ast = Compile(env, expression);
+  if (!ast.ok()) {
+    compilation->error = "compilation failed: " + ast.error();
+    return compilation;
+  }
+  compilation->ast = *std::move(ast);
+  auto program = Program::New(env, *compilation->ast);
+  if (program.ok()) {
+    compilation->program = *std::move(program);
+  } else {
+    compilation->error = "program instantiation failed: " + program.error();
+  }
+  return compilation;
+}
+
+CompilationPtr ProgramCache::Get(const EnvironmentPtr& env, std::string_view expression) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = index_.find({env.get(), expression});
+    if (found != index_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return found->second->compilation;
+    }
+  }
+  CompilationPtr compilation = CompileProgram(env, expression);
+  if (expression.size() > kExpressionBytesMax || entries_max_ == 0) return compilation;
+  const std::lock_guard lock(mutex_);
+  if (index_.contains({env.get(), expression})) return compilation;  // Another thread was faster.
+  entries_.push_front({env, std::string(expression), compilation});
+  index_.emplace(Key{env.get(), entries_.front().expression}, entries_.begin());
+  if (entries_.size() > entries_max_) {
+    index_.erase({entries_.back().env.get(), entries_.back().expression});
+    entries_.pop_back();
+  }
+  return compilation;
+}
+
+std::size_t ProgramCache::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace keelson::cel

@@ -1,0 +1,16 @@
+// The permissions and resources that admission plugins ask about, from the authorizer and the stored resources.
+#pragma once
+
+#include <memory>
+
+#include "admission/permissions.h"
+#include "auth/authorizer.h"
+#include "controlplane/resource_storage.h"
+
+namespace keelson::controlplane {
+
+// `storage` must outlive it.
+std::unique_ptr<admission::Permissions> NewAdmissionPermissions(const ResourceStorage& storage,
+                                                                std::shared_ptr<auth::Authorizer> authorizer);
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,21 @@
+// What the decoders of request bodies share (tables and structural schemas). Internal to endpoints.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/arena.h"
+#include "meta/group_version.h"
+#include "meta/status.h"
+#include "object/value.h"
+
+namespace keelson::endpoints {
+
+meta::GroupVersion ParseAPIVersion(std::string_view text);
+// Upstream's words for a body that was read but cannot be taken: CronTab in version "v1" cannot be handled as a ...
+std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error);
+// CBOR stands for JSON: what it holds is read by JSON's rules. `target` is what Go would have decoded it to.
+meta::Result<Value> ReadCBOR(base::Arena& arena, std::string_view body, std::string_view prefix,
+                             std::string_view target);
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#include "auth/token_authenticator.h"
+#include "base/strings.h"
+#include "endpoints/filters/filters.h"
+#include "endpoints/filters/audit.h"
+#include "endpoints/responses.h"
+#include "telemetry/log.h"
+
+namespace keelson::endpoints::filters {
+namespace {
+
+using Clock = base::Clock;
+
+// Removes credentials from the request: nobody behind this filter needs them.
+class HeaderStripper {
+ public:
+  HeaderStripper(std::vector<std::string> names, std::vector<std::string> prefixes)
+      : names_(std::move(names)), prefixes_(std::move(prefixes)) {
+    for (const std::string_view name : {"authorization", "x-remote-user", "x-remote-uid", "x-remote-group"})
+      names_.emplace_back(name);
+    prefixes_.emplace_back("x-remote-extra-");
+    for (auto* texts : {&names_, &prefixes_}) {
+      for (std::string& text : *texts) text = base::ToLower(text);
+    }
+  }
+  void Strip(http::Headers& headers) const {
+    std::erase_if(headers.fields(), [this](const auto& field) {
+      const std::string name = base::ToLower(field.first);
+      return std::ranges::find(names_, name) != names_.end() ||
+             std::ranges::any_of(prefixes_, [&](const std::string& prefix) { return name.starts_with(prefix); });
+    });
+  }
+
+ private:
+  std::vector<std::string> names_, prefixes_;
+};
+
+http::Response Unauthorized(Exchange& exchange) {
+  http::Response response = FailedRequest(exchange, meta::NewUnauthorized("Unauthorized"));
+  // A client that is nobody may not keep an HTTP/2 connection (gate UnauthenticatedHTTP2DOSMitigation).
+  if (exchange.http.http_major == 2) response.headers.Set("Connection", "close");
+  return response;
+}
+
+}  // namespace
+
+Handler WithAuthentication(Handler next, AuthenticationOptions options, RequestMetrics& metrics) {
+  const HeaderStripper stripper(std::move(options.header_names), std::move(options.header_prefixes));
+  return [next = std::move(next), authenticator = std::move(options.authenticator),
+          api_audiences = std::move(options.api_audiences), &metrics,
+          stripper](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const auto started = Clock::Real().Monotonic();
+    auth::AuthenticationResult result = co_await authenticator->Authenticate(exchange->http, api_audiences);
+    using enum RequestMetrics::Authentication;
+    const std::chrono::duration<double> took = Clock::Real().Monotonic() - started;
+    const std::string error = result.Error();
+    metrics.Authenticated(result.user     ? kSuccess
+                          : error.empty() ? kFailure
+                                          : kError,
+                          result.user ? result.user->name : "", took.count());
+    for (const std::string& warning : result.warnings) exchange->context.warnings.Add(warning);
+    for (const auto& [key, value] : result.annotations) exchange->context.audit_annotations.Add(key, value);
+    if (!result.user) {
+      if (!error.empty()) log::Error("Unable to authenticate the request", "err", error);
+      co_return Unauthorized(*exchange);
+    }
+    if (!api_audiences.empty() && !result.audiences.empty() &&
+        auth::IntersectAudiences(api_audiences, result.audiences).empty()) {
+      log::Error("Unable to match the audience", "audiences", base::Join(result.audiences, " "), "accepted",
+                 base::Join(api_audiences, " "));
+      co_return Unauthorized(*exchange);
+    }
+    stripper.Strip(exchange->http.headers);
+    const bool unauthenticated =
+        result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
+    exchange->context.user = std::move(result.user);
+    http::Response response = co_await next(exchange);
+    if (exchange->http.http_major == 2 && unauthenticated) response.headers.Set("Connection", "close");
+    co_return response;
+  };
+}
+
+}  // namespace keelson::endpoints::filters

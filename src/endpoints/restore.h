@@ -1,0 +1,17 @@
+// The words of upstream's converters for documents that are no object of the kind. Internal to endpoints.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "endpoints/scope.h"
+
+namespace keelson::endpoints {
+
+// Why a patched object is not of the endpoint's kind and version any more; "" when it is. `text` is its JSON.
+std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patched, std::string_view text);
+
+// What FromUnstructured says of `value`, which the JSON decoder refused with `decoder`.
+std::string RestoreError(const Value& value, const schema::Struct& type, std::string_view decoder);
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,148 @@
+#include "endpoints/structural_codec.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "codec/json.h"
+#include "codec/yaml.h"
+#include "endpoints/decode_parts.h"
+#include "endpoints/handlers.h"
+#include "validation/structural/object_pipeline.h"
+
+namespace keelson::endpoints {
+namespace {
+
+namespace structural = validation::structural;
+
+void AppendUnknown(const structural::Coerced& coerced, std::vector<std::string>& errors) {
+  for (const std::string& path : coerced.unknown_fields) errors.push_back("unknown field \"" + path + "\"");
+}
+
+// yaml's list of errors is one text; each becomes a warning of its own.
+std::vector<std::string> SplitYAMLErrors(const std::vector<std::string>& errors) {
+  constexpr std::string_view kHead = "yaml: unmarshal errors:";
+  std::vector<std::string> each;
+  for (const std::string& error : errors) {
+    std::string_view rest = error;
+    if (rest.starts_with(kHead)) rest.remove_prefix(kHead.size());
+    for (const std::string_view line : base::Split(rest, '\n')) {
+      if (const std::string_view text = base::Trim(line); !text.empty()) each.emplace_back(text);
+    }
+  }
+  return each;
+}
+
+class StructuralCodec final : public KindCodec {
+ public:
+  explicit StructuralCodec(StructuralKind kind) : kind_(std::move(kind)) {}
+
+  meta::Result<Value> DecodeRequest(Exchange& exchange, const Scope& scope, Format format, std::string_view body,
+                                    std::string_view field_validation) const override;
+  void ApplyDefaults(base::Arena& arena, const Scope&, Value object) const override {
+    structural::Default(arena, object, kind_.schema.root());
+  }
+  Value ToHub(base::Arena&, const Scope&, Value object) const override { return object; }
+  Value FromHub(base::Arena&, const Scope&, Value object) const override { return object; }
+  meta::Result<Value> ToDocument(base::Arena& arena, const Scope&, Value object) const override {
+    return object.Clone(arena);
+  }
+  Outcome<Document, std::string> FromDocument(base::Arena& arena, const Scope& scope, Value document, Source source,
+                                              bool strict) const override;
+  bool strategic_merge() const override { return false; }
+  bool sorted() const override { return true; }
+  bool custom_resource() const override { return true; }
+  void EncodeJSON(Value object, const Scope&, std::string& out) const override { codec::EncodeJSON(object, out); }
+
+ private:
+  structural::CoerceOptions Options(bool keep_nulls) const {
+    return {.source = structural::Source::kRequest,
+            .preserve_unknown_fields = kind_.preserve_unknown_fields,
+            .keep_nulls = keep_nulls};
+  }
+
+  const StructuralKind kind_;
+};
+
+meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Scope& scope, Format format,
+                                                   std::string_view body, std::string_view field_validation) const {
+  base::Arena& arena = exchange.context.arena;
+  if (format == Format::kProtobuf) {
+    // Upstream has no decoder here and drops the connection.
+    return meta::NewUnsupportedMediaType({"application/json", "application/yaml"});
+  }
+  const bool strict = field_validation != "Ignore";
+  std::vector<std::string> errors;
+  std::string converted;
+  std::string_view text = body;
+  if (format == Format::kYAML) {
+    auto json = codec::YAMLToJSON(arena, body, {.strict = strict}, converted);
+    if (!json.ok()) return UnrecognizedBody(scope, json.error().message, body);
+    errors = field_validation == "Strict" ? *json : SplitYAMLErrors(*json);
+    text = converted;
+  } else if (format == Format::kCBOR) {
+    auto read = ReadCBOR(arena, body, "unable to determine group/version/kind: ", "v1.TypeMeta");
+    if (!read.ok()) return UnrecognizedBody(scope, read.error().message(), body);
+    codec::EncodeJSON(*read, converted);
+    text = converted;
+  }
+  auto type_meta = codec::FindTypeMeta(arena, text);
+  if (!type_meta.ok()) {
+    return UnrecognizedBody(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, body);
+  }
+  const meta::GroupVersion group_version = ParseAPIVersion(type_meta->api_version);
+  meta::GroupVersionKind kind{group_version.group, group_version.version, std::string(type_meta->kind)};
+  if (kind.kind.empty()) return UnrecognizedBody(scope, "Object 'Kind' is missing in '" + std::string(text) + "'", body);
+  if (kind.version.empty() && (kind.group.empty() || kind.group == scope.kind.group)) {
+    kind.group = scope.kind.group;
+    kind.version = scope.kind.version;
+  }
+  const auto refuse = [&](std::string_view error) {
+    return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, error));
+  };
+  auto decoded = codec::DecodeJSON(arena, text, {.strict = strict});
+  if (!decoded.ok()) return refuse(decoded.error().message);
+  Value object = decoded->value;
+  std::ranges::sort(decoded->strict_errors);  // Go tells of duplicates of outer maps first
+  errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
+  if (!object.is_map()) return refuse("json: cannot unmarshal into Go value of type map[string]interface {}");
+  if (!object.Has("apiVersion") || object["apiVersion"].as_string().empty())
+    object.Set(arena, "apiVersion", Value::String(arena, kind.group_version().ToString()));
+  auto coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(false));
+  if (!coerced.ok()) return refuse(coerced.error());
+  if (strict) {
+    AppendUnknown(*coerced, errors);
+    KS_RETURN_IF_ERROR(ReportStrictErrors(exchange, errors, field_validation,
+                                          [&](const std::string& error) { return refuse(error); }));
+  }
+  if (kind.group != scope.kind.group || kind.version != scope.kind.version) {
+    return meta::NewBadRequest("the API version in the data (" + kind.group_version().ToString() +
+                               ") does not match the expected API version (" + scope.api_version() + ")");
+  }
+  return object;
+}
+
+Outcome<KindCodec::Document, std::string> StructuralCodec::FromDocument(base::Arena& arena, const Scope&,
+                                                                        Value document, Source source,
+                                                                        bool strict) const {
+  if (!document.is_map()) return std::string("json: cannot unmarshal into Go value of type map[string]interface {}");
+  if (!document["kind"].is_string() || !document["apiVersion"].is_string() || document["kind"].as_string().empty()) {
+    std::string text;
+    codec::EncodeJSON(document, text);
+    if (const auto type_meta = codec::FindTypeMeta(arena, text); !type_meta.ok())
+      return "couldn't get version/kind; json parse error: " + type_meta.error().message;
+    if (document["kind"].as_string().empty()) return "Object 'Kind' is missing in '" + text + "'";
+  }
+  // The document is shown as it was where something is wrong with it.
+  const Value object = document.Clone(arena);
+  auto coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(source == Source::kApply));
+  if (!coerced.ok()) return coerced.error();
+  Document result{object, {}};
+  if (strict) AppendUnknown(*coerced, result.strict_errors);
+  return result;
+}
+
+}  // namespace
+
+KindCodecPtr NewStructuralCodec(StructuralKind kind) { return std::make_shared<const StructuralCodec>(std::move(kind)); }
+
+}  // namespace keelson::endpoints

@@ -1,0 +1,375 @@
+#include "flowcontrol/controller.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "async/event.h"
+#include "base/atomic_ref.h"
+#include "flowcontrol/dropped_requests.h"
+#include "telemetry/log.h"
+
+namespace keelson::flowcontrol {
+
+class Level {
+ public:
+  Level(const base::Clock& clock, const PriorityLevelSpec& spec, MetricFamilies* families)
+      : name(spec.name),
+        metrics(families == nullptr ? nullptr : std::make_unique<LevelMetrics>(*families, spec.name)),
+        queues(clock, spec.queuing, 0, metrics.get()) {}
+
+  const std::string name;
+  const std::unique_ptr<LevelMetrics> metrics;
+  QueueSet queues;
+  DroppedRequests dropped;
+  // Below: guarded by the controller's mutex.
+  PriorityLevelSpec spec;
+  BorrowingLevel borrowing;
+  bool quiescing = false;
+};
+
+struct ClassifiedFlow {
+  FlowSchemaSpec schema;
+  std::shared_ptr<const Flow> flow;
+  std::shared_ptr<Level> level;
+  std::string level_uid;
+  bool exempt = false;
+  int queues = 0;
+  std::uint64_t max_seats = 0;
+};
+
+namespace {
+
+struct Snapshot : base::RefCounted {
+  std::vector<std::shared_ptr<const ClassifiedFlow>> flows;  // in matching order
+  std::shared_ptr<const ClassifiedFlow> catch_all;
+};
+
+}  // namespace
+
+// One timer for all seats that linger: the earliest is due first.
+class SeatTimer : public std::enable_shared_from_this<SeatTimer> {
+ public:
+  SeatTimer(const base::Clock& clock, async::Deadlines& deadlines) : clock_(clock), deadlines_(deadlines) {}
+
+  void ReleaseAfter(std::chrono::nanoseconds time, std::shared_ptr<Level> level, QueueSet::RequestPtr request) {
+    const auto at = clock_.Monotonic() + std::chrono::duration_cast<base::Clock::SteadyTime::duration>(time);
+    std::lock_guard lock(mutex_);
+    const bool first = held_.empty() || at < held_.begin()->first;
+    held_.emplace(at, Held{std::move(level), std::move(request)});
+    if (first) Arm();
+  }
+
+ private:
+  struct Held {
+    std::shared_ptr<Level> level;
+    QueueSet::RequestPtr request;
+  };
+  void Arm() {
+    entry_ = deadlines_.Add(held_.begin()->first, [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->Expire();
+    });
+  }
+  void Expire() {
+    std::vector<Held> due;
+    {
+      std::lock_guard lock(mutex_);
+      const auto now = clock_.Monotonic();
+      while (!held_.empty() && held_.begin()->first <= now) {
+        due.push_back(std::move(held_.begin()->second));
+        held_.erase(held_.begin());
+      }
+      if (!held_.empty()) Arm();
+    }
+    for (const Held& held : due) held.level->queues.ReleaseSeats(*held.request);
+  }
+
+  const base::Clock& clock_;
+  async::Deadlines& deadlines_;
+  std::mutex mutex_;
+  std::multimap<base::Clock::SteadyTime, Held> held_;  // bounded by the seats of all levels
+  async::Deadlines::Entry entry_;
+};
+
+const std::string& Classification::flow_schema_uid() const { return flow_->schema.uid; }
+const std::string& Classification::priority_level_uid() const { return flow_->level_uid; }
+const std::string& Classification::flow_schema() const { return flow_->schema.name; }
+const std::string& Classification::priority_level() const { return flow_->schema.priority_level; }
+std::uint64_t Classification::level_max_seats() const { return flow_->max_seats; }
+
+struct Seat::State {
+  std::shared_ptr<const ClassifiedFlow> flow;
+  QueueSet::RequestPtr request;
+  std::shared_ptr<SeatTimer> timer;
+  const base::Clock* clock;
+  ExecutionType type;
+  base::Clock::SteadyTime started{};
+  bool executing = false;
+};
+
+Seat::Seat(Seat&& other) noexcept = default;
+
+Seat& Seat::operator=(Seat&& other) noexcept {
+  Release();
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Seat::~Seat() { Release(); }
+
+void Seat::Release() {
+  if (state_ == nullptr) return;
+  const std::unique_ptr<State> state = std::move(state_);
+  QueueSet& queues = state->flow->level->queues;
+  // A frame that ends while it waits takes its request out of the queue, unless it has just been dispatched.
+  if (!state->executing && queues.Cancel(*state->request)) return;
+  if (FlowMetrics* metrics = state->flow->flow->metrics.get(); metrics != nullptr && state->executing) {
+    const std::chrono::duration<double> seconds = state->clock->Monotonic() - state->started;
+    auto& series = state->type == ExecutionType::kWatch ? metrics->execution_watch : metrics->execution_regular;
+    series->Observe(seconds.count());
+  }
+  const auto lingers = queues.Finish(*state->request);
+  if (lingers > std::chrono::nanoseconds(0)) state->timer->ReleaseAfter(lingers, state->flow->level, state->request);
+}
+
+struct Controller::Impl {
+  explicit Impl(const Options& given)
+      : options(given), timer(std::make_shared<SeatTimer>(*given.clock, *given.deadlines)) {}
+
+  void Digest();
+  void Adjust();
+  void Publish();
+
+  const Options options;
+  const std::shared_ptr<SeatTimer> timer;
+  base::AtomicRef<const Snapshot> snapshot;
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Level>, std::less<>> levels;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const Flow>> flows;  // by schema and level
+  std::vector<PriorityLevelSpec> level_specs;
+  std::vector<FlowSchemaSpec> schema_specs;
+};
+
+Controller::Controller(const Options& options) : impl_(std::make_unique<Impl>(options)) { Digest({}, {}); }
+Controller::~Controller() = default;
+
+const base::Clock& Controller::clock() const { return *impl_->options.clock; }
+
+void Controller::Digest(std::vector<PriorityLevelSpec> levels, std::vector<FlowSchemaSpec> schemas) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->level_specs = std::move(levels);
+  impl_->schema_specs = std::move(schemas);
+  impl_->Digest();
+}
+
+void Controller::AdjustBorrowing() {
+  std::lock_guard lock(impl_->mutex);
+  const bool drop = std::ranges::any_of(
+      impl_->levels, [](const auto& row) { return row.second->quiescing && row.second->queues.IsIdle(); });
+  if (drop) {
+    impl_->Digest();
+  } else {
+    impl_->Adjust();
+  }
+}
+
+void Controller::Impl::Digest() {
+  std::map<std::string, std::shared_ptr<Level>, std::less<>> next;
+  const auto add = [&](const PriorityLevelSpec& spec, bool quiescing) {
+    const auto known = levels.find(spec.name);
+    auto level = known != levels.end() ? known->second : std::make_shared<Level>(*options.clock, spec, options.metrics);
+    level->spec = spec;
+    level->borrowing.exempt = spec.exempt;
+    level->quiescing = quiescing;
+    next.emplace(spec.name, std::move(level));
+  };
+  for (const PriorityLevelSpec& spec : level_specs) add(spec, false);
+  for (const PriorityLevelSpec& spec : {PriorityLevelSpec::MandatoryExempt(), PriorityLevelSpec::MandatoryCatchAll()}) {
+    if (next.contains(spec.name)) continue;
+    const auto known = levels.find(spec.name);
+    add(known == levels.end() ? spec : known->second->spec, false);
+  }
+  for (const auto& [name, level] : levels) {
+    if (next.contains(name) || level->queues.IsIdle()) continue;
+    add(PriorityLevelSpec(level->spec), true);
+  }
+  levels = std::move(next);
+  double shares = 0;
+  for (const auto& [name, level] : levels) shares += level->spec.nominal_shares;
+  for (const auto& [name, level] : levels) {
+    level->borrowing.limits = ComputeLimits(level->spec, options.server_concurrency_limit, shares);
+    if (level->metrics == nullptr) continue;
+    level->metrics->nominal_limit->Set(level->borrowing.limits.nominal);
+    level->metrics->lower_limit->Set(level->borrowing.limits.min);
+    level->metrics->upper_limit->Set(level->borrowing.limits.max);
+  }
+  Adjust();
+  Publish();
+}
+
+void Controller::Impl::Adjust() {
+  std::vector<BorrowingLevel> borrowing;
+  for (const auto& [name, level] : levels) {
+    level->borrowing.demand.Update(level->queues.ResetDemand());
+    borrowing.push_back(level->borrowing);
+  }
+  const double fair_fraction = flowcontrol::AdjustBorrowing(borrowing);
+  if (options.metrics != nullptr) options.metrics->fair_fraction.Only().Set(fair_fraction);
+  std::size_t i = 0;
+  for (const auto& [name, level] : levels) {
+    level->borrowing = borrowing[i++];
+    const BorrowingLevel& now = level->borrowing;
+    level->queues.Reconfigure(level->spec.queuing, now.current);
+    if (level->metrics == nullptr) continue;
+    level->metrics->demand_high_watermark->Set(now.demand.high_watermark);
+    level->metrics->demand_average->Set(now.demand.average);
+    level->metrics->demand_deviation->Set(now.demand.deviation);
+    level->metrics->demand_smoothed->Set(now.demand.smoothed);
+    level->metrics->target->Set(now.target);
+    level->metrics->current_limit->Set(now.current);
+  }
+}
+
+void Controller::Impl::Publish() {
+  auto made = base::MakeRef<Snapshot>();
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const Flow>> used;
+  const auto add = [&](const FlowSchemaSpec& schema) {
+    const auto& level = levels.at(schema.priority_level);
+    auto& flow = used[{schema.name, level->name}];
+    if (const auto known = flows.find({schema.name, level->name}); known != flows.end()) {
+      flow = known->second;
+    } else if (flow == nullptr) {
+      auto metrics = options.metrics == nullptr
+                         ? nullptr
+                         : std::make_shared<FlowMetrics>(*options.metrics, level->name, schema.name);
+      flow = std::make_shared<Flow>(Flow{schema.name, std::move(metrics)});
+    }
+    auto entry = std::make_shared<ClassifiedFlow>(ClassifiedFlow{
+        .schema = schema, .flow = flow, .level = level, .level_uid = level->spec.uid, .exempt = level->spec.exempt});
+    entry->queues = level->spec.queuing.queues;
+    entry->max_seats = static_cast<std::uint64_t>(level->borrowing.limits.max_seats.value_or(0));
+    if (schema.name == kCatchAll) made->catch_all = entry;
+    made->flows.push_back(std::move(entry));
+  };
+  std::vector<const FlowSchemaSpec*> sorted;
+  bool exempt = false, catch_all = false;
+  for (const FlowSchemaSpec& schema : schema_specs) {
+    const auto level = levels.find(schema.priority_level);
+    if (level == levels.end() || level->second->quiescing) continue;  // dangling
+    exempt |= schema.name == kExempt;
+    catch_all |= schema.name == kCatchAll;
+    sorted.push_back(&schema);
+  }
+  std::ranges::sort(sorted, [](const FlowSchemaSpec* a, const FlowSchemaSpec* b) { return *a < *b; });
+  if (!exempt) add(FlowSchemaSpec::MandatoryExempt());
+  for (const FlowSchemaSpec* schema : sorted) add(*schema);
+  if (!catch_all) add(FlowSchemaSpec::MandatoryCatchAll());
+  flows = std::move(used);
+  snapshot.Store(base::Ref<const Snapshot>(made));
+}
+
+Classification Controller::Classify(const request::RequestInfo& info, const request::User& user) const {
+  const auto snapshot = impl_->snapshot.Load();
+  for (const auto& flow : snapshot->flows) {
+    if (flow->schema.Matches(info, user)) return Classification(flow);
+  }
+  return Classification(snapshot->catch_all);
+}
+
+namespace {
+
+// Shared by the waiting frame and by the timer or connection that may end the wait.
+struct Waiter {
+  async::Event ended;
+  std::atomic<bool> cancelled{false};
+};
+
+std::function<void()> CancelWait(std::shared_ptr<Waiter> waiter, std::shared_ptr<Level> level,
+                                 QueueSet::RequestPtr request) {
+  return [waiter = std::move(waiter), level = std::move(level), request = std::move(request)] {
+    if (!level->queues.Cancel(*request)) return;
+    waiter->cancelled = true;
+    waiter->ended.Set();
+  };
+}
+
+std::shared_ptr<const RequestDetails> Details(const request::RequestInfo& info, const request::User& user) {
+  return std::make_shared<RequestDetails>(RequestDetails{user.name, info.verb, info.path, info.name_space, info.name,
+                                                         info.api_version, info.resource, info.subresource});
+}
+
+}  // namespace
+
+Awaitable<Outcome<Seat, Rejection>> Controller::Acquire(Classification classification, Request request) {
+  const std::shared_ptr<const ClassifiedFlow> flow = classification.flow_;
+  const base::Clock& clock = *impl_->options.clock;
+  FlowMetrics* const metrics = flow->flow->metrics.get();
+  const auto arrived = clock.Monotonic();
+  QueueSet::Arrival arrival{.work = request.work, .flow = flow->flow, .details = Details(*request.info, *request.user)};
+  if (!flow->exempt && flow->queues > 1) {
+    arrival.distinguisher = flow->schema.DistinguisherOf(*request.info, *request.user);
+    arrival.flow_hash = HashFlow(flow->schema.name, arrival.distinguisher);
+  }
+  const auto observe_wait = [&](LazyHistogram FlowMetrics::* series) {
+    if (metrics == nullptr || flow->exempt) return;
+    (metrics->*series)->Observe(std::chrono::duration<double>(clock.Monotonic() - arrived).count());
+  };
+  auto started = flow->level->queues.Start(std::move(arrival));
+  if (!started.ok()) {
+    observe_wait(&FlowMetrics::wait_rejected);
+    co_return started.error();
+  }
+  Seat seat;
+  seat.state_ = std::make_unique<Seat::State>(
+      Seat::State{.flow = flow, .request = *started, .timer = impl_->timer, .clock = &clock, .type = request.type});
+  auto waiter = std::make_shared<Waiter>();
+  if (flow->level->queues.OnDispatch(**started, [waiter] { waiter->ended.Set(); })) {
+    const auto cancel = CancelWait(waiter, flow->level, *started);
+    const auto deadline = impl_->options.deadlines->Add(request.wait_until, cancel);
+    if (request.on_close) request.on_close(cancel);
+    co_await waiter->ended.Wait();
+    if (waiter->cancelled) {
+      observe_wait(&FlowMetrics::wait_rejected);
+      seat.state_.reset();
+      co_return Rejection::kTimeOut;
+    }
+  }
+  observe_wait(&FlowMetrics::wait_executed);
+  if (metrics != nullptr) metrics->dispatched->Inc();
+  seat.state_->executing = true;
+  seat.state_->started = clock.Monotonic();
+  co_return std::move(seat);
+}
+
+std::int64_t Controller::RecordDropped(const Classification& classification) {
+  const auto now = impl_->options.clock->Now().time_since_epoch();
+  return classification.flow_->level->dropped.Record(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+}
+
+void Controller::ObserveEstimate(const Classification& classification, const WorkEstimate& work) const {
+  if (FlowMetrics* metrics = classification.flow_->flow->metrics.get())
+    metrics->estimated_seats->Observe(work.max_seats());
+}
+
+void Controller::ObserveWatchers(const Classification& classification, int watchers) const {
+  if (FlowMetrics* metrics = classification.flow_->flow->metrics.get()) metrics->watch_count_samples->Observe(watchers);
+}
+
+std::vector<Controller::LevelDump> Controller::Describe() const {
+  std::lock_guard lock(impl_->mutex);
+  std::vector<LevelDump> dumps;
+  for (const auto& [name, level] : impl_->levels)
+    dumps.push_back({name, level->quiescing, level->spec.queuing.queues > 0, level->queues.Describe()});
+  return dumps;
+}
+
+std::optional<BorrowingLevel> Controller::LimitsOf(std::string_view level) const {
+  std::lock_guard lock(impl_->mutex);
+  const auto found = impl_->levels.find(level);
+  if (found == impl_->levels.end()) return std::nullopt;
+  return found->second->borrowing;
+}
+
+}  // namespace keelson::flowcontrol

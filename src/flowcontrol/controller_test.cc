@@ -1,0 +1,187 @@
+#include "flowcontrol/controller.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <deque>
+#include <random>
+
+#include "base/fake_clock.h"
+#include "flowcontrol/dump.h"
+
+namespace keelson::flowcontrol {
+namespace {
+
+using namespace std::chrono_literals;
+
+PriorityLevelSpec Queuing(std::string name, int shares, int queues, int length) {
+  return {.name = std::move(name),
+          .uid = "level-uid",
+          .queuing = {.queues = queues, .hand_size = 1, .queue_length_limit = length},
+          .nominal_shares = shares,
+          .borrowing_limit_percent = 0};
+}
+
+FlowSchemaSpec ForEverybody(std::string name, std::string level) {
+  FlowSchemaSpec schema = FlowSchemaSpec::MandatoryCatchAll();
+  schema.name = std::move(name);
+  schema.uid = "schema-uid";
+  schema.priority_level = std::move(level);
+  schema.matching_precedence = 500;
+  return schema;
+}
+
+// One client of a controller: its request, and how it went.
+struct Client {
+  request::RequestInfo info;
+  request::User user;
+  std::optional<Outcome<Seat, Rejection>> result;
+  std::function<void()> leave;
+  bool done() const { return result.has_value(); }
+  bool seated() const { return result && result->ok(); }
+};
+
+class ControllerTest : public testing::Test {
+ protected:
+  Client& Ask(base::Clock::SteadyTime wait_until, std::string user = "alice") {
+    Client& client = clients_.emplace_back();
+    client.info.verb = "get";
+    client.info.is_resource_request = true;
+    client.info.resource = "pods";
+    client.user = {.name = std::move(user), .groups = {std::string(request::kAuthenticated)}};
+    asio::co_spawn(io_, Acquire(client, wait_until), asio::detached);
+    Run();
+    return client;
+  }
+  Client& Ask() { return Ask(base::Clock::Real().Monotonic() + 1h); }
+  Awaitable<void> Acquire(Client& client, base::Clock::SteadyTime wait_until) {
+    Controller::Request request{.info = &client.info, .user = &client.user, .wait_until = wait_until};
+    request.on_close = [&client](std::function<void()> leave) { client.leave = std::move(leave); };
+    auto classification = controller_.Classify(client.info, client.user);
+    client.result.emplace(co_await controller_.Acquire(classification, std::move(request)));
+  }
+  void Run() {
+    io_.restart();
+    io_.poll();
+  }
+  void GiveBack(Client& client) {
+    client.result.reset();
+    Run();
+  }
+  void UseOneSeat(int queue_length) {
+    // Two levels of equal shares with a server of two seats; nothing is lent.
+    controller_.Digest({Queuing("small", 5, 1, queue_length)}, {ForEverybody("all", "small")});
+  }
+
+  base::FakeClock clock_;
+  asio::io_context io_;
+  Controller controller_{{.server_concurrency_limit = 2, .clock = &clock_}};
+  std::deque<Client> clients_;
+};
+
+TEST_F(ControllerTest, MandatoryObjectsAreInForceFromTheStart) {
+  request::RequestInfo info;
+  const auto admin = controller_.Classify(info, {.name = "admin", .groups = {std::string(request::kSystemMasters)}});
+  EXPECT_EQ(admin.flow_schema(), "exempt");
+  const auto other = controller_.Classify(info, {.name = "nobody"});
+  EXPECT_EQ(other.flow_schema(), "catch-all");
+  EXPECT_EQ(other.priority_level(), "catch-all");
+}
+
+TEST_F(ControllerTest, WaitingRequestGetsTheSeatThatIsGivenBack) {
+  UseOneSeat(10);
+  Client& first = Ask();
+  ASSERT_TRUE(first.seated());
+  Client& second = Ask();
+  EXPECT_FALSE(second.done());
+  GiveBack(first);
+  EXPECT_TRUE(second.seated());
+}
+
+TEST_F(ControllerTest, FullQueueRejects) {
+  UseOneSeat(1);
+  Ask();
+  Ask();
+  Client& third = Ask();
+  ASSERT_TRUE(third.done());
+  EXPECT_EQ(third.result->error(), Rejection::kQueueFull);
+}
+
+TEST_F(ControllerTest, ClientThatGoesWhileWaitingLeavesTheQueue) {
+  UseOneSeat(10);
+  Client& first = Ask();
+  Client& second = Ask();
+  second.leave();
+  Run();
+  ASSERT_TRUE(second.done());
+  EXPECT_EQ(second.result->error(), Rejection::kTimeOut);
+  GiveBack(first);
+  EXPECT_TRUE(Ask().seated());
+}
+
+TEST_F(ControllerTest, RemovedLevelQuiescesUntilItIsIdle) {
+  UseOneSeat(10);
+  Client& running = Ask();
+  Client& waiting = Ask();
+  controller_.Digest({}, {});
+  EXPECT_TRUE(controller_.LimitsOf("small").has_value());
+  EXPECT_TRUE(controller_.Describe().back().quiescing);
+  GiveBack(running);
+  EXPECT_TRUE(waiting.seated());
+  GiveBack(waiting);
+  controller_.AdjustBorrowing();
+  EXPECT_FALSE(controller_.LimitsOf("small").has_value());
+}
+
+TEST_F(ControllerTest, NoSeatIsLostWhenClientsLeaveAtRandomMoments) {
+  UseOneSeat(20);
+  std::mt19937 random(7);
+  std::deque<Client*> open;
+  for (int i = 0; i < 20'000; ++i) {
+    open.push_back(&Ask(base::Clock::Real().Monotonic() + 1h, "user" + std::to_string(random() % 5)));
+    while (open.size() > random() % 24) {
+      const std::size_t at = random() % open.size();
+      Client& client = *open[at];
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+      if (client.leave && !client.done()) client.leave();
+      GiveBack(client);
+      client.result.reset();
+    }
+    while (!clients_.empty() && std::ranges::find(open, &clients_.front()) == open.end()) clients_.pop_front();
+  }
+  for (Client* client : open) {
+    if (client->leave && !client->done()) client->leave();
+  }
+  Run();
+  for (Client* client : open) GiveBack(*client);
+  for (const auto& level : controller_.Describe()) {
+    EXPECT_EQ(level.state.seats_in_use, 0) << level.name;
+    EXPECT_EQ(level.state.waiting, 0) << level.name;
+    EXPECT_EQ(level.state.executing, 0) << level.name;
+  }
+}
+
+TEST_F(ControllerTest, DumpsAreAlignedTables) {
+  UseOneSeat(10);
+  Client& seated = Ask();
+  ASSERT_TRUE(seated.seated());
+  EXPECT_EQ(
+      DumpPriorityLevels(controller_),
+      "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, "
+      "DispatchedRequests, RejectedRequests, TimedoutRequests, CancelledRequests\n"
+      "catch-all,         0,            true,   false,       0,               0,                 0,                  "
+      "0,                0,                0\n"
+      "exempt,            0,            true,   false,       0,               0,                 0,                  "
+      "0,                0,                0\n"
+      "small,             1,            false,  false,       0,               1,                 1,                  "
+      "0,                0,                0\n");
+  const std::string requests = DumpRequests(controller_, DumpDetails::kRequest);
+  EXPECT_NE(requests.find("UserName, Verb,   APIPath, Namespace, Name,   APIVersion, Resource, SubResource\n"),
+            std::string::npos)
+      << requests;
+}
+
+}  // namespace
+}  // namespace keelson::flowcontrol

@@ -1,0 +1,502 @@
+#include "flowcontrol/queue_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "flowcontrol/metrics.h"
+
+namespace keelson::flowcontrol {
+namespace {
+
+// Virtual time is wound back by half of its range before it could overflow.
+constexpr SeatSeconds kEpochDecrement = SeatSeconds::FromRaw(~std::uint64_t{0} / 2);
+constexpr SeatSeconds kHighR = SeatSeconds::FromRaw(~std::uint64_t{0} / 2 + ~std::uint64_t{0} / 4);
+
+}  // namespace
+
+std::string_view ToString(Rejection rejection) {
+  switch (rejection) {
+    case Rejection::kConcurrencyLimit:
+      return "concurrency-limit";
+    case Rejection::kQueueFull:
+      return "queue-full";
+    case Rejection::kTimeOut:
+      return "time-out";
+  }
+  return "";
+}
+
+// A waiting request is linked into its queue's FIFO, an executing one into its queue's (or the set's) executing list.
+class QueueSet::Request : public std::enable_shared_from_this<QueueSet::Request> {
+ public:
+  enum class State : std::uint8_t { kWaiting, kExecuting, kLingering, kDone };
+
+  Arrival arrival;
+  SeatSeconds total_work;
+  SeatSeconds final_work;
+  SeatSeconds arrival_r;
+  base::Clock::SteadyTime arrived{};
+  base::Clock::SteadyTime started{};
+  State state = State::kWaiting;
+  std::shared_ptr<Queue> queue;  // null without queues
+  std::function<void()> on_dispatch;
+  RequestPtr self;  // keeps it alive while it is linked
+  Request* previous = nullptr;
+  Request* next = nullptr;
+
+  int max_seats() const { return arrival.work.max_seats(); }
+  FlowMetrics* metrics() const { return arrival.flow->metrics.get(); }
+  RequestDump Dump() const {
+    RequestDump dump{.flow_schema = arrival.flow->schema,
+                     .distinguisher = arrival.distinguisher,
+                     .details = arrival.details,
+                     .work = arrival.work,
+                     .arrived = arrived};
+    if (state != State::kWaiting) dump.started = started;
+    return dump;
+  }
+};
+
+struct QueueSet::List {
+  Request* first = nullptr;
+  Request* last = nullptr;
+  std::size_t size = 0;
+
+  void Append(const RequestPtr& request) {
+    request->self = request;
+    request->previous = last;
+    request->next = nullptr;
+    (last == nullptr ? first : last->next) = request.get();
+    last = request.get();
+    ++size;
+  }
+  RequestPtr Remove(Request& request) {
+    (request.previous == nullptr ? first : request.previous->next) = request.next;
+    (request.next == nullptr ? last : request.next->previous) = request.previous;
+    request.previous = request.next = nullptr;
+    --size;
+    return std::move(request.self);
+  }
+  ~List() {
+    while (first != nullptr) Remove(*first);
+  }
+};
+
+struct QueueSet::Queue {
+  std::size_t index = 0;
+  bool removed = false;
+  List waiting;
+  List executing;
+  SeatSeconds next_dispatch_r;
+  int seats_in_use = 0;
+  int initial_seats_sum = 0;  // of the waiting requests, as are the next two
+  int max_seats_sum = 0;
+  SeatSeconds total_work_sum;
+
+  bool active() const { return waiting.size > 0 || executing.size > 0; }
+};
+
+QueueSet::QueueSet(const base::Clock& clock, QueuingConfig config, int concurrency_limit, LevelMetrics* metrics)
+    : clock_(clock),
+      metrics_(metrics),
+      concurrency_limit_(concurrency_limit),
+      queueless_(std::make_unique<List>()),
+      now_(clock.Monotonic()),
+      demand_(now_) {
+  SetConfiguration(config, concurrency_limit);
+}
+
+QueueSet::~QueueSet() = default;
+
+std::string QueueSet::Check(const QueuingConfig& config) {
+  if (config.queues <= 0) return "";
+  auto dealer = Dealer::New(config.queues, config.hand_size);
+  if (dealer.ok()) return "";
+  return "the QueueSetConfig implies an invalid shuffle sharding config (DesiredNumQueues is deckSize): " +
+         dealer.error();
+}
+
+void QueueSet::SetConfiguration(const QueuingConfig& config, int concurrency_limit) {
+  QueuingConfig next = config;
+  dealer_.reset();
+  if (next.queues > 0) {
+    auto dealer = Dealer::New(next.queues, next.hand_size);
+    KS_CHECK(dealer.ok());
+    dealer_ = *dealer;
+    while (queues_.size() < static_cast<std::size_t>(next.queues)) {
+      queues_.push_back(std::make_shared<Queue>());
+      queues_.back()->index = queues_.size() - 1;
+    }
+  } else {  // what is still queued keeps its limits
+    next.queue_length_limit = config_.queue_length_limit;
+    next.hand_size = config_.hand_size;
+  }
+  config_ = next;
+  concurrency_limit_ = concurrency_limit;
+}
+
+void QueueSet::Reconfigure(const QueuingConfig& config, int concurrency_limit) {
+  Wakes wakes;
+  {
+    std::lock_guard lock(mutex_);
+    SyncTime();
+    SetConfiguration(config, concurrency_limit);
+    DispatchAsMuchAsPossible(wakes);
+  }
+  Wake(wakes);
+}
+
+// Upstream walks all queues for this on every operation; the sums are kept up to date here instead.
+double QueueSet::VirtualTimeRatio() const {
+  if (active_queues_ == 0) return 0;
+  const int requested = queue_seats_ + seats_waiting_;
+  return std::min(static_cast<double>(requested), static_cast<double>(concurrency_limit_)) / active_queues_;
+}
+
+void QueueSet::SyncTime() {
+  const auto now = clock_.Monotonic();
+  const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(now - now_);
+  now_ = now;
+  current_r_ += SeatSeconds::Of(VirtualTimeRatio(), passed);
+  if (current_r_ >= kHighR) AdvanceEpoch();
+  if (metrics_ != nullptr) metrics_->current_r->Set(current_r_.ToDouble());
+}
+
+void QueueSet::AdvanceEpoch() {
+  current_r_ -= kEpochDecrement;
+  for (const auto& queue : queues_) {
+    if (!queue->active()) {
+      queue->next_dispatch_r = SeatSeconds();
+      continue;
+    }
+    queue->next_dispatch_r -= kEpochDecrement;
+    for (Request* request = queue->waiting.first; request != nullptr; request = request->next)
+      request->arrival_r -= kEpochDecrement;
+  }
+}
+
+void QueueSet::NoteDemand() { demand_.Set(now_, seats_in_use_ + seats_waiting_); }
+
+Outcome<QueueSet::RequestPtr, Rejection> QueueSet::Start(Arrival arrival) {
+  Wakes wakes;
+  auto request = std::make_shared<Request>();
+  request->arrival = std::move(arrival);
+  FlowMetrics* const metrics = request->metrics();
+  {
+    std::lock_guard lock(mutex_);
+    SyncTime();
+    request->arrived = now_;
+    request->arrival_r = current_r_;
+    Complete(*request);
+    if (config_.queues < 1) {
+      if (!CanAccommodate(request->max_seats())) {
+        ++rejected_;
+        if (metrics != nullptr) metrics->rejected_concurrency_limit->Inc();
+        return Rejection::kConcurrencyLimit;
+      }
+      queueless_->Append(request);
+      BeginExecuting(request);
+      return request;
+    }
+    Queue& queue = ChooseQueue(request->arrival.flow_hash);
+    if (seats_in_use_ >= concurrency_limit_ &&
+        queue.waiting.size >= static_cast<std::size_t>(std::max(0, config_.queue_length_limit))) {
+      BoundNextDispatch(queue);
+      ++rejected_;
+      if (metrics != nullptr) metrics->rejected_queue_full->Inc();
+      return Rejection::kQueueFull;
+    }
+    Enqueue(request, queue);
+    BoundNextDispatch(queue);
+    if (metrics != nullptr) metrics->queue_length_after_enqueue->Observe(static_cast<double>(queue.waiting.size));
+    DispatchAsMuchAsPossible(wakes);
+  }
+  Wake(wakes);
+  return request;
+}
+
+void QueueSet::Complete(Request& request) const {
+  const WorkEstimate& work = request.arrival.work;
+  request.final_work = SeatSeconds::Of(static_cast<double>(work.final_seats), work.additional_latency);
+  request.total_work =
+      SeatSeconds::Of(static_cast<double>(work.initial_seats), kEstimatedServiceDuration) + request.final_work;
+}
+
+QueueSet::Queue& QueueSet::ChooseQueue(std::uint64_t hash) {
+  Dealer::Hand storage;
+  const auto hand = dealer_->Deal(hash, storage);
+  const std::size_t offset = arrivals_++ % hand.size();
+  Queue* best = nullptr;
+  for (std::size_t i = 0; i < hand.size(); ++i) {
+    Queue& queue = *queues_[static_cast<std::size_t>(hand[(offset + i) % hand.size()])];
+    if (best == nullptr || queue.total_work_sum < best->total_work_sum) best = &queue;
+  }
+  return *best;
+}
+
+void QueueSet::Enqueue(const RequestPtr& request, Queue& queue) {
+  if (!queue.active()) {
+    queue.next_dispatch_r = current_r_;
+    ++active_queues_;
+  }
+  request->queue = queues_[queue.index];
+  queue.waiting.Append(request);
+  queue.initial_seats_sum += static_cast<int>(request->arrival.work.initial_seats);
+  queue.max_seats_sum += request->max_seats();
+  queue.total_work_sum += request->total_work;
+  ++waiting_;
+  seats_waiting_ += request->max_seats();
+  if (FlowMetrics* metrics = request->metrics()) {
+    metrics->inqueue_requests->Inc();
+    metrics->inqueue_seats->Add(request->max_seats());
+  }
+  NoteDemand();
+}
+
+void QueueSet::RemoveWaiting(Request& request) {
+  Queue& queue = *request.queue;
+  queue.initial_seats_sum -= static_cast<int>(request.arrival.work.initial_seats);
+  queue.max_seats_sum -= request.max_seats();
+  queue.total_work_sum -= request.total_work;
+  --waiting_;
+  seats_waiting_ -= request.max_seats();
+  if (FlowMetrics* metrics = request.metrics()) {
+    metrics->inqueue_requests->Dec();
+    metrics->inqueue_seats->Add(-request.max_seats());
+  }
+}
+
+bool QueueSet::CanAccommodate(int seats) const {
+  if (config_.queues < 0) return true;
+  if (seats > concurrency_limit_) return executing_ == 0;
+  return seats_in_use_ + seats <= concurrency_limit_;
+}
+
+void QueueSet::DispatchAsMuchAsPossible(Wakes& wakes) {
+  while (waiting_ != 0 && seats_in_use_ < concurrency_limit_ && DispatchOne(wakes)) {
+  }
+}
+
+// The queue whose head would finish first in virtual time; ties go to the next one in turn.
+QueueSet::Queue* QueueSet::FindDispatchQueue() {
+  SeatSeconds least_finish = SeatSeconds::Max();
+  SeatSeconds s_min = SeatSeconds::Max(), ds_min = SeatSeconds::Max(), s_max, ds_max;
+  Queue* best = nullptr;
+  std::size_t robin = robin_index_;
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    robin = robin + 1 == queues_.size() ? 0 : robin + 1;
+    Queue& queue = *queues_[robin];
+    const Request* head = queue.waiting.first;
+    if (head == nullptr) continue;
+    const SeatSeconds discounted =
+        queue.next_dispatch_r - SeatSeconds::Of(queue.seats_in_use, kEstimatedServiceDuration);
+    s_min = std::min(s_min, queue.next_dispatch_r);
+    s_max = std::max(s_max, queue.next_dispatch_r);
+    ds_min = std::min(ds_min, discounted);
+    ds_max = std::max(ds_max, discounted);
+    const SeatSeconds finish = queue.next_dispatch_r + head->total_work;
+    if (finish < least_finish) {
+      least_finish = finish;
+      best = &queue;
+    }
+  }
+  robin_index_ = robin;
+  if (best == nullptr || !CanAccommodate(best->waiting.first->max_seats())) return nullptr;
+  robin_index_ = best->index;
+  if (metrics_ != nullptr) {
+    metrics_->dispatch_r->Set(current_r_.ToDouble());
+    metrics_->latest_s->Set(best->next_dispatch_r.ToDouble());
+    metrics_->next_s_min->Set(s_min.ToDouble());
+    metrics_->next_s_max->Set(s_max.ToDouble());
+    metrics_->next_discounted_s_min->Set(ds_min.ToDouble());
+    metrics_->next_discounted_s_max->Set(ds_max.ToDouble());
+  }
+  return best;
+}
+
+bool QueueSet::DispatchOne(Wakes& wakes) {
+  Queue* const queue = FindDispatchQueue();
+  if (queue == nullptr) return false;
+  Request& head = *queue->waiting.first;
+  RemoveWaiting(head);
+  RequestPtr request = queue->waiting.Remove(head);
+  WorkEstimate& work = request->arrival.work;
+  if (work.final_seats > static_cast<std::uint64_t>(concurrency_limit_)) {
+    // Fewer seats for longer: the work stays the same.
+    work.final_seats = static_cast<std::uint64_t>(concurrency_limit_);
+    work.additional_latency = request->final_work.DurationPerSeat(static_cast<double>(concurrency_limit_));
+  }
+  queue->executing.Append(request);
+  queue->seats_in_use += request->max_seats();
+  queue_seats_ += request->max_seats();
+  BeginExecuting(request);
+  queue->next_dispatch_r += request->total_work;
+  BoundNextDispatch(*queue);
+  wakes.push_back(std::move(request));
+  return true;
+}
+
+void QueueSet::BeginExecuting(const RequestPtr& request) {
+  request->state = Request::State::kExecuting;
+  request->started = now_;
+  ++executing_;
+  ++dispatched_;
+  seats_in_use_ += request->max_seats();
+  if (FlowMetrics* metrics = request->metrics()) {
+    metrics->executing_requests->Inc();
+    metrics->executing_seats->Add(request->max_seats());
+  }
+  NoteDemand();
+}
+
+// Anti-windup: a queue's next dispatch is never before the arrival of its oldest waiting request.
+void QueueSet::BoundNextDispatch(Queue& queue) {
+  const Request* head = queue.waiting.first;
+  if (head != nullptr && queue.next_dispatch_r < head->arrival_r) queue.next_dispatch_r = head->arrival_r;
+}
+
+bool QueueSet::Cancel(Request& request) {
+  std::lock_guard lock(mutex_);
+  if (request.state != Request::State::kWaiting) return false;
+  SyncTime();
+  Queue& queue = *request.queue;
+  request.state = Request::State::kDone;
+  RemoveWaiting(request);
+  const RequestPtr kept = queue.waiting.Remove(request);
+  if (!queue.active()) --active_queues_;
+  BoundNextDispatch(queue);
+  ++rejected_;
+  ++cancelled_;
+  if (FlowMetrics* metrics = request.metrics()) metrics->rejected_time_out->Inc();
+  NoteDemand();
+  return true;
+}
+
+std::chrono::nanoseconds QueueSet::Finish(Request& request) {
+  Wakes wakes;
+  RequestPtr kept;
+  std::chrono::nanoseconds lingers{0};
+  {
+    std::lock_guard lock(mutex_);
+    SyncTime();
+    KS_CHECK(request.state == Request::State::kExecuting);
+    --executing_;
+    if (FlowMetrics* metrics = request.metrics()) metrics->executing_requests->Dec();
+    if (Queue* queue = request.queue.get()) {
+      kept = queue->executing.Remove(request);
+      if (!queue->active()) --active_queues_;
+      const auto served = std::chrono::duration_cast<std::chrono::nanoseconds>(now_ - request.started);
+      const auto initial = static_cast<double>(request.arrival.work.initial_seats);
+      queue->next_dispatch_r -= SeatSeconds::Of(initial, kEstimatedServiceDuration - served);
+      BoundNextDispatch(*queue);
+    } else {
+      kept = queueless_->Remove(request);
+    }
+    lingers = request.arrival.work.additional_latency;
+    if (lingers > std::chrono::nanoseconds(0)) {
+      request.state = Request::State::kLingering;
+    } else {
+      Release(request);
+    }
+    DispatchAsMuchAsPossible(wakes);
+  }
+  Wake(wakes);
+  return std::max(lingers, std::chrono::nanoseconds(0));
+}
+
+void QueueSet::ReleaseSeats(Request& request) {
+  Wakes wakes;
+  {
+    std::lock_guard lock(mutex_);
+    SyncTime();
+    KS_CHECK(request.state == Request::State::kLingering);
+    Release(request);
+    DispatchAsMuchAsPossible(wakes);
+  }
+  Wake(wakes);
+}
+
+void QueueSet::Release(Request& request) {
+  request.state = Request::State::kDone;
+  seats_in_use_ -= request.max_seats();
+  if (FlowMetrics* metrics = request.metrics()) metrics->executing_seats->Add(-request.max_seats());
+  NoteDemand();
+  if (request.queue == nullptr) return;
+  request.queue->seats_in_use -= request.max_seats();
+  queue_seats_ -= request.max_seats();
+  RemoveQueueIfEmpty(*request.queue);
+}
+
+void QueueSet::RemoveQueueIfEmpty(Queue& queue) {
+  if (queue.removed || queue.active()) return;
+  if (queues_.size() <= static_cast<std::size_t>(std::max(0, config_.queues))) return;
+  queue.removed = true;
+  queue_seats_ -= queue.seats_in_use;  // seats that linger no longer count for virtual time, as upstream
+  const std::size_t index = queue.index;
+  const auto kept = queues_[index];
+  queues_.erase(queues_.begin() + static_cast<std::ptrdiff_t>(index));
+  for (std::size_t i = index; i < queues_.size(); ++i) queues_[i]->index = i;
+  if (robin_index_ >= index && robin_index_ > 0) --robin_index_;
+}
+
+void QueueSet::Wake(Wakes& wakes) {
+  for (const RequestPtr& request : wakes) {
+    if (request->on_dispatch) request->on_dispatch();
+  }
+}
+
+bool QueueSet::OnDispatch(Request& request, std::function<void()> callback) {
+  std::lock_guard lock(mutex_);
+  if (request.state != Request::State::kWaiting) return false;
+  request.on_dispatch = std::move(callback);
+  return true;
+}
+
+bool QueueSet::IsIdle() const {
+  std::lock_guard lock(mutex_);
+  return waiting_ == 0 && executing_ == 0;
+}
+
+Integrator::Results QueueSet::ResetDemand() {
+  std::lock_guard lock(mutex_);
+  return demand_.Reset(clock_.Monotonic());
+}
+
+int QueueSet::QueueIndexOf(const Request& request) const {
+  std::lock_guard lock(mutex_);
+  return request.queue == nullptr ? -1 : static_cast<int>(request.queue->index);
+}
+
+namespace {
+template <class List, class Dump>
+void Describe(const List& list, std::vector<Dump>& out) {
+  for (auto* request = list.first; request != nullptr; request = request->next) out.push_back(request->Dump());
+}
+}  // namespace
+
+QueueSet::Dump QueueSet::Describe() const {
+  std::lock_guard lock(mutex_);
+  Dump dump{.waiting = waiting_,
+            .executing = executing_,
+            .seats_in_use = seats_in_use_,
+            .seats_waiting = seats_waiting_,
+            .dispatched = dispatched_,
+            .rejected = rejected_,
+            .cancelled = cancelled_};
+  flowcontrol::Describe(*queueless_, dump.queueless);
+  for (const auto& queue : queues_) {
+    QueueDump& out = dump.queues.emplace_back();
+    flowcontrol::Describe(queue->waiting, out.waiting);
+    flowcontrol::Describe(queue->executing, out.executing);
+    out.seats_in_use = queue->seats_in_use;
+    out.next_dispatch_r = queue->next_dispatch_r;
+    out.initial_seats_sum = queue->initial_seats_sum;
+    out.max_seats_sum = queue->max_seats_sum;
+    out.total_work_sum = queue->total_work_sum;
+    if (queue->active()) ++dump.active_queues;
+  }
+  return dump;
+}
+
+}  // namespace keelson::flowcontrol

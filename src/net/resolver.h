@@ -1,0 +1,35 @@
+// Host names to addresses, with c-ares: a look-up ends at its caller's deadline and never delays another one. Reads
+// /etc/hosts and /etc/resolv.conf as the C library does, and again when resolv.conf changes.
+// Thread safety: all members from any thread. One thread of its own, started on first use.
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/awaitable.h"
+#include "net/error.h"
+
+namespace keelson::net {
+
+class Resolver {
+ public:
+  static constexpr std::size_t kLookupsMax = 1024;  // under way at once; more are refused
+
+  Resolver();
+  ~Resolver();
+  static Resolver& Global();
+
+  // Addresses best first (RFC 6724). The error is the end of Go's text: "no such host", "i/o timeout".
+  Awaitable<Result<std::vector<boost::asio::ip::address>>> Resolve(std::string host,
+                                                                   std::chrono::steady_clock::time_point deadline);
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::net

@@ -1,0 +1,38 @@
+// All resource definitions at one moment. A change makes a new catalog that shares the unchanged definitions; the
+// holder publishes it through an atomic reference. Immutable; thread safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "registry/resource_definition.h"
+
+namespace keelson::registry {
+
+class Catalog {
+ public:
+  // The resources of the tables (api/*.kapi).
+  static const std::shared_ptr<const Catalog>& BuiltIn();
+
+  // With `definition` instead of the one of the same group and plural.
+  std::shared_ptr<const Catalog> With(ResourceDefinitionPtr definition) const;
+  std::shared_ptr<const Catalog> Without(const meta::GroupResource& resource) const;
+
+  // By any group the resource is served in; null when there is none.
+  ResourceDefinitionPtr Find(std::string_view group, std::string_view plural) const;
+  std::size_t size() const { return by_resource_.size(); }
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // group, plural
+  std::map<Key, ResourceDefinitionPtr> by_resource_;
+};
+
+// Group versions of the tables: groups most important first ("" is core), versions preferred first.
+std::span<const std::string_view> GroupsByPriority();
+std::span<const std::string_view> VersionsByPriority(std::string_view group);
+
+}  // namespace keelson::registry

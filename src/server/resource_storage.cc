@@ -1,0 +1,495 @@
+#include "server/resource_storage.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include "async/blocking_pool.h"
+#include "base/atomic_ref.h"
+#include "base/btree.h"
+#include "cacher/cacher.h"
+#include "server/lazy_storage.h"
+#include "storage/encoded_forms.h"
+#include "storage/lease_manager.h"
+#include "storage/metrics.h"
+#include "storage/schema_codec.h"
+#include "storage/storage_factory.h"
+#include "storage/store.h"
+#include "storage/stored_versions.h"
+#include "storage/transform/encryption_at_rest.h"
+#include "telemetry/log.h"
+
+namespace keelson::server {
+
+namespace {
+
+// Upstream waits so long before it ends the watches of a storage that is replaced.
+constexpr std::chrono::milliseconds kReplacedGrace{1000};
+
+std::string NameOf(std::string_view group, std::string_view plural) {
+  return std::string(plural) + "." + std::string(group);
+}
+
+struct Entry : base::RefCounted {
+  std::string name;  // pods., deployments.apps
+  meta::GroupResource resource;
+  bool built_in = true;
+  BackingPtr backing;
+  std::shared_ptr<registry::Store> registry;
+};
+using EntryPtr = base::Ref<const Entry>;
+struct EntryName {
+  std::string_view operator()(const EntryPtr& entry) const { return entry->name; }
+};
+using EntryTree = base::BTree<EntryPtr, EntryName>;
+struct Entries : base::RefCounted {
+  EntryTree tree;
+};
+
+}  // namespace
+
+struct ResourceStorage::Impl {
+  explicit Impl(StorageConfig config_in)
+      : config(std::move(config_in)), forms(config.encoded_cache_bytes), history(config.history_bytes) {
+    if (config.metrics != nullptr) metrics = std::make_unique<storage::StorageMetrics>(*config.metrics);
+  }
+
+  StorageConfig config;
+  storage::EncodedForms forms;
+  cacher::HistoryBudget history;
+  std::unique_ptr<storage::StorageMetrics> metrics;
+  std::map<kv::Store*, storage::LeaseManager> leases;  // of each store
+  async::BlockingPool teardown{"storage-teardown", 1};
+  std::mutex mutex;  // of changes
+  base::AtomicRef<const Entries> entries{base::Ref<const Entries>(new Entries)};
+
+  std::vector<EntryPtr> All() const {
+    const auto now = entries.Load();
+    std::vector<EntryPtr> all;
+    all.reserve(now->tree.size());
+    for (auto it = now->tree.begin(); it.valid(); it.Next()) all.push_back(*it);
+    return all;
+  }
+  EntryPtr Find(std::string_view group, std::string_view plural) const {
+    const auto now = entries.Load();
+    const EntryPtr* found = now->tree.Find(NameOf(group, plural));
+    return found == nullptr ? EntryPtr() : *found;
+  }
+  // What stood there before, or null. REQUIRES: mutex held.
+  EntryPtr Publish(EntryPtr entry) {
+    const auto now = entries.Load();
+    EntryPtr before;
+    if (const EntryPtr* found = now->tree.Find(entry->name)) before = *found;
+    auto next = base::MakeRef<Entries>();
+    next->tree = now->tree;
+    next->tree.Put(std::move(entry));
+    entries.Store(base::Ref<const Entries>(next));
+    return before;
+  }
+  // Removed entries, until their watches end.
+  struct Closing {
+    BackingPtr backing;
+    base::Clock::SteadyTime due;
+  };
+  std::vector<Closing> closing;
+  void CloseDue(base::Clock::SteadyTime now);
+
+  // Of gates that are on by default.
+  bool Enabled(std::string_view gate) const {
+    return config.feature_enabled == nullptr || config.feature_enabled(gate);
+  }
+  kv::Store& StoreOf(const meta::GroupResource& resource) const {
+    const auto found = config.kv_overrides.find(resource.group + "/" + resource.resource);
+    return found == config.kv_overrides.end() ? *config.kv : *found->second;
+  }
+  storage::LeaseManager& LeasesOf(kv::Store& store) {
+    return leases
+        .try_emplace(&store, store, *config.clock,
+                     storage::LeaseOptions{.reuse_duration_seconds = config.lease_reuse_seconds,
+                                           .objects = metrics ? &metrics->lease_objects : nullptr})
+        .first->second;
+  }
+  bool Cached(const registry::ResourceDefinition& definition) const {
+    return config.watch_cache && definition.layout.watch_cache &&
+           !config.uncached.contains(definition.resource.ToString());
+  }
+  BackingPtr NewBackingOf(const registry::ResourceDefinition& definition,
+                          std::shared_ptr<const storage::ResourceCodec> codec);
+  registry::Store::Options OptionsOf(const registry::ResourceDefinition& definition, const Backing& backing,
+                                     std::shared_ptr<storage::Interface> reads) const;
+  void Expose(telemetry::Exposition& out) const;
+};
+
+// What the caches count themselves. Series of one family stand together, so each family walks all resources.
+void ResourceStorage::Impl::Expose(telemetry::Exposition& out) const {
+  using cacher::Cacher;
+  using cacher::CacherMetrics;
+  using telemetry::MetricType;
+  using telemetry::Stability;
+  struct Named {
+    std::pair<std::string_view, std::string_view> key;
+    const Backing& entry;
+  };
+  const std::vector<EntryPtr> held = All();
+  std::vector<Named> entries;  // those that have a cache which runs
+  for (const EntryPtr& one : held) {
+    if (one->backing->cacher && one->backing->started())
+      entries.push_back({{one->resource.group, one->resource.resource}, *one->backing});
+  }
+  const auto of = [](std::string_view name, std::string_view help, std::vector<std::string_view> labels = {}) {
+    return telemetry::MetricOptions{
+        .name = name, .help = help, .stability = Stability::kAlpha, .labels = std::move(labels)};
+  };
+  const auto counter = [&](std::string_view name, std::string_view help,
+                           std::atomic<std::uint64_t> CacherMetrics::* const value) {
+    const auto family = of(name, help, {"group", "resource"});
+    for (const auto& [key, entry] : entries) {
+      if (!entry.cacher) continue;
+      const auto count = static_cast<double>((entry.cacher->metrics().*value).load(std::memory_order_relaxed));
+      if (count > 0) out.Write(family, MetricType::kCounter, {key.first, key.second}, count);
+    }
+  };
+  const auto figure = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    const auto family = of(name, help, {"group", "resource"});
+    for (const auto& [key, entry] : entries) {
+      if (entry.cacher) out.Write(family, type, {key.first, key.second}, static_cast<double>(value(*entry.cacher)));
+    }
+  };
+  const auto by_index = [&](std::string_view name, std::string_view help,
+                            std::atomic<std::uint64_t> CacherMetrics::* const all,
+                            std::atomic<std::uint64_t> CacherMetrics::* const indexed) {
+    const auto family = of(name, help, {"group", "resource", "index"});
+    for (const auto& [key, entry] : entries) {
+      if (!entry.cacher) continue;
+      const auto with = (entry.cacher->metrics().*indexed).load(std::memory_order_relaxed);
+      const auto total = std::max((entry.cacher->metrics().*all).load(std::memory_order_relaxed), with);
+      if (total > with)
+        out.Write(family, MetricType::kCounter, {key.first, key.second, ""}, static_cast<double>(total - with));
+      if (with > 0)
+        out.Write(family, MetricType::kCounter, {key.first, key.second, "f:spec.nodeName"}, static_cast<double>(with));
+    }
+  };
+  by_index("apiserver_cache_list_fetched_objects_total",
+           "Number of objects read from watch cache in the course of serving a LIST request",
+           &CacherMetrics::list_fetched_objects, &CacherMetrics::index_list_fetched_objects);
+  counter("apiserver_cache_list_returned_objects_total",
+          "Number of objects returned for a LIST request from watch cache", &CacherMetrics::list_returned_objects);
+  by_index("apiserver_cache_list_total", "Number of LIST requests served from watch cache", &CacherMetrics::lists,
+           &CacherMetrics::index_lists);
+  counter("apiserver_init_events_total", "Counter of init events processed in watch cache broken by resource type.",
+          &CacherMetrics::init_events);
+  counter("apiserver_terminated_watchers_total",
+          "Counter of watchers closed due to unresponsiveness broken by resource type.",
+          &CacherMetrics::terminated_watchers);
+  const auto reads = of("apiserver_watch_cache_consistent_read_total", "Counter for consistent reads from cache.",
+                        {"group", "resource", "success", "fallback"});
+  for (const auto& [key, entry] : entries) {
+    if (!entry.cacher) continue;
+    const CacherMetrics& m = entry.cacher->metrics();
+    const auto failed = m.consistent_read_failures.load(std::memory_order_relaxed);
+    const auto fell = m.consistent_read_fallbacks.load(std::memory_order_relaxed);
+    const auto fell_failed = std::min(m.consistent_read_fallback_failures.load(std::memory_order_relaxed), fell);
+    const auto all = std::max(m.consistent_reads.load(std::memory_order_relaxed), failed + fell);
+    const auto write = [&](const char* success, const char* fallback, std::uint64_t count) {
+      if (count > 0)
+        out.Write(reads, MetricType::kCounter, {key.first, key.second, success, fallback}, static_cast<double>(count));
+    };
+    write("false", "false", failed);
+    write("false", "true", fell_failed);
+    write("true", "false", all - failed - fell);
+    write("true", "true", fell - fell_failed);
+  }
+  counter("apiserver_watch_cache_events_dispatched_total",
+          "Counter of events dispatched in watch cache broken by resource type.", &CacherMetrics::events_dispatched);
+  counter("apiserver_watch_cache_events_received_total",
+          "Counter of events received in watch cache broken by resource type.", &CacherMetrics::events_received);
+  counter("apiserver_watch_cache_initializations_total",
+          "Counter of watch cache initializations broken by resource type.", &CacherMetrics::initializations);
+  constexpr std::uint64_t kDigits = 1'000'000'000'000'000;
+  figure("apiserver_watch_cache_resource_version",
+         "Current resource version of watch cache broken by resource type. This is truncated to the 15 least "
+         "significant digits.",
+         MetricType::kGauge, [](const Cacher& cache) { return cache.resource_version() % kDigits; });
+  figure("watch_cache_capacity", "Total capacity of watch cache broken by resource type.", MetricType::kGauge,
+         [](const Cacher& cache) { return cache.figures().ring_capacity; });
+  figure("watch_cache_capacity_decrease_total",
+         "Total number of watch cache capacity decrease events broken by resource type.", MetricType::kCounter,
+         [](const Cacher& cache) { return cache.figures().capacity_decreases; });
+  figure("watch_cache_capacity_increase_total",
+         "Total number of watch cache capacity increase events broken by resource type.", MetricType::kCounter,
+         [](const Cacher& cache) { return cache.figures().capacity_increases; });
+  figure("keelson_watch_cache_watchers", "Watches that are open, by resource.", MetricType::kGauge,
+         [](const Cacher& cache) { return cache.figures().watchers; });
+  figure("keelson_watch_cache_history_bytes", "Bytes of superseded objects kept for watchers and exact reads.",
+         MetricType::kGauge, [](const Cacher& cache) { return cache.figures().history_bytes; });
+  const auto plain = [&](std::string_view name, std::string_view help, MetricType type, double value) {
+    out.Write({.name = name, .help = help}, type, {}, value);
+  };
+  plain("keelson_encoded_forms_bytes", "Memory of encoded forms (JSON, table row, metadata only) of objects.",
+        MetricType::kGauge, static_cast<double>(forms.bytes()));
+  plain("keelson_encoded_forms_dropped_total", "Encoded forms given up to stay within --encoded-cache-mb.",
+        MetricType::kCounter, static_cast<double>(forms.dropped()));
+  plain("keelson_encoded_forms_hits_total", "Encoded forms that were there when asked for.", MetricType::kCounter,
+        static_cast<double>(forms.hits()));
+  plain("keelson_encoded_forms_max_bytes", "What --encoded-cache-mb allows.", MetricType::kGauge,
+        static_cast<double>(forms.bytes_max()));
+  plain("keelson_encoded_forms_misses_total", "Encoded forms that had to be made.", MetricType::kCounter,
+        static_cast<double>(forms.misses()));
+}
+
+namespace {
+
+using Media = storage::SchemaCodecOptions::Media;
+
+Media MediaOf(const storage::ResourceLayout& layout, std::string_view media_type) {
+  if (!layout.json && media_type == "application/json") return Media::kJSON;
+  if (!layout.json && media_type == "application/yaml") return Media::kYAML;
+  return Media::kSame;
+}
+
+// Defaults run once more when an object is read, so that old objects have what newer servers would have written.
+std::unique_ptr<storage::ResourceCodec> CodecOf(const registry::ResourceDefinition& definition,
+                                                std::string_view media_type) {
+  const storage::ResourceLayout& layout = definition.layout;
+  const registry::Strategy& strategy = definition.strategy->row();
+  const registry::ServedVersion& hub = definition.hub_version();
+  storage::SchemaCodecOptions options;
+  options.resource = definition.resource;
+  options.storage = {layout.storage_version.group, layout.storage_version.version, definition.kind.kind};
+  options.json = layout.json;
+  options.media = MediaOf(layout, media_type);
+  options.type = storage::StoredType(options.storage);
+  if (options.type == nullptr) options.type = hub.type;  // a storage version whose shape is the hub's
+  for (const auto& field : strategy.selectable_fields) {
+    // Another name for a field that is there (spec.host): selectors are renamed when they are read, and a path is read
+    // once.
+    const bool alias =
+        !field.path.empty() && field.name != field.path &&
+        std::ranges::any_of(strategy.selectable_fields, [&](const auto& other) { return other.name == field.path; });
+    if (alias) continue;
+    storage::SelectedField selected{.name = std::string(field.name), .path = std::string(field.path)};
+    if (field.value != nullptr) selected.value = field.value;
+    options.fields.push_back(std::move(selected));
+  }
+  options.selects_namespace = strategy.selects_namespace;
+  options.hub_version = hub.group_version.ToString();
+  options.convert = storage::StoredConversion(options.resource);
+  if (!options.convert && options.hub_version != layout.storage_version.ToString()) {
+    // Versions of one kind that differ in name only.
+    options.convert = [](base::Arena& arena, Value object, std::string_view,
+                         std::string_view to) -> Outcome<Value, std::string> {
+      object.Set(arena, "apiVersion", Value::String(arena, to));
+      return object;
+    };
+  }
+  if (strategy.defaults != nullptr) options.defaults = strategy.defaults;
+  options.defaults_on_read = layout.defaults_on_read && strategy.defaults != nullptr;
+  return storage::NewSchemaCodec(std::move(options));
+}
+
+}  // namespace
+
+// Under the lock of changes.
+BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinition& definition,
+                                               std::shared_ptr<const storage::ResourceCodec> codec) {
+  const storage::ResourceLayout& layout = definition.layout;
+  BackingPtr backing = NewBacking(teardown);
+  backing->codec = std::move(codec);
+  if (metrics) backing->metrics = std::make_unique<storage::ResourceMetrics>(*metrics, definition.resource);
+  const storage::Transformer& transformer =
+      config.encryption != nullptr ? config.encryption->For(definition.resource) : storage::Transformer::Identity();
+  kv::Store& kv = StoreOf(definition.resource);
+  const bool elsewhere = MediaOf(layout, config.media_type) != Media::kSame;
+  backing->store = std::make_unique<storage::Store>(
+      storage::StoreParts{
+          .kv = kv,
+          .codec = *backing->codec,
+          .transformer = transformer,
+          .leases = LeasesOf(kv),
+          .forms = &forms,
+          .metrics = backing->metrics.get(),
+          .form = elsewhere ? dynamic_cast<const storage::StoredForm*>(backing->codec.get()) : nullptr},
+      storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
+                            .resource_prefix = layout.resource_prefix,
+                            .report_corrupt = config.report_corrupt});
+  if (Cached(definition)) {
+    const std::string type = "*" + definition.traits.go_package + "." + definition.kind.kind;
+    backing->cacher = std::make_unique<cacher::Cacher>(
+        *backing->store, config.io->Next(), *config.clock, history,
+        cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field),
+                              .object_type = type,
+                              .list_from_snapshots = Enabled("ListFromCacheSnapshot")});
+  }
+  return backing;
+}
+
+registry::Store::Options ResourceStorage::Impl::OptionsOf(const registry::ResourceDefinition& definition,
+                                                          const Backing& backing,
+                                                          std::shared_ptr<storage::Interface> reads) const {
+  registry::Store::Options options;
+  options.resource = definition.resource;
+  options.kind = definition.kind;
+  options.namespaced = definition.namespaced;
+  options.type = definition.hub_version().type;
+  options.strategy = definition.strategy;
+  options.spec_finalizers = definition.traits.spec_finalizers;
+  options.storage = std::move(reads);
+  options.codec = backing.codec;
+  options.key_root = definition.layout.resource_prefix;
+  options.ttl_seconds = definition.traits.expires ? config.event_ttl_seconds : 0;
+  options.garbage_collector = config.garbage_collector;
+  options.clock = config.clock;
+  options.feature_enabled = config.feature_enabled;
+  options.allow_privileged = config.allow_privileged;
+  if (config.customize) config.customize(options);
+  return options;
+}
+
+ResourceStorage::ResourceStorage(StorageConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {
+  if (telemetry::MetricsRegistry* const registry = impl_->config.metrics) {
+    registry->AddCollector([impl = impl_.get()](telemetry::Exposition& out) { impl->Expose(out); });
+  }
+}
+ResourceStorage::~ResourceStorage() = default;
+
+std::shared_ptr<registry::Store> ResourceStorage::Find(std::string_view group, std::string_view plural) const {
+  const EntryPtr found = impl_->Find(group, plural);
+  return found ? found->registry : nullptr;
+}
+
+std::shared_ptr<registry::Store> ResourceStorage::Get(const registry::ResourceDefinition& definition) {
+  if (auto known = Find(definition.resource.group, definition.resource.resource)) return known;
+  if (!definition.strategy) return nullptr;
+  std::lock_guard lock(impl_->mutex);
+  auto entry = base::MakeRef<Entry>();
+  entry->name = NameOf(definition.resource.group, definition.resource.resource);
+  entry->resource = definition.resource;
+  entry->backing = impl_->NewBackingOf(definition, CodecOf(definition, impl_->config.media_type));
+  // It lives as long as this does: streams need not hold it.
+  storage::Interface* const reads = entry->backing->cacher
+                                        ? static_cast<storage::Interface*>(entry->backing->cacher.get())
+                                        : entry->backing->store.get();
+  entry->registry = std::make_shared<registry::Store>(impl_->OptionsOf(
+      definition, *entry->backing, std::shared_ptr<storage::Interface>(reads, [](storage::Interface*) {})));
+  auto made = entry->registry;
+  impl_->Publish(EntryPtr(entry));
+  return made;
+}
+
+std::shared_ptr<registry::Store> ResourceStorage::Add(const registry::ResourceDefinition& definition,
+                                                      std::shared_ptr<const storage::ResourceCodec> codec) {
+  std::lock_guard lock(impl_->mutex);
+  auto entry = base::MakeRef<Entry>();
+  entry->name = NameOf(definition.resource.group, definition.resource.resource);
+  entry->resource = definition.resource;
+  entry->built_in = false;
+  entry->backing = impl_->NewBackingOf(definition, std::move(codec));
+  entry->registry = std::make_shared<registry::Store>(
+      impl_->OptionsOf(definition, *entry->backing, NewLazyStorage(entry->backing)));
+  auto made = entry->registry;
+  if (const EntryPtr before = impl_->Publish(EntryPtr(entry)); before && !before->built_in)
+    impl_->closing.push_back({before->backing, impl_->config.clock->Monotonic() + kReplacedGrace});
+  return made;
+}
+
+void ResourceStorage::Remove(const std::shared_ptr<registry::Store>& store, std::chrono::milliseconds grace) {
+  std::lock_guard lock(impl_->mutex);
+  const meta::GroupResource& resource = store->options().resource;
+  const EntryPtr found = impl_->Find(resource.group, resource.resource);
+  if (!found || found->registry != store) return;
+  const auto now = impl_->entries.Load();
+  auto next = base::MakeRef<Entries>();
+  next->tree = now->tree;
+  next->tree.Erase(found->name);
+  impl_->entries.Store(base::Ref<const Entries>(next));
+  impl_->closing.push_back({found->backing, impl_->config.clock->Monotonic() + grace});
+}
+
+void ResourceStorage::Start() {
+  for (const EntryPtr& entry : impl_->All()) {
+    if (entry->built_in) entry->backing->Start();
+  }
+}
+
+void ResourceStorage::Impl::CloseDue(base::Clock::SteadyTime now) {
+  std::lock_guard lock(mutex);
+  std::erase_if(closing, [&](Closing& one) {
+    if (one.due > now) return false;
+    teardown.Post([backing = std::move(one.backing)] { backing->Close(); });
+    return true;
+  });
+}
+
+void ResourceStorage::Stop() {
+  impl_->CloseDue(base::Clock::SteadyTime::max());
+  for (const EntryPtr& entry : impl_->All()) entry->backing->Close();
+}
+
+void ResourceStorage::Tick() {
+  impl_->CloseDue(impl_->config.clock->Monotonic());
+  for (const EntryPtr& entry : impl_->All()) {
+    if (entry->backing->cacher && entry->backing->started()) entry->backing->cacher->Tick();
+  }
+}
+
+void ResourceStorage::Compacted(std::uint64_t revision) {
+  for (const EntryPtr& entry : impl_->All()) {
+    if (entry->backing->cacher) entry->backing->cacher->Compacted(revision);
+  }
+}
+
+std::vector<std::string> ResourceStorage::NotReady() const {
+  std::vector<std::string> waiting;
+  for (const EntryPtr& entry : impl_->All()) {
+    if (entry->built_in && entry->backing->cacher && !entry->backing->cacher->Ready())
+      waiting.push_back(entry->resource.ToString());
+  }
+  return waiting;
+}
+
+bool ResourceStorage::Ready() const { return NotReady().empty(); }
+
+Awaitable<void> ResourceStorage::PollCounts() {
+  const bool size_estimates = impl_->Enabled("SizeBasedListCostEstimate");
+  for (const EntryPtr& entry : impl_->All()) {
+    Backing& backing = *entry->backing;
+    if (!backing.metrics) continue;
+    const auto stats = backing.cacher ? co_await backing.cacher->GetStats() : co_await backing.store->GetStats();
+    if (!stats.ok()) {
+      backing.metrics->Counted(-1, size_estimates ? std::optional<std::int64_t>(-1) : std::nullopt);
+      continue;
+    }
+    backing.average_bytes.store(stats->estimated_average_size, std::memory_order_relaxed);
+    if (!size_estimates) {
+      backing.metrics->Counted(stats->object_count, std::nullopt);
+      continue;
+    }
+    const bool unknown = stats->object_count > 0 && stats->estimated_average_size == 0;
+    backing.metrics->Counted(stats->object_count, unknown ? -1 : stats->object_count * stats->estimated_average_size);
+  }
+}
+
+Awaitable<void> ResourceStorage::CheckConsistency() {
+  for (const EntryPtr& entry : impl_->All()) {
+    const Backing& backing = *entry->backing;
+    if (!backing.cacher || !backing.cacher->Ready()) continue;
+    const auto same = co_await backing.cacher->CheckConsistency();
+    if (same.ok() && !*same)
+      log::Error("The watch cache differs from the store", "resource", entry->resource.ToString());
+    if (backing.metrics) backing.metrics->ConsistencyChecked(!same.ok() ? "error" : *same ? "success" : "failure");
+  }
+}
+
+std::vector<ResourceStorage::Count> ResourceStorage::Counts() const {
+  std::vector<Count> counts;
+  for (const EntryPtr& entry : impl_->All()) {
+    const Backing& backing = *entry->backing;
+    if (!backing.cacher || !backing.started()) continue;
+    counts.push_back({entry->resource.group, entry->resource.resource,
+                      static_cast<std::int64_t>(backing.cacher->figures().objects),
+                      backing.average_bytes.load(std::memory_order_relaxed)});
+  }
+  return counts;
+}
+
+}  // namespace keelson::server

@@ -1,0 +1,281 @@
+#include "webhook/rest_client.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include "net/testing/scripted_peer.h"
+#include "webhook/client_manager.h"
+
+namespace keelson::webhook {
+namespace {
+
+using namespace std::chrono_literals;
+using net::testing::Authority;
+using net::testing::RefusingPort;
+using net::testing::ScriptedConnection;
+using net::testing::ScriptedPeer;
+
+class Calls {
+ public:
+  Calls() : pool_(1), transport_(std::make_shared<http::Transport>(pool_)) {}
+
+  ClientManager Manager(ServiceResolver* resolver = nullptr) {
+    return ClientManager({.transport = transport_, .service_resolver = resolver});
+  }
+  // The error's text, or status and body.
+  std::string Post(const std::shared_ptr<RESTClient>& client, std::chrono::milliseconds timeout = 5s) {
+    Request request;
+    request.body = base::SharedBytes(std::string_view("{}"));
+    request.timeout = timeout;
+    auto result = asio::co_spawn(pool_.Next(), client->Call(std::move(request)), asio::use_future).get();
+    if (!result.ok()) return result.error().message;
+    return std::to_string(result->status) + " " + std::string(result->body.view());
+  }
+  std::string PostTo(ClientConfig config, std::chrono::milliseconds timeout = 5s, ServiceResolver* resolver = nullptr) {
+    ClientManager manager = Manager(resolver);
+    auto client = manager.HookClient(config);
+    return client.ok() ? Post(*client, timeout) : client.error();
+  }
+  async::IOPool& pool() { return pool_; }
+  const std::shared_ptr<http::Transport>& transport() { return transport_; }
+
+ private:
+  async::IOPool pool_;
+  std::shared_ptr<http::Transport> transport_;
+};
+
+void AnswerOk(ScriptedConnection& connection) {
+  while (!connection.ReadRequest().empty())
+    connection.Write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+}
+
+class FixedResolver final : public ServiceResolver {
+ public:
+  explicit FixedResolver(std::uint16_t port) : port_(port) {}
+  Outcome<ServiceEndpoint, std::string> ResolveEndpoint(const std::string&, const std::string& name,
+                                                        std::int32_t) override {
+    if (name != "hook") return "service \"" + name + "\" not found";
+    return ServiceEndpoint{"127.0.0.1", port_};
+  }
+
+ private:
+  std::uint16_t port_;
+};
+
+TEST(RESTClient, PlainFaultsInGosWords) {
+  struct Case {
+    const char* name;
+    ScriptedPeer::Script script;
+    const char* error;  // behind `Post "URL": `
+  };
+  const Case cases[] = {
+      {"ends without an answer", [](ScriptedConnection& c) { c.ReadRequest(); }, "EOF"},
+      {"not HTTP",
+       [](ScriptedConnection& c) {
+         c.ReadRequest();
+         c.Write("hello\r\n\r\n");
+       },
+       "net/http: HTTP/1.x transport connection broken: malformed HTTP response \"hello\""},
+      {"silence", [](ScriptedConnection& c) { c.WaitForEnd(); }, "context deadline exceeded"},
+  };
+  Calls calls;
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    ScriptedPeer peer(c.script);
+    const std::string url = "http://" + peer.address() + "/x";
+    EXPECT_EQ(calls.PostTo({.url = url}, 300ms), "Post \"" + url + "?timeout=300ms\": " + c.error);
+  }
+}
+
+TEST(RESTClient, RefusedConnection) {
+  Calls calls;
+  const std::string address = "127.0.0.1:" + std::to_string(RefusingPort());
+  EXPECT_EQ(calls.PostTo({.url = "https://" + address + "/a"}, 10s),
+            "Post \"https://" + address + "/a?timeout=10s\": dial tcp " + address + ": connect: connection refused");
+}
+
+TEST(RESTClient, CertificateErrorsInGosWords) {
+  Authority ca("hook-ca");
+  Authority other("other-ca");
+  Authority twin("hook-ca");  // the same name, another key
+  struct Case {
+    const char* name;
+    net::testing::KeyPair certificate;
+    const Authority* trusted;
+    std::string error;
+  };
+  const Case cases[] = {
+      {"unknown authority", ca.Issue("a", {"127.0.0.1"}), &other, "x509: certificate signed by unknown authority"},
+      {"authority of the same name", ca.Issue("a", {"127.0.0.1"}), &twin,
+       "x509: certificate signed by unknown authority (possibly because of \"x509: ECDSA verification failure\" while "
+       "trying to verify candidate authority certificate \"hook-ca\")"},
+      {"names only", ca.Issue("a", {"a.example", "b.example"}), &ca,
+       "x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs"},
+      {"other address", ca.Issue("a", {"127.0.0.2", "10.0.0.1"}), &ca,
+       "x509: certificate is valid for 127.0.0.2, 10.0.0.1, not 127.0.0.1"},
+  };
+  Calls calls;
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    ScriptedPeer peer(AnswerOk, {.tls = true, .certificate = c.certificate});
+    const std::string url = "https://" + peer.address() + "/x";
+    EXPECT_EQ(calls.PostTo({.url = url, .ca_bundle = c.trusted->cert_pem()}),
+              "Post \"" + url + "?timeout=5s\": tls: failed to verify certificate: " + c.error);
+  }
+  ScriptedPeer expired(AnswerOk, {.tls = true, .certificate = ca.IssueUntil("a", {"127.0.0.1"}, -10)});
+  const std::string text =
+      calls.PostTo({.url = "https://" + expired.address(), .ca_bundle = ca.cert_pem()});
+  EXPECT_NE(text.find("/?timeout=5s\": tls: failed to verify certificate: x509: certificate has expired or is not yet "
+                      "valid: current time 2"),
+            std::string::npos)
+      << text;
+}
+
+TEST(RESTClient, ServiceReferenceDialsTheResolvedAddressWithTheServicesName) {
+  Authority ca("hook-ca");
+  ScriptedPeer peer(AnswerOk, {.tls = true, .certificate = ca.Issue("a", {"hook.ns.svc"})});
+  FixedResolver resolver(peer.port());
+  Calls calls;
+  const auto config = [&](const char* name) {
+    return ClientConfig{.service = ServiceReference{.name_space = "ns", .name = name, .path = "/p"},
+                        .ca_bundle = ca.cert_pem()};
+  };
+  EXPECT_EQ(calls.PostTo(config("hook"), 5s, &resolver), "200 {}");
+  EXPECT_EQ(calls.PostTo(config("none"), 30s, &resolver),
+            "Post \"https://none.ns.svc:443/p?timeout=30s\": service \"none\" not found");
+}
+
+TEST(RESTClient, WrongServerName) {
+  Authority ca("hook-ca");
+  ScriptedPeer peer(AnswerOk, {.tls = true, .certificate = ca.Issue("a", {"other.ns.svc"})});
+  FixedResolver resolver(peer.port());
+  Calls calls;
+  EXPECT_EQ(calls.PostTo({.service = ServiceReference{.name_space = "ns", .name = "hook"}, .ca_bundle = ca.cert_pem()},
+                         5s, &resolver),
+            "Post \"https://hook.ns.svc:443/?timeout=5s\": tls: failed to verify certificate: x509: certificate is "
+            "valid for other.ns.svc, not hook.ns.svc");
+}
+
+TEST(RESTClient, ClientCertificateIsRequired) {
+  Authority ca("hook-ca");
+  ScriptedPeer peer(AnswerOk, {.tls = true, .certificate = ca.Issue("a", {"127.0.0.1"}), .client_ca_pem = ca.cert_pem()});
+  Calls calls;
+  const std::string url = "https://" + peer.address() + "/x";
+  EXPECT_EQ(calls.PostTo({.url = url, .ca_bundle = ca.cert_pem()}),
+            "Post \"" + url + "?timeout=5s\": remote error: tls: certificate required");
+  const auto pair = ca.Issue("client", {});
+  RESTConfig config{.host = url, .ca_pem = ca.cert_pem(), .client_certificate_pem = pair.cert_pem,
+                    .client_key_pem = pair.key_pem};
+  auto client = RESTClient::New(calls.transport(), config);
+  ASSERT_TRUE(client.ok()) << client.error();
+  EXPECT_EQ(calls.Post(*client), "200 {}");
+}
+
+TEST(RESTClient, PlainServerOnTLSPort) {
+  ScriptedPeer peer([](ScriptedConnection& c) {
+    c.Write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    c.WaitForEnd();
+  });
+  Calls calls;
+  const std::string url = "https://" + peer.address() + "/x";
+  EXPECT_EQ(calls.PostTo({.url = url}),
+            "Post \"" + url + "?timeout=5s\": http: server gave HTTP response to HTTPS client");
+}
+
+TEST(RESTClient, StatusesInClientGosWords) {
+  struct Case {
+    const char* answer;
+    const char* error;
+  };
+  constexpr Case kCases[] = {
+      {"500 X\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nboom",
+       "an error on the server (\"boom\") has prevented the request from succeeding"},
+      {"404 X\r\nContent-Length: 0\r\n\r\n", "the server could not find the requested resource"},
+      {"403 X\r\nContent-Length: 4\r\n\r\nnope", "nope"},
+      {"401 X\r\nContent-Length: 0\r\n\r\n", "the server has asked for the client to provide credentials"},
+      {"302 X\r\nLocation: https://elsewhere/\r\nContent-Length: 0\r\n\r\n",
+       "the server responded with the status code 302 but did not return more information"},
+      {"422 X\r\nContent-Type: application/json\r\nContent-Length: 74\r\n\r\n"
+       "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"from it\"}",
+       "from it"},
+  };
+  Calls calls;
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.answer);
+    ScriptedPeer peer([&c](ScriptedConnection& connection) {
+      connection.ReadRequest();
+      connection.Write("HTTP/1.1 " + std::string(c.answer));
+      connection.WaitForEnd();
+    });
+    EXPECT_EQ(calls.PostTo({.url = "http://" + peer.address()}), c.error);
+  }
+}
+
+TEST(RESTClient, RetryAfterIsHonoured) {
+  std::atomic<int> requests{0};
+  ScriptedPeer peer([&requests](ScriptedConnection& connection) {
+    while (!connection.ReadRequest().empty()) {
+      if (++requests < 3) {
+        connection.Write("HTTP/1.1 429 X\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n");
+      } else {
+        connection.Write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+      }
+    }
+  });
+  Calls calls;
+  EXPECT_EQ(calls.PostTo({.url = "http://" + peer.address()}), "200 {}");
+  EXPECT_EQ(requests, 3);
+  EXPECT_EQ(peer.connections(), 1);
+}
+
+TEST(RESTClient, LargeAnswersAreRefused) {
+  ScriptedPeer peer([](ScriptedConnection& connection) {
+    connection.ReadRequest();
+    connection.Write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+    while (connection.Write(std::string(1000, 'x'))) {
+    }
+  });
+  Calls calls;
+  auto client = calls.Manager().HookClient({.url = "http://" + peer.address()});
+  ASSERT_TRUE(client.ok());
+  Request request;
+  request.response_bytes_max = 4096;
+  auto result = asio::co_spawn(calls.pool().Next(), (*client)->Do(std::move(request)), asio::use_future).get();
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, Error::Kind::kTooLarge);
+}
+
+TEST(RESTClient, CancellationEndsACall) {
+  auto cancellation = async::Cancellation::New();
+  ScriptedPeer peer([cancellation](ScriptedConnection& connection) {
+    connection.ReadRequest();
+    cancellation->Cancel();
+    connection.WaitForEnd();
+  });
+  Calls calls;
+  auto client = calls.Manager().HookClient({.url = "http://" + peer.address()});
+  ASSERT_TRUE(client.ok());
+  Request request;
+  request.cancellation = cancellation;
+  request.body = base::SharedBytes(std::string_view("{}"));
+  auto result = asio::co_spawn(calls.pool().Next(), (*client)->Do(std::move(request)), asio::use_future).get();
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, Error::Kind::kCanceled);
+  EXPECT_TRUE(result.error().message.ends_with("context canceled")) << result.error().message;
+}
+
+TEST(ClientManager, ClientsAreCached) {
+  Calls calls;
+  ClientManager manager = calls.Manager();
+  const ClientConfig config{.name = "a", .url = "https://127.0.0.1:1/x"};
+  auto first = manager.HookClient(config);
+  auto second = manager.HookClient({.name = "b", .url = "https://127.0.0.1:1/x"});
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(*first, *second);
+  EXPECT_EQ(manager.HookClient({.name = "c"}).error(), "webhook configuration must have either service or URL");
+}
+
+}  // namespace
+}  // namespace keelson::webhook

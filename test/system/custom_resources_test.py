@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Custom resources from outside: served the moment they are established, stored as kube-apiserver stores them, and no way around their scope.
+usage: custom_resources_test.py KEELSON WORK_FOLDER"""
+import os
+import shutil
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Client, Server  # noqa: E402
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def definition(plural, kind, scope, group="stable.example.com", versions=("v1",), schema=None):
+    schema = schema or {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "size": {"type": "integer", "minimum": 1, "default": 3}, "color": {"type": "string"}}}}}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "%s.%s" % (plural, group)},
+            "spec": {"group": group, "scope": scope, "names": {"plural": plural, "kind": kind},
+                     "versions": [{"name": v, "served": True, "storage": v == versions[0], "schema": {"openAPIV3Schema": schema},
+                                   "subresources": {"status": {}}} for v in versions]}}
+
+
+def thing(kind, name, spec, version="v1"):
+    return {"apiVersion": "stable.example.com/" + version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def establish(client, wanted):
+    client.must(201, "POST", DEFINITIONS, wanted)
+    give_up = time.monotonic() + 30
+    while time.monotonic() < give_up:
+        _, got = client.request("GET", DEFINITIONS + "/" + wanted["metadata"]["name"])
+        if any(c["type"] == "Established" and c["status"] == "True" for c in got.get("status", {}).get("conditions") or []):
+            return
+        time.sleep(0.01)
+    raise AssertionError("never established: %s" % got)
+
+
+def check_scopes(client):
+    """CVE-2019-11247: a cluster-scoped object must not be reached through a namespace, nor a namespaced one without; CVE-2022-3162: a namespace
+    with dots must not lead to the objects of another kind."""
+    root = "/apis/stable.example.com/v1"
+    client.must(201, "POST", root + "/clusters", thing("Cluster", "c", {}))
+    client.must(201, "POST", root + "/namespaces/default/widgets", thing("Widget", "w", {}))
+    for method, path, body in (
+            ("GET", "/namespaces/default/clusters/c", None), ("GET", "/namespaces/default/clusters", None),
+            ("DELETE", "/namespaces/default/clusters/c", None), ("POST", "/namespaces/default/clusters", thing("Cluster", "d", {})),
+            ("PUT", "/namespaces/default/clusters/c", thing("Cluster", "c", {})), ("GET", "/widgets/w", None),
+            ("POST", "/widgets", thing("Widget", "x", {})), ("DELETE", "/widgets", None)):
+        status, answer = client.request(method, root + path, body)
+        assert status == 404, "%s %s: %d %s" % (method, path, status, answer)
+    for path in ("/namespaces/../widgets", "/namespaces/%2E%2E/widgets", "/namespaces/../clusters/c", "/namespaces/..%2Fclusters/widgets",
+                 "/namespaces/%2E%2E%2Fclusters/widgets/c"):
+        status, answer = client.request("GET", root + path)
+        items = answer.get("items", []) if isinstance(answer, dict) else []
+        assert status >= 300 or not items, "GET %s: %d %s" % (path, status, answer)
+    client.must(200, "GET", root + "/clusters/c")
+    listed = client.must(200, "GET", root + "/widgets")
+    assert [i["metadata"]["name"] for i in listed["items"]] == ["w"], listed
+
+
+def check_defaults_on_reads(client):
+    """A default that comes later shows at once, without a write."""
+    root = "/apis/stable.example.com/v1/namespaces/default/widgets/w"
+    before = client.must(200, "GET", root)
+    assert before["spec"] == {"size": 3}, before
+    name = DEFINITIONS + "/widgets.stable.example.com"
+    current = client.must(200, "GET", name)
+    current["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"]["default"] = "red"
+    client.must(200, "PUT", name, current)
+    give_up = time.monotonic() + 30
+    while True:
+        status, after = client.request("GET", root)
+        if status == 200 and after["spec"] == {"size": 3, "color": "red"}:
+            break
+        assert time.monotonic() < give_up, after
+        time.sleep(0.05)
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+def check_many(client, server, count):
+    """Definitions cost little while nobody asks for their objects, and the time to install one does not grow."""
+    memory = server.memory_kb()
+    times = []
+    for i in range(count):
+        begin = time.monotonic()
+        client.must(201, "POST", DEFINITIONS, definition("many%ds" % i, "Many%d" % i, "Namespaced", group="g%d.example.com" % (i % 50)))
+        times.append(time.monotonic() - begin)
+    last = "/apis/g%d.example.com/v1/many%ds" % ((count - 1) % 50, count - 1)
+    give_up = time.monotonic() + 60
+    while client.request("GET", last)[0] != 200:
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    each = (server.memory_kb() - memory) / count
+    third = max(1, count // 3)
+    print("%d definitions: %.1f kB each, create %.1f ms at first, %.1f ms at last" % (
+        count, each, 1000 * sum(times[:third]) / third, 1000 * sum(times[-third:]) / third))
+    return each
+
+
+def main():
+    binary, folder = sys.argv[1:3]
+    shutil.rmtree(folder, ignore_errors=True)
+    server = Server(binary, folder, ["--endpoint-reconciler-type=none"]).start()
+    try:
+        client = Client(server)
+        establish(client, definition("widgets", "Widget", "Namespaced"))
+        establish(client, definition("clusters", "Cluster", "Cluster"))
+        check_scopes(client)
+        check_defaults_on_reads(client)
+        each = check_many(client, server, 200)
+        assert each < 60, "%.1f kB per definition" % each
+        client.must(200, "DELETE", DEFINITIONS + "/widgets.stable.example.com")
+        give_up = time.monotonic() + 30
+        while client.request("GET", DEFINITIONS + "/widgets.stable.example.com")[0] != 404:
+            assert time.monotonic() < give_up, "the definition stays"
+            time.sleep(0.05)
+        assert client.request("GET", "/apis/stable.example.com/v1/namespaces/default/widgets")[0] == 404
+        client.close()
+    finally:
+        server.stop()
+    # After a restart the definitions are served again, with their objects.
+    server = Server(binary, folder, ["--endpoint-reconciler-type=none"]).start()
+    try:
+        client = Client(server)
+        client.must(200, "GET", "/apis/stable.example.com/v1/clusters/c")
+        client.close()
+    finally:
+        server.stop()
+    print("custom resources: all checks passed")
+
+
+if __name__ == "__main__":
+    main()

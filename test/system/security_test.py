@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Holes of kube-apiserver's past, asked of the whole server. usage: security_test.py KEELSON WORK_FOLDER
+
+Each check is named after the CVE whose hole it looks for; docs/security.md lists all of them with the tests that live elsewhere.
+"""
+import base64
+import http.client
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "test", "system"))
+from harness import Client, Server, config_map  # noqa: E402
+
+NAMESPACE = "/api/v1/namespaces/default"
+CANARY = "canary-5b1e7c0f"
+CONTAINER = {"name": "c", "image": "i"}
+FAILED = []
+
+
+def check(name, condition, detail=""):
+    print("%s: %s" % (name, "ok" if condition else "FAILED " + str(detail)))
+    if not condition:
+        FAILED.append(name)
+
+
+def anonymous(server, method, path, headers=None, body=None):
+    context = ssl.create_default_context(cafile=os.path.join(server.pki, "ca.crt"))
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=context)
+    connection.request(method, path, body, headers or {})
+    response = connection.getresponse()
+    data = response.read()
+    connection.close()
+    return response.status, data
+
+
+def cve_2015_5305_and_2022_3162(client):
+    """Names and namespaces that are dots, slashes and their encodings reach nothing outside their prefix."""
+    client.must(201, "POST", NAMESPACE + "/secrets", {"metadata": {"name": "canary"}, "stringData": {"k": CANARY}})
+    encoded = base64.b64encode(CANARY.encode()).decode()
+    segments = [".", "..", "%2e%2e", "%2E%2E%2fdefault", "..%2fdefault", "default%2f..%2fdefault", "%00", "%252e%252e", ".%2fdefault", ""]
+    leaks = []
+    for segment in segments:
+        for path in ("/api/v1/namespaces/%s/secrets", "/api/v1/namespaces/%s/configmaps", "/api/v1/namespaces/%s/configmaps/canary",
+                     "/apis/apps/v1/namespaces/%s/deployments", "/api/v1/namespaces/default/configmaps/%s",
+                     "/api/v1/watch/namespaces/%s/configmaps?timeoutSeconds=1", "/api/v1/namespaces/%s/configmaps?limit=1&continue=Li4v"):
+            client.connection.request("GET", path % segment, None, {"Accept": "application/json"})
+            response = client.connection.getresponse()  # also watches, whose answers are no single document
+            status, text = response.status, response.read().decode(errors="replace")
+            secrets = path.startswith("/api/v1/namespaces/%s/secrets") and segment == ""  # all namespaces: meant
+            if encoded in text and not secrets:
+                leaks.append((path % segment, status))
+    check("CVE-2015-5305, CVE-2022-3162: path segments", not leaks, leaks)
+    for name in (".", "..", "a/b", "a%2fb"):
+        status, _ = client.request("POST", NAMESPACE + "/configmaps", config_map(name, {}))
+        check("CVE-2015-5305: object named %r" % name, status == 422, status)
+
+
+def cve_2019_11248(server, client):
+    """Without credentials nothing but health and version answers."""
+    paths = client.must(200, "GET", "/")["paths"]
+    paths += ["/", "/debug/pprof", "/debug/pprof/profile", "/debug/flags/v", "/metrics", "/metrics/slis", "/logs", "/flagz", "/statusz", "/configz",
+              "/api/v1/pods", "/apis/apps/v1/deployments", "/openapi/v2", "/openapi/v3", "/debug/api_priority_and_fairness/dump_requests",
+              "/api/v1/nodes/x/proxy/metrics", "//debug/pprof", "/healthz/../debug/pprof", "/version/../debug/pprof", "/livez/%2e%2e/metrics"]
+    allowed = ("/healthz", "/livez", "/readyz", "/version")
+    open_paths = [path for path in paths if anonymous(server, "GET", path)[0] == 200 and not path.startswith(allowed)]
+    check("CVE-2019-11248: anonymous crawl of %d paths" % len(paths), not open_paths, open_paths)
+
+
+def cve_2019_11250(server, client):
+    """Tokens and secrets are in no log at any verbosity."""
+    anonymous(server, "GET", "/api/v1/pods", {"Authorization": "Bearer " + CANARY})
+    anonymous(server, "GET", "/api/v1/pods", {"Authorization": "Basic " + CANARY, "Cookie": CANARY})
+    client.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": CANARY}})
+    client.request("PATCH", NAMESPACE + "/secrets/canary", {"stringData": {"k": CANARY + "2"}}, content_type="application/merge-patch+json")
+    client.request("POST", NAMESPACE + "/secrets", {"metadata": {"name": "b!ad"}, "stringData": {"k": CANARY}})
+    with open(server.log_path, errors="replace") as log:
+        lines = [line for line in log if CANARY in line or base64.b64encode(CANARY.encode()).decode() in line]
+    check("CVE-2019-11250, CVE-2020-8565: no canary in the log at -v=10", not lines, lines[:3])
+
+
+def cve_2017_1000056(client):
+    """Pod security holds on every path that can change a pod's containers."""
+    client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}})
+    client.request("POST", "/api/v1/namespaces/strict/serviceaccounts", {"metadata": {"name": "default"}})
+    pods = "/api/v1/namespaces/strict/pods"
+    privileged = dict(CONTAINER, securityContext={"capabilities": {"add": ["SYS_ADMIN"]}})  # validation lets it pass, unlike privileged: true
+    status, _ = client.request("POST", pods, {"metadata": {"name": "p"}, "spec": {"containers": [privileged]}})
+    check("CVE-2017-1000056: create", status == 403, status)
+    status, _ = client.request("POST", pods, {"metadata": {"name": "p"}, "spec": {"containers": [CONTAINER], "initContainers": [dict(privileged, name="i")]}})
+    check("CVE-2017-1000056: init container", status == 403, status)
+    client.must(201, "POST", pods, {"metadata": {"name": "p"}, "spec": {"containers": [CONTAINER]}})
+    patch = {"spec": {"ephemeralContainers": [dict(privileged, name="e")]}}
+    status, _ = client.request("PATCH", pods + "/p/ephemeralcontainers", patch, content_type="application/strategic-merge-patch+json")
+    check("CVE-2017-1000056: ephemeral container", status == 403, status)
+    status, _ = client.request("PATCH", pods + "/p", {"spec": {"hostNetwork": True}}, content_type="application/merge-patch+json")
+    check("CVE-2017-1000056: update", status in (403, 422), status)
+
+
+def cve_2023_2728_and_2024_3177(client):
+    """A service account that may mount some secrets only: every spelling of a reference is refused."""
+    accounts = NAMESPACE + "/serviceaccounts"
+    client.must(201, "POST", accounts, {"metadata": {"name": "few", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}, "secrets": [{"name": "mine"}]})
+    ref = {"name": "other"}
+    spellings = {
+        "env": {"env": [{"name": "e", "valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}]},
+        "envFrom": {"envFrom": [{"secretRef": ref}]},
+    }
+    for where in ("containers", "initContainers"):
+        for name, fields in spellings.items():
+            spec = {"serviceAccountName": "few", "containers": [CONTAINER]}
+            spec[where] = [dict(CONTAINER, name="x", **fields)]
+            status, _ = client.request("POST", NAMESPACE + "/pods?dryRun=All", {"metadata": {"name": "m"}, "spec": spec})
+            check("CVE-2023-2728, CVE-2024-3177: %s of %s" % (name, where), status == 403, status)
+    spec = {"serviceAccountName": "few", "containers": [CONTAINER], "volumes": [{"name": "v", "secret": {"secretName": "other"}}]}
+    status, _ = client.request("POST", NAMESPACE + "/pods?dryRun=All", {"metadata": {"name": "m"}, "spec": spec})
+    check("CVE-2023-2728: volume", status == 403, status)
+    client.must(201, "POST", NAMESPACE + "/pods", {"metadata": {"name": "m"}, "spec": {"serviceAccountName": "few", "containers": [CONTAINER]}})
+    patch = {"spec": {"ephemeralContainers": [dict(CONTAINER, name="e", **spellings["envFrom"])]}}
+    status, _ = client.request("PATCH", NAMESPACE + "/pods/m/ephemeralcontainers", patch, content_type="application/strategic-merge-patch+json")
+    check("CVE-2023-2728: envFrom of ephemeralContainers", status == 403, status)
+
+
+def cve_2024_0793(client):
+    """What a patch through one version stores is readable through all of them."""
+    scalers = "/namespaces/default/horizontalpodautoscalers"
+    client.must(201, "POST", "/apis/autoscaling/v1" + scalers, {"metadata": {"name": "h"}, "spec": {
+        "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "maxReplicas": 3}})
+    for patch in ({"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": '[{"type":"Resource"}]'}}},
+                  {"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/behavior": "{}"}}},
+                  {"spec": {"targetCPUUtilizationPercentage": None}}, {"spec": {"metrics": [{}]}}):
+        client.request("PATCH", "/apis/autoscaling/v1" + scalers + "/h", patch, content_type="application/merge-patch+json")
+        client.request("PATCH", "/apis/autoscaling/v2" + scalers + "/h", patch, content_type="application/merge-patch+json")
+        for version in ("v1", "v2"):
+            status, answer = client.request("GET", "/apis/autoscaling/%s" % version + scalers + "/h")
+            check("CVE-2024-0793: autoscaling/%s reads after %s" % (version, json.dumps(patch)[:60]), status == 200, answer)
+
+
+def deletecollection_memory(server, client):
+    """A collection is deleted with the memory of one object at a time: 80 kB for each once."""
+    maps = "/api/v1/namespaces/many/configmaps"
+    client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "many"}})
+    for i in range(1500):
+        client.must(201, "POST", maps, config_map("m%d" % i, {"k": "v"}))
+    before = server.memory_kb()
+    client.must(200, "DELETE", maps + "?dryRun=All")
+    grown = server.memory_kb() - before
+    check("M2: deletecollection of 1,500 objects", grown < 40 * 1024, "%d kB" % grown)
+
+
+def cve_2020_8554(binary, folder):
+    """With DenyServiceExternalIPs no service gets or changes external addresses."""
+    server = Server(binary, folder, ["--enable-admission-plugins=DenyServiceExternalIPs"], in_memory=True).start()
+    try:
+        client = Client(server)
+        service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "externalIPs": ["192.0.2.1"]}}
+        status, _ = client.request("POST", NAMESPACE + "/services", service)
+        check("CVE-2020-8554: create", status == 403, status)
+        client.must(201, "POST", NAMESPACE + "/services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+        status, _ = client.request("PATCH", NAMESPACE + "/services/s", {"spec": {"externalIPs": ["192.0.2.1"]}}, content_type="application/merge-patch+json")
+        check("CVE-2020-8554: patch", status == 403, status)
+        client.close()
+    finally:
+        server.stop()
+
+
+class Redirecting:
+    """A kubelet that sends every request elsewhere, and the elsewhere, which counts who comes."""
+
+    def __init__(self, cert, key):
+        self.visits, self.asked = 0, []
+        self.elsewhere = socket.create_server(("127.0.0.1", 0))
+        self.kubelet = socket.create_server(("127.0.0.1", 0))
+        self.port = self.kubelet.getsockname()[1]
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key)
+        threading.Thread(target=self._count, daemon=True).start()
+        threading.Thread(target=self._redirect, args=(context,), daemon=True).start()
+
+    def _count(self):
+        while True:
+            connection, _ = self.elsewhere.accept()
+            self.visits += 1
+            connection.close()
+
+    def _redirect(self, context):
+        while True:
+            connection, _ = self.kubelet.accept()
+            try:
+                with context.wrap_socket(connection, server_side=True) as tls:
+                    request = tls.recv(65536).decode(errors="replace")
+                    self.asked.append(request.split("\r\n")[0])
+                    location = "https://127.0.0.1:%d/stolen" % self.elsewhere.getsockname()[1]
+                    tls.sendall(("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % location).encode())
+            except OSError:
+                pass
+
+
+def cve_2018_1002102_and_2020_8559(binary, folder):
+    """A kubelet that redirects logs, exec, attach and port forwarding is not followed."""
+    os.makedirs(folder, exist_ok=True)
+    cert, key = os.path.join(folder, "k.crt"), os.path.join(folder, "k.key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert,
+                    "-days", "2", "-subj", "/CN=n", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    kubelet = Redirecting(cert, key)
+    server = Server(binary, folder, ["--kubelet-certificate-authority=" + cert, "--kubelet-preferred-address-types=InternalIP"], in_memory=True).start()
+    try:
+        client = Client(server)
+        client.must(201, "POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}}}})
+        client.request("POST", NAMESPACE + "/serviceaccounts", {"metadata": {"name": "default"}})
+        client.must(201, "POST", NAMESPACE + "/pods", {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [CONTAINER]}})
+        upgrade = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": "v4.channel.k8s.io"}
+        for method, path, headers in (("GET", "/log", {}), ("POST", "/exec?command=a&stdout=true", upgrade), ("POST", "/attach?stdout=true", upgrade),
+                                      ("POST", "/portforward", dict(upgrade, **{"X-Stream-Protocol-Version": "portforward.k8s.io"}))):
+            connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=server.context())
+            connection.request(method, NAMESPACE + "/pods/p" + path, None, headers)
+            response = connection.getresponse()
+            response.read()
+            location = response.getheader("Location") or ""
+            connection.close()
+            check("CVE-2018-1002102, CVE-2020-8559: %s" % path.split("?")[0], response.status not in (101, 200) and "stolen" not in location,
+                  (response.status, location))
+        check("CVE-2018-1002102: the kubelet was asked", len(kubelet.asked) >= 4, kubelet.asked)
+        check("CVE-2018-1002102: nobody went where it pointed", kubelet.visits == 0, kubelet.visits)
+        client.close()
+    finally:
+        server.stop()
+
+
+def main():
+    binary, folder = sys.argv[1], sys.argv[2]
+    shutil.rmtree(folder, ignore_errors=True)
+    server = Server(binary, os.path.join(folder, "main"), ["-v=10"], in_memory=True).start()
+    try:
+        client = Client(server)
+        client.request("POST", NAMESPACE + "/serviceaccounts", {"metadata": {"name": "default"}})
+        cve_2015_5305_and_2022_3162(client)
+        cve_2019_11248(server, client)
+        cve_2017_1000056(client)
+        cve_2023_2728_and_2024_3177(client)
+        cve_2024_0793(client)
+        cve_2019_11250(server, client)
+        deletecollection_memory(server, client)
+        client.close()
+    finally:
+        server.stop()
+    cve_2020_8554(binary, os.path.join(folder, "external"))
+    cve_2018_1002102_and_2020_8559(binary, os.path.join(folder, "kubelet"))
+    print("failed: " + "; ".join(FAILED) if FAILED else "all holes are closed")
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
