@@ -135,15 +135,20 @@ class LazyStorage final : public storage::Interface {
 }  // namespace
 
 void Backing::Start() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(state_mutex_);
   if (state() != State::kCold) return;
   if (cacher) cacher->Start();
   state_.store(State::kStarted, std::memory_order_release);
 }
 
+// Stop() waits for an I/O thread, and Start() is called on I/O threads: state_mutex_ must not be held while it waits.
 void Backing::Close() {
-  std::lock_guard lock(mutex_);
-  const State was = state_.exchange(State::kClosing, std::memory_order_acq_rel);
+  std::lock_guard closing(close_mutex_);
+  State was;
+  {
+    std::lock_guard lock(state_mutex_);
+    was = state_.exchange(State::kClosing, std::memory_order_acq_rel);
+  }
   if (was == State::kStarted && cacher) cacher->Stop();
 }
 

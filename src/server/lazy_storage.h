@@ -41,7 +41,8 @@ class Backing {
   void Close();
 
  private:
-  std::mutex mutex_;  // of changes of state
+  std::mutex close_mutex_;  // a second Close() waits for the first; taken before state_mutex_
+  std::mutex state_mutex_;  // of changes of state; never held while something waits
   std::atomic<State> state_{State::kCold};
 };
 
