@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "app/completed_options.h"
 #include "app/files.h"
@@ -291,6 +292,8 @@ std::vector<std::pair<std::string, std::string>> FlagsInForce(const CompletedOpt
   ServerRunOptions options = completed.options;
   std::string& ranges = options.extra.service_cluster_ip_ranges;
   if (ranges.empty()) ranges = completed.primary_service_range.String();
+  if (std::string& folder = options.keelson.data_dir; !folder.empty() && folder != ":memory:")
+    folder = std::filesystem::absolute(folder);
   const FlagSet flags = MakeFlags(options);
   std::vector<std::pair<std::string, std::string>> values;
   for (const Flag& flag : flags.flags()) values.emplace_back(flag.name, flag.value->String());

@@ -15,6 +15,7 @@
 #include "app/signals.h"
 #include "app/subcommands.h"
 #include "base/failpoint.h"
+#include "base/parent.h"
 #include "telemetry/log.h"
 
 int main(int argc, char** argv) {
@@ -38,6 +39,7 @@ int main(int argc, char** argv) {
   if (const int* code = std::get_if<int>(&prepared)) return std::cout.flush() ? *code : 1;
   const bool dumps = std::get<app::CompletedOptions>(prepared).options.keelson.allow_core_dumps;
   if (!dumps) app::ForbidCoreDumps();
+  if (std::get<app::CompletedOptions>(prepared).options.keelson.exit_with_parent) base::EndWithParent();
   const log::Writer writer;
   auto ran = app::Run(std::get<app::CompletedOptions>(std::move(prepared)), signals);
   if (ran.ok()) return 0;

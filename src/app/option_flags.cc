@@ -489,6 +489,8 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
                   "Megabytes for encoded forms of objects that were made on demand."});
+  rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,
+                  "End when the process that started this one has ended, for servers of tests."});
   rows.push_back({kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kBuilt,
                   "Address on which the embedded store also answers etcd clients, such as 127.0.0.1:2379. Needs "
                   "--serve-etcd-api-client-ca-file unless it is a loopback address. Empty: off."});

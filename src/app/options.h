@@ -220,6 +220,7 @@ struct KeelsonOptions {
   std::int64_t backup_retention = 5;  // backups kept
   std::string data_dir;               // "" until completed; ":memory:" keeps everything in memory
   std::int64_t encoded_cache_mb = 64;
+  bool exit_with_parent = false;
   std::string serve_etcd_api;                 // "host:port"; "" is off
   std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only
   std::string serve_etcd_api_cert_file, serve_etcd_api_key_file;  // "": the server's own serving certificate

@@ -73,7 +73,7 @@ struct StoreUpkeep::Impl {
   }
 
   Awaitable<void> Reload();
-  void TellHealth();
+  Awaitable<void> TellHealth();
   Awaitable<void> PollSize();
 
   const Parts parts;
@@ -102,7 +102,7 @@ Awaitable<void> StoreUpkeep::Impl::Reload() {
 }
 
 // A store that stops or starts to answer is logged once each way; clients see only timeouts.
-void StoreUpkeep::Impl::TellHealth() {
+Awaitable<void> StoreUpkeep::Impl::TellHealth() {
   for (std::size_t i = 0; i < cares.size(); ++i) {
     Care& care = cares[i];
     const auto problem = care.health.last();
@@ -116,6 +116,7 @@ void StoreUpkeep::Impl::TellHealth() {
       care.ill_since.reset();
     }
   }
+  co_return;
 }
 
 Awaitable<void> StoreUpkeep::Impl::PollSize() {
@@ -174,10 +175,7 @@ void StoreUpkeep::Start() {
       if (first) impl.parts.storage.Compacted(static_cast<std::uint64_t>(care.compactor.compact_revision()));
     });
   }
-  every(kHealthToldEvery, [&impl]() -> Awaitable<void> {
-    impl.TellHealth();
-    co_return;
-  });
+  every(kHealthToldEvery, [&impl] { return impl.TellHealth(); });
   every(impl.options.count_metric_poll_period, [&impl] { return impl.parts.storage.PollCounts(); }, 0.2, kFirstPoll);
   every(impl.options.db_metric_poll_interval, [&impl] { return impl.PollSize(); }, 0.5, kFirstPoll);
   if (impl.parts.check_consistency) {

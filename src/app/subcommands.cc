@@ -9,7 +9,9 @@
 
 #include "app/commands/backup_command.h"
 #include "app/commands/doctor.h"
+#include "app/commands/envtest_assets.h"
 #include "app/commands/output.h"
+#include "app/commands/top.h"
 #include "app/completion.h"
 #include "app/migrate_command.h"
 #include "app/options.h"
@@ -113,6 +115,9 @@ const Subcommand kSubcommands[] = {
     {"etcd", "serve an embedded store through etcd's API, with etcd's flags", nullptr, kv::etcdmain::Main},
     {"backup", "back up a server with its certificates, running or not, and restore it", kBackupUsage, RunBackup},
     {"doctor", "look for what is wrong with a server, its folder and its machine", kDoctorUsage, RunDoctor},
+    {"top", "show live what a server is doing", kTopUsage, RunTop},
+    {"envtest-assets", "make the folder from which controller-runtime's envtest starts this server",
+     kEnvtestAssetsUsage, RunEnvtestAssets},
     {"version", "tell the versions of Keelson and of the Kubernetes API it speaks", "usage: keelson version", Version},
     {"completion", "write a completion script for bash, zsh or fish", kCompletionUsage, Completion},
     {"help", "tell about a command, or about the flags of the server", "usage: keelson help [COMMAND]", Help},
@@ -176,7 +181,7 @@ std::string SubcommandUsage(std::string_view program) {
   std::string text = "Commands:\n";
   for (const Subcommand& command : kSubcommands) {
     std::string name(command.name);
-    name.resize(12, ' ');
+    name.resize(16, ' ');
     text += "  " + name + std::string(command.summary) + "\n";
   }
   return text;

@@ -89,7 +89,7 @@ TEST_F(BackupTest, DamageIsFound) {
 TEST_F(BackupTest, RetentionKeepsTheYoungest) {
   for (int i = 0; i < 4; ++i) std::ofstream(folder_ + "/" + BackupName(kNow + i * 1h)) << i;
   std::ofstream(folder_ + "/keelson-notes.tar") << "kept";
-  EXPECT_EQ(BackupName(kNow), "keelson-20261117T045000Z.tar");
+  EXPECT_EQ(BackupName(kNow), "keelson-20261117T053000Z.tar");
   const auto removed = PruneBackups(folder_, 2);
   EXPECT_EQ(removed,
             (std::vector<std::string>{folder_ + "/" + BackupName(kNow), folder_ + "/" + BackupName(kNow + 1h)}));

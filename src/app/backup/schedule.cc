@@ -45,7 +45,8 @@ std::string BackupFolder(const KeelsonOptions& options, const std::string& data_
 }
 
 BackupSchedule::BackupSchedule(const KeelsonOptions& options, const std::string& data_folder, kv::Store& store,
-                               async::IOPool& io) {
+                               async::IOPool& io)
+    : store_(store) {
   if (options.backup_interval.count() <= 0) return;
   const std::string folder = BackupFolder(options, data_folder);
   const auto age = AgeOfYoungest(folder);
@@ -53,14 +54,17 @@ BackupSchedule::BackupSchedule(const KeelsonOptions& options, const std::string&
       kFirst, age ? options.backup_interval - *age : std::chrono::nanoseconds(kFirst));
   log::Info("Backups are scheduled", "folder", folder, "interval", options.backup_interval, "retention",
             options.backup_retention, "first_after", first);
-  auto make = [this, folder, pki = data_folder + "/pki", keep = static_cast<std::size_t>(options.backup_retention),
-               &store]() -> Awaitable<void> {
-    co_await files_.Run([&] {
-      MakeOne(folder, pki, keep, store);
-      return true;
-    });
-  };
-  work_ = std::make_unique<Repeated>(io.Next(), options.backup_interval, std::move(make), 0, first);
+  folder_ = folder;
+  pki_folder_ = data_folder + "/pki";
+  keep_ = static_cast<std::size_t>(options.backup_retention);
+  work_ = std::make_unique<Repeated>(io.Next(), options.backup_interval, [this] { return Make(); }, 0, first);
+}
+
+Awaitable<void> BackupSchedule::Make() {
+  co_await files_.Run([this] {
+    MakeOne(folder_, pki_folder_, keep_, store_);
+    return true;
+  });
 }
 
 }  // namespace keelson::app

@@ -19,6 +19,11 @@ class BackupSchedule {
   BackupSchedule(const KeelsonOptions& options, const std::string& data_folder, kv::Store& store, async::IOPool& io);
 
  private:
+  Awaitable<void> Make();
+
+  kv::Store& store_;
+  std::string folder_, pki_folder_;
+  std::size_t keep_ = 0;
   async::BlockingPool files_{"backup", 1};
   std::unique_ptr<Repeated> work_;  // last: ends first
 };

@@ -16,8 +16,10 @@ const char* const kEnvtestAssetsUsage =
     "usage: keelson envtest-assets FOLDER [--snapshot-from FILE]\n"
     "Makes FOLDER with kube-apiserver and etcd, which are this binary, and kubectl where it is found. Then:\n"
     "  KUBEBUILDER_ASSETS=FOLDER go test ./...\n"
-    "Everything is kept in memory and ends with the test process, also when that is killed. With --snapshot-from (a file\n"
-    "of `keelson store snapshot`) every environment begins with those objects, such as definitions of custom resources.";
+    "Everything is kept in memory and ends with the test process, also when that is killed. With --snapshot-from (a "
+    "file\n"
+    "of `keelson store snapshot`) every environment begins with those objects, such as definitions of custom "
+    "resources.";
 
 namespace {
 
@@ -31,7 +33,8 @@ std::string FindInPath(const std::string& name) {
   for (const auto folder : base::Split(path != nullptr ? path : "", ':')) {
     const std::string file = std::string(folder) + "/" + name;
     struct stat info{};
-    if (!folder.empty() && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(file.c_str(), X_OK) == 0)
+    if (!folder.empty() && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+        ::access(file.c_str(), X_OK) == 0)
       return file;
   }
   return "";

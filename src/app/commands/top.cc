@@ -24,9 +24,11 @@ namespace keelson::app {
 
 const char* const kTopUsage =
     "usage: keelson top [--kubeconfig FILE] [--once] [--interval SECONDS]\n"
-    "Requests by verb and resource, the slowest ones, memory and watches by resource, queues of flow control: live until\n"
+    "Requests by verb and resource, the slowest ones, memory and watches by resource, queues of flow control: live "
+    "until\n"
     "q or Ctrl-C; once, since the start of the server, with --once or where the output is no terminal.\n"
-    "FILE is by default $KUBECONFIG, else admin.kubeconfig of the default data folder; its user must be allowed to get\n"
+    "FILE is by default $KUBECONFIG, else admin.kubeconfig of the default data folder; its user must be allowed to "
+    "get\n"
     "/metrics.";
 
 namespace {
@@ -120,7 +122,6 @@ int Live(Reader& reader, std::chrono::milliseconds interval) {
   std::optional<MetricsText> before;
   auto read_at = Clock::now();
   std::fputs("\x1b[?1049h\x1b[?25l", stdout);  // a screen of its own, without a cursor
-  std::string problem;
   for (bool leave = false; !leave;) {
     auto now = reader.Read();
     const auto at = Clock::now();

@@ -114,7 +114,7 @@ std::string ResourceTable(const MetricsText& now, TopOptions options) {
   }
   std::vector<std::pair<std::string, Held>> rows(by_resource.begin(), by_resource.end());
   std::erase_if(rows, [](const auto& row) { return row.second.objects <= 0 && row.second.watchers <= 0; });
-  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  std::ranges::sort(rows, [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
   std::string text = fmt::format("\n{:<44} {:>9} {:>9} {:>9}\n", "RESOURCES, largest", "objects", "bytes", "watches");
   for (std::size_t i = 0; i < std::min(options.rows, rows.size()); ++i) {
     const auto& [name, held] = rows[i];
@@ -130,7 +130,7 @@ struct Level {
 
 std::string FlowControlTable(const MetricsText& now, const MetricsText* before) {
   std::map<std::string, Level> levels;
-  const auto add = [&levels](const MetricsText& metrics, const char* name, double Level::*field, double sign) {
+  const auto add = [&levels](const MetricsText& metrics, const char* name, double Level::* field, double sign) {
     for (const Sample& s : metrics.Find(name)) levels[std::string(s.Label("priority_level"))].*field += sign * s.value;
   };
   add(now, "apiserver_flowcontrol_current_limit_seats", &Level::seats, 1);
@@ -156,9 +156,11 @@ std::string TopView(const MetricsText& now, const MetricsText* before, double se
     return (now.Sum(name) - (before != nullptr ? before->Sum(name) : 0)) / seconds;
   };
   double watches = 0;
-  for (const Sample& s : now.Find("apiserver_longrunning_requests")) watches += s.Label("verb") == "WATCH" ? s.value : 0;
+  for (const Sample& s : now.Find("apiserver_longrunning_requests"))
+    watches += s.Label("verb") == "WATCH" ? s.value : 0;
   std::string text = fmt::format(
-      "memory {}   cpu {:.0f}%   requests {:.1f}/s   in flight {:.0f}   watches {:.0f}   watch events {:.1f}/s   store {}\n",
+      "memory {}   cpu {:.0f}%   requests {:.1f}/s   in flight {:.0f}   watches {:.0f}   watch events {:.1f}/s   store "
+      "{}\n",
       HumanBytes(static_cast<std::uint64_t>(std::max(0.0, now.Sum("process_resident_memory_bytes")))),
       100 * rate("process_cpu_seconds_total"), rate("apiserver_request_total"),
       now.Sum("apiserver_current_inflight_requests"), watches, rate("apiserver_watch_events_total"),
