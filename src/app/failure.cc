@@ -20,14 +20,12 @@ void TellProblems(const std::vector<std::string>& problems, Dialect dialect) {
   for (const std::string& problem : problems) std::fprintf(stderr, "Error: %s\n", problem.c_str());
 }
 
+// In a log the hint comes first: who looks for the reason looks at the last line.
 void TellFailure(const Error& error, Dialect dialect) {
+  const std::string& hint = error.hint();
+  if (!hint.empty() && dialect == Dialect::kLog) log::Info("Hint", "text", hint);
   TellProblems({error.message()}, dialect);
-  if (error.hint().empty()) return;
-  if (dialect == Dialect::kLog) {
-    log::Info("Hint", "text", error.hint());
-  } else {
-    std::fprintf(stderr, "  %s\n", error.hint().c_str());
-  }
+  if (!hint.empty() && dialect == Dialect::kTerminal) std::fprintf(stderr, "  %s\n", hint.c_str());
 }
 
 }  // namespace keelson::app

@@ -1,5 +1,5 @@
 // How a failed start is reported. In a log: upstream's line `"command failed" err="..."`. On a terminal: one plain line
-// per problem. Hints follow in both.
+// per problem. Hints stand beside it in both.
 #pragma once
 
 #include <string>
