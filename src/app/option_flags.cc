@@ -397,8 +397,8 @@ void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOption
 }
 
 void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
-  rows.push_back({kMisc, "aggregator-reject-forwarding-redirect", Bool(o.aggregator_reject_forwarding_redirect),
-                  kBuilt, "Do not pass redirects of extension servers on to clients."});
+  rows.push_back({kMisc, "aggregator-reject-forwarding-redirect", Bool(o.aggregator_reject_forwarding_redirect), kBuilt,
+                  "Do not pass redirects of extension servers on to clients."});
   rows.push_back({kMisc, "allow-privileged", Bool(o.allow_privileged), kBuilt, "Allow privileged containers."});
   rows.push_back({.group = kMisc,
                   .name = "apiserver-count",
@@ -474,16 +474,22 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
 }
 
 void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
-  rows.push_back({kKeelson, "allow-core-dumps", Bool(o.allow_core_dumps), kBuilt,
-                  "Let a crash write its memory, which holds keys and tokens, to a core dump, and let debuggers attach."});
+  rows.push_back(
+      {kKeelson, "allow-core-dumps", Bool(o.allow_core_dumps), kBuilt,
+       "Let a crash write its memory, which holds keys and tokens, to a core dump, and let debuggers attach."});
   rows.push_back({kKeelson, "data-dir", String(o.data_dir), kBuilt,
                   "Folder of the embedded store, its certificates and admin.kubeconfig. Default: keelson in "
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
                   "Megabytes for encoded forms of objects that were made on demand."});
-  rows.push_back({kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kBuilt,
-                  "Address on which the embedded store also answers etcd clients, such as 127.0.0.1:2379. Needs "
-                  "--serve-etcd-api-client-ca-file unless it is a loopback address. Empty: off."});
+  rows.push_back({.group = kKeelson,
+                  .name = "serve-etcd-api",
+                  .value = String(o.serve_etcd_api),
+                  .unbuilt = kBuilt,
+                  .usage = "Where the embedded store also answers etcd clients: an address such as 127.0.0.1:2379, or "
+                           "unix:PATH. Without a value: etcd.sock in the data folder, for this user alone. An address "
+                           "that is not a loopback address needs --serve-etcd-api-client-ca-file. Empty: off.",
+                  .no_opt_default = kOwnSocket});
   rows.push_back({kKeelson, "serve-etcd-api-cert-file", String(o.serve_etcd_api_cert_file), kBuilt,
                   "Certificate shown to etcd clients. Default: that of the API server."});
   rows.push_back({kKeelson, "serve-etcd-api-client-ca-file", String(o.serve_etcd_api_client_ca_file), kBuilt,
