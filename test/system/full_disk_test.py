@@ -5,6 +5,7 @@ The data folder is on a small file system. While a neighbour has all its space, 
 that is set aside for them. When that is gone, too, a write fails: log, metric and readyz say so, reads go on. When the space is back,
 the same process takes writes again. Needs the right to mount a tmpfs.
 """
+import concurrent.futures
 import os
 import shutil
 import subprocess
@@ -16,7 +17,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Client, Server, config_map, skip  # noqa: E402
 
 PATH = "/api/v1/namespaces/default/configmaps"
-OBJECTS = 600
+OBJECTS = 2400  # their deletions are more than the half megabyte that a log has ahead
+WRITERS = 8
+
+
+def name(i):
+    return ("c%d" % i).ljust(250, "x")  # long names make long records
 
 
 def expect(condition, message):
@@ -53,14 +59,22 @@ def metric(client, name):
     return None
 
 
+def create(server, numbers):
+    client = Client(server)
+    for i in numbers:
+        client.must(201, "POST", PATH, config_map(name(i), {"k": "v"}))
+    client.close()
+
+
 def run(binary, folder, disk):
     server = Server(binary, folder)
     server.data = os.path.join(disk, "data")
     server.start()
     pid = server.process.pid
     client = Client(server)
-    for i in range(OBJECTS):
-        client.must(201, "POST", PATH, config_map("c%d" % i, {"filler": "x" * 1000}))
+    with concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
+        for done in [pool.submit(create, server, range(first, OBJECTS, WRITERS)) for first in range(WRITERS)]:
+            done.result()
     fill(disk)
 
     def refused():
@@ -70,18 +84,19 @@ def run(binary, folder, disk):
         return status == 500 and "database space exceeded" in body["message"]
     eventually(refused, "creates are not refused on a full disk")
     for i in range(100):
-        client.must(200, "DELETE", PATH + "/c%d" % i)
+        client.must(200, "DELETE", PATH + "/" + name(i))
 
     # The neighbour takes what is given up, until nothing is left.
     deleted = 100
     while deleted < OBJECTS:
-        fill(disk)
-        status, _ = client.request("DELETE", PATH + "/c%d" % deleted)
+        if deleted % 10 == 0:
+            fill(disk)
+        status, _ = client.request("DELETE", PATH + "/" + name(deleted))
         if status != 200:
             break
         deleted += 1
     expect(deleted < OBJECTS, "no write has failed")
-    client.must(200, "GET", PATH + "/c%d" % (OBJECTS - 1))
+    client.must(200, "GET", PATH + "/" + name(OBJECTS - 1))
 
     def unready():
         status, body = text(client, "/readyz?verbose")
@@ -96,14 +111,14 @@ def run(binary, folder, disk):
     eventually(lambda: text(client, "/readyz") == (200, "ok"), "readyz does not tell of the recovery")
     eventually(lambda: metric(client, "keelson_store_refuses_writes") == 0, "the metric does not tell of the recovery")
     expect(server.process.poll() is None and server.process.pid == pid, "another process")
-    names = {item["metadata"]["name"] for item in client.must(200, "GET", PATH)["items"]}
-    expect("again" in names and "c%d" % (OBJECTS - 1) in names and "c0" not in names, "objects are lost")
+    found = {item["metadata"]["name"] for item in client.must(200, "GET", PATH)["items"]}
+    expect("again" in found and name(OBJECTS - 1) in found and name(0) not in found, "objects are lost")
     client.close()
     server.stop()
     server.start()
     client = Client(server)
     after = {item["metadata"]["name"] for item in client.must(200, "GET", PATH)["items"]}
-    expect(after == names, "the reopened store has other objects")
+    expect(after == found, "the reopened store has other objects")
     client.close()
     server.stop()
     print("full disk: %d deletions before a write failed, recovered without a restart" % deleted)

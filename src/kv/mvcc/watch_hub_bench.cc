@@ -55,7 +55,7 @@ void BM_PutBesideWatchers(benchmark::State& state) {
   for (auto& watch : watches) watch->Cancel();
   store.reset();
 }
-BENCHMARK(BM_PutBesideWatchers)->Arg(0)->Arg(2000)->UseRealTime();
+BENCHMARK(BM_PutBesideWatchers)->Arg(0)->Arg(2000)->MeasureProcessCPUTime()->UseRealTime();
 
 }  // namespace
 }  // namespace keelson::kv::mvcc
