@@ -100,6 +100,14 @@ TEST(NodeRestriction, Rules) {
        R"({"metadata":{"name":"a",)" KS_MIRROR "," KS_OWNER
        R"(},"spec":{"nodeName":"n","volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"c"}}]}})",
        "", "node \"n\" can not create pods that reference persistentvolumeclaims"},
+      // CVE-2025-4563
+      {"mirror pod with a resource claim", kCreate, "", "pods",
+       R"({"metadata":{"name":"a",)" KS_MIRROR "," KS_OWNER
+       R"(},"spec":{"nodeName":"n","resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})",
+       "", "node \"n\" can not create pods that reference resourceclaims"},
+      {"claim statuses through status", kUpdate, "", "pods/status",
+       R"({"metadata":{"name":"mine"},"status":{"resourceClaimStatuses":[{"name":"c","resourceClaimName":"x"}]}})",
+       R"({"metadata":{"name":"mine"},"spec":{"nodeName":"n"}})", "node \"n\" cannot update resource claim statues"},
       {"delete another's pod", kDelete, "", "pods", "", R"({"metadata":{"name":"other","namespace":"ns"}})",
        "node \"n\" can only delete pods with spec.nodeName set to itself"},
       {"delete own pod", kDelete, "", "pods", "", R"({"metadata":{"name":"mine","namespace":"ns"}})", ""},
@@ -111,6 +119,9 @@ TEST(NodeRestriction, Rules) {
        "unexpected pod subresource \"exec\", only 'status' and 'eviction' are allowed"},
       {"another node", kUpdate, "", "nodes", R"({"metadata":{"name":"m"}})", R"({"metadata":{"name":"m"}})",
        "node \"n\" is not allowed to modify node \"m\""},
+      // CVE-2025-5187: an owner reference to something that does not exist has the node collected.
+      {"owner references", kUpdate, "", "nodes", R"({"metadata":{"name":"n",)" KS_OWNER "}}",
+       R"({"metadata":{"name":"n"}})", "node \"n\" is not allowed to modify ownerReferences"},
       {"taints", kUpdate, "", "nodes", R"({"metadata":{"name":"n"}})",
        R"({"metadata":{"name":"n"},"spec":{"taints":[{"key":"k","effect":"NoSchedule"}]}})",
        "node \"n\" is not allowed to modify taints"},

@@ -491,9 +491,14 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "Megabytes for encoded forms of objects that were made on demand."});
   rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,
                   "End when the process that started this one has ended, for servers of tests."});
-  rows.push_back({kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kBuilt,
-                  "Address on which the embedded store also answers etcd clients, such as 127.0.0.1:2379. Needs "
-                  "--serve-etcd-api-client-ca-file unless it is a loopback address. Empty: off."});
+  rows.push_back({.group = kKeelson,
+                  .name = "serve-etcd-api",
+                  .value = String(o.serve_etcd_api),
+                  .unbuilt = kBuilt,
+                  .usage = "Where the embedded store also answers etcd clients: an address such as 127.0.0.1:2379, or "
+                           "unix:PATH. Without a value: etcd.sock in the data folder, for this user alone. An address "
+                           "that is not a loopback address needs --serve-etcd-api-client-ca-file. Empty: off.",
+                  .no_opt_default = kOwnSocket});
   rows.push_back({kKeelson, "serve-etcd-api-cert-file", String(o.serve_etcd_api_cert_file), kBuilt,
                   "Certificate shown to etcd clients. Default: that of the API server."});
   rows.push_back({kKeelson, "serve-etcd-api-client-ca-file", String(o.serve_etcd_api_client_ca_file), kBuilt,

@@ -460,6 +460,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                       .storage = storage,
                       .encryption = encryption.get(),
                       .metrics = metrics,
+                      .write_health = stores.write_health,
                       .check_consistency = completed.features.Enabled("DetectCacheInconsistency")},
                      options.etcd);
 

@@ -139,6 +139,7 @@ Error AlreadyThere(const std::string& dir) {
 Result<void> RestoreInto(const std::string& snapshot_path, const std::string& dir) {
   Options options;
   options.dir = dir;
+  options.deletion_reserve_bytes = 0;
   KS_TRY(auto backend, RocksBackend::Open(std::move(options)));
   Restorer restorer(*backend);
   KS_TRY(const snapshot::Info info, snapshot::ReadFile(snapshot_path, &restorer));
@@ -149,7 +150,7 @@ Result<void> RestoreInto(const std::string& snapshot_path, const std::string& di
 
 Result<CheckReport> Check(const std::string& dir) {
   KS_TRY(auto backend, OpenExisting(dir, Access::kRead));
-  const auto files = backend->db()->VerifyChecksum();
+  const auto files = backend->database()->db->VerifyChecksum();
   if (!files.ok()) return FromStatus(files, "checking the files of " + dir);
   Checker checker;
   KS_RETURN_IF_ERROR(backend->Load(checker));

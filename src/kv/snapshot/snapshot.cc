@@ -123,6 +123,25 @@ Awaitable<Result<void>> WriteToDescriptor(int file, std::string bytes) {
   co_return Result<void>();
 }
 
+// The whole file takes the place of `path`, durably.
+Result<void> Finish(int file, const std::string& part, const std::string& path) {
+  const auto failed = [&] {
+    return Error{.code = ErrorCode::kInternal, .message = "cannot finish " + path + ": " + strerror(errno)};
+  };
+  if (::fsync(file) != 0) return failed();
+  if (KS_FAILPOINT("kv/snapshot/before-rename"))
+    return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/snapshot/before-rename"};
+  if (::rename(part.c_str(), path.c_str()) != 0) return failed();
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int folder = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return failed();
+  const bool synced = ::fsync(folder) == 0;
+  ::close(folder);
+  if (!synced) return failed();
+  return {};
+}
+
 }  // namespace
 
 Awaitable<Result<Info>> Write(Store& store, Sink sink) {
@@ -188,16 +207,11 @@ Awaitable<Result<Info>> WriteFile(Store& store, std::string path) {
   if (file < 0)
     co_return Error{.code = ErrorCode::kInternal, .message = "cannot write " + part + ": " + strerror(errno)};
   auto info = co_await Write(store, [file](std::string bytes) { return WriteToDescriptor(file, std::move(bytes)); });
-  const bool synced = ::fsync(file) == 0;
+  auto finished = info.ok() ? Finish(file, part, path) : Result<void>(info.error());
   ::close(file);
-  if (!info.ok()) {
+  if (!finished.ok()) {
     ::unlink(part.c_str());
-    co_return std::move(info).error();
-  }
-  if (KS_FAILPOINT("kv/snapshot/before-rename"))
-    co_return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/snapshot/before-rename"};
-  if (!synced || ::rename(part.c_str(), path.c_str()) != 0) {
-    co_return Error{.code = ErrorCode::kInternal, .message = "cannot finish " + path + ": " + strerror(errno)};
+    co_return std::move(finished).error();
   }
   co_return *std::move(info);
 }
