@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "admission/plugin_table.h"
+#include "admission/policy/metrics.h"
 #include "admission/webhook/metrics.h"
 #include "app/admission_setup.h"
 #include "app/audit_setup.h"
@@ -388,6 +389,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   RegisterStartMetrics(metrics, completed);
   endpoints::AdmissionMetrics admission_metrics(metrics);
   admission::WebhookMetrics webhook_metrics(metrics);
+  admission::PolicyMetrics policy_metrics(metrics);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config = MakeStorageConfig(completed, stores, io, metrics);
   KS_TRY(const std::unique_ptr<Encryption> encryption,
@@ -479,6 +481,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                         .cluster_dialer = egress.Lookup("cluster"),
                         .control_plane_dialer = egress.Lookup("controlplane"),
                         .webhook_metrics = &webhook_metrics,
+                        .policy_metrics = &policy_metrics,
                         .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
                         .observer = [&admission_metrics](const admission::Observation& observation) {
                           admission_metrics.Observe(observation);
