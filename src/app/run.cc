@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "admission/plugin_table.h"
+#include "admission/policy/metrics.h"
 #include "admission/webhook/metrics.h"
 #include "app/admission_setup.h"
 #include "app/audit_setup.h"
@@ -432,6 +433,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   RegisterStartMetrics(metrics, completed);
   endpoints::AdmissionMetrics admission_metrics(metrics);
   admission::WebhookMetrics webhook_metrics(metrics);
+  admission::PolicyMetrics policy_metrics(metrics);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config = MakeStorageConfig(completed, stores, io, metrics);
   KS_TRY(const std::unique_ptr<Encryption> encryption,
@@ -514,20 +516,21 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   admission_informers.Follow("apiextensions.k8s.io", "customresourcedefinitions",
                              [reader = reader.get()](auto changes) { reader->ApplyDefinitions(changes); });
   KS_TRY(chain_config.admission,
-         MakeAdmission(
-             options.admission,
-             {.reader = reader.get(),
-              .api = reader.get(),
-              .informers = &admission_informers,
-              .permissions = permissions.get(),
-              .transport = transport,
-              .service_resolver = &service_resolver,
-              .cluster_dialer = egress.Lookup("cluster"),
-              .control_plane_dialer = egress.Lookup("controlplane"),
-              .webhook_metrics = &webhook_metrics,
-              .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
-              .observer = [&admission_metrics](
-                              const admission::Observation& observation) { admission_metrics.Observe(observation); }}));
+         MakeAdmission(options.admission,
+                       {.reader = reader.get(),
+                        .api = reader.get(),
+                        .informers = &admission_informers,
+                        .permissions = permissions.get(),
+                        .transport = transport,
+                        .service_resolver = &service_resolver,
+                        .cluster_dialer = egress.Lookup("cluster"),
+                        .control_plane_dialer = egress.Lookup("controlplane"),
+                        .webhook_metrics = &webhook_metrics,
+                        .policy_metrics = &policy_metrics,
+                        .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
+                        .observer = [&admission_metrics](const admission::Observation& observation) {
+                          admission_metrics.Observe(observation);
+                        }}));
   CustomResources custom_resources(chain_config,
                                    {.servers = options.extra.master_count,
                                     .service_resolver = &service_resolver,

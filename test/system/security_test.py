@@ -89,6 +89,40 @@ def cve_2019_11250(server, client):
     check("CVE-2019-11250, CVE-2020-8565: no canary in the log at -v=10", not lines, lines[:3])
 
 
+def canary_credentials(binary, folder):
+    """Credentials of every kind, good and bad, through every path at -v=10: in no log, audit event, metric or error text."""
+    os.makedirs(folder, exist_ok=True)
+    tokens = os.path.join(folder, "tokens.csv")
+    with open(tokens, "w") as f:
+        f.write("%s-static,canary-user,canary-uid,\"system:masters\"\n" % CANARY)
+    policy = os.path.join(folder, "policy.yaml")
+    with open(policy, "w") as f:
+        f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n")
+    audit = os.path.join(folder, "audit.log")
+    server = Server(binary, folder, ["-v=10", "--token-auth-file=" + tokens, "--audit-policy-file=" + policy, "--audit-log-path=" + audit,
+                                     "--enable-bootstrap-token-auth", "--audit-log-mode=blocking"], in_memory=True).start()
+    jwt = ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in ('{"alg":"RS256"}', '{"iss":"x","sub":"%s"}' % CANARY, CANARY))
+    bearer = base64.urlsafe_b64encode((CANARY + "-socket").encode()).decode().rstrip("=")
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    credentials = [{"Authorization": "Bearer %s-static" % CANARY}, {"Authorization": "Bearer %s-unknown" % CANARY}, {"Authorization": "Bearer abcdef." + CANARY[:16]},
+                   {"Authorization": "Bearer " + jwt}, {"Authorization": "Basic " + base64.b64encode((CANARY + ":p").encode()).decode()}, {"Cookie": "t=" + CANARY},
+                   dict(upgrade, **{"Sec-WebSocket-Protocol": "base64url.bearer.authorization.k8s.io." + bearer})]
+    answers = b""
+    for headers in credentials:
+        for method, path in (("GET", "/api/v1/pods"), ("POST", NAMESPACE + "/configmaps"), ("DELETE", NAMESPACE + "/configmaps/none"),
+                             ("PATCH", NAMESPACE + "/configmaps/none"), ("GET", "/api/v1/pods?watch=true&timeoutSeconds=1&resourceVersion=x"), ("GET", "/none")):
+            answers += anonymous(server, method, path, dict(headers, **{"Content-Type": "application/json"}), None if method == "GET" else "{}")[1]
+    client = Client(server)
+    answers += client.request("GET", "/metrics", accept="text/plain")[1]
+    client.close()
+    server.stop()
+    secrets = [CANARY + "-", CANARY[:16], base64.urlsafe_b64encode(CANARY.encode())[:16].decode(), bearer[:16], jwt.split(".")[1], jwt.split(".")[2]]
+    for where, text in (("answers and metrics", answers.decode(errors="replace")), ("audit events", open(audit, errors="replace").read()),
+                        ("log", open(server.log_path, errors="replace").read())):
+        found = [secret for secret in secrets if secret in text]
+        check("canary credentials: none in %s (%d bytes)" % (where, len(text)), text and not found, found)
+
+
 def cve_2017_1000056(client):
     """Pod security holds on every path that can change a pod's containers."""
     client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}})
@@ -388,6 +422,7 @@ def main():
         client.close()
     finally:
         server.stop()
+    canary_credentials(binary, os.path.join(folder, "canaries"))
     cve_2020_8554(binary, os.path.join(folder, "external"))
     cve_2018_1002102_and_2020_8559(binary, os.path.join(folder, "kubelet"))
     print("failed: " + "; ".join(FAILED) if FAILED else "all holes are closed")

@@ -20,6 +20,8 @@ bool Handles(const Attributes& attributes);
 std::vector<std::string> MatchingNames(const Attributes& attributes, const Amounts& hard);
 // Do all scopes of the quota hold for the object?
 bool ScopesMatch(const Attributes& attributes, Value quota_spec, Value object);
+// Scope requirements (ScopedResourceSelectorRequirement): those of `terms` that hold for the object.
+std::vector<Value> MatchingScopes(const Attributes& attributes, const std::vector<Value>& terms, Value object);
 // What a quota on `names` demands of the object and it lacks ("must specify limits.cpu for: a,b"); empty when all is
 // there.
 std::string MissingConstraints(const Attributes& attributes, const std::vector<std::string>& names, Value object);

@@ -170,9 +170,7 @@ Awaitable<bool> CachingAuthorizer::Fetch() {
     const AccessDecision answer = co_await api_.Authorize(std::move(review));
     Decision decision;
     using Verdict = Decision::Verdict;
-    decision.verdict = answer.allowed  ? Verdict::kAllow
-                       : answer.denied ? Verdict::kDeny
-                                       : Verdict::kNoOpinion;
+    decision.verdict = answer.allowed ? Verdict::kAllow : answer.denied ? Verdict::kDeny : Verdict::kNoOpinion;
     decision.reason = answer.reason;
     if (!answer.error.empty()) decision.error = answer.error;
     known_.emplace(std::move(key), std::move(decision));
@@ -229,7 +227,9 @@ EvaluatedAll EvaluateExpressions(base::Arena& arena, const PolicyCompiler::Varia
       continue;
     }
     activation.Prepare(arena, expression);
+    const auto began = std::chrono::steady_clock::now();
     const cel::EvalResult result = expression.program->Evaluate(arena, activation);
+    evaluated.took = std::chrono::steady_clock::now() - began;
     if (result.pending || activation.pending()) {
       all.pending = true;
       return all;
@@ -250,23 +250,45 @@ EvaluatedAll EvaluateExpressions(base::Arena& arena, const PolicyCompiler::Varia
   return all;
 }
 
-ConditionsResult EvaluateConditions(base::Arena& arena, const PolicyCompiler::Variables& variables,
-                                    std::span<const Expression> conditions, const PolicyInputs& inputs) {
-  PolicyInputs seen = inputs;
-  seen.with_namespace = false;
-  const EvaluatedAll all = EvaluateExpressions(arena, variables, conditions, seen, kMatchConditionsCostBudget);
-  if (all.pending) return {.matches = false, .error = "", .pending = true};
+namespace {
+
+// `errors` counts the conditions that could not be evaluated before one was false.
+ConditionsResult ConditionsOf(const EvaluatedAll& all, std::size_t& errors) {
   if (!all.error.empty()) return {.matches = false, .error = all.error};
-  std::vector<std::string> errors;
+  std::vector<std::string> texts;
   for (const Evaluated& evaluated : all.results) {
     if (!evaluated.error.empty()) {
-      errors.push_back(evaluated.error);
+      texts.push_back(evaluated.error);
+      ++errors;
     } else if (evaluated.value.is_false()) {
       return {.matches = false};
     }
   }
-  if (errors.empty()) return {};
-  return {.matches = false, .error = errors.size() == 1 ? errors.front() : "[" + base::Join(errors, ", ") + "]"};
+  if (texts.empty()) return {};
+  return {.matches = false, .error = texts.size() == 1 ? texts.front() : "[" + base::Join(texts, ", ") + "]"};
+}
+
+}  // namespace
+
+Awaitable<ConditionsResult> EvaluateConditions(base::Arena& arena, const PolicyCompiler::Variables& variables,
+                                               std::span<const Expression> conditions, const PolicyInputs& inputs,
+                                               ConditionsObserver observer) {
+  const auto began = std::chrono::steady_clock::now();
+  PolicyInputs seen = inputs;
+  seen.with_namespace = false;
+  EvaluatedAll all = EvaluateExpressions(arena, variables, conditions, seen, kMatchConditionsCostBudget);
+  while (all.pending && co_await inputs.authorizer->Fetch())
+    all = EvaluateExpressions(arena, variables, conditions, seen, kMatchConditionsCostBudget);
+  std::size_t errors = 0;
+  ConditionsResult result = ConditionsOf(all, errors);
+  if (WebhookMetrics* metrics = observer.metrics; metrics != nullptr) {
+    const Operation operation = inputs.attributes->operation;
+    metrics->ConditionsEvaluated(observer.name, observer.kind, observer.type, operation,
+                                 std::chrono::steady_clock::now() - began);
+    for (std::size_t i = 0; i < errors; ++i)
+      metrics->ConditionError(observer.name, observer.kind, observer.type, operation);
+  }
+  co_return result;
 }
 
 }  // namespace keelson::admission

@@ -1,6 +1,7 @@
 // Evaluation of a policy's expressions against one request. Internal to admission.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "admission/admission.h"
 #include "admission/api_reader.h"
 #include "admission/policy/expressions.h"
+#include "admission/webhook/metrics.h"
 #include "cel/program.h"
 #include "request/context.h"
 
@@ -42,7 +44,7 @@ struct PolicyInputs {
   Value namespace_object;  // null for cluster-scoped requests
   Value params;            // null without
   bool with_params = false;
-  bool with_namespace = true;  // false: namespaceObject is null (match conditions)
+  bool with_namespace = true;               // false: namespaceObject is null (match conditions)
   CachingAuthorizer* authorizer = nullptr;  // null: not bound
   const Attributes* attributes = nullptr;
 };
@@ -57,12 +59,13 @@ struct Evaluated {
   bool present = false;
   cel::Val value;
   std::string error;  // as upstream words it; "" without
+  std::chrono::nanoseconds took{0};
 };
 
 struct EvaluatedAll {
   std::vector<Evaluated> results;  // one per expression
   std::int64_t remaining_budget = 0;
-  std::string error;  // nothing could be evaluated, or the budget is used up; "" otherwise
+  std::string error;     // nothing could be evaluated, or the budget is used up; "" otherwise
   bool pending = false;  // the authorizer has to fetch answers first
 };
 
@@ -74,9 +77,17 @@ EvaluatedAll EvaluateExpressions(base::Arena& arena, const PolicyCompiler::Varia
 struct ConditionsResult {
   bool matches = true;
   std::string error;
-  bool pending = false;
 };
-ConditionsResult EvaluateConditions(base::Arena& arena, const PolicyCompiler::Variables& variables,
-                                    std::span<const Expression> conditions, const PolicyInputs& inputs);
+// Where match conditions are counted: by the name of their webhook or policy.
+struct ConditionsObserver {
+  WebhookMetrics* metrics = nullptr;  // null: nowhere
+  std::string_view name;
+  std::string_view kind;  // webhook or policy
+  std::string_view type;  // admit, validating or validate
+};
+// Answers of the authorizer are fetched as they are asked for.
+Awaitable<ConditionsResult> EvaluateConditions(base::Arena& arena, const PolicyCompiler::Variables& variables,
+                                               std::span<const Expression> conditions, const PolicyInputs& inputs,
+                                               ConditionsObserver observer);
 
 }  // namespace keelson::admission

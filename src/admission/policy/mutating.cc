@@ -1,9 +1,9 @@
 // MutatingAdmissionPolicy: policies change objects by apply configurations and JSON patches, one after the other.
-#include <set>
-
 #include "admission/plugins/plugins.h"
 #include "admission/policy/evaluation.h"
 #include "admission/policy/policies.h"
+#include "admission/policy/policy_plugin.h"
+#include "admission/reinvocation.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 #include "patch/json_patch.h"
@@ -13,19 +13,6 @@ namespace keelson::admission {
 namespace {
 
 constexpr std::string_view kName = "MutatingAdmissionPolicy";
-constexpr std::string_view kGroup = "admissionregistration.k8s.io";
-
-// Upstream's policyReinvokeContext; keys are policy, binding and param.
-struct PolicyReinvocation {
-  Value last_output;
-  std::set<std::string> previously_invoked;
-  std::set<std::string> reinvoke;
-
-  void RequirePreviouslyInvoked() {
-    reinvoke.merge(previously_invoked);
-    previously_invoked.clear();
-  }
-};
 
 // One policy with one binding and one of its params.
 struct Invocation {
@@ -34,6 +21,7 @@ struct Invocation {
   ObjectInterfaces::Resource matched;
   Value params;
 
+  // Of reinvocation.
   std::string Key() const {
     return policy->name + "\n" + binding->name + "\n" + std::string(params.Get("metadata", "namespace").as_string()) +
            "/" + std::string(params.Get("metadata", "name").as_string());
@@ -47,7 +35,8 @@ struct PolicyError {
 };
 
 // Type names must follow the path of fields: Object.spec{selector: Object.spec.selector{...}}.
-void CheckTypeNames(base::Arena& arena, const cel::Val& value, const std::string& path, std::vector<std::string>& errors) {
+void CheckTypeNames(base::Arena& arena, const cel::Val& value, const std::string& path,
+                    std::vector<std::string>& errors) {
   if (value.is(cel::Val::Tag::kMessage)) {
     const cel::Message& message = value.message();
     if (message.type != path) {
@@ -106,16 +95,24 @@ Outcome<Value, std::string> PatchOf(base::Arena& arena, const cel::Val& list) {
   return patch;
 }
 
+// How one mutation went. Errors are the failure policy's matter.
+struct Mutation {
+  bool changed = false;  // the object may be another one
+  std::string error;
+};
+
 // One request on its way through all mutating policies.
 class Dispatch {
  public:
-  Dispatch(ObjectReader& reader, APIReader& api, request::Context& context, Attributes& attributes, PolicyReinvocation& state)
-      : api_(api),
+  Dispatch(const PolicyDependencies& dependencies, request::Context& context, Attributes& attributes,
+           ReinvocationState& state)
+      : dependencies_(dependencies),
+        api_(*dependencies.api),
         context_(context),
         attributes_(attributes),
         state_(state),
-        matcher_(reader, context, attributes),
-        authorizer_(api, context) {}
+        matcher_(*dependencies.reader, context, attributes),
+        authorizer_(api_, context) {}
 
   Task<void> Run(const PolicyList& list) {
     std::vector<Invocation> invocations;
@@ -179,9 +176,8 @@ class Dispatch {
     PolicyInputs inputs{.authorizer = &authorizer_, .attributes = &attributes_};
     KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
     if (!policy.match_conditions.empty()) {
-      auto conditions = EvaluateConditions(arena, *policy.variables, policy.match_conditions, inputs);
-      while (conditions.pending && co_await authorizer_.Fetch())
-        conditions = EvaluateConditions(arena, *policy.variables, policy.match_conditions, inputs);
+      const auto conditions = co_await EvaluateConditions(arena, *policy.variables, policy.match_conditions, inputs,
+                                                          dependencies_.ConditionsObserverOf(policy));
       if (!conditions.error.empty() && !policy.fail_open) Failure(invocation, conditions.error);
       if (!conditions.matches) co_return meta::Result<void>();
     }
@@ -190,8 +186,16 @@ class Dispatch {
     const Value before = attributes_.object;
     for (std::size_t i = 0; i < policy.mutations.size(); ++i) {
       if (inputs.object.is_null()) continue;
-      KS_CO_TRY(const bool changed, co_await Mutate(invocation, i, inputs));
-      if (changed) KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
+      const auto began = std::chrono::steady_clock::now();
+      const auto mutation = co_await Mutate(invocation, i, inputs);
+      if (dependencies_.metrics != nullptr) {
+        dependencies_.metrics->Mutated(policy.name, invocation.binding->name,
+                                       mutation.ok() ? mutation->error : mutation.error().message(),
+                                       std::chrono::steady_clock::now() - began);
+      }
+      if (!mutation.ok()) co_return mutation.error();
+      if (!mutation->error.empty()) Failure(invocation, mutation->error);
+      if (mutation->changed) KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
     }
     if (!(before == attributes_.object)) {
       state_.RequirePreviouslyInvoked();
@@ -201,57 +205,43 @@ class Dispatch {
     co_return meta::Result<void>();
   }
 
-  // One mutation; true when the object may have changed. Only errors that end the request are returned.
-  Task<bool> Mutate(const Invocation& invocation, std::size_t index, const PolicyInputs& inputs) {
+  // The document after one mutation; null when a `test` of its patch does not hold.
+  Awaitable<Outcome<Value, std::string>> Mutated(const Invocation& invocation, std::size_t index,
+                                                 const PolicyInputs& inputs) {
     base::Arena& arena = context_.arena;
     const Policy& policy = *invocation.policy;
     const Expression& expression = policy.mutations[index];
-    if (!expression.error.empty()) {
-      Failure(invocation, expression.error);
-      co_return false;
-    }
+    if (!expression.error.empty()) co_return expression.error;
     const std::span<const Expression> one(&expression, 1);
     auto all = EvaluateExpressions(arena, *policy.variables, one, inputs, kRuntimeCostBudget);
     while (all.pending && co_await authorizer_.Fetch())
       all = EvaluateExpressions(arena, *policy.variables, one, inputs, kRuntimeCostBudget);
-    const std::string error = !all.error.empty() ? all.error : all.results.empty() ? "" : all.results.front().error;
-    if (!error.empty()) {
-      Failure(invocation, error);
-      co_return false;
-    }
+    if (!all.error.empty()) co_return all.error;
+    if (!all.results.front().error.empty()) co_return all.results.front().error;
     const cel::Val value = all.results.front().value;
-    Value document;
-    if (policy.patch_types[index] == Policy::PatchType::kJSONPatch) {
-      auto patch = PatchOf(arena, value);
-      if (!patch.ok()) {
-        Failure(invocation, patch.error());
-        co_return false;
-      }
-      auto patched = patch::TryJSONPatch(arena, inputs.object, *patch);
-      if (!patched.ok()) {
-        // A test that does not hold leaves the object as it is.
-        if (!patched.error().ends_with(patch::kTestFailed)) Failure(invocation, "JSON Patch: " + patched.error());
-        co_return false;
-      }
-      document = *patched;
-    } else {
-      auto merged = ApplyConfiguration(invocation, inputs, value);
-      if (!merged.ok()) {
-        Failure(invocation, merged.error());
-        co_return false;
-      }
-      document = *merged;
-    }
+    if (policy.patch_types[index] != Policy::PatchType::kJSONPatch)
+      co_return ApplyConfiguration(invocation, inputs, value);
+    KS_CO_TRY(const Value patch, PatchOf(arena, value));
+    auto patched = patch::TryJSONPatch(arena, inputs.object, patch);
+    if (patched.ok()) co_return *patched;
+    if (patched.error().ends_with(patch::kTestFailed)) co_return Value();
+    co_return "JSON Patch: " + patched.error();
+  }
+
+  // Only errors that end the request are returned.
+  Task<Mutation> Mutate(const Invocation& invocation, std::size_t index, const PolicyInputs& inputs) {
+    const auto document = co_await Mutated(invocation, index, inputs);
+    if (!document.ok()) co_return Mutation{.error = document.error()};
+    if (document->is_null()) co_return Mutation();
     const meta::GroupVersionKind& matched = invocation.matched.kind;
     if (matched != attributes_.kind && schema::FindKind(matched.group, matched.version, matched.kind) != nullptr) {
       // Upstream cannot take the change back to the requested version.
-      Failure(invocation, "converting (" + matched.version + "." + matched.kind + ") to (" + attributes_.kind.version +
-                              "." + attributes_.kind.kind + "): unknown conversion");
-      co_return false;
+      co_return Mutation{.error = "converting (" + matched.version + "." + matched.kind + ") to (" +
+                                  attributes_.kind.version + "." + attributes_.kind.kind + "): unknown conversion"};
     }
-    KS_CO_TRY(attributes_.object, co_await attributes_.interfaces->FromDocument(arena, document,
-                                                                               invocation.matched.kind));
-    co_return true;
+    KS_CO_TRY(attributes_.object,
+              co_await attributes_.interfaces->FromDocument(context_.arena, *document, invocation.matched.kind));
+    co_return Mutation{.changed = true};
   }
 
   Outcome<Value, std::string> ApplyConfiguration(const Invocation& invocation, const PolicyInputs& inputs,
@@ -307,44 +297,31 @@ class Dispatch {
     return meta::Status(std::move(fields));
   }
 
+  const PolicyDependencies& dependencies_;
   APIReader& api_;
   request::Context& context_;
   Attributes& attributes_;
-  PolicyReinvocation& state_;
+  ReinvocationState& state_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
   Value namespace_;
   std::vector<PolicyError> errors_;
 };
 
-class MutatingPolicies final : public Plugin {
+class MutatingPolicies final : public PolicyPlugin {
  public:
-  explicit MutatingPolicies(const PluginContext& context) : reader_(*context.reader), api_(*context.api) {
-    policies_synced_ =
-        context.informers->Follow(std::string(kGroup), "mutatingadmissionpolicies",
-                                  [policies = policies_](auto changes) { policies->ApplyPolicies(changes); });
-    bindings_synced_ =
-        context.informers->Follow(std::string(kGroup), "mutatingadmissionpolicybindings",
-                                  [policies = policies_](auto changes) { policies->ApplyBindings(changes); });
-  }
+  explicit MutatingPolicies(const PluginContext& context)
+      : PolicyPlugin(context, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings") {}
 
   std::string_view name() const override { return kName; }
-  bool Handles(Operation) const override { return true; }
-  bool Ready() const override { return policies_synced_() && bindings_synced_(); }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
     if (IsPolicyKind(attributes)) co_return meta::Result<void>();
-    const auto list = policies_->Load();
+    const auto list = policies().Load();
     if (list->hooks.empty()) co_return meta::Result<void>();
-    Dispatch dispatch(reader_, api_, context, attributes, attributes.reinvocation->State<PolicyReinvocation>(kName));
+    Dispatch dispatch(dependencies(), context, attributes, attributes.reinvocation->State<ReinvocationState>(kName));
     co_return co_await dispatch.Run(*list);
   }
-
- private:
-  ObjectReader& reader_;
-  APIReader& api_;
-  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>();
-  Informers::HasSynced policies_synced_, bindings_synced_;
 };
 
 }  // namespace

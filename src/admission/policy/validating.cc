@@ -4,24 +4,26 @@
 #include "admission/plugins/plugins.h"
 #include "admission/policy/evaluation.h"
 #include "admission/policy/policies.h"
+#include "admission/policy/policy_plugin.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
 namespace keelson::admission {
 namespace {
 
-constexpr std::string_view kName = "ValidatingAdmissionPolicy";
-constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 constexpr std::size_t kMessageBytesMax = 5 * 1024;
 constexpr std::size_t kAuditValueBytesMax = 10 * 1024;
 
 struct Decision {
   bool deny = false;
+  bool error = false;  // the expression could not be evaluated
   std::string message, reason;
+  std::chrono::nanoseconds took{0};
 };
 
 struct Annotation {
   std::string key, value, error;  // an empty value without error is left out
+  std::chrono::nanoseconds took{0};
 };
 
 struct Judgement {
@@ -46,44 +48,38 @@ std::string MessageOf(const Policy& policy, std::size_t index, const EvaluatedAl
 }
 
 Judgement OnlyError(const Policy& policy, std::string message) {
-  return {.decisions = {{.deny = !policy.fail_open, .message = std::move(message)}}};
+  return {.decisions = {{.deny = !policy.fail_open, .error = true, .message = std::move(message)}}};
 }
 
 Judgement Judge(base::Arena& arena, const Policy& policy, const PolicyInputs& inputs) {
   const auto& variables = *policy.variables;
-  if (!policy.match_conditions.empty()) {
-    const ConditionsResult conditions = EvaluateConditions(arena, variables, policy.match_conditions, inputs);
-    if (conditions.pending) return {.pending = true};
-    // An evaluation error is the failure policy's matter; Ignore skips the policy.
-    if (!conditions.error.empty()) return policy.fail_open ? Judgement() : OnlyError(policy, conditions.error);
-    if (!conditions.matches) return {};
-  }
   const EvaluatedAll validations =
       EvaluateExpressions(arena, variables, policy.validation_expressions, inputs, kRuntimeCostBudget);
   if (validations.pending) return {.pending = true};
   if (!validations.error.empty()) return OnlyError(policy, validations.error);
   PolicyInputs unauthorized = inputs;
   unauthorized.authorizer = nullptr;
-  const EvaluatedAll messages = EvaluateExpressions(arena, variables, policy.message_expressions, unauthorized,
-                                                    validations.remaining_budget);
+  const EvaluatedAll messages =
+      EvaluateExpressions(arena, variables, policy.message_expressions, unauthorized, validations.remaining_budget);
   Judgement judgement;
   for (std::size_t i = 0; i < validations.results.size(); ++i) {
     const Evaluated& evaluated = validations.results[i];
     Decision& decision = judgement.decisions.emplace_back();
     if (!evaluated.error.empty()) {
-      decision = {.deny = !policy.fail_open, .message = evaluated.error};
+      decision = {.deny = !policy.fail_open, .error = true, .message = evaluated.error};
     } else if (!messages.error.empty()) {
-      decision = {.deny = !policy.fail_open, .message = "failed messageExpression: " + messages.error};
+      decision = {.deny = !policy.fail_open, .error = true, .message = "failed messageExpression: " + messages.error};
     } else if (!evaluated.value.is_true()) {
       decision = {.deny = true, .message = MessageOf(policy, i, messages), .reason = policy.validations[i].reason};
     }
+    decision.took = evaluated.took;
   }
   const EvaluatedAll annotations =
       EvaluateExpressions(arena, variables, policy.audit_expressions, unauthorized, kRuntimeCostBudget);
   if (!annotations.error.empty()) return OnlyError(policy, annotations.error);
   for (std::size_t i = 0; i < annotations.results.size(); ++i) {
     const Evaluated& evaluated = annotations.results[i];
-    Annotation annotation{.key = policy.audit_annotations[i].key};
+    Annotation annotation{.key = policy.audit_annotations[i].key, .took = evaluated.took};
     if (!evaluated.error.empty()) {
       if (policy.fail_open) continue;
       annotation.error = evaluated.error;
@@ -141,12 +137,13 @@ std::string FailureAnnotation(const PolicyBinding& binding, std::size_t index, c
 // One request on its way through all policies.
 class Dispatch {
  public:
-  Dispatch(ObjectReader& reader, APIReader& api, request::Context& context, const Attributes& attributes)
-      : api_(api),
+  Dispatch(const PolicyDependencies& dependencies, request::Context& context, const Attributes& attributes)
+      : dependencies_(dependencies),
+        api_(*dependencies.api),
         context_(context),
         attributes_(attributes),
-        matcher_(reader, context, attributes),
-        authorizer_(api, context) {}
+        matcher_(*dependencies.reader, context, attributes),
+        authorizer_(api_, context) {}
 
   Task<void> Run(const PolicyList& list) {
     for (const PolicyHook& hook : list.hooks) KS_CO_RETURN_IF_ERROR(co_await RunPolicy(hook));
@@ -157,11 +154,11 @@ class Dispatch {
  private:
   void ConfigurationError(const Policy& policy, const PolicyBinding* binding, const std::string& error) {
     if (policy.fail_open) return;
-    denials_.push_back({.policy = policy.name,
-                        .binding = binding == nullptr ? "" : binding->name,
-                        .message = (binding == nullptr ? "failed to configure policy: " : "failed to configure binding: ") +
-                                   error,
-                        .reason = ""});
+    denials_.push_back(
+        {.policy = policy.name,
+         .binding = binding == nullptr ? "" : binding->name,
+         .message = (binding == nullptr ? "failed to configure policy: " : "failed to configure binding: ") + error,
+         .reason = ""});
   }
 
   Task<void> RunPolicy(const PolicyHook& hook) {
@@ -202,7 +199,8 @@ class Dispatch {
     if (params->empty()) co_return meta::Result<void>();
     auto inputs = co_await InputsFor(matched);
     if (!inputs.ok()) {
-      ConfigurationError(policy, &binding, "failed to convert object version: " + std::string(inputs.error().message()));
+      ConfigurationError(policy, &binding,
+                         "failed to convert object version: " + std::string(inputs.error().message()));
       co_return meta::Result<void>();
     }
     KS_CO_RETURN_IF_ERROR(co_await ReadNamespace());
@@ -210,34 +208,55 @@ class Dispatch {
       PolicyInputs with = **inputs;
       with.namespace_object = namespace_;
       with.params = param;
-      Judgement judgement = Judge(context_.arena, policy, with);
-      // Authorizer checks are answered between evaluations.
-      while (judgement.pending && co_await authorizer_.Fetch()) judgement = Judge(context_.arena, policy, with);
-      Act(policy, binding, judgement, annotations);
+      Act(policy, binding, co_await JudgeRequest(policy, with), annotations);
     }
     co_return meta::Result<void>();
+  }
+
+  Awaitable<Judgement> JudgeRequest(const Policy& policy, const PolicyInputs& inputs) {
+    if (!policy.match_conditions.empty()) {
+      const ConditionsResult conditions =
+          co_await EvaluateConditions(context_.arena, *policy.variables, policy.match_conditions, inputs,
+                                      dependencies_.ConditionsObserverOf(policy));
+      // An evaluation error is the failure policy's matter; Ignore skips the policy.
+      if (!conditions.error.empty()) co_return policy.fail_open ? Judgement() : OnlyError(policy, conditions.error);
+      if (!conditions.matches) co_return Judgement();
+    }
+    Judgement judgement = Judge(context_.arena, policy, inputs);
+    // Authorizer checks are answered between evaluations.
+    while (judgement.pending && co_await authorizer_.Fetch()) judgement = Judge(context_.arena, policy, inputs);
+    co_return judgement;
+  }
+
+  void Observe(const Policy& policy, const PolicyBinding& binding, const std::string& error, std::string_view action,
+               std::chrono::nanoseconds took) const {
+    if (dependencies_.metrics != nullptr)
+      dependencies_.metrics->Validated(policy.name, binding.name, error, action, took);
   }
 
   void Act(const Policy& policy, const PolicyBinding& binding, const Judgement& judgement,
            std::map<std::string, std::vector<std::string>>& annotations) {
     for (std::size_t i = 0; i < judgement.decisions.size(); ++i) {
       const Decision& decision = judgement.decisions[i];
+      if (!decision.deny && decision.error) Observe(policy, binding, decision.message, "allow", decision.took);
       if (!decision.deny) continue;
       for (const std::string& action : binding.actions) {
+        Observe(policy, binding, decision.message, base::ToLower(action), decision.took);
         if (action == "Deny") {
           denials_.push_back({policy.name, binding.name, decision.message, decision.reason});
         } else if (action == "Audit") {
           context_.audit_annotations.Add("validation.policy.admission.k8s.io/validation_failure",
                                          FailureAnnotation(binding, i, decision.message));
         } else if (action == "Warn") {
-          context_.warnings.Add("Validation failed for ValidatingAdmissionPolicy '" + policy.name +
-                                "' with binding '" + binding.name + "': " + decision.message);
+          context_.warnings.Add("Validation failed for ValidatingAdmissionPolicy '" + policy.name + "' with binding '" +
+                                binding.name + "': " + decision.message);
         }
       }
     }
     for (const Annotation& annotation : judgement.annotations) {
       if (!annotation.error.empty()) {
         denials_.push_back({policy.name, binding.name, annotation.error, ""});
+        Observe(policy, binding, annotation.error, "deny", annotation.took);
       } else if (!annotation.value.empty()) {
         auto& values = annotations[annotation.key];
         if (std::ranges::find(values, annotation.value) == values.end()) values.push_back(annotation.value);
@@ -270,6 +289,7 @@ class Dispatch {
     co_return meta::Result<void>();
   }
 
+  const PolicyDependencies& dependencies_;
   APIReader& api_;
   request::Context& context_;
   const Attributes& attributes_;
@@ -281,44 +301,23 @@ class Dispatch {
   std::vector<Denial> denials_;
 };
 
-class ValidatingPolicies final : public Plugin {
+class ValidatingPolicies final : public PolicyPlugin {
  public:
-  explicit ValidatingPolicies(const PluginContext& context) : reader_(*context.reader), api_(*context.api) {
-    policies_synced_ =
-        context.informers->Follow(std::string(kGroup), "validatingadmissionpolicies",
-                                  [policies = policies_](auto changes) { policies->ApplyPolicies(changes); });
-    bindings_synced_ =
-        context.informers->Follow(std::string(kGroup), "validatingadmissionpolicybindings",
-                                  [policies = policies_](auto changes) { policies->ApplyBindings(changes); });
-  }
+  explicit ValidatingPolicies(const PluginContext& context)
+      : PolicyPlugin(context, "validatingadmissionpolicies", "validatingadmissionpolicybindings") {}
 
-  std::string_view name() const override { return kName; }
-  bool Handles(Operation) const override { return true; }
-  bool Ready() const override { return policies_synced_() && bindings_synced_(); }
+  std::string_view name() const override { return "ValidatingAdmissionPolicy"; }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
     if (IsPolicyKind(attributes)) co_return meta::Result<void>();
-    const auto list = policies_->Load();
+    const auto list = policies().Load();
     if (list->hooks.empty()) co_return meta::Result<void>();
-    Dispatch dispatch(reader_, api_, context, attributes);
+    Dispatch dispatch(dependencies(), context, attributes);
     co_return co_await dispatch.Run(*list);
   }
-
- private:
-  ObjectReader& reader_;
-  APIReader& api_;
-  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>();
-  Informers::HasSynced policies_synced_, bindings_synced_;
 };
 
 }  // namespace
-
-bool IsPolicyKind(const Attributes& attributes) {
-  if (attributes.kind.group != kGroup) return false;
-  const std::string& kind = attributes.kind.kind;
-  return kind == "ValidatingAdmissionPolicy" || kind == "ValidatingAdmissionPolicyBinding" ||
-         kind == "MutatingAdmissionPolicy" || kind == "MutatingAdmissionPolicyBinding";
-}
 
 std::unique_ptr<Plugin> NewValidatingAdmissionPolicy(const PluginContext& context) {
   return std::make_unique<ValidatingPolicies>(context);

@@ -7,7 +7,6 @@ namespace keelson::admission {
 Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const Webhook& webhook,
                                request::Context& context, const Attributes& attributes,
                                ObjectInterfaces::Resource matched, std::string_view type) {
-  const auto began = dependencies.clock->Monotonic();
   base::Arena& arena = context.arena;
   CachingAuthorizer authorizer(*dependencies.api, context);
   PolicyInputs inputs{.authorizer = &authorizer, .attributes = &attributes};
@@ -15,20 +14,17 @@ Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const We
     KS_CO_TRY(inputs.object, co_await attributes.interfaces->ToDocument(arena, attributes.object, matched.kind));
   }
   if (!attributes.old_object.is_null()) {
-    KS_CO_TRY(inputs.old_object, co_await attributes.interfaces->ToDocument(arena, attributes.old_object, matched.kind));
+    KS_CO_TRY(inputs.old_object,
+              co_await attributes.interfaces->ToDocument(arena, attributes.old_object, matched.kind));
   }
   inputs.request = RequestValue(arena, context, attributes, matched);
   static const PolicyCompiler::Variables kNone;
-  auto conditions = EvaluateConditions(arena, kNone, webhook.match_conditions, inputs);
-  while (conditions.pending && co_await authorizer.Fetch())
-    conditions = EvaluateConditions(arena, kNone, webhook.match_conditions, inputs);
-  if (WebhookMetrics* metrics = dependencies.metrics; metrics != nullptr) {
-    metrics->ConditionsEvaluated(webhook.name, "webhook", type, attributes.operation,
-                                 dependencies.clock->Monotonic() - began);
-    if (!conditions.error.empty()) metrics->ConditionError(webhook.name, "webhook", type, attributes.operation);
-    if (!conditions.matches && conditions.error.empty())
-      metrics->ConditionExcluded(webhook.name, "webhook", type, attributes.operation);
-  }
+  WebhookMetrics* const metrics = dependencies.metrics;
+  const auto conditions =
+      co_await EvaluateConditions(arena, kNone, webhook.match_conditions, inputs,
+                                  {.metrics = metrics, .name = webhook.name, .kind = "webhook", .type = type});
+  if (metrics != nullptr && !conditions.matches && conditions.error.empty())
+    metrics->ConditionExcluded(webhook.name, "webhook", type, attributes.operation);
   if (conditions.error.empty()) co_return conditions.matches;
   if (webhook.fail_open) co_return false;
   co_return meta::NewForbidden({attributes.resource.group, attributes.resource.resource}, attributes.name,
