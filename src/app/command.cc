@@ -106,6 +106,9 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
   auto completed = Complete(std::move(options), flags, std::move(features), environment.host);
   if (!completed.ok()) return FailLogged(completed.error().message());
   completed->flag_values = std::move(values);
+  const std::string& controllers = completed->options.keelson.embedded_controllers;
+  completed->runs_controllers = controllers == "on" || (controllers == "auto" && completed->embedded &&
+                                                        environment.program != "kube-apiserver");
   for (const std::string& warning : completed->warnings) log::Text(log::Severity::kWarning, warning);
   const Strings errors = Validate(*completed);
   if (!errors.empty()) return FailLogged(AggregateErrors(errors));

@@ -7,6 +7,8 @@
 
 #include "admission/plugin_table.h"
 #include "app/feature_gates.h"
+#include "base/strings.h"
+#include "controllers/names.h"
 
 namespace keelson::app {
 namespace {
@@ -476,9 +478,16 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
 void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
   rows.push_back({kKeelson, "allow-core-dumps", Bool(o.allow_core_dumps), kBuilt,
                   "Let a crash write its memory, which holds keys and tokens, to a core dump, and let debuggers attach."});
+  rows.push_back({kKeelson, "controllers", StringSlice(o.controllers), kBuilt,
+                  "Embedded controllers to run: '*' all of them, 'foo' the one named foo, '-foo' not that one. There "
+                  "are: " + base::Join({controllers::kControllerNames.begin(), controllers::kControllerNames.end()}, ", ")});
   rows.push_back({kKeelson, "data-dir", String(o.data_dir), kBuilt,
                   "Folder of the embedded store, its certificates and admin.kubeconfig. Default: keelson in "
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});
+  rows.push_back({kKeelson, "embedded-controllers", String(o.embedded_controllers), kBuilt,
+                  "Run a few of kube-controller-manager's controllers in this process (default service accounts, root "
+                  "CA config maps, ...) while no kube-controller-manager holds its lease: on, off, or auto: with the "
+                  "embedded store, unless this is called kube-apiserver."});
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
                   "Megabytes for encoded forms of objects that were made on demand."});
   rows.push_back({kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kBuilt,

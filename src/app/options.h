@@ -215,7 +215,9 @@ struct ExtraOptions {
 // Keelson's own.
 struct KeelsonOptions {
   bool allow_core_dumps = false;
+  Strings controllers = {"*"};
   std::string data_dir;  // "" until completed; ":memory:" keeps everything in memory
+  std::string embedded_controllers = "auto";  // auto, on, off
   std::int64_t encoded_cache_mb = 64;
   std::string serve_etcd_api;                 // "host:port"; "" is off
   std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only

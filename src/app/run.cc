@@ -27,6 +27,7 @@
 #include "app/auth_setup.h"
 #include "app/authentication.h"
 #include "app/authorizers.h"
+#include "app/controllers_setup.h"
 #include "app/custom_resources.h"
 #include "app/data_dir.h"
 #include "app/files.h"
@@ -549,6 +550,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                        },
                        {.healthz = false, .livez = false, .readyz = true});
   serving.AddPreShutdownHook("stop-kubernetes-service-controller", [&presence] { presence.Stop(); });
+  KS_TRY(const std::unique_ptr<controllers::EmbeddedControllers> controllers,
+         MakeControllers(completed, folder ? &*folder : nullptr, io, serving, storage, metrics, followed));
+  if (controllers) serving.AddPreShutdownHook("stop-embedded-controllers", [&controllers] { controllers->Stop(); });
   serving.PrepareRun();
   storage.Start();
   const Ticker ticker([&storage] { storage.Tick(); });
@@ -602,6 +606,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
       informers->Set();
   }
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
+  if (controllers) controllers->Start();
   log::Info("Serving securely", "address", completed.ServerURL(), "ready_after", took);
   if (folder && first_start) std::fputs(UsageMessage(completed, *folder).c_str(), stderr);
   NotifySystemd("READY=1");
