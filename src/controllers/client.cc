@@ -96,7 +96,7 @@ Awaitable<meta::Result<std::string>> Client::Do(Request request) const {
   http.body = std::make_unique<WholeBody>(std::move(request.body));
   http.received = base::Clock::Real().Monotonic();
 
-  http::Response response = co_await handler_(std::move(http));
+  auto response = co_await handler_(std::move(http));
   std::optional<std::string> body;
   if (auto* source = std::get_if<std::unique_ptr<http::BodySource>>(&response.body)) {
     body = co_await ReadSource(**source);

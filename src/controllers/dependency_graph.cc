@@ -228,15 +228,17 @@ void DependencyGraph::Prune(const std::string& uid) {
 
 void DependencyGraph::Remove(Node& node, const ObjectIdentity& identity) {
   const std::string uid = node.identity.uid;
-  if (!node.dependents.empty()) absent_.Add(identity);
-  for (const Node* const dependent : node.dependents) work_.attempt_to_delete(dependent->identity.uid);
-  for (const OwnerReference& reference : node.owners) {
-    const Node* const owner = Find(reference.uid);
-    if (owner != nullptr && owner->deleting_dependents) work_.attempt_to_delete(reference.uid);
-  }
   const std::unique_ptr<Node> removed = std::move(nodes_[uid]);
   nodes_.erase(uid);
   RemoveFromOwners(*removed, removed->owners);
+  if (!removed->dependents.empty()) absent_.Add(identity);
+  for (const Node* const dependent : removed->dependents) {
+    if (dependent != removed.get()) work_.attempt_to_delete(dependent->identity.uid);
+  }
+  for (const OwnerReference& reference : removed->owners) {
+    const Node* const owner = Find(reference.uid);
+    if (owner != nullptr && owner->deleting_dependents) work_.attempt_to_delete(reference.uid);
+  }
 }
 
 void DependencyGraph::Deleted(const ObjectIdentity& identity) {

@@ -45,11 +45,6 @@ void NamespaceConditions::DiscoveryFailed(std::size_t groups, std::string_view e
   failing_.try_emplace("NamespaceDeletionDiscoveryFailure", Condition{"DiscoveryFailed", std::move(message)});
 }
 
-void NamespaceConditions::GroupVersionFailed(std::string_view error) {
-  failing_.try_emplace("NamespaceDeletionGroupVersionParsingFailure",
-                       Condition{"GroupVersionParsingFailed", std::string(error)});
-}
-
 void NamespaceConditions::Remaining(const std::map<std::string, std::int64_t>& resources,
                                     const std::map<std::string, std::int64_t>& finalizers) {
   if (!resources.empty()) {

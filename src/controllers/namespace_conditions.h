@@ -16,7 +16,6 @@ class NamespaceConditions {
  public:
   // Discovery failed for `groups` groups; 0: as a whole.
   void DiscoveryFailed(std::size_t groups, std::string_view error);
-  void GroupVersionFailed(std::string_view error);
   void ContentFailed(std::string error) { content_errors_.push_back(std::move(error)); }
   // Objects that remain, by "resource.group"; how many objects each finalizer holds back.
   void Remaining(const std::map<std::string, std::int64_t>& resources,

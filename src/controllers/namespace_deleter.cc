@@ -136,8 +136,9 @@ Awaitable<NamespaceDeleter::Outcome> NamespaceDeleter::DeleteAllContent(base::Ar
     return !resource.preferred || !resource.namespaced || !resource.Has("delete");
   });
   // Pods go before everything else, since they may use the rest until they end.
-  const auto pods = std::ranges::stable_partition(resources, IsPods);
-  const std::size_t first = resources.size() - pods.size();
+  const auto pods = std::ranges::find_if(resources, IsPods);
+  const std::size_t first = pods == resources.end() ? 0 : 1;
+  if (pods != resources.end()) std::rotate(resources.begin(), pods, pods + 1);
   for (std::size_t i = 0; i < resources.size(); ++i) {
     if (i == first && !totals.remaining.empty()) {
       co_await UpdateConditions(arena, name_space, totals);

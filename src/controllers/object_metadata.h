@@ -19,9 +19,6 @@ struct OwnerReference {
   std::optional<bool> controller;
 
   bool operator==(const OwnerReference&) const = default;
-  bool SameCoordinates(const OwnerReference& other) const {
-    return uid == other.uid && name == other.name && kind == other.kind && api_version == other.api_version;
-  }
 };
 
 struct ObjectMetadata {

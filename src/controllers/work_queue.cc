@@ -79,11 +79,6 @@ nanoseconds RateLimiter::When(const std::string& key, base::Clock::SteadyTime no
   return std::max(own, TakeToken(now));
 }
 
-std::size_t RateLimiter::Requeues(const std::string& key) const {
-  const auto found = failures_.find(key);
-  return found == failures_.end() ? 0 : found->second;
-}
-
 std::shared_ptr<void> CallAtDeadline(asio::any_io_executor executor, base::Clock::SteadyTime at,
                                      std::function<void()> callback) {
   auto call = std::make_shared<Call>();
@@ -215,6 +210,8 @@ void WorkQueue::StartWorkers() {
 }
 
 Awaitable<void> WorkQueue::Work(std::shared_ptr<WorkQueue> self, std::optional<async::Gate::Entry> held) {
+  // Not within Add(): its caller may be in the middle of a change.
+  co_await asio::post(self->executor_, asio::use_awaitable);
   while (!self->ready_.empty()) {
     auto [key, added] = std::move(self->ready_.front());
     self->ready_.pop_front();

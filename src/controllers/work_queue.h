@@ -56,7 +56,6 @@ class RateLimiter {
 
   std::chrono::nanoseconds When(const std::string& key, base::Clock::SteadyTime now);
   void Forget(const std::string& key) { failures_.erase(key); }
-  std::size_t Requeues(const std::string& key) const;
 
  private:
   std::chrono::nanoseconds TakeToken(base::Clock::SteadyTime now);
@@ -97,7 +96,6 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
   void Add(std::string key);
   void AddAfter(std::string key, std::chrono::nanoseconds delay);
   void AddRateLimited(std::string key);
-  std::size_t NumRequeues(const std::string& key) const { return limiter_.Requeues(key); }
   // Keys wait and nothing is processed until it is opened: for controllers whose caches are not filled yet.
   void Open();
   // No key is processed any more; what is being processed runs to its end.
