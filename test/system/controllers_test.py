@@ -308,7 +308,7 @@ def hand_over(client, log_path):
         "holderIdentity": "host_1", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"}}
     for _ in range(3):
         client.must(201, "POST", path, lease)
-        wait("they stop", lambda: open(log_path).read().count("Stopped controller") % 4 == 0 and
+        wait("they stop", lambda: open(log_path).read().count("Stopped controller") > 0 and
              open(log_path).read().count("Stopped controller") == open(log_path).read().count("Started controller"))
         client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "meanwhile"}})
         for _ in range(20):
