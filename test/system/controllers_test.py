@@ -287,6 +287,87 @@ def custom_resources(client):
     assert "ownerReferences" not in client.must(200, "GET", path + "/boat")["metadata"]
 
 
+def cluster_roles(client):
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    view = wait("rules of the role view", lambda: client.must(200, "GET", path + "/view").get("rules"))
+    assert any("pods" in rule.get("resources", []) for rule in view), view
+    rule = {"apiGroups": ["example.com"], "resources": ["ships"], "verbs": ["get"]}
+    client.must(201, "POST", path, {"metadata": {"name": "ships-view", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}, "rules": [rule]})
+    for name in ("view", "edit", "admin"):  # each selects the one before
+        wait("the rule in " + name, lambda: rule in client.must(200, "GET", path + "/" + name)["rules"])
+    client.must(200, "DELETE", path + "/ships-view")
+    for name in ("view", "edit", "admin"):
+        wait("no rule in " + name, lambda: rule not in client.must(200, "GET", path + "/" + name)["rules"])
+    fields = client.must(200, "GET", path + "/view")["metadata"].get("managedFields", [])
+    assert any(m["manager"] == "clusterrole-aggregation-controller" and m["operation"] == "Apply" for m in fields), fields
+
+
+def quotas(client):
+    name = new_namespace(client, "quotas")
+    path = CORE + name + "/resourcequotas"
+    hard = {"pods": "2", "requests.cpu": "1", "configmaps": "5", "count/ships.example.com": "3", "count/deployments.apps": "1"}
+    client.must(201, "POST", path, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+
+    def used(want):
+        def look():
+            status = client.must(200, "GET", path + "/q").get("status", {})
+            return status.get("hard") == hard and status.get("used") == want
+        try:
+            wait("usage", look)
+        except AssertionError:
+            raise AssertionError("expected %s, got %s" % (want, client.must(200, "GET", path + "/q").get("status")))
+    nothing = {"pods": "0", "requests.cpu": "0", "configmaps": "1", "count/ships.example.com": "0", "count/deployments.apps": "0"}
+    used(nothing)  # kube-root-ca.crt is a config map
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "300m"}}}]}}
+    client.must(201, "POST", CORE + name + "/pods", pod)
+    make(client, name, "m")
+    ships = "/apis/example.com/v1/namespaces/%s/ships" % name
+    client.must(201, "POST", ships, {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "s"}})
+    used(dict(nothing, pods="1", configmaps="2", **{"requests.cpu": "300m", "count/ships.example.com": "1"}))
+    # What goes away is given back.
+    client.must(200, "DELETE", CORE + name + "/pods/p")
+    delete(client, name, "m")
+    client.must(200, "DELETE", ships + "/s")
+    used(nothing)
+    # A pod that has ended counts no more.
+    client.must(201, "POST", CORE + name + "/pods", pod)
+    used(dict(nothing, pods="1", **{"requests.cpu": "300m"}))
+    client.must(200, "PATCH", CORE + name + "/pods/p/status", {"status": {"phase": "Succeeded"}}, content_type="application/merge-patch+json")
+    used(nothing)
+    # Another limit shows at once.
+    hard["pods"] = "7"
+    client.must(200, "PATCH", path + "/q", {"spec": {"hard": {"pods": "7"}}}, content_type="application/merge-patch+json")
+    used(nothing)
+
+
+def jobs(client):
+    name = new_namespace(client, "jobs")
+    path = "/apis/batch/v1/namespaces/%s/jobs" % name
+    for job, ttl in (("soon", 0), ("late", 3600), ("never", None)):
+        spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
+        if ttl is not None:
+            spec["ttlSecondsAfterFinished"] = ttl
+        client.must(201, "POST", path, {"metadata": {"name": job}, "spec": spec})
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        conditions = [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in ("SuccessCriteriaMet", "Complete")]
+        client.must(200, "PATCH", path + "/" + job + "/status",
+                    {"status": {"startTime": now, "completionTime": now, "conditions": conditions}}, content_type="application/merge-patch+json")
+    wait("the finished job is gone", lambda: client.request("GET", path + "/soon")[0] == 404)
+    for job in ("late", "never"):
+        client.must(200, "GET", path + "/" + job)
+
+
+def metrics(client):
+    text = client.must(200, "GET", "/metrics", accept="*/*").decode()
+    for name in ("serviceaccount", "root_ca_cert_publisher", "namespace", "garbage_collector_attempt_to_delete", "garbage_collector_attempt_to_orphan",
+                 "ClusterRoleAggregator", "resourcequota_primary", "resourcequota_priority", "ttl_jobs_to_delete"):
+        for family in ("adds_total", "depth", "queue_duration_seconds_count", "work_duration_seconds_count", "unfinished_work_seconds"):
+            assert 'workqueue_%s{name="%s"}' % (family, name) in text, (family, name)
+    for family in ("root_ca_cert_publisher_sync_total", "garbagecollector_controller_resources_sync_error_total",
+                   "ttl_after_finished_controller_job_deletion_duration_seconds_count"):
+        assert family in text, family
+
+
 def many_children(server, client):
     name = new_namespace(client, "many")
     owner = make(client, name, "owner")
@@ -329,7 +410,7 @@ def main():
         client.must(201, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
         wait("the custom resource", lambda: client.request("GET", "/apis/example.com/v1/ships")[0] == 200)
         wait("the first service account", lambda: client.request("GET", CORE + "default/serviceaccounts/default")[0] == 200)
-        for part in (service_accounts, namespaces, cascades, missing_owners, cycles, custom_resources):
+        for part in (service_accounts, namespaces, cascades, missing_owners, cycles, custom_resources, cluster_roles, quotas, jobs, metrics):
             part(client)
             print("ok   " + part.__name__)
         many_children(server, client)
