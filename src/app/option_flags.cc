@@ -7,6 +7,8 @@
 
 #include "admission/plugin_table.h"
 #include "app/feature_gates.h"
+#include "base/strings.h"
+#include "controllers/names.h"
 
 namespace keelson::app {
 namespace {
@@ -484,9 +486,17 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "backup` makes single ones and restores them."});
   rows.push_back({kKeelson, "backup-retention", Int(o.backup_retention), kBuilt,
                   "Backups that --backup-interval keeps; older ones are removed."});
+  rows.push_back({kKeelson, "controllers", StringSlice(o.controllers), kBuilt,
+                  "Embedded controllers to run: '*' all of them, 'foo' the one named foo, '-foo' not that one. There "
+                  "are: " +
+                      base::Join({controllers::kControllerNames.begin(), controllers::kControllerNames.end()}, ", ")});
   rows.push_back({kKeelson, "data-dir", String(o.data_dir), kBuilt,
                   "Folder of the embedded store, its certificates and admin.kubeconfig. Default: keelson in "
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});
+  rows.push_back({kKeelson, "embedded-controllers", String(o.embedded_controllers), kBuilt,
+                  "Run a few of kube-controller-manager's controllers in this process (default service accounts, root "
+                  "CA config maps, ...) while no kube-controller-manager holds its lease: on, off, or auto: with the "
+                  "embedded store, unless this is called kube-apiserver."});
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
                   "Megabytes for encoded forms of objects that were made on demand."});
   rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,

@@ -221,7 +221,9 @@ struct KeelsonOptions {
   std::string backup_dir;             // "": backups in the data folder
   nanoseconds backup_interval{0};     // 0: none are made
   std::int64_t backup_retention = 5;  // backups kept
-  std::string data_dir;               // "" until completed; ":memory:" keeps everything in memory
+  Strings controllers = {"*"};
+  std::string data_dir;                       // "" until completed; ":memory:" keeps everything in memory
+  std::string embedded_controllers = "auto";  // auto, on, off
   std::int64_t encoded_cache_mb = 64;
   bool exit_with_parent = false;
   std::string serve_etcd_api;                 // "host:port", "unix:path", kOwnSocket; "" is off

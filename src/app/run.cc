@@ -30,6 +30,7 @@
 #include "app/authorizers.h"
 #include "app/backup/control_socket.h"
 #include "app/backup/schedule.h"
+#include "app/controllers_setup.h"
 #include "app/custom_resources.h"
 #include "app/data_dir.h"
 #include "app/files.h"
@@ -597,6 +598,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                        },
                        {.healthz = false, .livez = false, .readyz = true});
   serving.AddPreShutdownHook("stop-kubernetes-service-controller", [&presence] { presence.Stop(); });
+  KS_TRY(const std::unique_ptr<controllers::EmbeddedControllers> controllers,
+         MakeControllers(completed, folder ? &*folder : nullptr, io, serving, storage, metrics, followed));
+  if (controllers) serving.AddPreShutdownHook("stop-embedded-controllers", [&controllers] { controllers->Stop(); });
   serving.PrepareRun();
   storage.Start();
   const Ticker ticker([&storage] { storage.Tick(); });
@@ -654,6 +658,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
   log::Info("Serving securely", "address", completed.ServerURL(), "bind_address", bound, "ready_after", took);
   if (folder) TellUsage(completed, *folder, first_start);
+  if (controllers) controllers->Start();
   NotifySystemd("READY=1");
   constexpr std::chrono::milliseconds kSettled{500};
   if (!signals.WaitFor(kSettled)) ReleaseStartupPages();

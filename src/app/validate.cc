@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/go_url.h"
 #include "base/strings.h"
+#include "controllers/names.h"
 
 namespace keelson::app {
 namespace {
@@ -477,6 +478,10 @@ void ValidateBackups(const CompletedOptions& c, Strings& errors) {
 }
 
 void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
+  if (const std::string& mode = c.options.keelson.embedded_controllers; mode != "auto" && mode != "on" && mode != "off")
+    errors.push_back("--embedded-controllers must be auto, on or off, not " + base::GoQuote(mode));
+  if (std::string error = controllers::CheckControllerList(c.options.keelson.controllers); !error.empty())
+    errors.push_back(std::move(error));
   if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
   if (!c.embedded && c.Changed("data-dir"))
     errors.emplace_back("--data-dir is the folder of the embedded store and can not be combined with --etcd-servers");

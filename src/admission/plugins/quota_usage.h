@@ -1,5 +1,5 @@
-// What objects count for against quotas: which quotas look at them, and how much of each resource they use. Internal to
-// admission. Thread safety: pure functions.
+// What objects count for against quotas: which quotas look at them, and how much of each resource they use. For
+// admission and the quota controller. Thread safety: pure functions.
 #pragma once
 
 #include <string>
