@@ -100,6 +100,7 @@ class Store final : public Interface {
   Error ReadError(std::string key, const Unreadable& why) const;
   Error StateError(const Unreadable& why) const;
   Awaitable<Result<State>> Read(std::string full_key);
+  Awaitable<Result<State>> Begin(std::string full_key, ObjectPtr cached);
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                std::string_view full_key) const;
   Result<ObjectPtr> Written(std::string full_key, SharedBytes plain, kv::Revision revision) const;
