@@ -85,7 +85,7 @@ def watch(server, folder, numbers):
             group, plural, _ = names(number)
             f.write('url = "https://127.0.0.1:%d/apis/%s/v1/%s?watch=true&timeoutSeconds=3600"\noutput = "/dev/null"\n' % (server.port, group, plural))
     return subprocess.Popen(
-        ["curl", "-s", "--http2", "--parallel", "--parallel-immediate", "--parallel-max", "300", "--cacert", os.path.join(server.pki, "ca.crt"),
+        ["curl", "-s", "--http2", "--parallel", "--parallel-max", "300", "--cacert", os.path.join(server.pki, "ca.crt"),
          "--cert", os.path.join(server.pki, "admin.crt"), "--key", os.path.join(server.pki, "admin.key"),
          "-H", "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "-K", config],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -585,7 +585,7 @@ void FindAtomics(const Value& value, const TypeRef& type, const std::string& pat
 Outcome<Value, std::string> FieldManager::MergeConfiguration(Arena& arena, const Value& live,
                                                              const Value& config) const {
   const Value config_view = Canonical(arena, config, type(), false);
-  if (const std::string wrong = Validate(config_view, type(), false); !wrong.empty())
+  if (const std::string wrong = Validate(config_view, type(), false, Nulls::kFromCEL); !wrong.empty())
     return "failed to convert patch object to typed object: " + wrong;
   std::vector<std::string> atomics;
   FindAtomics(config_view, type(), "", atomics);

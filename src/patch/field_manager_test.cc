@@ -461,6 +461,14 @@ TEST_F(ConvertedVersionsTest, VersionsThatTheDefinitionDoesNotHaveFail) {
   EXPECT_EQ(applied.error().message(), "request to convert CR to an invalid group/version: example.com/v1");
 }
 
+TEST_F(FieldManagerTest, NullsOfCELAreRefused) {
+  const FieldManager manager = For("v1", "ConfigMap");
+  const Value live = Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}})");
+  const auto merged = manager.MergeConfiguration(arena_, live, Json(R"({"data":null})"));
+  ASSERT_FALSE(merged.ok());
+  EXPECT_EQ(merged.error(), "failed to convert patch object to typed object: .data: expected map, got &{NULL_VALUE}");
+}
+
 TEST_F(FieldManagerTest, ScaleSeesOnlyReplicas) {
   constexpr ReplicasPath kPaths[] = {{"apps/v1", "spec.replicas"}};
   const FieldManager manager = For("apps/v1", "Deployment");
