@@ -533,7 +533,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                           admission_metrics.Observe(observation);
                         }}));
   CustomResources custom_resources(chain_config,
-                                   {.servers = options.extra.master_count,
+                                   {.metrics = &metrics,
+                                    .servers = options.extra.master_count,
                                     .service_resolver = &service_resolver,
                                     .cluster_dialer = egress.Lookup("cluster"),
                                     .control_plane_dialer = egress.Lookup("controlplane")},

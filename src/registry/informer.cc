@@ -19,6 +19,7 @@ namespace keelson::registry {
 namespace {
 
 constexpr std::size_t kBatchMax = 512;
+constexpr std::size_t kBatchBytesMax = std::size_t{256} * 1024;  // stored; decoded they take about ten times as much
 constexpr std::chrono::milliseconds kRetry{200};
 
 struct KeyOf {
@@ -95,11 +96,14 @@ void Informer::State::Deliver(const std::vector<Change>& changes) {
 
 void Informer::State::Replay(Registration& handler) {
   std::vector<Change> changes;
+  std::size_t bytes = 0;
   for (auto at = known.begin(); at.valid(); at.Next()) {
     changes.push_back({.object = *at});
-    if (changes.size() < kBatchMax) continue;
+    bytes += (*at)->stored().size();
+    if (changes.size() < kBatchMax && bytes < kBatchBytesMax) continue;
     DeliverTo(handler, changes);
     changes.clear();
+    bytes = 0;
   }
   DeliverTo(handler, changes);
   if (complete) handler.synced_.store(true, std::memory_order_release);
@@ -231,7 +235,8 @@ Awaitable<void> Informer::Run(std::shared_ptr<State> state) {
       std::vector<Change> changes;
       bool end_of_list = false;
       Poll poll = Poll::kEvent;
-      while (changes.size() < kBatchMax && !end_of_list) {
+      std::size_t bytes = 0;
+      while (changes.size() < kBatchMax && bytes < kBatchBytesMax && !end_of_list) {
         storage::WatchEvent event;
         poll = (*stream)->Next(event);
         if (poll != Poll::kEvent) break;
@@ -242,6 +247,7 @@ Awaitable<void> Informer::Run(std::shared_ptr<State> state) {
         if (event.type == Type::kBookmark) {
           end_of_list = state->listing && event.initial_events_end;
         } else {
+          bytes += event.object->stored().size();
           state->Observe(event, changes);
         }
       }

@@ -201,6 +201,22 @@ Awaitable<Result<Store::State>> Store::Begin(std::string full_key, ObjectPtr cac
   co_return State{.object = std::move(cached), .current = true};
 }
 
+Awaitable<bool> Store::LiesInStore(std::string full_key, SharedBytes plain, ObjectPtr completed) {
+  if (!parts_.codec.completes_on_read()) co_return false;
+  // Most updates change something: the store is asked only where the result of reading would be the same.
+  auto complete = parts_.codec.Normalize(plain.view());
+  if (!complete.ok() || complete->empty()) co_return false;
+  auto stored = parts_.codec.WithResourceVersion(complete->view(), completed->resource_version());
+  if (!stored.ok() || !(*stored == completed->stored())) co_return false;
+  auto range = co_await Range("get", {.key = full_key, .limit = 1});
+  if (!range.ok() || range->kvs.empty()) co_return false;
+  const kv::KeyValue& pair = range->kvs[0];
+  if (static_cast<std::uint64_t>(pair.mod_revision) != completed->resource_version()) co_return false;
+  if (parts_.transformer.NeedsPrepare(pair.value)) co_return false;
+  auto data = parts_.transformer.TransformFromStorage(pair.value, pair.key);
+  co_return data.ok() && !data->stale && data->data == plain;
+}
+
 std::optional<Error> Store::Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                     std::string_view full_key) const {
   const std::string uid = object && preconditions.uid ? parts_.codec.UID(object->stored().view()) : std::string();
@@ -366,6 +382,8 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
         continue;
       }
     }
+    if (state.object && state.object->stale() && co_await LiesInStore(full_key, *plain, state.object))
+      co_return state.object;
     KS_CO_TRY(kv::TxnResponse response,
               co_await PutIfUnchanged(full_key, *plain, state.revision(), updated->ttl_seconds.value_or(0), true));
     if (response.succeeded) co_return Written(full_key, *std::move(plain), response.revision);
