@@ -41,6 +41,7 @@ int BIOWrite(BIO* bio, const char* data, std::size_t size, std::size_t* written)
 struct BIOState {
   int fd;
   bool eof = false;
+  bool short_read = false;  // the last receive gave less than there was room for
   int error = 0;          // errno of a failed read
   std::uint8_t seen = 0;  // bytes of `first`
   char first[5] = {};     // of the peer: tells a plain HTTP server from a TLS one
@@ -53,6 +54,7 @@ int BIORead(BIO* bio, char* data, std::size_t size, std::size_t* got) {
     const ssize_t received = ::recv(state->fd, data, size, 0);
     if (received > 0) {
       *got = static_cast<std::size_t>(received);
+      state->short_read = *got < size;
       for (std::size_t i = 0; state->seen < sizeof(state->first) && i < *got; ++i)
         state->first[state->seen++] = data[i];
       return 1;
@@ -112,6 +114,7 @@ class TLSTransport final : public Transport {
 
   bool encrypted() const override { return true; }
   bool plain_http_seen() const override { return plain_http_; }
+  bool drained() const override { return bio_.short_read && SSL_has_pending(ssl_.get()) == 0; }
 
   IOStatus Handshake() override {
     ERR_clear_error();
