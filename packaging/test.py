@@ -138,7 +138,7 @@ class Test:
         run("chroot", root, "apt-get", "purge", "-y", "--autoremove", "keelson", env=PLAIN)
         left = sorted(set(listing(root)) - set(before) - {"/keelson.deb", "/upgrade.deb"})
         # What dpkg, apt, ldconfig and adduser keep for themselves.
-        own = ("/var/lib/dpkg/", "/var/lib/apt/", "/var/log/", "/var/cache/", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/ld.so.cache")
+        own = ("/var/lib/dpkg/", "/var/lib/apt/", "/var/log/", "/var/cache/", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/ld.so.cache", "/run/adduser")
         left = [path for path in left if not path.startswith(own)]
         expect(not left, "left behind: %s" % left)
         expect("keelson" not in open(root + "/etc/passwd").read(), "the user is left")
