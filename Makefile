@@ -1,7 +1,7 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
 #   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
-.PHONY: setup configure build run test package bench beside lint format asan tsan fuzz soak conformance interop envtest profile projects clean
+.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest profile projects clean
 
 ARGS ?=
 ONLY ?=
@@ -32,6 +32,10 @@ asan tsan: setup
 # A Debian package with its debug symbols, and a container image, in build/package.
 package: build
 	@packaging/build.py build/release build/package
+
+# The packages tried out: reproducible, lintian, image, install and upgrade in a fresh Debian. Needs root and Debian's mirror.
+package-test: package
+	@tools/package-test.sh $(ARGS)
 
 bench: configure
 	@tools/bench.sh "$(ONLY)"

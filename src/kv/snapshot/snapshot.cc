@@ -144,8 +144,9 @@ Result<void> Finish(int file, const std::string& part, const std::string& path) 
 
 }  // namespace
 
-Awaitable<Result<Info>> Write(Store& store, Sink sink) {
+Awaitable<Result<Info>> Write(Store& store, Sink sink, Progress progress) {
   Info info;
+  std::int64_t about = 0;
   Digest digest;
   std::string chunk;
   KS_CO_TRY(const Revision revision, co_await store.CurrentRevision());
@@ -165,6 +166,7 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
   for (bool more = true; more;) {
     RangeRequest request = page;
     KS_CO_TRY(const RangeResponse answer, co_await store.Range(std::move(request)));
+    about = std::max(about, answer.count);  // of the first page: later ones count the rest
     for (const KeyValue& kv : answer.kvs) {
       if (kv.lease != 0 && written.insert(kv.lease).second) {
         // It is due or was revoked since: its keys of this revision must end in a restored store, too.
@@ -182,6 +184,7 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
     }
     more = answer.more;
     if (more) page.key = answer.kvs.back().key + std::string(1, '\0');
+    if (progress) progress(info.keys, about);
     digest.Update(chunk);
     info.bytes += static_cast<std::int64_t>(chunk.size());
     if (!chunk.empty()) KS_CO_RETURN_IF_ERROR(co_await sink(std::exchange(chunk, {})));
@@ -201,12 +204,13 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
   co_return info;
 }
 
-Awaitable<Result<Info>> WriteFile(Store& store, std::string path) {
+Awaitable<Result<Info>> WriteFile(Store& store, std::string path, Progress progress) {
   const std::string part = path + ".part";
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0)
     co_return Error{.code = ErrorCode::kInternal, .message = "cannot write " + part + ": " + strerror(errno)};
-  auto info = co_await Write(store, [file](std::string bytes) { return WriteToDescriptor(file, std::move(bytes)); });
+  Sink sink = [file](std::string bytes) { return WriteToDescriptor(file, std::move(bytes)); };
+  auto info = co_await Write(store, std::move(sink), std::move(progress));
   auto finished = info.ok() ? Finish(file, part, path) : Result<void>(info.error());
   ::close(file);
   if (!finished.ok()) {
