@@ -123,9 +123,9 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
   const Strings files = FileFlagProblems(options);
   auto completed = Complete(std::move(options), flags, std::move(features), environment.host);
   if (completed.ok()) {
-    const std::string& controllers = completed->options.keelson.embedded_controllers;
-    completed->runs_controllers = controllers == "on" || (controllers == "auto" && completed->embedded &&
-                                                          environment.program != "kube-apiserver");
+    std::string& controllers = completed->options.keelson.embedded_controllers;
+    if (controllers == "auto")
+      controllers = completed->embedded && environment.program != "kube-apiserver" ? "on" : "off";
     for (const std::string& warning : completed->warnings) log::Text(log::Severity::kWarning, warning);
   }
   const Strings errors = completed.ok() ? Validate(*completed) : Strings{completed.error().message()};
