@@ -14,7 +14,6 @@
 #include "base/arena.h"
 #include "cel/cost_estimator.h"
 #include "cel/type.h"
-#include "object/value.h"
 #include "schema/structural/structural.h"
 
 namespace keelson::cel {
@@ -47,14 +46,8 @@ class DeclTypes {
   // Null where the schema cannot be seen by expressions (no type, preserve-unknown-fields only).
   // `resource_root`: apiVersion, kind, metadata.name and metadata.generateName are declared.
   const DeclType* Convert(schema::structural::Node node, bool resource_root);
-  // The same of an OpenAPI v3 schema at the root of a resource. References are found among `schemas`
-  // (components.schemas); a type inside of itself is an empty object.
-  const DeclType* ConvertOpenAPI(object::Value schemas, object::Value schema);
 
  private:
-  struct OpenAPIWalk;  // decl_type_openapi.cc
-  const DeclType* FromOpenAPI(OpenAPIWalk& walk, object::Value schema, bool resource_root);
-  const DeclType* OpenAPIObject(OpenAPIWalk& walk, object::Value schema, bool resource_root);
   const DeclType* ConvertArray(schema::structural::Node node);
   const DeclType* ConvertObject(schema::structural::Node node, bool resource_root);
   const DeclType* ConvertString(schema::structural::Node node);
