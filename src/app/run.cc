@@ -657,9 +657,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
       informers->Set();
   }
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
+  if (controllers) controllers->Start();
   log::Info("Serving securely", "address", completed.ServerURL(), "bind_address", bound, "ready_after", took);
   if (folder) TellUsage(completed, *folder, first_start);
-  if (controllers) controllers->Start();
   NotifySystemd("READY=1");
   constexpr std::chrono::milliseconds kSettled{500};
   if (!signals.WaitFor(kSettled)) ReleaseStartupPages();
