@@ -195,7 +195,7 @@ class StorageReader final : public AdmissionReader {
 
   ResourceStorage& storage_;
   std::mutex mutex_;
-  std::map<meta::GroupVersionKind, Kind> custom_;  // kinds of custom resources
+  std::map<meta::GroupVersionKind, Kind> custom_;                        // kinds of custom resources
   std::map<std::string, std::vector<meta::GroupVersionKind>> kinds_of_;  // those of a definition, by its name
   std::shared_ptr<auth::Authorizer> authorizer_;
 };
