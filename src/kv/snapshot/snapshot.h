@@ -26,7 +26,8 @@ struct Info {
 // Takes the next bytes; an error stops the snapshot.
 using Sink = std::function<Awaitable<Result<void>>(std::string bytes)>;
 
-// kCompacted when the store was compacted beyond the revision before the end was reached; then it may be tried again.
+// kCompacted when a store elsewhere was compacted beyond the revision before the end was reached; then it may be tried
+// again. A store in this process keeps the revision.
 Awaitable<Result<Info>> Write(Store& store, Sink sink);
 // Into a file: under another name first, synced, then renamed. Blocks on the disk: on a thread that may.
 Awaitable<Result<Info>> WriteFile(Store& store, std::string path);
