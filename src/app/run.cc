@@ -528,6 +528,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
               .cluster_dialer = egress.Lookup("cluster"),
               .control_plane_dialer = egress.Lookup("controlplane"),
               .webhook_metrics = &webhook_metrics,
+              .policy_metrics = &policy_metrics,
               .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
               .observer = [&admission_metrics](
                               const admission::Observation& observation) { admission_metrics.Observe(observation); }}));
