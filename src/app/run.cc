@@ -437,8 +437,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   admission::PolicyMetrics policy_metrics(metrics);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config = MakeStorageConfig(completed, stores, io, metrics);
+  const std::string server_id = base::Random::Real().UUID();  // metrics show its hash
   KS_TRY(const std::unique_ptr<Encryption> encryption,
-         Encryption::New(io, options.etcd, completed.features.Enabled("KMSv1"), metrics, base::Random::Real().UUID()));
+         Encryption::New(io, options.etcd, completed.features.Enabled("KMSv1"), metrics, server_id));
   if (encryption) storage_config.encryption = &encryption->rules();
   controlplane::ServiceController* service_hooks = nullptr;         // set before the first store is made
   const controlplane::ResourceStorage* claim_namespaces = nullptr;  // likewise
@@ -480,7 +481,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io, egress.Lookup("cluster")));
   auth::TokenCacheMetrics token_cache_metrics(metrics);
   auth::ServiceAccountMetrics service_account_metrics(metrics);
-  auth::JWTMetrics jwt_metrics(metrics, base::Random::Real().UUID());
+  auth::JWTMetrics jwt_metrics(metrics, server_id);
   endpoints::filters::ImpersonationMetrics impersonation_metrics(metrics);
   KS_TRY(chain_config.authenticator,
          MakeAuthenticator(options.authentication, {.io = io,
@@ -504,7 +505,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                                                   .node = MakeNodeAuthorizer(completed, node_graph),
                                                   .metrics = &metrics,
                                                   .transport = std::make_shared<http::Transport>(io),
-                                                  .control_plane_dialer = egress.Lookup("controlplane")}));
+                                                  .control_plane_dialer = egress.Lookup("controlplane"),
+                                                  .server_id_hash = auth::MetricHash(server_id)}));
   if (const std::string& file = options.authorization.authorization_configuration_file; !file.empty()) {
     KS_TRY(std::string text, ReadSmallFile(file));
     followed.Add(file, std::move(text), [&authorizers](const std::string& next) { return authorizers->Reload(next); });
@@ -517,21 +519,21 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   admission_informers.Follow("apiextensions.k8s.io", "customresourcedefinitions",
                              [reader = reader.get()](auto changes) { reader->ApplyDefinitions(changes); });
   KS_TRY(chain_config.admission,
-         MakeAdmission(options.admission,
-                       {.reader = reader.get(),
-                        .api = reader.get(),
-                        .informers = &admission_informers,
-                        .permissions = permissions.get(),
-                        .transport = transport,
-                        .service_resolver = &service_resolver,
-                        .cluster_dialer = egress.Lookup("cluster"),
-                        .control_plane_dialer = egress.Lookup("controlplane"),
-                        .webhook_metrics = &webhook_metrics,
-                        .policy_metrics = &policy_metrics,
-                        .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
-                        .observer = [&admission_metrics](const admission::Observation& observation) {
-                          admission_metrics.Observe(observation);
-                        }}));
+         MakeAdmission(
+             options.admission,
+             {.reader = reader.get(),
+              .api = reader.get(),
+              .informers = &admission_informers,
+              .permissions = permissions.get(),
+              .transport = transport,
+              .service_resolver = &service_resolver,
+              .cluster_dialer = egress.Lookup("cluster"),
+              .control_plane_dialer = egress.Lookup("controlplane"),
+              .webhook_metrics = &webhook_metrics,
+              .policy_metrics = &policy_metrics,
+              .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
+              .observer = [&admission_metrics](
+                              const admission::Observation& observation) { admission_metrics.Observe(observation); }}));
   CustomResources custom_resources(chain_config,
                                    {.metrics = &metrics,
                                     .servers = options.extra.master_count,
