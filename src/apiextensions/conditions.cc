@@ -150,12 +150,14 @@ bool CheckStructural(base::Arena& arena, Value definition, std::string_view now)
   if (!spec["preserveUnknownFields"].as_bool()) return RemoveCondition(arena, definition, kType);
   meta::FieldErrors errors;
   const FieldPath path("spec");
+  const FieldPath versions = path.Child("versions");
   errors.push_back(validation::Invalid(path.Child("preserveUnknownFields"), Value(true), "must be false"));
   std::size_t index = 0;
   for (const Value& version : spec["versions"].items()) {
-    const FieldPath at = path.Child("versions").Index(index++).Child("schema").Child("openAPIV3Schema");
+    const FieldPath at = versions.Index(index++);
     const Value schema = version["schema"]["openAPIV3Schema"];
-    if (schema.is_map()) registry::crd::ValidateStructural(schema, at, errors);
+    if (!schema.is_map()) continue;
+    registry::crd::ValidateStructural(schema, at.Child("schema").Child("openAPIV3Schema"), errors);
   }
   return SetCondition(arena, definition, {kType, "True", "Violations", meta::AggregateMessage(errors)}, now);
 }

@@ -1,5 +1,6 @@
 // A place in an object, for messages: spec.containers[0].ports[1].name, metadata.labels[app].
-// A path is a chain of parents on the caller's stack: a child must not outlive its parent; ToString() makes the text.
+// A path is a chain of parents on the caller's stack: a child must not outlive its parent (the compiler warns of a
+// variable whose parent is a temporary); ToString() makes the text.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@ class FieldPath {
  public:
   FieldPath() = default;  // no path: renders as "<nil>" in errors, "" here
   explicit FieldPath(std::string_view name) : name_(name) {}
-  FieldPath Child(std::string_view name) const { return FieldPath(this, name, -1, false); }
-  FieldPath Index(std::int64_t index) const { return FieldPath(this, {}, index, false); }
-  FieldPath Key(std::string_view key) const { return FieldPath(this, key, -1, true); }
+  FieldPath Child(std::string_view name) const [[clang::lifetimebound]] { return FieldPath(this, name, -1, false); }
+  FieldPath Index(std::int64_t index) const [[clang::lifetimebound]] { return FieldPath(this, {}, index, false); }
+  FieldPath Key(std::string_view key) const [[clang::lifetimebound]] { return FieldPath(this, key, -1, true); }
   bool empty() const { return parent_ == nullptr && name_.empty(); }
   std::string ToString() const;
 
