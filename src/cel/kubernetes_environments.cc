@@ -238,8 +238,13 @@ std::vector<Variable> AdmissionVariableList(AdmissionVariables variables, const 
   return list;
 }
 
-EnvironmentPtr MakeAdmissionEnvironment(ExpressionMode mode, AdmissionVariables variables) {
+const std::shared_ptr<const RowTypes>& AdmissionTypes() {
   static const auto types = std::make_shared<const RowTypes>(std::initializer_list<std::string_view>{kAdmissionRows});
+  return types;
+}
+
+EnvironmentPtr MakeAdmissionEnvironment(ExpressionMode mode, AdmissionVariables variables) {
+  const auto& types = AdmissionTypes();
   auto env = BaseEnvironment(mode)->Extend({.variables = AdmissionVariableList(variables, *types), .types = types});
   return variables.patch_types ? env->Extend({.libraries = {Library::kJSONPatch}}) : env;
 }
@@ -330,6 +335,20 @@ EnvironmentPtr AdmissionEnvironment(ExpressionMode mode, AdmissionVariables vari
   return variables.patch_types ? made[index]->Extend({.types = std::make_shared<const PatchTypes>()}) : made[index];
 }
 
+EnvironmentPtr TypeCheckEnvironment(const Type& object, const Type* params,
+                                    const std::vector<std::shared_ptr<const TypeProvider>>& types) {
+  const auto& rows = AdmissionTypes();
+  std::vector<Variable> variables{{"namespaceObject", rows->FindType("kubernetes.Namespace")},
+                                  {"request", rows->FindType("kubernetes.AdmissionRequest")},
+                                  {"object", &object},
+                                  {"oldObject", &object},
+                                  {"authorizer", &kAuthorizerType}};
+  if (params != nullptr) variables.push_back({"params", params});
+  auto env = BaseEnvironment(ExpressionMode::kStored)->Extend({.variables = std::move(variables), .types = rows});
+  for (const auto& provider : types) env = env->Extend({.types = provider});
+  return env;
+}
+
 // kubernetes.variables, whose fields are added as the policy's variables compile.
 class PolicyCompiler::VariableTypes : public TypeProvider {
  public:
@@ -374,6 +393,12 @@ class PolicyCompiler::VariableTypes : public TypeProvider {
 
 PolicyCompiler::PolicyCompiler(ExpressionMode mode, bool params, bool composition)
     : mode_(mode), params_(params), types_(composition ? std::make_shared<VariableTypes>() : nullptr) {}
+
+PolicyCompiler::PolicyCompiler(const EnvironmentPtr& base)
+    : mode_(ExpressionMode::kStored), params_(false), types_(std::make_shared<VariableTypes>()) {
+  const auto env = base->Extend({.variables = {{"variables", &VariableTypes::kVariables}}, .types = types_});
+  for (EnvironmentPtr& made : made_) made = env;
+}
 
 PolicyCompiler::~PolicyCompiler() = default;
 

@@ -45,6 +45,11 @@ struct AdmissionVariables {
 // With patch types the environment is new each time and belongs to one policy.
 EnvironmentPtr AdmissionEnvironment(ExpressionMode mode, AdmissionVariables variables);
 
+// For type checking a policy against a kind it matches: `object` and `oldObject` have that type, `params` has its own
+// where it is not null. `types` knows their fields.
+EnvironmentPtr TypeCheckEnvironment(const Type& object, const Type* params,
+                                    const std::vector<std::shared_ptr<const TypeProvider>>& types);
+
 inline constexpr Type kJSONPatchType{.kind = Kind::kStruct, .name = "JSONPatch"};
 inline constexpr Type kObjectType{.kind = Kind::kStruct, .name = "Object"};
 inline constexpr const Type* kJSONPatchParams[] = {&kJSONPatchType};
@@ -56,6 +61,7 @@ class PolicyCompiler {
  public:
   // `composition`: `variables` is declared. Validating policies without variables do not declare it.
   PolicyCompiler(ExpressionMode mode, bool params, bool composition);
+  explicit PolicyCompiler(const EnvironmentPtr& base);  // in an environment of the caller's, with `variables`
   ~PolicyCompiler();
   // Compiles a variable and declares it for the expressions that follow, with type dyn where it does not compile.
   Outcome<AstPtr, std::string> AddVariable(std::string_view name, std::string_view expression);

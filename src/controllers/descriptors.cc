@@ -6,6 +6,7 @@
 #include "controllers/legacy_token_cleaner.h"
 #include "controllers/names.h"
 #include "controllers/namespace_controller.h"
+#include "controllers/policy_status.h"
 #include "controllers/resource_quota.h"
 #include "controllers/root_ca_publisher.h"
 #include "controllers/service_accounts.h"
@@ -25,6 +26,8 @@ constexpr std::array kDescriptors = {
     ControllerDescriptor{"legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner",
                          NewLegacyTokenCleaner},
     ControllerDescriptor{"ttl-after-finished-controller", "ttl-after-finished-controller", NewTTLAfterFinished},
+    ControllerDescriptor{"validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller",
+                         NewPolicyStatusController},
 };
 
 constexpr bool NamesMatch() {

@@ -49,6 +49,7 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
   bool leading = false;
   bool stopping = false;
   std::vector<Running> running;
+  std::vector<std::future<void>> ending;  // watches, once stopping
 
   ClientPtr NewClient(request::User user) const {
     std::string agent = "kube-controller-manager/" + options.version + " (linux/amd64) keelson/" + user.name;
@@ -134,6 +135,8 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
   void End() {
     stopping = true;
     Decide();
+    ending = informers.TakeEnding();
+    if (manager_lease) ending.push_back(manager_lease->Stop());
     manager_lease.reset();
     elector.reset();
   }
@@ -152,9 +155,11 @@ void EmbeddedControllers::Stop() {
   auto future = ended->get_future();
   asio::post(impl_->options.executor, [impl = impl_, ended] {
     if (!impl->stopping) impl->End();
-    ended->set_value(impl->informers.TakeEnding());
+    ended->set_value(std::move(impl->ending));
   });
-  for (const auto& watch : future.get()) watch.wait();
+  for (const auto& watch : future.get()) {
+    if (watch.valid()) watch.wait();
+  }
   impl_->gate.Close();
 }
 

@@ -79,7 +79,7 @@ LeaseWatcher::LeaseWatcher(asio::any_io_executor executor, std::shared_ptr<regis
   informer_->Start(executor);
 }
 
-LeaseWatcher::~LeaseWatcher() { informer_->Abandon(); }  // its Store lives as long as the server
+LeaseWatcher::~LeaseWatcher() { Stop(); }
 
 const std::string& LeaseWatcher::holder() const { return state_->lease.holder(); }
 

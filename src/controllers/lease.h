@@ -5,6 +5,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,8 @@ class LeaseWatcher {
   LeaseWatcher(asio::any_io_executor executor, std::shared_ptr<registry::Store> leases, std::string name,
                const base::Clock& clock, std::function<void(bool held)> on_change);
   ~LeaseWatcher();
+  // Ends the watch; the result is ready when it has ended.
+  std::future<void> Stop() { return informer_->Abandon(); }
   const std::string& holder() const;
 
  private:

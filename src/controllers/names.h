@@ -9,14 +9,15 @@
 namespace keelson::controllers {
 
 // kube-controller-manager's names of the controllers that are built, in the order they are started.
-inline constexpr std::array<std::string_view, 8> kControllerNames = {"serviceaccount-controller",
+inline constexpr std::array<std::string_view, 9> kControllerNames = {"serviceaccount-controller",
                                                                      "root-ca-certificate-publisher-controller",
                                                                      "namespace-controller",
                                                                      "garbage-collector-controller",
                                                                      "clusterrole-aggregation-controller",
                                                                      "resourcequota-controller",
                                                                      "legacy-serviceaccount-token-cleaner-controller",
-                                                                     "ttl-after-finished-controller"};
+                                                                     "ttl-after-finished-controller",
+                                                                     "validatingadmissionpolicy-status-controller"};
 
 // What is wrong with a value of --controllers ("*", "name", "-name"); "" for nothing.
 std::string CheckControllerList(std::span<const std::string> list);

@@ -26,14 +26,14 @@ DEFINITION = {
                            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
 
 
-def wait(what, condition):
-    end = time.monotonic() + DEADLINE
+def wait(what, condition, seconds=None):
+    end = time.monotonic() + (seconds or DEADLINE)
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(0.01)
-    raise AssertionError("not within %d s: %s" % (DEADLINE, what))
+    raise AssertionError("not within %d s: %s" % (seconds or DEADLINE, what))
 
 
 def settle(client, namespace):
@@ -358,10 +358,42 @@ def jobs(client):
         client.must(200, "GET", path + "/" + job)
 
 
+def policies(client):
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+
+    def policy(name, resources, validations, variables=(), **spec):
+        rules = [{"apiGroups": [group], "apiVersions": ["v1"], "operations": ["*"], "resources": names} for group, names in resources]
+        body = {"metadata": {"name": name}, "spec": dict(spec, matchConstraints={"resourceRules": rules}, variables=list(variables), validations=validations)}
+        client.must(201, "POST", path, body)
+
+        def checked():
+            status = client.must(200, "GET", path + "/" + name).get("status", {})
+            return status if status.get("observedGeneration") == 1 and "typeChecking" in status else None
+        return wait("status of " + name, checked)["typeChecking"].get("expressionWarnings", [])
+
+    deployments = [("apps", ["deployments"])]
+    assert policy("fine", deployments, [{"expression": "object.spec.replicas > 1"}]) == []
+    assert policy("wildcard", [("*", ["*"])], [{"expression": "object.nothing == 1"}]) == []
+    warnings = policy("typo", deployments, [
+        {"expression": "object.spec.replica > 1"},
+        {"expression": "object.spec.replicas > 1", "messageExpression": "'only ' + object.spec.replicas"},
+        {"expression": "variables.count < 5 && oldObject.metadata.name.startsWith('a')"}], [{"name": "count", "expression": "object.spec.replicas"}])
+    assert [w["fieldRef"] for w in warnings] == ["spec.validations[0].expression", "spec.validations[1].messageExpression"], warnings
+    want = "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'replica'\n | object.spec.replica > 1\n | ...........^\n"
+    assert warnings[0]["warning"] == want, warnings[0]["warning"]
+    assert "found no matching overload for '_+_' applied to '(string, int)'" in warnings[1]["warning"], warnings[1]["warning"]
+    # Two kinds, and params of a kind of their own; a custom resource has its schema's fields.
+    warnings = policy("two", [("", ["configmaps"]), ("apps", ["deployments"])], [{"expression": "object.data['a'] == params.data['b'] && params.metadata.name == ''"}],
+                      paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
+    assert [w["warning"].split(":")[0] for w in warnings] == ["apps/v1, Kind=Deployment"], warnings
+    warnings = policy("params", [("", ["configmaps"])], [{"expression": "params.spec == 1"}], paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
+    assert len(warnings) == 1 and "undefined field 'spec'" in warnings[0]["warning"], warnings
+
+
 def metrics(client):
     text = client.must(200, "GET", "/metrics", accept="*/*").decode()
     for name in ("serviceaccount", "root_ca_cert_publisher", "namespace", "garbage_collector_attempt_to_delete", "garbage_collector_attempt_to_orphan",
-                 "ClusterRoleAggregator", "resourcequota_primary", "resourcequota_priority", "ttl_jobs_to_delete"):
+                 "ClusterRoleAggregator", "resourcequota_primary", "resourcequota_priority", "ttl_jobs_to_delete", "validatingadmissionpolicy-status"):
         for family in ("adds_total", "depth", "queue_duration_seconds_count", "work_duration_seconds_count", "unfinished_work_seconds"):
             assert 'workqueue_%s{name="%s"}' % (family, name) in text, (family, name)
     for family in ("root_ca_cert_publisher_sync_total", "garbagecollector_controller_resources_sync_error_total",
@@ -376,7 +408,7 @@ def many_children(server, client):
         make(client, name, "child-%d" % i, [reference(owner, True)])
     before, begin = server.cpu_seconds(), time.monotonic()
     delete(client, name, "owner", "Foreground")
-    wait("the owner is gone", lambda: gone(client, name, "owner"))
+    wait("the owner is gone", lambda: gone(client, name, "owner"), 400)
     print("     %d children and their owner deleted in %.1f s, %.1f s of CPU, %d MB resident" % (
         CHILDREN, time.monotonic() - begin, server.cpu_seconds() - before, server.memory_kb() // 1024))
     left = client.must(200, "GET", CORE + name + "/configmaps?limit=10")["items"]
@@ -493,7 +525,7 @@ def main():
         client.must(201, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
         wait("the custom resource", lambda: client.request("GET", "/apis/example.com/v1/ships")[0] == 200)
         wait("the first service account", lambda: client.request("GET", CORE + "default/serviceaccounts/default")[0] == 200)
-        for part in (service_accounts, namespaces, cascades, missing_owners, cycles, custom_resources, cluster_roles, quotas, jobs, metrics):
+        for part in (service_accounts, namespaces, cascades, missing_owners, cycles, custom_resources, cluster_roles, quotas, jobs, policies, metrics):
             part(client)
             print("ok   " + part.__name__)
         many_children(server, client)
