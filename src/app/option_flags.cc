@@ -484,6 +484,8 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "backup` makes single ones and restores them."});
   rows.push_back({kKeelson, "backup-retention", Int(o.backup_retention), kBuilt,
                   "Backups that --backup-interval keeps; older ones are removed."});
+  rows.push_back({kKeelson, "console", Bool(o.console), kBuilt,
+                  "Serve the pages of a console at /console. On by default without --etcd-servers."});
   rows.push_back({kKeelson, "data-dir", String(o.data_dir), kBuilt,
                   "Folder of the embedded store, its certificates and admin.kubeconfig. Default: keelson in "
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});

@@ -218,6 +218,7 @@ struct KeelsonOptions {
   std::string backup_dir;             // "": backups in the data folder
   nanoseconds backup_interval{0};     // 0: none are made
   std::int64_t backup_retention = 5;  // backups kept
+  bool console = false;               // completed: true for the embedded default
   std::string data_dir;               // "" until completed; ":memory:" keeps everything in memory
   std::int64_t encoded_cache_mb = 64;
   bool exit_with_parent = false;
