@@ -203,6 +203,7 @@ Outcome<CompletedOptions, Error> Complete(ServerRunOptions options, const FlagSe
                    DataDir::Default());
     if (o.keelson.data_dir.empty()) o.keelson.data_dir = DataDir::Default();
     if (!c.Changed("bind-address")) o.secure_serving.bind_address = "127.0.0.1";
+    if (!c.Changed("console")) o.keelson.console = true;
   }
   if (o.version.starts_with('v')) {
     c.reported_version = o.version;

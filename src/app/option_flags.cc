@@ -486,6 +486,8 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "backup` makes single ones and restores them."});
   rows.push_back({kKeelson, "backup-retention", Int(o.backup_retention), kBuilt,
                   "Backups that --backup-interval keeps; older ones are removed."});
+  rows.push_back({kKeelson, "console", Bool(o.console), kBuilt,
+                  "Serve the pages of a console at /console. On by default without --etcd-servers."});
   rows.push_back({kKeelson, "controllers", StringSlice(o.controllers), kBuilt,
                   "Embedded controllers to run: '*' all of them, 'foo' the one named foo, '-foo' not that one. There "
                   "are: " +

@@ -221,6 +221,7 @@ struct KeelsonOptions {
   std::string backup_dir;             // "": backups in the data folder
   nanoseconds backup_interval{0};     // 0: none are made
   std::int64_t backup_retention = 5;  // backups kept
+  bool console = false;               // completed: true for the embedded default
   Strings controllers = {"*"};
   std::string data_dir;                       // "" until completed; ":memory:" keeps everything in memory
   std::string embedded_controllers = "auto";  // on or off when completed

@@ -49,6 +49,7 @@
 #include "auth/rbac/index.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "console/console.h"
 #include "controlplane/admission_informers.h"
 #include "controlplane/admission_permissions.h"
 #include "controlplane/bootstrap.h"
@@ -589,6 +590,10 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   serving_options.chain.impersonation_metrics = &impersonation_metrics;
   serving_options.chain.auditor = auditor;
   if (flow_control) serving_options.chain.priority_and_fairness = flow_control->filter();
+  if (options.keelson.console) {
+    console::InstallConsole(chain->mux());
+    serving_options.chain.authorizer = console::AllowPages(std::move(serving_options.chain.authorizer));
+  }
   server::Serving serving(io, chain, metrics, std::move(serving_options));
   serving.health().Add("ping", [] { return std::string(); }, {});
   serving.health().Add("log", [] { return std::string(); }, {});

@@ -1,0 +1,96 @@
+// Routes of the console: the view is the URL. Hidden tabs hold no watch.
+import { call, discover, getJSON, hasToken, setToken } from "./api.js";
+import { el, explain, show } from "./dom.js";
+import { objectView } from "./object.js";
+import { serverView } from "./server.js";
+import { tableView } from "./table.js";
+
+let kinds = [];
+let running = new AbortController();
+const search = document.getElementById("search"), namespaceBox = document.getElementById("namespace");
+
+function drawKinds() {
+  const text = search.value.toLowerCase();
+  // Letters in order: "dpl" finds Deployment.
+  const inOrder = (name) => {
+    let at = 0;
+    for (const letter of name.toLowerCase()) if (letter === text[at]) at++;
+    return at >= text.length;
+  };
+  const matches = (kind) => inOrder(kind.kind) || inOrder(kind.plural) || kind.group.includes(text);
+  const pane = document.getElementById("kinds");
+  pane.replaceChildren();
+  let group = null;
+  for (const kind of kinds.filter(matches)) {
+    if (kind.group !== group) pane.append(el("h2", {}, kind.group || "core"));
+    group = kind.group;
+    const link = "#/list/" + [kind.group || "core", kind.version, kind.plural].map(encodeURIComponent).join("/");
+    pane.append(el("a", { href: link, "aria-current": location.hash.split("?")[0] === link ? "page" : undefined }, kind.kind));
+  }
+}
+
+function find(group, version, plural) {
+  return kinds.find((kind) => (kind.group || "core") === group && kind.version === version && kind.plural === plural);
+}
+
+async function route() {
+  running.abort();
+  running = new AbortController();
+  const { signal } = running;
+  drawKinds();
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [view, ...words] = path.split("/").map(decodeURIComponent);
+  try {
+    if (view === "server") return await serverView(signal);
+    const kind = find(...words.slice(0, 3));
+    if (view === "list" && kind) return await tableView(kind, kind.namespaced ? namespaceBox.value : "", new URLSearchParams(query), signal);
+    if (view === "object" && kind) return await objectView(kind, words[3] === "-" ? "" : words[3], words[4], kinds, signal);
+    show(el("h1", {}, "Keelson"), el("p", {}, "Choose a kind on the left, or press / and type a few letters of its name."));
+  } catch (error) {
+    if (!signal.aborted) show(el("p", { class: "bad" }, explain(error)));
+  }
+}
+
+function signIn(reason) {
+  const box = el("input", { type: "password", size: "60", "aria-label": "Token", autocomplete: "off" });
+  const form = el("form", { onsubmit: (event) => { event.preventDefault(); setToken(box.value); begin(); } }, box, " ", el("button", { class: "primary" }, "Sign in"));
+  show(el("h1", {}, "Sign in"), el("p", { class: "bad" }, reason),
+       el("p", {}, "Use a browser with a client certificate, or paste a bearer token, such as one of ", el("code", {}, "kubectl create token NAME"), ". It is kept in this page only."), form);
+  box.focus();
+}
+
+async function begin() {
+  try {
+    const review = await (await call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                                     { type: "application/json", body: '{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}' })).json();
+    const user = review.status.userInfo.username;
+    if (user === "system:anonymous") return signIn("Nobody is signed in.");
+    document.getElementById("user").textContent = user;
+    kinds = await discover();
+  } catch (error) {
+    return signIn(hasToken() ? explain(error) : "Nobody is signed in.");
+  }
+  // Somebody who may not list namespaces types one.
+  getJSON("/api/v1/namespaces?limit=500").then((list) => document.getElementById("namespaces").replaceChildren(
+      ...list.items.map((item) => el("option", { value: item.metadata.name }))), () => { namespaceBox.placeholder = "your namespace"; });
+  await route();
+}
+
+search.addEventListener("input", drawKinds);
+search.addEventListener("keydown", (event) => {
+  const first = document.querySelector("#kinds a");
+  if (event.key === "Enter" && first) location.hash = first.getAttribute("href");
+});
+namespaceBox.addEventListener("change", route);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || /^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) return;
+  event.preventDefault();
+  search.focus();
+});
+document.addEventListener("visibilitychange", () => {
+  if (!location.hash.startsWith("#/list/")) return;
+  if (document.hidden) running.abort();
+  else route();
+});
+window.addEventListener("hashchange", route);
+begin();

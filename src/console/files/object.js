@@ -1,0 +1,116 @@
+// One object: its YAML, an edit by server-side apply with a dry run and its diff first, its events, owners and dependents.
+import { call, getJSON, pathOf } from "./api.js";
+import { el, explain, show, tell } from "./dom.js";
+import { remove } from "./table.js";
+import { diffLines, editable, toYAML } from "./yaml.js";
+
+const MANAGER = "keelson-console", DEPENDENTS_MAX = 500;
+
+function linkTo(kind, namespace, name) {
+  return "#/object/" + [kind.group || "core", kind.version, kind.plural, (kind.namespaced && namespace) || "-", name].map(encodeURIComponent).join("/");
+}
+
+async function owners(object, kinds) {
+  const rows = [];
+  for (const reference of object.metadata.ownerReferences || []) {
+    const group = reference.apiVersion.includes("/") ? reference.apiVersion.split("/")[0] : "";
+    const kind = kinds.find((candidate) => candidate.group === group && candidate.kind === reference.kind);
+    const text = reference.kind + " " + reference.name;
+    rows.push(el("li", {}, kind ? el("a", { href: linkTo(kind, object.metadata.namespace, reference.name) }, text) : text));
+  }
+  return rows.length ? el("ul", {}, ...rows) : el("p", { class: "quiet" }, "none");
+}
+
+// Kinds that controllers own objects of. Others are found by following owners upwards.
+const OWNED = [["", "pods"], ["apps", "replicasets"], ["apps", "controllerrevisions"], ["batch", "jobs"], ["discovery.k8s.io", "endpointslices"], ["", "persistentvolumeclaims"]];
+
+async function dependents(object, kinds, signal) {
+  const namespace = object.metadata.namespace, rows = [];
+  if (!namespace) return null;
+  for (const [group, plural] of OWNED) {
+    const kind = kinds.find((candidate) => candidate.group === group && candidate.plural === plural);
+    if (!kind) continue;
+    const accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    const list = await getJSON(pathOf(kind, namespace) + "?limit=" + DEPENDENTS_MAX, { accept, signal }).catch(() => ({ items: [] }));
+    for (const item of list.items || []) {
+      if ((item.metadata.ownerReferences || []).some((reference) => reference.uid === object.metadata.uid))
+        rows.push(el("li", {}, el("a", { href: linkTo(kind, namespace, item.metadata.name) }, kind.kind + " " + item.metadata.name)));
+    }
+  }
+  return rows.length ? el("ul", {}, ...rows) : el("p", { class: "quiet" }, "none found");
+}
+
+async function events(object, signal) {
+  const selector = encodeURIComponent("involvedObject.uid=" + object.metadata.uid);
+  const base = object.metadata.namespace ? "/api/v1/namespaces/" + encodeURIComponent(object.metadata.namespace) : "/api/v1";
+  const list = await getJSON(base + "/events?limit=100&fieldSelector=" + selector, { signal });
+  if (!list.items.length) return el("p", { class: "quiet" }, "none");
+  return el("table", {}, el("thead", {}, el("tr", {}, ...["Last seen", "Type", "Reason", "Message"].map((name) => el("th", { scope: "col" }, name)))),
+            el("tbody", {}, ...list.items.map((event) => el("tr", {}, el("td", {}, event.lastTimestamp || event.eventTime || ""), el("td", {}, event.type || ""),
+                                                               el("td", {}, event.reason || ""), el("td", { title: event.message }, event.message || "")))));
+}
+
+function drawDiff(before, after) {
+  const rows = diffLines(before, after).filter((line) => line[0] !== " ");
+  if (!rows.length) return el("p", {}, "The server would change nothing.");
+  return el("pre", {}, ...rows.map((line) => el("span", { class: line[0] === "+" ? "added" : "removed" }, line + "\n")));
+}
+
+function editor(kind, object, path, reload) {
+  const text = el("textarea", { "aria-label": "YAML", spellcheck: "false" });
+  text.value = toYAML(editable(object));
+  const result = el("div"), force = el("input", { type: "checkbox", id: "force" });
+  const apply = el("button", { class: "primary", disabled: true }, "Apply");
+  const send = (dry) => call("PATCH", path + "?" + new URLSearchParams({ fieldManager: MANAGER, fieldValidation: "Strict", ...(dry ? { dryRun: "All" } : {}), ...(force.checked ? { force: "true" } : {}) }),
+                             { type: "application/apply-patch+yaml", body: text.value }).then((answer) => answer.json());
+  const check = el("button", { onclick: async () => {
+    apply.disabled = true;
+    try {
+      const outcome = await send(true);
+      result.replaceChildren(el("h2", {}, "Dry run"), drawDiff(toYAML(editable(object)), toYAML(editable(outcome))));
+      apply.disabled = false;
+    } catch (error) {
+      const causes = ((error.body && error.body.details && error.body.details.causes) || []).map((cause) => el("li", {}, (cause.field || "") + ": " + cause.message));
+      result.replaceChildren(el("p", { class: "bad" }, explain(error)), el("ul", {}, ...causes),
+                             error.status === 409 ? el("p", {}, "Others manage these fields. Leave them out of the text, or take them over with the box below.") : "");
+    }
+  } }, "Dry run");
+  text.addEventListener("input", () => { apply.disabled = true; });
+  force.addEventListener("change", () => { apply.disabled = true; });
+  apply.addEventListener("click", async () => {
+    try { await send(false); tell("Applied."); reload(); } catch (error) { tell(explain(error)); }
+  });
+  return el("section", {}, el("p", { class: "quiet" }, "Server-side apply as ", el("code", {}, MANAGER), ": first a dry run, then the change. Fields that you remove stay if others manage them."),
+            text, el("div", { class: "tools" }, check, apply, force, el("label", { for: "force" }, "take over fields of others")), result);
+}
+
+export async function objectView(kind, namespace, name, kinds, signal) {
+  const path = pathOf(kind, namespace, name);
+  const reload = () => objectView(kind, namespace, name, kinds, signal).catch((error) => tell(explain(error)));
+  const object = await getJSON(path, { signal });
+  const shown = structuredClone(object);
+  const fields = shown.metadata.managedFields;
+  delete shown.metadata.managedFields;
+  const pane = el("div", {}, el("pre", { tabindex: "0" }, toYAML(shown)));
+  const managed = fields ? el("details", {}, el("summary", {}, "Who set what (managedFields)"), el("pre", {}, toYAML(fields))) : null;
+  const command = "kubectl get " + kind.plural + (kind.group ? "." + kind.group : "") + (namespace ? " -n " + namespace : "") + " " + name + " -o yaml";
+  const buttons = [el("button", { onclick: () => navigator.clipboard.writeText(command).then(() => tell(command), () => tell(command)) }, "Copy as kubectl")];
+  if (kind.verbs.includes("patch")) buttons.push(el("button", { onclick: () => pane.replaceChildren(editor(kind, object, path, reload)) }, "Edit"));
+  if (kind.verbs.includes("delete")) buttons.push(el("button", { onclick: async () => {
+    if (!confirm("Delete " + kind.kind + " " + name + "?")) return;
+    try { await remove(kind, namespace, name); tell("Deleted."); history.back(); } catch (error) { tell(explain(error)); }
+  } }, "Delete"));
+  const related = el("div");
+  show(el("h1", {}, kind.kind + " " + (namespace ? namespace + "/" : "") + name), el("div", { class: "tools" }, ...buttons), pane, managed || "", related);
+  const part = async (title, making) => {
+    try {
+      const content = await making;
+      if (content) related.append(el("h2", {}, title), content);
+    } catch (error) {
+      if (!signal.aborted) related.append(el("h2", {}, title), el("p", { class: "bad" }, explain(error)));
+    }
+  };
+  await part("Owners", owners(object, kinds));
+  await part("Owned by it", dependents(object, kinds, signal));
+  await part("Events", events(object, signal));
+}

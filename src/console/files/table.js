@@ -1,0 +1,111 @@
+// A live table of one kind: pages from the server, one watch for what is on the screen, and only the rows in view in the document.
+import { call, getJSON, pathOf, watch, TABLE } from "./api.js";
+import { el, explain, show, tell } from "./dom.js";
+
+const PAGE = 500, ROW_PIXELS = 27, SPARE_ROWS = 20, RETRY_MILLISECONDS = 2000;
+
+export async function tableView(kind, namespace, parameters, signal) {
+  const state = { columns: [], rows: new Map(), more: "", version: "", order: [], sort: -1, down: false };
+  const count = el("span", { class: "quiet" });
+  const filter = el("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows", value: parameters.get("filter") || "" });
+  const selector = el("input", { placeholder: "Labels: app=web", "aria-label": "Label selector", value: parameters.get("labels") || "" });
+  const more = el("button", { hidden: true }, "Load more");
+  const head = el("tr"), body = el("tbody");
+  const before = el("tr", { "aria-hidden": "true" }), after = el("tr", { "aria-hidden": "true" });
+  const scroller = el("div", { class: "scroller", tabindex: "0" }, el("table", {}, el("thead", {}, head), body));
+  show(el("h1", {}, kind.kind, " ", el("span", { class: "quiet" }, (kind.group || "core") + "/" + kind.version)),
+       el("div", { class: "tools" }, filter, selector, more, count), scroller);
+
+  const keyOf = (row) => (row.object.metadata.namespace || "") + "/" + row.object.metadata.name;
+  const visible = () => state.order.filter((row) => filter.value === "" || row.cells.some((cell) => String(cell).toLowerCase().includes(filter.value.toLowerCase())));
+
+  function draw() {
+    const rows = visible();
+    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW_PIXELS) - SPARE_ROWS);
+    const last = Math.min(rows.length, first + Math.ceil(scroller.clientHeight / ROW_PIXELS) + 2 * SPARE_ROWS);
+    before.style.height = first * ROW_PIXELS + "px";
+    after.style.height = (rows.length - last) * ROW_PIXELS + "px";
+    body.replaceChildren(before, ...rows.slice(first, last).map(drawRow), after);
+    count.textContent = rows.length + (state.more ? " and more" : "") + (rows.length === state.order.length ? "" : " of " + state.order.length);
+  }
+  function drawRow(row) {
+    const metadata = row.object.metadata;
+    const link = "#/object/" + [kind.group || "core", kind.version, kind.plural, metadata.namespace || "-", metadata.name].map(encodeURIComponent).join("/");
+    const cells = row.cells.map((cell, i) => el("td", {}, i === 0 ? el("a", { href: link }, String(cell)) : cell === null ? "" : String(cell)));
+    if (kind.namespaced && !namespace) cells.unshift(el("td", {}, metadata.namespace || ""));
+    return el("tr", { class: row.changed ? "changed" : undefined }, ...cells);
+  }
+  function arrange() {
+    state.order = [...state.rows.values()];
+    if (state.sort >= 0) {
+      const compare = (a, b) => String(a.cells[state.sort]).localeCompare(String(b.cells[state.sort]), undefined, { numeric: true });
+      state.order.sort((a, b) => (state.down ? -1 : 1) * compare(a, b));
+    }
+    draw();
+  }
+  function setColumns(definitions) {
+    state.columns = definitions;
+    const cells = definitions.map((column, i) => el("th", { scope: "col", title: column.description, onclick: () => {
+      state.down = state.sort === i && !state.down;
+      state.sort = i;
+      arrange();
+    } }, column.name));
+    if (kind.namespaced && !namespace) cells.unshift(el("th", { scope: "col" }, "Namespace"));
+    head.replaceChildren(...cells);
+  }
+  // Columns of lower priority are kubectl's -o wide.
+  const narrow = (table, row) => ({ ...row, cells: row.cells.filter((_, i) => (table.columnDefinitions || state.all)[i].priority === 0) });
+  function take(table) {
+    if (table.columnDefinitions && table.columnDefinitions.length) {
+      state.all = table.columnDefinitions;
+      setColumns(table.columnDefinitions.filter((column) => column.priority === 0));
+    }
+    for (const row of table.rows || []) state.rows.set(keyOf(row), narrow({ columnDefinitions: state.all }, row));
+  }
+  const query = (extra) => {
+    const search = new URLSearchParams(extra);
+    if (selector.value) search.set("labelSelector", selector.value);
+    return pathOf(kind, namespace) + "?" + search;
+  };
+  async function loadPage() {
+    const extra = { limit: PAGE };
+    if (state.more) extra.continue = state.more;
+    const table = await getJSON(query(extra), { accept: TABLE, signal });
+    take(table);
+    state.more = table.metadata.continue || "";
+    state.version = table.metadata.resourceVersion;
+    more.hidden = !state.more;
+    arrange();
+  }
+  async function follow() {
+    while (!signal.aborted) {
+      try {
+        for await (const event of watch(query({ watch: 1, resourceVersion: state.version, allowWatchBookmarks: true }), { accept: TABLE, signal })) {
+          const rows = event.object.rows || [];
+          for (const row of rows) {
+            state.version = row.object.metadata.resourceVersion || state.version;
+            if (event.type === "BOOKMARK") continue;
+            if (event.type === "DELETED") state.rows.delete(keyOf(row));
+            else state.rows.set(keyOf(row), { ...narrow({ columnDefinitions: state.all }, row), changed: true });
+          }
+          if (event.type !== "BOOKMARK") arrange();
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error.status === 410) { state.rows.clear(); state.more = ""; await loadPage().catch(() => {}); }
+        else if (error.status === 403) { tell("No live updates: " + error.message); return; }
+      }
+      await new Promise((done) => setTimeout(done, RETRY_MILLISECONDS));
+    }
+  }
+  filter.addEventListener("input", draw);
+  scroller.addEventListener("scroll", () => requestAnimationFrame(draw));
+  selector.addEventListener("change", () => { location.hash = location.hash.split("?")[0] + "?" + new URLSearchParams({ labels: selector.value, filter: filter.value }); });
+  more.addEventListener("click", () => loadPage().catch((error) => tell(explain(error))));
+  await loadPage();
+  if (kind.verbs.includes("watch")) follow();
+}
+
+export async function remove(kind, namespace, name) {
+  await call("DELETE", pathOf(kind, namespace, name) + "?propagationPolicy=Background");
+}
