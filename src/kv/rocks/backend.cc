@@ -268,6 +268,9 @@ Result<void> RocksBackend::OpenDB() {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   rocksdb::DBOptions db_options = MakeDBOptions(options_);
+  // The end of a log whose write failed may be lost with the power, and what is in later logs would not be read past
+  // the gap: everything goes into files before anything is acknowledged again.
+  if (reopening_) db_options.avoid_flush_during_recovery = false;
   auto database = std::make_shared<Database>();
   // Without syncing the page cache is what keeps writes when the process is killed.
   if (options_.env == nullptr && options_.sync && access_ == Access::kWrite) {
@@ -366,6 +369,7 @@ Result<void> RocksBackend::Reopen() {
   KS_RETURN_IF_ERROR(folder_->ProbeWrite());
   KS_RETURN_IF_ERROR(Close());
   loaded_ = false;
+  reopening_ = true;
   return OpenDB();
 }
 

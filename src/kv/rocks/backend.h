@@ -85,6 +85,7 @@ class RocksBackend final : public mvcc::Backend {
 
   Revision last_ = 0;    // the last committed revision
   bool loaded_ = false;  // found whole
+  bool reopening_ = false;
   std::chrono::steady_clock::time_point marked_at_;
 
   std::int64_t used_ = 0;           // measured
