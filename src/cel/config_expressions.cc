@@ -96,12 +96,12 @@ ExpressionResult EvaluateNamed(Arena& arena, const PolicyExpression& expression,
 }
 
 ReviewMatch MatchSubjectAccessReview(Arena& arena, std::span<const PolicyExpression> conditions,
-                                     const object::Value& request) {
+                                     const object::Value& request, const TimeZones* zones) {
   ValueActivation activation;
   activation.Set("request", FromObject(arena, request));
   std::vector<std::string> errors;
   for (const PolicyExpression& condition : conditions) {
-    const ExpressionResult result = EvaluateNamed(arena, condition, activation);
+    const ExpressionResult result = EvaluateNamed(arena, condition, activation, zones);
     if (!result.error.empty()) {
       errors.push_back("cel evaluation error: " + result.error);
     } else if (result.value.is_false()) {

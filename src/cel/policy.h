@@ -31,7 +31,8 @@ struct PolicyExpression {
   std::string error;   // "compilation failed: …", "must evaluate to …", "program instantiation failed: …"
 };
 PolicyExpression MakePolicyExpression(const EnvironmentPtr& env, std::string_view expression,
-                                      std::initializer_list<const Type*> results);
+                                      std::initializer_list<const Type*> results,
+                                      ResultWording wording = ResultWording::kGot);
 
 struct PolicyVariable {
   std::string name;
@@ -41,6 +42,7 @@ struct PolicyVariable {
 // Compiles the variables of a policy in order and declares them to `compiler`: {name, expression}.
 std::vector<PolicyVariable> AddPolicyVariables(
     PolicyCompiler& compiler, std::span<const std::pair<std::string_view, std::string_view>> variables);
+std::vector<PolicyVariable> AddPolicyVariables(PolicyCompiler& compiler, const object::Value& variables);
 
 // The admission request as expressions see it. Values are objects as Go writes them; null where there is none.
 struct AdmissionInputs {
@@ -85,7 +87,7 @@ struct PolicyEvaluations {
   std::vector<PolicyEvaluation> results;
   std::string fatal;  // out of budget: no result counts
   std::int64_t remaining_budget = 0;
-  bool pending = false;  // an authorizer has no answer yet
+  bool pending = false;  // an authorizer has no answer yet: no result counts, evaluate again
 };
 
 // Evaluates expressions in order with one set of variables; null entries keep their place.
@@ -100,10 +102,14 @@ struct MatchCondition {
   PolicyExpression expression;
 };
 
+// matchConditions of a policy or webhook: [{name, expression}].
+std::vector<MatchCondition> MakeMatchConditions(const EnvironmentPtr& env, const object::Value& conditions);
+
 struct MatchResult {
   bool matches = false;
   std::string error;             // with kFail
   std::string failed_condition;  // the first condition that is false
+  std::size_t failures = 0;      // conditions that could not be evaluated, before the first that is false
   bool pending = false;
 };
 

@@ -2,11 +2,12 @@
 #include <set>
 
 #include "admission/plugins/plugins.h"
+#include "admission/policy/apply_patch.h"
 #include "admission/policy/evaluation.h"
 #include "admission/policy/policies.h"
+#include "base/check.h"
 #include "base/strings.h"
 #include "object/json_text.h"
-#include "patch/json_patch.h"
 #include "schema/schema.h"
 
 namespace keelson::admission {
@@ -46,76 +47,21 @@ struct PolicyError {
   bool invalid = true;  // reason Invalid; configuration errors keep Forbidden
 };
 
-// Type names must follow the path of fields: Object.spec{selector: Object.spec.selector{...}}.
-void CheckTypeNames(base::Arena& arena, const cel::Val& value, const std::string& path, std::vector<std::string>& errors) {
-  if (value.is(cel::Val::Tag::kMessage)) {
-    const cel::Message& message = value.message();
-    if (message.type != path) {
-      errors.push_back("unexpected type name " + base::GoQuote(message.type) + ", expected " + base::GoQuote(path) +
-                       ", which matches field name path from root Object type");
-    }
-    for (const cel::MessageField& field : message.fields)
-      CheckTypeNames(arena, field.value, path + "." + std::string(field.name), errors);
-  } else if (value.is_list() && value.list().form == cel::List::Form::kItems) {
-    for (std::uint32_t i = 0; i < value.list().size; ++i)
-      CheckTypeNames(arena, value.list().Get(arena, i), path, errors);
-  } else if (value.is_map() && value.map().form == cel::Map::Form::kEntries) {
-    for (std::uint32_t i = 0; i < value.map().size; ++i)
-      CheckTypeNames(arena, value.map().entries[i].value, path, errors);
-  }
-}
-
-std::string TypeMismatch(base::Arena& arena, const cel::Val& value) {
-  if (!value.is(cel::Val::Tag::kMessage)) return "";
-  std::vector<std::string> errors;
-  CheckTypeNames(arena, value, std::string(value.message().type), errors);
-  return errors.empty() ? "" : "type mismatch: " + base::Join(errors, "\n");
-}
-
-cel::Val FieldOf(const cel::Val& message, std::string_view name, bool* found) {
-  for (const cel::MessageField& field : message.message().fields) {
-    if (field.name != name) continue;
-    *found = true;
-    return field.value;
-  }
-  *found = false;
-  return cel::Val();
-}
-
-// The operations of a list of JSONPatch{...}.
-Outcome<Value, std::string> PatchOf(base::Arena& arena, const cel::Val& list) {
-  Value patch = Value::List(arena);
-  for (std::uint32_t i = 0; i < list.list().size; ++i) {
-    const cel::Val item = list.list().Get(arena, i);
-    if (!item.is(cel::Val::Tag::kMessage))
-      return std::string("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch");
-    Value operation = Value::Map(arena);
-    for (const std::string_view key : {"op", "path", "from"}) {
-      bool found = false;
-      const cel::Val text = FieldOf(item, key, &found);
-      const std::string_view value = found && text.is_string() ? text.text() : std::string_view();
-      if (key != "from" || !value.empty()) operation.Set(arena, key, Value::String(arena, value));
-    }
-    bool found = false;
-    if (const cel::Val value = FieldOf(item, "value", &found); found) {
-      if (std::string error = TypeMismatch(arena, value); !error.empty()) return error;
-      operation.Set(arena, "value", cel::ToObject(arena, value).Clone(arena));
-    }
-    patch.Append(arena, operation);
-  }
-  return patch;
-}
-
 // One request on its way through all mutating policies.
 class Dispatch {
  public:
-  Dispatch(ObjectReader& reader, APIReader& api, request::Context& context, Attributes& attributes, PolicyReinvocation& state)
+  Dispatch(ObjectReader& reader, APIReader& api, const cel::TimeZones* time_zones, request::Context& context,
+           Attributes& attributes, PolicyReinvocation& state)
       : api_(api),
+        time_zones_(time_zones),
         context_(context),
         attributes_(attributes),
         state_(state),
         matcher_(reader, context, attributes),
-        authorizer_(api, context) {}
+        authorizer_(api, context),
+        merger_(dynamic_cast<const ConfigurationMerger*>(attributes.interfaces)) {
+    KS_CHECK(merger_ != nullptr);  // Interfaces of served requests are both.
+  }
 
   Task<void> Run(const PolicyList& list) {
     std::vector<Invocation> invocations;
@@ -176,19 +122,20 @@ class Dispatch {
   Task<void> Invoke(const Invocation& invocation) {
     base::Arena& arena = context_.arena;
     const Policy& policy = *invocation.policy;
-    PolicyInputs inputs{.authorizer = &authorizer_, .attributes = &attributes_};
+    cel::AdmissionInputs inputs{
+        .authorizer = &authorizer_, .request_resource = RequestResource(attributes_), .time_zones = time_zones_};
     KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
-    if (!policy.match_conditions.empty()) {
-      auto conditions = EvaluateConditions(arena, *policy.variables, policy.match_conditions, inputs);
-      while (conditions.pending && co_await authorizer_.Fetch())
-        conditions = EvaluateConditions(arena, *policy.variables, policy.match_conditions, inputs);
-      if (!conditions.error.empty() && !policy.fail_open) Failure(invocation, conditions.error);
+    const cel::MutatingPolicyProgram& program = *policy.mutating;
+    if (program.has_match_conditions()) {
+      auto conditions = program.Match(arena, inputs);
+      while (conditions.pending && co_await authorizer_.Fetch()) conditions = program.Match(arena, inputs);
+      if (!conditions.error.empty()) Failure(invocation, conditions.error);
       if (!conditions.matches) co_return meta::Result<void>();
     }
     const std::string key = invocation.Key();
     if (attributes_.reinvocation->is_reinvoke() && !state_.reinvoke.contains(key)) co_return meta::Result<void>();
     const Value before = attributes_.object;
-    for (std::size_t i = 0; i < policy.mutations.size(); ++i) {
+    for (std::size_t i = 0; i < program.mutation_count(); ++i) {
       if (inputs.object.is_null()) continue;
       KS_CO_TRY(const bool changed, co_await Mutate(invocation, i, inputs));
       if (changed) KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
@@ -202,46 +149,21 @@ class Dispatch {
   }
 
   // One mutation; true when the object may have changed. Only errors that end the request are returned.
-  Task<bool> Mutate(const Invocation& invocation, std::size_t index, const PolicyInputs& inputs) {
+  Task<bool> Mutate(const Invocation& invocation, std::size_t index, const cel::AdmissionInputs& inputs) {
     base::Arena& arena = context_.arena;
-    const Policy& policy = *invocation.policy;
-    const Expression& expression = policy.mutations[index];
-    if (!expression.error.empty()) {
-      Failure(invocation, expression.error);
+    const cel::MutatingPolicyProgram& program = *invocation.policy->mutating;
+    cel::PolicyPatch patch = program.Evaluate(arena, index, inputs);
+    while (patch.pending && co_await authorizer_.Fetch()) patch = program.Evaluate(arena, index, inputs);
+    const auto merge = [&](Value configuration) {
+      return Merge(inputs.object, configuration, invocation.matched.kind);
+    };
+    const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge);
+    if (!patched.ok()) {
+      Failure(invocation, patched.error());
       co_return false;
     }
-    const std::span<const Expression> one(&expression, 1);
-    auto all = EvaluateExpressions(arena, *policy.variables, one, inputs, kRuntimeCostBudget);
-    while (all.pending && co_await authorizer_.Fetch())
-      all = EvaluateExpressions(arena, *policy.variables, one, inputs, kRuntimeCostBudget);
-    const std::string error = !all.error.empty() ? all.error : all.results.empty() ? "" : all.results.front().error;
-    if (!error.empty()) {
-      Failure(invocation, error);
-      co_return false;
-    }
-    const cel::Val value = all.results.front().value;
-    Value document;
-    if (policy.patch_types[index] == Policy::PatchType::kJSONPatch) {
-      auto patch = PatchOf(arena, value);
-      if (!patch.ok()) {
-        Failure(invocation, patch.error());
-        co_return false;
-      }
-      auto patched = patch::TryJSONPatch(arena, inputs.object, *patch);
-      if (!patched.ok()) {
-        // A test that does not hold leaves the object as it is.
-        if (!patched.error().ends_with(patch::kTestFailed)) Failure(invocation, "JSON Patch: " + patched.error());
-        co_return false;
-      }
-      document = *patched;
-    } else {
-      auto merged = ApplyConfiguration(invocation, inputs, value);
-      if (!merged.ok()) {
-        Failure(invocation, merged.error());
-        co_return false;
-      }
-      document = *merged;
-    }
+    if (!*patched) co_return false;
+    const Value document = **patched;
     const meta::GroupVersionKind& matched = invocation.matched.kind;
     if (matched != attributes_.kind && schema::FindKind(matched.group, matched.version, matched.kind) != nullptr) {
       // Upstream cannot take the change back to the requested version.
@@ -249,27 +171,19 @@ class Dispatch {
                               "." + attributes_.kind.kind + "): unknown conversion");
       co_return false;
     }
-    KS_CO_TRY(attributes_.object, co_await attributes_.interfaces->FromDocument(arena, document,
-                                                                               invocation.matched.kind));
+    if (patch.type == cel::PatchType::kJSONPatch) {  // Upstream decodes a patched document strictly.
+      KS_CO_TRY(attributes_.object, co_await merger_->FromDocumentStrictly(arena, document, matched));
+    } else {
+      KS_CO_TRY(attributes_.object, co_await attributes_.interfaces->FromDocument(arena, document, matched));
+    }
     co_return true;
   }
 
-  Outcome<Value, std::string> ApplyConfiguration(const Invocation& invocation, const PolicyInputs& inputs,
-                                                 const cel::Val& value) {
-    base::Arena& arena = context_.arena;
-    if (std::string error = TypeMismatch(arena, value); !error.empty()) return error;
-    Value configuration = cel::ToObject(arena, value).Clone(arena);
-    if (!configuration.is_map()) return std::string("unsupported return type from ApplyConfiguration expression");
-    configuration.Set(arena, "kind", inputs.object["kind"]);
-    configuration.Set(arena, "apiVersion", inputs.object["apiVersion"]);
-    const auto* merger = dynamic_cast<const ConfigurationMerger*>(attributes_.interfaces);
-    if (merger == nullptr) return std::string("error applying patch: type converter must not be nil");
-    auto merged = merger->MergeConfiguration(arena, inputs.object, configuration, invocation.matched.kind);
-    if (!merged.ok()) return "error applying patch: " + merged.error();
-    return *merged;
+  Outcome<Value, std::string> Merge(Value object, Value configuration, const meta::GroupVersionKind& kind) {
+    return merger_->MergeConfiguration(context_.arena, object, configuration, kind);
   }
 
-  Task<void> ReadObjects(const Invocation& invocation, PolicyInputs& inputs) {
+  Task<void> ReadObjects(const Invocation& invocation, cel::AdmissionInputs& inputs) {
     base::Arena& arena = context_.arena;
     const meta::GroupVersionKind& kind = invocation.matched.kind;
     inputs.object = Value();
@@ -308,18 +222,21 @@ class Dispatch {
   }
 
   APIReader& api_;
+  const cel::TimeZones* time_zones_;
   request::Context& context_;
   Attributes& attributes_;
   PolicyReinvocation& state_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
+  const ConfigurationMerger* merger_;
   Value namespace_;
   std::vector<PolicyError> errors_;
 };
 
 class MutatingPolicies final : public Plugin {
  public:
-  explicit MutatingPolicies(const PluginContext& context) : reader_(*context.reader), api_(*context.api) {
+  explicit MutatingPolicies(const PluginContext& context)
+      : reader_(*context.reader), api_(*context.api), time_zones_(context.time_zones) {
     policies_synced_ =
         context.informers->Follow(std::string(kGroup), "mutatingadmissionpolicies",
                                   [policies = policies_](auto changes) { policies->ApplyPolicies(changes); });
@@ -336,14 +253,16 @@ class MutatingPolicies final : public Plugin {
     if (IsPolicyKind(attributes)) co_return meta::Result<void>();
     const auto list = policies_->Load();
     if (list->hooks.empty()) co_return meta::Result<void>();
-    Dispatch dispatch(reader_, api_, context, attributes, attributes.reinvocation->State<PolicyReinvocation>(kName));
+    Dispatch dispatch(reader_, api_, time_zones_, context, attributes,
+                      attributes.reinvocation->State<PolicyReinvocation>(kName));
     co_return co_await dispatch.Run(*list);
   }
 
  private:
   ObjectReader& reader_;
   APIReader& api_;
-  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>();
+  const cel::TimeZones* time_zones_;
+  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>(PolicyForm::kMutating);
   Informers::HasSynced policies_synced_, bindings_synced_;
 };
 

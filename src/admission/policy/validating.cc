@@ -12,88 +12,7 @@ namespace {
 
 constexpr std::string_view kName = "ValidatingAdmissionPolicy";
 constexpr std::string_view kGroup = "admissionregistration.k8s.io";
-constexpr std::size_t kMessageBytesMax = 5 * 1024;
 constexpr std::size_t kAuditValueBytesMax = 10 * 1024;
-
-struct Decision {
-  bool deny = false;
-  std::string message, reason;
-};
-
-struct Annotation {
-  std::string key, value, error;  // an empty value without error is left out
-};
-
-struct Judgement {
-  std::vector<Decision> decisions;
-  std::vector<Annotation> annotations;
-  bool pending = false;
-};
-
-std::string TrimText(std::string_view text) { return std::string(base::Trim(text)); }
-
-// messageExpression, else message, else the expression.
-std::string MessageOf(const Policy& policy, std::size_t index, const EvaluatedAll& messages) {
-  std::string text;
-  if (index < messages.results.size()) {
-    const Evaluated& message = messages.results[index];
-    if (message.present && message.error.empty() && message.value.is_string()) text = TrimText(message.value.text());
-    if (text.size() > kMessageBytesMax || text.find('\n') != std::string::npos) text.clear();
-  }
-  if (text.empty()) text = TrimText(policy.validations[index].message);
-  if (text.empty()) text = "failed expression: " + TrimText(policy.validation_expressions[index].text);
-  return text;
-}
-
-Judgement OnlyError(const Policy& policy, std::string message) {
-  return {.decisions = {{.deny = !policy.fail_open, .message = std::move(message)}}};
-}
-
-Judgement Judge(base::Arena& arena, const Policy& policy, const PolicyInputs& inputs) {
-  const auto& variables = *policy.variables;
-  if (!policy.match_conditions.empty()) {
-    const ConditionsResult conditions = EvaluateConditions(arena, variables, policy.match_conditions, inputs);
-    if (conditions.pending) return {.pending = true};
-    // An evaluation error is the failure policy's matter; Ignore skips the policy.
-    if (!conditions.error.empty()) return policy.fail_open ? Judgement() : OnlyError(policy, conditions.error);
-    if (!conditions.matches) return {};
-  }
-  const EvaluatedAll validations =
-      EvaluateExpressions(arena, variables, policy.validation_expressions, inputs, kRuntimeCostBudget);
-  if (validations.pending) return {.pending = true};
-  if (!validations.error.empty()) return OnlyError(policy, validations.error);
-  PolicyInputs unauthorized = inputs;
-  unauthorized.authorizer = nullptr;
-  const EvaluatedAll messages = EvaluateExpressions(arena, variables, policy.message_expressions, unauthorized,
-                                                    validations.remaining_budget);
-  Judgement judgement;
-  for (std::size_t i = 0; i < validations.results.size(); ++i) {
-    const Evaluated& evaluated = validations.results[i];
-    Decision& decision = judgement.decisions.emplace_back();
-    if (!evaluated.error.empty()) {
-      decision = {.deny = !policy.fail_open, .message = evaluated.error};
-    } else if (!messages.error.empty()) {
-      decision = {.deny = !policy.fail_open, .message = "failed messageExpression: " + messages.error};
-    } else if (!evaluated.value.is_true()) {
-      decision = {.deny = true, .message = MessageOf(policy, i, messages), .reason = policy.validations[i].reason};
-    }
-  }
-  const EvaluatedAll annotations =
-      EvaluateExpressions(arena, variables, policy.audit_expressions, unauthorized, kRuntimeCostBudget);
-  if (!annotations.error.empty()) return OnlyError(policy, annotations.error);
-  for (std::size_t i = 0; i < annotations.results.size(); ++i) {
-    const Evaluated& evaluated = annotations.results[i];
-    Annotation annotation{.key = policy.audit_annotations[i].key};
-    if (!evaluated.error.empty()) {
-      if (policy.fail_open) continue;
-      annotation.error = evaluated.error;
-    } else if (evaluated.value.is_string()) {
-      annotation.value = TrimText(evaluated.value.text()).substr(0, kAuditValueBytesMax);
-    }
-    judgement.annotations.push_back(std::move(annotation));
-  }
-  return judgement;
-}
 
 struct Denial {
   std::string policy, binding, message, reason;
@@ -141,8 +60,10 @@ std::string FailureAnnotation(const PolicyBinding& binding, std::size_t index, c
 // One request on its way through all policies.
 class Dispatch {
  public:
-  Dispatch(ObjectReader& reader, APIReader& api, request::Context& context, const Attributes& attributes)
+  Dispatch(ObjectReader& reader, APIReader& api, const cel::TimeZones* time_zones, request::Context& context,
+           const Attributes& attributes)
       : api_(api),
+        time_zones_(time_zones),
         context_(context),
         attributes_(attributes),
         matcher_(reader, context, attributes),
@@ -157,11 +78,11 @@ class Dispatch {
  private:
   void ConfigurationError(const Policy& policy, const PolicyBinding* binding, const std::string& error) {
     if (policy.fail_open) return;
-    denials_.push_back({.policy = policy.name,
-                        .binding = binding == nullptr ? "" : binding->name,
-                        .message = (binding == nullptr ? "failed to configure policy: " : "failed to configure binding: ") +
-                                   error,
-                        .reason = ""});
+    denials_.push_back(
+        {.policy = policy.name,
+         .binding = binding == nullptr ? "" : binding->name,
+         .message = (binding == nullptr ? "failed to configure policy: " : "failed to configure binding: ") + error,
+         .reason = ""});
   }
 
   Task<void> RunPolicy(const PolicyHook& hook) {
@@ -202,27 +123,28 @@ class Dispatch {
     if (params->empty()) co_return meta::Result<void>();
     auto inputs = co_await InputsFor(matched);
     if (!inputs.ok()) {
-      ConfigurationError(policy, &binding, "failed to convert object version: " + std::string(inputs.error().message()));
+      ConfigurationError(policy, &binding,
+                         "failed to convert object version: " + std::string(inputs.error().message()));
       co_return meta::Result<void>();
     }
     KS_CO_RETURN_IF_ERROR(co_await ReadNamespace());
     for (const Value param : *params) {
-      PolicyInputs with = **inputs;
+      cel::AdmissionInputs with = **inputs;
       with.namespace_object = namespace_;
       with.params = param;
-      Judgement judgement = Judge(context_.arena, policy, with);
+      cel::PolicyResult result = policy.validating->Evaluate(context_.arena, with);
       // Authorizer checks are answered between evaluations.
-      while (judgement.pending && co_await authorizer_.Fetch()) judgement = Judge(context_.arena, policy, with);
-      Act(policy, binding, judgement, annotations);
+      while (result.pending && co_await authorizer_.Fetch()) result = policy.validating->Evaluate(context_.arena, with);
+      Act(policy, binding, result, annotations);
     }
     co_return meta::Result<void>();
   }
 
-  void Act(const Policy& policy, const PolicyBinding& binding, const Judgement& judgement,
+  void Act(const Policy& policy, const PolicyBinding& binding, const cel::PolicyResult& result,
            std::map<std::string, std::vector<std::string>>& annotations) {
-    for (std::size_t i = 0; i < judgement.decisions.size(); ++i) {
-      const Decision& decision = judgement.decisions[i];
-      if (!decision.deny) continue;
+    for (std::size_t i = 0; i < result.decisions.size(); ++i) {
+      const cel::PolicyDecision& decision = result.decisions[i];
+      if (decision.action != cel::PolicyDecision::Action::kDeny) continue;
       for (const std::string& action : binding.actions) {
         if (action == "Deny") {
           denials_.push_back({policy.name, binding.name, decision.message, decision.reason});
@@ -230,26 +152,29 @@ class Dispatch {
           context_.audit_annotations.Add("validation.policy.admission.k8s.io/validation_failure",
                                          FailureAnnotation(binding, i, decision.message));
         } else if (action == "Warn") {
-          context_.warnings.Add("Validation failed for ValidatingAdmissionPolicy '" + policy.name +
-                                "' with binding '" + binding.name + "': " + decision.message);
+          context_.warnings.Add("Validation failed for ValidatingAdmissionPolicy '" + policy.name + "' with binding '" +
+                                binding.name + "': " + decision.message);
         }
       }
     }
-    for (const Annotation& annotation : judgement.annotations) {
-      if (!annotation.error.empty()) {
+    using AnnotationAction = cel::PolicyAuditAnnotation::Action;
+    for (const cel::PolicyAuditAnnotation& annotation : result.audit_annotations) {
+      if (annotation.action == AnnotationAction::kError) {
         denials_.push_back({policy.name, binding.name, annotation.error, ""});
-      } else if (!annotation.value.empty()) {
+      } else if (annotation.action == AnnotationAction::kPublish) {
+        std::string value = annotation.value.substr(0, kAuditValueBytesMax);
         auto& values = annotations[annotation.key];
-        if (std::ranges::find(values, annotation.value) == values.end()) values.push_back(annotation.value);
+        if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
       }
     }
   }
 
   // The object in the matched version, converted once per version.
-  Task<const PolicyInputs*> InputsFor(ObjectInterfaces::Resource matched) {
+  Task<const cel::AdmissionInputs*> InputsFor(ObjectInterfaces::Resource matched) {
     if (const auto found = inputs_.find(matched.kind); found != inputs_.end()) co_return &found->second;
     base::Arena& arena = context_.arena;
-    PolicyInputs inputs{.authorizer = &authorizer_, .attributes = &attributes_};
+    cel::AdmissionInputs inputs{
+        .authorizer = &authorizer_, .request_resource = RequestResource(attributes_), .time_zones = time_zones_};
     if (!attributes_.object.is_null()) {
       KS_CO_TRY(inputs.object, co_await attributes_.interfaces->ToDocument(arena, attributes_.object, matched.kind));
     }
@@ -271,11 +196,12 @@ class Dispatch {
   }
 
   APIReader& api_;
+  const cel::TimeZones* time_zones_;
   request::Context& context_;
   const Attributes& attributes_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
-  std::map<meta::GroupVersionKind, PolicyInputs> inputs_;
+  std::map<meta::GroupVersionKind, cel::AdmissionInputs> inputs_;
   Value namespace_;
   bool namespace_read_ = false;
   std::vector<Denial> denials_;
@@ -283,7 +209,8 @@ class Dispatch {
 
 class ValidatingPolicies final : public Plugin {
  public:
-  explicit ValidatingPolicies(const PluginContext& context) : reader_(*context.reader), api_(*context.api) {
+  explicit ValidatingPolicies(const PluginContext& context)
+      : reader_(*context.reader), api_(*context.api), time_zones_(context.time_zones) {
     policies_synced_ =
         context.informers->Follow(std::string(kGroup), "validatingadmissionpolicies",
                                   [policies = policies_](auto changes) { policies->ApplyPolicies(changes); });
@@ -300,14 +227,15 @@ class ValidatingPolicies final : public Plugin {
     if (IsPolicyKind(attributes)) co_return meta::Result<void>();
     const auto list = policies_->Load();
     if (list->hooks.empty()) co_return meta::Result<void>();
-    Dispatch dispatch(reader_, api_, context, attributes);
+    Dispatch dispatch(reader_, api_, time_zones_, context, attributes);
     co_return co_await dispatch.Run(*list);
   }
 
  private:
   ObjectReader& reader_;
   APIReader& api_;
-  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>();
+  const cel::TimeZones* time_zones_;
+  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>(PolicyForm::kValidating);
   Informers::HasSynced policies_synced_, bindings_synced_;
 };
 

@@ -10,7 +10,9 @@ Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const We
   const auto began = dependencies.clock->Monotonic();
   base::Arena& arena = context.arena;
   CachingAuthorizer authorizer(*dependencies.api, context);
-  PolicyInputs inputs{.authorizer = &authorizer, .attributes = &attributes};
+  cel::AdmissionInputs inputs{.authorizer = &authorizer,
+                              .request_resource = RequestResource(attributes),
+                              .time_zones = dependencies.time_zones};
   if (!attributes.object.is_null()) {
     KS_CO_TRY(inputs.object, co_await attributes.interfaces->ToDocument(arena, attributes.object, matched.kind));
   }
@@ -18,19 +20,19 @@ Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const We
     KS_CO_TRY(inputs.old_object, co_await attributes.interfaces->ToDocument(arena, attributes.old_object, matched.kind));
   }
   inputs.request = RequestValue(arena, context, attributes, matched);
-  static const PolicyCompiler::Variables kNone;
-  auto conditions = EvaluateConditions(arena, kNone, webhook.match_conditions, inputs);
+  const auto failure_policy = webhook.fail_open ? cel::FailurePolicy::kIgnore : cel::FailurePolicy::kFail;
+  auto conditions = cel::EvaluateMatchConditions(arena, webhook.match_conditions, failure_policy, inputs);
   while (conditions.pending && co_await authorizer.Fetch())
-    conditions = EvaluateConditions(arena, kNone, webhook.match_conditions, inputs);
+    conditions = cel::EvaluateMatchConditions(arena, webhook.match_conditions, failure_policy, inputs);
   if (WebhookMetrics* metrics = dependencies.metrics; metrics != nullptr) {
     metrics->ConditionsEvaluated(webhook.name, "webhook", type, attributes.operation,
                                  dependencies.clock->Monotonic() - began);
-    if (!conditions.error.empty()) metrics->ConditionError(webhook.name, "webhook", type, attributes.operation);
+    for (std::size_t i = 0; i < conditions.failures; ++i)
+      metrics->ConditionError(webhook.name, "webhook", type, attributes.operation);
     if (!conditions.matches && conditions.error.empty())
       metrics->ConditionExcluded(webhook.name, "webhook", type, attributes.operation);
   }
   if (conditions.error.empty()) co_return conditions.matches;
-  if (webhook.fail_open) co_return false;
   co_return meta::NewForbidden({attributes.resource.group, attributes.resource.resource}, attributes.name,
                                conditions.error);
 }

@@ -70,6 +70,7 @@ class ValidatingWebhooks final : public Plugin {
                       .api = context.api,
                       .clients = clients_.get(),
                       .metrics = context.webhook_metrics,
+                      .time_zones = context.time_zones,
                       .clock = context.clock,
                       .random = context.random} {
     synced_ = context.informers->Follow(
