@@ -26,8 +26,8 @@ const (
 )
 
 type cases struct {
-	Expressions []string
-	Object      map[string]any
+	Expressions []string       `json:"expressions"`
+	Object      map[string]any `json:"object"`
 }
 
 func compile(env *cel.Env, expression string) cel.Program {

@@ -21,6 +21,9 @@
 #include "net/dialer.h"
 #include "telemetry/metrics.h"
 
+namespace keelson::cel {
+class TimeZones;  // cel/temporal.h
+}
 namespace keelson::app {
 
 // Keys that verify service account tokens.

@@ -1,7 +1,7 @@
 // Compilation of expressions from simple to heavy: parse, check, validate literals, plan.
 #include <benchmark/benchmark.h>
 
-#include "cel/bench_cases.h"
+#include "cel/bench_cases_test.h"
 #include "cel/compiler.h"
 #include "cel/cost_estimator.h"
 #include "cel/environment.h"

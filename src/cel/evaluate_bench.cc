@@ -1,7 +1,7 @@
 // Evaluation of expressions from simple to heavy on a Deployment.
 #include <benchmark/benchmark.h>
 
-#include "cel/bench_cases.h"
+#include "cel/bench_cases_test.h"
 #include "cel/environment.h"
 #include "cel/program_cache.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "cel/golden_policies.h"
+#include "cel/golden_policies_test.h"
 #include "cel/golden_values.h"
 #include "cel/policy.h"
 #include "object/json_text.h"

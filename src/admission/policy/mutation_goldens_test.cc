@@ -7,7 +7,7 @@
 
 #include "admission/policy/apply_patch.h"
 #include "base/strings.h"
-#include "cel/golden_policies.h"
+#include "cel/golden_policies_test.h"
 #include "codec/json.h"
 #include "object/json_text.h"
 #include "patch/field_manager.h"
@@ -80,18 +80,20 @@ std::string Mutate(Arena& arena, const Value& c, const cel::AdmissionInputs& inp
   };
   const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge);
   if (!patched.ok()) return "error " + patched.error();
-  if (*patched && patch.type == cel::PatchType::kJSONPatch) {
-    // The patched document is decoded strictly (ObjectInterfaces::FromDocument).
-    std::string text;
-    codec::EncodeJSON(**patched, text);
-    const auto decoded =
-        codec::DecodeJSON(arena, text, *schema::FindKind("apps", "v1", "Deployment"), {.strict = true});
-    if (!decoded.ok()) return "error Internal error occurred: " + decoded.error().message;
-    if (!decoded->strict_errors.empty())
-      return "error Internal error occurred: strict decoding error: " + base::Join(decoded->strict_errors, ", ");
-  }
   const std::string before = Compared(arena, inputs.object);
-  const std::string after = *patched ? Compared(arena, **patched) : before;
+  if (!*patched) return "unchanged";
+  // The document is decoded, a patched one strictly (ConfigurationMerger::FromDocumentStrictly), and recorded as Go
+  // writes the object.
+  const schema::Struct& type = *schema::FindKind("apps", "v1", "Deployment");
+  std::string text;
+  codec::EncodeJSON(**patched, text);
+  const auto decoded = codec::DecodeJSON(arena, text, type, {.strict = patch.type == cel::PatchType::kJSONPatch});
+  if (!decoded.ok()) return "error Internal error occurred: " + decoded.error().message;
+  if (!decoded->strict_errors.empty())
+    return "error Internal error occurred: strict decoding error: " + base::Join(decoded->strict_errors, ", ");
+  text.clear();
+  codec::EncodeJSON(decoded->value, type, text);
+  const std::string after = Compared(arena, object::ParseJSON(arena, text).value_or(Value()));
   return after == before ? "unchanged" : after;
 }
 
