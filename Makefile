@@ -1,7 +1,7 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
 #   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
-.PHONY: setup configure build run test package bench beside lint format asan tsan fuzz soak conformance interop envtest profile clean
+.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest profile projects clean
 
 ARGS ?=
 ONLY ?=
@@ -33,6 +33,10 @@ asan tsan: setup
 package: build
 	@packaging/build.py build/release build/package
 
+# The packages tried out: reproducible, lintian, image, install and upgrade in a fresh Debian. Needs root and Debian's mirror.
+package-test: package
+	@tools/package-test.sh $(ARGS)
+
 bench: configure
 	@tools/bench.sh "$(ONLY)"
 
@@ -52,7 +56,7 @@ format: setup
 	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i
 
 # What needs the real Kubernetes around it: one script each, which also fetches what it needs.
-soak conformance interop envtest profile: build
+soak conformance interop envtest profile projects: build
 	@if [ -x tools/$@.sh ]; then exec tools/$@.sh $(ARGS); else echo "make $@: not built yet" >&2; exit 1; fi
 
 clean:

@@ -94,7 +94,7 @@ def roff(text):
 def man_page(binary, date):
     text = run(binary, "--help")
     commands, flags = [], []
-    for name, summary in re.findall(r"^  ([a-z]+) {2,}(\S.*)$", text.split("Commands:")[1].split("\n\n")[0], re.M):
+    for name, summary in re.findall(r"^  ([a-z-]+) {2,}(\S.*)$", text.split("Commands:")[1].split("\n\n")[0], re.M):
         commands.append(".TP\n.B %s\n%s" % (name, roff(summary)))
     for match in re.finditer(r"^ +(?:-\w, )?--(\S+)(?: (\S+))? {2,}(\S.*(?:\n {20,}\S.*)*)", text, re.M):
         name, kind, usage = match.groups()
@@ -129,14 +129,17 @@ def deb(root, fields, output, epoch):
                     sums.append("%s  %s\n" % (hashlib.md5(f.read()).hexdigest(), os.path.relpath(path, root)))
     write(os.path.join(root, "DEBIAN/md5sums"), "".join(sums))
     write(os.path.join(root, "DEBIAN/control"), control(fields))
-    run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, output, env=dict(os.environ, SOURCE_DATE_EPOCH=str(epoch)))
+    # Debug symbols are compressed already.
+    level = "-z1" if fields["Section"] == "debug" else "-z6"
+    run("dpkg-deb", "--root-owner-group", "-Zxz", level, "--build", root, output, env=dict(os.environ, SOURCE_DATE_EPOCH=str(epoch)))
     print("%s: %d kB" % (os.path.relpath(output, TOP), os.path.getsize(output) // 1024))
 
 
 DESCRIPTION = """Kubernetes API server with a store of its own
- Keelson serves the API of Kubernetes: kubectl, controllers, operators and client
- libraries work against it unchanged. Alone it needs nothing but a folder; with
- etcd it takes the place of kube-apiserver in a cluster, with the same flags."""
+ Keelson serves the API of Kubernetes: kubectl, controllers, operators and
+ client libraries work against it unchanged. Alone it needs nothing but a
+ folder; with etcd it takes the place of kube-apiserver in a cluster, with
+ the same flags."""
 
 
 def debian(build, output, work, arch, epoch, date):
@@ -162,6 +165,7 @@ def debian(build, output, work, arch, epoch, date):
     for shell, path in (("bash", "bash-completion/completions/keelson"), ("zsh", "zsh/vendor-completions/_keelson"), ("fish", "fish/vendor_completions.d/keelson.fish")):
         write(os.path.join(share, path), run(binary, "completion", shell) + "\n")
     write(os.path.join(share, "doc/keelson/copyright"), notices(binary))
+    write(os.path.join(share, "lintian/overrides/keelson"), read(HERE, "debian/lintian-overrides"))
     stamp = run("date", "-u", "-R", "-d", "@%d" % epoch)
     write(os.path.join(share, "doc/keelson/changelog.gz"),
           packed("keelson (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n" % (version(), MAINTAINER, stamp)))

@@ -21,7 +21,7 @@ constexpr PluginRow kPlugins[] = {
     {"NodeRestriction", false, Phase::kMutating, NewNodeRestriction},
     {"TaintNodesByCondition", true, Phase::kMutating, NewTaintNodesByCondition},
     {"AlwaysPullImages", false, Phase::kBoth, NewAlwaysPullImages},
-    {"ImagePolicyWebhook", false, Phase::kValidating, nullptr},
+    {"ImagePolicyWebhook", false, Phase::kValidating, NewImagePolicyWebhook, CheckImagePolicy},
     {"PodSecurity", true, Phase::kValidating, NewPodSecurity, CheckPodSecurity},
     {"PodNodeSelector", false, Phase::kBoth, NewPodNodeSelector},
     {"Priority", true, Phase::kBoth, NewPriority},
@@ -50,7 +50,7 @@ constexpr PluginRow kPlugins[] = {
     {"MutatingAdmissionWebhook", true, Phase::kMutating, NewMutatingAdmissionWebhook, CheckWebhookConfiguration},
     {"ValidatingAdmissionPolicy", true, Phase::kValidating, NewValidatingAdmissionPolicy},
     {"ValidatingAdmissionWebhook", true, Phase::kValidating, NewValidatingAdmissionWebhook, CheckWebhookConfiguration},
-    {"ResourceQuota", true, Phase::kValidating, NewResourceQuota},
+    {"ResourceQuota", true, Phase::kValidating, NewResourceQuota, CheckResourceQuota},
     {"AlwaysDeny", false, Phase::kBoth, NewAlwaysDeny},
 };
 
@@ -84,7 +84,7 @@ std::shared_ptr<const Chain> NewChain(const PluginContext& options, const std::s
   for (const PluginRow& row : kPlugins) {
     const std::string name(row.name);
     const bool on = (row.on_by_default && !disable.contains(name)) || enable.contains(name);
-    if (on && row.make != nullptr) plugins.push_back(row.make(options));
+    if (on) plugins.push_back(row.make(options));
   }
   return std::make_shared<const Chain>(std::move(plugins), options.observer);
 }

@@ -1,4 +1,4 @@
-// The plugins in upstream's order: which are on by default, and which are built here.
+// The plugins in upstream's order, and which of them are on by default.
 #pragma once
 
 #include <functional>
@@ -28,6 +28,7 @@ class ServiceResolver;  // webhook/service_resolver.h
 namespace keelson::admission {
 
 class Permissions;     // admission/permissions.h
+class PolicyMetrics;   // admission/policy/metrics.h
 class WebhookMetrics;  // admission/webhook/metrics.h
 
 // Parts that plugins are made from. All pointers must outlive the chain.
@@ -36,13 +37,14 @@ struct PluginContext {
   APIReader* api = nullptr;
   Informers* informers = nullptr;
   Permissions* permissions = nullptr;
-  std::shared_ptr<http::Transport> transport;            // for calls out
-  webhook::ServiceResolver* service_resolver = nullptr;  // null: by DNS
-  net::DialerPtr cluster_dialer;        // of webhooks behind services
-  net::DialerPtr control_plane_dialer;  // of webhooks behind URLs
-  WebhookMetrics* webhook_metrics = nullptr;  // may be null
-  std::shared_ptr<const PluginConfigurations> configurations;     // null: no file
-  std::function<bool(std::string_view gate)> feature_enabled;     // null: all gates are off
+  std::shared_ptr<http::Transport> transport;                  // for calls out
+  webhook::ServiceResolver* service_resolver = nullptr;        // null: by DNS
+  net::DialerPtr cluster_dialer;                               // of webhooks behind services
+  net::DialerPtr control_plane_dialer;                         // of webhooks behind URLs
+  WebhookMetrics* webhook_metrics = nullptr;                   // may be null
+  PolicyMetrics* policy_metrics = nullptr;                     // may be null
+  std::shared_ptr<const PluginConfigurations> configurations;  // null: no file
+  std::function<bool(std::string_view gate)> feature_enabled;  // null: all gates are off
   const cel::TimeZones* time_zones = nullptr;  // of expressions; null: no named zone is known
   const base::Clock* clock = &base::Clock::Real();
   base::Random* random = &base::Random::Real();
@@ -50,9 +52,7 @@ struct PluginContext {
   std::int64_t default_unreachable_toleration_seconds = 300;
   Observer observer;  // may be empty
 
-  Value ConfigurationOf(std::string_view plugin) const {
-    return configurations ? configurations->Of(plugin) : Value();
-  }
+  Value ConfigurationOf(std::string_view plugin) const { return configurations ? configurations->Of(plugin) : Value(); }
   bool FeatureEnabled(std::string_view gate) const { return feature_enabled && feature_enabled(gate); }
 };
 
@@ -62,7 +62,7 @@ struct PluginRow {
   std::string_view name;
   bool on_by_default;
   Phase phase;
-  std::unique_ptr<Plugin> (*make)(const PluginContext& context);  // null: not built
+  std::unique_ptr<Plugin> (*make)(const PluginContext& context);
   // Why its configuration (null: none) cannot be used; "" when it can. Null: every one can.
   std::string (*check)(Value configuration) = nullptr;
 };
@@ -72,8 +72,7 @@ bool IsPlugin(std::string_view name);
 std::string PluginNamesText();         // all, in alphabetical order, joined by ", "
 std::string DefaultPluginNamesText();  // those on by default, in the chain's order
 
-// Default plugins plus `enable` minus `disable`; those that are on by default and not built are left out (README names
-// them). REQUIRES: every name in `enable` is built.
+// Default plugins minus `disable`, plus `enable`.
 std::shared_ptr<const Chain> NewChain(const PluginContext& options, const std::set<std::string>& enable,
                                       const std::set<std::string>& disable);
 

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "base/strings.h"
+#include "registry/apiextensions/schema_rules.h"
+#include "validation/primitives.h"
 
 namespace keelson::apiextensions {
 namespace {
@@ -13,7 +15,8 @@ constexpr std::string_view kConformant = "KubernetesAPIApprovalPolicyConformant"
 constexpr std::string_view kSee = ", see https://github.com/kubernetes/enhancements/pull/1111";
 
 bool IsProtected(std::string_view group) {
-  return group == "k8s.io" || group.ends_with(".k8s.io") || group == "kubernetes.io" || group.ends_with(".kubernetes.io");
+  return group == "k8s.io" || group.ends_with(".k8s.io") || group == "kubernetes.io" ||
+         group.ends_with(".kubernetes.io");
 }
 
 Condition Approval(std::string_view annotation) {
@@ -96,8 +99,7 @@ bool RemoveCondition(base::Arena& arena, Value definition, std::string_view type
   return false;
 }
 
-bool AcceptNames(base::Arena& arena, Value definition, const std::vector<DefinitionPtr>& others,
-                 std::string_view now) {
+bool AcceptNames(base::Arena& arena, Value definition, const std::vector<DefinitionPtr>& others, std::string_view now) {
   const Value requested = definition["spec"]["names"];
   Value accepted = definition.EnsureMap(arena, "status").EnsureMap(arena, "acceptedNames");
   if (requested == accepted) return false;
@@ -140,6 +142,22 @@ bool CheckApproval(base::Arena& arena, Value definition, std::string_view now) {
   if (!IsProtected(definition["spec"]["group"].as_string())) return RemoveCondition(arena, definition, kConformant);
   return SetCondition(arena, definition,
                       Approval(definition["metadata"]["annotations"][kApprovalAnnotation].as_string()), now);
+}
+
+bool CheckStructural(base::Arena& arena, Value definition, std::string_view now) {
+  constexpr std::string_view kType = "NonStructuralSchema";
+  const Value spec = definition["spec"];
+  if (!spec["preserveUnknownFields"].as_bool()) return RemoveCondition(arena, definition, kType);
+  meta::FieldErrors errors;
+  const FieldPath path("spec");
+  errors.push_back(validation::Invalid(path.Child("preserveUnknownFields"), Value(true), "must be false"));
+  std::size_t index = 0;
+  for (const Value& version : spec["versions"].items()) {
+    const FieldPath at = path.Child("versions").Index(index++).Child("schema").Child("openAPIV3Schema");
+    const Value schema = version["schema"]["openAPIV3Schema"];
+    if (schema.is_map()) registry::crd::ValidateStructural(schema, at, errors);
+  }
+  return SetCondition(arena, definition, {kType, "True", "Violations", meta::AggregateMessage(errors)}, now);
 }
 
 bool RemoveFinalizer(base::Arena& arena, Value definition) {

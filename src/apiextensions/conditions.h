@@ -27,6 +27,9 @@ bool RemoveCondition(base::Arena& arena, Value definition, std::string_view type
 bool AcceptNames(base::Arena& arena, Value definition, const std::vector<DefinitionPtr>& others, std::string_view now);
 // KubernetesAPIApprovalPolicyConformant of protected groups. False: nothing changed.
 bool CheckApproval(base::Arena& arena, Value definition, std::string_view now);
+// NonStructuralSchema: only definitions of old, which preserve unknown fields, can have such schemas; all others were
+// refused when they were written. False: nothing changed.
+bool CheckStructural(base::Arena& arena, Value definition, std::string_view now);
 bool RemoveFinalizer(base::Arena& arena, Value definition);
 
 }  // namespace keelson::apiextensions

@@ -10,8 +10,9 @@ namespace {
 constexpr std::string_view kNow = "2024-01-01T00:00:00Z";
 
 std::string DefinitionText(const std::string& plural, const std::string& kind, const std::string& group = "g.io") {
-  return R"({"metadata":{"name":")" + plural + "." + group + R"("},"spec":{"group":")" + group + R"(","names":{"plural":")" +
-         plural + R"(","singular":"s)" + plural + R"(","kind":")" + kind + R"(","listKind":")" + kind +
+  return R"({"metadata":{"name":")" + plural + "." + group + R"("},"spec":{"group":")" + group +
+         R"(","names":{"plural":")" + plural + R"(","singular":"s)" + plural + R"(","kind":")" + kind +
+         R"(","listKind":")" + kind +
          R"(List","shortNames":["sh"]},"versions":[{"name":"v1","served":true,"storage":true}]}})";
 }
 
@@ -60,10 +61,27 @@ TEST(Conditions, ProtectedGroupsNeedApproval) {
             "True ApprovedAnnotation approved in https://a/b");
 }
 
+TEST(Conditions, NonStructuralSchemaOfOldDefinitions) {
+  base::Arena arena;
+  Value object = *object::ParseJSON(arena, DefinitionText("as", "A"));
+  EXPECT_FALSE(CheckStructural(arena, object, kNow));
+  object["spec"].Set(arena, "preserveUnknownFields", true);
+  object["spec"]["versions"][std::size_t{0}].Set(
+      arena, "schema", *object::ParseJSON(arena, R"({"openAPIV3Schema":{"type":"object","properties":{"a":{}}}})"));
+  ASSERT_TRUE(CheckStructural(arena, object, kNow));
+  EXPECT_EQ(ConditionText(object, "NonStructuralSchema"),
+            "True Violations [spec.preserveUnknownFields: Invalid value: true: must be false, "
+            "spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for "
+            "specified object fields]");
+  object["spec"].Erase("preserveUnknownFields");
+  ASSERT_TRUE(CheckStructural(arena, object, kNow));
+  EXPECT_TRUE(FindCondition(object, "NonStructuralSchema").is_null());
+}
+
 TEST(Conditions, FinalizerIsRemoved) {
   base::Arena arena;
-  Value object = *object::ParseJSON(
-      arena, R"({"metadata":{"finalizers":["a/b","customresourcecleanup.apiextensions.k8s.io"]}})");
+  Value object =
+      *object::ParseJSON(arena, R"({"metadata":{"finalizers":["a/b","customresourcecleanup.apiextensions.k8s.io"]}})");
   EXPECT_TRUE(RemoveFinalizer(arena, object));
   EXPECT_FALSE(RemoveFinalizer(arena, object));
   EXPECT_EQ(object["metadata"]["finalizers"].size(), 1u);

@@ -13,17 +13,14 @@
 #include "async/event.h"
 #include "async/gate.h"
 #include "patch/field_manager.h"
-#include "registry/apiregistration/bootstrap.h"
 #include "telemetry/log.h"
 
 namespace keelson::apiextensions {
 namespace {
 
-constexpr std::chrono::milliseconds kRetry{1000};          // after a write that failed
-constexpr std::chrono::milliseconds kInstancePoll{500};    // while instances go
+constexpr std::chrono::milliseconds kRetry{1000};        // after a write that failed
+constexpr std::chrono::milliseconds kInstancePoll{500};  // while instances go
 constexpr std::chrono::seconds kInstancesGoneWithin{60};
-constexpr std::int32_t kGroupPriority = 1000;  // of APIServices for custom resources
-constexpr std::int32_t kVersionPriority = 100;
 
 // Changes an object; false: leave it as it is.
 using Change = std::function<bool(base::Arena& arena, Value object, std::string_view now)>;
@@ -76,11 +73,10 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
   std::atomic<bool> stopping{false};
 
   std::mutex mutex;
-  std::deque<std::string> queue;  // names, and "/" with a group whose APIServices are to be looked at
+  std::deque<std::string> queue;  // names
   std::set<std::string, std::less<>> queued;
-  std::set<std::string, std::less<>> finalizing;  // whose instances are being deleted now
+  std::set<std::string, std::less<>> finalizing;                     // whose instances are being deleted now
   std::map<std::string, std::set<std::string>, std::less<>> groups;  // names of definitions
-  std::map<std::string, std::set<std::string>> registered;           // versions by group; of the worker
 
   void Enqueue(const std::string& name) {
     std::lock_guard lock(mutex);
@@ -119,8 +115,6 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
 
   void OnChange(const registry::Informer::Change& change);
   static Awaitable<void> Run(std::shared_ptr<Impl> impl);
-  // Keeps the APIServices of a group's served versions (upstream's crdregistration and autoregister controllers).
-  static Awaitable<void> Register(std::shared_ptr<Impl> impl, std::string group);
   static Awaitable<void> Sync(std::shared_ptr<Impl> impl, std::string name);
   static Awaitable<void> Finalize(std::shared_ptr<Impl> impl, DefinitionPtr definition);
   static Awaitable<Condition> DeleteInstances(std::shared_ptr<Impl> impl, DefinitionPtr definition);
@@ -140,7 +134,6 @@ void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
       const auto group = groups.find(gone->group);
       if (group != groups.end() && group->second.erase(name) > 0 && group->second.empty()) groups.erase(group);
     }
-    Enqueue("/" + gone->group);
     // Its names are free.
     for (const DefinitionPtr& other : GroupOf(gone->group)) {
       if (other->spec_names != other->accepted_names) Enqueue(other->name);
@@ -155,13 +148,11 @@ void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
     std::lock_guard lock(mutex);
     groups[definition->group].insert(name);
   }
-  Enqueue("/" + definition->group);
   Enqueue(name);
 }
 
 // Writes what `change` makes of the object's status and finalizers. False: it is to be tried again.
-Awaitable<bool> Controllers::Impl::Write(std::shared_ptr<Impl> impl, std::string name, std::string uid,
-                                         Change change) {
+Awaitable<bool> Controllers::Impl::Write(std::shared_ptr<Impl> impl, std::string name, std::string uid, Change change) {
   const auto context = NewContext(name);
   base::Arena& arena = context->arena;
   bool left = false;
@@ -213,9 +204,9 @@ Awaitable<Condition> Controllers::Impl::DeleteInstances(std::shared_ptr<Impl> im
     if (left.ok() && left->items.empty())
       co_return Condition{"Terminating", "False", "InstanceDeletionCompleted", "removed all instances"};
     if (!left.ok() || base::Clock::Real().Monotonic() >= until || impl->stopping) {
-      co_return failed("InstanceDeletionCheck", "could not confirm zero CustomResources remaining: " +
-                                                    std::string(left.ok() ? "context deadline exceeded"
-                                                                          : left.error().message()));
+      co_return failed("InstanceDeletionCheck",
+                       "could not confirm zero CustomResources remaining: " +
+                           std::string(left.ok() ? "context deadline exceeded" : left.error().message()));
     }
     co_await SleepFor(kInstancePoll);
   }
@@ -224,9 +215,9 @@ Awaitable<Condition> Controllers::Impl::DeleteInstances(std::shared_ptr<Impl> im
 Awaitable<void> Controllers::Impl::Finalize(std::shared_ptr<Impl> impl, DefinitionPtr definition) {
   const std::string name = definition->name;
   bool again = !co_await Write(impl, name, definition->uid, [](base::Arena& arena, Value object, std::string_view now) {
-    return SetCondition(
-        arena, object,
-        {"Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"}, now);
+    return SetCondition(arena, object,
+                        {"Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"},
+                        now);
   });
   if (!again) {
     Condition outcome{"Terminating", "False", "NeverEstablished", "resource was never established"};
@@ -237,11 +228,11 @@ Awaitable<void> Controllers::Impl::Finalize(std::shared_ptr<Impl> impl, Definiti
       outcome = co_await DeleteInstances(impl, definition);
     }
     const bool done = outcome.status == "False";
-    const bool written = co_await Write(
-        impl, name, definition->uid, [&outcome, done](base::Arena& arena, Value object, std::string_view now) {
-          const bool changed = SetCondition(arena, object, outcome, now);
-          return (done && RemoveFinalizer(arena, object)) || changed;
-        });
+    const bool written = co_await Write(impl, name, definition->uid,
+                                        [&outcome, done](base::Arena& arena, Value object, std::string_view now) {
+                                          const bool changed = SetCondition(arena, object, outcome, now);
+                                          return (done && RemoveFinalizer(arena, object)) || changed;
+                                        });
     again = !written || !done;
   }
   {
@@ -264,8 +255,8 @@ Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string 
   auto value = impl->definitions->Decode(arena, definition->object);
   if (!value.ok()) co_return;
   const Value finalizers = value->Get("metadata", "finalizers");
-  const bool holds = std::ranges::any_of(finalizers.items(),
-                                         [](const Value& one) { return one.as_string() == kCleanupFinalizer; });
+  const bool holds =
+      std::ranges::any_of(finalizers.items(), [](const Value& one) { return one.as_string() == kCleanupFinalizer; });
   if (definition->deleting && holds) {
     {
       std::lock_guard lock(impl->mutex);
@@ -275,95 +266,31 @@ Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string 
     co_return;
   }
   const auto group = impl->GroupOf(definition->group);
-  bool written = co_await Write(impl, name, definition->uid,
-                                [&group](base::Arena& scratch, Value object, std::string_view now) {
-                                  const bool names = AcceptNames(scratch, object, group, now);
-                                  return CheckApproval(scratch, object, now) || names;
-                                });
+  bool written =
+      co_await Write(impl, name, definition->uid, [&group](base::Arena& scratch, Value object, std::string_view now) {
+        const bool names = AcceptNames(scratch, object, group, now);
+        const bool approval = CheckApproval(scratch, object, now);
+        return CheckStructural(scratch, object, now) || approval || names;
+      });
   if (written && definition->names_accepted && !definition->established && !definition->deleting) {
     if (impl->options.establishing_delay.count() > 0) co_await SleepFor(impl->options.establishing_delay);
     const Value conversion = value->Get("spec", "conversion");
     const bool unusable = conversion["strategy"].as_string() == "Webhook" && impl->options.usable_webhook &&
                           !impl->options.usable_webhook(conversion["webhook"]);
-    written = co_await Write(impl, name, definition->uid,
-                             [unusable](base::Arena& scratch, Value object, std::string_view now) {
-      if (!ConditionIs(object, "NamesAccepted", "True") || ConditionIs(object, "Established", "True")) return false;
-      if (unusable) {
-        return SetCondition(
-            scratch, object,
-            {"Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"}, now);
-      }
-      return SetCondition(scratch, object,
-                          {"Established", "True", "InitialNamesAccepted", "the initial names have been accepted"}, now);
-    });
+    written = co_await Write(
+        impl, name, definition->uid, [unusable](base::Arena& scratch, Value object, std::string_view now) {
+          if (!ConditionIs(object, "NamesAccepted", "True") || ConditionIs(object, "Established", "True")) return false;
+          if (unusable) {
+            return SetCondition(
+                scratch, object,
+                {"Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"}, now);
+          }
+          return SetCondition(scratch, object,
+                              {"Established", "True", "InitialNamesAccepted", "the initial names have been accepted"},
+                              now);
+        });
   }
   if (!written) impl->Spawn(Later(impl, name, kRetry));
-}
-
-namespace {
-
-// A definition's group version is an APIService like any other, with the lowest priority.
-Awaitable<bool> CreateAPIService(std::shared_ptr<registry::Store> services, std::string group, std::string version) {
-  const auto context = NewContext("");
-  context->info.api_group = "apiregistration.k8s.io";
-  base::Arena& arena = context->arena;
-  const registry::APIServicePriority priority{
-      .group = group, .version = version, .group_priority_minimum = kGroupPriority, .version_priority = kVersionPriority};
-  Value service = registry::LocalAPIService(arena, priority, "true").Clone(arena, true);
-  static const patch::FieldManager fields([] {
-    patch::FieldManager::Options options;
-    options.kind = {"apiregistration.k8s.io", "v1", "APIService"};
-    options.type = schema::FindKind("apiregistration.k8s.io", "v1", "APIService");
-    options.reset_fields = {"status"};
-    return options;
-  }());
-  fields.Update(arena, Value(), service, "kube-apiserver",
-                arena.Copy(registry::FormatTime(base::Clock::Real().Now())));
-  auto created = co_await services->Create(*context, service, nullptr, false);
-  co_return created.ok() || created.error().reason() == meta::StatusReason::kAlreadyExists;
-}
-
-Awaitable<void> DeleteAPIService(std::shared_ptr<registry::Store> services, std::string name) {
-  const auto context = NewContext(name);
-  auto found = co_await services->Get("", name, "");
-  if (!found.ok()) co_return;
-  auto value = services->Decode(context->arena, *found);
-  if (!value.ok()) co_return;
-  const Value labels = value->Get("metadata", "labels");
-  if (labels["kube-aggregator.kubernetes.io/automanaged"].as_string() != "true") co_return;
-  auto deleted = co_await services->Delete(*context, "", name, {}, nullptr);
-  if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound)
-    log::Error("Could not delete an APIService", "name", name, "err", deleted.error());
-}
-
-}  // namespace
-
-Awaitable<void> Controllers::Impl::Register(std::shared_ptr<Impl> impl, std::string group) {
-  if (!impl->options.api_services) co_return;
-  std::set<std::string> wanted;
-  for (const DefinitionPtr& definition : impl->GroupOf(group)) {
-    for (const DefinitionVersion& version : definition->versions) {
-      if (version.served) wanted.insert(version.name);
-    }
-  }
-  std::set<std::string> known = impl->registered[group];
-  for (const std::string& version : wanted) {
-    if (known.contains(version)) continue;
-    if (co_await CreateAPIService(impl->options.api_services, group, version)) known.insert(version);
-  }
-  std::set<std::string> gone;
-  for (const std::string& version : known) {
-    if (!wanted.contains(version)) gone.insert(version);
-  }
-  for (const std::string& version : gone) {
-    co_await DeleteAPIService(impl->options.api_services, version + "." + group);
-    known.erase(version);
-  }
-  if (known.empty()) {
-    impl->registered.erase(group);
-  } else {
-    impl->registered[group] = std::move(known);
-  }
 }
 
 Awaitable<void> Controllers::Impl::Run(std::shared_ptr<Impl> impl) {
@@ -373,11 +300,7 @@ Awaitable<void> Controllers::Impl::Run(std::shared_ptr<Impl> impl) {
       co_await impl->wake.Wait();
       continue;
     }
-    if (name->starts_with('/')) {
-      co_await Register(impl, name->substr(1));
-    } else {
-      co_await Sync(impl, *std::move(name));
-    }
+    co_await Sync(impl, *std::move(name));
   }
 }
 
@@ -388,10 +311,10 @@ Controllers::Controllers(std::shared_ptr<registry::Store> definitions, std::shar
   impl_->handler = std::move(handler);
   impl_->discovery = std::move(discovery);
   impl_->options = options;
-  informer_ = std::make_unique<registry::Informer>(
-      std::move(definitions), [impl = impl_](std::vector<registry::Informer::Change>& changes) {
-        for (const auto& change : changes) impl->OnChange(change);
-      });
+  informer_ = std::make_unique<registry::Informer>(std::move(definitions),
+                                                   [impl = impl_](std::vector<registry::Informer::Change>& changes) {
+                                                     for (const auto& change : changes) impl->OnChange(change);
+                                                   });
 }
 
 Controllers::~Controllers() { Stop(); }

@@ -22,7 +22,6 @@ class Controllers {
   struct Options {
     // Established is set so long after the names were accepted: 5 s where several servers run, so that all know them.
     std::chrono::milliseconds establishing_delay{0};
-    std::shared_ptr<registry::Store> api_services;  // null: no APIServices are made
     // Whether a spec.conversion.webhook can be called: its CA bundle is one. Empty: every one can.
     std::function<bool(const Value& webhook)> usable_webhook;
     const base::Clock* clock = &base::Clock::Real();

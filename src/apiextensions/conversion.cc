@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "codec/json.h"
@@ -19,6 +20,10 @@ std::string KindText(const Value& object) {
   return std::string(object["apiVersion"].as_string()) + ", Kind=" + std::string(object["kind"].as_string());
 }
 
+std::string_view VersionOf(std::string_view api_version) {
+  return api_version.substr(api_version.find('/') + 1);  // npos + 1 is 0: no group
+}
+
 std::string GVKText(std::string_view api_version, std::string_view kind) {
   const std::size_t slash = api_version.find('/');
   const std::string group(slash == std::string_view::npos ? "" : api_version.substr(0, slash));
@@ -29,7 +34,8 @@ std::string GVKText(std::string_view api_version, std::string_view kind) {
 std::string TypeText(const Value& value) { return value.is_null() ? "<nil>" : std::string(object::GoTypeName(value)); }
 
 // A label or annotation map of the answer into the kept metadata; the error says what is wrong with it.
-Outcome<void, std::string> TakeTexts(base::Arena& arena, const Value& answered, Value metadata, std::string_view field) {
+Outcome<void, std::string> TakeTexts(base::Arena& arena, const Value& answered, Value metadata,
+                                     std::string_view field) {
   const Value given = answered[field];
   const std::string name = "metadata." + std::string(field);
   if (given.is_null()) {
@@ -147,13 +153,14 @@ Outcome<std::vector<Value>, ReviewError> ReadReview(const WebhookConversion& con
                                                     std::string_view body, std::string_view uid,
                                                     const std::vector<Value>& objects, std::string_view api_version) {
   auto decoded = DecodeReview(arena, body);
-  if (!decoded.ok()) return ReviewError{"failed: " + decoded.error()};
+  if (!decoded.ok()) return ReviewError{"failed: " + decoded.error(), false, ConversionFailure::kCall};
   auto answered = Answered(conversion, *decoded, uid);
-  if (!answered.ok()) return ReviewError{"failed: " + answered.error()};
+  if (!answered.ok()) return ReviewError{"failed: " + answered.error(), false, ConversionFailure::kMalformedResponse};
   const Value list = *answered;
   if (list.size() != objects.size()) {
-    return ReviewError{"returned " + std::to_string(list.size()) + " objects, expected " +
-                       std::to_string(objects.size())};
+    return ReviewError{
+        "returned " + std::to_string(list.size()) + " objects, expected " + std::to_string(objects.size()), false,
+        ConversionFailure::kPartialResponse};
   }
   std::vector<Value> converted;
   for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -173,8 +180,8 @@ Outcome<std::vector<Value>, ReviewError> ReadReview(const WebhookConversion& con
                          std::string(object["apiVersion"].as_string()) + ")"};
     }
     if (object["kind"].as_string() != objects[i]["kind"].as_string()) {
-      return ReviewError{at + "invalid kind (expected " + std::string(objects[i]["kind"].as_string()) +
-                         ", received " + std::string(object["kind"].as_string()) + ")"};
+      return ReviewError{at + "invalid kind (expected " + std::string(objects[i]["kind"].as_string()) + ", received " +
+                         std::string(object["kind"].as_string()) + ")"};
     }
     if (std::string problem = Differs(objects[i], object); !problem.empty())
       return ReviewError{"returned invalid object: " + problem};
@@ -185,7 +192,7 @@ Outcome<std::vector<Value>, ReviewError> ReadReview(const WebhookConversion& con
   return converted;
 }
 
-Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr conversion, std::shared_ptr<base::Arena> arena,
+Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr conversion, base::Arena& arena,
                                                     std::vector<Value> objects, std::string api_version) {
   std::vector<Value> all;
   for (std::size_t begin = 0; begin < objects.size(); begin += kConversionBatchMax) {
@@ -194,12 +201,18 @@ Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr convers
                                    objects.begin() + static_cast<std::ptrdiff_t>(end));
     const std::string uid = base::Random::Real().UUID();
     const std::string prefix = "conversion webhook for " + KindText(batch.front()) + " ";
+    const auto start = base::Clock::Real().Monotonic();
     auto answer = co_await conversion->client->Post(ReviewText(*conversion, uid, batch, api_version));
-    if (!answer.ok()) co_return meta::NewPlainError(prefix + "failed: " + answer.error());
-    auto converted = ReadReview(*conversion, *arena, answer->view(), uid, batch, api_version);
+    auto converted = answer.ok() ? ReadReview(*conversion, arena, answer->view(), uid, batch, api_version)
+                                 : ReviewError{"failed: " + answer.error(), false, ConversionFailure::kCall};
+    if (conversion->metrics) {
+      conversion->metrics->Observe(conversion->definition, VersionOf(batch.front()["apiVersion"].as_string()),
+                                   VersionOf(api_version),
+                                   converted.ok() ? ConversionFailure::kNone : converted.error().failure,
+                                   base::Clock::Real().Monotonic() - start);
+    }
     if (!converted.ok()) {
-      co_return meta::NewPlainError(converted.error().whole ? converted.error().text
-                                                            : prefix + converted.error().text);
+      co_return meta::NewPlainError(converted.error().whole ? converted.error().text : prefix + converted.error().text);
     }
     all.insert(all.end(), converted->begin(), converted->end());
   }

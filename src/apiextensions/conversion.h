@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apiextensions/conversion_metrics.h"
 #include "apiextensions/custom_kind.h"
 #include "async/awaitable.h"
 #include "base/arena.h"
@@ -25,16 +26,19 @@ class ConversionClient {
 
 struct WebhookConversion {
   std::shared_ptr<ConversionClient> client;
-  bool v1 = true;  // the version of reviews; false: v1beta1, which has fewer checks
+  bool v1 = true;                              // the version of reviews; false: v1beta1, which has fewer checks
+  std::string definition;                      // its name, for metrics
+  std::shared_ptr<ConversionMetrics> metrics;  // null: calls are not counted
 };
 using WebhookConversionPtr = std::shared_ptr<const WebhookConversion>;
 
 // So many objects go into one review.
 inline constexpr std::size_t kConversionBatchMax = 100;
 
-// The objects in `api_version`, in their order; each is of another version now. They and the result live in `arena`.
+// The objects in `api_version`, in their order; each is of another version now. They and the result live in `arena`,
+// which must outlive the call.
 // Metadata but labels and annotations stays as it was. A plain 500 where the webhook fails or answers something else.
-Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr conversion, std::shared_ptr<base::Arena> arena,
+Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr conversion, base::Arena& arena,
                                                     std::vector<Value> objects, std::string api_version);
 
 // ---- Parts
@@ -44,6 +48,7 @@ std::string ReviewText(const WebhookConversion& conversion, std::string_view uid
 struct ReviewError {
   std::string text;
   bool whole = false;  // else it stands behind `conversion webhook for <gvk> `
+  ConversionFailure failure = ConversionFailure::kInvalidObject;
 };
 // Checks the review in `body` and takes the converted objects out of it.
 Outcome<std::vector<Value>, ReviewError> ReadReview(const WebhookConversion& conversion, base::Arena& arena,

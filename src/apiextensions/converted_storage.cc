@@ -50,11 +50,17 @@ struct View {
 };
 using ViewPtr = std::shared_ptr<View>;
 
-meta::Result<ObjectPtr> Wrap(const View& view, base::Arena& arena, Value value, const ObjectPtr& original) {
-  auto coerced = structural::CoerceObject(arena, value, view.version->schema.root(),
-                                          {.source = structural::Source::kConversion,
-                                           .preserve_unknown_fields = view.version->preserve_unknown_fields});
+// A webhook's answer as it may be stored or shown: pruned by the schema of its version.
+meta::Result<void> Prune(const VersionKind& version, base::Arena& arena, Value converted) {
+  auto coerced = structural::CoerceObject(
+      arena, converted, version.schema.root(),
+      {.source = structural::Source::kConversion, .preserve_unknown_fields = version.preserve_unknown_fields});
   if (!coerced.ok()) return meta::NewPlainError(coerced.error());
+  return {};
+}
+
+meta::Result<ObjectPtr> Wrap(const View& view, base::Arena& arena, Value value, const ObjectPtr& original) {
+  KS_RETURN_IF_ERROR(Prune(*view.version, arena, value));
   auto encoded = view.codec->Encode(arena, value);
   if (!encoded.ok()) return meta::NewPlainError(encoded.error());
   auto stored = view.codec->WithResourceVersion(encoded->view(), original->resource_version());
@@ -81,7 +87,7 @@ Awaitable<meta::Result<std::vector<ObjectPtr>>> ToView(ViewPtr view, std::vector
   }
   if (places.empty()) co_return objects;
   KS_CO_TRY(const std::vector<Value> converted,
-            co_await Convert(view->conversion, arena, std::move(values), view->version->api_version));
+            co_await Convert(view->conversion, *arena, std::move(values), view->version->api_version));
   for (std::size_t i = 0; i < places.size(); ++i) {
     ObjectPtr& object = objects[places[i]];
     KS_CO_TRY(ObjectPtr made, Wrap(*view, *arena, converted[i], object));
@@ -104,7 +110,8 @@ Awaitable<meta::Result<Value>> ToStorage(ViewPtr view, std::shared_ptr<base::Are
   if (view->version->kind.version == view->kind->storage_version) co_return object;
   std::vector<Value> one(1, object);
   KS_CO_TRY(const std::vector<Value> converted,
-            co_await Convert(view->conversion, arena, std::move(one), view->kind->storage_api_version));
+            co_await Convert(view->conversion, *arena, std::move(one), view->kind->storage_api_version));
+  KS_CO_RETURN_IF_ERROR(Prune(*view->kind->Find(view->kind->storage_version), *arena, converted.front()));
   co_return converted.front();
 }
 
@@ -151,8 +158,7 @@ Awaitable<storage::Result<ObjectPtr>> Delete(ViewPtr view, std::string key, stor
   if (validate) {
     in_view = [view, validate](const ObjectPtr& existing) { return ValidateInView(view, validate, existing); };
   }
-  co_return co_await OneToView(view,
-                               co_await view->base->Delete(std::move(key), std::move(preconditions), in_view));
+  co_return co_await OneToView(view, co_await view->base->Delete(std::move(key), std::move(preconditions), in_view));
 }
 
 Awaitable<storage::Result<ObjectPtr>> Get(ViewPtr view, std::string key, storage::GetOptions options) {

@@ -5,6 +5,7 @@
 #include "codec/json.h"
 #include "endpoints/assembled_document.h"
 #include "endpoints/discovery_documents.h"
+#include "endpoints/openapi_documents.h"
 #include "schema/schema.h"
 #include "schema/structural/openapi.h"
 #include "schema/structural/structural.h"
@@ -15,7 +16,8 @@ namespace {
 using endpoints::DiscoveryFragment;
 namespace structural = schema::structural;
 
-constexpr std::string_view kVerbs[] = {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
+constexpr std::string_view kVerbs[] = {"delete", "deletecollection", "get",    "list",
+                                       "patch",  "create",           "update", "watch"};
 constexpr std::string_view kTerminatingVerbs[] = {"delete", "deletecollection", "get", "list", "watch"};
 constexpr std::string_view kSubresourceVerbs[] = {"get", "patch", "update"};
 
@@ -42,9 +44,8 @@ std::vector<std::string> VersionsOf(const std::vector<DefinitionPtr>& definition
     }
   }
   std::vector<std::string> sorted(names.begin(), names.end());
-  std::ranges::sort(sorted, [](const std::string& a, const std::string& b) {
-    return endpoints::ComesBeforeAsVersion(a, b);
-  });
+  std::ranges::sort(sorted,
+                    [](const std::string& a, const std::string& b) { return endpoints::ComesBeforeAsVersion(a, b); });
   return sorted;
 }
 
@@ -128,9 +129,8 @@ Value AggregatedResource(base::Arena& arena, const Definition& definition, const
 
 Value AggregatedGroup(base::Arena& arena, std::string_view group, const std::vector<std::string>& versions,
                       std::vector<DefinitionPtr> definitions) {
-  std::ranges::sort(definitions, {}, [](const DefinitionPtr& one) -> std::string_view {
-    return one->accepted_names.plural;
-  });
+  std::ranges::sort(definitions, {},
+                    [](const DefinitionPtr& one) -> std::string_view { return one->accepted_names.plural; });
   Value value = Value::Map(arena);
   value.EnsureMap(arena, "metadata").Set(arena, "name", group);
   Value list = value.EnsureList(arena, "versions");
@@ -140,8 +140,7 @@ Value AggregatedGroup(base::Arena& arena, std::string_view group, const std::vec
     Value resources = version.EnsureList(arena, "resources");
     for (const DefinitionPtr& definition : definitions) {
       const DefinitionVersion* const served = definition->FindVersion(name);
-      if (served != nullptr && served->served)
-        resources.Append(arena, AggregatedResource(arena, *definition, *served));
+      if (served != nullptr && served->served) resources.Append(arena, AggregatedResource(arena, *definition, *served));
     }
     version.Set(arena, "freshness", "Current");
     list.Append(arena, version);
@@ -164,8 +163,8 @@ endpoints::DiscoveryFragmentPtr MakeFragment(std::string_view group, const std::
     for (const DefinitionPtr& definition : definitions) {
       const DefinitionVersion* const served = definition->FindVersion(version);
       if (served == nullptr || !served->served) continue;
-      made_of += definition->uid + "/" + std::to_string(definition->generation) + "/" + definition->accepted_names.kind +
-                 "/" + definition->accepted_names.list_kind + ";";
+      made_of += definition->uid + "/" + std::to_string(definition->generation) + "/" +
+                 definition->accepted_names.kind + "/" + definition->accepted_names.list_kind + ";";
     }
     fragment->versions.push_back({version, endpoints::ETagOf(made_of)});
   }
@@ -283,6 +282,18 @@ std::optional<http::Response> DiscoveryDocuments::Respond(const endpoints::Excha
   return endpoints::AssembledDocument(std::move(json), type, "v1", "APIResourceList").Respond(exchange);
 }
 
+static endpoints::OpenAPICustomResource PathsOf(const structural::PublishedVersion& published) {
+  return {.group = published.group,
+          .version = published.version,
+          .kind = published.kind,
+          .plural = published.plural,
+          .model = structural::ModelName(published),
+          .list_model = structural::ListModelName(published),
+          .namespaced = published.namespaced,
+          .status = published.status,
+          .scale = published.scale};
+}
+
 std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version) const {
   std::vector<DefinitionPtr> definitions;
   {
@@ -290,6 +301,7 @@ std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version
     definitions = Established(group);
   }
   std::string models;
+  std::vector<endpoints::OpenAPICustomResource> resources;
   for (const DefinitionPtr& definition : definitions) {
     const DefinitionVersion* const served = definition->FindVersion(version);
     if (served == nullptr || !served->served) continue;
@@ -302,13 +314,12 @@ std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version
     std::string more;
     if (!structural::AppendModels(more, published, structural::OpenAPIVersion::kV3)) continue;
     models += (models.empty() ? "" : ",") + more;
+    resources.push_back(PathsOf(published));
   }
-  if (models.empty()) return {};
-  return "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Kubernetes CRD Swagger\",\"version\":\"v0.1.0\"},\"paths\":{},"
-         "\"components\":{\"schemas\":{" + models + "}}}";
+  return models.empty() ? std::string() : endpoints::CustomResourceDocumentV3(resources, models);
 }
 
-void DiscoveryDocuments::AppendOpenAPIv2(std::string&, std::string& definitions) const {
+void DiscoveryDocuments::AppendOpenAPIv2(std::string& paths, std::string& definitions) const {
   std::vector<DefinitionPtr> all;
   {
     std::lock_guard lock(mutex_);
@@ -323,11 +334,12 @@ void DiscoveryDocuments::AppendOpenAPIv2(std::string&, std::string& definitions)
     const std::string_view stored = definition->object->stored().view();
     for (const DefinitionVersion& version : definition->versions) {
       if (!version.served) continue;
-      const auto published = Published(*definition, version,
-                                       structural::FindVersionSchema(stored, version.name).value_or(""), *value);
+      const auto published =
+          Published(*definition, version, structural::FindVersionSchema(stored, version.name).value_or(""), *value);
       std::string models;
       if (!structural::AppendModels(models, published, structural::OpenAPIVersion::kV2)) continue;
       definitions += "," + models;
+      endpoints::AppendCustomResourcePathsV2(paths, PathsOf(published));
     }
   }
 }

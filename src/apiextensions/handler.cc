@@ -51,9 +51,9 @@ http::Response NameRequired(const endpoints::Exchange& exchange) {
 
 // Strategic merge patches need a struct's tags, which custom resources do not have.
 std::optional<http::Response> CheckPatchType(const endpoints::Exchange& exchange, bool cbor) {
-  static constexpr std::array<std::string_view, 4> kTypes = {
-      "application/json-patch+json", "application/merge-patch+json", endpoints::kApplyPatch,
-      endpoints::kApplyCBORPatch};
+  static constexpr std::array<std::string_view, 4> kTypes = {"application/json-patch+json",
+                                                             "application/merge-patch+json", endpoints::kApplyPatch,
+                                                             endpoints::kApplyCBORPatch};
   const std::string type = endpoints::BareMediaType(exchange.http.headers.Get("Content-Type"));
   std::vector<std::string> accepted;
   for (const std::string_view known : kTypes) {
@@ -157,8 +157,7 @@ struct Handler::Impl {
   }
 };
 
-Handler::Handler(ServingConfig config, std::shared_ptr<registry::Store> definitions)
-    : impl_(std::make_shared<Impl>()) {
+Handler::Handler(ServingConfig config, std::shared_ptr<registry::Store> definitions) : impl_(std::make_shared<Impl>()) {
   impl_->config = std::move(config);
   impl_->definitions = std::move(definitions);
 }
@@ -234,8 +233,7 @@ Awaitable<std::optional<http::Response>> Handler::Handle(endpoints::ExchangePtr 
   if (version == nullptr || !version->served || !ScopeFits(definition, info)) co_return std::nullopt;
   if (!definition.names_accepted && !definition.established) co_return std::nullopt;
   const auto serving = impl->ServingOf(*entry);
-  if (!serving.ok())
-    co_return StatusResponse(*exchange, meta::NewInternalError("error resolving resource"));
+  if (!serving.ok()) co_return StatusResponse(*exchange, meta::NewInternalError("error resolving resource"));
   const ServedVersion* const served = (*serving)->Find(info.api_version);
   if (served == nullptr) co_return std::nullopt;
   if (!version->deprecation_warning.empty()) {
@@ -246,7 +244,7 @@ Awaitable<std::optional<http::Response>> Handler::Handle(endpoints::ExchangePtr 
   exchange->allow_gzip = impl->config.compress;
   if (definition.terminating) exchange->create_forbidden = kTerminating;
 
-  const endpoints::ScopePtr scope = info.subresource.empty()      ? served->main
+  const endpoints::ScopePtr scope = info.subresource.empty()       ? served->main
                                     : info.subresource == "status" ? served->status
                                     : info.subresource == "scale"  ? served->scale
                                                                    : nullptr;
@@ -254,7 +252,7 @@ Awaitable<std::optional<http::Response>> Handler::Handle(endpoints::ExchangePtr 
   if (info.verb == "patch" && !info.name.empty()) {
     if (auto refused = CheckPatchType(*exchange, impl->config.cbor)) co_return std::move(*refused);
   }
-  if (info.subresource == "scale") co_return co_await ServeScale(served->version, scope, exchange);
+  if (info.subresource == "scale") co_return co_await ServeScale((*serving)->kind, served->version, scope, exchange);
   if (info.subresource == "status") co_return co_await ServeSubresource(scope, exchange);
   if (served->metadata != served->main && WantsMetadataOnly(*exchange, *scope))
     co_return co_await ServeResource(served->metadata, exchange);

@@ -2,8 +2,8 @@
 
 #include "base/strings.h"
 #include "codec/json.h"
-#include "endpoints/audit_hooks.h"
 #include "endpoints/admission.h"
+#include "endpoints/audit_hooks.h"
 #include "endpoints/column_descriptions.h"
 #include "endpoints/custom.h"
 #include "endpoints/handlers.h"
@@ -96,6 +96,7 @@ void SetNested(base::Arena& arena, Value object, std::string_view path, Value va
 }
 
 struct Update {
+  CustomKindPtr kind;
   VersionKindPtr version;
   ScopePtr scope;
   ExchangePtr exchange;
@@ -115,7 +116,9 @@ Task<Value> NewParent(const Update& update, std::function<meta::Result<Value>(Va
   auto view = ScaleOf(arena, version, parent);
   if (!view.ok()) co_return meta::NewPlainError(view.error());
   const Value live = view->scale;
-  const patch::ReplicasPath paths[] = {{version.api_version, WithoutDot(version.spec_replicas)}};
+  std::vector<patch::ReplicasPath> paths;  // empty for versions without the subresource
+  for (const VersionKindPtr& one : update.kind->versions)
+    paths.push_back({one->api_version, WithoutDot(one->spec_replicas)});
   auto fields = patch::ToScaleManagedFields(arena, parent.Get("metadata", "managedFields"), paths);
   if (fields.ok() && !fields->is_null()) live["metadata"].Set(arena, "managedFields", *fields);
   KS_CO_TRY(Value scale, make(live.Clone(arena)));
@@ -128,9 +131,9 @@ Task<Value> NewParent(const Update& update, std::function<meta::Result<Value>(Va
   const Value metadata = scale["metadata"];
   const std::string_view uid = metadata["uid"].as_string(), own = parent.Get("metadata", "uid").as_string();
   if (!uid.empty() && uid != own) {
-    co_return meta::NewConflict({version.kind.group, version.kind.kind}, context.info.name,
-                                "Precondition failed: UID in precondition: " + std::string(uid) +
-                                    ", UID in object meta: " + std::string(own));
+    co_return meta::NewConflict(
+        {version.kind.group, version.kind.kind}, context.info.name,
+        "Precondition failed: UID in precondition: " + std::string(uid) + ", UID in object meta: " + std::string(own));
   }
   const std::int64_t replicas = scale.Get("spec", "replicas").as_int();
   if (const Value revision = metadata["resourceVersion"]; !revision.as_string().empty())
@@ -140,8 +143,8 @@ Task<Value> NewParent(const Update& update, std::function<meta::Result<Value>(Va
 }
 
 // Validating admission of the parent's write in the form of its Scale.
-Task<void> ValidateScale(VersionKindPtr version, base::Arena& arena, registry::ValidateObjectUpdate validate, Value object,
-                         Value old) {
+Task<void> ValidateScale(VersionKindPtr version, base::Arena& arena, registry::ValidateObjectUpdate validate,
+                         Value object, Value old) {
   auto now = ScaleOf(arena, *version, object);
   auto before = ScaleOf(arena, *version, old);
   if (!now.ok()) co_return meta::NewPlainError(now.error());
@@ -207,13 +210,14 @@ meta::Result<Value> ApplyScale(const Update& update, const Value& config, const 
         "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale)" +
         std::string(kWhy));
   }
-  KS_TRY(const Value applied, ScaleFields().Apply(arena, scale, config, options.field_manager, options.force.value_or(false),
-                                            endpoints::NowText(arena)));
-  (void)applied;
-  return meta::NewPlainError("failed to convert new object (" +
-                             std::string(config.Get("metadata", "namespace").as_string()) + "/" +
-                             std::string(config.Get("metadata", "name").as_string()) +
-                             "; autoscaling/v1, Kind=Scale)" + std::string(kWhy));
+  bool unchanged = false;
+  auto applied = ScaleFields().Apply(arena, scale, config, options.field_manager, options.force.value_or(false),
+                                     endpoints::NowText(arena), &unchanged);
+  if (!applied.ok()) return applied.error();
+  if (unchanged) return scale;
+  return meta::NewPlainError(
+      "failed to convert new object (" + std::string(config.Get("metadata", "namespace").as_string()) + "/" +
+      std::string(config.Get("metadata", "name").as_string()) + "; autoscaling/v1, Kind=Scale)" + std::string(kWhy));
 }
 
 Awaitable<http::Response> Patch(Update update, endpoints::MediaTypeOptions media) {
@@ -297,17 +301,17 @@ Awaitable<http::Response> Get(VersionKindPtr version, ScopePtr scope, ExchangePt
                               endpoints::MediaTypeOptions media) {
   base::Arena& arena = exchange->context.arena;
   const request::RequestInfo& info = exchange->context.info;
-  auto object = co_await scope->store->Get(info.name_space, info.name,
-                                           std::string(exchange->query.Get("resourceVersion")));
+  auto object =
+      co_await scope->store->Get(info.name_space, info.name, std::string(exchange->query.Get("resourceVersion")));
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
   auto parent = scope->store->Decode(arena, *object);
   if (!parent.ok()) co_return StatusResponse(*exchange, parent.error());
   auto view = ScaleOf(arena, *version, *parent);
   if (!view.ok()) co_return StatusResponse(*exchange, meta::NewPlainError(view.error()));
   if (!view->has_replicas) {
-    co_return StatusResponse(*exchange, meta::NewInternalError("the spec replicas field " +
-                                                               base::GoQuote(version->spec_replicas) +
-                                                               " does not exist"));
+    co_return StatusResponse(
+        *exchange,
+        meta::NewInternalError("the spec replicas field " + base::GoQuote(version->spec_replicas) + " does not exist"));
   }
   if (media.transform == endpoints::Transform::kTable) {
     co_return endpoints::ValueResponse(*exchange, media, ScaleTable(arena, view->scale),
@@ -322,7 +326,7 @@ Awaitable<http::Response> Get(VersionKindPtr version, ScopePtr scope, ExchangePt
 
 }  // namespace
 
-Awaitable<Answer> ServeScale(VersionKindPtr version, ScopePtr scope, ExchangePtr exchange) {
+Awaitable<Answer> ServeScale(CustomKindPtr kind, VersionKindPtr version, ScopePtr scope, ExchangePtr exchange) {
   const request::RequestInfo& info = exchange->context.info;
   const std::string verb = info.verb;
   if (verb != "get" && verb != "update" && verb != "patch") {
@@ -331,7 +335,7 @@ Awaitable<Answer> ServeScale(VersionKindPtr version, ScopePtr scope, ExchangePtr
   auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   if (verb == "get") co_return co_await Get(version, scope, exchange, *media);
-  Update update{.version = version, .scope = scope, .exchange = exchange};
+  Update update{.kind = kind, .version = version, .scope = scope, .exchange = exchange};
   if (verb == "update") co_return co_await Put(std::move(update), *media);
   co_return co_await Patch(std::move(update), *media);
 }

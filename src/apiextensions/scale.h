@@ -9,7 +9,7 @@
 namespace keelson::apiextensions {
 
 // get, update and patch; 405 for other verbs. `scope` is that of the subresource.
-Awaitable<std::optional<http::Response>> ServeScale(VersionKindPtr version, endpoints::ScopePtr scope,
-                                                    endpoints::ExchangePtr exchange);
+Awaitable<std::optional<http::Response>> ServeScale(CustomKindPtr kind, VersionKindPtr version,
+                                                    endpoints::ScopePtr scope, endpoints::ExchangePtr exchange);
 
 }  // namespace keelson::apiextensions

@@ -7,6 +7,7 @@
 #include "apiextensions/strategy.h"
 #include "endpoints/column_descriptions.h"
 #include "endpoints/structural_codec.h"
+#include "endpoints/version_converter.h"
 #include "patch/field_manager.h"
 #include "registry/resource_definition.h"
 #include "storage/storage_factory.h"
@@ -24,7 +25,8 @@ registry::ResourceDefinitionPtr DefineResource(const Definition& definition, con
   made->namespaced = definition.namespaced;
   for (const DefinitionVersion& version : definition.versions) {
     if (version.storage) made->hub = made->versions.size();
-    made->versions.push_back({.group_version = {definition.group, version.name}, .deprecation_warning = version.deprecation_warning});
+    made->versions.push_back(
+        {.group_version = {definition.group, version.name}, .deprecation_warning = version.deprecation_warning});
   }
   made->layout = storage::CustomResourceLayout(kind.resource, kind.storage_version);
   made->strategy = std::move(strategy);
@@ -38,8 +40,7 @@ std::vector<schema::Column> ColumnsOf(const schema::structural::Columns& columns
   for (const auto& column : columns.definitions()) {
     std::string_view description = column.description;
     if (made.empty()) description = endpoints::ColumnDescription("", "replicationcontrollers", "Name");
-    if (!declared && made.size() == 1)
-      description = endpoints::ColumnDescription("", "replicationcontrollers", "Age");
+    if (!declared && made.size() == 1) description = endpoints::ColumnDescription("", "replicationcontrollers", "Age");
     made.push_back({column.name, column.type, column.format, column.priority, description});
   }
   return made;
@@ -80,29 +81,27 @@ void SetFieldManager(endpoints::Scope& scope, const CustomKind& kind, const Vers
   options.custom_resource = true;
   options.schema = version.schema.root();
   for (const VersionKindPtr& other : kind.versions) {
-    if (other.get() != &version && other->served)
-      options.other_versions.emplace_back(other->api_version, other->schema.root());
+    if (other.get() != &version) options.other_versions.emplace_back(other->api_version, other->schema.root());
   }
   const auto& reset = scope.store->rest_strategy().RulesOf(scope.endpoint).reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());
-  const auto served = [&kind](std::string_view api_version) {
-    const VersionKind* const found = kind.FindAPIVersion(api_version);
-    return found != nullptr && found->served;
-  };
-  // Strategy None: the same object under another version's name. The kind lives as long as the scope's store.
-  std::vector<std::string> names;
-  for (const VersionKindPtr& other : kind.versions) {
-    if (served(other->api_version)) names.push_back(other->api_version);
-  }
-  options.convert = [names = std::move(names)](base::Arena& arena, const Value& object,
-                                               std::string_view api_version) -> std::optional<Value> {
-    if (std::ranges::find(names, api_version) == names.end()) return std::nullopt;
-    Value converted = object.Clone(arena);
-    converted.Set(arena, "apiVersion", Value::String(arena, api_version));
-    return converted;
-  };
+  options.awaits_conversion = scope.version_converter != nullptr;
   scope.field_manager = std::make_shared<patch::FieldManager>(std::move(options));
 }
+
+class WebhookConverter final : public endpoints::VersionConverter {
+ public:
+  explicit WebhookConverter(WebhookConversionPtr conversion) : conversion_(std::move(conversion)) {}
+  Awaitable<meta::Result<Value>> Convert(base::Arena& arena, Value object, std::string api_version) const override {
+    std::vector<Value> one(1, object);
+    KS_CO_TRY(const std::vector<Value> converted,
+              co_await apiextensions::Convert(conversion_, arena, std::move(one), std::move(api_version)));
+    co_return converted.front();
+  }
+
+ private:
+  const WebhookConversionPtr conversion_;
+};
 
 // The scopes of all versions of one kind, for admission's match policy Equivalent.
 struct Equivalents {
@@ -128,23 +127,26 @@ ServedVersion NewServedVersion(const ServingConfig& config, const registry::Reso
   if (conversion) options.storage = NewConvertedStorage(options.storage, kind, version, conversion);
   options.strategy = NewStrategy(version);
   served.store = std::make_shared<registry::Store>(std::move(options));
-  const auto codec = endpoints::NewStructuralCodec({.schema = version->schema,
-                                                    .keeps = version,
-                                                    .preserve_unknown_fields = version->preserve_unknown_fields});
+  const auto codec = endpoints::NewStructuralCodec(
+      {.schema = version->schema, .keeps = version, .preserve_unknown_fields = version->preserve_unknown_fields});
+  std::shared_ptr<const endpoints::VersionConverter> converter;
+  if (conversion) converter = std::make_shared<const WebhookConverter>(conversion);
   auto main = NewScope(config, resource, *kind, version, codec, served.store);
+  main->version_converter = converter;
   SetFieldManager(*main, *kind, *version);
   Equivalents::Join(equivalents.main, main);
   served.metadata = served.main = std::move(main);
   if (conversion) {
     registry::Store::Options unconverted = base->options();
     unconverted.strategy = served.store->options().strategy;
-    served.metadata = NewScope(config, resource, *kind, version, codec,
-                               std::make_shared<registry::Store>(std::move(unconverted)));
+    served.metadata =
+        NewScope(config, resource, *kind, version, codec, std::make_shared<registry::Store>(std::move(unconverted)));
   }
   if (version->status) {
     auto status = NewScope(config, resource, *kind, version, codec, served.store);
     status->subresource = "status";
     status->endpoint.part = registry::Endpoint::Part::kStatus;
+    status->version_converter = converter;
     SetFieldManager(*status, *kind, *version);
     Equivalents::Join(equivalents.status, status);
     served.status = std::move(status);
@@ -166,16 +168,18 @@ ServedVersion NewServedVersion(const ServingConfig& config, const registry::Reso
 }  // namespace
 
 const ServedVersion* Serving::Find(std::string_view version) const {
-  const auto found = std::ranges::find(versions, version, [](const ServedVersion& one) -> std::string_view {
-    return one.version->kind.version;
-  });
+  const auto found = std::ranges::find(
+      versions, version, [](const ServedVersion& one) -> std::string_view { return one.version->kind.version; });
   return found == versions.end() ? nullptr : &*found;
 }
 
 // Null for the strategy None.
-static Outcome<WebhookConversionPtr, std::string> ConversionOf(const ServingConfig& config, const Value& conversion) {
+static Outcome<WebhookConversionPtr, std::string> ConversionOf(const ServingConfig& config, const std::string& name,
+                                                               const Value& conversion) {
   if (conversion["strategy"].as_string() != "Webhook") return WebhookConversionPtr();
   auto made = std::make_shared<WebhookConversion>();
+  made->definition = name;
+  made->metrics = config.conversion_metrics;
   if (!config.conversion_client) return std::string("conversion webhooks are not available");
   KS_TRY(made->client, config.conversion_client(conversion["webhook"]));
   for (const Value& version : conversion["webhook"]["conversionReviewVersions"].items()) {
@@ -192,7 +196,7 @@ Outcome<ServingPtr, std::string> NewServing(const ServingConfig& config,
   auto serving = base::MakeRef<Serving>();
   KS_TRY(serving->kind, CompileKind(pool, definition, value, config.time_zones));
   const CustomKindPtr& kind = serving->kind;
-  KS_TRY(const WebhookConversionPtr conversion, ConversionOf(config, value["spec"]["conversion"]));
+  KS_TRY(const WebhookConversionPtr conversion, ConversionOf(config, definition.name, value["spec"]["conversion"]));
   const auto resource = DefineResource(definition, *kind, NewStrategy(kind->Find(kind->storage_version)));
   serving->base = config.storage->Add(*resource, NewResourceCodec(kind, nullptr));
   const Equivalents equivalents;

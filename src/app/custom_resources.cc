@@ -97,6 +97,8 @@ CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourc
   config.min_request_timeout = chain.min_request_timeout;
   config.conversion_client = ConversionClients(io, options);
   config.time_zones = options.time_zones;
+  if (options.metrics != nullptr)
+    config.conversion_metrics = std::make_shared<apiextensions::ConversionMetrics>(*options.metrics);
   config.cbor = chain.cbor;
   config.compress = chain.compress;
   config.watch_list = chain.watch_list;
@@ -110,7 +112,6 @@ CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourc
       definitions, handler_, discovery_,
       apiextensions::Controllers::Options{
           .establishing_delay = options.servers > 1 ? kEstablishingDelay : std::chrono::seconds(0),
-          .api_services = chain.storage->Get(*registry::Catalog::BuiltIn()->Find("apiregistration.k8s.io", "apiservices")),
           .usable_webhook = [clients = ConversionClients(io, options)](const Value& hook) { return clients(hook).ok(); }});
   chain.custom_resources = [handler = handler_](endpoints::ExchangePtr exchange) {
     return handler->Handle(std::move(exchange));

@@ -15,6 +15,7 @@
 namespace keelson::app {
 
 struct CustomResourcesOptions {
+  telemetry::MetricsRegistry* metrics = nullptr;  // null: conversions are not counted; must outlive the servers
   std::int64_t servers = 1;                              // --apiserver-count
   webhook::ServiceResolver* service_resolver = nullptr;  // of conversion webhooks; must outlive the servers
   net::DialerPtr cluster_dialer;                         // egress of webhooks behind services

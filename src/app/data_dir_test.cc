@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/files.h"
 #include "app/hardening.h"
 
 namespace keelson::app {
@@ -59,6 +60,21 @@ TEST_F(DataDirTest, FilesOfTheProcessArePrivate) {
   std::filesystem::create_directory(folder_ + "/folder");
   EXPECT_EQ(Mode(folder_ + "/file"), 0600u);
   EXPECT_EQ(Mode(folder_ + "/folder"), 0700u);
+}
+
+// A certificate spelled with other line ends is the same certificate.
+TEST_F(DataDirTest, OverlappingCertificatesAreComparedDecoded) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << text;
+    return folder_ + "/" + name;
+  };
+  const std::string one = write("one", "-----BEGIN CERTIFICATE-----\nAAEC\n-----END CERTIFICATE-----\n");
+  const std::string crlf =
+      write("crlf", "some text\r\n-----BEGIN CERTIFICATE-----\r\nAAEC\r\n-----END CERTIFICATE-----\r\n");
+  const std::string other = write("other", "-----BEGIN CERTIFICATE-----\nAAED\n-----END CERTIFICATE-----\n");
+  EXPECT_TRUE(CertificatesOverlap(one, crlf));
+  EXPECT_FALSE(CertificatesOverlap(one, other));
+  EXPECT_FALSE(CertificatesOverlap(one, folder_ + "/missing"));
 }
 
 }  // namespace

@@ -5,8 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <set>
+
+#include "base/pem.h"
 
 namespace keelson::app {
 namespace {
@@ -96,6 +100,27 @@ Outcome<void, Error> MakeDirectories(const std::string& path, mode_t mode) {
   if (::stat(path.c_str(), &info) != 0) return SystemError("cannot use folder", path, errno);
   if (!S_ISDIR(info.st_mode)) return Error("cannot use folder " + path + ": it is not a folder");
   return {};
+}
+
+namespace {
+
+// The certificates of a PEM file, as DER: the same certificate may be spelled in many ways.
+std::set<std::string> CertificatesOf(const std::string& path) {
+  std::set<std::string> certificates;
+  const auto text = ReadSmallFile(path);
+  if (!text.ok()) return certificates;
+  for (base::PEMBlock& block : base::DecodeAllPEM(*text)) {
+    if (block.type == "CERTIFICATE" && !block.has_headers) certificates.insert(std::move(block.bytes));
+  }
+  return certificates;
+}
+
+}  // namespace
+
+bool CertificatesOverlap(const std::string& one, const std::string& other) {
+  const auto certificates = CertificatesOf(one);
+  const auto others = CertificatesOf(other);
+  return std::ranges::any_of(certificates, [&](const std::string& each) { return others.contains(each); });
 }
 
 }  // namespace keelson::app

@@ -16,6 +16,9 @@ constexpr std::size_t kSmallFileMax = 16 << 20;
 Outcome<std::string, Error> ReadSmallFile(const std::string& path);  // at most kSmallFileMax
 bool FileExists(const std::string& path);
 
+// Whether some certificate is in both PEM files. Files that cannot be read have none.
+bool CertificatesOverlap(const std::string& one, const std::string& other);
+
 // The file has the old content or the new, never a part: a temporary file beside it, synced, renamed over it, and the
 // folder synced. Nothing is left behind on failure.
 Outcome<void, Error> WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "app/commands/output.h"
+#include "app/commands/progress.h"
 #include "app/error.h"
 #include "app/store_folder.h"
 #include "async/io_pool.h"
@@ -130,10 +131,16 @@ kv::Result<void> MakeFolder(kv::Store& from, const std::string& folder, async::I
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::absolute(folder).parent_path(), error);
   const std::string file = folder + ".migrating";
-  auto writing = kv::snapshot::WriteFile(from, file);
-  auto written = asio::co_spawn(io.executor(0), std::move(writing), asio::use_future).get();
-  if (!written.ok()) return std::move(written).error();
-  auto restored = kv::rocks::Restore(file, folder);
+  {
+    Progress progress("reading the source", ProgressUnit::kItems);
+    auto writing = kv::snapshot::WriteFile(from, file, SetterOf(progress));
+    auto written = asio::co_spawn(io.executor(0), std::move(writing), asio::use_future).get();
+    if (!written.ok()) return std::move(written).error();
+  }
+  auto restored = [&] {
+    Progress progress("writing the target", ProgressUnit::kItems);
+    return kv::rocks::Restore(file, folder, SetterOf(progress));
+  }();
   std::filesystem::remove(file, error);
   if (!restored.ok()) return std::move(restored).error();
   Say("copied " + std::to_string(restored->keys) + " keys of revision " + std::to_string(restored->revision) +
@@ -143,7 +150,12 @@ kv::Result<void> MakeFolder(kv::Store& from, const std::string& folder, async::I
 
 Awaitable<kv::Result<kv::migrate::Report>> Migrate(kv::Store& from, kv::Store& to, bool follow, Interrupt& interrupt) {
   kv::migrate::Options options;
-  options.progress = Say;
+  Progress progress("copying", ProgressUnit::kItems);
+  options.progress = [&progress](const std::string& line) {
+    progress.Clear();
+    Say(line);
+  };
+  options.copied = SetterOf(progress);
   kv::migrate::Migration migration(from, to, std::move(options));
   KS_CO_RETURN_IF_ERROR(co_await migration.Start());
   if (follow) {

@@ -7,6 +7,8 @@
 
 #include "admission/plugin_table.h"
 #include "app/feature_gates.h"
+#include "base/strings.h"
+#include "controllers/names.h"
 
 namespace keelson::app {
 namespace {
@@ -484,16 +486,29 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "backup` makes single ones and restores them."});
   rows.push_back({kKeelson, "backup-retention", Int(o.backup_retention), kBuilt,
                   "Backups that --backup-interval keeps; older ones are removed."});
+  rows.push_back({kKeelson, "controllers", StringSlice(o.controllers), kBuilt,
+                  "Embedded controllers to run: '*' all of them, 'foo' the one named foo, '-foo' not that one. There "
+                  "are: " +
+                      base::Join({controllers::kControllerNames.begin(), controllers::kControllerNames.end()}, ", ")});
   rows.push_back({kKeelson, "data-dir", String(o.data_dir), kBuilt,
                   "Folder of the embedded store, its certificates and admin.kubeconfig. Default: keelson in "
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});
+  rows.push_back({kKeelson, "embedded-controllers", String(o.embedded_controllers), kBuilt,
+                  "Run a few of kube-controller-manager's controllers in this process (default service accounts, root "
+                  "CA config maps, ...) while no kube-controller-manager holds its lease: on, off, or auto: with the "
+                  "embedded store, unless this is called kube-apiserver."});
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
                   "Megabytes for encoded forms of objects that were made on demand."});
   rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,
                   "End when the process that started this one has ended, for servers of tests."});
-  rows.push_back({kKeelson, "serve-etcd-api", String(o.serve_etcd_api), kBuilt,
-                  "Address on which the embedded store also answers etcd clients, such as 127.0.0.1:2379. Needs "
-                  "--serve-etcd-api-client-ca-file unless it is a loopback address. Empty: off."});
+  rows.push_back({.group = kKeelson,
+                  .name = "serve-etcd-api",
+                  .value = String(o.serve_etcd_api),
+                  .unbuilt = kBuilt,
+                  .usage = "Where the embedded store also answers etcd clients: an address such as 127.0.0.1:2379, or "
+                           "unix:PATH. Without a value: etcd.sock in the data folder, for this user alone. An address "
+                           "that is not a loopback address needs --serve-etcd-api-client-ca-file. Empty: off.",
+                  .no_opt_default = kOwnSocket});
   rows.push_back({kKeelson, "serve-etcd-api-cert-file", String(o.serve_etcd_api_cert_file), kBuilt,
                   "Certificate shown to etcd clients. Default: that of the API server."});
   rows.push_back({kKeelson, "serve-etcd-api-client-ca-file", String(o.serve_etcd_api_client_ca_file), kBuilt,

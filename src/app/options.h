@@ -212,16 +212,21 @@ struct ExtraOptions {
   PortRange service_node_port_range{30000, 2768};
 };
 
+// --serve-etcd-api without a value: a socket in the data folder.
+inline constexpr std::string_view kOwnSocket = "unix";
+
 // Keelson's own.
 struct KeelsonOptions {
   bool allow_core_dumps = false;
   std::string backup_dir;             // "": backups in the data folder
   nanoseconds backup_interval{0};     // 0: none are made
   std::int64_t backup_retention = 5;  // backups kept
-  std::string data_dir;               // "" until completed; ":memory:" keeps everything in memory
+  Strings controllers = {"*"};
+  std::string data_dir;                       // "" until completed; ":memory:" keeps everything in memory
+  std::string embedded_controllers = "auto";  // auto, on, off
   std::int64_t encoded_cache_mb = 64;
   bool exit_with_parent = false;
-  std::string serve_etcd_api;                 // "host:port"; "" is off
+  std::string serve_etcd_api;                 // "host:port", "unix:path", kOwnSocket; "" is off
   std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only
   std::string serve_etcd_api_cert_file, serve_etcd_api_key_file;  // "": the server's own serving certificate
   std::int64_t store_quota_mb = 8192;                             // of the embedded store; 0: none

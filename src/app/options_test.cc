@@ -204,6 +204,10 @@ TEST(Validate, ErrorsAreUpstreams) {
        "--serve-etcd-api-cert-file and --serve-etcd-api-key-file must be set together"},
       {{"--serve-etcd-api=127.0.0.1:0", "--serve-etcd-api-cert-file=c", "--serve-etcd-api-key-file=k"},
        "--serve-etcd-api-cert-file needs --serve-etcd-api-client-ca-file: without it there is no TLS"},
+      {{"--serve-etcd-api", "--data-dir=:memory:"},
+       "--serve-etcd-api needs an address: there is no data folder for its socket"},
+      {{"--serve-etcd-api", "--serve-etcd-api-client-ca-file=ca"},
+       "--serve-etcd-api-client-ca-file needs an address of --serve-etcd-api: there is no TLS on a socket"},
       {{"--store-quota-mb=-1"}, "--store-quota-mb can not be negative value"},
   };
   for (const Case& c : kCases) {

@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "admission/plugin_table.h"
+#include "admission/policy/metrics.h"
 #include "admission/webhook/metrics.h"
 #include "app/admission_setup.h"
 #include "app/audit_setup.h"
@@ -29,6 +30,7 @@
 #include "app/authorizers.h"
 #include "app/backup/control_socket.h"
 #include "app/backup/schedule.h"
+#include "app/controllers_setup.h"
 #include "app/custom_resources.h"
 #include "app/data_dir.h"
 #include "app/files.h"
@@ -433,6 +435,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   RegisterStartMetrics(metrics, completed);
   endpoints::AdmissionMetrics admission_metrics(metrics);
   admission::WebhookMetrics webhook_metrics(metrics);
+  admission::PolicyMetrics policy_metrics(metrics);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config = MakeStorageConfig(completed, stores, io, metrics);
   KS_TRY(const std::unique_ptr<Encryption> encryption,
@@ -461,6 +464,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                       .storage = storage,
                       .encryption = encryption.get(),
                       .metrics = metrics,
+                      .write_health = stores.write_health,
                       .check_consistency = completed.features.Enabled("DetectCacheInconsistency")},
                      options.etcd);
 
@@ -519,23 +523,25 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   admission_informers.Follow("apiextensions.k8s.io", "customresourcedefinitions",
                              [reader = reader.get()](auto changes) { reader->ApplyDefinitions(changes); });
   KS_TRY(chain_config.admission,
-         MakeAdmission(
-             options.admission,
-             {.reader = reader.get(),
-              .api = reader.get(),
-              .informers = &admission_informers,
-              .permissions = permissions.get(),
-              .transport = transport,
-              .service_resolver = &service_resolver,
-              .cluster_dialer = egress.Lookup("cluster"),
-              .control_plane_dialer = egress.Lookup("controlplane"),
-              .webhook_metrics = &webhook_metrics,
-              .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
-               .time_zones = &time_zones,
-              .observer = [&admission_metrics](
-                              const admission::Observation& observation) { admission_metrics.Observe(observation); }}));
+         MakeAdmission(options.admission,
+                       {.reader = reader.get(),
+                        .api = reader.get(),
+                        .informers = &admission_informers,
+                        .permissions = permissions.get(),
+                        .transport = transport,
+                        .service_resolver = &service_resolver,
+                        .cluster_dialer = egress.Lookup("cluster"),
+                        .control_plane_dialer = egress.Lookup("controlplane"),
+                        .webhook_metrics = &webhook_metrics,
+                        .policy_metrics = &policy_metrics,
+                        .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
+                        .time_zones = &time_zones,
+                        .observer = [&admission_metrics](const admission::Observation& observation) {
+                          admission_metrics.Observe(observation);
+                        }}));
   CustomResources custom_resources(chain_config,
-                                   {.servers = options.extra.master_count,
+                                   {.metrics = &metrics,
+                                    .servers = options.extra.master_count,
                                     .service_resolver = &service_resolver,
                                     .cluster_dialer = egress.Lookup("cluster"),
                                     .control_plane_dialer = egress.Lookup("controlplane"),
@@ -601,6 +607,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                        },
                        {.healthz = false, .livez = false, .readyz = true});
   serving.AddPreShutdownHook("stop-kubernetes-service-controller", [&presence] { presence.Stop(); });
+  KS_TRY(const std::unique_ptr<controllers::EmbeddedControllers> controllers,
+         MakeControllers(completed, folder ? &*folder : nullptr, io, serving, storage, metrics, followed));
+  if (controllers) serving.AddPreShutdownHook("stop-embedded-controllers", [&controllers] { controllers->Stop(); });
   serving.PrepareRun();
   storage.Start();
   const Ticker ticker([&storage] { storage.Tick(); });
@@ -658,6 +667,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
   log::Info("Serving securely", "address", completed.ServerURL(), "bind_address", bound, "ready_after", took);
   if (folder) TellUsage(completed, *folder, first_start);
+  if (controllers) controllers->Start();
   NotifySystemd("READY=1");
   constexpr std::chrono::milliseconds kSettled{500};
   if (!signals.WaitFor(kSettled)) ReleaseStartupPages();

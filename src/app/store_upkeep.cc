@@ -20,6 +20,7 @@ namespace {
 constexpr std::chrono::minutes kReloadPeriod{1};
 constexpr std::chrono::seconds kKMSPeriod{1};  // how often it is looked at whether a plugin is to be asked
 constexpr std::chrono::minutes kConsistencyPeriod{5};
+constexpr std::chrono::seconds kWritesPeriod{1};
 constexpr std::chrono::seconds kFirstPoll{1};  // of figures: when the caches are filled
 constexpr std::chrono::nanoseconds kNow{1};
 constexpr std::chrono::seconds kHealthToldEvery{1};
@@ -67,7 +68,14 @@ struct StoreUpkeep::Impl {
         db_size(parts.metrics.Gauges({.name = "apiserver_storage_size_bytes",
                                       .help = "Size of the storage database file physically allocated in bytes.",
                                       .stability = telemetry::Stability::kStable,
-                                      .labels = {"storage_cluster_id"}})) {
+                                      .labels = {"storage_cluster_id"}})),
+        refuses_writes(parts.metrics.NewGauge(
+            {.name = "keelson_store_refuses_writes",
+             .help = "1 while the embedded store refuses writes because one failed, until it has recovered."})),
+        write_failures(parts.metrics.NewCounter(
+            {.name = "keelson_store_write_failures_total",
+             .help = "Writes of the embedded store to its disk that failed. It refuses writes after each until it has "
+                     "recovered."})) {
     cares.emplace_back(parts.store, options);
     for (kv::Store* const store : parts.overrides) cares.emplace_back(*store, options);
   }
@@ -75,11 +83,15 @@ struct StoreUpkeep::Impl {
   Awaitable<void> Reload();
   Awaitable<void> TellHealth();
   Awaitable<void> PollSize();
+  Awaitable<void> PollWrites();
 
   const Parts parts;
   const EtcdOptions& options;
   std::deque<Care> cares;  // of the store of everything, then of the overrides
   telemetry::GaugeVec& db_size;
+  telemetry::Gauge& refuses_writes;
+  telemetry::Counter& write_failures;
+  std::uint64_t failures_seen = 0;
   async::BlockingPool files{"encryption", 1};
   std::vector<std::unique_ptr<Repeated>> work;  // last: ends first
 };
@@ -132,6 +144,13 @@ Awaitable<void> StoreUpkeep::Impl::PollSize() {
   }
 }
 
+Awaitable<void> StoreUpkeep::Impl::PollWrites() {
+  const kv::mvcc::WriteHealth health = parts.write_health();
+  refuses_writes.Set(health.refuses_writes ? 1 : 0);
+  write_failures.Add(health.failures - std::exchange(failures_seen, health.failures));
+  co_return;
+}
+
 StoreUpkeep::StoreUpkeep(Parts parts, const EtcdOptions& options)
     : impl_(std::make_unique<Impl>(std::move(parts), options)) {}
 StoreUpkeep::~StoreUpkeep() = default;
@@ -178,6 +197,7 @@ void StoreUpkeep::Start() {
   every(kHealthToldEvery, [&impl] { return impl.TellHealth(); });
   every(impl.options.count_metric_poll_period, [&impl] { return impl.parts.storage.PollCounts(); }, 0.2, kFirstPoll);
   every(impl.options.db_metric_poll_interval, [&impl] { return impl.PollSize(); }, 0.5, kFirstPoll);
+  if (impl.parts.write_health) every(kWritesPeriod, [&impl] { return impl.PollWrites(); });
   if (impl.parts.check_consistency) {
     every(kConsistencyPeriod, [&impl] { return impl.parts.storage.CheckConsistency(); }, 0.5);
   }

@@ -2,6 +2,7 @@
 // Thread safety: the owner's.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/outcome.h"
 #include "controlplane/resource_storage.h"
 #include "kv/kv.h"
+#include "kv/mvcc/store.h"
 #include "server/health.h"
 #include "storage/health.h"
 #include "storage/transform/encryption_at_rest.h"
@@ -43,7 +45,8 @@ class StoreUpkeep {
     controlplane::ResourceStorage& storage;
     Encryption* encryption = nullptr;  // may be null
     telemetry::MetricsRegistry& metrics;
-    bool check_consistency = true;  // the gate DetectCacheInconsistency
+    std::function<kv::mvcc::WriteHealth()> write_health;  // of the embedded store; may be empty
+    bool check_consistency = true;                        // the gate DetectCacheInconsistency
   };
   StoreUpkeep(Parts parts, const EtcdOptions& options);
   ~StoreUpkeep();

@@ -1,5 +1,6 @@
 #include "app/stores.h"
 
+#include "app/files.h"
 #include "base/strings.h"
 #include "kv/etcd/etcd.h"
 #include "kv/memory/memory.h"
@@ -47,6 +48,7 @@ Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::option
   auto opened = kv::rocks::Open(std::move(store));
   if (!opened.ok()) return Error(opened.error().message);
   stores.defragment = [store = opened->get()] { return kv::rocks::Defragment(*store); };
+  stores.write_health = [store = opened->get()] { return store->write_health(); };
   stores.main = *std::move(opened);
   return {};
 }
@@ -79,15 +81,29 @@ Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const Serve
   const KeelsonOptions& own = options.keelson;
   if (own.serve_etcd_api.empty()) return std::unique_ptr<kv::etcdserver::Server>();
   kv::etcdserver::Options served{.address = own.serve_etcd_api, .ca_file = own.serve_etcd_api_client_ca_file};
+  if (served.address == kOwnSocket) served.address = "unix:" + own.data_dir + "/etcd.sock";
   if (!served.ca_file.empty()) {
+    // Every user of the API has a certificate of its client authority.
+    served.refused_ca_file = options.authentication.client_ca_file;
+    if (!served.refused_ca_file.empty() && CertificatesOverlap(served.ca_file, served.refused_ca_file)) {
+      return Error("--serve-etcd-api-client-ca-file contains an authority of the API's clients (" +
+                   served.refused_ca_file + "): all of them could read and change everything that is stored");
+    }
     const bool pair = !own.serve_etcd_api_cert_file.empty();
     served.cert_file = pair ? own.serve_etcd_api_cert_file : options.secure_serving.cert_file;
     served.key_file = pair ? own.serve_etcd_api_key_file : options.secure_serving.private_key_file;
   }
   served.quota_bytes = QuotaBytes(options);
   served.defragment = stores.defragment;
+  const bool served_openly = served.ca_file.empty() && !served.address.starts_with("unix:");
   auto server = kv::etcdserver::Server::Start(*stores.main, std::move(served));
   if (!server.ok()) return Error("--serve-etcd-api: " + server.error().message);
+  if (served_openly) {
+    log::Warning(
+        "The etcd API is served without TLS: every process on this machine can read and change everything "
+        "that is stored. --serve-etcd-api without an address serves it on a socket for this user alone",
+        "address", (*server)->address());
+  }
   log::Info("Serving the store through the etcd API", "address", (*server)->address(), "mutualTLS",
             !own.serve_etcd_api_client_ca_file.empty());
   return *std::move(server);

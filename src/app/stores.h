@@ -14,14 +14,16 @@
 #include "base/outcome.h"
 #include "kv/etcdserver/server.h"
 #include "kv/kv.h"
+#include "kv/mvcc/store.h"
 
 namespace keelson::app {
 
 struct Stores {
   std::unique_ptr<kv::Store> main;
-  std::function<kv::Result<void>()> defragment;       // of the embedded store on disk
-  std::vector<std::unique_ptr<kv::Store>> overrides;  // one per set of servers, in the order of the flag
-  std::map<std::string, kv::Store*> by_resource;      // "group/resource"
+  std::function<kv::Result<void>()> defragment;         // of the embedded store on disk
+  std::function<kv::mvcc::WriteHealth()> write_health;  // of the embedded store on disk
+  std::vector<std::unique_ptr<kv::Store>> overrides;    // one per set of servers, in the order of the flag
+  std::map<std::string, kv::Store*> by_resource;        // "group/resource"
 };
 
 // Blocks until each store is there; an etcd that does not answer is waited for until `interrupted` is true. `folder` is

@@ -1,5 +1,7 @@
 #include "app/subcommands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
@@ -11,6 +13,7 @@
 #include "app/commands/doctor.h"
 #include "app/commands/envtest_assets.h"
 #include "app/commands/output.h"
+#include "app/commands/progress.h"
 #include "app/commands/top.h"
 #include "app/completion.h"
 #include "app/migrate_command.h"
@@ -51,11 +54,43 @@ int Snapshot(const std::string& folder, const std::string& file) {
   auto store = kv::rocks::Open({.dir = folder});
   if (!store.ok()) return Fail(store.error().message);
   async::IOPool io(1);
-  auto writing = kv::snapshot::WriteFile(**store, file);
-  const auto info = asio::co_spawn(io.executor(0), std::move(writing), asio::use_future).get();
+  const auto info = [&] {
+    Progress progress("reading the store", ProgressUnit::kItems);
+    auto writing = kv::snapshot::WriteFile(**store, file, SetterOf(progress));
+    return asio::co_spawn(io.executor(0), std::move(writing), asio::use_future).get();
+  }();
   if (!info.ok()) return Fail(info.error().message);
   std::printf("%s: revision %lld, %lld keys, %lld bytes\n", file.c_str(), static_cast<long long>(info->revision),
               static_cast<long long>(info->keys), static_cast<long long>(info->bytes));
+  return 0;
+}
+
+kv::Result<kv::rocks::CheckReport> CheckFolder(const std::string& folder) {
+  Progress progress("reading the store", ProgressUnit::kItems);
+  return kv::rocks::Check(folder, SetterOf(progress));
+}
+
+kv::Result<kv::rocks::CheckReport> RestoreFolder(const std::string& file, const std::string& folder) {
+  Progress progress("writing the store", ProgressUnit::kItems);
+  return kv::rocks::Restore(file, folder, SetterOf(progress));
+}
+
+std::uint64_t BytesIn(const std::string& folder) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (auto at = std::filesystem::recursive_directory_iterator(folder, error);
+       !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
+    if (at->is_regular_file(error)) bytes += at->file_size(error);
+  }
+  return bytes;
+}
+
+int Defragment(const std::string& folder) {
+  const std::uint64_t before = BytesIn(folder);
+  if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "rewriting %s ...\n", HumanBytes(before).c_str());
+  const auto done = kv::rocks::DefragmentDir(folder);
+  if (!done.ok()) return Fail(done.error().message);
+  Say(HumanBytes(before) + " before, " + HumanBytes(BytesIn(folder)) + " now");
   return 0;
 }
 
@@ -70,13 +105,10 @@ constexpr const char* kStoreUsage =
 
 int Store(const std::vector<std::string>& arguments) {
   const std::size_t count = arguments.size();
-  if (count == 2 && arguments[0] == "check") return Report(kv::rocks::Check(StoreFolder(arguments[1])));
-  if (count == 3 && arguments[0] == "restore") return Report(kv::rocks::Restore(arguments[1], arguments[2]));
+  if (count == 2 && arguments[0] == "check") return Report(CheckFolder(StoreFolder(arguments[1])));
+  if (count == 3 && arguments[0] == "restore") return Report(RestoreFolder(arguments[1], arguments[2]));
   if (count == 3 && arguments[0] == "snapshot") return Snapshot(StoreFolder(arguments[1]), arguments[2]);
-  if (count == 2 && arguments[0] == "defragment") {
-    const auto done = kv::rocks::DefragmentDir(StoreFolder(arguments[1]));
-    return done.ok() ? 0 : Fail(done.error().message);
-  }
+  if (count == 2 && arguments[0] == "defragment") return Defragment(StoreFolder(arguments[1]));
   constexpr std::string_view kVerbs[] = {"check", "snapshot", "restore", "defragment"};
   if (count > 0 && std::ranges::find(kVerbs, arguments[0]) == std::end(kVerbs))
     return Unknown("store command", arguments[0], kVerbs, kStoreUsage);

@@ -9,8 +9,8 @@
 #include "app/files.h"
 #include "base/duration.h"
 #include "base/go_url.h"
-#include "base/pem.h"
 #include "base/strings.h"
+#include "controllers/names.h"
 
 namespace keelson::app {
 namespace {
@@ -166,17 +166,6 @@ void ValidateRequestHeader(const AuthenticationOptions::RequestHeader& o, String
   }
 }
 
-// The certificates of a PEM file, as DER: the same certificate may be spelled in many ways.
-std::set<std::string> CertificatesOf(const std::string& path) {
-  std::set<std::string> certificates;
-  const auto text = ReadSmallFile(path);
-  if (!text.ok()) return certificates;
-  for (base::PEMBlock& block : base::DecodeAllPEM(*text)) {
-    if (block.type == "CERTIFICATE" && !block.has_headers) certificates.insert(std::move(block.bytes));
-  }
-  return certificates;
-}
-
 void ValidateAuthentication(const CompletedOptions& c, Strings& errors) {
   const AuthenticationOptions& o = c.options.authentication;
   const bool oidc_flags = std::any_of(c.changed_flags.begin(), c.changed_flags.end(),
@@ -217,9 +206,7 @@ void ValidateAuthentication(const CompletedOptions& c, Strings& errors) {
   }
   ValidateRequestHeader(o.request_header, errors);
   if (!o.client_ca_file.empty() && !o.request_header.client_ca_file.empty() && o.request_header.allowed_names.empty()) {
-    const auto clients = CertificatesOf(o.client_ca_file), proxies = CertificatesOf(o.request_header.client_ca_file);
-    if (std::any_of(clients.begin(), clients.end(),
-                    [&](const std::string& certificate) { return proxies.contains(certificate); })) {
+    if (CertificatesOverlap(o.client_ca_file, o.request_header.client_ca_file)) {
       errors.emplace_back(
           "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
           "--requestheader-allowed-names must be specified to "
@@ -491,6 +478,10 @@ void ValidateBackups(const CompletedOptions& c, Strings& errors) {
 }
 
 void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
+  if (const std::string& mode = c.options.keelson.embedded_controllers; mode != "auto" && mode != "on" && mode != "off")
+    errors.push_back("--embedded-controllers must be auto, on or off, not " + base::GoQuote(mode));
+  if (std::string error = controllers::CheckControllerList(c.options.keelson.controllers); !error.empty())
+    errors.push_back(std::move(error));
   if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
   if (!c.embedded && c.Changed("data-dir"))
     errors.emplace_back("--data-dir is the folder of the embedded store and can not be combined with --etcd-servers");
@@ -506,6 +497,11 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
     errors.emplace_back("--serve-etcd-api-cert-file and --serve-etcd-api-key-file must be set together");
   if (pair && o.serve_etcd_api_client_ca_file.empty())
     errors.emplace_back("--serve-etcd-api-cert-file needs --serve-etcd-api-client-ca-file: without it there is no TLS");
+  if (o.serve_etcd_api == kOwnSocket && o.data_dir == ":memory:")
+    errors.emplace_back("--serve-etcd-api needs an address: there is no data folder for its socket");
+  if (o.serve_etcd_api.starts_with("unix") && (pair || !o.serve_etcd_api_client_ca_file.empty()))
+    errors.emplace_back(
+        "--serve-etcd-api-client-ca-file needs an address of --serve-etcd-api: there is no TLS on a socket");
   if (o.serve_etcd_api.empty() && (pair || !o.serve_etcd_api_client_ca_file.empty()))
     errors.emplace_back("--serve-etcd-api-client-ca-file and --serve-etcd-api-cert-file need --serve-etcd-api");
 }

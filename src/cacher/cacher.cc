@@ -118,6 +118,9 @@ struct Cacher::Impl {
 
   Awaitable<Result<void>> FreshNow() {
     KS_CO_TRY(const std::uint64_t current, co_await store.GetCurrentResourceVersion());
+    if (!reflector.progress_ordered() && dispatcher->revision() < current) {
+      co_return StatusError(meta::NewTooLargeResourceVersion(current, dispatcher->revision(), 1));
+    }
     co_return co_await Fresh(current);
   }
 
@@ -406,7 +409,10 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
   if (!impl.reflector.ready()) co_return impl.NotReady();
 
   std::uint64_t required = *parsed;
-  if (options.resource_version.empty() && options.send_initial_events.has_value()) {
+  // Without ordered progress the initial events are those of the cache, however old, as upstream's without
+  // RequestWatchProgress.
+  if (options.resource_version.empty() && options.send_initial_events.has_value() &&
+      impl.reflector.progress_ordered()) {
     KS_CO_TRY(required, co_await impl.store.GetCurrentResourceVersion());
   }
   const bool initial = options.send_initial_events.value_or(required == 0);

@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "cacher/cacher_fixture.h"
+#include "cacher/dispatcher.h"
 #include "cacher/event_ring.h"
 
 namespace keelson::cacher {
@@ -103,6 +104,26 @@ TEST_F(CacherTest, ConsistentReadFallsBackToTheStore) {
   harness().failing().Release();
   Sync();
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
+}
+
+// etcd before 3.4.31 and 3.5.13 may tell progress before the events up to it.
+TEST_F(CacherTest, ConsistentReadAsksAnEtcdWhoseProgressIsNotInOrder) {
+  auto memory = harness().memory();
+  Create({.name = "a"});
+  harness_.reset();
+  harness_ = std::make_unique<CacherHarness>(io_, CacherHarness::DefaultOptions(), memory, 64 << 20, "3.4.23");
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a") << "it is ready without progress";
+  PutElsewhere("/registry/secrets/x");
+  // No time passes here: the cache is not waited for.
+  EXPECT_EQ(Names(List("/pods", {})), "a");
+  EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 1u);
+  auto watch = Watch("/pods", {.predicate = {.allow_watch_bookmarks = true}, .send_initial_events = true});
+  PassUntilEvent(*watch);
+  harness_.reset();
+  harness_ = std::make_unique<CacherHarness>(io_, CacherHarness::DefaultOptions(), memory, 64 << 20, "3.5.13");
+  PutElsewhere("/registry/secrets/x");
+  EXPECT_EQ(Names(List("/pods", {})), "a");
+  EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 0u);
 }
 
 TEST_F(CacherTest, ConsistentReadNeedsNoWaitWhenOthersWrite) {
@@ -407,6 +428,31 @@ TEST_F(CacherTest, QuietHistoryMakesRoomForOthers) {
   EXPECT_EQ(late->NextText().substr(0, 9), "ERROR 410");
   const auto b = Create({.name = "b"});
   EXPECT_EQ(idle->NextText(), "ADDED default/b@" + std::to_string(b->resource_version()));
+}
+
+// The oldest events of all resources go first, also when they are younger than the window.
+TEST_F(CacherTest, BusyResourceTakesTheRoomOfOlderEvents) {
+  constexpr std::size_t kBudget = 1'000'000;
+  Start({.ring = {.capacity_min = 10}}, kBudget);
+  const auto first = Create({.name = "a", .data = std::string(1000, 'a')});
+  for (int i = 0; i < 1200; ++i) Update({.name = "a", .data = std::string(1000, static_cast<char>('a' + i % 26))});
+  Sync();
+  const auto events = cacher().figures().events;
+  harness().Pass(std::chrono::seconds(5));
+
+  Dispatcher other(harness().clock(), harness().budget(), {.ring = {.capacity_min = 10}});
+  constexpr std::uint64_t kChanges = 300;
+  for (std::uint64_t revision = 1; revision <= kChanges; ++revision) {
+    auto event = base::MakeRef<CacheEvent>();
+    event->object = event->previous = first;
+    event->revision = revision;
+    event->recorded = harness().clock().Monotonic();
+    other.Append({std::move(event)}, base::MakeRef<Snapshot>(ObjectTree(), IndexTree(), revision));
+  }
+  EXPECT_EQ(other.figures().events, kChanges);
+  EXPECT_LT(cacher().figures().events, events);
+  EXPECT_GE(cacher().figures().events, 10u);
+  EXPECT_LE(harness().budget().used(), kBudget);
 }
 
 TEST_F(CacherTest, ListByTriggerReadsOnlyItsOwn) {

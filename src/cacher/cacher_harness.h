@@ -18,10 +18,13 @@ namespace keelson::cacher {
 
 class CacherHarness final : public storage::Harness {
  public:
-  // `memory` may be given to be another process on the same store.
+  // `memory` may be given to be another process on the same store. `etcd_version`: it looks like such an etcd.
   CacherHarness(async::IOPool& io, CacherOptions options = DefaultOptions(),
-                std::shared_ptr<kv::Store> memory = nullptr, std::size_t history_bytes = 64 << 20)
-      : memory_(memory ? std::move(memory) : std::shared_ptr<kv::Store>(kv::memory::Open())), budget_(history_bytes) {
+                std::shared_ptr<kv::Store> memory = nullptr, std::size_t history_bytes = 64 << 20,
+                std::string etcd_version = "")
+      : memory_(memory ? std::move(memory) : std::shared_ptr<kv::Store>(kv::memory::Open())),
+        failing_(*memory_, std::move(etcd_version)),
+        budget_(history_bytes) {
     cacher_ = std::make_unique<Cacher>(store_, io.executor(0), clock_, budget_, std::move(options));
     cacher_->Start();
     WaitReady();
@@ -58,7 +61,7 @@ class CacherHarness final : public storage::Harness {
  private:
   base::FakeClock clock_;
   std::shared_ptr<kv::Store> memory_;
-  testing::FailingKV failing_{*memory_};
+  testing::FailingKV failing_;
   testing::LineCodec codec_;
   storage::LeaseManager leases_{failing_, clock_};
   storage::Store store_{{.kv = failing_, .codec = codec_, .leases = leases_}, {.resource_prefix = "/pods"}};

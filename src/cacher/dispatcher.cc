@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/failpoint.h"
 
 namespace keelson::cacher {
 namespace {
@@ -54,9 +55,21 @@ bool WatchSelection::SameAs(const WatchSelection& other) const {
 }
 
 Dispatcher::Dispatcher(const base::Clock& clock, HistoryBudget& budget, Options options)
-    : clock_(clock), options_(std::move(options)), ring_(options_.ring, budget), snapshot_(base::MakeRef<Snapshot>()) {}
+    : clock_(clock),
+      budget_(budget),
+      options_(std::move(options)),
+      ring_(options_.ring, budget),
+      snapshot_(base::MakeRef<Snapshot>()) {
+  budget_.Join(*this);
+}
 
-Dispatcher::~Dispatcher() = default;
+Dispatcher::~Dispatcher() { budget_.Leave(*this); }
+
+void Dispatcher::GiveUpHistory(base::Clock::SteadyTime until, std::size_t bytes_wanted) {
+  std::vector<EventPtr> dropped;  // freed without the lock
+  std::lock_guard lock(mutex_);
+  ring_.GiveUp(until, bytes_wanted, dropped);
+}
 
 void Dispatcher::Wake(const Woken& woken) {
   wakes_.fetch_add(woken.size(), std::memory_order_relaxed);
@@ -66,6 +79,7 @@ void Dispatcher::Wake(const Woken& woken) {
 void Dispatcher::Show(SnapshotPtr snapshot) {
   const std::uint64_t revision = snapshot->revision;
   snapshot_.Store(std::move(snapshot));
+  KS_FAILPOINT("cacher/dispatcher/show");
   revision_.store(revision, std::memory_order_release);
 }
 
@@ -162,6 +176,7 @@ void Dispatcher::Append(std::vector<EventPtr> events, SnapshotPtr snapshot) {
       TellAll(ring_.end() - 1, told, woken);
     }
   }
+  budget_.Enforce();
   Wake(woken);
 }
 

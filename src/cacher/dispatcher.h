@@ -43,7 +43,7 @@ struct WatchSelection {
 };
 using WatchSelectionPtr = std::shared_ptr<const WatchSelection>;
 
-class Dispatcher {
+class Dispatcher final : public HistoryBudget::Keeper {
  public:
   struct Options {
     std::string trigger_field;  // "" for none
@@ -73,7 +73,7 @@ class Dispatcher {
   using WatcherPtr = base::Ref<Watcher>;
 
   Dispatcher(const base::Clock& clock, HistoryBudget& budget, Options options);
-  ~Dispatcher();
+  ~Dispatcher() override;
 
   // The reflector's side.
   // Forgets history and closes all watchers; `snapshot` is the state now, changes after `since` will be appended.
@@ -107,6 +107,9 @@ class Dispatcher {
   // Sends the bookmarks that are due; gives up old history while the budget is scarce. Call about once a second.
   void Tick();
 
+  base::Clock::SteadyTime OldestHistory() const override { return ring_.oldest(); }
+  void GiveUpHistory(base::Clock::SteadyTime until, std::size_t bytes_wanted) override;
+
   struct Figures {
     std::size_t events = 0;
     std::uint32_t capacity = 0;
@@ -133,6 +136,7 @@ class Dispatcher {
   std::optional<std::uint64_t> NextSequence(Watcher& watcher, bool& missed) const;
 
   const base::Clock& clock_;
+  HistoryBudget& budget_;
   const Options options_;
 
   mutable std::mutex mutex_;

@@ -7,6 +7,50 @@
 
 namespace keelson::cacher {
 
+void HistoryBudget::Join(Keeper& keeper) {
+  std::lock_guard lock(mutex_);
+  keepers_.push_back(&keeper);
+}
+
+void HistoryBudget::Leave(Keeper& keeper) {
+  std::lock_guard lock(mutex_);
+  std::erase(keepers_, &keeper);
+}
+
+void HistoryBudget::Enforce() {
+  using Time = base::Clock::SteadyTime;
+  if (used() <= bytes_max) return;
+  std::lock_guard lock(mutex_);
+  // A sixteenth more than needed, so that not every event looks at all rings.
+  const std::size_t wanted = bytes_max - bytes_max / 16;
+  while (used() > wanted) {
+    Keeper* oldest = nullptr;
+    Time first = Time::max();
+    Time second = Time::max();
+    for (Keeper* keeper : keepers_) {
+      const Time time = keeper->OldestHistory();
+      if (time < first) {
+        second = std::exchange(first, time);
+        oldest = keeper;
+      } else {
+        second = std::min(second, time);
+      }
+    }
+    if (oldest == nullptr) return;  // All are down to what they keep however large it is.
+    oldest->GiveUpHistory(second, wanted);
+  }
+}
+
+void EventRing::NoteOldest() {
+  const bool spare = events_.size() > options_.capacity_min;
+  oldest_.store(spare ? events_.front()->recorded : base::Clock::SteadyTime::max(), std::memory_order_relaxed);
+}
+
+void EventRing::GiveUp(base::Clock::SteadyTime until, std::size_t bytes_wanted, std::vector<EventPtr>& dropped) {
+  while (events_.size() > options_.capacity_min && budget_.used() > bytes_wanted && events_.front()->recorded <= until)
+    dropped.push_back(DropFront());
+}
+
 void EventRing::Reset(std::uint64_t since) {
   budget_.bytes.fetch_sub(history_bytes_, std::memory_order_relaxed);
   history_bytes_ = 0;
@@ -14,6 +58,7 @@ void EventRing::Reset(std::uint64_t since) {
   events_.clear();
   since_ = since;
   capacity_ = options_.capacity_min;
+  NoteOldest();
 }
 
 EventPtr EventRing::DropFront() {
@@ -24,6 +69,7 @@ EventPtr EventRing::DropFront() {
   since_ = event->revision;
   events_.pop_front();
   ++begin_;
+  NoteOldest();
   return event;
 }
 
@@ -54,8 +100,7 @@ void EventRing::Append(EventPtr event) {
   history_bytes_ += bytes;
   budget_.bytes.fetch_add(bytes, std::memory_order_relaxed);
   events_.push_back(std::move(event));
-  while (events_.size() > options_.capacity_min && budget_.bytes.load(std::memory_order_relaxed) > budget_.bytes_max)
-    DropFront();
+  NoteOldest();
 }
 
 std::uint64_t EventRing::Find(std::uint64_t revision) const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "kv/etcd_version.h"
 #include "telemetry/log.h"
 
 namespace keelson::cacher {
@@ -83,6 +84,7 @@ void Reflector::CloseWatch() {
 Awaitable<void> Reflector::Run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     metrics_.initializations.fetch_add(1, std::memory_order_relaxed);
+    co_await LearnProgressOrder();
     auto result = co_await List();
     std::string error;
     if (result.ok()) {
@@ -99,6 +101,12 @@ Awaitable<void> Reflector::Run() {
     co_await freshness_.Sleep(options_.retry_period);
   }
   dispatcher_.CloseAll();
+}
+
+Awaitable<void> Reflector::LearnProgressOrder() {
+  if (store_.kv().embedded()) co_return;
+  const auto status = co_await store_.kv().Status();
+  progress_ordered_.store(status.ok() && kv::ProgressOnRequestIsOrdered(status->version), std::memory_order_release);
 }
 
 Awaitable<storage::Result<void>> Reflector::List() {
@@ -136,6 +144,7 @@ Awaitable<storage::Result<void>> Reflector::List() {
 // After a list: reads what history there is, then follows for as long as nothing is missed.
 Awaitable<storage::Result<void>> Reflector::Follow() {
   std::uint64_t from = listed_ > options_.replay_revisions_max ? listed_ - options_.replay_revisions_max + 1 : 1;
+  if (!progress_ordered()) from = listed_ + 1;  // Nobody would say when history was read to its end.
   dispatcher_.Reset(base::MakeRef<Snapshot>(objects_, index_, listed_), from - 1);
   bool replaying = true;
   int compactions = 0;

@@ -29,6 +29,9 @@ class Reflector {
   void Stop();
   void RequestProgress();
 
+  // False with an etcd that may tell progress before the events up to it (kv/etcd_version.h): then only the store knows
+  // whether the state is the newest.
+  bool progress_ordered() const { return progress_ordered_.load(std::memory_order_acquire); }
   bool ready() const { return ready_.load(std::memory_order_acquire); }
   struct Down {
     std::string error;  // of the last try; may be ""
@@ -39,6 +42,7 @@ class Reflector {
 
  private:
   Awaitable<storage::Result<void>> List();
+  Awaitable<void> LearnProgressOrder();
   Awaitable<storage::Result<void>> Follow();
   Awaitable<kv::Result<void>> FollowOnce(bool replaying);
   Awaitable<storage::Result<void>> Apply(kv::WatchResponse response);
@@ -66,9 +70,10 @@ class Reflector {
   std::uint64_t applied_ = 0;                                // every change up to here is in objects_
   std::uint64_t delivered_ = 0;                              // how far the watch is
   std::optional<base::Clock::SteadyTime> unreadable_since_;  // the next change cannot be read
-  std::uint64_t listed_ = 0;  // the list was made at this revision; older changes are history
+  std::uint64_t listed_ = 0;             // the list was made at this revision; older changes are history
   base::StringMap<ObjectPtr> replayed_;  // the last object of each key that replaying has seen
 
+  std::atomic<bool> progress_ordered_{true};
   std::atomic<bool> ready_{false};
   std::atomic<bool> stopping_{false};
   mutable std::mutex mutex_;

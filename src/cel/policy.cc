@@ -147,8 +147,10 @@ PolicyEvaluations EvaluatePolicyExpressions(Arena& arena, std::span<const Policy
       evaluation.error = "compilation error: " + expression->error;
       continue;
     }
+    const auto began = inputs.now == nullptr ? std::chrono::nanoseconds(0) : inputs.now();
     const EvalResult result = expression->program->Evaluate(
         arena, activation, {.time_zones = inputs.time_zones, .interrupt = inputs.interrupt});
+    if (inputs.now != nullptr) evaluation.took = inputs.now() - began;
     if (result.pending || activation.pending()) {
       out.pending = true;
       out.results.clear();
@@ -259,6 +261,7 @@ PolicyAuditAnnotation ValidatingPolicyProgram::Annotate(const AuditAnnotation& a
   using Action = PolicyAuditAnnotation::Action;
   PolicyAuditAnnotation out;
   out.key = annotation.key;
+  out.took = evaluation.took;
   if (!evaluation.error.empty()) {
     out.action = failure_policy_ == FailurePolicy::kIgnore ? Action::kExclude : Action::kError;
     out.error = evaluation.error;
@@ -274,17 +277,27 @@ PolicyAuditAnnotation ValidatingPolicyProgram::Annotate(const AuditAnnotation& a
   return out;
 }
 
-PolicyResult ValidatingPolicyProgram::Evaluate(Arena& arena, const AdmissionInputs& inputs) const {
+MatchResult ValidatingPolicyProgram::Match(Arena& arena, const AdmissionInputs& inputs) const {
+  return EvaluateMatchConditions(arena, match_conditions_, failure_policy_, inputs, variables_);
+}
+
+PolicyResult ValidatingPolicyProgram::Unmatched(const MatchResult& match) const {
   PolicyResult out;
-  if (!match_conditions_.empty()) {
-    const MatchResult match = EvaluateMatchConditions(arena, match_conditions_, failure_policy_, inputs, variables_);
-    if (match.pending) {
-      out.pending = true;
-      return out;
-    }
-    if (!match.error.empty()) out.decisions.push_back(ErrorDecision(match.error));
-    if (!match.matches) return out;
+  out.pending = match.pending;
+  if (!match.error.empty()) out.decisions.push_back(ErrorDecision(match.error));
+  return out;
+}
+
+PolicyResult ValidatingPolicyProgram::Evaluate(Arena& arena, const AdmissionInputs& inputs) const {
+  if (has_match_conditions()) {
+    const MatchResult match = Match(arena, inputs);
+    if (!match.matches) return Unmatched(match);
   }
+  return Validate(arena, inputs);
+}
+
+PolicyResult ValidatingPolicyProgram::Validate(Arena& arena, const AdmissionInputs& inputs) const {
+  PolicyResult out;
   std::vector<const PolicyExpression*> expressions, messages, annotations;
   for (const Validation& validation : validations_) {
     expressions.push_back(&validation.expression);
@@ -314,6 +327,7 @@ PolicyResult ValidatingPolicyProgram::Evaluate(Arena& arena, const AdmissionInpu
       out.decisions.push_back(
           Decide(validations_[i], evaluation, i < texts.results.size() ? &texts.results[i] : nullptr));
     }
+    out.decisions.back().took = evaluation.took;
   }
   const PolicyEvaluations values =
       EvaluatePolicyExpressions(arena, annotations, without_authorizer, variables_, kPolicyBudget);

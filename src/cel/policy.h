@@ -4,6 +4,7 @@
 // Thread safety: compiled forms are immutable; an AdmissionActivation belongs to one evaluation.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -55,6 +56,7 @@ struct AdmissionInputs {
   AuthorizerFunctions::Attributes request_resource;
   const TimeZones* time_zones = nullptr;
   const Interrupt* interrupt = nullptr;
+  std::chrono::nanoseconds (*now)() = nullptr;  // a clock to measure expressions by; null: nothing is measured
 };
 
 // Resolves object, oldObject, request, params, namespaceObject, authorizer and variables. A variable is evaluated when
@@ -81,6 +83,7 @@ struct PolicyEvaluation {
   bool evaluated = false;  // false for the place of an absent expression
   Val value;
   std::string error;  // "expression '…' resulted in error: …", "compilation error: …"
+  std::chrono::nanoseconds took{0};
 };
 
 struct PolicyEvaluations {
@@ -125,6 +128,7 @@ struct PolicyDecision {
   Evaluation evaluation = Evaluation::kAdmit;
   std::string message;
   std::string reason;
+  std::chrono::nanoseconds took{0};
 };
 
 struct PolicyAuditAnnotation {
@@ -133,6 +137,7 @@ struct PolicyAuditAnnotation {
   std::string value;
   Action action = Action::kExclude;
   std::string error;
+  std::chrono::nanoseconds took{0};
 };
 
 struct PolicyResult {
@@ -145,7 +150,12 @@ struct PolicyResult {
 class ValidatingPolicyProgram {
  public:
   static std::shared_ptr<const ValidatingPolicyProgram> New(const object::Value& spec, ExpressionMode mode);
+  // Match, Unmatched and Validate in one.
   PolicyResult Evaluate(Arena& arena, const AdmissionInputs& inputs) const;
+  bool has_match_conditions() const { return !match_conditions_.empty(); }
+  MatchResult Match(Arena& arena, const AdmissionInputs& inputs) const;
+  PolicyResult Unmatched(const MatchResult& match) const;  // REQUIRES: !match.matches
+  PolicyResult Validate(Arena& arena, const AdmissionInputs& inputs) const;
   FailurePolicy failure_policy() const { return failure_policy_; }
 
  private:

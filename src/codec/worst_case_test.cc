@@ -88,6 +88,7 @@ TEST(WorstCase, YAML) {
       {"one label again and again", [](std::size_t n) { return "metadata:\n  labels:\n" + Repeat("    k: v\n", n); }},
       {"flow items below 90 levels", [](std::size_t n) { return std::string(90, '[') + Repeat("a,", n) + "a" + std::string(90, ']'); }},
       {"flow keys below 90 levels", [](std::size_t n) { return std::string(90, '[') + Repeat("a: b,", n) + "a: b" + std::string(90, ']'); }},
+      {"flow items below 900 levels", [](std::size_t n) { return std::string(900, '[') + Repeat("a,", n) + "a" + std::string(900, ']'); }},
       {"opening brackets", [](std::size_t n) { return Repeat("[", n); }},
       {"opening braces", [](std::size_t n) { return Repeat("{a: ", n); }},
       {"dashes in a line", [](std::size_t n) { return Repeat("- ", n); }},

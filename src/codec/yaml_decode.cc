@@ -21,6 +21,9 @@ using base::Arena;
 // yaml.v2's bounds on how much of a document may come from aliases.
 constexpr double kAliasRatioLow = 400'000, kAliasRatioHigh = 4'000'000;
 constexpr std::uint64_t kNodesMax = 8'000'000;
+// libyaml looks at every open flow collection for each token, so small items below many brackets cost a multiple of
+// their number. The sum of flow levels over all events is bounded: half a million items below a hundred brackets.
+constexpr std::uint64_t kFlowWorkMax = 50'000'000;
 
 double AllowedAliasRatio(std::uint64_t nodes) {
   const auto count = static_cast<double>(nodes);
@@ -83,7 +86,10 @@ class Builder {
   }
 
   bool Next(Event& event) {
-    if (yaml_parser_parse(&parser_, &event.event) != 0) return true;
+    if (yaml_parser_parse(&parser_, &event.event) != 0) {
+      flow_work_ += static_cast<std::uint64_t>(parser_.flow_level);
+      return flow_work_ <= kFlowWorkMax || Fail("too many items in nested flow collections");
+    }
     std::size_t line = parser_.problem_mark.line;
     if (line != 0) {
       if (parser_.error == YAML_SCANNER_ERROR) ++line;
@@ -293,6 +299,7 @@ class Builder {
   int depth_ = 0;
   std::uint64_t nodes_ = 0;
   std::uint64_t aliased_ = 0;
+  std::uint64_t flow_work_ = 0;
   std::map<std::string, Node, std::less<>> anchors_;
   std::map<std::string, bool, std::less<>> open_;
   std::string error_;

@@ -179,6 +179,21 @@ void EncodeYAML(const Value& value, std::string& out) {
   emitter.Finish();
 }
 
+bool HasYAMLControlCharacters(std::string_view json) {
+  for (std::size_t i = 0; i < json.size();) {
+    const auto byte = static_cast<unsigned char>(json[i]);
+    if (byte < 0x80) {
+      if (byte == 0x7F || (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r')) return true;
+      ++i;
+      continue;
+    }
+    const base::Rune rune = base::DecodeRune(json.substr(i));
+    if ((rune.value < 0xA0 && rune.value != 0x85) || rune.value == 0xFFFE || rune.value == 0xFFFF) return true;
+    i += static_cast<std::size_t>(rune.length);
+  }
+  return false;
+}
+
 Outcome<void, DecodeError> JSONToYAML(base::Arena& arena, std::string_view json, std::string& out) {
   KS_TRY(const Decoded decoded, DecodeJSON(arena, json));
   EncodeYAML(decoded.value, out);

@@ -93,6 +93,14 @@ TEST(YAML, WritesAsGoDoes) {
   }
 }
 
+TEST(YAML, ControlCharactersCannotBeLaidOut) {
+  EXPECT_FALSE(HasYAMLControlCharacters("{\"a\":\"\\u0001 \xC3\xA9 \xC2\x85 \xF0\x9F\x98\x80\"}\n"));
+  EXPECT_TRUE(HasYAMLControlCharacters("\x7F"));
+  EXPECT_TRUE(HasYAMLControlCharacters("\xC2\x80"));
+  EXPECT_TRUE(HasYAMLControlCharacters("\xEF\xBF\xBF"));
+  EXPECT_TRUE(HasYAMLControlCharacters("\x01"));
+}
+
 // A text without bytes may be a view of nothing, which libyaml does not take.
 TEST(YAML, WritesEmptyTexts) {
   Arena arena;

@@ -73,6 +73,23 @@ void TrackSubresource(Scope& scope) {
 
 namespace {
 
+// The object in another version of its kind, through the hub; nothing for versions that the kind does not have.
+std::optional<Value> ConvertThroughHub(const registry::ResourceDefinition& definition, base::Arena& arena,
+                                       const Value& object, std::string_view api_version) {
+  const auto find = [&](std::string_view wanted) {
+    return std::ranges::find_if(definition.versions, [&](const registry::ServedVersion& version) {
+      return version.group_version.ToString() == wanted;
+    });
+  };
+  const auto from = find(object["apiVersion"].as_string());
+  const auto to = find(api_version);
+  if (from == definition.versions.end() || to == definition.versions.end()) return std::nullopt;
+  const Value hub = from->conversion != nullptr ? from->conversion->to_hub(arena, object) : object;
+  Value converted = to->conversion != nullptr ? to->conversion->from_hub(arena, hub) : hub.Clone(arena);
+  converted.Set(arena, "apiVersion", Value::String(arena, api_version));
+  return converted;
+}
+
 // How writes through this scope are tracked. Called once its endpoint is known.
 void SetFieldManager(Scope& scope) {
   patch::FieldManager::Options options;
@@ -81,6 +98,12 @@ void SetFieldManager(Scope& scope) {
   options.subresource = scope.subresource;
   const registry::UpdateRules& rules = scope.store->rest_strategy().RulesOf(scope.endpoint);
   options.reset_fields.assign(rules.reset_fields.begin(), rules.reset_fields.end());
+  const registry::ResourceDefinitionPtr definition = scope.definition;
+  if (std::ranges::any_of(definition->versions, &registry::ServedVersion::conversion)) {
+    options.convert = [definition](base::Arena& arena, const Value& object, std::string_view api_version) {
+      return ConvertThroughHub(*definition, arena, object, api_version);
+    };
+  }
   scope.field_manager = std::make_shared<patch::FieldManager>(std::move(options));
 }
 
@@ -178,8 +201,7 @@ std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& g
     return group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io";
   });
   if (config.custom_resources) apiextensions->SetDynamicHandler(config.custom_resources);
-  InstallDiscovery(*aggregator, config.external_address, config.cbor, config.custom_discovery,
-                   config.discovery_merger);
+  InstallDiscovery(*aggregator, config.external_address, config.cbor, config.custom_discovery, config.discovery_merger);
   InstallOpenAPI(*aggregator, config.openapi_source ? config.openapi_source : config.custom_discovery);
   return aggregator;
 }

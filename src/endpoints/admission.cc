@@ -4,6 +4,7 @@
 #include "auth/authorizer.h"
 #include "base/strings.h"
 #include "endpoints/handlers.h"
+#include "endpoints/version_converter.h"
 #include "patch/field_manager.h"
 
 namespace keelson::endpoints {
@@ -23,7 +24,7 @@ class ScopeInterfaces final : public admission::ObjectInterfaces, public admissi
   admission::Task<std::string> EncodeJSON(base::Arena& arena, Value object,
                                           meta::GroupVersionKind kind) const override {
     KS_CO_TRY(const ScopePtr target, ScopeOf(kind));
-    KS_CO_TRY(const Value served, Served(arena, *target, object));
+    KS_CO_TRY(const Value served, co_await Served(arena, *target, object));
     std::string text;
     target->codec->EncodeJSON(served, *target, text);
     co_return text;
@@ -31,7 +32,7 @@ class ScopeInterfaces final : public admission::ObjectInterfaces, public admissi
 
   admission::Task<Value> ToDocument(base::Arena& arena, Value object, meta::GroupVersionKind kind) const override {
     KS_CO_TRY(const ScopePtr target, ScopeOf(kind));
-    KS_CO_TRY(const Value served, Served(arena, *target, object));
+    KS_CO_TRY(const Value served, co_await Served(arena, *target, object));
     co_return target->codec->ToDocument(arena, *target, served);
   }
 
@@ -69,7 +70,7 @@ class ScopeInterfaces final : public admission::ObjectInterfaces, public admissi
     target->codec->ApplyDefaults(arena, *target, object);
     if (target->own_kind) co_return object;
     Value hub = target->codec->ToHub(arena, *target, object);
-    if (target->codec->custom_resource()) hub.Set(arena, "apiVersion", Value::String(arena, scope_->api_version()));
+    if (target->codec->custom_resource()) co_return co_await InVersion(arena, *target, hub, scope_->api_version());
     co_return hub;
   }
 
@@ -86,11 +87,18 @@ class ScopeInterfaces final : public admission::ObjectInterfaces, public admissi
     return meta::NewInternalError("no kind " + kind.kind + " in version " + kind.group_version().ToString());
   }
 
-  static meta::Result<Value> Served(base::Arena& arena, const Scope& target, Value object) {
-    Value served = target.codec->FromHub(arena, target, object.Clone(arena));
-    // Versions of custom resources without a conversion webhook differ by name only.
-    if (target.codec->custom_resource()) served.Set(arena, "apiVersion", Value::String(arena, target.api_version()));
-    return served;
+  static Task<Value> Served(base::Arena& arena, const Scope& target, Value object) {
+    const Value served = target.codec->FromHub(arena, target, object.Clone(arena));
+    if (!target.codec->custom_resource()) co_return served;
+    co_return co_await InVersion(arena, target, served, target.api_version());
+  }
+
+  // A custom resource in another version.
+  static Task<Value> InVersion(base::Arena& arena, const Scope& scope, Value object, std::string api_version) {
+    if (object["apiVersion"].as_string() == api_version) co_return object;
+    if (scope.version_converter) co_return co_await scope.version_converter->Convert(arena, object, api_version);
+    object.Set(arena, "apiVersion", Value::String(arena, api_version));
+    co_return object;
   }
 
   ScopePtr scope_;
@@ -128,8 +136,7 @@ Value OptionsOf(base::Arena& arena, const meta::DeleteOptions& sent, std::string
       preconditions.Set(arena, "resourceVersion", Value::String(arena, *sent.resource_version));
   }
   if (sent.orphan_dependents) options.Set(arena, "orphanDependents", Value(*sent.orphan_dependents));
-  if (sent.propagation_policy)
-    options.Set(arena, "propagationPolicy", Value::String(arena, *sent.propagation_policy));
+  if (sent.propagation_policy) options.Set(arena, "propagationPolicy", Value::String(arena, *sent.propagation_policy));
   if (!sent.dry_run.empty()) options.Set(arena, "dryRun", Texts(arena, sent.dry_run));
   return options;
 }
@@ -238,9 +245,8 @@ Task<Value> AdmitUpdate(AdmissionCall call, Value object, Value existing) {
 
 registry::ValidateObject ValidateCreateFunc(AdmissionCall call) {
   if (!call.scope->admission) return nullptr;
-  return [call = std::move(call)](Value object) {
-    return Validate(call, admission::Operation::kCreate, object, Value());
-  };
+  return
+      [call = std::move(call)](Value object) { return Validate(call, admission::Operation::kCreate, object, Value()); };
 }
 
 namespace {

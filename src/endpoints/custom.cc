@@ -26,8 +26,8 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
     object["metadata"].Erase("namespace");
   }
   const AdmissionCall call = AdmissionCall::Of(scope, exchange, read->options, object);
-  TrackUpdate(*exchange, *scope, Value(), object,
-              meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent));
+  const std::string manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent);
+  co_await TrackUpdate(*exchange, *scope, Value(), object, manager);
   auto admitted = co_await Admit(call, admission::Operation::kCreate, object, Value());
   if (!admitted.ok()) co_return StatusResponse(*exchange, admitted.error());
   auto answer = co_await create(scope, exchange, *admitted, {ValidateCreateFunc(call), call.dry_run});

@@ -90,8 +90,15 @@ class Patcher {
 meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector);
 
 // Sets metadata.managedFields after a write by `manager` (create, update, patches other than apply). Both objects in
-// the served version.
-void TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager);
+// the served version; all parameters must outlive the call.
+Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager);
+// Server-side apply of a configuration by `options.field_manager`: the merged object with its managedFields.
+struct AppliedConfiguration {
+  Value object;
+  bool unchanged = false;  // nothing but the metadata may differ
+};
+Task<AppliedConfiguration> ApplyConfiguration(Exchange& exchange, const Scope& scope, Value live, Value config,
+                                              const meta::WriteOptions& options);
 // Restores `before` where admission left managedFields that cannot be read.
 void KeepManagedFieldsAfterAdmission(Exchange& exchange, const Scope& scope, Value object, Value before);
 std::string_view NowText(base::Arena& arena);

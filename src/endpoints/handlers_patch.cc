@@ -140,19 +140,17 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
   const AdmissionCall call = AdmissionCall::Of(scope, exchange, options);
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
     const Value live = existing.is_null() ? Value() : scope->codec->FromHub(arena, *scope, existing.Clone(arena));
-    bool unchanged = false;
-    KS_CO_TRY(const Value merged,
-              scope->field_manager->Apply(arena, live, config->value, options.field_manager,
-                                          options.force.value_or(false), NowText(arena), &unchanged));
+    KS_CO_TRY(const AppliedConfiguration applied,
+              co_await ApplyConfiguration(*exchange, *scope, live, config->value, options));
     KS_CO_RETURN_IF_ERROR(
         ReportStrictErrors(*exchange, config->strict_errors, options.field_validation, [](const std::string& error) {
           return meta::NewBadRequest("error strict decoding YAML: " +
                                      error.substr(std::string_view("strict decoding error: ").size()));
         }));
-    auto decoded = scope->codec->FromDocument(arena, *scope, merged, KindCodec::Source::kApply, false);
+    auto decoded = scope->codec->FromDocument(arena, *scope, applied.object, KindCodec::Source::kApply, false);
     if (!decoded.ok()) co_return UnconvertibleApply(config->value, scope->kind, decoded.error());
     Value object = decoded->object;
-    if (unchanged) {
+    if (applied.unchanged) {
       // What was written stays as it was, raw JSON inside it too.
       object = live.Clone(arena);
       object.Set(arena, "metadata", decoded->object["metadata"]);
@@ -208,7 +206,7 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
     const Value live = scope->codec->FromHub(context.arena, *scope, existing.Clone(context.arena));
     KS_CO_TRY(Value object, patcher.Apply(live));
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
-    TrackUpdate(*exchange, *scope, live, object, manager);
+    co_await TrackUpdate(*exchange, *scope, live, object, manager);
     co_return co_await AdmitUpdate(call, object, existing);
   };
   auto written = co_await scope->store->Update(

@@ -65,7 +65,7 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   const std::string manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent);
   const bool dry_run = read->options.is_dry_run();
   const AdmissionCall call = AdmissionCall::Of(scope, exchange, read->options, object);
-  TrackUpdate(*exchange, *scope, Value(), object, manager);
+  co_await TrackUpdate(*exchange, *scope, Value(), object, manager);
   object = scope->codec->ToHub(context.arena, *scope, object);
   DedupOwnerReferences(*exchange, object, false);
   const Value managed = object.Get("metadata", "managedFields");
@@ -103,7 +103,7 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
     }
     if (scope->namespaced)
       object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
-    TrackUpdate(*exchange, *scope, live, object, manager);
+    co_await TrackUpdate(*exchange, *scope, live, object, manager);
     co_return co_await AdmitUpdate(call, object, existing);
   };
   registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = dry_run};

@@ -1,6 +1,8 @@
 // metadata.managedFields: who set what.
 #include "base/clock.h"
 #include "endpoints/handlers.h"
+#include "endpoints/version_converter.h"
+#include "patch/conversions.h"
 #include "patch/field_manager.h"
 #include "registry/store.h"
 
@@ -8,10 +10,52 @@ namespace keelson::endpoints {
 
 std::string_view NowText(base::Arena& arena) { return arena.Copy(registry::FormatTime(base::Clock::Real().Now())); }
 
-void TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager) {
-  if (!scope.field_manager) return;
+namespace {
+
+// Asks the scope's webhook for what a field manager could not do without.
+Awaitable<void> ResolveWanted(Exchange& exchange, const Scope& scope, patch::Conversions& conversions) {
+  while (!conversions.wanted().empty()) {
+    const patch::Conversions::Wanted wanted = conversions.wanted().front();
+    auto converted =
+        co_await scope.version_converter->Convert(exchange.context.arena, wanted.object, wanted.api_version);
+    if (converted.ok()) {
+      conversions.Resolve(*converted);
+    } else {
+      conversions.Resolve(std::string(converted.error().message()));
+    }
+  }
+}
+
+}  // namespace
+
+Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object,
+                            std::string_view manager) {
+  if (!scope.field_manager) co_return;
   base::Arena& arena = exchange.context.arena;
-  scope.field_manager->Update(arena, live, object, arena.Copy(manager), NowText(arena));
+  const std::string_view name = arena.Copy(manager);
+  const std::string_view now = NowText(arena);
+  patch::Conversions conversions;
+  do {
+    co_await ResolveWanted(exchange, scope, conversions);
+    scope.field_manager->Update(arena, live, object, name, now, &conversions);
+  } while (!conversions.wanted().empty());
+}
+
+Task<AppliedConfiguration> ApplyConfiguration(Exchange& exchange, const Scope& scope, Value live, Value config,
+                                              const meta::WriteOptions& options) {
+  base::Arena& arena = exchange.context.arena;
+  const std::string_view now = NowText(arena);
+  patch::Conversions conversions;
+  for (;;) {
+    bool unchanged = false;
+    auto applied = scope.field_manager->Apply(arena, live, config, options.field_manager, options.force.value_or(false),
+                                              now, &unchanged, &conversions);
+    if (conversions.wanted().empty()) {
+      if (!applied.ok()) co_return applied.error();
+      co_return AppliedConfiguration{*applied, unchanged};
+    }
+    co_await ResolveWanted(exchange, scope, conversions);
+  }
 }
 
 void KeepManagedFieldsAfterAdmission(Exchange& exchange, const Scope& scope, Value object, Value before) {

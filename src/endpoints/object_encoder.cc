@@ -228,6 +228,7 @@ meta::Result<void> ObjectEncoder::MetadataProto(const storage::ObjectPtr& object
 meta::Result<SharedBytes> ObjectEncoder::FinishJSON(base::Arena& arena, std::string json) const {
   std::string out;
   if (media_.format == Format::kYAML) {
+    if (codec::HasYAMLControlCharacters(json)) return meta::NewPlainError("yaml: control characters are not allowed");
     if (auto laid_out = codec::JSONToYAML(arena, json, out); !laid_out.ok())
       return meta::NewInternalError(laid_out.error().message);
     return SharedBytes::FromString(std::move(out));

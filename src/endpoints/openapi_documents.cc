@@ -38,6 +38,13 @@ class Writer {
     for (auto& [path, operations] : paths) paths_.Set(arena_, arena_.Copy(path), PathItem(operations));
   }
 
+  // `"<path>":{...}` of all paths, and of all definitions that they need.
+  std::string PathMembers() const { return Members(paths_); }
+  std::string DefinitionMembers() { return Members(definitions_.Definitions()); }
+  void Need(const std::string& name) { definitions_.Need(name); }
+  // The definition is somebody else's.
+  void Leave(const std::string& name) { definitions_.Leave(name); }
+
   std::string V3() {
     Value schemes = Map();
     schemes.Set(arena_, "BearerToken", BearerToken());
@@ -72,6 +79,10 @@ class Writer {
   }
 
  private:
+  static std::string Members(const Value& map) {
+    const std::string json = object::ToJSON(map);
+    return json.substr(1, json.size() - 2);
+  }
   Value Map() { return Value::Map(arena_); }
   Value Text(std::string_view text) { return Value::String(arena_, text); }
 
@@ -286,6 +297,30 @@ std::string OpenAPIv3Root(const std::map<std::string, std::string>& etags,
   Value root = Value::Map(arena);
   root.Set(arena, "paths", paths);
   return object::ToJSON(root);
+}
+
+void AppendCustomResourcePathsV2(std::string& out, const OpenAPICustomResource& resource) {
+  Arena arena;
+  Writer writer(arena, OpenAPIFormat::kV2, {}, nullptr);
+  writer.AddPaths(CustomResourcePaths(resource));
+  out += "," + writer.PathMembers();
+}
+
+std::string CustomResourceDocumentV3(std::span<const OpenAPICustomResource> resources, std::string_view models) {
+  std::string paths;
+  std::string definitions;
+  Arena arena;
+  Writer writer(arena, OpenAPIFormat::kV3, {}, nullptr);
+  for (const std::string_view name : {"ObjectMeta", "ListMeta"})
+    writer.Need("io.k8s.apimachinery.pkg.apis.meta.v1." + std::string(name));
+  for (const OpenAPICustomResource& resource : resources) {
+    writer.Leave(resource.model);
+    writer.Leave(resource.list_model);
+    writer.AddPaths(CustomResourcePaths(resource));
+  }
+  return "{\"components\":{\"schemas\":{" + std::string(models) + "," + writer.DefinitionMembers() +
+         "}},\"info\":{\"title\":\"Kubernetes CRD Swagger\",\"version\":\"v0.1.0\"},\"openapi\":\"3.0.0\",\"paths\":{" +
+         writer.PathMembers() + "}}";
 }
 
 std::string OpenAPIv2Document(std::span<const DiscoveryGroup> groups, const IsServed& served) {

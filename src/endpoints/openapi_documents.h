@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "endpoints/discovery_documents.h"
+#include "endpoints/openapi_model.h"
 
 namespace keelson::endpoints {
 
@@ -22,6 +23,11 @@ std::string OpenAPIv3Document(std::string_view key, std::span<const DiscoveryGro
 // `others`: keys and server relative URLs of documents that are not made here; ours win.
 std::string OpenAPIv3Root(const std::map<std::string, std::string>& etags,
                           const std::vector<std::pair<std::string, std::string>>& others = {});
+// Appends `,"<path>":{...}` for each path of the resource. All parameters that it refers to are in the v2 document.
+void AppendCustomResourcePathsV2(std::string& out, const OpenAPICustomResource& resource);
+// The document of a group version of custom resources; `models` are the members of its components.schemas for their
+// kinds, to which the types that they and the operations need are added.
+std::string CustomResourceDocumentV3(std::span<const OpenAPICustomResource> resources, std::string_view models);
 std::string OpenAPIv2Document(std::span<const DiscoveryGroup> groups, const IsServed& served = {});
 
 }  // namespace keelson::endpoints

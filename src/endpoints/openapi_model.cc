@@ -20,6 +20,9 @@ constexpr std::string_view kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
 const std::vector<std::string_view> kAnything = {"*/*"};
 const std::vector<std::string_view> kObjects = {kJSON, kYAML, kProtobuf};
+const std::vector<std::string_view> kCustomObjects = {kJSON, kYAML};
+const std::vector<std::string_view> kCustomPatches = {"application/json-patch+json", "application/merge-patch+json",
+                                                      "application/apply-patch+yaml"};
 const std::vector<std::string_view> kStreams = {kJSON, kYAML, kProtobuf, "application/json;stream=watch",
                                                 "application/vnd.kubernetes.protobuf;stream=watch"};
 const std::vector<std::string_view> kPatches = {"application/json-patch+json", "application/merge-patch+json",
@@ -362,7 +365,119 @@ class Builder {
   OpenAPIPaths paths_;
 };
 
+class CustomBuilder {
+ public:
+  explicit CustomBuilder(const OpenAPICustomResource& resource)
+      : resource_(resource),
+        group_(GroupName(resource.group)),
+        version_(Title(resource.version)),
+        scoped_((resource.namespaced ? "Namespaced" : "") + std::string(resource.kind)) {}
+
+  OpenAPIPaths Build() {
+    const std::string root = "/apis/" + std::string(resource_.group) + "/" + std::string(resource_.version);
+    const std::string plural = "/" + std::string(resource_.plural);
+    const std::string collection = root + (resource_.namespaced ? "/namespaces/{namespace}" : "") + plural;
+    const std::string item = collection + "/{name}";
+    const std::string kind(resource_.kind);
+    if (resource_.namespaced) AddList(root + plural, Id("list", kind + "ForAllNamespaces"));
+    AddList(collection, Id("list", scoped_));
+    AddWrite(collection, "post", "create", "",
+             {{200, resource_.model}, {201, resource_.model}, {202, resource_.model}});
+    AddDeleteCollection(collection);
+    AddItem(item, "", resource_.model);
+    AddDelete(item);
+    if (resource_.status) AddItem(item + "/status", "Status", resource_.model);
+    if (resource_.scale) AddItem(item + "/scale", "Scale", "io.k8s.api.autoscaling.v1.Scale");
+    return std::move(paths_);
+  }
+
+ private:
+  std::string Id(std::string_view verb, std::string_view rest) const {
+    return std::string(verb) + group_ + version_ + std::string(rest);
+  }
+
+  OpenAPIOperation On(const std::string& path, std::string_view method, std::string id, std::string_view action,
+                      std::string_view verb) {
+    OpenAPIOperation operation;
+    operation.method = method;
+    operation.id = std::move(id);
+    operation.tag = LowerFirst(group_) + "_" + std::string(resource_.version);
+    operation.action = action;
+    operation.group = resource_.group;
+    operation.version = resource_.version;
+    operation.kind = resource_.kind;
+    operation.description = std::string(verb) + " " + std::string(resource_.kind);
+    operation.consumes = kCustomObjects;
+    operation.produces = kCustomObjects;
+    if (path.find("{name}") != std::string::npos)
+      operation.parameters.push_back({"name", "path", "string", "name of the " + std::string(resource_.kind)});
+    if (path.find("{namespace}") != std::string::npos)
+      operation.parameters.push_back({"namespace", "path", "string", "the namespace that the object is in"});
+    AddQuery(operation.parameters, std::span(&kPretty, 1));
+    return operation;
+  }
+
+  void AddList(const std::string& path, std::string id) {
+    OpenAPIOperation operation = On(path, "get", std::move(id), "list", "list or watch objects of kind");
+    AddQuery(operation.parameters, kListQuery);
+    operation.responses = {{200, resource_.list_model}};
+    paths_[path].push_back(std::move(operation));
+  }
+
+  void AddDeleteCollection(const std::string& path) {
+    OpenAPIOperation operation = On(path, "delete", Id("delete", "Collection" + scoped_), "deletecollection",
+                                    "delete the selected objects of kind");
+    AddQuery(operation.parameters, kListQuery);
+    operation.responses = {{200, std::string(kMeta) + "Status"}};
+    paths_[path].push_back(std::move(operation));
+  }
+
+  void AddDelete(const std::string& path) {
+    OpenAPIOperation operation = On(path, "delete", Id("delete", scoped_), "delete", "delete the");
+    AddQuery(operation.parameters, kDeleteQuery);
+    operation.body = std::string(kMeta) + "DeleteOptions";
+    operation.responses = {{200, std::string(kMeta) + "Status"}, {202, std::string(kMeta) + "Status"}};
+    paths_[path].push_back(std::move(operation));
+  }
+
+  void AddWrite(const std::string& path, std::string_view method, std::string_view verb, std::string_view sub,
+                std::vector<std::pair<int, OpenAPISchema>> responses) {
+    OpenAPIOperation operation =
+        On(path, method, Id(verb, scoped_ + std::string(sub)), method, std::string(verb) + " the");
+    AddQuery(operation.parameters, kWriteQuery);
+    operation.body = responses[0].second;
+    operation.body_required = true;
+    operation.responses = std::move(responses);
+    paths_[path].push_back(std::move(operation));
+  }
+
+  // get, put and patch of an object or of a subresource.
+  void AddItem(const std::string& path, std::string_view sub, const OpenAPISchema& object) {
+    const std::string name = scoped_ + std::string(sub);
+    OpenAPIOperation read = On(path, "get", Id("read", name), "get", "read the");
+    for (const QueryRow& row : kListQuery) {
+      if (row.name == "resourceVersion") AddQuery(read.parameters, std::span(&row, 1));
+    }
+    read.responses = {{200, object}};
+    paths_[path].push_back(std::move(read));
+    AddWrite(path, "put", "replace", sub, {{200, object}, {201, object}});
+    OpenAPIOperation patch = On(path, "patch", Id("patch", name), "patch", "change parts of the");
+    AddQuery(patch.parameters, kPatchQuery);
+    patch.consumes = kCustomPatches;
+    patch.body = std::string(kMeta) + "Patch";
+    patch.body_required = true;
+    patch.responses = {{200, object}};
+    paths_[path].push_back(std::move(patch));
+  }
+
+  const OpenAPICustomResource& resource_;
+  const std::string group_, version_, scoped_;
+  OpenAPIPaths paths_;
+};
+
 }  // namespace
+
+OpenAPIPaths CustomResourcePaths(const OpenAPICustomResource& resource) { return CustomBuilder(resource).Build(); }
 
 std::string DefinitionName(const schema::Struct& type) {
   std::string package = base::ReplaceAll(type.package, "/", ".");

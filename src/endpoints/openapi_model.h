@@ -46,6 +46,17 @@ using OpenAPIPaths = std::map<std::string, std::vector<OpenAPIOperation>>;
 std::string DefinitionName(const schema::Struct& type);
 // The operations of one group version.
 OpenAPIPaths GroupVersionPaths(const schema::Package& package, const IsServed& served);
+// A version of a custom resource, as it is published. Views must outlive the call.
+struct OpenAPICustomResource {
+  std::string_view group, version, kind, plural;
+  OpenAPISchema model, list_model;
+  bool namespaced = true;
+  bool status = false;
+  bool scale = false;
+};
+// Its operations. Unlike built-in kinds' they have no /watch/ paths and speak JSON and YAML only; deletecollection
+// takes list options only.
+OpenAPIPaths CustomResourcePaths(const OpenAPICustomResource& resource);
 // The discovery and other documents: by the key that OpenAPI v3 lists them under ("api", "apis/apps", "version").
 std::map<std::string, OpenAPIPaths> DocumentPaths(std::span<const DiscoveryGroup> groups);
 // The parameters that all operations of a path share, sorted; they are taken out of the operations.

@@ -95,14 +95,10 @@ std::string_view PatchStrategyText(schema::PatchStrategy strategy) {
 
 DefinitionWriter::DefinitionWriter(Arena& arena, OpenAPIFormat format, std::span<const DiscoveryGroup> groups,
                                    const schema::Package* only)
-    : arena_(arena), format_(format), groups_(groups), only_(only) {
-  for (const schema::Package* package : schema::Packages()) {
-    for (const schema::Struct& type : package->types) types_.emplace(DefinitionName(type), &type);
-  }
-}
+    : arena_(arena), format_(format), groups_(groups), only_(only) {}
 
 void DefinitionWriter::Need(const std::string& name) {
-  if (made_.contains(name)) return;
+  if (made_.contains(name) || left_.contains(name)) return;
   made_.emplace(name, Value());
   pending_.push_back(name);
 }
@@ -117,6 +113,9 @@ Value DefinitionWriter::Reference(const std::string& name) {
 }
 
 Value DefinitionWriter::Definitions() {
+  for (const schema::Package* package : schema::Packages()) {
+    for (const schema::Struct& type : package->types) types_.emplace(DefinitionName(type), &type);
+  }
   while (!pending_.empty()) {
     const std::string name = pending_.back();
     pending_.pop_back();

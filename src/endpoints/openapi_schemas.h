@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class DefinitionWriter {
 
   // Makes sure that the definition, and all that it refers to, will be there.
   void Need(const std::string& name);
+  // The definition is not written here.
+  void Leave(const std::string& name) { left_.insert(name); }
   Value Reference(const std::string& name);
   // By name.
   Value Definitions();
@@ -42,6 +45,7 @@ class DefinitionWriter {
   const schema::Package* only_;
   std::map<std::string, const schema::Struct*> types_;
   std::map<std::string, Value> made_;
+  std::set<std::string> left_;
   std::vector<std::string> pending_;
 };
 

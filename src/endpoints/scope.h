@@ -28,6 +28,8 @@ class FieldManager;  // patch/field_manager.h
 }
 namespace keelson::endpoints {
 
+class VersionConverter;  // endpoints/version_converter.h
+
 struct Scope;
 
 // The scopes that serve the same objects in different groups and versions, in the order they were installed. Filled
@@ -71,6 +73,9 @@ struct Scope {
   std::shared_ptr<const admission::Chain> admission;         // may be null: nothing to admit
   std::shared_ptr<const EquivalentScopes> equivalents;       // null: served in this version only
   std::shared_ptr<const patch::FieldManager> field_manager;  // null: writes are not tracked (kinds without ObjectMeta)
+
+  // Of a custom resource. Null: its versions differ by name only.
+  std::shared_ptr<const VersionConverter> version_converter;
 
   // Asked for `create` when PUT or apply creates an object. Null: such requests fail.
   std::shared_ptr<auth::Authorizer> authorizer;

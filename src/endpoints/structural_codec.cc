@@ -91,7 +91,8 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
   }
   const meta::GroupVersion group_version = ParseAPIVersion(type_meta->api_version);
   meta::GroupVersionKind kind{group_version.group, group_version.version, std::string(type_meta->kind)};
-  if (kind.kind.empty()) return UnrecognizedBody(scope, "Object 'Kind' is missing in '" + std::string(text) + "'", body);
+  if (kind.kind.empty())
+    return UnrecognizedBody(scope, "Object 'Kind' is missing in '" + std::string(text) + "'", body);
   if (kind.version.empty() && (kind.group.empty() || kind.group == scope.kind.group)) {
     kind.group = scope.kind.group;
     kind.version = scope.kind.version;
@@ -109,12 +110,14 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
     object.Set(arena, "apiVersion", Value::String(arena, kind.group_version().ToString()));
   auto coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(false));
   if (!coerced.ok()) return refuse(coerced.error());
+  const bool same_version = kind.group == scope.kind.group && kind.version == scope.kind.version;
   if (strict) {
-    AppendUnknown(*coerced, errors);
+    // Another version's fields are not judged by this one's schema.
+    if (same_version) AppendUnknown(*coerced, errors);
     KS_RETURN_IF_ERROR(ReportStrictErrors(exchange, errors, field_validation,
                                           [&](const std::string& error) { return refuse(error); }));
   }
-  if (kind.group != scope.kind.group || kind.version != scope.kind.version) {
+  if (!same_version) {
     return meta::NewBadRequest("the API version in the data (" + kind.group_version().ToString() +
                                ") does not match the expected API version (" + scope.api_version() + ")");
   }
@@ -143,6 +146,8 @@ Outcome<KindCodec::Document, std::string> StructuralCodec::FromDocument(base::Ar
 
 }  // namespace
 
-KindCodecPtr NewStructuralCodec(StructuralKind kind) { return std::make_shared<const StructuralCodec>(std::move(kind)); }
+KindCodecPtr NewStructuralCodec(StructuralKind kind) {
+  return std::make_shared<const StructuralCodec>(std::move(kind));
+}
 
 }  // namespace keelson::endpoints

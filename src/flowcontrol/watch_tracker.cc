@@ -50,10 +50,10 @@ WatchTracker::Registration::~Registration() { Forget(); }
 
 void WatchTracker::Registration::Forget() {
   if (entry_ == nullptr) return;
-  std::lock_guard lock(entry_->impl->mutex);
-  auto found = entry_->impl->counts.find(entry_->key);
-  if (--found->second == 0) entry_->impl->counts.erase(found);
-  entry_.reset();
+  const auto entry = std::move(entry_);  // may own the mutex, so it goes after the lock
+  std::lock_guard lock(entry->impl->mutex);
+  auto found = entry->impl->counts.find(entry->key);
+  if (--found->second == 0) entry->impl->counts.erase(found);
 }
 
 WatchTracker::Registration WatchTracker::Register(const request::RequestInfo& info) {

@@ -105,6 +105,19 @@ struct FieldManager::Version {
   Value object;
 };
 
+// Why there is no view of an object in a version.
+struct FieldManager::NoView {
+  enum class Reason : std::uint8_t {
+    kMissing,  // the version is not served; its managers are forgotten
+    kPending,  // a conversion is wanted
+    kFailed,
+  };
+  Reason reason;
+  std::string text;  // of kFailed
+
+  bool missing() const { return reason == Reason::kMissing; }
+};
+
 struct FieldManager::Applied {
   std::optional<Value> object;  // nothing: the same as before
   ManagedFields managed;
@@ -130,7 +143,7 @@ std::optional<TypeRef> FieldManager::TypeOf(std::string_view api_version) const 
     for (const auto& [version, schema] : options_.other_versions) {
       if (version == api_version) return RootType(schema);
     }
-    return options_.convert ? std::optional(RootType(schema::structural::Node())) : std::nullopt;
+    return std::nullopt;
   }
   const auto found = versions_.find(api_version);
   if (found == versions_.end()) return std::nullopt;
@@ -150,17 +163,54 @@ Value FieldManager::BaseObject(Arena& arena) const {
   return base;
 }
 
-// A canonical object as that version's managers see it; false where the version is not served.
-bool FieldManager::View(Arena& arena, const Value& object, std::string_view api_version, Version& out) const {
+// A webhook is sent all of the live object, as upstream does; nobody owns its managedFields anyway.
+Value FieldManager::CanonicalLive(Arena& arena, const Value& live) const {
+  if (!options_.awaits_conversion) return Canonicalized(arena, live);
+  return Canonical(arena, live, type(), false);
+}
+
+Outcome<Value, FieldManager::NoView> FieldManager::Convert(const Call& call, const Value& object,
+                                                           std::string_view api_version) const {
+  if (options_.awaits_conversion) {
+    if (call.conversions == nullptr) return NoView{NoView::Reason::kFailed, "conversion is not available"};
+    const auto* const answer = call.conversions->Find(object, api_version);
+    if (answer == nullptr) return NoView{NoView::Reason::kPending};
+    if (!answer->ok()) return NoView{NoView::Reason::kFailed, answer->error()};
+    return **answer;
+  }
+  if (options_.custom_resource) {
+    Value renamed = Value::Map(call.arena, object.size());
+    for (const object::Member& member : object.members()) renamed.AppendMember(call.arena, member.key, member.value);
+    renamed.Set(call.arena, "apiVersion", Value::String(call.arena, api_version));
+    return renamed;
+  }
+  const auto converted = options_.convert(call.arena, object, api_version);
+  if (!converted) return NoView{NoView::Reason::kMissing};
+  return *converted;
+}
+
+// A canonical object as that version's managers see it. Upstream converts through the version of the endpoint.
+Outcome<FieldManager::Version, FieldManager::NoView> FieldManager::View(const Call& call, const Value& object,
+                                                                        std::string_view api_version) const {
   const auto type = TypeOf(api_version);
-  if (!type) return false;
-  out.type = *type;
-  out.object = object;
-  if (!options_.convert || object["apiVersion"].as_string() == api_version) return true;
-  const auto converted = options_.convert(arena, object, api_version);
-  if (!converted) return false;
-  out.object = Canonical(arena, WithoutManagedFields(arena, *converted), out.type, !options_.custom_resource);
-  return true;
+  if (!type && options_.custom_resource) {
+    return NoView{NoView::Reason::kFailed,
+                  "request to convert CR to an invalid group/version: " + std::string(api_version)};
+  }
+  if (!type) return NoView{NoView::Reason::kMissing};
+  const bool converts = options_.custom_resource || options_.convert;
+  if (!converts || object["apiVersion"].as_string() == api_version) return Version{*type, object};
+  Value current = object;
+  for (const std::string_view target : {std::string_view(api_version_), api_version}) {
+    if (current["apiVersion"].as_string() == target) continue;
+    KS_TRY(current, Convert(call, current, target));
+  }
+  Version view{*type, current};
+  if (!options_.awaits_conversion) current = WithoutManagedFields(call.arena, current);
+  view.object = Canonical(call.arena, current, *type, !options_.custom_resource);
+  if (std::string wrong = Validate(view.object, *type, false); !wrong.empty())
+    return NoView{NoView::Reason::kFailed, std::move(wrong)};
+  return view;
 }
 
 FieldSet FieldManager::Filtered(Arena& arena, const FieldSet& set) const {
@@ -170,49 +220,86 @@ FieldSet FieldManager::Filtered(Arena& arena, const FieldSet& set) const {
   return FieldSet::RecursiveDifference(arena, set, reset);
 }
 
-void FieldManager::Reconcile(Arena& arena, ManagedFields& managed) const {
+Comparison FieldManager::Filtered(Arena& arena, const Comparison& changed) const {
+  return {Filtered(arena, changed.removed), Filtered(arena, changed.modified), Filtered(arena, changed.added)};
+}
+
+FieldManager::Tried<void> FieldManager::Reconcile(const Call& call, const Value& live, ManagedFields& managed) const {
+  std::map<std::string_view, std::optional<TypeRef>> types;
+  std::string failure;
+  bool pending = false;
+  for (const ManagedEntry& entry : managed) {
+    const auto [found, fresh] = types.try_emplace(entry.api_version);
+    if (!fresh) continue;
+    const auto view = View(call, live, entry.api_version);
+    if (view.ok()) {
+      found->second = view->type;
+    } else if (view.error().reason == NoView::Reason::kPending) {
+      pending = true;
+    } else if (!view.error().missing() && failure.empty()) {
+      failure = view.error().text;
+    }
+  }
+  if (pending || !failure.empty()) return failure;
   std::erase_if(managed, [&](ManagedEntry& entry) {
-    const auto type = TypeOf(entry.api_version);
-    if (type) entry.set = ReconcileWithSchema(arena, entry.set, *type);
+    const auto& type = types[entry.api_version];
+    if (type) entry.set = ReconcileWithSchema(call.arena, entry.set, *type);
     return !type;
   });
+  return {};
+}
+
+// What changed, in each version that managers other than `self` know; nothing for versions that are not served.
+FieldManager::Tried<std::map<std::string_view, std::optional<Comparison>>> FieldManager::CompareVersions(
+    const Call& call, const Value& old, const Value& now, const ManagedFields& managed,
+    const ManagedEntry* self) const {
+  std::map<std::string_view, std::optional<Comparison>> versions;
+  versions[api_version_] = Filtered(call.arena, CompareTyped(call.arena, old, now, type()));
+  bool pending = false;
+  for (const ManagedEntry& entry : managed) {
+    if (self != nullptr && entry.SameIdentity(*self)) continue;
+    const auto [found, fresh] = versions.try_emplace(entry.api_version);
+    if (!fresh) continue;
+    const auto before = View(call, old, entry.api_version);
+    const auto after = View(call, now, entry.api_version);
+    bool usable = true;
+    for (const auto& [which, view] : {std::pair("old", &before), std::pair("new", &after)}) {
+      if (view->ok()) continue;
+      usable = false;
+      pending |= view->error().reason == NoView::Reason::kPending;
+      if (view->error().reason == NoView::Reason::kFailed)
+        return "failed to convert " + std::string(which) + " object: " + view->error().text;
+    }
+    if (!usable) continue;
+    found->second = Filtered(call.arena, CompareTyped(call.arena, before->object, after->object, before->type));
+  }
+  if (pending) return std::string();
+  return versions;
 }
 
 // Works out what changed, and takes it from the managers other than `self` (all of them without one). Conflicts are
 // what others own of what was set; they stop everything unless forced.
-Comparison FieldManager::TakeOver(Arena& arena, const Value& old, const Value& now, ManagedFields& managed,
-                                  const ManagedEntry* self, bool force, Conflicts& conflicts) const {
-  const Comparison own = CompareTyped(arena, old, now, type());
-  std::map<std::string_view, std::optional<Comparison>> versions;
-  versions[api_version_] =
-      Comparison{Filtered(arena, own.removed), Filtered(arena, own.modified), Filtered(arena, own.added)};
+FieldManager::Tried<Comparison> FieldManager::TakeOver(const Call& call, const Value& old, const Value& now,
+                                                       ManagedFields& managed, const ManagedEntry* self, bool force,
+                                                       Conflicts& conflicts) const {
+  Arena& arena = call.arena;
+  KS_TRY(const auto versions, CompareVersions(call, old, now, managed, self));
   std::map<std::string_view, FieldSet> set_by_us;
   std::vector<FieldSet> losses(managed.size());
   std::vector<bool> obsolete(managed.size(), false);
   for (std::size_t i = 0; i < managed.size(); ++i) {
     const ManagedEntry& entry = managed[i];
     if (self != nullptr && entry.SameIdentity(*self)) continue;
-    auto [found, fresh] = versions.try_emplace(entry.api_version);
-    if (fresh) {
-      Version before;
-      Version after;
-      if (View(arena, old, entry.api_version, before) && View(arena, now, entry.api_version, after)) {
-        const Comparison changed = CompareTyped(arena, before.object, after.object, before.type);
-        found->second = Comparison{Filtered(arena, changed.removed), Filtered(arena, changed.modified),
-                                   Filtered(arena, changed.added)};
-      }
-    }
-    if (!found->second) {
-      obsolete[i] = true;
-      continue;
-    }
-    const Comparison& changed = *found->second;
+    const auto& changed = versions.at(entry.api_version);
+    obsolete[i] = !changed;
+    if (!changed) continue;
     const auto [set, first_of_version] = set_by_us.try_emplace(entry.api_version);
-    if (first_of_version) set->second = FieldSet::Union(arena, changed.modified, changed.added);
+    if (first_of_version) set->second = FieldSet::Union(arena, changed->modified, changed->added);
     const FieldSet conflict = FieldSet::Intersection(arena, entry.set, set->second);
     if (!conflict.empty()) conflicts.by_manager.emplace(entry.Identifier(), std::pair(entry, conflict));
-    losses[i] = FieldSet::Union(arena, conflict, FieldSet::Intersection(arena, entry.set, changed.removed));
+    losses[i] = FieldSet::Union(arena, conflict, FieldSet::Intersection(arena, entry.set, changed->removed));
   }
+  const Comparison own = *versions.at(api_version_);
   if (!force && !conflicts.empty()) return own;
   ManagedFields left;
   for (std::size_t i = 0; i < managed.size(); ++i) {
@@ -223,7 +310,7 @@ Comparison FieldManager::TakeOver(Arena& arena, const Value& old, const Value& n
     if (is_self || !entry.set.empty()) left.push_back(entry);
   }
   managed = std::move(left);
-  return {versions[api_version_]->removed, versions[api_version_]->modified, versions[api_version_]->added};
+  return own;
 }
 
 ManagedEntry FieldManager::Self(Arena& arena, std::string_view manager) const {
@@ -233,11 +320,13 @@ ManagedEntry FieldManager::Self(Arena& arena, std::string_view manager) const {
 }
 
 // Both objects are canonical views of this endpoint's version.
-void FieldManager::TrackUpdate(Arena& arena, const Value& live, const Value& now, ManagedFields& managed,
-                               std::string_view manager, std::string_view time) const {
-  Reconcile(arena, managed);
+FieldManager::Tried<void> FieldManager::TrackUpdate(const Call& call, const Value& live, const Value& now,
+                                                    ManagedFields& managed, std::string_view manager,
+                                                    std::string_view time) const {
+  Arena& arena = call.arena;
+  KS_RETURN_IF_ERROR(Reconcile(call, live, managed));
   Conflicts taken;
-  const Comparison changed = TakeOver(arena, live, now, managed, nullptr, true, taken);
+  KS_TRY(const Comparison changed, TakeOver(call, live, now, managed, nullptr, true, taken));
   const FieldSet touched = FieldSet::Difference(
       arena, Filtered(arena, FieldSet::Union(arena, changed.modified, changed.added)), NeverOwned(arena));
   if (!touched.empty()) {
@@ -254,10 +343,12 @@ void FieldManager::TrackUpdate(Arena& arena, const Value& live, const Value& now
     }
   }
   CapUpdateManagers(arena, managed);
+  return {};
 }
 
-void FieldManager::Update(Arena& arena, const Value& live, Value now, std::string_view manager,
-                          std::string_view time) const {
+void FieldManager::Update(Arena& arena, const Value& live, Value now, std::string_view manager, std::string_view time,
+                          Conversions* conversions) const {
+  const Call call{arena, conversions};
   ManagedFields managed;
   const auto decode = [&](const Value& entries) {
     auto decoded = DecodeManagedFields(arena, entries);
@@ -270,67 +361,94 @@ void FieldManager::Update(Arena& arena, const Value& live, Value now, std::strin
     managed = decode(metadata["managedFields"]);
     if (managed.empty()) managed = decode(live.Get("metadata", "managedFields"));
   }
-  SetManagedFields(arena, now, {});
-  if (managed.empty() && !live.Get("metadata", "uid").as_string().empty())
-    return;  // not tracked until somebody applies
-
-  const Value before = live.is_null() ? BaseObject(arena) : Canonicalized(arena, live);
+  if (managed.empty() && !live.Get("metadata", "uid").as_string().empty()) {
+    SetManagedFields(arena, now, {});  // not tracked until somebody applies
+    return;
+  }
+  const Value before = live.is_null() ? BaseObject(arena) : CanonicalLive(arena, live);
   const Value after = Canonicalized(arena, now);
   // Built-in objects were decoded by their schema.
-  if (options_.custom_resource && (!Validate(after, type(), true).empty() || !Validate(before, type(), true).empty()))
-    return;
-  TrackUpdate(arena, before, after, managed, manager, time);
-  SetManagedFields(arena, now, EncodeManagedFields(arena, std::move(managed)));
+  const bool fits =
+      !options_.custom_resource || (Validate(after, type(), true).empty() && Validate(before, type(), true).empty());
+  const bool tracked = fits && TrackUpdate(call, before, after, managed, manager, time).ok();
+  if (conversions != nullptr && !conversions->wanted().empty()) return;
+  SetManagedFields(arena, now, {});
+  if (tracked) SetManagedFields(arena, now, EncodeManagedFields(arena, std::move(managed)));
+}
+
+namespace {
+
+FieldSet Members(Arena& arena, const FieldSet& set, const TypeRef& type) {
+  return EnsureNamedFieldsAreMembers(arena, set, type);
+}
+FieldSet MembersOf(Arena& arena, const Value& object, const TypeRef& type) {
+  return Members(arena, ToFieldSet(arena, object, type), type);
+}
+
+}  // namespace
+
+// What anybody owns comes back, version by version, `first` first. The last version in which that was done is the
+// result's.
+FieldManager::Tried<Value> FieldManager::AddBackOwned(const Call& call, Version whole, Version pruned,
+                                                      const ManagedFields& managed, std::string_view first) const {
+  Arena& arena = call.arena;
+  std::map<std::string_view, std::vector<FieldSet>> sets;
+  for (const ManagedEntry& entry : managed) sets[entry.api_version].push_back(entry.set);
+  std::vector<std::string_view> order;
+  if (sets.contains(first)) order.push_back(first);
+  for (const auto& [api_version, of_version] : sets) {
+    if (api_version != first) order.push_back(api_version);
+  }
+  for (const std::string_view api_version : order) {
+    const auto all = View(call, whole.object, api_version);
+    const auto left = View(call, pruned.object, api_version);
+    for (const auto& [which, view] : {std::pair("merged", &all), std::pair("pruned", &left)}) {
+      if (view->ok() || view->error().missing()) continue;
+      return "failed add back owned items: failed to convert " + std::string(which) + " object at version " +
+             std::string(api_version) + ": " + view->error().text;
+    }
+    if (!all.ok() || !left.ok()) continue;
+    const FieldSet owned = FieldSet::UnionAll(arena, sets[api_version]);
+    const FieldSet keep =
+        FieldSet::Union(arena, MembersOf(arena, left->object, left->type), Members(arena, owned, all->type));
+    const FieldSet gone = FieldSet::Difference(arena, MembersOf(arena, all->object, all->type), keep);
+    whole = *all;
+    pruned = {all->type, RemoveItems(arena, all->object, gone, all->type)};
+  }
+  return pruned.object;
 }
 
 // What the applier set last time and does not any more goes, unless somebody else owns it.
-Value FieldManager::Prune(Arena& arena, const Value& merged, const ManagedFields& managed,
-                          const ManagedEntry& last) const {
-  Version whole;
-  if (last.set.empty() || !View(arena, merged, last.api_version, whole)) return merged;
-  const auto members = [&](const FieldSet& set, const TypeRef& type) {
-    return EnsureNamedFieldsAreMembers(arena, set, type);
-  };
-  const auto fields = [&](const Version& view) {
-    return members(ToFieldSet(arena, view.object, view.type), view.type);
-  };
-  Version pruned = whole;
-  pruned.object = RemoveItems(arena, whole.object, members(last.set, whole.type), whole.type);
-
-  // What anybody owns comes back, version by version, the applier's own first.
-  std::map<std::string_view, std::vector<FieldSet>> sets;
-  for (const ManagedEntry& entry : managed) sets[entry.api_version].push_back(entry.set);
-  std::map<std::string_view, FieldSet> owned;
-  for (const auto& [api_version, of_version] : sets) owned[api_version] = FieldSet::UnionAll(arena, of_version);
-  std::vector<std::string_view> order;
-  if (owned.contains(last.api_version)) order.push_back(last.api_version);
-  for (const auto& [api_version, set] : owned) {
-    if (api_version != last.api_version) order.push_back(api_version);
-  }
-  for (const std::string_view api_version : order) {
-    Version all;
-    Version left;
-    if (!View(arena, whole.object, api_version, all) || !View(arena, pruned.object, api_version, left)) continue;
-    const FieldSet keep = FieldSet::Union(arena, fields(left), members(owned[api_version], all.type));
-    left.object = RemoveItems(arena, all.object, FieldSet::Difference(arena, fields(all), keep), all.type);
-    whole = all;
-    pruned = left;
-  }
+FieldManager::Tried<Value> FieldManager::Prune(const Call& call, const Value& merged, const ManagedFields& managed,
+                                               const ManagedEntry& last) const {
+  Arena& arena = call.arena;
+  if (last.set.empty()) return merged;
+  const auto whole = View(call, merged, last.api_version);
+  if (!whole.ok() && whole.error().missing()) return merged;
+  if (!whole.ok()) return "failed to convert merged object to last applied version: " + whole.error().text;
+  Version pruned{whole->type, RemoveItems(arena, whole->object, Members(arena, last.set, whole->type), whole->type)};
+  KS_TRY(const Value kept, AddBackOwned(call, *whole, pruned, managed, last.api_version));
   // Only what the applier owned may go.
-  if (!View(arena, merged, last.api_version, whole) || !View(arena, pruned.object, last.api_version, pruned))
-    return merged;
-  const FieldSet gone = FieldSet::Difference(arena, fields(whole), fields(pruned));
-  const FieldSet ours = FieldSet::Intersection(arena, gone, members(last.set, whole.type));
-  Version result;
-  if (!View(arena, RemoveItems(arena, whole.object, ours, whole.type), api_version_, result)) return merged;
-  return result.object;
+  const auto left = View(call, kept, last.api_version);
+  if (!left.ok() && left.error().missing()) return merged;
+  if (!left.ok()) {
+    return "failed add back dangling items: failed to convert pruned object to last applied version: " +
+           left.error().text;
+  }
+  const FieldSet gone = FieldSet::Difference(arena, MembersOf(arena, whole->object, whole->type),
+                                             MembersOf(arena, left->object, left->type));
+  const FieldSet ours = FieldSet::Intersection(arena, gone, Members(arena, last.set, whole->type));
+  const auto result = View(call, RemoveItems(arena, whole->object, ours, whole->type), api_version_);
+  if (!result.ok()) return result.error().text;
+  return result->object;
 }
 
 // `live` is a canonical view. Nothing comes back where conflicts stand in the way.
-std::optional<FieldManager::Applied> FieldManager::Merge(Arena& arena, const Value& live, const Value& config,
-                                                         ManagedFields managed, const ManagedEntry& self, bool force,
-                                                         std::string_view time, Conflicts& conflicts) const {
-  Reconcile(arena, managed);
+FieldManager::Tried<std::optional<FieldManager::Applied>> FieldManager::Merge(
+    const Call& call, const Value& live, const Value& config, ManagedFields managed, const ManagedEntry& self,
+    bool force, std::string_view time, Conflicts& conflicts) const {
+  Arena& arena = call.arena;
+  KS_RETURN_IF_ERROR(Reconcile(call, live, managed));
   Value merged = MergeTyped(arena, live, config, type());
   const FieldSet set = Filtered(arena, ToFieldSet(arena, config, type()));
   ManagedEntry last;
@@ -344,9 +462,11 @@ std::optional<FieldManager::Applied> FieldManager::Merge(Arena& arena, const Val
     before->api_version = api_version_;
     before->set = set;
   }
-  merged = Prune(arena, merged, managed, last);
-  TakeOver(arena, live, merged, managed, &self, force, conflicts);
-  if (!force && !conflicts.empty()) return std::nullopt;
+  auto pruned = Prune(call, merged, managed, last);
+  if (!pruned.ok()) return "failed to prune fields: " + pruned.error();
+  merged = *pruned;
+  KS_RETURN_IF_ERROR(TakeOver(call, live, merged, managed, &self, force, conflicts));
+  if (!force && !conflicts.empty()) return std::optional<Applied>();
   const bool same = live == merged;
   for (ManagedEntry& entry : managed) {
     if (!entry.SameIdentity(self)) continue;
@@ -354,7 +474,7 @@ std::optional<FieldManager::Applied> FieldManager::Merge(Arena& arena, const Val
     if (!same) entry.time = time;
   }
   std::erase_if(managed, [](const ManagedEntry& entry) { return entry.set.empty(); });
-  return Applied{same ? std::nullopt : std::optional(merged), std::move(managed)};
+  return std::optional(Applied{same ? std::nullopt : std::optional(merged), std::move(managed)});
 }
 
 // Where the last client-side apply agrees with the object as it is, kubectl may take over.
@@ -390,7 +510,8 @@ void UpdateLastApplied(Arena& arena, Value object, const Value& config) {
 }  // namespace
 
 Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& config, std::string_view manager,
-                                  bool force, std::string_view time, bool* unchanged) const {
+                                  bool force, std::string_view time, bool* unchanged, Conversions* conversions) const {
+  const Call call{arena, conversions};
   const meta::GroupVersionKind kind = KindOf(config);
   auto decoded = DecodeManagedFields(arena, live.Get("metadata", "managedFields"));
   if (!decoded.ok()) return meta::NewPlainError("failed to decode managed fields: " + decoded.error());
@@ -399,8 +520,11 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
   if (config.Get("metadata", "managedFields").is_list())
     return meta::NewBadRequest("metadata.managedFields must be nil");
 
-  const Value live_view = live.is_null() ? BaseObject(arena) : Canonicalized(arena, live);
-  if (managed.empty()) TrackUpdate(arena, BaseObject(arena), live_view, managed, kBeforeFirstApply, time);
+  const Value live_view = live.is_null() ? BaseObject(arena) : CanonicalLive(arena, live);
+  if (managed.empty()) {
+    auto tracked = TrackUpdate(call, BaseObject(arena), live_view, managed, kBeforeFirstApply, time);
+    if (!tracked.ok()) return meta::NewPlainError("failed to create manager for existing fields: " + tracked.error());
+  }
 
   const Value config_view = Canonical(arena, config, type(), false);
   if (const std::string wrong = Validate(config_view, type(), false); !wrong.empty()) {
@@ -412,14 +536,20 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
   ManagedEntry self = Self(arena, manager);
   self.applied = true;
   Conflicts conflicts;
-  auto applied = Merge(arena, live_view, config_view, managed, self, force, time, conflicts);
+  auto merged = Merge(call, live_view, config_view, managed, self, force, time, conflicts);
+  if (!merged.ok()) return meta::NewPlainError(merged.error());
+  std::optional<Applied> applied = *std::move(merged);
   if (!applied && manager == kKubectl) {
     const FieldSet allowed = AllowedByLastApplied(arena, live, live_view);
     for (auto& [identifier, conflict] : conflicts.by_manager)
       conflict.second = FieldSet::Difference(arena, conflict.second, allowed);
     std::erase_if(conflicts.by_manager, [](const auto& entry) { return entry.second.second.empty(); });
     Conflicts forced;
-    if (conflicts.empty()) applied = Merge(arena, live_view, config_view, managed, self, true, time, forced);
+    if (conflicts.empty()) {
+      merged = Merge(call, live_view, config_view, managed, self, true, time, forced);
+      if (!merged.ok()) return meta::NewPlainError(merged.error());
+      applied = *std::move(merged);
+    }
   }
   if (!applied) return conflicts.ToStatus();
   Value result = applied->object ? applied->object->Clone(arena) : live_view.Clone(arena);
@@ -491,7 +621,7 @@ std::string NullError(const Value& value, const TypeRef& type, const std::string
 Outcome<Value, std::string> FieldManager::MergeConfiguration(Arena& arena, const Value& live,
                                                              const Value& config) const {
   const Value config_view = Canonical(arena, config, type(), false);
-  if (const std::string wrong = Validate(config_view, type(), false); !wrong.empty())
+  if (const std::string wrong = Validate(config_view, type(), false, Nulls::kFromCEL); !wrong.empty())
     return "failed to convert patch object to typed object: " + wrong;
   if (const std::string wrong = NullError(config_view, type(), ""); !wrong.empty())
     return "failed to convert patch object to typed object: " + wrong;

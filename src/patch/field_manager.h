@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "base/outcome.h"
 #include "meta/group_version.h"
 #include "meta/status.h"
 #include "object/value.h"
+#include "patch/conversions.h"
 #include "patch/managed_fields.h"
 #include "patch/typed_value.h"
 #include "schema/schema.h"
@@ -27,15 +29,15 @@ class FieldManager {
     const schema::Struct* type = nullptr;  // nullptr: a custom resource without a schema
     meta::GroupVersionKind kind;
     std::string subresource;
-    // Of a custom resource: the structural schema of its version and of the others that are served. Null nodes: types are
-    // deduced. The schemas must outlive this.
+    // Of a custom resource: the structural schema of its version and of the others in its definition. Null nodes: types
+    // are deduced. The schemas must outlive this.
     schema::structural::Node schema;
     std::vector<std::pair<std::string, schema::structural::Node>> other_versions;  // by apiVersion
-    bool custom_resource = false;           // objects are maps, not Go structs: nothing is there that was not written
+    bool custom_resource = false;    // objects are maps, not Go structs: nothing is there that was not written
+    bool awaits_conversion = false;  // versions of a custom resource differ by more than their names: see Conversions
     std::vector<std::string> reset_fields;  // paths that this endpoint never owns (dotted)
-    // The object in another version of its kind, which its apiVersion then says; nothing where that version is not
-    // served. Without it a built-in kind's other versions are taken to have the same fields, and all others count as
-    // not served.
+    // Of a built-in kind: the object in another version, which its apiVersion then says; nothing where that version is
+    // not served. Without it the versions are taken to have the same fields.
     std::function<std::optional<Value>(base::Arena&, const Value& object, std::string_view api_version)> convert;
   };
 
@@ -43,24 +45,33 @@ class FieldManager {
 
   // After create, update, and patches other than apply. `live` is null on create. The new object with its managedFields
   // set; where they cannot be worked out they are removed (upstream's UpdateNoErrors). Changes `now` only in
-  // metadata.managedFields.
-  void Update(base::Arena& arena, const Value& live, Value now, std::string_view manager, std::string_view time) const;
+  // metadata.managedFields, and not at all while `conversions` has wanted ones: resolve them and call again.
+  void Update(base::Arena& arena, const Value& live, Value now, std::string_view manager, std::string_view time,
+              Conversions* conversions = nullptr) const;
 
   // The live object with the applied configuration merged in and managedFields set; to be decoded by the schema and
   // defaulted afterwards. `live` is null where there is none yet; `config` is untyped. 409 with causes for conflicts;
   // 400 for a wrong kind or managedFields in the configuration; a plain 500 for a configuration that does not fit the
-  // schema. `unchanged`, where given, is set to whether nothing but the metadata may differ from `live`.
+  // schema, or where a conversion fails. `unchanged`, where given, is set to whether nothing but the metadata may
+  // differ from `live`. The result means nothing while `conversions` has wanted ones: resolve them and call again.
   Result<Value> Apply(base::Arena& arena, const Value& live, const Value& config, std::string_view manager, bool force,
-                      std::string_view time, bool* unchanged = nullptr) const;
+                      std::string_view time, bool* unchanged = nullptr, Conversions* conversions = nullptr) const;
 
-  // The live object with an admission policy's apply configuration merged in; nothing is tracked. Atomic lists, maps and
-  // structs may not be touched. The error is upstream's text.
+  // The live object with an admission policy's apply configuration merged in; nothing is tracked. Atomic lists, maps
+  // and structs may not be touched. The error is upstream's text.
   Outcome<Value, std::string> MergeConfiguration(base::Arena& arena, const Value& live, const Value& config) const;
 
  private:
   struct Conflicts;
   struct Version;
+  struct NoView;
   struct Applied;
+  struct Call {
+    base::Arena& arena;
+    Conversions* conversions;  // null: nothing has to be awaited
+  };
+  template <class T>
+  using Tried = Outcome<T, std::string>;  // the error is upstream's text
 
   TypeRef type() const {
     if (options_.custom_resource) return RootType(options_.schema);
@@ -69,17 +80,28 @@ class FieldManager {
   std::optional<TypeRef> TypeOf(std::string_view api_version) const;
   Value BaseObject(base::Arena& arena) const;
   Value Canonicalized(base::Arena& arena, const Value& object) const;
-  bool View(base::Arena& arena, const Value& object, std::string_view api_version, Version& out) const;
+  Value CanonicalLive(base::Arena& arena, const Value& live) const;
+  Outcome<Value, NoView> Convert(const Call& call, const Value& object, std::string_view api_version) const;
+  Outcome<Version, NoView> View(const Call& call, const Value& object, std::string_view api_version) const;
   ManagedEntry Self(base::Arena& arena, std::string_view manager) const;
   FieldSet Filtered(base::Arena& arena, const FieldSet& set) const;
-  void Reconcile(base::Arena& arena, ManagedFields& managed) const;
-  Comparison TakeOver(base::Arena& arena, const Value& old, const Value& now, ManagedFields& managed,
-                      const ManagedEntry* self, bool force, Conflicts& conflicts) const;
-  void TrackUpdate(base::Arena& arena, const Value& live, const Value& now, ManagedFields& managed,
-                   std::string_view manager, std::string_view time) const;
-  std::optional<Applied> Merge(base::Arena& arena, const Value& live, const Value& config, ManagedFields managed,
-                               const ManagedEntry& self, bool force, std::string_view time, Conflicts& conflicts) const;
-  Value Prune(base::Arena& arena, const Value& merged, const ManagedFields& managed, const ManagedEntry& last) const;
+  Comparison Filtered(base::Arena& arena, const Comparison& changed) const;
+  Tried<void> Reconcile(const Call& call, const Value& live, ManagedFields& managed) const;
+  Tried<std::map<std::string_view, std::optional<Comparison>>> CompareVersions(const Call& call, const Value& old,
+                                                                               const Value& now,
+                                                                               const ManagedFields& managed,
+                                                                               const ManagedEntry* self) const;
+  Tried<Comparison> TakeOver(const Call& call, const Value& old, const Value& now, ManagedFields& managed,
+                             const ManagedEntry* self, bool force, Conflicts& conflicts) const;
+  Tried<void> TrackUpdate(const Call& call, const Value& live, const Value& now, ManagedFields& managed,
+                          std::string_view manager, std::string_view time) const;
+  Tried<std::optional<Applied>> Merge(const Call& call, const Value& live, const Value& config, ManagedFields managed,
+                                      const ManagedEntry& self, bool force, std::string_view time,
+                                      Conflicts& conflicts) const;
+  Tried<Value> Prune(const Call& call, const Value& merged, const ManagedFields& managed,
+                     const ManagedEntry& last) const;
+  Tried<Value> AddBackOwned(const Call& call, Version whole, Version pruned, const ManagedFields& managed,
+                            std::string_view first) const;
   FieldSet AllowedByLastApplied(base::Arena& arena, const Value& live, const Value& live_view) const;
 
   Options options_;

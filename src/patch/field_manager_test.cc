@@ -335,6 +335,140 @@ TEST_F(FieldManagerTest, CustomResources) {
   EXPECT_EQ(Owners(now), R"(up/Update:{"f:spec":{".":{},"f:l":{},"f:x":{}}})");
 }
 
+// v1 has spec.hostPort where v2 has spec.host.
+class ConvertedVersionsTest : public FieldManagerTest {
+ protected:
+  static FieldManager In(const std::string& version) {
+    return FieldManager({.kind = {"example.com", version, "Thing"},
+                         .other_versions = {{version == "v1" ? "example.com/v2" : "example.com/v1", {}}},
+                         .custom_resource = true,
+                         .awaits_conversion = true});
+  }
+
+  // Answers as a conversion webhook would; `fails`: as one that does not.
+  void Resolve(Conversions& conversions, bool fails = false) {
+    while (!conversions.wanted().empty()) {
+      ++converted_;
+      const Conversions::Wanted wanted = conversions.wanted().front();
+      if (fails) {
+        conversions.Resolve(std::string("webhook failed"));
+        continue;
+      }
+      Value made = wanted.object.Clone(arena_);
+      made.Set(arena_, "apiVersion", Value::String(arena_, wanted.api_version));
+      const bool v1 = wanted.api_version == "example.com/v1";
+      Value spec = made["spec"];
+      if (const Value host = spec[v1 ? "host" : "hostPort"]; host.is_string()) {
+        spec.Set(arena_, v1 ? "hostPort" : "host", host);
+        spec.Erase(v1 ? "host" : "hostPort");
+      }
+      conversions.Resolve(made);
+    }
+  }
+
+  Result<Value> Apply(const FieldManager& manager, const Value& live, std::string_view config, std::string_view who,
+                      bool* unchanged = nullptr, bool fails = false) {
+    Conversions conversions;
+    for (;;) {
+      auto applied = manager.Apply(arena_, live, Json(config), who, false, kNow, unchanged, &conversions);
+      if (conversions.wanted().empty()) return applied;
+      Resolve(conversions, fails);
+    }
+  }
+
+  int converted_ = 0;
+};
+
+TEST_F(ConvertedVersionsTest, UpdateInAnotherVersionTakesFieldsOver) {
+  Value live = Json(
+      R"({"apiVersion":"example.com/v2","kind":"Thing","metadata":{"name":"a","uid":"u","managedFields":[)"
+      R"({"manager":"one","operation":"Update","apiVersion":"example.com/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:hostPort":{},"f:n":{}}}}]},)"
+      R"("spec":{"host":"h","n":1}})");
+  Value now = live.Clone(arena_);
+  now["spec"].Set(arena_, "host", "other");
+  Conversions conversions;
+  const FieldManager manager = In("v2");
+  const std::string sent = ToJSON(now);
+  manager.Update(arena_, live, now, "two", kNow, &conversions);
+  ASSERT_EQ(conversions.wanted().size(), 1u);  // the live object, to reconcile
+  EXPECT_EQ(ToJSON(now), sent);
+  Resolve(conversions);
+  manager.Update(arena_, live, now, "two", kNow, &conversions);
+  Resolve(conversions);
+  manager.Update(arena_, live, now, "two", kNow, &conversions);
+  ASSERT_TRUE(conversions.wanted().empty());
+  EXPECT_EQ(Owners(now), R"(one/Update:{"f:spec":{"f:n":{}}} two/Update:{"f:spec":{"f:host":{}}})");
+  EXPECT_EQ(converted_, 2);
+}
+
+TEST_F(ConvertedVersionsTest, FailedConversionRemovesManagedFieldsOfUpdatesAndFailsApply) {
+  Value live = Json(
+      R"({"apiVersion":"example.com/v2","kind":"Thing","metadata":{"name":"a","uid":"u","managedFields":[)"
+      R"({"manager":"one","operation":"Update","apiVersion":"example.com/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:hostPort":{}}}}]},)"
+      R"("spec":{"host":"h"}})");
+  const FieldManager manager = In("v2");
+  Value now = live.Clone(arena_);
+  Conversions conversions;
+  manager.Update(arena_, live, now, "two", kNow, &conversions);
+  Resolve(conversions, true);
+  manager.Update(arena_, live, now, "two", kNow, &conversions);
+  EXPECT_FALSE(now["metadata"].Has("managedFields"));
+  const auto applied = Apply(
+      manager, live, R"({"apiVersion":"example.com/v2","kind":"Thing","metadata":{"name":"a"},"spec":{"host":"x"}})",
+      "three", nullptr, true);
+  ASSERT_FALSE(applied.ok());
+  EXPECT_EQ(applied.error().message(), "webhook failed");
+}
+
+TEST_F(ConvertedVersionsTest, ApplyInTwoVersions) {
+  const FieldManager v1 = In("v1"), v2 = In("v2");
+  constexpr std::string_view kV2 =
+      R"({"apiVersion":"example.com/v2","kind":"Thing","metadata":{"name":"a"},"spec":{"host":"h"}})";
+  auto live = Apply(v2, {}, kV2, "m");
+  ASSERT_TRUE(live.ok());
+  (*live)["metadata"].Set(arena_, "uid", "u");
+  bool unchanged = false;
+  ASSERT_TRUE(Apply(v2, *live, kV2, "m", &unchanged).ok());
+  EXPECT_TRUE(unchanged);
+  EXPECT_EQ(converted_, 0);
+  // The same manager in the other version: what it set as host it gives up as hostPort.
+  Conversions to_v1;
+  EXPECT_EQ(to_v1.Find(*live, "example.com/v1"), nullptr);
+  Resolve(to_v1);
+  const Value live_v1 = **to_v1.Find(*live, "example.com/v1");
+  const auto given_up = Apply(
+      v1, live_v1, R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"n":1}})", "m");
+  ASSERT_TRUE(given_up.ok()) << given_up.error().message();
+  EXPECT_EQ(ToJSON((*given_up)["spec"]), R"({"n":1})");
+  EXPECT_EQ(Owners(*given_up), R"(m/Apply:{"f:spec":{".":{},"f:n":{}}})");
+  // Another manager meets a conflict.
+  const auto conflict = Apply(
+      v1, live_v1, R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"hostPort":"x"}})",
+      "other");
+  ASSERT_FALSE(conflict.ok());
+  EXPECT_EQ(conflict.error().message(), "Apply failed with 1 conflict: conflict with \"m\": .spec.host");
+}
+
+TEST_F(ConvertedVersionsTest, VersionsThatTheDefinitionDoesNotHaveFail) {
+  const FieldManager manager({.kind = {"example.com", "v2", "Thing"}, .custom_resource = true});
+  Value live = Json(
+      R"({"apiVersion":"example.com/v2","kind":"Thing","metadata":{"name":"a","uid":"u","managedFields":[)"
+      R"({"manager":"one","operation":"Update","apiVersion":"example.com/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:x":{}}}}]}})");
+  const auto applied =
+      manager.Apply(arena_, live, Json(R"({"apiVersion":"example.com/v2","kind":"Thing","metadata":{"name":"a"}})"),
+                    "m", false, kNow);
+  ASSERT_FALSE(applied.ok());
+  EXPECT_EQ(applied.error().message(), "request to convert CR to an invalid group/version: example.com/v1");
+}
+
+TEST_F(FieldManagerTest, NullsOfCELAreRefused) {
+  const FieldManager manager = For("v1", "ConfigMap");
+  const Value live = Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}})");
+  const auto merged = manager.MergeConfiguration(arena_, live, Json(R"({"data":null})"));
+  ASSERT_FALSE(merged.ok());
+  EXPECT_EQ(merged.error(), "failed to convert patch object to typed object: .data: expected map, got &{NULL_VALUE}");
+}
+
 TEST_F(FieldManagerTest, ScaleSeesOnlyReplicas) {
   constexpr ReplicasPath kPaths[] = {{"apps/v1", "spec.replicas"}};
   const FieldManager manager = For("apps/v1", "Deployment");

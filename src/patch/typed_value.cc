@@ -146,10 +146,11 @@ struct Step {
 
 class Validator {
  public:
-  explicit Validator(bool allow_duplicates) : allow_duplicates_(allow_duplicates) {}
+  Validator(bool allow_duplicates, Nulls nulls) : allow_duplicates_(allow_duplicates), nulls_(nulls) {}
 
   void Visit(const Value& value, const TypeRef& type, const Step* at) {
     const Atom atom = Deduce(Resolve(type), &value);
+    if (value.is_null()) return Null(atom, at);
     if (atom.map) return Map(value, atom, at);
     if (atom.scalar) return Scalar(value, atom.scalar_kind, at);
     List(value, atom, at);
@@ -169,8 +170,17 @@ class Validator {
     errors_.push_back(path.empty() ? std::string(message) : path + ": " + std::string(message));
   }
 
+  void Null(const Atom& atom, const Step* at) {
+    const bool anything = atom.map && atom.list && atom.scalar;
+    if (nulls_ == Nulls::kAllowed || at == nullptr || anything) return;
+    if (atom.map) return Add(at, "expected map, got &{NULL_VALUE}");
+    if (atom.list) return Add(at, "expected list, got &{NULL_VALUE}");
+    if (atom.scalar_kind == ScalarKind::kNumeric) Add(at, "expected numeric (int or float), got structpb.NullValue");
+    if (atom.scalar_kind == ScalarKind::kString) Add(at, "expected string, got &value.valueUnstructured{Value:0}");
+    if (atom.scalar_kind == ScalarKind::kBoolean) Add(at, "expected boolean, got &{NULL_VALUE}");
+  }
+
   void Scalar(const Value& value, ScalarKind kind, const Step* at) {
-    if (value.is_null()) return;
     switch (kind) {
       case ScalarKind::kNumeric:
         if (!value.is_number()) Add(at, "expected numeric (int or float), got " + std::string(GoTypeName(value)));
@@ -188,7 +198,6 @@ class Validator {
   }
 
   void Map(const Value& value, const Atom& atom, const Step* at) {
-    if (value.is_null()) return;
     if (!value.is_map()) return Add(at, "expected map, got &{" + GoSprint(value) + "}");
     for (const object::Member& member : value.members()) {
       const TypeRef type = MemberType(atom, member.key);
@@ -199,7 +208,6 @@ class Validator {
   }
 
   void List(const Value& value, const Atom& atom, const Step* at) {
-    if (value.is_null()) return;
     if (!value.is_list()) return Add(at, "expected list, got &{" + GoSprint(value) + "}");
     std::vector<PathElement> seen;
     std::size_t index = 0;
@@ -225,6 +233,7 @@ class Validator {
   }
 
   bool allow_duplicates_;
+  Nulls nulls_;
   Arena arena_;
   std::vector<std::string> errors_;
 };
@@ -242,8 +251,8 @@ Value ZeroObject(Arena& arena, const TypeRef& type) {
   return Canonicalizer(arena).Typed(Value(), *type.type);
 }
 
-std::string Validate(const Value& value, const TypeRef& type, bool allow_duplicates) {
-  Validator validator(allow_duplicates);
+std::string Validate(const Value& value, const TypeRef& type, bool allow_duplicates, Nulls nulls) {
+  Validator validator(allow_duplicates, nulls);
   validator.Visit(value, type, nullptr);
   return validator.Finish();
 }

@@ -50,7 +50,11 @@ Value Canonical(base::Arena& arena, const Value& value, const TypeRef& type, boo
 Value ZeroObject(base::Arena& arena, const TypeRef& type);
 
 // What is wrong with the value by its schema, in structured-merge-diff's words; "" when nothing is.
-std::string Validate(const Value& value, const TypeRef& type, bool allow_duplicates);
+enum class Nulls : std::uint8_t {
+  kAllowed,
+  kFromCEL,  // a null that a CEL expression made is no nil for upstream: refused wherever a type is declared
+};
+std::string Validate(const Value& value, const TypeRef& type, bool allow_duplicates, Nulls nulls = Nulls::kAllowed);
 
 // All below take canonical, validated values.
 FieldSet ToFieldSet(base::Arena& arena, const Value& value, const TypeRef& type);

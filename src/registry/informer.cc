@@ -12,12 +12,14 @@
 #include "async/deadlines.h"
 #include "async/event.h"
 #include "base/btree.h"
+#include "base/check.h"
 #include "telemetry/log.h"
 
 namespace keelson::registry {
 namespace {
 
 constexpr std::size_t kBatchMax = 512;
+constexpr std::size_t kBatchBytesMax = std::size_t{256} * 1024;  // stored; decoded they take about ten times as much
 constexpr std::chrono::milliseconds kRetry{200};
 
 struct KeyOf {
@@ -34,10 +36,18 @@ Awaitable<void> WaitUntil(async::Event& event, std::chrono::milliseconds at_most
   co_await event.Wait();
 }
 
+std::shared_ptr<const meta::FieldSelector> NameSelector(const std::string& name) {
+  auto parsed = meta::FieldSelector::Parse("metadata.name=" + name);
+  KS_CHECK(parsed.ok());
+  return std::make_shared<const meta::FieldSelector>(*std::move(parsed));
+}
+
 }  // namespace
 
 struct Informer::State {
   std::shared_ptr<Store> store;
+  std::string name_space, name;  // "": all
+  std::function<void()> on_synced;
   std::mutex mutex;  // guards `added`
   std::vector<RegistrationPtr> added;
   std::atomic<bool> stopping{false};
@@ -86,11 +96,14 @@ void Informer::State::Deliver(const std::vector<Change>& changes) {
 
 void Informer::State::Replay(Registration& handler) {
   std::vector<Change> changes;
+  std::size_t bytes = 0;
   for (auto at = known.begin(); at.valid(); at.Next()) {
     changes.push_back({.object = *at});
-    if (changes.size() < kBatchMax) continue;
+    bytes += (*at)->stored().size();
+    if (changes.size() < kBatchMax && bytes < kBatchBytesMax) continue;
     DeliverTo(handler, changes);
     changes.clear();
+    bytes = 0;
   }
   DeliverTo(handler, changes);
   if (complete) handler.synced_.store(true, std::memory_order_release);
@@ -136,6 +149,7 @@ void Informer::State::EndOfList() {
   listing = false;
   complete = true;
   for (const auto& handler : handlers) handler->synced_.store(true, std::memory_order_release);
+  if (on_synced) std::exchange(on_synced, nullptr)();
 }
 
 Informer::Informer(std::shared_ptr<Store> store) : state_(std::make_shared<State>()) {
@@ -180,6 +194,19 @@ void Informer::Stop() {
   if (state_->done.valid()) state_->done.wait();
 }
 
+void Informer::OnSynced(std::function<void()> on_synced) { state_->on_synced = std::move(on_synced); }
+
+void Informer::Narrow(std::string name_space, std::string name) {
+  state_->name_space = std::move(name_space);
+  state_->name = std::move(name);
+}
+
+std::future<void> Informer::Abandon() {
+  state_->stopping = true;
+  state_->wake->Set();
+  return std::exchange(state_->done, {});
+}
+
 Awaitable<void> Informer::Run(std::shared_ptr<State> state) {
   using Poll = storage::WatchStream::Poll;
   using Type = storage::WatchEvent::Type;
@@ -189,7 +216,10 @@ Awaitable<void> Informer::Run(std::shared_ptr<State> state) {
     options.send_initial_events = true;
     options.resource_version_match = "NotOlderThan";
     options.predicate.allow_watch_bookmarks = true;
-    auto stream = co_await state->store->Watch("", std::move(options));
+    options.scope_namespace = state->name_space;
+    options.scope_name = state->name;
+    if (!state->name.empty()) options.predicate.field = NameSelector(state->name);
+    auto stream = co_await state->store->Watch(state->name_space, std::move(options));
     if (!stream.ok()) {
       state->wake->Reset();
       if (!state->stopping) co_await WaitUntil(*state->wake, kRetry);
@@ -205,7 +235,8 @@ Awaitable<void> Informer::Run(std::shared_ptr<State> state) {
       std::vector<Change> changes;
       bool end_of_list = false;
       Poll poll = Poll::kEvent;
-      while (changes.size() < kBatchMax && !end_of_list) {
+      std::size_t bytes = 0;
+      while (changes.size() < kBatchMax && bytes < kBatchBytesMax && !end_of_list) {
         storage::WatchEvent event;
         poll = (*stream)->Next(event);
         if (poll != Poll::kEvent) break;
@@ -216,6 +247,7 @@ Awaitable<void> Informer::Run(std::shared_ptr<State> state) {
         if (event.type == Type::kBookmark) {
           end_of_list = state->listing && event.initial_events_end;
         } else {
+          bytes += event.object->stored().size();
           state->Observe(event, changes);
         }
       }

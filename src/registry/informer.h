@@ -9,6 +9,7 @@
 #include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -45,9 +46,15 @@ class Informer {
 
   // Before or after Start(): a late handler gets every known object first. It lives as long as the informer.
   std::shared_ptr<const Registration> AddHandler(OnChanges on_changes, Form form = Form::kDecoded);
+  // Called on the executor when all handlers have seen the first whole state. Before Start().
+  void OnSynced(std::function<void()> on_synced);
+  // Only the object of that name. Before Start().
+  void Narrow(std::string name_space, std::string name);
 
   void Start(boost::asio::any_io_executor executor);
   void Stop();             // no handler runs after it has returned. REQUIRES: not on the executor's thread
+  // The same on the executor's thread, where no handler can be running. The result is ready when the watch has ended.
+  std::future<void> Abandon();
   bool HasSynced() const;  // every handler has seen the first whole state
 
  private:

@@ -247,9 +247,9 @@ meta::Result<void> Store::BeforeUpdate(request::Context& context, Value object, 
   validation::ValidateObjectMeta(metadata, options_.namespaced, validation::NameIsPathSegment, path, errors, false);
   validation::ValidateObjectMetaUpdate(metadata, old_meta, path, errors, false);
   strategy.ValidateUpdate(call, endpoint, object, old, errors);
+  if (errors.empty()) strategy.Warnings(call, endpoint, object, old);
+  AddWarnings(context, warnings);  // Ratcheted errors are warnings, also beside errors that are not.
   if (!errors.empty()) return meta::NewInvalid(KindOf(options_, object), metadata["name"].as_string(), errors);
-  strategy.Warnings(call, endpoint, object, old);
-  AddWarnings(context, warnings);
   strategy.Canonicalize(call, object, old);
   if (strategy.has_defaults() && !options_.codec->completes_on_read()) strategy.Default(arena, object);
   return {};

@@ -172,11 +172,12 @@ Awaitable<meta::Result<storage::Updated>> Mark(std::shared_ptr<const Marking> ma
 
 }  // namespace
 
-Task<DeleteResult> Store::MarkDeletion(request::Context& context, std::string key, std::string name,
-                                       ObjectPtr existing, DeleteOptions options, ValidateObject validate) const {
+Task<DeleteResult> Store::MarkDeletion(request::Context& context, std::string key, std::string name, ObjectPtr existing,
+                                       DeleteOptions options, ValidateObject validate) const {
   std::vector<std::string> warnings;
   const Call call = MakeCall(context, warnings);
-  auto marking = std::make_shared<const Marking>(Marking{*this, context, *options_.strategy, call, std::move(validate)});
+  auto marking =
+      std::make_shared<const Marking>(Marking{*this, context, *options_.strategy, call, std::move(validate)});
   if (options.dry_run) {
     KS_CO_TRY(const storage::Updated updated, co_await Mark(marking, existing));
     KS_CO_TRY(ObjectPtr wrapped, Wrap(context, key, updated.object, existing->resource_version()));
@@ -228,8 +229,7 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
   KS_CO_TRY(const DeletePlan plan, BeforeDelete(context, trial, options));
   if (plan.pending) co_return DeleteResult{.object = existing, .deleted = false};
   const bool finalizers_change = UpdateDeletionFinalizers(arena, trial, options);
-  const bool namespace_pending = options_.spec_finalizers &&
-                                 !trial.Get("spec", "finalizers").empty();
+  const bool namespace_pending = options_.spec_finalizers && !trial.Get("spec", "finalizers").empty();
   const bool finalizers_pending = !trial.Get("metadata", "finalizers").empty() || namespace_pending;
 
   storage::Preconditions preconditions{.uid = options.uid, .resource_version = options.resource_version};
@@ -294,8 +294,9 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
       if (preconditions.resource_version) preconditions.resource_version = std::to_string(marked->resource_version());
     }
   }
-  co_return co_await DeleteForReal(context, std::move(key), std::move(name), std::move(preconditions),
-                                   zeroed_grace ? nullptr : validate, existing, zeroed_grace, options.dry_run);
+  // A deletion without grace is admitted twice, as upstream: when the object is marked and when it goes.
+  co_return co_await DeleteForReal(context, std::move(key), std::move(name), std::move(preconditions), validate,
+                                   existing, zeroed_grace, options.dry_run);
 }
 
 Task<void> Store::DeleteCorrupt(std::string name_space, std::string name) const {

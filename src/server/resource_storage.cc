@@ -113,8 +113,9 @@ struct ResourceStorage::Impl {
     return config.watch_cache && definition.layout.watch_cache &&
            !config.uncached.contains(definition.resource.ToString());
   }
+  enum class Use : std::uint8_t { kServing, kView };
   BackingPtr NewBackingOf(const registry::ResourceDefinition& definition,
-                          std::shared_ptr<const storage::ResourceCodec> codec);
+                          std::shared_ptr<const storage::ResourceCodec> codec, Use use = Use::kServing);
   registry::Store::Options OptionsOf(const registry::ResourceDefinition& definition, const Backing& backing,
                                      std::shared_ptr<storage::Interface> reads) const;
   void Expose(telemetry::Exposition& out) const;
@@ -291,11 +292,12 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const registry::ResourceDefiniti
 
 // Under the lock of changes.
 BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinition& definition,
-                                               std::shared_ptr<const storage::ResourceCodec> codec) {
+                                               std::shared_ptr<const storage::ResourceCodec> codec, Use use) {
   const storage::ResourceLayout& layout = definition.layout;
   BackingPtr backing = NewBacking(teardown);
   backing->codec = std::move(codec);
-  if (metrics) backing->metrics = std::make_unique<storage::ResourceMetrics>(*metrics, definition.resource);
+  if (metrics && use == Use::kServing)
+    backing->metrics = std::make_unique<storage::ResourceMetrics>(*metrics, definition.resource);
   const storage::Transformer& transformer =
       config.encryption != nullptr ? config.encryption->For(definition.resource) : storage::Transformer::Identity();
   kv::Store& kv = StoreOf(definition.resource);
@@ -312,7 +314,7 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
       storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
                             .resource_prefix = layout.resource_prefix,
                             .report_corrupt = config.report_corrupt});
-  if (Cached(definition)) {
+  if (use == Use::kServing && Cached(definition)) {
     const std::string type = "*" + definition.traits.go_package + "." + definition.kind.kind;
     backing->cacher = std::make_unique<cacher::Cacher>(
         *backing->store, config.io->Next(), *config.clock, history,
@@ -390,6 +392,14 @@ std::shared_ptr<registry::Store> ResourceStorage::Add(const registry::ResourceDe
   if (const EntryPtr before = impl_->Publish(EntryPtr(entry)); before && !before->built_in)
     impl_->closing.push_back({before->backing, impl_->config.clock->Monotonic() + kReplacedGrace});
   return made;
+}
+
+std::shared_ptr<registry::Store> ResourceStorage::NewView(const registry::ResourceDefinition& definition,
+                                                          std::shared_ptr<const storage::ResourceCodec> codec) {
+  std::lock_guard lock(impl_->mutex);
+  const BackingPtr backing = impl_->NewBackingOf(definition, std::move(codec), Impl::Use::kView);
+  const std::shared_ptr<storage::Interface> reads(backing, backing->store.get());
+  return std::make_shared<registry::Store>(impl_->OptionsOf(definition, *backing, reads));
 }
 
 void ResourceStorage::Remove(const std::shared_ptr<registry::Store>& store, std::chrono::milliseconds grace) {

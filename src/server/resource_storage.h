@@ -66,6 +66,9 @@ class ResourceStorage {
   // starts with the first read.
   std::shared_ptr<registry::Store> Add(const registry::ResourceDefinition& definition,
                                        std::shared_ptr<const storage::ResourceCodec> codec);
+  // A Store for reading the same objects by another codec, without a cache; nobody finds it. This must outlive it.
+  std::shared_ptr<registry::Store> NewView(const registry::ResourceDefinition& definition,
+                                           std::shared_ptr<const storage::ResourceCodec> codec);
   // Nobody finds `store` any more if it is the one that is found now; its watches end after `grace`, its cache goes when
   // the last request that uses it is done.
   void Remove(const std::shared_ptr<registry::Store>& store, std::chrono::milliseconds grace);

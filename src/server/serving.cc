@@ -54,6 +54,20 @@ endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resett
   };
 }
 
+// Everybody is the same user.
+class FixedUser final : public auth::Authenticator {
+ public:
+  explicit FixedUser(request::User user) : user_(std::move(user)) {}
+  Awaitable<auth::AuthenticationResult> Authenticate(http::Request&, std::vector<std::string>) override {
+    auth::AuthenticationResult result;
+    result.user = user_;
+    co_return result;
+  }
+
+ private:
+  const request::User user_;
+};
+
 void ShutdownEvent(std::string_view name) { log::V(1).Info("[graceful-termination] shutdown event", "name", name); }
 
 }  // namespace
@@ -148,6 +162,13 @@ void Serving::PrepareRun() {
   };
   mux.Unlisted("/", serve_index);
   mux.Unlisted("/index.html", serve_index);
+}
+
+http::Handler Serving::InProcessHandler(request::User user) {
+  ChainOptions options = options_.chain;
+  options.authenticator = std::make_shared<FixedUser>(std::move(user));
+  endpoints::Handler api = [chain = chain_](ExchangePtr exchange) { return chain->Serve(std::move(exchange)); };
+  return BuildHandlerChain(std::move(api), options);
 }
 
 // A post-start hook is ready when its coroutine has ended.

@@ -50,6 +50,9 @@ class Serving {
   HealthChecks& health() { return health_; }
   // Installs /version, /healthz, /livez, /readyz, /metrics and the index.
   void PrepareRun();
+  // Answers requests from within the process as `user`'s: the handler chain without authentication by credentials.
+  // REQUIRES: this outlives its use.
+  http::Handler InProcessHandler(request::User user);
   // Serves on the listener and runs the post-start hooks.
   void Start(net::Listener listener, std::shared_ptr<net::TLSServerContext> tls);
   bool Ready() const { return health_.Ready(); }

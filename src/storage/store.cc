@@ -189,6 +189,34 @@ Awaitable<Result<Store::State>> Store::Read(std::string full_key) {
   co_return co_await StateOf(std::move(full_key), *std::move(range));
 }
 
+// What a change begins with: the cached object, or the present one. In this process the revision alone costs next to
+// nothing, so that a cache which lags behind is noticed before the object is judged: admission sees the change once.
+Awaitable<Result<Store::State>> Store::Begin(std::string full_key, ObjectPtr cached) {
+  if (!cached) co_return co_await Read(std::move(full_key));
+  if (!parts_.kv.embedded()) co_return State{.object = std::move(cached)};
+  auto range = co_await Range("get", {.key = full_key, .limit = 1, .keys_only = true});
+  if (!range.ok()) co_return FromKV(range.error(), full_key);
+  if (range->kvs.empty() || static_cast<std::uint64_t>(range->kvs[0].mod_revision) != cached->resource_version())
+    co_return co_await Read(std::move(full_key));
+  co_return State{.object = std::move(cached), .current = true};
+}
+
+Awaitable<bool> Store::LiesInStore(std::string full_key, SharedBytes plain, ObjectPtr completed) {
+  if (!parts_.codec.completes_on_read()) co_return false;
+  // Most updates change something: the store is asked only where the result of reading would be the same.
+  auto complete = parts_.codec.Normalize(plain.view());
+  if (!complete.ok() || complete->empty()) co_return false;
+  auto stored = parts_.codec.WithResourceVersion(complete->view(), completed->resource_version());
+  if (!stored.ok() || !(*stored == completed->stored())) co_return false;
+  auto range = co_await Range("get", {.key = full_key, .limit = 1});
+  if (!range.ok() || range->kvs.empty()) co_return false;
+  const kv::KeyValue& pair = range->kvs[0];
+  if (static_cast<std::uint64_t>(pair.mod_revision) != completed->resource_version()) co_return false;
+  if (parts_.transformer.NeedsPrepare(pair.value)) co_return false;
+  auto data = parts_.transformer.TransformFromStorage(pair.value, pair.key);
+  co_return data.ok() && !data->stale && data->data == plain;
+}
+
 std::optional<Error> Store::Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                     std::string_view full_key) const {
   const std::string uid = object && preconditions.uid ? parts_.codec.UID(object->stored().view()) : std::string();
@@ -278,10 +306,7 @@ Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions precon
                                            ObjectPtr cached) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
-  State state{.object = std::move(cached)};
-  if (!state.object) {
-    KS_CO_TRY(state, co_await Read(full_key));
-  }
+  KS_CO_TRY(State state, co_await Begin(full_key, std::move(cached)));
   for (;;) {
     if (!state.object) co_return NotFound(full_key);
     auto refused = Refused(preconditions, state.object, full_key);
@@ -327,10 +352,7 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
                                                      Preconditions preconditions, UpdateFunc update, ObjectPtr cached) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
-  State state{.object = std::move(cached)};
-  if (!state.object) {
-    KS_CO_TRY(state, co_await Read(full_key));
-  }
+  KS_CO_TRY(State state, co_await Begin(full_key, std::move(cached)));
   for (;;) {
     if (!state.object && !ignore_not_found) co_return NotFound(full_key);
     if (auto refused = Refused(preconditions, state.object, full_key)) {
@@ -360,6 +382,8 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
         continue;
       }
     }
+    if (state.object && state.object->stale() && co_await LiesInStore(full_key, *plain, state.object))
+      co_return state.object;
     KS_CO_TRY(kv::TxnResponse response,
               co_await PutIfUnchanged(full_key, *plain, state.revision(), updated->ttl_seconds.value_or(0), true));
     if (response.succeeded) co_return Written(full_key, *std::move(plain), response.revision);

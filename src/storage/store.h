@@ -100,6 +100,9 @@ class Store final : public Interface {
   Error ReadError(std::string key, const Unreadable& why) const;
   Error StateError(const Unreadable& why) const;
   Awaitable<Result<State>> Read(std::string full_key);
+  Awaitable<Result<State>> Begin(std::string full_key, ObjectPtr cached);
+  // Of an object that reading completes (defaults): whether what lies in the store is `plain`, byte for byte.
+  Awaitable<bool> LiesInStore(std::string full_key, SharedBytes plain, ObjectPtr completed);
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                std::string_view full_key) const;
   Result<ObjectPtr> Written(std::string full_key, SharedBytes plain, kv::Revision revision) const;

@@ -147,4 +147,10 @@ Awaitable<kv::Result<kv::Lease>> FailingKV::LeaseGrant(std::int64_t ttl_seconds,
   co_return co_await store_.LeaseGrant(ttl_seconds, id);
 }
 
+Awaitable<kv::Result<kv::StoreStatus>> FailingKV::Status() {
+  KS_CO_TRY(kv::StoreStatus status, co_await store_.Status());
+  if (!etcd_version_.empty()) status.version = etcd_version_;
+  co_return status;
+}
+
 }  // namespace keelson::testing

@@ -14,6 +14,9 @@ namespace keelson::testing {
 class FailingKV final : public kv::Store {
  public:
   explicit FailingKV(kv::Store& store, bool embedded = true) : store_(store), embedded_(embedded) {}
+  // Looks like an etcd of that version. Requests for progress go through all the same.
+  FailingKV(kv::Store& store, std::string etcd_version)
+      : store_(store), embedded_(etcd_version.empty()), etcd_version_(std::move(etcd_version)) {}
 
   // Everything fails with kUnavailable until Restore(); watches end with it.
   void Disconnect();
@@ -40,7 +43,7 @@ class FailingKV final : public kv::Store {
     return store_.LeaseTimeToLive(id, keys);
   }
   Awaitable<kv::Result<std::vector<kv::LeaseID>>> Leases() override { return store_.Leases(); }
-  Awaitable<kv::Result<kv::StoreStatus>> Status() override { return store_.Status(); }
+  Awaitable<kv::Result<kv::StoreStatus>> Status() override;
   bool embedded() const override { return embedded_; }
 
   std::uint64_t ranges() const { return ranges_.load(); }
@@ -52,6 +55,7 @@ class FailingKV final : public kv::Store {
   struct Switch;  // what watchers share with this
   kv::Store& store_;
   const bool embedded_;
+  const std::string etcd_version_;  // "": the store's own
   std::shared_ptr<Switch> switch_ = MakeSwitch();
   static std::shared_ptr<Switch> MakeSwitch();
   std::atomic<std::uint64_t> ranges_{0};

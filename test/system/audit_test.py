@@ -11,7 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import skip, source_root  # noqa: E402
+from harness import BARE, skip, source_root  # noqa: E402
 from replay_test import read_expected  # noqa: E402
 
 EXPECTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "expected_failures", "audit.txt")
@@ -25,7 +25,7 @@ def main():
     if not os.path.isdir(goldens) or not os.path.exists(replay):
         skip("no audit goldens in %s or no audit_replay.py beside them: set KEELSON_SUITES" % goldens)
     os.makedirs(folder, exist_ok=True)
-    done = subprocess.run([sys.executable, replay, "--server", binary + " --data-dir={data}", "--jobs", "3", "--names-only", goldens],
+    done = subprocess.run([sys.executable, replay, "--server", binary + " --data-dir={data} " + BARE, "--jobs", "3", "--names-only", goldens],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1500)
     with open(os.path.join(folder, "audit.log"), "w") as log:
         log.write(done.stdout)

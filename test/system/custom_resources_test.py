@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Custom resources from outside: served the moment they are established, stored as kube-apiserver stores them, and no way around their scope.
 usage: custom_resources_test.py KEELSON WORK_FOLDER"""
+import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 import time
 
@@ -99,6 +102,56 @@ def check_many(client, server, count):
     return each
 
 
+def check_openapi(client, server):
+    """Operations and models of an established definition, every reference among them resolved; kubectl reads both versions of OpenAPI."""
+    path, give_up = "/openapi/v3/apis/stable.example.com/v1", time.monotonic() + 10
+    while client.request("GET", path)[0] == 404 and time.monotonic() < give_up:
+        time.sleep(0.01)
+    third = client.must(200, "GET", path)
+    second = client.must(200, "GET", "/openapi/v2")
+    for document, known in ((third, {"components/schemas": third["components"]["schemas"]}),
+                            (second, {"definitions": second["definitions"], "parameters": second["parameters"]})):
+        item = document["paths"]["/apis/stable.example.com/v1/namespaces/{namespace}/widgets/{name}"]
+        assert item["get"]["operationId"] == "readStableExampleComV1NamespacedWidget", item["get"]
+        assert "/apis/stable.example.com/v1/namespaces/{namespace}/widgets/{name}/status" in document["paths"]
+        for where, name in re.findall(r'"#/([^"]+)/([^"/]+)"', json.dumps(document)):
+            assert name in known[where], "%s/%s is referred to and not there" % (where, name)
+    if shutil.which("kubectl") is None:
+        print("no kubectl: its part is left out")
+        return
+
+    def kubectl(*arguments, text=None):
+        return subprocess.run(("kubectl", "--kubeconfig", server.kubeconfig) + arguments, input=text, capture_output=True, text=True, timeout=60)
+
+    for form in ("plaintext", "plaintext-openapiv2"):
+        explained = kubectl("explain", "widgets.spec", "--output", form)
+        assert "size" in explained.stdout and "color" in explained.stdout, explained
+    widget = json.dumps(thing("Widget", "explained", {"size": 5}))
+    refused = kubectl("apply", "-f", "-", text=widget.replace("size", "sizes"))
+    assert 'unknown field "spec.sizes"' in refused.stderr, refused
+    for wanted in ("created", "unchanged"):
+        applied = kubectl("apply", "-f", "-", text=widget)
+        assert wanted in applied.stdout, applied
+    assert "deleted" in kubectl("delete", "widget", "explained").stdout
+
+
+def check_apply_across_versions(client):
+    """Strategy None: what a manager set in one version it gives up in another."""
+    establish(client, definition("gears", "Gear", "Namespaced", versions=("v1", "v2")))
+    path = "/apis/stable.example.com/%s/namespaces/default/gears/g?fieldManager=%s"
+
+    def apply(version, manager, spec, expected):
+        return client.must(expected, "PATCH", path % (version, manager), json.dumps(thing("Gear", "g", spec, version)),
+                           content_type="application/apply-patch+yaml")
+
+    apply("v1", "one", {"size": 5, "color": "red"}, 201)
+    conflict = apply("v2", "two", {"color": "blue"}, 409)
+    assert ".spec.color" in conflict["message"], conflict
+    given_up = apply("v2", "one", {"size": 5}, 200)
+    assert given_up["spec"] == {"size": 5}, given_up
+    assert [(entry["apiVersion"], entry["manager"]) for entry in given_up["metadata"]["managedFields"]] == [("stable.example.com/v2", "one")]
+
+
 def main():
     binary, folder = sys.argv[1:3]
     shutil.rmtree(folder, ignore_errors=True)
@@ -109,6 +162,8 @@ def main():
         establish(client, definition("clusters", "Cluster", "Cluster"))
         check_scopes(client)
         check_defaults_on_reads(client)
+        check_openapi(client, server)
+        check_apply_across_versions(client)
         each = check_many(client, server, 200)
         assert each < 60, "%.1f kB per definition" % each
         client.must(200, "DELETE", DEFINITIONS + "/widgets.stable.example.com")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """--serve-etcd-api: the embedded store of a running server, through etcdctl. usage: etcd_api_test.py KEELSON WORK_FOLDER
 
-Plain on a loopback address; with mutual TLS on every address, for holders of a certificate of the named authority only, also after that
+Without an address on a socket of this user alone; plain on a loopback address, with a warning; with mutual TLS on every address, for holders of a certificate of the named authority only, also after that
 authority was exchanged; an address that others could reach is refused without TLS. etcdctl writes what the API server serves, follows its
 changes and saves a snapshot from which another server starts. etcdctl is the one beside $KEELSON_ETCD, else keelson/bin/etcdctl in the
 user's cache (interop/build.sh etcd), else the one in PATH.
@@ -9,6 +9,8 @@ user's cache (interop/build.sh etcd), else the one in PATH.
 import json
 import os
 import shutil
+import socket
+import stat
 import subprocess
 import sys
 
@@ -26,7 +28,7 @@ def find_etcdctl():
     for candidate in (beside, os.path.join(cache, "keelson", "bin", "etcdctl"), shutil.which("etcdctl")):
         if candidate and os.path.exists(candidate):
             return candidate
-    skip("no etcdctl: set KEELSON_ETCD, or run interop/build.sh etcd where Go is installed")
+    return None
 
 
 class Etcdctl:
@@ -131,6 +133,55 @@ def mutual_tls(binary, folder, program):
     server.stop()
 
 
+def health(path):
+    """What /health says through a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: etcd\r\n\r\n")
+        answer = b""
+        while chunk := connection.recv(4096):
+            answer += chunk
+    return answer
+
+
+def logged(server, text):
+    with open(server.log_path, encoding="utf-8") as log:
+        return text in log.read()
+
+
+def own_socket(binary, folder, program):
+    """Without an address: a socket for this user alone, and no warning."""
+    server = Server(binary, folder, flags=["--serve-etcd-api"])
+    server.start()
+    path = os.path.join(server.data, "etcd.sock")
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    expect(mode == 0o600, "the socket's mode is %o" % mode)
+    expect(b'"health":"true"' in health(path), "health: %s" % health(path))
+    expect(not logged(server, "The etcd API is served without TLS"), "a warning without a reason")
+    if program:
+        created = create(server, "one")
+        kvs = json.loads(Etcdctl(program, "unix://" + path)("get", PREFIX + "one", "-w", "json"))["kvs"]
+        expect(str(kvs[0]["mod_revision"]) == created["metadata"]["resourceVersion"], "the revision is the resourceVersion")
+    server.kill()
+    server.start()  # A socket that was left behind is no obstacle.
+    expect(b'"health":"true"' in health(path), "health after a crash")
+    server.stop()
+    expect(not os.path.exists(path), "the socket is still there")
+
+
+def open_port(binary, folder):
+    server = Server(binary, folder, flags=["--serve-etcd-api=127.0.0.1:0"])
+    server.start()
+    expect(logged(server, "The etcd API is served without TLS"), "no warning")
+    # The authority of the API's clients is not accepted for the etcd API.
+    ca = os.path.join(server.data, "pki", "ca.crt")
+    server.stop()
+    done = subprocess.run([binary, "--data-dir=" + server.data, "--secure-port=%d" % free_port(), "--serve-etcd-api=127.0.0.1:0",
+                           "--serve-etcd-api-client-ca-file=" + ca], capture_output=True, text=True, timeout=60)
+    expect(done.returncode == 1, "the API's own authority: ended with %d" % done.returncode)
+    expect("--serve-etcd-api-client-ca-file contains an authority of the API's clients" in done.stderr, done.stderr)
+
+
 def refusals(binary, folder):
     def start(*flags):
         done = subprocess.run([binary, "--data-dir=" + os.path.join(folder, "refused"), "--secure-port=%d" % free_port()] + list(flags), capture_output=True,
@@ -153,6 +204,10 @@ def main():
     refusals(binary, folder)
     program = find_etcdctl()
     try:
+        own_socket(binary, os.path.join(folder, "socket"), program)
+        open_port(binary, os.path.join(folder, "open"))
+        if not program:
+            skip("no etcdctl: set KEELSON_ETCD, or run interop/build.sh etcd where Go is installed")
         plain(binary, os.path.join(folder, "plain"), program)
         mutual_tls(binary, os.path.join(folder, "tls"), program)
     finally:

@@ -39,11 +39,15 @@ def free_port():
             return port
 
 
+# Most tests expect the answers of an API server without controllers, as the recordings were made.
+BARE = "--embedded-controllers=off"
+
+
 class Server:
-    def __init__(self, binary, folder, flags=(), in_memory=False, start_timeout=60):
+    def __init__(self, binary, folder, flags=(), in_memory=False, start_timeout=60, controllers=False):
         self.binary = os.path.abspath(binary)
         self.folder = os.path.abspath(folder)
-        self.flags = list(flags)
+        self.flags = ([] if controllers else [BARE]) + list(flags)
         self.in_memory = in_memory
         self.start_timeout = start_timeout
         self.process = None

@@ -17,7 +17,7 @@ import xml.etree.ElementTree as ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, skip, source_root  # noqa: E402
+from harness import BARE, Server, skip, source_root  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FLAGS = ["--service-cluster-ip-range=10.0.0.0/16", "--authorization-mode=Node,RBAC", "--endpoint-reconciler-type=none"]
@@ -65,7 +65,7 @@ def replay_first(replay, binary, folder, chosen, report, log):
 
 def replay_second(replay, binary, chosen, report, log):
     """The replayer starts one server per profile that the cases name, and says itself when one of them ended."""
-    command = os.path.abspath(binary) + " --data-dir {dir}/data"
+    command = os.path.abspath(binary) + " --data-dir {dir}/data " + BARE
     subprocess.run([sys.executable, replay, "--start", command, "--profile", "all", "--retry-seconds", RETRY_SECONDS, "--jobs", "4", "--junit", report] + chosen,
                    stdout=log, stderr=log, timeout=REPLAY_TIMEOUT)
     return True

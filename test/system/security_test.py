@@ -5,6 +5,7 @@ Each check is named after the CVE whose hole it looks for; docs/security.md list
 """
 import base64
 import http.client
+import http.server
 import json
 import os
 import shutil
@@ -13,10 +14,12 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test", "system"))
+from front_test import Authority  # noqa: E402
 from harness import Client, Server, config_map  # noqa: E402
 
 NAMESPACE = "/api/v1/namespaces/default"
@@ -86,6 +89,40 @@ def cve_2019_11250(server, client):
     check("CVE-2019-11250, CVE-2020-8565: no canary in the log at -v=10", not lines, lines[:3])
 
 
+def canary_credentials(binary, folder):
+    """Credentials of every kind, good and bad, through every path at -v=10: in no log, audit event, metric or error text."""
+    os.makedirs(folder, exist_ok=True)
+    tokens = os.path.join(folder, "tokens.csv")
+    with open(tokens, "w") as f:
+        f.write("%s-static,canary-user,canary-uid,\"system:masters\"\n" % CANARY)
+    policy = os.path.join(folder, "policy.yaml")
+    with open(policy, "w") as f:
+        f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n")
+    audit = os.path.join(folder, "audit.log")
+    server = Server(binary, folder, ["-v=10", "--token-auth-file=" + tokens, "--audit-policy-file=" + policy, "--audit-log-path=" + audit,
+                                     "--enable-bootstrap-token-auth", "--audit-log-mode=blocking"], in_memory=True).start()
+    jwt = ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in ('{"alg":"RS256"}', '{"iss":"x","sub":"%s"}' % CANARY, CANARY))
+    bearer = base64.urlsafe_b64encode((CANARY + "-socket").encode()).decode().rstrip("=")
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    credentials = [{"Authorization": "Bearer %s-static" % CANARY}, {"Authorization": "Bearer %s-unknown" % CANARY}, {"Authorization": "Bearer abcdef." + CANARY[:16]},
+                   {"Authorization": "Bearer " + jwt}, {"Authorization": "Basic " + base64.b64encode((CANARY + ":p").encode()).decode()}, {"Cookie": "t=" + CANARY},
+                   dict(upgrade, **{"Sec-WebSocket-Protocol": "base64url.bearer.authorization.k8s.io." + bearer})]
+    answers = b""
+    for headers in credentials:
+        for method, path in (("GET", "/api/v1/pods"), ("POST", NAMESPACE + "/configmaps"), ("DELETE", NAMESPACE + "/configmaps/none"),
+                             ("PATCH", NAMESPACE + "/configmaps/none"), ("GET", "/api/v1/pods?watch=true&timeoutSeconds=1&resourceVersion=x"), ("GET", "/none")):
+            answers += anonymous(server, method, path, dict(headers, **{"Content-Type": "application/json"}), None if method == "GET" else "{}")[1]
+    client = Client(server)
+    answers += client.request("GET", "/metrics", accept="text/plain")[1]
+    client.close()
+    server.stop()
+    secrets = [CANARY + "-", CANARY[:16], base64.urlsafe_b64encode(CANARY.encode())[:16].decode(), bearer[:16], jwt.split(".")[1], jwt.split(".")[2]]
+    for where, text in (("answers and metrics", answers.decode(errors="replace")), ("audit events", open(audit, errors="replace").read()),
+                        ("log", open(server.log_path, errors="replace").read())):
+        found = [secret for secret in secrets if secret in text]
+        check("canary credentials: none in %s (%d bytes)" % (where, len(text)), text and not found, found)
+
+
 def cve_2017_1000056(client):
     """Pod security holds on every path that can change a pod's containers."""
     client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}})
@@ -102,6 +139,52 @@ def cve_2017_1000056(client):
     check("CVE-2017-1000056: ephemeral container", status == 403, status)
     status, _ = client.request("PATCH", pods + "/p", {"spec": {"hostNetwork": True}}, content_type="application/merge-patch+json")
     check("CVE-2017-1000056: update", status in (403, 422), status)
+
+
+def cve_2016_1905(client):
+    """M6: admission sees every verb and patch type of every subresource that writes, also dry runs and creates by apply."""
+    registration = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
+    client.must(201, "POST", deployments, {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}})
+    client.must(201, "POST", NAMESPACE + "/pods", {"metadata": {"name": "evicted"}, "spec": {"containers": [CONTAINER]}})
+    client.must(201, "POST", registration + "ies", {"metadata": {"name": "deny"}, "spec": {
+        "failurePolicy": "Fail", "validations": [{"expression": "false"}],
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "scope": "Namespaced", "resources": ["*/*"]}]}}})
+    client.must(201, "POST", registration + "ybindings", {"metadata": {"name": "deny"}, "spec": {"policyName": "deny", "validationActions": ["Deny"]}})
+
+    def denied(method, path, body, content_type="application/json"):
+        status, answer = client.request(method, path, body, content_type=content_type)
+        return status in (403, 422) and "ValidatingAdmissionPolicy 'deny'" in answer["message"], "%d %s" % (status, answer)
+    end = time.monotonic() + 30
+    while not denied("POST", NAMESPACE + "/configmaps?dryRun=All", {"metadata": {"name": "c"}})[0] and time.monotonic() < end:
+        time.sleep(0.05)
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d", "namespace": "default"}, "spec": {"replicas": 3}}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "evicted"}}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "evicted"}, "target": {"kind": "Node", "name": "n"}}
+    merge, apply = "application/merge-patch+json", "application/apply-patch+yaml"
+    for name, request in {
+            "PUT scale": ("PUT", deployments + "/d/scale", scale),
+            "merge patch of scale": ("PATCH", deployments + "/d/scale", {"spec": {"replicas": 3}}, merge),
+            "apply of scale": ("PATCH", deployments + "/d/scale?fieldManager=m&force=true", json.dumps(scale), apply),
+            "dry run of scale": ("PUT", deployments + "/d/scale?dryRun=All", scale),
+            "status": ("PATCH", deployments + "/d/status", {"status": {"replicas": 1}}, merge),
+            "eviction": ("POST", NAMESPACE + "/pods/evicted/eviction", eviction),
+            "pods/binding": ("POST", NAMESPACE + "/pods/evicted/binding", binding),
+            "bindings": ("POST", NAMESPACE + "/bindings", binding),
+            "token": ("POST", NAMESPACE + "/serviceaccounts/default/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}),
+            "create by apply": ("PATCH", NAMESPACE + "/configmaps/c?fieldManager=m", json.dumps(config_map), apply),
+            "JSON patch": ("PATCH", deployments + "/d", [{"op": "add", "path": "/metadata/labels", "value": {"x": "y"}}], "application/json-patch+json"),
+            "strategic patch": ("PATCH", deployments + "/d", {"metadata": {"labels": {"x": "y"}}}, "application/strategic-merge-patch+json"),
+            "delete": ("DELETE", deployments + "/d", None),
+            "deletecollection": ("DELETE", deployments, None)}.items():
+        held, seen = denied(*request)
+        check("CVE-2016-1905, M6: " + name, held, seen[:300])
+    client.must(200, "DELETE", registration + "ybindings/deny")
+    client.must(200, "DELETE", registration + "ies/deny")
+    while denied("POST", NAMESPACE + "/configmaps?dryRun=All", {"metadata": {"name": "c"}})[0] and time.monotonic() < end + 30:
+        time.sleep(0.05)
 
 
 def cve_2023_2728_and_2024_3177(client):
@@ -235,6 +318,91 @@ def cve_2018_1002102_and_2020_8559(binary, folder):
         server.stop()
 
 
+class Webhook:
+    """Allows everything and remembers it; sends what comes to /redirect elsewhere, and counts who follows."""
+
+    def __init__(self, folder):
+        authority = Authority(os.path.join(folder, "webhook"), "webhook-ca")
+        cert, key = authority.issue("server", "/CN=webhook", "subjectAltName=IP:127.0.0.1")
+        with open(authority.crt, "rb") as file:
+            self.ca = base64.b64encode(file.read()).decode()
+        self.reviews, self.visits = [], 0
+        webhook = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.path.startswith("/redirect"):
+                    self.send_response(302)
+                    self.send_header("Location", "https://127.0.0.1:%d/stolen" % webhook.port)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
+                if self.path.startswith("/stolen"):
+                    webhook.visits += 1
+                review = json.loads(body)
+                webhook.reviews.append(review["request"])
+                answer = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {
+                    "uid": review["request"]["uid"], "allowed": True}}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            do_GET = do_POST
+
+            def log_message(self, *_):
+                pass
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def configuration(self, path, resources):
+        return {"metadata": {"name": path}, "webhooks": [{
+            "name": path + ".example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail", "timeoutSeconds": 10,
+            "clientConfig": {"url": "https://127.0.0.1:%d/%s" % (self.port, path), "caBundle": self.ca},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": resources}]}]}
+
+
+def cve_2020_8561_and_2021_25735(client, folder):
+    """A webhook that redirects is not followed; a webhook sees the whole old object."""
+    webhook = Webhook(folder)
+    configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    client.must(201, "POST", "/api/v1/nodes", {"metadata": {"name": "n", "labels": {"a": "b"}}, "spec": {
+        "podCIDR": "10.0.0.0/24", "providerID": "p", "unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]}})
+    client.must(201, "POST", configurations, webhook.configuration("record", ["nodes", "nodes/status"]))
+    client.must(201, "POST", configurations, webhook.configuration("redirect", ["configmaps"]))
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        before = client.must(200, "GET", "/api/v1/nodes/n")
+        patch = {"metadata": {"labels": {"a": str(time.monotonic_ns())}}, "spec": {"unschedulable": None, "taints": None}}
+        client.must(200, "PATCH", "/api/v1/nodes/n", patch, content_type="application/merge-patch+json")
+        if webhook.reviews:
+            break
+    check("CVE-2021-25735: the webhook is called", bool(webhook.reviews))
+    if webhook.reviews:
+        check("CVE-2021-25735: the old object is whole", webhook.reviews[-1]["oldObject"] == before, webhook.reviews[-1]["oldObject"])
+    before = client.must(200, "GET", "/api/v1/nodes/n")
+    client.must(200, "PATCH", "/api/v1/nodes/n/status", {"status": {"phase": "Running"}}, content_type="application/merge-patch+json")
+    check("CVE-2021-25735: the old object of a status", webhook.reviews[-1]["oldObject"] == before, webhook.reviews[-1]["oldObject"])
+    while time.monotonic() < end:
+        status, answer = client.request("POST", NAMESPACE + "/configmaps?dryRun=All", config_map("redirected", {}))
+        if status != 201:
+            break
+    check("CVE-2020-8561: a redirect fails the call", status == 500, "%d %s" % (status, answer))
+    check("CVE-2020-8561: nobody follows a redirect", webhook.visits == 0, webhook.visits)
+    for name in ("record", "redirect"):
+        client.must(200, "DELETE", configurations + "/" + name)
+    while client.request("POST", NAMESPACE + "/configmaps?dryRun=All", config_map("free", {}))[0] != 201 and time.monotonic() < end + 30:
+        time.sleep(0.05)
+
+
 def main():
     binary, folder = sys.argv[1], sys.argv[2]
     shutil.rmtree(folder, ignore_errors=True)
@@ -245,6 +413,8 @@ def main():
         cve_2015_5305_and_2022_3162(client)
         cve_2019_11248(server, client)
         cve_2017_1000056(client)
+        cve_2016_1905(client)
+        cve_2020_8561_and_2021_25735(client, folder)
         cve_2023_2728_and_2024_3177(client)
         cve_2024_0793(client)
         cve_2019_11250(server, client)
@@ -252,6 +422,7 @@ def main():
         client.close()
     finally:
         server.stop()
+    canary_credentials(binary, os.path.join(folder, "canaries"))
     cve_2020_8554(binary, os.path.join(folder, "external"))
     cve_2018_1002102_and_2020_8559(binary, os.path.join(folder, "kubelet"))
     print("failed: " + "; ".join(FAILED) if FAILED else "all holes are closed")

@@ -20,6 +20,7 @@ std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginContext& context
 std::unique_ptr<Plugin> NewDenyServiceExternalIPs(const PluginContext& context);
 std::unique_ptr<Plugin> NewEventRateLimit(const PluginContext& context);
 std::unique_ptr<Plugin> NewExtendedResourceToleration(const PluginContext& context);
+std::unique_ptr<Plugin> NewImagePolicyWebhook(const PluginContext& context);
 std::unique_ptr<Plugin> NewJobValidation(const PluginContext& context);
 std::unique_ptr<Plugin> NewLimitPodHardAntiAffinityTopology(const PluginContext& context);
 std::unique_ptr<Plugin> NewLimitRanger(const PluginContext& context);
@@ -52,6 +53,8 @@ std::unique_ptr<Plugin> NewValidatingAdmissionWebhook(const PluginContext& conte
 bool IsPolicyKind(const Attributes& attributes);
 // Why a configuration cannot be used; "" when it can.
 std::string CheckEventRateLimit(Value configuration);
+std::string CheckImagePolicy(Value configuration);
 std::string CheckPodSecurity(Value configuration);
+std::string CheckResourceQuota(Value configuration);
 
 }  // namespace keelson::admission

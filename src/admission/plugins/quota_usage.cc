@@ -357,6 +357,16 @@ bool ScopesMatch(const Attributes& attributes, Value quota_spec, Value object) {
   return true;
 }
 
+std::vector<Value> MatchingScopes(const Attributes& attributes, const std::vector<Value>& terms, Value object) {
+  const Evaluator evaluator = EvaluatorOf(attributes);
+  std::vector<Value> matched;
+  for (const Value term : terms) {
+    const std::string_view scope = term["scopeName"].as_string(), op = term["operator"].as_string();
+    if (ScopeMatches(evaluator, scope, op, term["values"], object)) matched.push_back(term);
+  }
+  return matched;
+}
+
 std::string MissingConstraints(const Attributes& attributes, const std::vector<std::string>& names, Value object) {
   if (EvaluatorOf(attributes) != Evaluator::kPods || HasPodLevelResources(object)) return "";
   static constexpr std::string_view kDemanded[] = {"cpu",        "memory",       "requests.cpu", "requests.memory",

@@ -1,5 +1,5 @@
-// What objects count for against quotas: which quotas look at them, and how much of each resource they use. Internal to
-// admission. Thread safety: pure functions.
+// What objects count for against quotas: which quotas look at them, and how much of each resource they use. For
+// admission and the quota controller. Thread safety: pure functions.
 #pragma once
 
 #include <string>
@@ -20,6 +20,8 @@ bool Handles(const Attributes& attributes);
 std::vector<std::string> MatchingNames(const Attributes& attributes, const Amounts& hard);
 // Do all scopes of the quota hold for the object?
 bool ScopesMatch(const Attributes& attributes, Value quota_spec, Value object);
+// Scope requirements (ScopedResourceSelectorRequirement): those of `terms` that hold for the object.
+std::vector<Value> MatchingScopes(const Attributes& attributes, const std::vector<Value>& terms, Value object);
 // What a quota on `names` demands of the object and it lacks ("must specify limits.cpu for: a,b"); empty when all is
 // there.
 std::string MissingConstraints(const Attributes& attributes, const std::vector<std::string>& names, Value object);

@@ -141,4 +141,20 @@ Value NamespaceValue(base::Arena& arena, Value name_space) {
   return value;
 }
 
+std::chrono::nanoseconds SteadyNow() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+Awaitable<cel::MatchResult> EvaluateConditions(const std::function<cel::MatchResult()>& evaluate,
+                                               CachingAuthorizer& authorizer, Operation operation,
+                                               ConditionsObserver observer) {
+  const auto began = SteadyNow();
+  cel::MatchResult result = evaluate();
+  while (result.pending && co_await authorizer.Fetch()) result = evaluate();
+  if (WebhookMetrics* metrics = observer.metrics; metrics != nullptr) {
+    metrics->ConditionsEvaluated(observer.name, observer.kind, observer.type, operation, SteadyNow() - began);
+    for (std::size_t i = 0; i < result.failures; ++i)
+      metrics->ConditionError(observer.name, observer.kind, observer.type, operation);
+  }
+  co_return result;
+}
+
 }  // namespace keelson::admission

@@ -2,7 +2,9 @@
 // admission.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +13,7 @@
 
 #include "admission/admission.h"
 #include "admission/api_reader.h"
+#include "admission/webhook/metrics.h"
 #include "cel/policy.h"
 #include "request/context.h"
 
@@ -39,5 +42,21 @@ Value RequestValue(base::Arena& arena, const request::Context& context, const At
 cel::AuthorizerFunctions::Attributes RequestResource(const Attributes& attributes);
 // The parts of a namespace that expressions see.
 Value NamespaceValue(base::Arena& arena, Value name_space);
+
+// A clock for cel::AdmissionInputs.
+std::chrono::nanoseconds SteadyNow();
+
+// Where match conditions are counted: by the name of their webhook or policy.
+struct ConditionsObserver {
+  WebhookMetrics* metrics = nullptr;  // null: nowhere
+  std::string_view name;
+  std::string_view kind;  // webhook or policy
+  std::string_view type;  // admit, validating or validate
+};
+// Evaluates match conditions. Answers of the authorizer are fetched as they are asked for. The lambda must outlive the
+// call.
+Awaitable<cel::MatchResult> EvaluateConditions(const std::function<cel::MatchResult()>& evaluate,
+                                               CachingAuthorizer& authorizer, Operation operation,
+                                               ConditionsObserver observer);
 
 }  // namespace keelson::admission

@@ -1,10 +1,10 @@
 // MutatingAdmissionPolicy: policies change objects by apply configurations and JSON patches, one after the other.
-#include <set>
-
 #include "admission/plugins/plugins.h"
 #include "admission/policy/apply_patch.h"
 #include "admission/policy/evaluation.h"
 #include "admission/policy/policies.h"
+#include "admission/policy/policy_plugin.h"
+#include "admission/reinvocation.h"
 #include "base/check.h"
 #include "base/strings.h"
 #include "object/json_text.h"
@@ -14,19 +14,6 @@ namespace keelson::admission {
 namespace {
 
 constexpr std::string_view kName = "MutatingAdmissionPolicy";
-constexpr std::string_view kGroup = "admissionregistration.k8s.io";
-
-// Upstream's policyReinvokeContext; keys are policy, binding and param.
-struct PolicyReinvocation {
-  Value last_output;
-  std::set<std::string> previously_invoked;
-  std::set<std::string> reinvoke;
-
-  void RequirePreviouslyInvoked() {
-    reinvoke.merge(previously_invoked);
-    previously_invoked.clear();
-  }
-};
 
 // One policy with one binding and one of its params.
 struct Invocation {
@@ -35,6 +22,7 @@ struct Invocation {
   ObjectInterfaces::Resource matched;
   Value params;
 
+  // Of reinvocation.
   std::string Key() const {
     return policy->name + "\n" + binding->name + "\n" + std::string(params.Get("metadata", "namespace").as_string()) +
            "/" + std::string(params.Get("metadata", "name").as_string());
@@ -47,18 +35,24 @@ struct PolicyError {
   bool invalid = true;  // reason Invalid; configuration errors keep Forbidden
 };
 
+// How one mutation went. Errors are the failure policy's matter.
+struct Mutation {
+  bool changed = false;  // the object may be another one
+  std::string error;
+};
+
 // One request on its way through all mutating policies.
 class Dispatch {
  public:
-  Dispatch(ObjectReader& reader, APIReader& api, const cel::TimeZones* time_zones, request::Context& context,
-           Attributes& attributes, PolicyReinvocation& state)
-      : api_(api),
-        time_zones_(time_zones),
+  Dispatch(const PolicyDependencies& dependencies, request::Context& context, Attributes& attributes,
+           ReinvocationState& state)
+      : dependencies_(dependencies),
+        api_(*dependencies.api),
         context_(context),
         attributes_(attributes),
         state_(state),
-        matcher_(reader, context, attributes),
-        authorizer_(api, context),
+        matcher_(*dependencies.reader, context, attributes),
+        authorizer_(api_, context),
         merger_(dynamic_cast<const ConfigurationMerger*>(attributes.interfaces)) {
     KS_CHECK(merger_ != nullptr);  // Interfaces of served requests are both.
   }
@@ -122,13 +116,15 @@ class Dispatch {
   Task<void> Invoke(const Invocation& invocation) {
     base::Arena& arena = context_.arena;
     const Policy& policy = *invocation.policy;
-    cel::AdmissionInputs inputs{
-        .authorizer = &authorizer_, .request_resource = RequestResource(attributes_), .time_zones = time_zones_};
+    cel::AdmissionInputs inputs{.authorizer = &authorizer_,
+                                .request_resource = RequestResource(attributes_),
+                                .time_zones = dependencies_.time_zones};
     KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
     const cel::MutatingPolicyProgram& program = *policy.mutating;
     if (program.has_match_conditions()) {
-      auto conditions = program.Match(arena, inputs);
-      while (conditions.pending && co_await authorizer_.Fetch()) conditions = program.Match(arena, inputs);
+      const std::function<cel::MatchResult()> match = [&] { return program.Match(arena, inputs); };
+      const cel::MatchResult conditions = co_await EvaluateConditions(match, authorizer_, attributes_.operation,
+                                                                      dependencies_.ConditionsObserverOf(policy));
       if (!conditions.error.empty()) Failure(invocation, conditions.error);
       if (!conditions.matches) co_return meta::Result<void>();
     }
@@ -137,8 +133,16 @@ class Dispatch {
     const Value before = attributes_.object;
     for (std::size_t i = 0; i < program.mutation_count(); ++i) {
       if (inputs.object.is_null()) continue;
-      KS_CO_TRY(const bool changed, co_await Mutate(invocation, i, inputs));
-      if (changed) KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
+      const auto began = std::chrono::steady_clock::now();
+      const auto mutation = co_await Mutate(invocation, i, inputs);
+      if (dependencies_.metrics != nullptr) {
+        dependencies_.metrics->Mutated(policy.name, invocation.binding->name,
+                                       mutation.ok() ? mutation->error : mutation.error().message(),
+                                       std::chrono::steady_clock::now() - began);
+      }
+      if (!mutation.ok()) co_return mutation.error();
+      if (!mutation->error.empty()) Failure(invocation, mutation->error);
+      if (mutation->changed) KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
     }
     if (!(before == attributes_.object)) {
       state_.RequirePreviouslyInvoked();
@@ -148,39 +152,31 @@ class Dispatch {
     co_return meta::Result<void>();
   }
 
-  // One mutation; true when the object may have changed. Only errors that end the request are returned.
-  Task<bool> Mutate(const Invocation& invocation, std::size_t index, const cel::AdmissionInputs& inputs) {
+  // Only errors that end the request are returned.
+  Task<Mutation> Mutate(const Invocation& invocation, std::size_t index, const cel::AdmissionInputs& inputs) {
     base::Arena& arena = context_.arena;
     const cel::MutatingPolicyProgram& program = *invocation.policy->mutating;
     cel::PolicyPatch patch = program.Evaluate(arena, index, inputs);
     while (patch.pending && co_await authorizer_.Fetch()) patch = program.Evaluate(arena, index, inputs);
     const auto merge = [&](Value configuration) {
-      return Merge(inputs.object, configuration, invocation.matched.kind);
+      return merger_->MergeConfiguration(arena, inputs.object, configuration, invocation.matched.kind);
     };
     const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge);
-    if (!patched.ok()) {
-      Failure(invocation, patched.error());
-      co_return false;
-    }
-    if (!*patched) co_return false;
+    if (!patched.ok()) co_return Mutation{.error = patched.error()};
+    if (!*patched) co_return Mutation();
     const Value document = **patched;
     const meta::GroupVersionKind& matched = invocation.matched.kind;
     if (matched != attributes_.kind && schema::FindKind(matched.group, matched.version, matched.kind) != nullptr) {
       // Upstream cannot take the change back to the requested version.
-      Failure(invocation, "converting (" + matched.version + "." + matched.kind + ") to (" + attributes_.kind.version +
-                              "." + attributes_.kind.kind + "): unknown conversion");
-      co_return false;
+      co_return Mutation{.error = "converting (" + matched.version + "." + matched.kind + ") to (" +
+                                  attributes_.kind.version + "." + attributes_.kind.kind + "): unknown conversion"};
     }
     if (patch.type == cel::PatchType::kJSONPatch) {  // Upstream decodes a patched document strictly.
       KS_CO_TRY(attributes_.object, co_await merger_->FromDocumentStrictly(arena, document, matched));
     } else {
       KS_CO_TRY(attributes_.object, co_await attributes_.interfaces->FromDocument(arena, document, matched));
     }
-    co_return true;
-  }
-
-  Outcome<Value, std::string> Merge(Value object, Value configuration, const meta::GroupVersionKind& kind) {
-    return merger_->MergeConfiguration(context_.arena, object, configuration, kind);
+    co_return Mutation{.changed = true};
   }
 
   Task<void> ReadObjects(const Invocation& invocation, cel::AdmissionInputs& inputs) {
@@ -221,11 +217,11 @@ class Dispatch {
     return meta::Status(std::move(fields));
   }
 
+  const PolicyDependencies& dependencies_;
   APIReader& api_;
-  const cel::TimeZones* time_zones_;
   request::Context& context_;
   Attributes& attributes_;
-  PolicyReinvocation& state_;
+  ReinvocationState& state_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
   const ConfigurationMerger* merger_;
@@ -233,37 +229,20 @@ class Dispatch {
   std::vector<PolicyError> errors_;
 };
 
-class MutatingPolicies final : public Plugin {
+class MutatingPolicies final : public PolicyPlugin {
  public:
   explicit MutatingPolicies(const PluginContext& context)
-      : reader_(*context.reader), api_(*context.api), time_zones_(context.time_zones) {
-    policies_synced_ =
-        context.informers->Follow(std::string(kGroup), "mutatingadmissionpolicies",
-                                  [policies = policies_](auto changes) { policies->ApplyPolicies(changes); });
-    bindings_synced_ =
-        context.informers->Follow(std::string(kGroup), "mutatingadmissionpolicybindings",
-                                  [policies = policies_](auto changes) { policies->ApplyBindings(changes); });
-  }
+      : PolicyPlugin(context, PolicyForm::kMutating, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings") {}
 
   std::string_view name() const override { return kName; }
-  bool Handles(Operation) const override { return true; }
-  bool Ready() const override { return policies_synced_() && bindings_synced_(); }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
     if (IsPolicyKind(attributes)) co_return meta::Result<void>();
-    const auto list = policies_->Load();
+    const auto list = policies().Load();
     if (list->hooks.empty()) co_return meta::Result<void>();
-    Dispatch dispatch(reader_, api_, time_zones_, context, attributes,
-                      attributes.reinvocation->State<PolicyReinvocation>(kName));
+    Dispatch dispatch(dependencies(), context, attributes, attributes.reinvocation->State<ReinvocationState>(kName));
     co_return co_await dispatch.Run(*list);
   }
-
- private:
-  ObjectReader& reader_;
-  APIReader& api_;
-  const cel::TimeZones* time_zones_;
-  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>(PolicyForm::kMutating);
-  Informers::HasSynced policies_synced_, bindings_synced_;
 };
 
 }  // namespace

@@ -4,14 +4,13 @@
 #include "admission/plugins/plugins.h"
 #include "admission/policy/evaluation.h"
 #include "admission/policy/policies.h"
+#include "admission/policy/policy_plugin.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
 namespace keelson::admission {
 namespace {
 
-constexpr std::string_view kName = "ValidatingAdmissionPolicy";
-constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 constexpr std::size_t kAuditValueBytesMax = 10 * 1024;
 
 struct Denial {
@@ -60,14 +59,13 @@ std::string FailureAnnotation(const PolicyBinding& binding, std::size_t index, c
 // One request on its way through all policies.
 class Dispatch {
  public:
-  Dispatch(ObjectReader& reader, APIReader& api, const cel::TimeZones* time_zones, request::Context& context,
-           const Attributes& attributes)
-      : api_(api),
-        time_zones_(time_zones),
+  Dispatch(const PolicyDependencies& dependencies, request::Context& context, const Attributes& attributes)
+      : dependencies_(dependencies),
+        api_(*dependencies.api),
         context_(context),
         attributes_(attributes),
-        matcher_(reader, context, attributes),
-        authorizer_(api, context) {}
+        matcher_(*dependencies.reader, context, attributes),
+        authorizer_(api_, context) {}
 
   Task<void> Run(const PolicyList& list) {
     for (const PolicyHook& hook : list.hooks) KS_CO_RETURN_IF_ERROR(co_await RunPolicy(hook));
@@ -132,20 +130,42 @@ class Dispatch {
       cel::AdmissionInputs with = **inputs;
       with.namespace_object = namespace_;
       with.params = param;
-      cel::PolicyResult result = policy.validating->Evaluate(context_.arena, with);
-      // Authorizer checks are answered between evaluations.
-      while (result.pending && co_await authorizer_.Fetch()) result = policy.validating->Evaluate(context_.arena, with);
-      Act(policy, binding, result, annotations);
+      Act(policy, binding, co_await Judge(policy, with), annotations);
     }
     co_return meta::Result<void>();
   }
 
+  Awaitable<cel::PolicyResult> Judge(const Policy& policy, const cel::AdmissionInputs& inputs) {
+    const cel::ValidatingPolicyProgram& program = *policy.validating;
+    if (program.has_match_conditions()) {
+      const std::function<cel::MatchResult()> match = [&] { return program.Match(context_.arena, inputs); };
+      const cel::MatchResult matched = co_await EvaluateConditions(match, authorizer_, attributes_.operation,
+                                                                   dependencies_.ConditionsObserverOf(policy));
+      if (!matched.matches) co_return program.Unmatched(matched);
+    }
+    cel::PolicyResult result = program.Validate(context_.arena, inputs);
+    // Authorizer checks are answered between evaluations.
+    while (result.pending && co_await authorizer_.Fetch()) result = program.Validate(context_.arena, inputs);
+    co_return result;
+  }
+
+  void Observe(const Policy& policy, const PolicyBinding& binding, const std::string& error, std::string_view action,
+               std::chrono::nanoseconds took) const {
+    if (dependencies_.metrics != nullptr)
+      dependencies_.metrics->Validated(policy.name, binding.name, error, action, took);
+  }
+
   void Act(const Policy& policy, const PolicyBinding& binding, const cel::PolicyResult& result,
            std::map<std::string, std::vector<std::string>>& annotations) {
+    using Decision = cel::PolicyDecision;
     for (std::size_t i = 0; i < result.decisions.size(); ++i) {
-      const cel::PolicyDecision& decision = result.decisions[i];
-      if (decision.action != cel::PolicyDecision::Action::kDeny) continue;
+      const Decision& decision = result.decisions[i];
+      const bool deny = decision.action == Decision::Action::kDeny;
+      if (!deny && decision.evaluation == Decision::Evaluation::kError)
+        Observe(policy, binding, decision.message, "allow", decision.took);
+      if (!deny) continue;
       for (const std::string& action : binding.actions) {
+        Observe(policy, binding, decision.message, base::ToLower(action), decision.took);
         if (action == "Deny") {
           denials_.push_back({policy.name, binding.name, decision.message, decision.reason});
         } else if (action == "Audit") {
@@ -161,6 +181,7 @@ class Dispatch {
     for (const cel::PolicyAuditAnnotation& annotation : result.audit_annotations) {
       if (annotation.action == AnnotationAction::kError) {
         denials_.push_back({policy.name, binding.name, annotation.error, ""});
+        Observe(policy, binding, annotation.error, "deny", annotation.took);
       } else if (annotation.action == AnnotationAction::kPublish) {
         std::string value = annotation.value.substr(0, kAuditValueBytesMax);
         auto& values = annotations[annotation.key];
@@ -173,8 +194,10 @@ class Dispatch {
   Task<const cel::AdmissionInputs*> InputsFor(ObjectInterfaces::Resource matched) {
     if (const auto found = inputs_.find(matched.kind); found != inputs_.end()) co_return &found->second;
     base::Arena& arena = context_.arena;
-    cel::AdmissionInputs inputs{
-        .authorizer = &authorizer_, .request_resource = RequestResource(attributes_), .time_zones = time_zones_};
+    cel::AdmissionInputs inputs{.authorizer = &authorizer_,
+                                .request_resource = RequestResource(attributes_),
+                                .time_zones = dependencies_.time_zones,
+                                .now = SteadyNow};
     if (!attributes_.object.is_null()) {
       KS_CO_TRY(inputs.object, co_await attributes_.interfaces->ToDocument(arena, attributes_.object, matched.kind));
     }
@@ -195,8 +218,8 @@ class Dispatch {
     co_return meta::Result<void>();
   }
 
+  const PolicyDependencies& dependencies_;
   APIReader& api_;
-  const cel::TimeZones* time_zones_;
   request::Context& context_;
   const Attributes& attributes_;
   Matcher matcher_;
@@ -207,46 +230,24 @@ class Dispatch {
   std::vector<Denial> denials_;
 };
 
-class ValidatingPolicies final : public Plugin {
+class ValidatingPolicies final : public PolicyPlugin {
  public:
   explicit ValidatingPolicies(const PluginContext& context)
-      : reader_(*context.reader), api_(*context.api), time_zones_(context.time_zones) {
-    policies_synced_ =
-        context.informers->Follow(std::string(kGroup), "validatingadmissionpolicies",
-                                  [policies = policies_](auto changes) { policies->ApplyPolicies(changes); });
-    bindings_synced_ =
-        context.informers->Follow(std::string(kGroup), "validatingadmissionpolicybindings",
-                                  [policies = policies_](auto changes) { policies->ApplyBindings(changes); });
-  }
+      : PolicyPlugin(context, PolicyForm::kValidating, "validatingadmissionpolicies",
+                     "validatingadmissionpolicybindings") {}
 
-  std::string_view name() const override { return kName; }
-  bool Handles(Operation) const override { return true; }
-  bool Ready() const override { return policies_synced_() && bindings_synced_(); }
+  std::string_view name() const override { return "ValidatingAdmissionPolicy"; }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
     if (IsPolicyKind(attributes)) co_return meta::Result<void>();
-    const auto list = policies_->Load();
+    const auto list = policies().Load();
     if (list->hooks.empty()) co_return meta::Result<void>();
-    Dispatch dispatch(reader_, api_, time_zones_, context, attributes);
+    Dispatch dispatch(dependencies(), context, attributes);
     co_return co_await dispatch.Run(*list);
   }
-
- private:
-  ObjectReader& reader_;
-  APIReader& api_;
-  const cel::TimeZones* time_zones_;
-  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>(PolicyForm::kValidating);
-  Informers::HasSynced policies_synced_, bindings_synced_;
 };
 
 }  // namespace
-
-bool IsPolicyKind(const Attributes& attributes) {
-  if (attributes.kind.group != kGroup) return false;
-  const std::string& kind = attributes.kind.kind;
-  return kind == "ValidatingAdmissionPolicy" || kind == "ValidatingAdmissionPolicyBinding" ||
-         kind == "MutatingAdmissionPolicy" || kind == "MutatingAdmissionPolicyBinding";
-}
 
 std::unique_ptr<Plugin> NewValidatingAdmissionPolicy(const PluginContext& context) {
   return std::make_unique<ValidatingPolicies>(context);

@@ -19,15 +19,14 @@ class ManagedClients final : public WebhookClients {
         clock_(*context.clock) {}
 
   Awaitable<Outcome<WebhookAnswer, WebhookFailure>> Post(WebhookPtr webhook, std::string body,
-                                                         base::Clock::SteadyTime deadline) override {
+                                                         base::Clock::SteadyTime deadline,
+                                                         async::CancellationPtr cancellation) override {
     using std::chrono::ceil;
     webhook::ClientConfig config{
         .name = webhook->name, .url = webhook->client.url, .service = {}, .ca_bundle = webhook->client.ca_bundle};
     if (const auto& service = webhook->client.service) {
-      config.service = webhook::ServiceReference{.name_space = service->name_space,
-                                                 .name = service->name,
-                                                 .path = service->path,
-                                                 .port = service->port};
+      config.service = webhook::ServiceReference{
+          .name_space = service->name_space, .name = service->name, .path = service->path, .port = service->port};
     }
     auto client = manager_.HookClient(config);
     if (!client.ok()) co_return WebhookFailure{.text = client.error(), .code = 500, .no_client = true};
@@ -36,6 +35,7 @@ class ManagedClients final : public WebhookClients {
     // Tells the webhook how long it has, in whole seconds.
     request.timeout = ceil<std::chrono::seconds>(deadline - clock_.Monotonic());
     request.deadline = deadline;
+    request.cancellation = std::move(cancellation);
     request.response_bytes_max = kResponseBytesMax;
     auto answer = co_await (*client)->Call(std::move(request));
     if (!answer.ok()) {

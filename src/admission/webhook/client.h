@@ -8,6 +8,7 @@
 #include "admission/plugin_table.h"
 #include "admission/webhook/configurations.h"
 #include "async/awaitable.h"
+#include "async/cancellation.h"
 #include "base/clock.h"
 #include "base/outcome.h"
 
@@ -20,8 +21,8 @@ struct WebhookAnswer {
 };
 
 struct WebhookFailure {
-  std::string text;  // as after "failed to call webhook: "
-  int code = 503;    // for metrics: that of the Status upstream makes of it
+  std::string text;        // as after "failed to call webhook: "
+  int code = 503;          // for metrics: that of the Status upstream makes of it
   bool no_client = false;  // nothing was sent: the configuration cannot be used
 };
 
@@ -29,9 +30,11 @@ struct WebhookFailure {
 class WebhookClients {
  public:
   virtual ~WebhookClients() = default;
-  // POSTs `body`, which must be answered by `deadline`. Answers of 400 and above are failures.
+  // POSTs `body`, which must be answered by `deadline`. Answers of 400 and above are failures. `cancellation` may be
+  // null.
   virtual Awaitable<Outcome<WebhookAnswer, WebhookFailure>> Post(WebhookPtr webhook, std::string body,
-                                                                 base::Clock::SteadyTime deadline) = 0;
+                                                                 base::Clock::SteadyTime deadline,
+                                                                 async::CancellationPtr cancellation) = 0;
 };
 
 // Answers larger than this fail the call. Upstream reads without a bound.

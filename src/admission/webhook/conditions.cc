@@ -7,7 +7,6 @@ namespace keelson::admission {
 Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const Webhook& webhook,
                                request::Context& context, const Attributes& attributes,
                                ObjectInterfaces::Resource matched, std::string_view type) {
-  const auto began = dependencies.clock->Monotonic();
   base::Arena& arena = context.arena;
   CachingAuthorizer authorizer(*dependencies.api, context);
   cel::AdmissionInputs inputs{.authorizer = &authorizer,
@@ -17,21 +16,20 @@ Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const We
     KS_CO_TRY(inputs.object, co_await attributes.interfaces->ToDocument(arena, attributes.object, matched.kind));
   }
   if (!attributes.old_object.is_null()) {
-    KS_CO_TRY(inputs.old_object, co_await attributes.interfaces->ToDocument(arena, attributes.old_object, matched.kind));
+    KS_CO_TRY(inputs.old_object,
+              co_await attributes.interfaces->ToDocument(arena, attributes.old_object, matched.kind));
   }
   inputs.request = RequestValue(arena, context, attributes, matched);
+  WebhookMetrics* const metrics = dependencies.metrics;
   const auto failure_policy = webhook.fail_open ? cel::FailurePolicy::kIgnore : cel::FailurePolicy::kFail;
-  auto conditions = cel::EvaluateMatchConditions(arena, webhook.match_conditions, failure_policy, inputs);
-  while (conditions.pending && co_await authorizer.Fetch())
-    conditions = cel::EvaluateMatchConditions(arena, webhook.match_conditions, failure_policy, inputs);
-  if (WebhookMetrics* metrics = dependencies.metrics; metrics != nullptr) {
-    metrics->ConditionsEvaluated(webhook.name, "webhook", type, attributes.operation,
-                                 dependencies.clock->Monotonic() - began);
-    for (std::size_t i = 0; i < conditions.failures; ++i)
-      metrics->ConditionError(webhook.name, "webhook", type, attributes.operation);
-    if (!conditions.matches && conditions.error.empty())
-      metrics->ConditionExcluded(webhook.name, "webhook", type, attributes.operation);
-  }
+  const std::function<cel::MatchResult()> match = [&] {
+    return cel::EvaluateMatchConditions(arena, webhook.match_conditions, failure_policy, inputs);
+  };
+  const cel::MatchResult conditions =
+      co_await EvaluateConditions(match, authorizer, attributes.operation,
+                                  {.metrics = metrics, .name = webhook.name, .kind = "webhook", .type = type});
+  if (metrics != nullptr && !conditions.matches && conditions.error.empty())
+    metrics->ConditionExcluded(webhook.name, "webhook", type, attributes.operation);
   if (conditions.error.empty()) co_return conditions.matches;
   co_return meta::NewForbidden({attributes.resource.group, attributes.resource.resource}, attributes.name,
                                conditions.error);

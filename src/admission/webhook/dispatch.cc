@@ -1,9 +1,22 @@
 #include "admission/webhook/dispatch.h"
 
-
 #include "base/strings.h"
 
 namespace keelson::admission {
+
+WebhookPlugin::WebhookPlugin(const PluginContext& context, std::string_view name, std::string resource)
+    : clients_(NewWebhookClients(context, name)),
+      dependencies_{.reader = context.reader,
+                    .api = context.api,
+                    .clients = clients_.get(),
+                    .metrics = context.webhook_metrics,
+                    .time_zones = context.time_zones,
+                    .clock = context.clock,
+                    .random = context.random} {
+  synced_ =
+      context.informers->Follow("admissionregistration.k8s.io", std::move(resource),
+                                [configurations = configurations_](auto changes) { configurations->Apply(changes); });
+}
 
 bool IsAdmissionConfiguration(const Attributes& attributes) {
   if (attributes.kind.group != "admissionregistration.k8s.io") return false;
@@ -42,8 +55,8 @@ Awaitable<CallOutcome> CallWebhook(const WebhookDependencies& dependencies, Webh
                                    ObjectInterfaces::Resource matched, const EncodedObjects::Texts& texts,
                                    bool mutating, base::Clock::SteadyTime deadline) {
   if (attributes.dry_run && webhook->has_side_effects) {
-    co_return CallBroke{meta::NewBadRequest("admission webhook " + base::GoQuote(webhook->name) +
-                                            " does not support dry run")};
+    co_return CallBroke{
+        meta::NewBadRequest("admission webhook " + base::GoQuote(webhook->name) + " does not support dry run")};
   }
   const auto version = ChooseReviewVersion(webhook->review_versions);
   if (!version) {
@@ -61,13 +74,13 @@ Awaitable<CallOutcome> CallWebhook(const WebhookDependencies& dependencies, Webh
                                               .object = texts.object,
                                               .old_object = texts.old_object});
   const auto own = dependencies.clock->Monotonic() + webhook->timeout;
-  auto answer = co_await dependencies.clients->Post(webhook, std::move(body), std::min(own, deadline));
+  auto answer =
+      co_await dependencies.clients->Post(webhook, std::move(body), std::min(own, deadline), context.cancellation);
   if (!answer.ok()) {
     const std::string prefix = answer.error().no_client ? "could not get REST client: " : "failed to call webhook: ";
     co_return FailedCalling(*webhook, prefix + answer.error().text, answer.error().code);
   }
-  auto review =
-      ReadReview(context.arena, answer->body, answer->status, answer->content_type, *version, uid, mutating);
+  auto review = ReadReview(context.arena, answer->body, answer->status, answer->content_type, *version, uid, mutating);
   if (!review.ok()) {
     const std::string prefix =
         review.error().invalid ? "received invalid webhook response: " : "failed to call webhook: ";

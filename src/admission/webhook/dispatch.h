@@ -1,5 +1,5 @@
-// Parts that mutating and validating webhooks share: choosing the webhooks of a request, one call and its outcome. Internal to
-// admission.
+// Parts that mutating and validating webhooks share: choosing the webhooks of a request, one call and its outcome.
+// Internal to admission.
 #pragma once
 
 #include <map>
@@ -28,6 +28,24 @@ struct WebhookDependencies {
   const cel::TimeZones* time_zones = nullptr;  // of match conditions; null: no named zone is known
   const base::Clock* clock = &base::Clock::Real();
   base::Random* random = &base::Random::Real();
+};
+
+// Follows the webhook configurations of one resource.
+class WebhookPlugin : public Plugin {
+ public:
+  bool Handles(Operation) const override { return true; }
+  bool Ready() const override { return synced_(); }
+
+ protected:
+  WebhookPlugin(const PluginContext& context, std::string_view name, std::string resource);
+  base::Ref<const WebhookList> webhooks() const { return configurations_->Load(); }
+  const WebhookDependencies& dependencies() const { return dependencies_; }
+
+ private:
+  std::unique_ptr<WebhookClients> clients_;
+  WebhookDependencies dependencies_;
+  std::shared_ptr<WebhookConfigurations> configurations_ = std::make_shared<WebhookConfigurations>();
+  Informers::HasSynced synced_;
 };
 
 // Configuration objects are never sent to webhooks: a broken webhook could not be removed.

@@ -1,7 +1,6 @@
 // MutatingAdmissionWebhook: one webhook after the other, each seeing what those before it have made of the object.
-#include <set>
-
 #include "admission/plugins/plugins.h"
+#include "admission/reinvocation.h"
 #include "admission/webhook/dispatch.h"
 #include "codec/json.h"
 #include "object/json_text.h"
@@ -13,46 +12,21 @@ namespace {
 
 constexpr std::string_view kName = "MutatingAdmissionWebhook";
 
-// Upstream's webhookReinvokeContext.
-struct WebhookReinvocation {
-  Value last_output;
-  std::set<std::string> previously_invoked;  // with reinvocationPolicy IfNeeded
-  std::set<std::string> reinvoke;
-
-  void RequirePreviouslyInvoked() {
-    reinvoke.merge(previously_invoked);
-    previously_invoked.clear();
-  }
-};
-
 std::string RoundKey(std::string_view prefix, int round, std::size_t index) {
   return std::string(prefix) + "round_" + std::to_string(round) + "_index_" + std::to_string(index);
 }
 
-class MutatingWebhooks final : public Plugin {
+class MutatingWebhooks final : public WebhookPlugin {
  public:
   explicit MutatingWebhooks(const PluginContext& context)
-      : clients_(NewWebhookClients(context, kName)),
-        dependencies_{.reader = context.reader,
-                      .api = context.api,
-                      .clients = clients_.get(),
-                      .metrics = context.webhook_metrics,
-                      .time_zones = context.time_zones,
-                      .clock = context.clock,
-                      .random = context.random} {
-    synced_ = context.informers->Follow(
-        "admissionregistration.k8s.io", "mutatingwebhookconfigurations",
-        [configurations = configurations_](auto changes) { configurations->Apply(changes); });
-  }
+      : WebhookPlugin(context, kName, "mutatingwebhookconfigurations") {}
 
   std::string_view name() const override { return kName; }
-  bool Handles(Operation) const override { return true; }
-  bool Ready() const override { return synced_(); }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
     if (IsAdmissionConfiguration(attributes)) co_return meta::Result<void>();
-    const auto list = configurations_->Load();
-    auto& state = attributes.reinvocation->State<WebhookReinvocation>(kName);
+    const auto list = webhooks();
+    auto& state = attributes.reinvocation->State<ReinvocationState>(kName);
     if (attributes.reinvocation->is_reinvoke() && !(state.last_output == attributes.object)) {
       state.RequirePreviouslyInvoked();
     }
@@ -64,25 +38,25 @@ class MutatingWebhooks final : public Plugin {
 
  private:
   Task<void> Dispatch(request::Context& context, Attributes& attributes, const WebhookList& list,
-                      WebhookReinvocation& state) {
-    Matcher matcher(*dependencies_.reader, context, attributes);
+                      ReinvocationState& state) {
+    Matcher matcher(*dependencies().reader, context, attributes);
     EncodedObjects encoded(context.arena, attributes);
-    const auto deadline = ChainDeadline(*dependencies_.clock, context);
+    const auto deadline = ChainDeadline(*dependencies().clock, context);
     for (std::size_t i = 0; i < list.webhooks.size(); ++i) {
       const WebhookPtr webhook = list.webhooks[i];
       KS_CO_TRY(const auto matched, co_await matcher.Match(webhook->criteria));
       if (!matched) continue;
       if (!webhook->match_conditions.empty()) {
-        KS_CO_TRY(const bool holds, co_await MatchConditionsHold(dependencies_, *webhook, context,
-                                                                    attributes, *matched, "admit"));
+        KS_CO_TRY(const bool holds,
+                  co_await MatchConditionsHold(dependencies(), *webhook, context, attributes, *matched, "admit"));
         if (!holds) continue;
       }
       // A webhook that was not called in the first round is not called in the second either.
       if (attributes.reinvocation->is_reinvoke() && !state.reinvoke.contains(webhook->uid)) continue;
       KS_CO_TRY(const EncodedObjects::Texts* texts, co_await encoded.In(matched->kind));
-      const auto began = dependencies_.clock->Monotonic();
-      CallOutcome outcome = co_await CallWebhook(dependencies_, webhook, context, attributes, *matched, *texts, true,
-                                                 deadline);
+      const auto began = dependencies().clock->Monotonic();
+      CallOutcome outcome =
+          co_await CallWebhook(dependencies(), webhook, context, attributes, *matched, *texts, true, deadline);
       bool changed = false;
       const int round = attributes.reinvocation->is_reinvoke() ? 1 : 0;
       if (const auto* review = std::get_if<ReviewResponse>(&outcome)) {
@@ -99,8 +73,8 @@ class MutatingWebhooks final : public Plugin {
         }
       }
       AnnotateMutation(context, *webhook, changed, round, i);
-      Observe(dependencies_.metrics, *webhook, "admit", attributes.operation,
-              dependencies_.clock->Monotonic() - began, outcome);
+      Observe(dependencies().metrics, *webhook, "admit", attributes.operation,
+              dependencies().clock->Monotonic() - began, outcome);
       if (changed) {
         state.RequirePreviouslyInvoked();
         attributes.reinvocation->RequestReinvoke();
@@ -113,8 +87,7 @@ class MutatingWebhooks final : public Plugin {
 
   // The object after the answer's patch (null: it has none), or what is wrong with the patch.
   static Awaitable<std::variant<Value, CallOutcome>> Patched(request::Context& context, const Attributes& attributes,
-                                                             const Webhook& webhook,
-                                                             ObjectInterfaces::Resource matched,
+                                                             const Webhook& webhook, ObjectInterfaces::Resource matched,
                                                              const EncodedObjects::Texts& texts,
                                                              const ReviewResponse& review) {
     if (review.patch.empty()) co_return Value();
@@ -159,7 +132,7 @@ class MutatingWebhooks final : public Plugin {
     log::Warning("Failed calling webhook, failing open", "webhook", webhook.name, "err", failed->text);
     context.audit_annotations.Add(RoundKey("failed-open.mutation.webhook.admission.k8s.io/", round, index),
                                   webhook.name);
-    if (dependencies_.clock->Monotonic() >= deadline)
+    if (dependencies().clock->Monotonic() >= deadline)
       return meta::NewTimeout("request did not complete within requested timeout", 0);
     return {};
   }
@@ -187,11 +160,6 @@ class MutatingWebhooks final : public Plugin {
     value += ",\"patchType\":\"JSONPatch\"}";
     context.audit_annotations.AddAtRequestLevel(RoundKey("patch.webhook.admission.k8s.io/", round, index), value);
   }
-
-  std::unique_ptr<WebhookClients> clients_;
-  WebhookDependencies dependencies_;
-  std::shared_ptr<WebhookConfigurations> configurations_ = std::make_shared<WebhookConfigurations>();
-  Informers::HasSynced synced_;
 };
 
 }  // namespace

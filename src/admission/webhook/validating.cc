@@ -42,7 +42,8 @@ void Judge(Round& round, const Webhook& webhook, std::size_t index, const CallOu
     log::Warning(webhook.fail_open ? "Failed calling webhook, failing open" : "Failed calling webhook, failing closed",
                  "webhook", webhook.name, "err", failed->text);
     if (webhook.fail_open) {
-      round.context.audit_annotations.Add("failed-open.validating.webhook.admission.k8s.io/round_0_index_" + std::to_string(index), webhook.name);
+      round.context.audit_annotations.Add(
+          "failed-open.validating.webhook.admission.k8s.io/round_0_index_" + std::to_string(index), webhook.name);
     } else {
       error = meta::NewInternalError(failed->text);
     }
@@ -62,46 +63,33 @@ Awaitable<void> CallOne(std::shared_ptr<Round> round, std::size_t index) {
   if (--round->open == 0) round->done.Set();
 }
 
-class ValidatingWebhooks final : public Plugin {
+class ValidatingWebhooks final : public WebhookPlugin {
  public:
   explicit ValidatingWebhooks(const PluginContext& context)
-      : clients_(NewWebhookClients(context, kName)),
-        dependencies_{.reader = context.reader,
-                      .api = context.api,
-                      .clients = clients_.get(),
-                      .metrics = context.webhook_metrics,
-                      .time_zones = context.time_zones,
-                      .clock = context.clock,
-                      .random = context.random} {
-    synced_ = context.informers->Follow(
-        "admissionregistration.k8s.io", "validatingwebhookconfigurations",
-        [configurations = configurations_](auto changes) { configurations->Apply(changes); });
-  }
+      : WebhookPlugin(context, kName, "validatingwebhookconfigurations") {}
 
   std::string_view name() const override { return kName; }
-  bool Handles(Operation) const override { return true; }
-  bool Ready() const override { return synced_(); }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
     if (IsAdmissionConfiguration(attributes)) co_return meta::Result<void>();
-    const auto list = configurations_->Load();
+    const auto list = webhooks();
     if (list->webhooks.empty()) co_return meta::Result<void>();
-    Matcher matcher(*dependencies_.reader, context, attributes);
+    Matcher matcher(*dependencies().reader, context, attributes);
     EncodedObjects encoded(context.arena, attributes);
-    auto round = std::make_shared<Round>(dependencies_, context, attributes);
+    auto round = std::make_shared<Round>(dependencies(), context, attributes);
     for (const WebhookPtr& webhook : list->webhooks) {
       KS_CO_TRY(const auto matched, co_await matcher.Match(webhook->criteria));
       if (!matched) continue;
       if (!webhook->match_conditions.empty()) {
-        KS_CO_TRY(const bool holds, co_await MatchConditionsHold(dependencies_, *webhook, context,
-                                                                    attributes, *matched, "validating"));
+        KS_CO_TRY(const bool holds,
+                  co_await MatchConditionsHold(dependencies(), *webhook, context, attributes, *matched, "validating"));
         if (!holds) continue;
       }
       KS_CO_TRY(const EncodedObjects::Texts* texts, co_await encoded.In(matched->kind));
       round->invocations.push_back({webhook, *matched, texts});
     }
     if (round->invocations.empty()) co_return meta::Result<void>();
-    if (dependencies_.clock->Monotonic() >= round->deadline)
+    if (dependencies().clock->Monotonic() >= round->deadline)
       co_return meta::NewTimeout("request did not complete within requested timeout", 0);
     round->open = round->invocations.size();
     const auto executor = co_await asio::this_coro::executor;
@@ -115,12 +103,6 @@ class ValidatingWebhooks final : public Plugin {
     if (round->first_error) co_return *round->first_error;
     co_return meta::Result<void>();
   }
-
- private:
-  std::unique_ptr<WebhookClients> clients_;
-  WebhookDependencies dependencies_;
-  std::shared_ptr<WebhookConfigurations> configurations_ = std::make_shared<WebhookConfigurations>();
-  Informers::HasSynced synced_;
 };
 
 }  // namespace

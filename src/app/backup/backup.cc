@@ -16,7 +16,6 @@
 #include "app/version.h"
 #include "async/io_pool.h"
 #include "base/strings.h"
-#include "kv/rocks/tools.h"
 #include "object/time.h"
 
 namespace keelson::app {
@@ -199,10 +198,10 @@ BackupInfo Info(const std::string& path, const kv::snapshot::Info& snapshot) {
 
 }  // namespace
 
-SnapshotSource SnapshotOf(kv::Store& store) {
-  return [&store](const std::string& path) -> Outcome<kv::snapshot::Info, Error> {
+SnapshotSource SnapshotOf(kv::Store& store, kv::snapshot::Progress progress) {
+  return [&store, progress = std::move(progress)](const std::string& path) -> Outcome<kv::snapshot::Info, Error> {
     async::IOPool io(1);
-    auto writing = kv::snapshot::WriteFile(store, path);
+    auto writing = kv::snapshot::WriteFile(store, path, progress);
     auto info = asio::co_spawn(io.executor(0), std::move(writing), asio::use_future).get();
     if (!info.ok()) return Error(info.error().message);
     return *info;
@@ -251,7 +250,8 @@ Outcome<BackupInfo, Error> VerifyBackup(const std::string& path) {
   return Info(path, *info);
 }
 
-Outcome<BackupInfo, Error> RestoreBackup(const std::string& path, const std::string& data_folder) {
+Outcome<BackupInfo, Error> RestoreBackup(const std::string& path, const std::string& data_folder,
+                                         const kv::rocks::Progress& progress) {
   const std::string store = data_folder + "/store", pki = data_folder + "/pki";
   for (const std::string& taken : {store + "/db", pki}) {
     if (FileExists(taken))
@@ -270,7 +270,7 @@ Outcome<BackupInfo, Error> RestoreBackup(const std::string& path, const std::str
     if (IsPKIName(entry.name)) return extract(incoming + "/" + entry.name.substr(kPKI.size()));
     return {};
   }));
-  const auto restored = kv::rocks::Restore(snapshot.path, store);
+  const auto restored = kv::rocks::Restore(snapshot.path, store, progress);
   if (!restored.ok()) return Error(restored.error().message);
   if (::rename(incoming.c_str(), pki.c_str()) != 0) return Failed("cannot make", pki);
   return BackupInfo{.path = path, .bytes = verified.bytes, .revision = restored->revision, .keys = restored->keys};

@@ -14,13 +14,15 @@
 #include "app/error.h"
 #include "base/clock.h"
 #include "base/outcome.h"
+#include "kv/rocks/tools.h"
 #include "kv/snapshot/snapshot.h"
 
 namespace keelson::app {
 
 // Writes a snapshot of the store into a file.
 using SnapshotSource = std::function<Outcome<kv::snapshot::Info, Error>(const std::string& path)>;
-SnapshotSource SnapshotOf(kv::Store& store);  // `store` must outlive it
+// `store` must outlive it.
+SnapshotSource SnapshotOf(kv::Store& store, kv::snapshot::Progress progress = nullptr);
 
 struct BackupInfo {
   std::string path;
@@ -40,7 +42,8 @@ Outcome<BackupInfo, Error> WriteBackup(const SnapshotSource& snapshot, const std
 Outcome<BackupInfo, Error> VerifyBackup(const std::string& path);
 
 // Makes the store and pki/ in `data_folder`, neither of which may be there.
-Outcome<BackupInfo, Error> RestoreBackup(const std::string& path, const std::string& data_folder);
+Outcome<BackupInfo, Error> RestoreBackup(const std::string& path, const std::string& data_folder,
+                                         const kv::rocks::Progress& progress = nullptr);
 
 // Files in `folder` with names of BackupName(), oldest first.
 std::vector<std::string> ListBackups(const std::string& folder);

@@ -40,7 +40,8 @@ Outcome<kv::snapshot::Info, Error> SnapshotOfFolder(const std::string& folder, c
     return Error("there is no store in " + folder, "name the data folder of the server with --data-dir");
   auto store = kv::rocks::Open({.dir = folder + "/store"});
   if (!store.ok()) return Error(store.error().message);
-  return SnapshotOf(**store)(path);
+  Progress keys("reading the store", ProgressUnit::kItems);
+  return SnapshotOf(**store, SetterOf(keys))(path);
 }
 
 int Save(const std::string& folder, std::string file) {
@@ -71,7 +72,10 @@ int List(const std::string& folder) {
 int Restore(const std::string& file, const std::string& given) {
   const std::string folder = std::filesystem::absolute(given).lexically_normal();
   Say("1. reading " + file);
-  const auto restored = RestoreBackup(file, folder);
+  const auto restored = [&] {
+    Progress progress("writing the store", ProgressUnit::kItems);
+    return RestoreBackup(file, folder, SetterOf(progress));
+  }();
   if (!restored.ok()) return Fail(restored.error());
   Say("2. made " + folder + "/store: revision " + std::to_string(restored->revision) + ", " +
       std::to_string(restored->keys) + " keys, checked");

@@ -96,7 +96,10 @@ void CheckStore(const std::string& folder, Findings& findings) {
     findings.OK("store", "in use, so it is not read; stop the server to have every checksum read");
     return;
   }
-  const auto report = kv::rocks::Check(store);
+  const auto report = [&] {
+    Progress progress("reading the store", ProgressUnit::kItems);
+    return kv::rocks::Check(store, SetterOf(progress));
+  }();
   if (!report.ok()) {
     findings.Fail("store", report.error().message,
                   "restore a backup: keelson backup restore FILE NEWFOLDER (list them: keelson backup list)");

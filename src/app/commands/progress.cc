@@ -60,8 +60,11 @@ Progress::Progress(std::string title, ProgressUnit unit, std::FILE* out)
       terminal_(isatty(fileno(out)) != 0),
       next_(begin_ + (terminal_ ? kRedraw : kFirstLine)) {}
 
-Progress::~Progress() {
+Progress::~Progress() { Clear(); }
+
+void Progress::Clear() {
   if (!drawn_) return;
+  drawn_ = false;
   std::fputs("\r\x1b[K", out_);
   std::fflush(out_);
 }

@@ -26,6 +26,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void Set(std::uint64_t done, std::uint64_t total = 0);
+  void Clear();  // the bar, before something else is printed
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -37,5 +38,12 @@ class Progress {
   Clock::time_point next_;
   bool drawn_ = false;
 };
+
+// For functions that tell how far they are. `progress` must outlive it.
+inline auto SetterOf(Progress& progress) {
+  return [&progress](auto done, auto total) {
+    progress.Set(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+  };
+}
 
 }  // namespace keelson::app

@@ -2,42 +2,19 @@
 
 #include "base/arena.h"
 #include "base/strings.h"
-#include "codec/yaml.h"
 #include "object/json_text.h"
 #include "webhook/retry.h"
+#include "webhook/review_answer.h"
 
 namespace keelson::auth {
 namespace {
 
-constexpr std::string_view kGroup = "authentication.k8s.io/";
-
-std::string_view KindOf(const Value& value) {
-  if (value.is_string()) return "string";
-  if (value.is_bool()) return "bool";
-  return value.is_list() ? "array" : "number";
-}
+constexpr std::string_view kGroup = "authentication.k8s.io";
 
 std::vector<std::string> Texts(const Value& list) {
   std::vector<std::string> texts;
   for (const Value item : list.items()) texts.emplace_back(item.as_string());
   return texts;
-}
-
-// "" when the answer is a review of this version; else client-go's text.
-std::string KindProblem(const Value& document, std::string_view version, std::string_view body) {
-  if (document.is_null()) return "Object 'Kind' is missing in '" + std::string(body) + "'";
-  if (!document.is_map()) {
-    return "couldn't get version/kind; json parse error: json: cannot unmarshal " + std::string(KindOf(document)) +
-           " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
-           "\"json:\\\"kind,omitempty\\\"\" }";
-  }
-  const std::string_view kind = document["kind"].as_string(), api_version = document["apiVersion"].as_string();
-  if (kind.empty()) return "Object 'Kind' is missing in '" + std::string(body) + "'";
-  if (kind == "TokenReview" && api_version == std::string(kGroup) + std::string(version)) return {};
-  const auto slash = api_version.rfind('/');
-  const std::string_view short_version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
-  return "converting (" + std::string(short_version) + "." + std::string(kind) + ") to (" + std::string(version) +
-         ".TokenReview): unknown conversion";
 }
 
 constexpr std::chrono::seconds kDeadline{30};  // for all tries together, as upstream's cache gives them
@@ -56,7 +33,7 @@ Awaitable<Outcome<webhook::Response, webhook::Error>> Post(std::shared_ptr<webho
 std::string TokenReviewRequest(std::string_view version, std::string_view token,
                                const std::vector<std::string>& audiences) {
   std::string out = "{\"kind\":\"TokenReview\",\"apiVersion\":";
-  object::AppendJSONString(out, std::string(kGroup) + std::string(version));
+  object::AppendJSONString(out, std::string(kGroup) + "/" + std::string(version));
   out += ",\"metadata\":{},\"spec\":{";
   const auto member = [&](std::string_view name) { out += "\"" + std::string(name) + "\":"; };
   if (!token.empty()) {
@@ -79,13 +56,9 @@ AuthenticationResult ReadTokenReview(std::string_view version, std::string_view 
                                      const std::vector<std::string>& audiences,
                                      const std::vector<std::string>& api_audiences) {
   base::Arena arena;
-  auto decoded = codec::DecodeYAML(arena, body);
-  if (!decoded.ok())
-    return AuthenticationResult::Failed("couldn't get version/kind; json parse error: " + decoded.error().message);
-  const Value document = decoded->value;
-  if (std::string problem = KindProblem(document, version, body); !problem.empty())
-    return AuthenticationResult::Failed(std::move(problem));
-  const Value status = document["status"];
+  const auto document = webhook::DecodeReviewAnswer(arena, body, {kGroup, version, "TokenReview"});
+  if (!document.ok()) return AuthenticationResult::Failed(document.error());
+  const Value status = (*document)["status"];
   AuthenticationResult result;
   if (!audiences.empty()) {
     std::vector<std::string> named = Texts(status["audiences"]);

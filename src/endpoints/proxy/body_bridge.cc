@@ -71,9 +71,12 @@ Awaitable<void> Pump(std::shared_ptr<Shared> shared) {
     auto bytes = co_await std::move(reading);
     if (!Deliver(*shared, std::move(bytes))) break;
   }
+  // They end without the lock: what they keep alive may ask for it.
+  std::unique_ptr<http::BodyReader> reader;
+  std::shared_ptr<void> keep;
   std::lock_guard lock(shared->mutex);
-  shared->reader.reset();
-  shared->keep.reset();
+  reader = std::move(shared->reader);
+  keep = std::move(shared->keep);
 }
 
 class Bridge final : public http::BodySource {

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "base/strings.h"
+#include "kv/etcd_version.h"
 #include "telemetry/log.h"
 
 namespace keelson::kv::etcd {
@@ -96,6 +97,7 @@ Result<std::shared_ptr<Client>> Client::Connect(Options options) {
     endpoint.watch = pb::Watch::NewStub(endpoint.channel);
     endpoint.lease = pb::Lease::NewStub(endpoint.channel);
     endpoint.maintenance = pb::Maintenance::NewStub(endpoint.channel);
+    endpoint.progress_order = std::make_unique<std::atomic<ProgressOrder>>(ProgressOrder::kUnknown);
     client->endpoints_.push_back(std::move(endpoint));
   }
   KS_RETURN_IF_ERROR(client->WaitUntilOneAnswers());
@@ -144,6 +146,21 @@ const Endpoint& Client::Pick() {
     if (endpoint.channel->GetState(true) == GRPC_CHANNEL_READY) return endpoint;
   }
   return endpoints_[start % endpoints_.size()];
+}
+
+void Client::LearnProgressOrder(const Endpoint& endpoint, std::function<void()> done) {
+  auto entry = Enter();
+  if (!entry) return;
+  auto state = std::make_shared<CallState<pb::StatusRequest, pb::StatusResponse>>(*std::move(entry));
+  state->context.set_deadline(std::chrono::system_clock::now() + options_.request_timeout);
+  endpoint.maintenance->async()->Status(
+      &state->context, &state->request, &state->response,
+      [state, &endpoint, done = std::move(done)](const grpc::Status& status) {
+        if (!status.ok()) return;
+        const bool ordered = ProgressOnRequestIsOrdered(state->response.version());
+        endpoint.progress_order->store(ordered ? ProgressOrder::kOrdered : ProgressOrder::kOvertakes);
+        done();
+      });
 }
 
 bool Client::NeverSent(const grpc::Status& status) {

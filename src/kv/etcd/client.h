@@ -8,6 +8,7 @@
 #include <grpcpp/client_context.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,12 +25,15 @@ namespace keelson::kv::etcd {
 
 namespace pb = ::etcdserverpb;
 
+enum class ProgressOrder : std::uint8_t { kUnknown, kOrdered, kOvertakes };  // kv/etcd_version.h
+
 struct Endpoint {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<pb::KV::Stub> kv;
   std::unique_ptr<pb::Watch::Stub> watch;
   std::unique_ptr<pb::Lease::Stub> lease;
   std::unique_ptr<pb::Maintenance::Stub> maintenance;
+  std::unique_ptr<std::atomic<ProgressOrder>> progress_order;
 };
 
 class Client {
@@ -43,6 +47,9 @@ class Client {
   const Options& options() const { return options_; }
   // The next endpoint, one that is connected if there is any.
   const Endpoint& Pick();
+
+  // Asks the endpoint for its version, notes its progress order, and calls `done`, on a thread of gRPC's.
+  void LearnProgressOrder(const Endpoint& endpoint, std::function<void()> done);
 
   // One unary call. `repeatable`: it may be made again at another endpoint when it is not known whether it arrived.
   template <class Request, class Response, class Start>

@@ -14,6 +14,7 @@ using Done = mvcc::Callback<Result<WatchResponse>>;
 
 constexpr auto kRetryMin = std::chrono::milliseconds(50);
 constexpr auto kRetryMax = std::chrono::milliseconds(3000);
+constexpr std::int64_t kEveryWatch = -1;  // the watch of a progress response that was asked for
 
 class Stream;
 
@@ -39,6 +40,10 @@ class State : public std::enable_shared_from_this<State> {
   bool OnEvents(pb::WatchResponse& response);
   void OnCanceled(const pb::WatchResponse& response);
   bool Deliver(WatchResponse response, std::unique_lock<std::mutex>& lock);
+  // Whether the stream's server may be asked for progress. When that is not known it is found out, and progress that is
+  // wanted is asked for then.
+  bool MayAskForProgress();
+  void AskForProgress();
   void Fail(Error error, std::unique_lock<std::mutex>& lock);
 
   Client& client_;
@@ -49,6 +54,7 @@ class State : public std::enable_shared_from_this<State> {
   std::vector<Event> fragments_;       // of a response that is not complete
   Done waiting_;
   Stream* stream_ = nullptr;
+  const Endpoint* endpoint_ = nullptr;  // of the stream, or of the last one
   bool canceled_ = false;
   bool progress_wanted_ = false;
   std::optional<Error> ended_;
@@ -136,8 +142,26 @@ void State::Open() {
   auto entry = client_.Enter();
   if (!entry) return;
   fragments_.clear();
-  stream_ = new Stream(*std::move(entry), shared_from_this(), client_.Pick(), request_, next_, progress_wanted_);
+  endpoint_ = &client_.Pick();
+  const bool ask = progress_wanted_ && MayAskForProgress();
+  stream_ = new Stream(*std::move(entry), shared_from_this(), *endpoint_, request_, next_, ask);
   stream_->Start();
+}
+
+bool State::MayAskForProgress() {
+  const ProgressOrder order = endpoint_->progress_order->load();
+  if (order == ProgressOrder::kUnknown) {
+    client_.LearnProgressOrder(*endpoint_, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->AskForProgress();
+    });
+  }
+  return order == ProgressOrder::kOrdered;
+}
+
+void State::AskForProgress() {
+  std::lock_guard guard(mutex_);
+  if (canceled_ || !progress_wanted_ || stream_ == nullptr) return;
+  if (endpoint_->progress_order->load() == ProgressOrder::kOrdered) stream_->RequestProgress();
 }
 
 // Gives the response to who waits, or holds it. True when it was taken.
@@ -199,6 +223,8 @@ bool State::OnResponse(pb::WatchResponse& response) {
   }
   if (response.events_size() > 0 || response.fragment()) return OnEvents(response);
   std::unique_lock lock(mutex_);
+  // One that comes by itself is in order with the events; one that was asked for may have come past them.
+  if (response.watch_id() == kEveryWatch && endpoint_->progress_order->load() != ProgressOrder::kOrdered) return true;
   progress_wanted_ = false;
   const Revision revision = response.header().revision();
   next_ = std::max(next_, revision + 1);
@@ -209,6 +235,7 @@ void State::OnEnd(const grpc::Status& status) {
   std::unique_lock lock(mutex_);
   stream_ = nullptr;
   if (canceled_ || ended_) return;
+  endpoint_->progress_order->store(ProgressOrder::kUnknown);  // Another version may be there when it is back.
   const auto code = status.error_code();
   // What the server refuses for good is told; what broke on the way is tried again, at the next endpoint.
   if (code == grpc::StatusCode::PERMISSION_DENIED || code == grpc::StatusCode::UNAUTHENTICATED ||
@@ -266,7 +293,7 @@ void State::Cancel() {
 void State::RequestProgress() {
   std::lock_guard guard(mutex_);
   progress_wanted_ = true;
-  if (stream_ != nullptr) stream_->RequestProgress();
+  if (stream_ != nullptr && MayAskForProgress()) stream_->RequestProgress();
 }
 
 class EtcdWatcher final : public Watcher {

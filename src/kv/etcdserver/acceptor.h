@@ -15,11 +15,12 @@ struct Context;
 
 class Acceptor {
  public:
-  // `take` gets the descriptor of each connection that speaks HTTP/2, and owns it.
+  // A Unix socket is made for this user alone, in place of one that was left behind. `take` gets the descriptor of each
+  // connection that speaks HTTP/2, and owns it.
   static Result<std::unique_ptr<Acceptor>> Listen(Context& context, const std::string& address,
                                                   std::function<void(int)> take);
   ~Acceptor();
-  int port() const;
+  int port() const;  // 0 of a Unix socket
 
   struct Impl;  // of acceptor.cc
 

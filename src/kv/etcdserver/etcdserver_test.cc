@@ -3,11 +3,14 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -72,6 +75,40 @@ TEST(EtcdServer, NeedsLoopbackOrMutualTLS) {
   EXPECT_EQ(no_port.error().message, "cannot serve the etcd API on 127.0.0.1: it has no port");
 }
 
+TEST(EtcdServer, UnixSocketIsForItsUserAlone) {
+  const rocks::TempDir temp;
+  const std::string path = temp.path() + "/etcd.sock";
+  auto store = memory::Open();
+  async::IOPool io(1);
+  for (const char* round : {"new", "left behind"}) {
+    SCOPED_TRACE(round);
+    auto server = Server::Start(*store, {.address = "unix:" + path});
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    EXPECT_EQ((*server)->address(), "unix:" + path);
+    struct stat info{};
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600U);
+    auto client = etcd::Open({.endpoints = {"unix:" + path}});
+    ASSERT_TRUE(client.ok()) << client.error().message;
+    EXPECT_TRUE(asio::co_spawn(io.executor(0), (*client)->CurrentRevision(), asio::use_future).get().ok());
+    client->reset();
+    server->reset();
+    EXPECT_NE(::stat(path.c_str(), &info), 0) << "it is removed at the end";
+    // A process that was killed leaves its socket.
+    const int left = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    ASSERT_EQ(::bind(left, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    ::close(left);
+  }
+  auto too_long = Server::Start(*store, {.address = "unix:/" + std::string(200, 'x')});
+  ASSERT_FALSE(too_long.ok());
+  EXPECT_TRUE(too_long.error().message.ends_with("the path of a socket has at most 107 bytes"));
+  auto tls = Server::Start(*store, {.address = "unix:" + path, .ca_file = "a", .cert_file = "b", .key_file = "c"});
+  ASSERT_FALSE(tls.ok());
+  EXPECT_EQ(tls.error().message, "the etcd API has no TLS on the socket unix:" + path);
+}
+
 class MutualTLS : public ::testing::Test {
  protected:
   MutualTLS() : certificates_(temp_.path()) {
@@ -115,6 +152,24 @@ TEST_F(MutualTLS, ServesHoldersOfACertificateOnly) {
   etcd::TestCertificates strangers(other.path());
   strangers.Issue("stranger");
   EXPECT_FALSE(Ask(address, strangers.cert_file("stranger"), strangers.key_file("stranger")).ok());
+}
+
+// Every user of the API has a certificate of its client authority: such a one is no permission to read the store, also
+// when the authority came into the file later.
+TEST_F(MutualTLS, RefusesTheAuthoritiesOfTheAPI) {
+  rocks::TempDir other;
+  etcd::TestCertificates api(other.path());
+  api.Issue("user");
+  const std::string both = temp_.path() + "/both.crt";
+  std::ofstream(both) << std::ifstream(certificates_.ca_file()).rdbuf() << std::ifstream(api.ca_file()).rdbuf();
+  Options options = Served();
+  options.ca_file = both;
+  options.refused_ca_file = api.ca_file();
+  auto server = Server::Start(*store_, std::move(options));
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  auto known = Ask((*server)->address(), certificates_.cert_file("client"), certificates_.key_file("client"));
+  EXPECT_TRUE(known.ok()) << known.error().message;
+  EXPECT_FALSE(Ask((*server)->address(), api.cert_file("user"), api.key_file("user")).ok());
 }
 
 TEST_F(MutualTLS, UnusableFilesAreNamed) {

@@ -38,7 +38,8 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
   etcdpb::DoNotCheckLockCycles();
   KS_TRY(auto credentials, MakeCredentials(options));
   const bool tls = credentials != nullptr;
-  KS_RETURN_IF_ERROR(SplitAddress(options.address));
+  const bool unix_socket = !UnixPath(options.address).empty();
+  if (!unix_socket) KS_RETURN_IF_ERROR(SplitAddress(options.address));
   auto impl = std::make_unique<Impl>(store, std::move(options));
   grpc::ServerBuilder builder;
   int port = 0;
@@ -61,14 +62,16 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
                                             }));
     port = impl->acceptor->port();
   }
-  if (!impl->server || port == 0) {
+  if (!impl->server || (port == 0 && !unix_socket)) {
     return Error{.code = ErrorCode::kUnavailable,
                  .message = "cannot serve the etcd API on " + impl->context.options.address};
   }
   const std::string& asked = impl->context.options.address;
-  impl->address = asked.substr(0, asked.rfind(':') + 1) + std::to_string(port);
-  if (impl->context.options.client_urls.empty())
-    impl->context.options.client_urls = {(tls ? "https://" : "http://") + impl->address};
+  impl->address = unix_socket ? asked : asked.substr(0, asked.rfind(':') + 1) + std::to_string(port);
+  if (impl->context.options.client_urls.empty()) {
+    impl->context.options.client_urls = {unix_socket ? "unix://" + std::string(UnixPath(asked))
+                                                     : (tls ? "https://" : "http://") + impl->address};
+  }
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

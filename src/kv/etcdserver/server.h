@@ -12,10 +12,13 @@
 namespace keelson::kv::etcdserver {
 
 struct Options {
-  std::string address;  // "127.0.0.1:2379"; port 0 chooses one
+  std::string address;  // "127.0.0.1:2379"; port 0 chooses one. "unix:/path": a socket for this user alone, without TLS
   // With all three: mutual TLS, with files that are read again when they change. Without, only a loopback address is
   // served.
   std::string ca_file;
+  // Clients with a certificate of these authorities are refused, whatever ca_file says: those of an API whose users
+  // must not get at its store.
+  std::string refused_ca_file;
   std::string cert_file;
   std::string key_file;
   std::string name = "default";
@@ -31,7 +34,7 @@ class Server {
   static Result<std::unique_ptr<Server>> Start(Store& store, Options options);
   ~Server();  // ends all streams
 
-  const std::string& address() const;  // with the port that was chosen
+  const std::string& address() const;  // with the port that was chosen; "unix:/path"
 
  private:
   struct Impl;

@@ -216,6 +216,7 @@ Awaitable<Result<void>> Migration::CopyAtOwnRevisions(const Revisions& keys) {
       if (at_ != revision) co_return Refused("somebody else writes to the target: it is at revision " + Text(at_));
     }
     done = stop;
+    options_.copied(done, keys.size());
   }
   KS_CO_RETURN_IF_ERROR(co_await MoveTo(applied_ - 1));
   if (at_ < applied_) {
@@ -239,6 +240,7 @@ Awaitable<Result<void>> Migration::CopyBeyond(const Revisions& keys) {
   std::size_t bytes = 0;
   for (std::size_t done = 0; done < keys.size(); done += kReadKeys) {
     KS_CO_TRY(std::vector<Op> puts, co_await ReadKeys(keys, done, std::min(done + kReadKeys, keys.size())));
+    options_.copied(done, keys.size());
     for (Op& put : puts) {
       const std::size_t size = put.put.key.size() + put.put.value.size();
       if (ops.size() + 1 >= options_.txn_ops_max || (!ops.empty() && bytes + size > kTxnBytes)) {

@@ -33,6 +33,7 @@ struct Options {
   std::size_t txn_ops_max = 128;                 // of the target; etcd's default
   std::int64_t lease_ttl_min = 600;              // seconds: a lease must not end in the target before its owner moves
   std::function<void(const std::string&)> progress = [](const std::string&) {};  // one line of text
+  std::function<void(std::size_t keys, std::size_t total)> copied = [](std::size_t, std::size_t) {};  // now and then
 };
 
 struct Report {

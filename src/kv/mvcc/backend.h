@@ -1,5 +1,5 @@
 // What keeps the store's changes. The meaning is in mvcc; a backend knows only records.
-// Thread safety: Commit, Forget, Read and CheckSpace by the writer thread; Pin, its View and GetSpace from any thread.
+// Thread safety: Pin, its View and GetSpace from any thread; all others by the writer thread.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,8 @@ class Backend {
 
   virtual ~Backend() = default;
   virtual Result<void> Load(LoadSink& sink) = 0;
-  // Durable when it returns. After an error nothing may be committed any more: what was kept is not known.
+  // Durable when it returns. After an error nothing may be committed before Reopen() and Repair(): what was kept is not
+  // known.
   virtual Result<void> Commit(const CommitBatch& batch) = 0;
   // Drops records that no reader can reach any more, in the order of revisions. Needs not be durable: it is done again
   // after Load.
@@ -83,6 +84,13 @@ class Backend {
   // kNoSpace when `bytes` more would pass the quota or fill the disk.
   virtual Result<void> CheckSpace(std::int64_t bytes) = 0;
   virtual Space GetSpace() = 0;
+
+  // After a Commit or Forget that failed: opens what was kept again, so that Load() tells it. May be tried again after
+  // an error; readers get kUnavailable meanwhile.
+  virtual Result<void> Reopen() = 0;
+  // After Reopen() and Load(): drops `dead`, which may be younger than `last`, and keeps `batch`, which has no records.
+  // `last` is the last revision then. Durable when it returns.
+  virtual Result<void> Repair(const CommitBatch& batch, std::span<const Location> dead, Revision last) = 0;
 };
 
 }  // namespace keelson::kv::mvcc

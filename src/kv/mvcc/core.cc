@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "base/failpoint.h"
-#include "telemetry/log.h"
 
 namespace keelson::kv::mvcc {
 namespace {
@@ -122,6 +121,7 @@ void Core::Run() {
         auto due = next_progress_;
         // A store that cannot write revokes nothing: leases that stay due must not keep the writer awake.
         if (const auto expiry = lessor.NextExpiry(); expiry && !failed_) due = std::min(due, *expiry);
+        if (failed_ && recover_at_) due = std::min(due, *recover_at_);
         const auto wait =
             std::clamp<std::chrono::nanoseconds>(due - Now(), std::chrono::milliseconds(1), std::chrono::hours(1));
         queue_ready_.wait_for(guard, wait, ready);
@@ -135,6 +135,7 @@ void Core::Run() {
         queue_.pop_front();
       }
     }
+    if (failed_ && recover_at_ && Now() >= *recover_at_) Recover();
     if (!failed_) ExpireLeases();
     if (!failed_) {
       for (auto& task : tasks) task->Apply();
@@ -173,13 +174,6 @@ bool Core::Commit() {
   }
   Publish();
   return true;
-}
-
-void Core::Fail(Error error) {
-  if (failed_) return;
-  log::Error("Store refuses writes until it is opened again: a write failed, so the end of its log is unknown", "err",
-             error.message);
-  failed_ = std::move(error);
 }
 
 void Core::Publish() {
@@ -226,7 +220,8 @@ void Core::TrimSlice() {
     more = index.Trim(compact, kTrimSliceChanges, dead);
   }
   KS_FAILPOINT("kv/compact/before-forget");
-  if (backend && !dead.empty()) {
+  // What a store that failed could not drop is found by its recovery.
+  if (backend && !dead.empty() && !failed_) {
     std::ranges::sort(dead, [](const Location& a, const Location& b) {
       return std::pair(a.revision, a.sub) < std::pair(b.revision, b.sub);
     });
@@ -244,8 +239,10 @@ void Core::FinishTrim() {
   trim_waiters_.clear();
 }
 
+// After a start the leases of a whole hour may be due at once: a commit takes a slice, the next one goes on.
 void Core::ExpireLeases() {
-  for (const LeaseID id : lessor.Due(Now())) {
+  for (const LeaseID id : lessor.Due(Now(), kBatchTasksMax)) {
+    if (changes_.size() >= kBatchTasksMax) break;
     KS_FAILPOINT("kv/lease/expire");
     IgnoreError(ApplyRevoke(id), "it was due, so it exists");
   }

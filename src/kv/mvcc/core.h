@@ -58,6 +58,7 @@ class Core final : public LoadSink {
   Result<void> Start();
   void Stop();
   void Tick();
+  WriteHealth write_health() const { return {.refuses_writes = refuses_writes_, .failures = write_failures_}; }
 
   template <class T, class F>
   void Submit(std::size_t bytes, F apply, Callback<Result<T>> done);
@@ -103,6 +104,10 @@ class Core final : public LoadSink {
   void Publish();
   void Fail(Error error);
   void Rollback();
+  // After a failure (recovery.cc): opens the backend again, makes sure that it has everything that was acknowledged,
+  // and drops what was not.
+  void Recover();
+  Result<void> TryRecover();
   void TrimSlice();
   void FinishTrim();
   void ExpireLeases();
@@ -116,8 +121,8 @@ class Core final : public LoadSink {
   Result<void> ApplyPut(const PutRequest& request, OpResponse& response);
   Result<void> ApplyDelete(const DeleteRangeRequest& request, OpResponse& response);
   Result<SharedBytes> ValueOf(const Version& version);
-  // Reads the value of a version about to be superseded, so that watches with prev_kv find it in memory. One that cannot
-  // be read stays on the disk and fails the watches that need it, never the change.
+  // Reads the value of a version about to be superseded, so that watches with prev_kv find it in memory. One that
+  // cannot be read stays on the disk and fails the watches that need it, never the change.
   void KeepForWatchers(const Version& version);
   void AddVersion(const std::string& key, const Version* previous, Version version);
   Revision HeaderRevision() const { return assigned_ + (sub_ > 0 ? 1 : 0); }
@@ -129,10 +134,15 @@ class Core final : public LoadSink {
   std::vector<Change> changes_;  // applied, not committed
   CommitBatch batch_;
   std::vector<std::pair<LeaseID, std::int64_t>> revoked_;  // to undo
-  std::optional<Error> failed_;                            // no commit is possible any more
+  std::optional<Error> failed_;                            // no commit is possible until it is recovered
+  std::optional<base::Clock::SteadyTime> recover_at_;      // when failed_; nothing: never
+  std::string recover_error_;                              // what was logged last
   Revision trimmed_ = -1;
   std::vector<Callback<Result<Revision>>> trim_waiters_;
   base::Clock::SteadyTime next_progress_;
+
+  std::atomic<bool> refuses_writes_{false};  // failed_, for others
+  std::atomic<std::uint64_t> write_failures_{0};
 
   std::mutex queue_mutex_;
   std::condition_variable queue_ready_;

@@ -77,10 +77,10 @@ std::optional<Lessor::Time> Lessor::NextExpiry() const {
   return by_expiry_.begin()->first;
 }
 
-std::vector<LeaseID> Lessor::Due(Time now) const {
+std::vector<LeaseID> Lessor::Due(Time now, std::size_t count_max) const {
   std::vector<LeaseID> due;
   for (const auto& [expiry, id] : by_expiry_) {
-    if (expiry > now) break;
+    if (expiry > now || due.size() == count_max) break;
     due.push_back(id);
   }
   return due;

@@ -35,7 +35,7 @@ class Lessor {
   std::vector<LeaseID> List() const;
   std::vector<std::pair<LeaseID, std::int64_t>> All() const;  // id and ttl
   std::optional<Time> NextExpiry() const;
-  std::vector<LeaseID> Due(Time now) const;
+  std::vector<LeaseID> Due(Time now, std::size_t count_max) const;
   // A new start gives every lease its whole time again, as a new leader of etcd does.
   void RenewAll(Time now);
 

@@ -250,5 +250,6 @@ Awaitable<Result<StoreStatus>> EmbeddedStore::Status() {
 
 void EmbeddedStore::Tick() { core_->Tick(); }
 Backend* EmbeddedStore::backend() const { return core_->backend.get(); }
+WriteHealth EmbeddedStore::write_health() const { return core_->write_health(); }
 
 }  // namespace keelson::kv::mvcc

@@ -5,7 +5,7 @@
 //   the backend, on a pool
 //
 // Nothing is visible to anybody before it is durable. After a commit failed the store refuses writes and still serves
-// reads.
+// reads; it tries to recover by itself once a second (recovery.cc).
 #pragma once
 
 #include <chrono>
@@ -32,6 +32,11 @@ struct Options {
   std::size_t queue_max = 65536;                         // waiting writes; more get kTooManyRequests
   std::int64_t lease_ttl_min = 2;                        // seconds; what etcd has with its default election timeout
   std::chrono::milliseconds progress_interval{600'000};  // between progress responses of a watch with progress_notify
+};
+
+struct WriteHealth {
+  bool refuses_writes = false;  // a write failed, and the store has not recovered yet
+  std::uint64_t failures = 0;   // of writes to the backend, since it was opened
 };
 
 // Thread safety: as kv::Store. Destruction answers what is pending with kClosed; not on an I/O thread.
@@ -62,6 +67,7 @@ class EmbeddedStore final : public Store {
   // Looks at the clock now instead of when a timer says so: for tests that moved it.
   void Tick();
   Backend* backend() const;  // null without one
+  WriteHealth write_health() const;
 
  private:
   std::shared_ptr<Core> core_;

@@ -6,18 +6,17 @@ namespace keelson::kv::mvcc {
 
 void WatchHub::Join(WatchCursor& cursor, const std::string& key, const std::string& range_end, bool prev_kv) {
   std::lock_guard guard(mutex_);
-  WatchGroup& group = groups_[{key, range_end}];
-  ++group.watchers;
-  cursor.group = &group;
+  cursor.group = &groups_.At(key, range_end);
+  ++cursor.group->value.watchers;
   if (prev_kv) ++prev_kv_;
 }
 
 void WatchHub::Leave(WatchCursor& cursor, bool prev_kv) {
   std::lock_guard guard(mutex_);
-  std::erase(cursor.group->waiting, &cursor);
-  if (--cursor.group->watchers == 0) {
-    std::erase_if(groups_, [&](const auto& item) { return &item.second == cursor.group; });
-  }
+  Wakes nobody;
+  Take(cursor, published_, nobody);
+  if (--cursor.group->value.watchers == 0) groups_.Erase(*cursor.group);
+  cursor.group = nullptr;
   if (prev_kv) --prev_kv_;
 }
 
@@ -26,25 +25,35 @@ void WatchHub::Wait(WatchCursor& cursor, Revision visible, Callback<Wake> callba
     std::lock_guard guard(mutex_);
     if (!closed_ && !cursor.canceled && !cursor.progress_wanted && cursor.next > visible) {
       cursor.waiting = std::move(callback);
-      cursor.group->waiting.push_back(&cursor);
+      WatchGroup& group = cursor.group->value;
+      cursor.after = group.waiting;
+      if (group.waiting != nullptr) group.waiting->before = &cursor;
+      group.waiting = &cursor;
       return;
     }
   }
   callback(Wake::kLook);
 }
 
-void WatchHub::Take(WatchCursor& cursor, Wakes& wakes) {
+void WatchHub::Take(WatchCursor& cursor, Revision seen, Wakes& wakes) {
   if (!cursor.waiting) return;
+  cursor.next = std::max(cursor.next, seen + 1);
   wakes.push_back(std::move(cursor.waiting));
   cursor.waiting = nullptr;
+  (cursor.before != nullptr ? cursor.before->after : cursor.group->value.waiting) = cursor.after;
+  if (cursor.after != nullptr) cursor.after->before = cursor.before;
+  cursor.before = cursor.after = nullptr;
+}
+
+void WatchHub::TakeAll(WatchGroup& group, Revision seen, Wakes& wakes) {
+  while (group.waiting != nullptr) Take(*group.waiting, seen, wakes);
 }
 
 void WatchHub::Interrupt(WatchCursor& cursor, Wake wake) {
   Wakes wakes;
   {
     std::lock_guard guard(mutex_);
-    Take(cursor, wakes);
-    std::erase(cursor.group->waiting, &cursor);
+    Take(cursor, published_, wakes);
   }
   for (auto& callback : wakes) callback(wake);
 }
@@ -78,31 +87,26 @@ bool WatchHub::canceled(WatchCursor& cursor) {
 WatchHub::Wakes WatchHub::Publish(std::span<const Change> changes, Revision visible) {
   Wakes wakes;
   std::lock_guard guard(mutex_);
-  for (auto& [range, group] : groups_) {
-    if (group.waiting.empty()) continue;
-    const bool concerned = std::ranges::any_of(
-        changes, [&](const Change& change) { return InRange(change.entry->first, range.first, range.second); });
-    if (concerned) {
-      for (WatchCursor* cursor : group.waiting) Take(*cursor, wakes);
-      group.waiting.clear();
-    } else {
-      for (WatchCursor* cursor : group.waiting) cursor->next = std::max(cursor->next, visible + 1);
-    }
+  for (const Change& change : changes) {
+    groups_.ForEachContaining(change.entry->first, [&](WatchGroup& group) { TakeAll(group, published_, wakes); });
   }
+  published_ = visible;
   return wakes;
 }
 
 WatchHub::Wakes WatchHub::Progress() {
   Wakes wakes;
   std::lock_guard guard(mutex_);
-  for (auto& [range, group] : groups_) {
-    std::erase_if(group.waiting, [&](WatchCursor* cursor) {
-      if (!cursor->progress_notify) return false;
-      cursor->progress_wanted = true;
-      Take(*cursor, wakes);
-      return true;
-    });
-  }
+  groups_.ForEach([&](WatchGroup& group) {
+    for (WatchCursor* cursor = group.waiting; cursor != nullptr;) {
+      WatchCursor* const after = cursor->after;
+      if (cursor->progress_notify) {
+        cursor->progress_wanted = true;
+        Take(*cursor, published_, wakes);
+      }
+      cursor = after;
+    }
+  });
   return wakes;
 }
 
@@ -110,10 +114,7 @@ WatchHub::Wakes WatchHub::Close() {
   Wakes wakes;
   std::lock_guard guard(mutex_);
   closed_ = true;
-  for (auto& [range, group] : groups_) {
-    for (WatchCursor* cursor : group.waiting) Take(*cursor, wakes);
-    group.waiting.clear();
-  }
+  groups_.ForEach([&](WatchGroup& group) { TakeAll(group, published_, wakes); });
   return wakes;
 }
 

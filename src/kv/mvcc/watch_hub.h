@@ -1,41 +1,44 @@
 // Who waits for which keys. A watcher is a cursor into the store's history; nothing is queued for it.
-// Watchers of the same range share a group, so that a commit compares each of its keys once per range and wakes only
-// whom it concerns. Thread safety: its own mutex, taken after the store's lock. Changes() and Bump under the store's
-// exclusive lock.
+// Watchers of the same range share a group. A commit looks up the groups of each of its keys (range_tree.h) and wakes
+// those who wait there; all others cost nothing: a waiting watcher has seen everything published since it began to
+// wait, so its cursor is moved when it is woken. Thread safety: its own mutex, taken after the store's lock. Publish()
+// under the store's exclusive lock.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
-#include <map>
 #include <mutex>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kv/kv.h"
 #include "kv/mvcc/index.h"
+#include "kv/mvcc/range_tree.h"
 #include "kv/mvcc/suspend.h"
 
 namespace keelson::kv::mvcc {
 
 enum class Wake : std::uint8_t { kLook, kInterrupted };
 
-struct WatchGroup;
+struct WatchCursor;
+struct WatchGroup {
+  std::size_t watchers = 0;
+  WatchCursor* waiting = nullptr;  // the first of a list
+};
+using WatchGroups = RangeTree<WatchGroup>;
 
-// The part of a watcher that the hub knows. Guarded by the hub's mutex, the cursor by the store's lock.
+// The part of a watcher that the hub knows. Guarded by the hub's mutex; `next` belongs to the watcher while it does not
+// wait.
 struct WatchCursor {
-  WatchGroup* group = nullptr;
+  WatchGroups::Node* group = nullptr;
   Revision next = 0;  // the first revision not delivered yet
   bool canceled = false;
   bool progress_wanted = false;
   bool progress_notify = false;
-  Callback<Wake> waiting;  // set while Next() waits
-};
-
-struct WatchGroup {
-  std::size_t watchers = 0;
-  std::vector<WatchCursor*> waiting;
+  Callback<Wake> waiting;         // set while Next() waits
+  WatchCursor* before = nullptr;  // among the group's waiting
+  WatchCursor* after = nullptr;
 };
 
 class WatchHub {
@@ -52,7 +55,7 @@ class WatchHub {
   bool TakeProgress(WatchCursor& cursor);
   bool canceled(WatchCursor& cursor);
 
-  // After `changes` were published: wakes whom they concern, moves the others' cursors past them.
+  // After `changes` were published: wakes whom they concern.
   Wakes Publish(std::span<const Change> changes, Revision visible);
   Wakes Progress();  // the watchers with progress_notify
   Wakes Close();     // everybody, for good
@@ -60,10 +63,13 @@ class WatchHub {
   bool has_prev_kv() const { return prev_kv_.load(std::memory_order_relaxed) > 0; }
 
  private:
-  static void Take(WatchCursor& cursor, Wakes& wakes);
+  // Ends the wait of a cursor that saw everything up to `seen`.
+  static void Take(WatchCursor& cursor, Revision seen, Wakes& wakes);
+  static void TakeAll(WatchGroup& group, Revision seen, Wakes& wakes);
 
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, WatchGroup> groups_;
+  WatchGroups groups_;
+  Revision published_ = 0;  // the last revision that those who wait were woken for, or did not need
   std::atomic<std::size_t> prev_kv_{0};
   bool closed_ = false;
 };

@@ -9,13 +9,16 @@
 
 #include <algorithm>
 #include <cstdarg>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
 
 #include "base/failpoint.h"
+#include "base/strings.h"
 #include "kv/rocks/format.h"
 #include "kv/rocks/log_file.h"
+#include "telemetry/log.h"
 
 namespace keelson::kv::rocks {
 namespace {
@@ -26,6 +29,9 @@ constexpr auto kMeasureEvery = std::chrono::seconds(1);
 constexpr auto kMarkEvery = std::chrono::seconds(1);
 constexpr std::int64_t kReclaimBytesMin = std::int64_t{8} * 1024 * 1024;
 constexpr std::int64_t kOpenBytesMin = std::int64_t{1} * 1024 * 1024;  // RocksDB's manifest, options and log of a start
+constexpr std::int64_t kRoomBytes = std::int64_t{2} * 1024 * 1024;  // of a commit: the log's zeros ahead and a new log
+constexpr std::int64_t kRewriteBytesMax = std::int64_t{256} * 1024 * 1024;  // RocksDB rewrites no more at once
+constexpr auto kViewsPatience = std::chrono::seconds(5);
 constexpr int kStepsBeforeSeek = 8;            // stepping over so many records costs less than a seek
 constexpr std::size_t kReadByIteratorMin = 8;  // fewer values are read one by one
 constexpr std::size_t kChunkBytes = std::size_t{4} * 1024 * 1024;
@@ -34,11 +40,24 @@ constexpr std::size_t kMemtableArenaBytes = 64 * 1024;  // an idle store stays s
 rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// RocksDB's own log is a file in the database's folder, also of one that is only read.
-class NoLog final : public rocksdb::Logger {
+// RocksDB's messages. Its own log is a file in the database's folder, also of one that is only read; and it ends the
+// process when it cannot write that file twice, on a full disk for one.
+class ForwardedLog final : public rocksdb::Logger {
  public:
+  explicit ForwardedLog(std::string dir) : dir_(std::move(dir)) {}
   using Logger::Logv;
-  void Logv(const char*, va_list) override {}
+  void Logv(const char* format, va_list arguments) override { Logv(rocksdb::INFO_LEVEL, format, arguments); }
+  void Logv(const rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    if (level < rocksdb::WARN_LEVEL || level == rocksdb::HEADER_LEVEL) return;
+    char text[kMessageBytesMax];
+    ::vsnprintf(text, sizeof(text), format, arguments);
+    // Not as an error: what matters comes back as a status, and a new database begins with "No such file".
+    log::V(2).Info("RocksDB message", "dir", dir_, "message", base::Trim(text));
+  }
+
+ private:
+  static constexpr std::size_t kMessageBytesMax = 1024;
+  const std::string dir_;
 };
 
 rocksdb::DBOptions MakeDBOptions(const Options& options) {
@@ -59,10 +78,9 @@ rocksdb::DBOptions MakeDBOptions(const Options& options) {
   db.skip_stats_update_on_db_open = true;
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
-  db.keep_log_file_num = 2;
-  db.max_log_file_size = 1024 * 1024;
   db.max_manifest_file_size = 4 * 1024 * 1024;
   db.info_log_level = rocksdb::WARN_LEVEL;
+  db.info_log = std::make_shared<ForwardedLog>(options.dir);
   if (options.env != nullptr) db.env = options.env;
   return db;
 }
@@ -113,8 +131,11 @@ class ChunkedValues {
 
 class RocksView final : public mvcc::Backend::View {
  public:
-  RocksView(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* values)
-      : db_(db), values_(values), snapshot_(db->GetSnapshot()) {}
+  explicit RocksView(DatabasePtr database)
+      : database_(std::move(database)),
+        db_(database_->db.get()),
+        values_(database_->families.values),
+        snapshot_(db_->GetSnapshot()) {}
   ~RocksView() override { db_->ReleaseSnapshot(snapshot_); }
 
   Result<std::vector<SharedBytes>> Read(std::span<const mvcc::Location> locations) override {
@@ -171,9 +192,41 @@ class RocksView final : public mvcc::Backend::View {
     return SharedBytes(ToView(value));
   }
 
+  const DatabasePtr database_;
   rocksdb::DB* const db_;
   rocksdb::ColumnFamilyHandle* const values_;
   const rocksdb::Snapshot* const snapshot_;
+};
+
+void AddDeletions(const Database& database, std::span<const mvcc::Location> dead, rocksdb::WriteBatch& write) {
+  for (const mvcc::Location& location : dead) {
+    const RecordKey key(location.revision, location.sub);
+    write.Delete(database.families.changes, ToSlice(key.view()));
+    if (location.size > 0) write.Delete(database.families.values, ToSlice(key.view()));
+  }
+}
+
+// Leases and the compact revision.
+void AddSettings(const Database& database, const mvcc::CommitBatch& batch, rocksdb::WriteBatch& write) {
+  rocksdb::ColumnFamilyHandle* const settings = database.families.settings;
+  for (const mvcc::LeaseRecord& lease : batch.leases) write.Put(settings, LeaseKey(lease.id), EncodeNumber(lease.ttl));
+  for (const LeaseID id : batch.leases_removed) write.Delete(settings, LeaseKey(id));
+  if (batch.compact) write.Put(settings, ToSlice(kCompactKey), EncodeNumber(*batch.compact));
+}
+
+Error Closed(const std::string& dir) {
+  return {.code = ErrorCode::kUnavailable,
+          .message = "the store in " + dir + " is closed: it could not be opened again"};
+}
+
+// What is read while the store is being opened again.
+class ClosedView final : public mvcc::Backend::View {
+ public:
+  explicit ClosedView(std::string dir) : dir_(std::move(dir)) {}
+  Result<std::vector<SharedBytes>> Read(std::span<const mvcc::Location>) override { return Closed(dir_); }
+
+ private:
+  const std::string dir_;
 };
 
 }  // namespace
@@ -199,6 +252,14 @@ Result<std::unique_ptr<RocksBackend>> RocksBackend::Open(Options options, Access
   return backend;
 }
 
+Database::~Database() {
+  if (!db) return;
+  for (auto* family : {families.settings, families.changes, families.values}) {
+    if (family != nullptr) db->DestroyColumnFamilyHandle(family);
+  }
+  db->Close();
+}
+
 Result<void> RocksBackend::OpenDB() {
   const auto cache = rocksdb::NewLRUCache(options_.block_cache_bytes, 1);
   const auto family = MakeFamilyOptions(options_, cache);
@@ -207,24 +268,34 @@ Result<void> RocksBackend::OpenDB() {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   rocksdb::DBOptions db_options = MakeDBOptions(options_);
+  auto database = std::make_shared<Database>();
   // Without syncing the page cache is what keeps writes when the process is killed.
   if (options_.env == nullptr && options_.sync && access_ == Access::kWrite) {
-    env_ = rocksdb::NewCompositeEnv(NewLogFileSystem(rocksdb::FileSystem::Default()));
-    db_options.env = env_.get();
+    database->env = rocksdb::NewCompositeEnv(NewLogFileSystem(rocksdb::FileSystem::Default()));
+    db_options.env = database->env.get();
   }
   rocksdb::Status opened;
   if (access_ == Access::kRead) {
-    db_options.info_log = std::make_shared<NoLog>();
     opened = rocksdb::DB::OpenForReadOnly(db_options, folder_->db_path(), descriptors, &handles, &db);
   } else {
     KS_RETURN_IF_ERROR(CheckSpaceToOpen());
     opened = rocksdb::DB::Open(db_options, folder_->db_path(), descriptors, &handles, &db);
   }
   if (!opened.ok()) return FromStatus(opened, "opening " + folder_->db_path());
-  db_.reset(db);
-  families_ = {.settings = handles[0], .changes = handles[1], .values = handles[2]};
+  database->db.reset(db);
+  database->families = {.settings = handles[0], .changes = handles[1], .values = handles[2]};
+  KS_RETURN_IF_ERROR(CheckFormat(*database));
+  if (access_ == Access::kWrite && options_.sync) KS_RETURN_IF_ERROR(folder_->Sync());  // `db` may be new.
+  std::lock_guard guard(database_mutex_);
+  database_ = std::move(database);
+  return {};
+}
+
+// A new store gets its format.
+Result<void> RocksBackend::CheckFormat(Database& database) const {
   std::string format;
-  const auto got = db_->Get(rocksdb::ReadOptions(), families_.settings, ToSlice(kFormatKey), &format);
+  rocksdb::ColumnFamilyHandle* const settings = database.families.settings;
+  const auto got = database.db->Get(rocksdb::ReadOptions(), settings, ToSlice(kFormatKey), &format);
   if (got.ok()) {
     if (format == kFormat) return {};
     return Error{.code = ErrorCode::kCorrupt,
@@ -235,14 +306,17 @@ Result<void> RocksBackend::OpenDB() {
   if (access_ == Access::kRead) return {};  // The store was made, but nothing was written yet.
   rocksdb::WriteOptions write;
   write.sync = options_.sync;
-  const auto put = db_->Put(write, families_.settings, ToSlice(kFormatKey), ToSlice(kFormat));
+  const auto put = database.db->Put(write, settings, ToSlice(kFormatKey), ToSlice(kFormat));
   if (!put.ok()) return FromStatus(put, "writing " + options_.dir);
   return {};
 }
 
+std::int64_t RocksBackend::FreeBytes() const { return KS_FAILPOINT("kv/rocks/disk-full") ? 0 : folder_->FreeBytes(); }
+
 // RocksDB ends the process when the disk is full while it opens a database.
-Result<void> RocksBackend::CheckSpaceToOpen() const {
-  const std::int64_t free = KS_FAILPOINT("kv/rocks/disk-full") ? 0 : folder_->FreeBytes();
+Result<void> RocksBackend::CheckSpaceToOpen() {
+  if (FreeBytes() < kOpenBytesMin) folder_->ReleaseReserve(folder_->reserve_bytes());
+  const std::int64_t free = FreeBytes();
   if (free >= kOpenBytesMin) return {};
   return Error{.code = ErrorCode::kNoSpace,
                .message = fmt::format("no space to open the store in {}: {} bytes are free on its file system, {} are "
@@ -250,23 +324,73 @@ Result<void> RocksBackend::CheckSpaceToOpen() const {
                                       options_.dir, free, kOpenBytesMin)};
 }
 
-RocksBackend::~RocksBackend() {
-  if (!db_) return;
-  rocksdb::CancelAllBackgroundWork(db_.get(), false);
-  db_->DisableManualCompaction();
+void RocksBackend::StopReclaim() {
+  if (const DatabasePtr database = this->database()) {
+    rocksdb::CancelAllBackgroundWork(database->db.get(), false);
+    database->db->DisableManualCompaction();
+  }
   if (reclaim_.joinable()) reclaim_.join();
+}
+
+RocksBackend::~RocksBackend() {
+  StopReclaim();
+  if (!database()) return;
   // A store that was found damaged must not be told afterwards to be as long as what is left of it.
   if (access_ == Access::kWrite && options_.sync && loaded_ && last_ > 0) folder_->WriteDurable(last_, true);
-  for (auto* family : {families_.settings, families_.changes, families_.values}) {
-    if (family != nullptr) db_->DestroyColumnFamilyHandle(family);
+}
+
+// Readers that have a view finish first. The folder's lock stays.
+Result<void> RocksBackend::Close() {
+  StopReclaim();
+  DatabasePtr database;
+  {
+    std::lock_guard guard(database_mutex_);
+    database = std::exchange(database_, nullptr);
   }
-  db_->Close();
+  const auto give_up = std::chrono::steady_clock::now() + kViewsPatience;
+  while (database && database.use_count() > 1) {
+    if (std::chrono::steady_clock::now() > give_up) {
+      std::lock_guard guard(database_mutex_);
+      database_ = std::move(database);
+      return Error{.code = ErrorCode::kUnavailable, .message = "reads of the failed store have not ended"};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return {};
+}
+
+Result<void> RocksBackend::Reopen() {
+  // Looked at before it is closed: what can be read stays readable while the disk takes nothing.
+  folder_->ReleaseReserve(folder_->reserve_bytes());
+  KS_RETURN_IF_ERROR(CheckSpaceToOpen());
+  KS_RETURN_IF_ERROR(folder_->ProbeWrite());
+  KS_RETURN_IF_ERROR(Close());
+  loaded_ = false;
+  return OpenDB();
+}
+
+Result<void> RocksBackend::Repair(const mvcc::CommitBatch& batch, std::span<const mvcc::Location> dead, Revision last) {
+  const DatabasePtr database = this->database();
+  if (!database) return Closed(options_.dir);
+  rocksdb::WriteBatch write;
+  AddDeletions(*database, dead, write);
+  AddSettings(*database, batch, write);
+  rocksdb::WriteOptions options;
+  options.sync = options_.sync;
+  const auto status = database->db->Write(options, &write);
+  if (!status.ok()) return FromStatus(status, "repairing " + options_.dir);
+  last_ = last;
+  return {};
 }
 
 Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
+  const DatabasePtr database = this->database();
+  if (!database) return Closed(options_.dir);
+  rocksdb::DB* const db = database->db.get();
+  last_ = 0;
   rocksdb::ReadOptions read;
   read.fill_cache = false;
-  const std::unique_ptr<rocksdb::Iterator> settings(db_->NewIterator(read, families_.settings));
+  const std::unique_ptr<rocksdb::Iterator> settings(db->NewIterator(read, database->families.settings));
   for (settings->SeekToFirst(); settings->Valid(); settings->Next()) {
     const auto key = ToView(settings->key());
     const auto number = DecodeNumber(ToView(settings->value()));
@@ -287,11 +411,11 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
   if (!settings->status().ok()) return FromStatus(settings->status(), "reading the settings of " + options_.dir);
 
   std::uint64_t about = 0;
-  db_->GetIntProperty(families_.changes, rocksdb::DB::Properties::kEstimateNumKeys, &about);
+  db->GetIntProperty(database->families.changes, rocksdb::DB::Properties::kEstimateNumKeys, &about);
   std::uint64_t done = 0;
   read.readahead_size = 2 * 1024 * 1024;
   mvcc::Record record;
-  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(read, families_.changes));
+  const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(read, database->families.changes));
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     if (!DecodeRecord(ToView(at->key()), ToView(at->value()), &record)) {
       return Error{.code = ErrorCode::kCorrupt,
@@ -317,6 +441,8 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
 }
 
 Result<void> RocksBackend::Commit(const mvcc::CommitBatch& batch) {
+  const DatabasePtr database = this->database();
+  if (!database) return Closed(options_.dir);
   std::size_t bytes = 0;
   for (const mvcc::Record& record : batch.records)
     bytes += record.key.size() + record.value.size() + kRecordOverheadBytes;
@@ -324,23 +450,27 @@ Result<void> RocksBackend::Commit(const mvcc::CommitBatch& batch) {
   for (const mvcc::Record& record : batch.records) {
     const RecordKey key(record.revision, record.sub);
     EncodeRecord(record, encoded_);
-    write.Put(families_.changes, ToSlice(key.view()), encoded_);
-    if (!record.value.empty()) write.Put(families_.values, ToSlice(key.view()), ToSlice(record.value));
+    write.Put(database->families.changes, ToSlice(key.view()), encoded_);
+    if (!record.value.empty()) write.Put(database->families.values, ToSlice(key.view()), ToSlice(record.value));
   }
-  for (const mvcc::LeaseRecord& lease : batch.leases)
-    write.Put(families_.settings, LeaseKey(lease.id), EncodeNumber(lease.ttl));
-  for (const LeaseID id : batch.leases_removed) write.Delete(families_.settings, LeaseKey(id));
-  if (batch.compact) write.Put(families_.settings, ToSlice(kCompactKey), EncodeNumber(*batch.compact));
+  AddSettings(*database, batch, write);
   if (KS_FAILPOINT("kv/rocks/before-write"))
     return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/rocks/before-write"};
+  MakeRoom(static_cast<std::int64_t>(bytes));
   rocksdb::WriteOptions options;
   options.sync = options_.sync;
-  const auto status = db_->Write(options, &write);
+  const auto status = database->db->Write(options, &write);
   if (!status.ok()) return FromStatus(status, "writing to " + options_.dir);
-  KS_FAILPOINT("kv/rocks/after-sync");
+  if (KS_FAILPOINT("kv/rocks/after-sync"))
+    return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/rocks/after-sync"};
   written_since_ += static_cast<std::int64_t>(bytes);
   if (!batch.records.empty()) MarkDurable(batch.records.back().revision);
   return {};
+}
+
+void RocksBackend::MakeRoom(std::int64_t bytes) {
+  if (folder_->reserve_bytes() == 0 || FreeBytes() >= bytes + kRoomBytes) return;
+  folder_->ReleaseReserve(bytes + kRoomBytes);
 }
 
 void RocksBackend::MarkDurable(Revision revision) {
@@ -353,23 +483,40 @@ void RocksBackend::MarkDurable(Revision revision) {
 }
 
 Result<void> RocksBackend::Forget(std::span<const mvcc::Location> dead) {
+  const DatabasePtr database = this->database();
+  if (!database) return Closed(options_.dir);
   rocksdb::WriteBatch write;
-  for (const mvcc::Location& location : dead) {
-    const RecordKey key(location.revision, location.sub);
-    write.Delete(families_.changes, ToSlice(key.view()));
-    if (location.size > 0) write.Delete(families_.values, ToSlice(key.view()));
-    dead_bytes_ += location.size + kRecordOverheadBytes;
-  }
-  const auto status = db_->Write(rocksdb::WriteOptions(), &write);
+  AddDeletions(*database, dead, write);
+  for (const mvcc::Location& location : dead) dead_bytes_ += location.size + kRecordOverheadBytes;
+  if (KS_FAILPOINT("kv/rocks/forget"))
+    return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/rocks/forget"};
+  MakeRoom(static_cast<std::int64_t>(write.GetDataSize()));
+  const auto status = database->db->Write(rocksdb::WriteOptions(), &write);
   if (!status.ok()) return FromStatus(status, "compacting " + options_.dir);
   return {};
 }
 
+// A rewrite that finds no room for its files would stop all writes.
+Result<void> RocksBackend::CheckSpaceToRewrite() const {
+  const std::int64_t needed = std::min(folder_->UsedBytes(), kRewriteBytesMax) + kRoomBytes;
+  const std::int64_t free = FreeBytes();
+  if (free >= needed) return {};
+  return Error{
+      .code = ErrorCode::kNoSpace,
+      .message = fmt::format("no space to rewrite the store in {}: {} bytes are free on its file system, {} are "
+                             "needed",
+                             options_.dir, free, needed)};
+}
+
 Result<void> RocksBackend::Defragment() {
+  const DatabasePtr database = this->database();
+  if (!database) return Closed(options_.dir);
+  KS_RETURN_IF_ERROR(CheckSpaceToRewrite());
   rocksdb::CompactRangeOptions compact;
   compact.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-  for (auto* family : {families_.settings, families_.changes, families_.values}) {
-    const auto status = db_->CompactRange(compact, family, nullptr, nullptr);
+  const ColumnFamilies& families = database->families;
+  for (auto* family : {families.settings, families.changes, families.values}) {
+    const auto status = database->db->CompactRange(compact, family, nullptr, nullptr);
     if (!status.ok() && !status.IsIncomplete() && !status.IsShutdownInProgress())
       return FromStatus(status, "defragmenting " + options_.dir);
   }
@@ -379,33 +526,43 @@ Result<void> RocksBackend::Defragment() {
 void RocksBackend::Compacted(Revision) {
   // Rewriting costs as much as what is alive, so it waits until a quarter of the store is dead.
   MeasureSpace();
-  if (dead_bytes_ < std::max(kReclaimBytesMin, used_ / 4) || reclaiming_) return;
+  if (dead_bytes_ < std::max(kReclaimBytesMin, used_ / 4) || reclaiming_ || !CheckSpaceToRewrite().ok()) return;
   if (reclaim_.joinable()) reclaim_.join();
   dead_bytes_ = 0;
   reclaiming_ = true;
   reclaim_ = std::thread([this] {
-    IgnoreError(Defragment(), "RocksDB stops writes by itself when its files cannot be written");
+    const auto rewritten = Defragment();
+    if (!rewritten.ok()) log::Error("Could not give space of the store back", "err", rewritten.error().message);
     reclaiming_ = false;
   });
 }
 
 Result<SharedBytes> RocksBackend::Read(const mvcc::Location& location) {
   if (KS_FAILPOINT("kv/rocks/read-value")) return RocksView::Damaged(location, rocksdb::Status::NotFound());
+  const DatabasePtr database = this->database();
+  if (!database) return Closed(options_.dir);
   rocksdb::PinnableSlice value;
   const RecordKey key(location.revision, location.sub);
-  const auto status = db_->Get(rocksdb::ReadOptions(), families_.values, ToSlice(key.view()), &value);
+  const auto status = database->db->Get(rocksdb::ReadOptions(), database->families.values, ToSlice(key.view()), &value);
   if (!status.ok()) return RocksView::Damaged(location, status);
   if (value.size() != location.size) return RocksView::Damaged(location, rocksdb::Status::NotFound());
   return SharedBytes(ToView(value));
 }
 
 std::unique_ptr<mvcc::Backend::View> RocksBackend::Pin() {
-  return std::make_unique<RocksView>(db_.get(), families_.values);
+  if (DatabasePtr database = this->database()) return std::make_unique<RocksView>(std::move(database));
+  return std::make_unique<ClosedView>(options_.dir);
 }
 
 void RocksBackend::MeasureSpace() {
   used_ = folder_->UsedBytes();
-  free_ = folder_->FreeBytes();
+  free_ = FreeBytes();
+  const std::int64_t reserve = options_.deletion_reserve_bytes;
+  if (access_ == Access::kWrite && folder_->reserve_bytes() < reserve &&
+      free_ > options_.disk_reserve_bytes + 2 * reserve) {
+    folder_->FillReserve(reserve);
+    free_ = FreeBytes();
+  }
   written_since_ = 0;
   measured_at_ = std::chrono::steady_clock::now();
 }
@@ -421,11 +578,14 @@ Result<void> RocksBackend::CheckSpace(std::int64_t bytes) {
 
 mvcc::Space RocksBackend::GetSpace() {
   mvcc::Space space{.total = folder_->UsedBytes()};
-  for (auto* family : {families_.settings, families_.changes, families_.values}) {
+  const DatabasePtr database = this->database();
+  if (!database) return space;
+  const ColumnFamilies& families = database->families;
+  for (auto* family : {families.settings, families.changes, families.values}) {
     std::uint64_t live = 0;
     std::uint64_t memory = 0;
-    db_->GetIntProperty(family, rocksdb::DB::Properties::kEstimateLiveDataSize, &live);
-    db_->GetIntProperty(family, rocksdb::DB::Properties::kSizeAllMemTables, &memory);
+    database->db->GetIntProperty(family, rocksdb::DB::Properties::kEstimateLiveDataSize, &live);
+    database->db->GetIntProperty(family, rocksdb::DB::Properties::kSizeAllMemTables, &memory);
     space.in_use += static_cast<std::int64_t>(live + memory);
   }
   space.in_use = std::min(space.in_use, space.total);

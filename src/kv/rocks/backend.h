@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +26,15 @@ struct ColumnFamilies {
   rocksdb::ColumnFamilyHandle* values = nullptr;
 };
 
+// An open database. Views of it keep it; the backend lets go of it to open it again.
+struct Database {
+  ~Database();
+  std::unique_ptr<rocksdb::Env> env;  // outlives the database
+  std::unique_ptr<rocksdb::DB> db;
+  ColumnFamilies families;
+};
+using DatabasePtr = std::shared_ptr<Database>;
+
 enum class Access : std::uint8_t { kWrite, kRead };  // kRead: an existing store, of which nothing is changed
 
 class RocksBackend final : public mvcc::Backend {
@@ -40,9 +50,14 @@ class RocksBackend final : public mvcc::Backend {
   std::unique_ptr<View> Pin() override;
   Result<void> CheckSpace(std::int64_t bytes) override;
   mvcc::Space GetSpace() override;
+  Result<void> Reopen() override;
+  Result<void> Repair(const mvcc::CommitBatch& batch, std::span<const mvcc::Location> dead, Revision last) override;
 
-  rocksdb::DB* db() const { return db_.get(); }
-  const ColumnFamilies& families() const { return families_; }
+  // Null while it is closed: after a Reopen() that failed.
+  DatabasePtr database() const {
+    std::lock_guard guard(database_mutex_);
+    return database_;
+  }
   Folder& folder() { return *folder_; }
   Result<void> Defragment();
 
@@ -50,17 +65,23 @@ class RocksBackend final : public mvcc::Backend {
   RocksBackend(Options options, Access access, std::unique_ptr<Folder> folder)
       : options_(std::move(options)), access_(access), folder_(std::move(folder)) {}
   Result<void> OpenDB();
-  Result<void> CheckSpaceToOpen() const;
+  Result<void> CheckFormat(Database& database) const;
+  Result<void> CheckSpaceToOpen();
+  Result<void> CheckSpaceToRewrite() const;
+  std::int64_t FreeBytes() const;
+  Result<void> Close();
+  void StopReclaim();
   void MeasureSpace();
+  // Gives reserved space back when the disk has no room for a commit of `bytes`.
+  void MakeRoom(std::int64_t bytes);
   void MarkDurable(Revision revision);
 
   const Options options_;
   const Access access_;
   std::unique_ptr<Folder> folder_;
-  std::unique_ptr<rocksdb::Env> env_;  // outlives the database
-  std::unique_ptr<rocksdb::DB> db_;
-  ColumnFamilies families_;
-  std::string encoded_;  // reused
+  mutable std::mutex database_mutex_;
+  DatabasePtr database_;  // guarded by database_mutex_; changed by the writer thread only
+  std::string encoded_;   // reused
 
   Revision last_ = 0;    // the last committed revision
   bool loaded_ = false;  // found whole

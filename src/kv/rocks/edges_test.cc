@@ -217,6 +217,7 @@ TEST_F(Edges, SnapshotThatFailsLeavesTheOneBefore) {
   {
     const AtFirstPass point("kv/snapshot/before-rename", [] { return true; });
     EXPECT_FALSE(Await(snapshot::WriteFile(*store_, path)).ok());
+    EXPECT_FALSE(std::filesystem::exists(path + ".part"));
   }
   ASSERT_TRUE(Restore(path, temp_.path() + "/restored").ok());
   auto restored = Open({.dir = temp_.path() + "/restored"});

@@ -9,9 +9,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <vector>
 
+#include "base/failpoint.h"
 #include "base/strings.h"
 
 namespace keelson::kv::rocks {
@@ -32,12 +35,27 @@ std::string ReadSmallFile(const std::string& path) {
 
 // Makes the entries of a folder durable.
 Result<void> SyncFolder(const std::string& path) {
+  KS_FAILPOINT("kv/rocks/sync-folder");
   const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return SystemError("cannot open " + path);
   const bool synced = ::fsync(folder) == 0;
   Error failure = SystemError("cannot sync " + path);
   ::close(folder);
   if (!synced) return failure;
+  return {};
+}
+
+// Makes the folder and those above it, durable in the folders that hold them.
+Result<void> MakeFolder(const std::string& dir) {
+  std::vector<std::filesystem::path> changed;  // folders that get an entry
+  std::error_code error;
+  const auto path = std::filesystem::absolute(dir, error).lexically_normal();
+  for (auto at = path; !error && at.has_relative_path() && !std::filesystem::exists(at, error); at = at.parent_path())
+    changed.push_back(at.parent_path());
+  if (!error) std::filesystem::create_directories(path, error);
+  if (error)
+    return Error{.code = ErrorCode::kInternal, .message = "cannot make data folder " + dir + ": " + error.message()};
+  for (const auto& at : changed) KS_RETURN_IF_ERROR(SyncFolder(at.string()));
   return {};
 }
 
@@ -62,10 +80,7 @@ std::string DurableText(Revision revision) {
 }  // namespace
 
 Result<std::unique_ptr<Folder>> Folder::Take(const std::string& dir) {
-  std::error_code error;
-  std::filesystem::create_directories(dir, error);
-  if (error)
-    return Error{.code = ErrorCode::kInternal, .message = "cannot make data folder " + dir + ": " + error.message()};
+  KS_RETURN_IF_ERROR(MakeFolder(dir));
   const std::string path = dir + "/lock";
   const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return SystemError("cannot open " + path);
@@ -76,7 +91,9 @@ Result<std::unique_ptr<Folder>> Folder::Take(const std::string& dir) {
     ::close(lock);
     return failure;
   }
-  return std::unique_ptr<Folder>(new Folder(dir, lock));
+  std::unique_ptr<Folder> folder(new Folder(dir, lock));
+  folder->OpenReserve();
+  return folder;
 }
 
 Result<std::unique_ptr<Folder>> Folder::TakeToRead(const std::string& dir) {
@@ -90,6 +107,7 @@ Result<std::unique_ptr<Folder>> Folder::TakeToRead(const std::string& dir) {
 
 Folder::~Folder() {
   if (durable_ >= 0) ::close(durable_);
+  if (reserve_ >= 0) ::close(reserve_);
   ::close(lock_);
 }
 
@@ -126,6 +144,39 @@ void Folder::WriteDurable(Revision revision, bool sync) {
 }
 
 void Folder::RemoveDurable() { ::unlink((dir_ + "/durable").c_str()); }
+
+Result<void> Folder::Sync() const { return SyncFolder(dir_); }
+
+Result<void> Folder::ProbeWrite() const {
+  const std::string path = dir_ + "/probe";
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return SystemError("cannot write " + path);
+  const std::string block(4096, 'p');
+  const bool written =
+      ::write(file, block.data(), block.size()) == static_cast<ssize_t>(block.size()) && ::fsync(file) == 0;
+  Error failure = SystemError("cannot write " + path);
+  ::close(file);
+  ::unlink(path.c_str());
+  if (!written) return failure;
+  return {};
+}
+
+void Folder::OpenReserve() {
+  struct stat info{};
+  reserve_ = ::open((dir_ + "/reserve").c_str(), O_WRONLY | O_CLOEXEC);
+  if (reserve_ >= 0 && ::fstat(reserve_, &info) == 0) reserve_bytes_ = info.st_size;
+}
+
+void Folder::FillReserve(std::int64_t bytes) {
+  if (bytes <= reserve_bytes_) return;
+  if (reserve_ < 0) reserve_ = ::open((dir_ + "/reserve").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (reserve_ >= 0 && ::fallocate(reserve_, 0, 0, bytes) == 0) reserve_bytes_ = bytes;
+}
+
+void Folder::ReleaseReserve(std::int64_t bytes) {
+  const std::int64_t left = std::max<std::int64_t>(reserve_bytes_ - bytes, 0);
+  if (reserve_bytes_ > 0 && ::ftruncate(reserve_, left) == 0) reserve_bytes_ = left;
+}
 
 Result<void> Folder::FinishRestore() {
   const std::string restored = restoring_path() + "/db";

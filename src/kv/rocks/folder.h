@@ -3,6 +3,7 @@
 //   <dir>/lock      held while a process has the store; its text is that process's id
 //   <dir>/durable   a revision that was acknowledged; written now and then, so that a log that ends earlier is known to
 //   be damaged
+//   <dir>/reserve   space for deletions on a full disk (rocks.h)
 //   <dir>/db/       RocksDB
 //   <dir>/db.restoring/   a restore that is under way or did not end; never opened as a store
 #pragma once
@@ -34,14 +35,28 @@ class Folder {
   std::optional<Revision> ReadDurable() const;
   void WriteDurable(Revision revision, bool sync);
   void RemoveDurable();
+  // Makes the entries of this folder durable, so that what is in db/ can be found after a loss of power.
+  Result<void> Sync() const;
+  // Writes a file, syncs and removes it: whether the disk takes anything.
+  Result<void> ProbeWrite() const;
+
+  // Sets `bytes` aside, if the file system can do so without writing them.
+  void FillReserve(std::int64_t bytes);
+  // Gives up to `bytes` of the reserve back to the file system.
+  void ReleaseReserve(std::int64_t bytes);
+  std::int64_t reserve_bytes() const { return reserve_bytes_; }
+
   // Makes the database of restoring_path() that of this folder. Durable when it returns.
   Result<void> FinishRestore();
 
  private:
   Folder(std::string dir, int lock) : dir_(std::move(dir)), lock_(lock) {}
+  void OpenReserve();
   const std::string dir_;
   const int lock_;
   int durable_ = -1;
+  int reserve_ = -1;
+  std::int64_t reserve_bytes_ = 0;
 };
 
 }  // namespace keelson::kv::rocks

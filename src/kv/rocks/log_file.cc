@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "base/failpoint.h"
+
 namespace keelson::kv::rocks {
 namespace {
 
@@ -71,6 +73,7 @@ class LogFile final : public rocksdb::FSWritableFile {
       if (!written.ok()) return written;
     }
     if (!unsynced_) return IOStatus::OK();
+    KS_FAILPOINT("kv/rocks/log-fdatasync");
     if (::fdatasync(file_) != 0) return Failed("fdatasync");
     unsynced_ = false;
     return IOStatus::OK();
@@ -94,11 +97,23 @@ class LogFile final : public rocksdb::FSWritableFile {
     return IOStatus::IOError(context, path_ + ": " + ::strerror(error));
   }
 
+  ssize_t PWrite(const iovec& part, std::uint64_t offset, int flags) const {
+    if (flags != 0 && KS_FAILPOINT("kv/rocks/log-without-dsync")) {
+      errno = EOPNOTSUPP;
+      return -1;
+    }
+    return ::pwritev2(file_, &part, 1, static_cast<off_t>(offset), flags);
+  }
+
   IOStatus WriteAt(char* data, std::size_t size, std::uint64_t offset, int flags) {
     while (size > 0) {
       const iovec part{.iov_base = data, .iov_len = size};
-      const ssize_t written = ::pwritev2(file_, &part, 1, static_cast<off_t>(offset), flags);
+      const ssize_t written = PWrite(part, offset, durable_flag_ ? flags : 0);
       if (written < 0 && errno == EINTR) continue;
+      if (written < 0 && errno == EOPNOTSUPP && durable_flag_ && flags != 0) {
+        durable_flag_ = false;  // Some file systems refuse the flag: Sync() syncs by a call of its own from now on.
+        continue;
+      }
       if (written < 0) return Failed("writing");
       // What cannot be aligned any more would be refused with EINVAL.
       data += written;
@@ -133,7 +148,7 @@ class LogFile final : public rocksdb::FSWritableFile {
     const bool durable = sync && !unsynced_ && base_ + size <= allocated_;
     auto status = WriteAt(buffer_.get(), size, base_, durable ? RWF_DSYNC : 0);
     if (!status.ok()) return status;
-    if (!durable) unsynced_ = true;
+    if (!durable || !durable_flag_) unsynced_ = true;
     allocated_ = std::max(allocated_, base_ + size);
     const std::size_t whole = Down(fill_);
     ::memmove(buffer_.get(), buffer_.get() + whole, fill_ - whole);
@@ -150,6 +165,7 @@ class LogFile final : public rocksdb::FSWritableFile {
   std::size_t fill_ = 0;         // bytes in the buffer
   std::uint64_t allocated_ = 0;  // size of the file
   bool dirty_ = false;           // the buffer has what is not in the file
+  bool durable_flag_ = true;     // writes may be asked to be durable at once
   bool unsynced_ = false;        // the file has what may not be on disk
 };
 

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "base/failpoint.h"
 #include "base/random.h"
 #include "kv/rocks/temp_dir.h"
 
@@ -76,6 +78,28 @@ TEST_F(LogFile, SpaceIsThereBeforeItIsWritten) {
   EXPECT_GT(size, 100'000u);
   append(90);
   EXPECT_EQ(std::filesystem::file_size(path_), size);
+}
+
+// gVisor, for one, writes past the page cache but does not know RWF_DSYNC.
+TEST_F(LogFile, SyncsByACallWhereWritesCannotBeDurable) {
+  std::atomic<int> refused{0};
+  std::atomic<int> synced{0};
+  base::Failpoints::Arm("kv/rocks/log-without-dsync", [&] { return ++refused > 0; });
+  base::Failpoints::Arm("kv/rocks/log-fdatasync", [&] { return ++synced < 0; });
+  auto log = Open("000001.log");
+  if (std::filesystem::file_size(path_) == 0) GTEST_SKIP() << "this file system has no such logs";
+  std::string want;
+  for (int i = 0; i < 10; ++i) {
+    want += std::string(1000, static_cast<char>('a' + i));
+    ASSERT_TRUE(log->Append(std::string_view(want).substr(want.size() - 1000), kOptions, nullptr).ok());
+    const auto status = log->Sync(kOptions, nullptr);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(synced, i + 1) << "every sync";
+  }
+  EXPECT_EQ(refused, 1) << "it is tried once";
+  base::Failpoints::Disarm("kv/rocks/log-without-dsync");
+  base::Failpoints::Disarm("kv/rocks/log-fdatasync");
+  EXPECT_TRUE(Contents(path_).starts_with(want));
 }
 
 TEST_F(LogFile, OtherFilesAreTheBases) {

@@ -1,7 +1,6 @@
 #include "kv/rocks/power_loss.h"
 
 #include <fcntl.h>
-#include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -120,8 +119,8 @@ class NotingFileSystem final : public rocksdb::FileSystemWrapper {
 
 }  // namespace
 
-rocksdb::Env* NewPowerLossEnv(const std::string& table_path) {
-  return rocksdb::NewCompositeEnv(std::make_shared<NotingFileSystem>(table_path)).release();
+std::shared_ptr<rocksdb::FileSystem> NewPowerLossFileSystem(const std::string& table_path) {
+  return std::make_shared<NotingFileSystem>(table_path);
 }
 
 void LosePower(const std::string& dir, const std::string& table_path, std::uint64_t seed) {

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace rocksdb {
-class Env;
+class FileSystem;
 }
 
 namespace keelson::kv::rocks {
@@ -21,8 +21,8 @@ struct SyncedFile {
   std::uint64_t bytes;
 };
 
-// `table_path`: made when it is not there. The environment lives until the process ends.
-rocksdb::Env* NewPowerLossEnv(const std::string& table_path);
+// `table_path`: made when it is not there.
+std::shared_ptr<rocksdb::FileSystem> NewPowerLossFileSystem(const std::string& table_path);
 
 // After the process was killed: every file of `dir` loses what was not synced, or a part of it, or ends in garbage, as
 // `seed` has it.

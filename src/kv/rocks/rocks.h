@@ -20,6 +20,9 @@ struct Options : mvcc::Options {
   std::string dir;                                                   // made if it is not there
   std::int64_t quota_bytes = std::int64_t{8} * 1024 * 1024 * 1024;   // writes are refused beyond it; 0: no quota
   std::int64_t disk_reserve_bytes = std::int64_t{64} * 1024 * 1024;  // of the file system, left free
+  // Set aside in the file <dir>/reserve while there is space, and given up by and by when the disk is full, so that
+  // deletions and compactions still find room: a log's zeros and a flush of every memtable. 0: none.
+  std::int64_t deletion_reserve_bytes = std::int64_t{32} * 1024 * 1024;
   bool sync = true;  // false: acknowledged writes do not survive power loss
   std::size_t memtable_bytes = std::size_t{8} * 1024 * 1024;
   std::size_t block_cache_bytes = std::size_t{2} * 1024 * 1024;

@@ -74,7 +74,8 @@ class Checker final : public mvcc::LoadSink {
 // Keys come by key and are kept by revision: all their metadata is held, values are written as they come.
 class Restorer final : public snapshot::Visitor {
  public:
-  explicit Restorer(RocksBackend& backend) : backend_(backend) {}
+  Restorer(RocksBackend& backend, const Progress& progress, std::int64_t total)
+      : backend_(backend), progress_(progress), total_(static_cast<std::uint64_t>(total)) {}
   Result<void> OnLease(LeaseID id, std::int64_t ttl) override {
     leases_.insert(id);
     mvcc::CommitBatch batch;
@@ -88,6 +89,7 @@ class Restorer final : public snapshot::Visitor {
     if (kv.lease != 0 && !leases_.contains(kv.lease)) KS_RETURN_IF_ERROR(OnLease(kv.lease, snapshot::kEndedLeaseTTL));
     bytes_ += kv.key.size() + kv.value.size();
     kvs_.push_back(std::move(kv));
+    if (++done_ % kReadBatch == 0 && progress_) progress_(done_, total_);
     return bytes_ < kRestoreBatchBytes ? Result<void>() : Flush();
   }
   Result<void> Flush() {
@@ -118,6 +120,9 @@ class Restorer final : public snapshot::Visitor {
 
  private:
   RocksBackend& backend_;
+  const Progress& progress_;
+  const std::uint64_t total_;
+  std::uint64_t done_ = 0;
   std::set<LeaseID> leases_;
   std::vector<KeyValue> kvs_;
   std::map<Revision, std::uint32_t> subs_;
@@ -136,20 +141,22 @@ Error AlreadyThere(const std::string& dir) {
   return {.code = ErrorCode::kInvalidArgument, .message = "there is already a store in " + dir};
 }
 
-Result<void> RestoreInto(const std::string& snapshot_path, const std::string& dir) {
+Result<void> RestoreInto(const std::string& snapshot_path, const std::string& dir, const Progress& progress,
+                         std::int64_t total) {
   Options options;
   options.dir = dir;
+  options.deletion_reserve_bytes = 0;
   KS_TRY(auto backend, RocksBackend::Open(std::move(options)));
-  Restorer restorer(*backend);
+  Restorer restorer(*backend, progress, total);
   KS_TRY(const snapshot::Info info, snapshot::ReadFile(snapshot_path, &restorer));
   return restorer.Finish(info.revision);
 }
 
 }  // namespace
 
-Result<CheckReport> Check(const std::string& dir) {
+Result<CheckReport> Check(const std::string& dir, const Progress& progress) {
   KS_TRY(auto backend, OpenExisting(dir, Access::kRead));
-  const auto files = backend->db()->VerifyChecksum();
+  const auto files = backend->database()->db->VerifyChecksum();
   if (!files.ok()) return FromStatus(files, "checking the files of " + dir);
   Checker checker;
   KS_RETURN_IF_ERROR(backend->Load(checker));
@@ -158,13 +165,14 @@ Result<CheckReport> Check(const std::string& dir) {
   const std::span<const mvcc::Location> all = checker.locations;
   for (std::size_t at = 0; at < all.size(); at += kReadBatch) {
     KS_RETURN_IF_ERROR(view->Read(all.subspan(at, std::min(kReadBatch, all.size() - at))));
+    if (progress) progress(std::min(at + kReadBatch, all.size()), all.size());
   }
   return checker.report;
 }
 
-Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir) {
+Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir, const Progress& progress) {
   if (std::filesystem::exists(dir + "/db")) return AlreadyThere(dir);
-  KS_RETURN_IF_ERROR(snapshot::ReadFile(snapshot_path, nullptr));
+  KS_TRY(const snapshot::Info info, snapshot::ReadFile(snapshot_path, nullptr));
   {
     KS_TRY(auto folder, Folder::Take(dir));
     if (std::filesystem::exists(folder->db_path())) return AlreadyThere(dir);
@@ -174,7 +182,7 @@ Result<CheckReport> Restore(const std::string& snapshot_path, const std::string&
       return Error{.code = ErrorCode::kInternal,
                    .message = "cannot remove " + folder->restoring_path() + ": " + error.message()};
     }
-    KS_RETURN_IF_ERROR(RestoreInto(snapshot_path, folder->restoring_path()));
+    KS_RETURN_IF_ERROR(RestoreInto(snapshot_path, folder->restoring_path(), progress, info.keys));
     KS_RETURN_IF_ERROR(folder->FinishRestore());
   }
   return Check(dir);

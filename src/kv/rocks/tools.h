@@ -19,14 +19,18 @@ struct CheckReport {
   std::int64_t value_bytes = 0;
 };
 
+// How much of the work is done, now and then.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
 // Reads everything in `dir` with its checksums: every file, every change, every value. Nothing is written.
 // kCorrupt names what is damaged; kInUse when a process has the store.
-Result<CheckReport> Check(const std::string& dir);
+Result<CheckReport> Check(const std::string& dir, const Progress& progress = nullptr);
 
 // Makes a new store in `dir` (which must not hold one) from a snapshot file. Every key keeps its value, its revisions
 // and its lease; the store goes on at the snapshot's revision, and everything before is compacted. There is no store in
 // `dir` before it is whole: after a restore that failed or was killed the folder is refused until it is repeated.
-Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir);
+Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir,
+                            const Progress& progress = nullptr);
 
 // Rewrites a store's files without what was compacted, so that its space goes back to the file system.
 Result<void> Defragment(mvcc::EmbeddedStore& store);  // an open one; nothing to do for one in memory

@@ -123,10 +123,30 @@ Awaitable<Result<void>> WriteToDescriptor(int file, std::string bytes) {
   co_return Result<void>();
 }
 
+// The whole file takes the place of `path`, durably.
+Result<void> Finish(int file, const std::string& part, const std::string& path) {
+  const auto failed = [&] {
+    return Error{.code = ErrorCode::kInternal, .message = "cannot finish " + path + ": " + strerror(errno)};
+  };
+  if (::fsync(file) != 0) return failed();
+  if (KS_FAILPOINT("kv/snapshot/before-rename"))
+    return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/snapshot/before-rename"};
+  if (::rename(part.c_str(), path.c_str()) != 0) return failed();
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int folder = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return failed();
+  const bool synced = ::fsync(folder) == 0;
+  ::close(folder);
+  if (!synced) return failed();
+  return {};
+}
+
 }  // namespace
 
-Awaitable<Result<Info>> Write(Store& store, Sink sink) {
+Awaitable<Result<Info>> Write(Store& store, Sink sink, Progress progress) {
   Info info;
+  std::int64_t about = 0;
   Digest digest;
   std::string chunk;
   KS_CO_TRY(const Revision revision, co_await store.CurrentRevision());
@@ -146,6 +166,7 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
   for (bool more = true; more;) {
     RangeRequest request = page;
     KS_CO_TRY(const RangeResponse answer, co_await store.Range(std::move(request)));
+    about = std::max(about, answer.count);  // of the first page: later ones count the rest
     for (const KeyValue& kv : answer.kvs) {
       if (kv.lease != 0 && written.insert(kv.lease).second) {
         // It is due or was revoked since: its keys of this revision must end in a restored store, too.
@@ -163,6 +184,7 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
     }
     more = answer.more;
     if (more) page.key = answer.kvs.back().key + std::string(1, '\0');
+    if (progress) progress(info.keys, about);
     digest.Update(chunk);
     info.bytes += static_cast<std::int64_t>(chunk.size());
     if (!chunk.empty()) KS_CO_RETURN_IF_ERROR(co_await sink(std::exchange(chunk, {})));
@@ -182,22 +204,18 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink) {
   co_return info;
 }
 
-Awaitable<Result<Info>> WriteFile(Store& store, std::string path) {
+Awaitable<Result<Info>> WriteFile(Store& store, std::string path, Progress progress) {
   const std::string part = path + ".part";
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0)
     co_return Error{.code = ErrorCode::kInternal, .message = "cannot write " + part + ": " + strerror(errno)};
-  auto info = co_await Write(store, [file](std::string bytes) { return WriteToDescriptor(file, std::move(bytes)); });
-  const bool synced = ::fsync(file) == 0;
+  Sink sink = [file](std::string bytes) { return WriteToDescriptor(file, std::move(bytes)); };
+  auto info = co_await Write(store, std::move(sink), std::move(progress));
+  auto finished = info.ok() ? Finish(file, part, path) : Result<void>(info.error());
   ::close(file);
-  if (!info.ok()) {
+  if (!finished.ok()) {
     ::unlink(part.c_str());
-    co_return std::move(info).error();
-  }
-  if (KS_FAILPOINT("kv/snapshot/before-rename"))
-    co_return Error{.code = ErrorCode::kInternal, .message = "failpoint kv/snapshot/before-rename"};
-  if (!synced || ::rename(part.c_str(), path.c_str()) != 0) {
-    co_return Error{.code = ErrorCode::kInternal, .message = "cannot finish " + path + ": " + strerror(errno)};
+    co_return std::move(finished).error();
   }
   co_return *std::move(info);
 }

@@ -26,10 +26,13 @@ struct Info {
 // Takes the next bytes; an error stops the snapshot.
 using Sink = std::function<Awaitable<Result<void>>(std::string bytes)>;
 
+// After every page: keys so far, and about how many there are.
+using Progress = std::function<void(std::int64_t keys, std::int64_t about)>;
+
 // kCompacted when the store was compacted beyond the revision before the end was reached; then it may be tried again.
-Awaitable<Result<Info>> Write(Store& store, Sink sink);
+Awaitable<Result<Info>> Write(Store& store, Sink sink, Progress progress = nullptr);
 // Into a file: under another name first, synced, then renamed. Blocks on the disk: on a thread that may.
-Awaitable<Result<Info>> WriteFile(Store& store, std::string path);
+Awaitable<Result<Info>> WriteFile(Store& store, std::string path, Progress progress = nullptr);
 
 // The contents of a snapshot file: keys by key, each after its lease.
 class Visitor {

@@ -42,6 +42,18 @@ const HubTypes& Types() {
 
 // ---- Defaults and prepare
 
+// The version that is stored from now on joins those that were.
+void RecordStorageVersion(base::Arena& arena, Value object) {
+  for (const Value& version : object["spec"]["versions"].items()) {
+    if (!version["storage"].as_bool()) continue;
+    const std::string_view name = version["name"].as_string();
+    Value stored = object.EnsureMap(arena, "status").EnsureList(arena, "storedVersions");
+    const bool known = std::ranges::any_of(stored.items(), [&](const Value& one) { return one.as_string() == name; });
+    if (!known) stored.Append(arena, Value::String(arena, name));
+    return;
+  }
+}
+
 void SetDefaults(base::Arena& arena, Value object) {
   Value spec = object.EnsureMap(arena, "spec");
   Value names = spec.EnsureMap(arena, "names");
@@ -53,22 +65,11 @@ void SetDefaults(base::Arena& arena, Value object) {
   if (spec["conversion"].is_null()) spec.EnsureMap(arena, "conversion").Set(arena, "strategy", "None");
   if (Value service = spec["conversion"]["webhook"]["clientConfig"]["service"]; service.is_map())
     Default(arena, service, "port", 443);
+  if (object["status"]["storedVersions"].empty()) RecordStorageVersion(arena, object);
 }
 
-// The version that is stored from now on joins those that were.
-void RecordStorageVersion(const Call& call, Value object) {
-  for (const Value& version : object["spec"]["versions"].items()) {
-    if (!version["storage"].as_bool()) continue;
-    const std::string_view name = version["name"].as_string();
-    Value stored = object.EnsureMap(call.arena, "status").EnsureList(call.arena, "storedVersions");
-    const bool known = std::ranges::any_of(stored.items(), [&](const Value& one) { return one.as_string() == name; });
-    if (!known) stored.Append(call.arena, Value::String(call.arena, name));
-    return;
-  }
-}
-
-void PrepareForCreate(const Call& call, Value object, Value) { RecordStorageVersion(call, object); }
-void PrepareForUpdate(const Call& call, Value object, Value) { RecordStorageVersion(call, object); }
+void PrepareForCreate(const Call& call, Value object, Value) { RecordStorageVersion(call.arena, object); }
+void PrepareForUpdate(const Call& call, Value object, Value) { RecordStorageVersion(call.arena, object); }
 
 // ---- Validation
 

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Tries out what build.py made. usage: packaging/test.py BUILD_FOLDER PACKAGE_FOLDER WORK_FOLDER [STEP ...]
+
+reproducible  a second build gives the same bytes
+lint          lintian has no errors and no warnings
+units         systemd-analyze verifies the units and judges how closed they are
+image         the OCI layout: every digest and size; its file system runs as its user in a chroot
+install       a fresh Debian 12: install, serve, upgrade under load, remove, purge; nothing acknowledged is lost, nothing is left
+"""
+import filecmp
+import glob
+import gzip
+import hashlib
+import http.client
+import io
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXPOSURE_MAX = 3.0  # of systemd-analyze security, 0 (closed) to 10
+
+
+def expect(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def run(*command, code=0, **kwargs):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, **kwargs)
+    expect(code is None or done.returncode == code, "%s: exit code %d\n%s" % (" ".join(command), done.returncode, done.stdout[-4000:]))
+    return done.stdout
+
+
+def only(pattern):
+    found = [path for path in glob.glob(pattern) if "dbgsym" not in path]
+    expect(len(found) == 1, "%s: %s" % (pattern, found))
+    return found[0]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Test:
+    def __init__(self, build, packages, work):
+        self.build, self.packages, self.work = build, packages, work
+        self.deb = only(packages + "/keelson_*.deb")
+
+    def reproducible(self):
+        again = os.path.join(self.work, "again")
+        shutil.rmtree(again, ignore_errors=True)
+        run(os.path.join(HERE, "build.py"), self.build, again)
+        for path in glob.glob(self.packages + "/keelson*"):
+            expect(filecmp.cmp(path, os.path.join(again, os.path.basename(path)), shallow=False), "%s differs" % path)
+        shutil.rmtree(again)
+
+    def lint(self):
+        text = run("lintian", "--fail-on=error,warning", self.deb, code=None)
+        bad = [line for line in text.splitlines() if line.startswith(("E: ", "W: "))]
+        expect(not bad, "\n".join(bad))
+
+    def units(self):
+        root = os.path.join(self.work, "unpacked")
+        shutil.rmtree(root, ignore_errors=True)
+        run("dpkg-deb", "-x", self.deb, root)
+        for unit in sorted(glob.glob(root + "/lib/systemd/system/*.service")):
+            text = run("systemd-analyze", "verify", "--root=" + root, "--man=no", os.path.basename(unit), code=None)
+            # Units that are not in the package are not in this root either.
+            bad = [line for line in text.splitlines() if os.path.basename(unit) in line and "not found" not in line]
+            expect(not bad, text)
+            if unit.endswith("/keelson.service"):
+                text = run("systemd-analyze", "security", "--offline=true", unit, code=None)
+                exposure = float(text.split("Overall exposure level for")[1].split(":")[1].split()[0])
+                expect(exposure <= EXPOSURE_MAX, text)
+
+    def image(self):
+        folder = os.path.join(self.work, "image")
+        shutil.rmtree(folder, ignore_errors=True)
+        with tarfile.open(only(self.packages + "/*.oci.tar")) as archive:
+            archive.extractall(folder)
+
+        def blob(descriptor):
+            with open(os.path.join(folder, "blobs", *descriptor["digest"].split(":")), "rb") as f:
+                data = f.read()
+            expect(len(data) == descriptor["size"] and "sha256:" + hashlib.sha256(data).hexdigest() == descriptor["digest"], "blob %s" % descriptor)
+            return data
+
+        with open(folder + "/oci-layout") as f:
+            expect(json.load(f) == {"imageLayoutVersion": "1.0.0"}, "oci-layout")
+        with open(folder + "/index.json") as f:
+            index = json.load(f)
+        expect(index["schemaVersion"] == 2 and len(index["manifests"]) == 1, "index.json")
+        manifest = json.loads(blob(index["manifests"][0]))
+        config = json.loads(blob(manifest["config"]))
+        expect(manifest["mediaType"] == "application/vnd.oci.image.manifest.v1+json" and config["rootfs"]["type"] == "layers", "media types")
+        expect(len(config["rootfs"]["diff_ids"]) == len(manifest["layers"]), "layers")
+        root = os.path.join(self.work, "image-root")
+        shutil.rmtree(root, ignore_errors=True)
+        total = 0
+        for layer, diff_id in zip(manifest["layers"], config["rootfs"]["diff_ids"]):
+            plain = gzip.decompress(blob(layer))
+            expect("sha256:" + hashlib.sha256(plain).hexdigest() == diff_id, "diff id")
+            total += len(plain)
+            with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
+                archive.extractall(root)
+        expect(total < 60e6, "%d bytes" % total)
+        uid = int(config["config"]["User"].split(":")[0])
+        expect(uid != 0 and os.stat(root + "/data").st_uid == uid, "it runs as root")
+        command = config["config"]["Entrypoint"] + config["config"]["Cmd"]
+        port = free_port()
+        with Server(root, command + ["--secure-port=%d" % port], port, root + "/data", uid) as server:
+            server.write("image")
+
+    def install(self):
+        root = self.fresh_root()
+        before = listing(root)
+        shutil.copy(self.deb, root + "/keelson.deb")
+        run("chroot", root, "apt-get", "install", "-y", "--no-install-recommends", "/keelson.deb", env=PLAIN)
+        data, port = root + "/var/lib/keelson", free_port()
+        uid = os.stat(data).st_uid
+        expect(uid != 0 and os.stat(data).st_mode & 0o777 == 0o700, "the folder's owner and mode")
+        expect("speaks Kubernetes" in run("chroot", root, "keelson", "version"), "version")
+        command = ["/usr/bin/keelson", "--data-dir=/var/lib/keelson", "--secure-port=%d" % port]
+        written = self.upgrade_under_load(root, command, port, data, uid)
+        run("chroot", root, "apt-get", "remove", "-y", "keelson", env=PLAIN)
+        expect(os.path.exists(data + "/pki/ca.key"), "removal loses data")
+        run("chroot", root, "apt-get", "purge", "-y", "--autoremove", "keelson", env=PLAIN)
+        left = sorted(set(listing(root)) - set(before) - {"/keelson.deb", "/upgrade.deb"})
+        # What dpkg, apt, ldconfig and adduser keep for themselves.
+        own = ("/var/lib/dpkg/", "/var/lib/apt/", "/var/log/", "/var/cache/", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/ld.so.cache", "/run/adduser")
+        left = [path for path in left if not path.startswith(own)]
+        expect(not left, "left behind: %s" % left)
+        expect("keelson" not in open(root + "/etc/passwd").read(), "the user is left")
+        print("  %d writes acknowledged during the upgrade, none lost" % written)
+
+    def upgrade_under_load(self, root, command, port, data, uid):
+        """The package's own restart needs systemd: here the server is restarted as the unit does it, between two versions of the package."""
+        newer = os.path.join(self.work, "newer")
+        shutil.rmtree(newer, ignore_errors=True)
+        run("dpkg-deb", "-R", self.deb, newer)
+        with open(newer + "/DEBIAN/control") as f:
+            control = f.read()
+        version = control.split("Version: ")[1].split("\n")[0]
+        with open(newer + "/DEBIAN/control", "w") as f:
+            f.write(control.replace("Version: " + version, "Version: " + version + "+1"))
+        run("dpkg-deb", "-Znone", "-b", newer, root + "/upgrade.deb")
+        names, stop = [], threading.Event()
+
+        def load(server):
+            number = 0
+            while not stop.is_set():
+                number += 1
+                try:
+                    server.write("load-%d" % number)
+                    names.append("load-%d" % number)
+                except (OSError, http.client.HTTPException):
+                    time.sleep(0.05)  # between the two servers
+
+        first = Server(root, command, port, data, uid).__enter__()
+        thread = threading.Thread(target=load, args=(first,))
+        thread.start()
+        while len(names) < 50:
+            time.sleep(0.05)
+        run("chroot", root, "apt-get", "install", "-y", "/upgrade.deb", env=PLAIN)
+        first.__exit__()
+        with Server(root, command, port, data, uid) as second:
+            before = len(names)
+            while len(names) < before + 50:
+                time.sleep(0.05)
+            stop.set()
+            thread.join()
+            present = {item["metadata"]["name"] for item in second.call("GET", MAPS)["items"]}
+        lost = [name for name in names if name not in present]
+        expect(not lost, "lost: %s" % lost[:10])
+        return len(names)
+
+    def fresh_root(self):
+        base, root = os.path.join(self.work, "bookworm.tar"), os.path.join(self.work, "root")
+        shutil.rmtree(root, ignore_errors=True)
+        if not os.path.exists(base):
+            made = os.path.join(self.work, "bookworm")
+            shutil.rmtree(made, ignore_errors=True)
+            mirror = [line.split()[1] for path in glob.glob("/etc/apt/sources.list.d/*.sources") for line in open(path) if line.startswith("URIs:")]
+            run("debootstrap", "--variant=minbase", "--include=adduser,init-system-helpers", "bookworm", made, *mirror[:1])
+            run("tar", "-C", made, "-cf", base, ".")
+            shutil.rmtree(made)
+        os.makedirs(root)
+        run("tar", "-C", root, "-xf", base)
+        for path in ["/etc/resolv.conf"] + glob.glob("/etc/apt/sources.list.d/*") + glob.glob("/etc/apt/apt.conf.d/*proxy*"):
+            shutil.copy(path, root + path)
+        os.path.exists(root + "/etc/apt/sources.list") and os.remove(root + "/etc/apt/sources.list")
+        run("chroot", root, "apt-get", "update", env=PLAIN)
+        return root
+
+
+PLAIN = dict(os.environ, LC_ALL="C", DEBIAN_FRONTEND="noninteractive", PATH="/usr/sbin:/usr/bin:/sbin:/bin")
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def listing(root):
+    return [os.path.join(folder, name)[len(root):] for folder, folders, files in os.walk(root) for name in files + folders
+            if not folder.startswith((root + "/proc", root + "/sys", root + "/dev"))]
+
+
+class Server:
+    """The installed server in its root, as its user; talks to it as its administrator."""
+
+    def __init__(self, root, command, port, data, uid):
+        self.root, self.command, self.port, self.data, self.uid = root, command, port, data, uid
+
+    def __enter__(self):
+        def enter():
+            os.chroot(self.root)
+            os.chdir("/")
+            os.setgid(self.uid)
+            os.setuid(self.uid)
+
+        os.makedirs(self.root + "/dev", exist_ok=True)
+        self.log = open(self.root + ".log", "w")
+        self.process = subprocess.Popen(self.command, preexec_fn=enter, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, env={"PATH": "/usr/bin"})
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            expect(self.process.poll() is None, "it ended: " + open(self.log.name).read())
+            try:
+                self.context = ssl.create_default_context(cafile=self.data + "/pki/ca.crt")
+                self.context.load_cert_chain(self.data + "/pki/admin.crt", self.data + "/pki/admin.key")
+                self.call("GET", "/api/v1/namespaces/default")
+                return self
+            except (OSError, http.client.HTTPException, AssertionError):
+                time.sleep(0.1)
+        raise AssertionError("not ready: " + open(self.log.name).read())
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        expect(self.process.wait(60) == 0, "exit code %s" % self.process.returncode)
+
+    def call(self, method, path, body=None):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=self.context)
+        connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        data = answer.read()
+        expect(answer.status in (200, 201), "%s %s: %d %s" % (method, path, answer.status, data[:300]))
+        return json.loads(data)
+
+    def write(self, name):
+        self.call("POST", MAPS, {"metadata": {"name": name}, "data": {"a": "b"}})
+
+
+def main():
+    build, packages, work = (os.path.abspath(path) for path in sys.argv[1:4])
+    os.makedirs(work, exist_ok=True)
+    test = Test(build, packages, work)
+    failed = 0
+    for step in sys.argv[4:] or ["reproducible", "lint", "units", "image", "install"]:
+        try:
+            getattr(test, step)()
+            print("%s: ok" % step, flush=True)
+        except Exception as error:  # the next step runs all the same
+            failed += 1
+            print("%s: FAILED: %s: %s" % (step, type(error).__name__, error), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

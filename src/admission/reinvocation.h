@@ -1,0 +1,23 @@
+// What a plugin that calls several webhooks or policies keeps between the two rounds of mutation (upstream's
+// webhookReinvokeContext and policyReinvokeContext). Internal to admission.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "object/value.h"
+
+namespace keelson::admission {
+
+struct ReinvocationState {
+  Value last_output;
+  std::set<std::string> previously_invoked;  // keys of those with reinvocationPolicy IfNeeded
+  std::set<std::string> reinvoke;
+
+  void RequirePreviouslyInvoked() {
+    reinvoke.merge(previously_invoked);
+    previously_invoked.clear();
+  }
+};
+
+}  // namespace keelson::admission

@@ -1,0 +1,22 @@
+// The embedded controllers as the options ask for them.
+#pragma once
+
+#include <memory>
+
+#include "app/completed_options.h"
+#include "app/data_dir.h"
+#include "app/followed_files.h"
+#include "async/io_pool.h"
+#include "controllers/embedded_controllers.h"
+#include "controlplane/resource_storage.h"
+#include "server/serving.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::app {
+
+// Null when none are to run. `folder` is null without the embedded store. Everything must outlive the result.
+Outcome<std::unique_ptr<controllers::EmbeddedControllers>, Error> MakeControllers(
+    const CompletedOptions& completed, const DataDir* folder, async::IOPool& io, server::Serving& serving,
+    controlplane::ResourceStorage& storage, telemetry::MetricsRegistry& metrics, FollowedFiles& followed);
+
+}  // namespace keelson::app
