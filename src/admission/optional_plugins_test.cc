@@ -3,6 +3,7 @@
 
 #include "admission/api_reader.h"
 #include "admission/plugins/plugins.h"
+#include "admission/plugins/pod_toleration_restriction.h"
 #include "admission/testing/fakes.h"
 #include "async/run_now.h"
 #include "object/json_text.h"
@@ -113,6 +114,21 @@ TEST(PodTolerationRestriction, DefaultsAndWhitelist) {
        "", R"([{"key":"w","operator":"Equal","value":"v"}])"},
   };
   CheckPods("PodTolerationRestriction", NewPodTolerationRestriction, "tolerations", rows);
+}
+
+TEST(PodTolerationRestriction, ConfigurationErrors) {
+  base::Arena arena;
+  const auto check = [&](std::string_view json) { return CheckPodTolerationRestriction(testing::Parse(arena, json)); };
+  EXPECT_EQ(check(""), "");
+  EXPECT_EQ(check("{" KS_KIND R"(,"default":[{"key":"d","operator":"Exists"}]})"), "");
+  EXPECT_EQ(
+      check("{" KS_KIND R"(,"whitelist":[{"key":"d","operator":"Like"}]})"),
+      R"(invalid config: [podtolerationrestriction.whitelist[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"])");
+  EXPECT_EQ(
+      check("{" KS_KIND R"(,"default":[{"key":"d","operator":"Exists","value":"v"}]})"),
+      R"(invalid config: [podtolerationrestriction.default[0].operator: Invalid value: "v": value must be empty when `operator` is 'Exists'])");
+  EXPECT_EQ(check(R"({"apiVersion":"v1","kind":"Configuration"})"),
+            R"(no kind "Configuration" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111")");
 }
 
 TEST(ExtendedResourceToleration, ToleratesRequestedResources) {
@@ -363,9 +379,10 @@ TEST(ResourceQuota, LimitedResourcesNeedACoveringQuota) {
 TEST(ResourceQuota, ConfigurationErrors) {
   base::Arena arena;
   const auto check = [&](std::string_view json) { return CheckResourceQuota(testing::Parse(arena, json)); };
-#define KS_QUOTA(limited)                                                                                              \
-  R"({"apiVersion":"apiserver.config.k8s.io/v1","kind":"ResourceQuotaConfiguration","limitedResources":[)" limited "]" \
-                                                                                                                   "}"
+#define KS_QUOTA(limited)                                                                                          \
+  R"({"apiVersion":"apiserver.config.k8s.io/v1","kind":"ResourceQuotaConfiguration","limitedResources":[)" limited \
+  "]"                                                                                                              \
+  "}"
   EXPECT_EQ(check(kLimited), "");
   EXPECT_EQ(check(KS_QUOTA(R"({"matchContains":["a"]})")), "limitedResources[0].resource: Required value");
   EXPECT_EQ(check(KS_QUOTA(R"({"resource":"pods","contains":["a"]})")),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admission/plugins/plugins.h"
+#include "admission/plugins/pod_toleration_restriction.h"
 #include "admission/plugins/pod_updates.h"
 #include "admission/webhook/client.h"
 #include "base/strings.h"
@@ -26,7 +27,7 @@ constexpr PluginRow kPlugins[] = {
     {"PodNodeSelector", false, Phase::kBoth, NewPodNodeSelector},
     {"Priority", true, Phase::kBoth, NewPriority},
     {"DefaultTolerationSeconds", true, Phase::kMutating, NewDefaultTolerationSeconds},
-    {"PodTolerationRestriction", false, Phase::kBoth, NewPodTolerationRestriction},
+    {"PodTolerationRestriction", false, Phase::kBoth, NewPodTolerationRestriction, CheckPodTolerationRestriction},
     {"EventRateLimit", false, Phase::kValidating, NewEventRateLimit, CheckEventRateLimit},
     {"ExtendedResourceToleration", false, Phase::kMutating, NewExtendedResourceToleration},
     {"DefaultStorageClass", true, Phase::kMutating, NewDefaultStorageClass},

@@ -120,7 +120,9 @@ void Aggregation::OnDefinitions(std::vector<controlplane::Informer::Change>& cha
         touched.insert(NameOf(added));
       }
     }
-    std::erase_if(wanted_, [](const auto& entry) { return entry.second.empty(); });
+    for (const std::string& name : touched) {
+      if (const auto found = wanted_.find(name); found != wanted_.end() && found->second.empty()) wanted_.erase(found);
+    }
   }
   Reconcile(std::move(touched));
 }

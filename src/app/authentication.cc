@@ -211,7 +211,8 @@ using Generation = std::shared_ptr<std::atomic<std::uint64_t>>;
 
 // The old set stays in force until every issuer of the new one answered.
 Awaitable<void> ReplaceWhenHealthy(std::shared_ptr<JWTFactory> factory, std::shared_ptr<auth::JWTAuthenticators> target,
-                                   auth::JWTAuthenticators::Set next, Generation generation, std::uint64_t mine) {
+                                   auth::JWTAuthenticators::Set next, std::string text, Generation generation,
+                                   std::uint64_t mine) {
   constexpr std::chrono::milliseconds kPoll{500};
   constexpr int kPollsPerReport = 120;  // a minute
   for (int polls = 0;; ++polls) {
@@ -223,13 +224,13 @@ Awaitable<void> ReplaceWhenHealthy(std::shared_ptr<JWTFactory> factory, std::sha
     if (problem.empty()) break;
     if (polls % kPollsPerReport == kPollsPerReport - 1) {
       log::Error("Changed authentication configuration is not in force yet", "err", problem);
-      factory->metrics().Reloaded(false);
+      factory->metrics().Reloaded(nullptr);
     }
     asio::steady_timer timer(co_await asio::this_coro::executor, kPoll);
     co_await timer.async_wait(kNoThrow);
   }
   target->Replace(std::move(next));
-  factory->metrics().Reloaded(true);
+  factory->metrics().Reloaded(&text);
   log::Info("Changed authentication configuration is in force");
 }
 
@@ -239,7 +240,7 @@ bool TakeConfiguration(const std::string& text, const std::optional<auth::Anonym
                        const std::shared_ptr<auth::JWTAuthenticators>& target, const Generation& generation) {
   const auto refuse = [&factory](const std::string& problem) {
     log::Error("Changed authentication configuration is not usable", "err", problem);
-    factory->metrics().Reloaded(false);
+    factory->metrics().Reloaded(nullptr);
     return false;
   };
   auto config = ParseAndValidate(text);
@@ -248,7 +249,7 @@ bool TakeConfiguration(const std::string& text, const std::optional<auth::Anonym
   auto set = factory->Make(*config);
   if (!set.ok()) return refuse(set.error());
   const std::uint64_t mine = ++*generation;
-  asio::co_spawn(factory->io().Next(), ReplaceWhenHealthy(factory, target, *std::move(set), generation, mine),
+  asio::co_spawn(factory->io().Next(), ReplaceWhenHealthy(factory, target, *std::move(set), text, generation, mine),
                  asio::detached);
   return true;
 }
@@ -261,6 +262,7 @@ Outcome<std::shared_ptr<auth::TokenAuthenticator>, Error> MakeJWTAuthenticators(
   if (!set.ok()) return Error(set.error());
   const auto made = std::make_shared<auth::JWTAuthenticators>(*std::move(set));
   if (!options.authentication_config_file.empty()) {
+    factory->metrics().Configured(configured.file_text);
     const Generation generation = std::make_shared<std::atomic<std::uint64_t>>(0);
     parts.files.Add(options.authentication_config_file, configured.file_text,
                     [anonymous = configured.config.anonymous, factory, made, generation](const std::string& text) {

@@ -4,6 +4,7 @@
 
 #include "app/authorization_webhook.h"
 #include "auth/abac/policy.h"
+#include "auth/oidc/metrics.h"
 #include "auth/webhook_authorizer/match_conditions.h"
 #include "base/clock.h"
 #include "base/strings.h"
@@ -83,14 +84,26 @@ Authorizers::Authorizers(const AuthorizationOptions& options, Parts parts)
       reloads_(parts_.metrics->Counters({.name = "apiserver_authorization_config_controller_automatic_reloads_total",
                                          .help = "Total number of automatic reloads of authorization configuration "
                                                  "split by status and apiserver identity.",
-                                         .stability = telemetry::Stability::kAlpha,
+                                         .stability = telemetry::Stability::kBeta,
                                          .labels = {"apiserver_id_hash", "status"}})),
       reload_times_(parts_.metrics->Gauges(
           {.name = "apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds",
            .help = "Timestamp of the last automatic reload of authorization configuration split by status and "
                    "apiserver identity.",
-           .stability = telemetry::Stability::kAlpha,
-           .labels = {"apiserver_id_hash", "status"}})) {}
+           .stability = telemetry::Stability::kBeta,
+           .labels = {"apiserver_id_hash", "status"}})),
+      configuration_(parts_.metrics->Gauges({.name = "apiserver_authorization_config_controller_last_config_info",
+                                             .help = "Information about the last applied authorization configuration "
+                                                     "with hash as label, split by apiserver identity.",
+                                             .stability = telemetry::Stability::kAlpha,
+                                             .labels = {"apiserver_id_hash", "hash"}})) {}
+
+void Authorizers::ShowConfiguration(const std::string& text) {
+  // Series cannot be removed: one that is no longer true shows 0.
+  if (!configuration_hash_.empty()) configuration_.With({parts_.server_id_hash, configuration_hash_}).Set(0);
+  configuration_hash_ = auth::MetricHash(text);
+  configuration_.With({parts_.server_id_hash, configuration_hash_}).Set(1);
+}
 
 Outcome<std::unique_ptr<Authorizers>, Error> Authorizers::New(const AuthorizationOptions& options, Parts parts) {
   std::unique_ptr<Authorizers> made(new Authorizers(options, std::move(parts)));
@@ -101,6 +114,7 @@ Outcome<std::unique_ptr<Authorizers>, Error> Authorizers::New(const Authorizatio
     auto parsed = ParseAuthorizationConfiguration(*text, MatchConditionProblem);
     if (!parsed.ok()) return Error(parsed.error());
     config = *std::move(parsed);
+    made->ShowConfiguration(*text);
   }
   auto chain = made->Build(config);
   if (!chain.ok()) return Error("invalid authorization config: " + chain.error());
@@ -189,6 +203,7 @@ bool Authorizers::Reload(const std::string& text) {
     return finish("failure");
   }
   authorizer_->Replace(chain->authorizer, chain->rules);
+  ShowConfiguration(text);
   log::V(1).Info("Reloaded the authorization configuration");
   return finish("success");
 }

@@ -51,6 +51,7 @@ class Authorizers {
     std::shared_ptr<auth::RuleResolver> rules;
   };
   Authorizers(const AuthorizationOptions& options, Parts parts);
+  void ShowConfiguration(const std::string& text);  // in the metrics
   Outcome<Chain, std::string> Build(const AuthorizationConfiguration& config);
   Outcome<void, std::string> Add(const AuthorizerEntry& entry, std::vector<std::shared_ptr<auth::Authorizer>>& members,
                                  std::vector<std::shared_ptr<auth::RuleResolver>>& resolvers);
@@ -61,6 +62,8 @@ class Authorizers {
   telemetry::MetricVec<telemetry::Counter>& decisions_;
   telemetry::MetricVec<telemetry::Counter>& reloads_;
   telemetry::MetricVec<telemetry::Gauge>& reload_times_;
+  telemetry::MetricVec<telemetry::Gauge>& configuration_;
+  std::string configuration_hash_;  // of the file in use
   std::set<std::string> types_;  // at the start
   std::shared_ptr<auth::ReloadableAuthorizer> authorizer_;
 };

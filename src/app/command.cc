@@ -75,12 +75,6 @@ bool TellStart(const Strings& errors, const Strings& unbuilt, const Strings& fil
 
 }  // namespace
 
-// --embedded-controllers=auto: with the embedded store, unless a kube-apiserver is to be replaced.
-static bool RunsControllers(const CompletedOptions& completed, std::string_view program) {
-  const std::string& asked = completed.options.keelson.embedded_controllers;
-  return asked == "on" || (asked == "auto" && completed.embedded && program != "kube-apiserver");
-}
-
 std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string>& arguments,
                                                    const CommandEnvironment& environment) {
   ServerRunOptions options;
@@ -129,7 +123,9 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
   const Strings files = FileFlagProblems(options);
   auto completed = Complete(std::move(options), flags, std::move(features), environment.host);
   if (completed.ok()) {
-    completed->runs_controllers = RunsControllers(*completed, environment.program);
+    std::string& controllers = completed->options.keelson.embedded_controllers;
+    if (controllers == "auto")
+      controllers = completed->embedded && environment.program != "kube-apiserver" ? "on" : "off";
     for (const std::string& warning : completed->warnings) log::Text(log::Severity::kWarning, warning);
   }
   const Strings errors = completed.ok() ? Validate(*completed) : Strings{completed.error().message()};

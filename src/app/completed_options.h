@@ -28,7 +28,6 @@ struct CompletedOptions {
   bool own_serving_cert = false, own_client_ca = false, own_service_account_keys = false;
   bool self_signed_serving_cert = false;  // --cert-dir, as upstream
   bool issues_tokens = false;             // issuer and signing key are there
-  bool runs_controllers = false;          // --embedded-controllers, of which `auto` has been decided
 
   CIDR primary_service_range;
   std::optional<CIDR> secondary_service_range;

@@ -40,7 +40,7 @@ Outcome<std::unique_ptr<controllers::EmbeddedControllers>, Error> MakeController
     const CompletedOptions& completed, const DataDir* folder, async::IOPool& io, server::Serving& serving,
     controlplane::ResourceStorage& storage, telemetry::MetricsRegistry& metrics, FollowedFiles& followed) {
   std::unique_ptr<controllers::EmbeddedControllers> none;
-  if (!completed.runs_controllers) return none;
+  if (completed.options.keelson.embedded_controllers != "on") return none;
   const std::string file = RootCAFile(completed, folder);
   KS_TRY(std::string root_ca, ReadSmallFile(file));
   controllers::EmbeddedControllers::Options options;

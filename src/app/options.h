@@ -223,7 +223,7 @@ struct KeelsonOptions {
   std::int64_t backup_retention = 5;  // backups kept
   Strings controllers = {"*"};
   std::string data_dir;                       // "" until completed; ":memory:" keeps everything in memory
-  std::string embedded_controllers = "auto";  // auto, on, off
+  std::string embedded_controllers = "auto";  // on or off when completed
   std::int64_t encoded_cache_mb = 64;
   bool exit_with_parent = false;
   std::string serve_etcd_api;                 // "host:port", "unix:path", kOwnSocket; "" is off

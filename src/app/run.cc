@@ -438,8 +438,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   admission::PolicyMetrics policy_metrics(metrics);
   async::IOPool io(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig storage_config = MakeStorageConfig(completed, stores, io, metrics);
+  const std::string server_id = base::Random::Real().UUID();  // metrics show its hash
   KS_TRY(const std::unique_ptr<Encryption> encryption,
-         Encryption::New(io, options.etcd, completed.features.Enabled("KMSv1"), metrics, base::Random::Real().UUID()));
+         Encryption::New(io, options.etcd, completed.features.Enabled("KMSv1"), metrics, server_id));
   if (encryption) storage_config.encryption = &encryption->rules();
   controlplane::ServiceController* service_hooks = nullptr;         // set before the first store is made
   const controlplane::ResourceStorage* claim_namespaces = nullptr;  // likewise
@@ -484,7 +485,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
     log::Warning("No tz database found (package tzdata): named time zones in expressions are unknown");
   auth::TokenCacheMetrics token_cache_metrics(metrics);
   auth::ServiceAccountMetrics service_account_metrics(metrics);
-  auth::JWTMetrics jwt_metrics(metrics, base::Random::Real().UUID());
+  auth::JWTMetrics jwt_metrics(metrics, server_id);
   endpoints::filters::ImpersonationMetrics impersonation_metrics(metrics);
   KS_TRY(chain_config.authenticator,
          MakeAuthenticator(options.authentication, {.io = io,
@@ -510,6 +511,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                                                   .metrics = &metrics,
                                                   .transport = std::make_shared<http::Transport>(io),
                                                   .control_plane_dialer = egress.Lookup("controlplane"),
+                                                  .server_id_hash = auth::MetricHash(server_id),
                                                   .time_zones = &time_zones}));
   if (const std::string& file = options.authorization.authorization_configuration_file; !file.empty()) {
     KS_TRY(std::string text, ReadSmallFile(file));
@@ -523,22 +525,22 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   admission_informers.Follow("apiextensions.k8s.io", "customresourcedefinitions",
                              [reader = reader.get()](auto changes) { reader->ApplyDefinitions(changes); });
   KS_TRY(chain_config.admission,
-         MakeAdmission(options.admission,
-                       {.reader = reader.get(),
-                        .api = reader.get(),
-                        .informers = &admission_informers,
-                        .permissions = permissions.get(),
-                        .transport = transport,
-                        .service_resolver = &service_resolver,
-                        .cluster_dialer = egress.Lookup("cluster"),
-                        .control_plane_dialer = egress.Lookup("controlplane"),
-                        .webhook_metrics = &webhook_metrics,
-                        .policy_metrics = &policy_metrics,
-                        .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
-                        .time_zones = &time_zones,
-                        .observer = [&admission_metrics](const admission::Observation& observation) {
-                          admission_metrics.Observe(observation);
-                        }}));
+         MakeAdmission(
+             options.admission,
+             {.reader = reader.get(),
+              .api = reader.get(),
+              .informers = &admission_informers,
+              .permissions = permissions.get(),
+              .transport = transport,
+              .service_resolver = &service_resolver,
+              .cluster_dialer = egress.Lookup("cluster"),
+              .control_plane_dialer = egress.Lookup("controlplane"),
+              .webhook_metrics = &webhook_metrics,
+              .policy_metrics = &policy_metrics,
+              .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
+              .time_zones = &time_zones,
+              .observer = [&admission_metrics](
+                              const admission::Observation& observation) { admission_metrics.Observe(observation); }}));
   CustomResources custom_resources(chain_config,
                                    {.metrics = &metrics,
                                     .servers = options.extra.master_count,
@@ -665,9 +667,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
       informers->Set();
   }
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
+  if (controllers) controllers->Start();
   log::Info("Serving securely", "address", completed.ServerURL(), "bind_address", bound, "ready_after", took);
   if (folder) TellUsage(completed, *folder, first_start);
-  if (controllers) controllers->Start();
   NotifySystemd("READY=1");
   constexpr std::chrono::milliseconds kSettled{500};
   if (!signals.WaitFor(kSettled)) ReleaseStartupPages();

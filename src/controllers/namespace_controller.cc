@@ -22,8 +22,12 @@ class NamespaceController final : public Controller, public std::enable_shared_f
     queue_ = WorkQueue::New(context_.executor, std::move(options),
                             [weak = weak_from_this()](std::string key) { return Sync(weak.lock(), std::move(key)); });
     queue_->Open();
-    deleter_ =
-        std::make_unique<NamespaceDeleter>(context_.client, context_.informers->Find("", "pods"), *context_.clock);
+    deleter_ = std::make_unique<NamespaceDeleter>(NamespaceDeleter::Options{
+        .client = context_.client,
+        .pods = context_.informers->Find("", "pods"),
+        .definitions = context_.informers->Find("apiextensions.k8s.io", "customresourcedefinitions"),
+        .metadata_store = context_.metadata_store,
+        .clock = context_.clock});
     context_.informers->AddHandler("", "namespaces", [weak = weak_from_this()](std::vector<Informer::Change>& changes) {
       const auto self = weak.lock();
       if (!self) return;

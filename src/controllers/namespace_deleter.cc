@@ -151,10 +151,23 @@ Awaitable<NamespaceDeleter::Outcome> NamespaceDeleter::DeleteAllContent(base::Ar
   co_return Outcome{.error = Aggregate(totals.errors), .estimate = totals.estimate};
 }
 
+Awaitable<bool> NamespaceDeleter::IsEmptyCustomResource(const DiscoveredResource& resource, std::string name) const {
+  const std::string& group = resource.resource.group;
+  if (group.empty() || !options_.definitions) co_return false;
+  const auto definition = co_await options_.definitions->Get("", resource.resource.resource + "." + group, "0");
+  if (!definition.ok()) co_return false;
+  const auto store = options_.metadata_store(group, resource.resource.resource, true);
+  storage::ListOptions one;
+  one.predicate.limit = 1;
+  const auto list = co_await store->List(std::move(name), std::move(one));
+  co_return list.ok() && list->items.empty();
+}
+
 Awaitable<void> NamespaceDeleter::DeleteResource(const DiscoveredResource& resource, Value name_space,
                                                  Totals& totals) const {
   const Value metadata = name_space["metadata"];
   const std::string name(metadata["name"].as_string());
+  if (co_await IsEmptyCustomResource(resource, name)) co_return;
   const auto deleted_at = registry::ParseTime(metadata["deletionTimestamp"].as_string());
   const std::int64_t since =
       deleted_at ? std::chrono::duration_cast<std::chrono::seconds>(deleted_at->time_since_epoch()).count() : 0;

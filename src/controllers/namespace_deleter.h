@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,9 +26,18 @@ class NamespaceDeleter {
     std::string error;          // "": none
     std::int64_t estimate = 0;  // seconds until what remains is likely gone; 0: nothing remains, or nobody knows
   };
-  // `pods` may be null: not served. All must outlive the calls.
-  NamespaceDeleter(ClientPtr client, std::shared_ptr<registry::Store> pods, const base::Clock& clock)
-      : client_(std::move(client)), pods_(std::move(pods)), clock_(clock) {}
+  struct Options {
+    ClientPtr client;
+    std::shared_ptr<registry::Store> pods;         // null: not served
+    std::shared_ptr<registry::Store> definitions;  // of custom resources; null: not served
+    // See ControllerContext.
+    std::function<std::shared_ptr<registry::Store>(const std::string& group, const std::string& resource,
+                                                   bool namespaced)>
+        metadata_store;
+    const base::Clock* clock = &base::Clock::Real();  // must outlive the calls
+  };
+  explicit NamespaceDeleter(Options options)
+      : client_(options.client), pods_(options.pods), clock_(*options.clock), options_(std::move(options)) {}
 
   // Does nothing unless the namespace is being deleted. To be called again until there is neither error nor estimate.
   Awaitable<Outcome> Delete(std::string name) const;
@@ -47,6 +57,9 @@ class NamespaceDeleter {
   Awaitable<meta::Result<Value>> Write(base::Arena& arena, Value name_space, std::string subresource,
                                        Change change) const;
   Awaitable<Outcome> DeleteAllContent(base::Arena& arena, Value name_space) const;
+  // A custom resource of which the namespace has no object. Asked first so that its schema and cache, which start with
+  // the first request, are not made for nothing.
+  Awaitable<bool> IsEmptyCustomResource(const DiscoveredResource& resource, std::string name) const;
   Awaitable<void> DeleteResource(const DiscoveredResource& resource, Value name_space, Totals& totals) const;
   Awaitable<Content> DeleteContent(const DiscoveredResource& resource, std::string name, std::int64_t deleted_at) const;
   Awaitable<std::string> DeleteEachItem(const DiscoveredResource& resource, std::string name) const;
@@ -56,6 +69,7 @@ class NamespaceDeleter {
   const ClientPtr client_;
   const std::shared_ptr<registry::Store> pods_;
   const base::Clock& clock_;
+  const Options options_;
 };
 
 }  // namespace keelson::controllers

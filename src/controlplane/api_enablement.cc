@@ -35,8 +35,8 @@ constexpr std::array<std::string_view, 22> kDefaultVersions = {
 };
 
 // Versions whose resources upstream serves when they are enabled, and this server does not have.
-constexpr std::array<std::string_view, 2> kNotBuilt = {"internal.apiserver.k8s.io/v1alpha1",
-                                                       "resource.k8s.io/v1alpha3"};
+constexpr std::array<std::string_view, 3> kNotBuilt = {"internal.apiserver.k8s.io/v1alpha1", "resource.k8s.io/v1alpha3",
+                                                       "storagemigration.k8s.io/v1beta1"};
 
 std::string Key(std::string_view group, std::string_view version) {
   return std::string(group) + "/" + std::string(version);

@@ -130,11 +130,19 @@ class StorageReader final : public AdmissionReader {
     for (const admission::Informers::Change& change : changes) {
       const Value spec = change.object["spec"];
       const std::string group(spec["group"].as_string()), name(spec.Get("names", "kind").as_string());
-      std::erase_if(custom_, [&](const auto& row) { return row.first.group == group && row.first.kind == name; });
-      if (change.deleted) continue;
+      const std::string definition(change.object.Get("metadata", "name").as_string());
+      std::vector<meta::GroupVersionKind>& kinds = kinds_of_[definition];
+      for (const meta::GroupVersionKind& kind : kinds) custom_.erase(kind);
+      kinds.clear();
+      if (change.deleted) {
+        kinds_of_.erase(definition);
+        continue;
+      }
       const Kind kind{std::string(spec.Get("names", "plural").as_string()), spec["scope"].as_string() == "Namespaced"};
       for (const Value version : spec["versions"].items()) {
-        if (version["served"].as_bool()) custom_[{group, std::string(version["name"].as_string()), name}] = kind;
+        if (!version["served"].as_bool()) continue;
+        kinds.push_back({group, std::string(version["name"].as_string()), name});
+        custom_[kinds.back()] = kind;
       }
     }
   }
@@ -187,7 +195,8 @@ class StorageReader final : public AdmissionReader {
 
   ResourceStorage& storage_;
   std::mutex mutex_;
-  std::map<meta::GroupVersionKind, Kind> custom_;  // kinds of custom resources
+  std::map<meta::GroupVersionKind, Kind> custom_;                        // kinds of custom resources
+  std::map<std::string, std::vector<meta::GroupVersionKind>> kinds_of_;  // those of a definition, by its name
   std::shared_ptr<auth::Authorizer> authorizer_;
 };
 

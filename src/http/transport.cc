@@ -3,7 +3,41 @@
 #include <utility>
 #include <vector>
 
+#include "base/go_url.h"
+#include "base/strings.h"
+#include "http/connect_dialer.h"
+#include "net/address.h"
+
 namespace keelson::http {
+namespace {
+
+// Through the proxy of HTTPS_PROXY, unless NO_PROXY names the target. Null: direct. Targets whose address was looked up
+// elsewhere (services) and plain text are always direct.
+net::DialerPtr EnvironmentProxy(async::IOPool& pool, const TransportTarget& target) {
+  if (target.tls == nullptr || !target.dial.unix_path.empty()) return nullptr;
+  const bool by_name = target.host_header.empty() || target.host_header == target.dial.host ||
+                       target.host_header == net::JoinHostPort(target.dial.host, target.dial.port);
+  if (!by_name) return nullptr;
+  std::string text = ProxyFor(ProxyEnvironment::FromProcess(), true, target.dial.host, target.dial.port);
+  if (text.empty()) return nullptr;
+  if (text.find("://") == std::string::npos) text = "http://" + text;
+  const auto url = base::ParseURL(text);
+  const bool secure = url.ok() && url->scheme == "https";
+  if (!url.ok() || (!secure && url->scheme != "http")) return nullptr;
+  ConnectDialerOptions options;
+  const auto port = base::ParseUint64(url->Port());
+  options.proxy = {.host = url->Hostname(), .port = static_cast<std::uint16_t>(port.value_or(secure ? 443 : 80))};
+  options.proxy_name = url->host;
+  if (secure) {
+    auto tls = net::TLSClientContext::New({.http2 = false});
+    if (!tls.ok()) return nullptr;
+    options.tls = *std::move(tls);
+  }
+  if (url->has_user) options.authorization = "Basic " + base::Base64Encode(url->user + ":" + url->password);
+  return std::make_shared<ConnectDialer>(pool, std::move(options));
+}
+
+}  // namespace
 
 std::shared_ptr<Client> Transport::ClientFor(TransportTarget target) {
   std::string address = target.partition + '\n' + target.dial.host + '\n' + std::to_string(target.dial.port) + '\n' +
@@ -17,8 +51,8 @@ std::shared_ptr<Client> Transport::ClientFor(TransportTarget target) {
     return found->second.client;
   }
   ClientOptions options;
+  options.dialer = target.dialer != nullptr ? target.dialer : EnvironmentProxy(pool_, target);
   options.target = std::move(target.dial);
-  options.dialer = target.dialer;
   options.tls = target.tls;
   options.server_name = std::move(target.server_name);
   options.host_header = std::move(target.host_header);

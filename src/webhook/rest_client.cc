@@ -331,6 +331,10 @@ Outcome<std::shared_ptr<RESTClient>, std::string> RESTClient::New(std::shared_pt
   if (!config.bearer_token_file.empty()) impl->token_file = std::make_unique<FileText>(config.bearer_token_file);
   if (config.insecure_skip_verify && (!config.ca_pem.empty() || !config.ca_file.empty()))
     return std::string("specifying a root certificates file with the insecure flag is not allowed");
+  if (!config.proxy_url.empty()) {
+    return "proxy-url " + base::GoQuote(config.proxy_url) +
+           " is not supported by this server: HTTPS_PROXY and NO_PROXY are honoured";
+  }
   impl->config = std::move(config);
   if (impl->base_url.scheme == "https") {
     auto tls = impl->TLS();

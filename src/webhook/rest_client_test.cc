@@ -4,6 +4,8 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
+#include <cstdlib>
+#include <mutex>
 
 #include "net/testing/scripted_peer.h"
 #include "webhook/client_manager.h"
@@ -87,6 +89,45 @@ TEST(RESTClient, PlainFaultsInGosWords) {
     const std::string url = "http://" + peer.address() + "/x";
     EXPECT_EQ(calls.PostTo({.url = url}, 300ms), "Post \"" + url + "?timeout=300ms\": " + c.error);
   }
+}
+
+TEST(RESTClient, ProxyOfTheEnvironment) {
+  Authority ca("hook-ca");
+  std::string head;
+  std::mutex mutex;
+  ScriptedPeer proxy([&](ScriptedConnection& c) {
+    std::lock_guard lock(mutex);
+    head = c.ReadUntil("\r\n\r\n");
+    c.Write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+  });
+  ScriptedPeer peer(AnswerOk, {.tls = true, .certificate = ca.Issue("a", {"127.0.0.1"})});
+  ::setenv("HTTPS_PROXY", ("http://user:secret@" + proxy.address()).c_str(), 1);
+  ::setenv("NO_PROXY", "direct.invalid", 1);
+  Calls calls;
+  const std::string proxied = calls.PostTo({.url = "https://hook.invalid:8443/a", .ca_bundle = ca.cert_pem()});
+  const std::string excluded = calls.PostTo({.url = "https://direct.invalid/a", .ca_bundle = ca.cert_pem()}, 300ms);
+  const std::string loopback = calls.PostTo({.url = "https://" + peer.address() + "/a", .ca_bundle = ca.cert_pem()});
+  ::unsetenv("HTTPS_PROXY");
+  ::unsetenv("NO_PROXY");
+  EXPECT_NE(proxied.find("proxy error from " + proxy.address() + " while dialing hook.invalid:8443, code 403"),
+            std::string::npos)
+      << proxied;
+  std::lock_guard lock(mutex);
+  EXPECT_EQ(head, "CONNECT hook.invalid:8443 HTTP/1.1\r\nHost: hook.invalid:8443\r\nProxy-Authorization: Basic "
+                  "dXNlcjpzZWNyZXQ=\r\n\r\n");
+  EXPECT_EQ(excluded.find("proxy error"), std::string::npos) << excluded;
+  EXPECT_EQ(loopback, "200 {}") << "loopback targets are never proxied";
+}
+
+TEST(RESTClient, ProxyURLsAreRefusedByName) {
+  Calls calls;
+  RESTConfig config;
+  config.host = "https://hook.example.com";
+  config.proxy_url = "http://proxy.example.com:3128";
+  const auto client = RESTClient::New(calls.transport(), std::move(config));
+  ASSERT_FALSE(client.ok());
+  EXPECT_EQ(client.error(), "proxy-url \"http://proxy.example.com:3128\" is not supported by this server: HTTPS_PROXY "
+                            "and NO_PROXY are honoured");
 }
 
 TEST(RESTClient, RefusedConnection) {

@@ -4,6 +4,7 @@ WORK_FOLDER
 
 Waiting is bounded by DEADLINE and by nothing else: a loop looks again until what it wants is there.
 """
+import json
 import os
 import shutil
 import sys
@@ -11,7 +12,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Client, Server, config_map, skip  # noqa: E402
+from harness import Client, Server, config_map, free_port  # noqa: E402
 from kubectl_test import Session, find_kubectl  # noqa: E402
 
 DEADLINE = 60
@@ -401,9 +402,91 @@ def hand_over(client, log_path):
         wait("the namespace is gone", lambda: client.request("GET", "/api/v1/namespaces/meanwhile")[0] == 404)
 
 
+class StoreUser(Server):
+    """A server on the store of another one, through its etcd API, that runs controllers."""
+
+    def __init__(self, binary, folder, owner, port):
+        super().__init__(binary, folder)
+        self.owner = owner
+        self.etcd = "http://127.0.0.1:%d" % port
+
+    def command(self):
+        pki = self.owner.pki
+        return [self.binary, "--secure-port=%d" % self.port, "--etcd-servers=" + self.etcd, "--embedded-controllers=on", "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1", "--authorization-mode=RBAC", "--service-account-issuer=https://kubernetes.default.svc",
+                "--tls-cert-file=" + pki + "/apiserver.crt", "--tls-private-key-file=" + pki + "/apiserver.key", "--client-ca-file=" + pki + "/ca.crt",
+                "--service-account-key-file=" + pki + "/sa.pub", "--service-account-signing-key-file=" + pki + "/sa.key"]
+
+    def _find_pki(self):
+        return self.owner.pki
+
+    def leads(self):
+        with open(self.log_path, errors="replace") as f:
+            text = f.read()
+        return text.count("Started controller") > text.count("Stopped controller")
+
+
+def several_servers(binary, folder):
+    """Two servers on one store: one runs the controllers; when it dies, the other one does; a server that ends gives the lease up."""
+    port = free_port()
+    store = Server(binary, os.path.join(folder, "store"), flags=["--serve-etcd-api=127.0.0.1:%d" % port]).start()
+    users = []
+    try:
+        users = [StoreUser(binary, os.path.join(folder, "user-%d" % i), store, port).start() for i in range(2)]
+        wait("one of them leads", lambda: any(user.leads() for user in users))
+        client = Client(store)
+        new_namespace(client, "first")
+        assert [user.leads() for user in users].count(True) == 1, "both lead"
+        leader, other = sorted(users, key=lambda user: not user.leads())
+        leader.kill()
+        new_namespace(client, "second")
+        assert other.leads()
+        other.stop()
+        lease = client.must(200, "GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/keelson-embedded-controllers")
+        assert lease["spec"].get("holderIdentity", "") == "" and lease["spec"]["leaseTransitions"] >= 1, lease["spec"]
+    finally:
+        for user in users:
+            user.stop()
+        store.stop()
+
+
+def identities(binary, folder):
+    """Audit shows each controller as its service account, allowed by its own role."""
+    os.makedirs(folder, exist_ok=True)
+    policy, log = os.path.join(folder, "policy.yaml"), os.path.join(folder, "audit.log")
+    with open(policy, "w") as f:
+        f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, verbs: [create, update, patch, delete]}]\n")
+    server = Server(binary, folder, flags=["--audit-policy-file=" + policy, "--audit-log-path=" + log], controllers=True).start()
+    try:
+        client = Client(server)
+        name = new_namespace(client, "audited")
+        owner = make(client, name, "owner")
+        make(client, name, "child", [reference(owner)])
+        delete(client, name, "owner", "Background")
+        wait("the child is gone", lambda: gone(client, name, "child"))
+        client.must(200, "DELETE", "/api/v1/namespaces/" + name)
+        wait("the namespace is gone", lambda: client.request("GET", "/api/v1/namespaces/" + name)[0] == 404)
+    finally:
+        server.stop()
+    seen = {}
+    with open(log) as f:
+        for line in f:
+            event = json.loads(line)
+            user = event["user"]["username"]
+            if user.startswith("system:serviceaccount:kube-system:"):
+                assert event["annotations"]["authorization.k8s.io/decision"] == "allow", event
+                seen[user.rsplit(":", 1)[1]] = event["annotations"]["authorization.k8s.io/reason"]
+    for account in ("service-account-controller", "root-ca-cert-publisher", "generic-garbage-collector", "namespace-controller"):
+        assert 'ClusterRole "system:controller:%s"' % account in seen.get(account, ""), (account, seen)
+
+
 def main():
     binary, folder = sys.argv[1:3]
     shutil.rmtree(folder, ignore_errors=True)
+    identities(binary, os.path.join(folder, "identities"))
+    print("ok   identities")
+    several_servers(binary, os.path.join(folder, "several"))
+    print("ok   several_servers")
     server = Server(binary, folder, controllers=True).start()
     try:
         client = Client(server)

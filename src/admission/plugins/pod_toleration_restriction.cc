@@ -1,10 +1,15 @@
-// PodTolerationRestriction: default tolerations of a namespace or the cluster, and a whitelist of what pods may tolerate.
+// PodTolerationRestriction: default tolerations of a namespace or the cluster, and a whitelist of what pods may
+// tolerate.
+#include "admission/plugins/pod_toleration_restriction.h"
+
 #include <algorithm>
 
 #include "admission/plugins/amounts.h"
 #include "admission/plugins/plugins.h"
 #include "admission/plugins/simple.h"
+#include "base/strings.h"
 #include "object/json_text.h"
+#include "validation/primitives.h"
 
 namespace keelson::admission {
 namespace {
@@ -37,10 +42,9 @@ bool IsSuperset(Value wide, Value narrow) {
 Value Merge(base::Arena& arena, const std::vector<Value>& all) {
   Value merged = Value::List(arena);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool covered =
-        std::ranges::any_of(merged.items(), [&](Value kept) { return IsSuperset(kept, all[i]); }) ||
-        std::any_of(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end(),
-                    [&](Value later) { return !(later == all[i]) && IsSuperset(later, all[i]); });
+    const bool covered = std::ranges::any_of(merged.items(), [&](Value kept) { return IsSuperset(kept, all[i]); }) ||
+                         std::any_of(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end(),
+                                     [&](Value later) { return !(later == all[i]) && IsSuperset(later, all[i]); });
     if (!covered) merged.Append(arena, all[i]);
   }
   return merged;
@@ -140,6 +144,59 @@ class PodTolerationRestriction final : public Plugin {
 };
 
 }  // namespace
+
+namespace {
+
+// Upstream's ValidateTolerations.
+void CheckToleration(Value toleration, const std::string& path, meta::FieldErrors& errors) {
+  const auto invalid = [&](std::string_view field, std::string_view value, std::string_view why) {
+    errors.push_back(
+        {meta::FieldError::Type::kInvalid, path + std::string(field), base::GoQuote(value), std::string(why)});
+  };
+  const auto unsupported = [&](std::string_view field, std::string_view value, std::string_view supported) {
+    errors.push_back({meta::FieldError::Type::kNotSupported, path + std::string(field), base::GoQuote(value),
+                      "supported values: " + std::string(supported)});
+  };
+  const std::string_view key = toleration["key"].as_string(), value = toleration["value"].as_string();
+  const std::string_view op = OperatorOf(toleration), effect = toleration["effect"].as_string();
+  if (!key.empty()) {
+    for (const std::string& why : validation::IsQualifiedName(key)) invalid("key", key, why);
+  }
+  if (key.empty() && op != "Exists") {
+    invalid("operator", op,
+            "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
+  }
+  if (toleration["tolerationSeconds"].is_int() && effect != "NoExecute")
+    invalid("effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set");
+  if (op.empty() || op == "Equal") {
+    if (const auto why = validation::IsValidLabelValue(value); !why.empty())
+      invalid("operator", value, base::Join(why, ";"));
+  } else if (op == "Exists") {
+    if (!value.empty()) invalid("operator", value, "value must be empty when `operator` is 'Exists'");
+  } else {
+    unsupported("operator", op, op == "Lt" || op == "Gt" ? R"("Equal", "Exists", "Gt", "Lt")" : R"("Equal", "Exists")");
+  }
+  if (!effect.empty() && effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute")
+    unsupported("effect", effect, R"("NoExecute", "NoSchedule", "PreferNoSchedule")");
+}
+
+}  // namespace
+
+std::string CheckPodTolerationRestriction(Value configuration) {
+  constexpr ConfigurationKind kKinds[] = {{"podtolerationrestriction.admission.k8s.io", "v1alpha1", "Configuration"}};
+  if (configuration.is_null()) return "";
+  if (std::string error = CheckConfigurationKind(configuration, kKinds); !error.empty()) return error;
+  meta::FieldErrors errors;
+  for (const std::string list : {"default", "whitelist"}) {
+    const Value tolerations = configuration[list];
+    for (std::size_t i = 0; i < tolerations.size(); ++i)
+      CheckToleration(tolerations[i], "podtolerationrestriction." + list + "[" + std::to_string(i) + "].", errors);
+  }
+  if (errors.empty()) return "";
+  std::vector<std::string> texts;
+  for (const meta::FieldError& error : errors) texts.push_back(error.ToString());
+  return "invalid config: [" + base::Join(texts, " ") + "]";
+}
 
 std::unique_ptr<Plugin> NewPodTolerationRestriction(const PluginContext& context) {
   return std::make_unique<PodTolerationRestriction>(context);

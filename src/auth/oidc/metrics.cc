@@ -8,7 +8,11 @@
 namespace keelson::auth {
 namespace {
 
-std::string HashOf(std::string_view text) {
+double NowSeconds() { return std::chrono::duration<double>(base::Clock::Real().Now().time_since_epoch()).count(); }
+
+}  // namespace
+
+std::string MetricHash(std::string_view text) {
   if (text.empty()) return {};
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
@@ -16,10 +20,8 @@ std::string HashOf(std::string_view text) {
   return "sha256:" + base::HexEncode(digest);
 }
 
-}  // namespace
-
 JWTMetrics::JWTMetrics(telemetry::MetricsRegistry& registry, std::string_view server_id)
-    : server_hash_(HashOf(server_id)),
+    : server_hash_(MetricHash(server_id)),
       reloads_(registry.Counters(
           {.name = "apiserver_authentication_config_controller_automatic_reloads_total",
            .help = "Total number of automatic reloads of authentication configuration split by status and apiserver "
@@ -32,23 +34,60 @@ JWTMetrics::JWTMetrics(telemetry::MetricsRegistry& registry, std::string_view se
                    "apiserver identity.",
            .stability = telemetry::Stability::kBeta,
            .labels = {"status", "apiserver_id_hash"}})),
+      configuration_(registry.Gauges({.name = "apiserver_authentication_config_controller_last_config_info",
+                                      .help = "Information about the last applied authentication configuration with "
+                                              "hash as label, split by apiserver identity.",
+                                      .stability = telemetry::Stability::kAlpha,
+                                      .labels = {"apiserver_id_hash", "hash"}})),
       latency_(registry.Histograms(
           {.name = "apiserver_authentication_jwt_authenticator_latency_seconds",
            .help = "Latency of jwt authentication operations in seconds. This is the time spent authenticating a token "
                    "for cache miss only (i.e. when the token is not found in the cache).",
            .stability = telemetry::Stability::kAlpha,
            .labels = {"result", "jwt_issuer_hash"},
-           .buckets = {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}})) {}
+           .buckets = {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}})),
+      last_fetch_(registry.Gauges(
+          {.name = "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
+           .help = "Timestamp of the last successful or failed JWKS fetch split by result, api server identity and jwt "
+                   "issuer for the JWT authenticator.",
+           .stability = telemetry::Stability::kAlpha,
+           .labels = {"result", "jwt_issuer_hash", "apiserver_id_hash"}})),
+      key_set_(registry.Gauges({.name = "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
+                                .help = "Information about the last JWKS fetched by the JWT authenticator with hash as "
+                                        "label, split by api server identity and jwt issuer.",
+                                .stability = telemetry::Stability::kAlpha,
+                                .labels = {"jwt_issuer_hash", "apiserver_id_hash", "hash"}})) {}
 
-void JWTMetrics::Reloaded(bool success) {
-  const std::string_view status = success ? "success" : "failure";
-  const std::chrono::duration<double> now = base::Clock::Real().Now().time_since_epoch();
+void JWTMetrics::Configured(std::string_view text) {
+  std::string hash = MetricHash(text);
+  std::lock_guard lock(mutex_);
+  // Series cannot be removed: one that is no longer true shows 0.
+  if (!configuration_hash_.empty()) configuration_.With({server_hash_, configuration_hash_}).Set(0);
+  configuration_.With({server_hash_, hash}).Set(1);
+  configuration_hash_ = std::move(hash);
+}
+
+void JWTMetrics::Reloaded(const std::string* text) {
+  const std::string_view status = text != nullptr ? "success" : "failure";
   reloads_.With({status, server_hash_}).Inc();
-  last_reload_.With({status, server_hash_}).Set(now.count());
+  last_reload_.With({status, server_hash_}).Set(NowSeconds());
+  if (text != nullptr) Configured(*text);
+}
+
+void JWTMetrics::KeysFetched(std::string_view issuer, const std::string* key_set) {
+  const std::string issuer_hash = MetricHash(issuer);
+  last_fetch_.With({key_set != nullptr ? "success" : "failure", issuer_hash, server_hash_}).Set(NowSeconds());
+  if (key_set == nullptr) return;
+  const std::string hash = MetricHash(*key_set);
+  std::lock_guard lock(mutex_);
+  std::string& before = key_set_hashes_[issuer_hash];
+  if (!before.empty()) key_set_.With({issuer_hash, server_hash_, before}).Set(0);
+  key_set_.With({issuer_hash, server_hash_, hash}).Set(1);
+  before = hash;
 }
 
 void JWTMetrics::Authenticated(std::string_view issuer, bool success, double seconds) {
-  latency_.With({success ? "success" : "failure", HashOf(issuer)}).Observe(seconds);
+  latency_.With({success ? "success" : "failure", MetricHash(issuer)}).Observe(seconds);
 }
 
 }  // namespace keelson::auth

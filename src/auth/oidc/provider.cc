@@ -39,11 +39,12 @@ bool VerifiedBy(const std::vector<SetKey>& keys, const Token& token) {
 }  // namespace
 
 Provider::Provider(std::shared_ptr<DocumentFetcher> fetcher, std::string issuer, std::string discovery_url,
-                   const base::Clock& clock)
+                   const base::Clock& clock, OnKeysFetched on_keys_fetched)
     : fetcher_(std::move(fetcher)),
       issuer_(std::move(issuer)),
       discovery_url_(std::move(discovery_url)),
       clock_(clock),
+      on_keys_fetched_(std::move(on_keys_fetched)),
       problem_("oidc: authenticator for issuer " + base::GoQuote(issuer_) + " is not initialized") {}
 
 bool Provider::ready() const {
@@ -105,6 +106,7 @@ Awaitable<std::string> Provider::UpdateKeys(std::string url) {
   auto keys = ParseKeySet(fetched->body);
   if (!keys.ok()) co_return "oidc: failed to decode keys: " + keys.error();
   auto shared = std::make_shared<const std::vector<SetKey>>(*std::move(keys));
+  if (on_keys_fetched_) on_keys_fetched_(&fetched->body);
   std::lock_guard lock(mutex_);
   keys_ = std::move(shared);
   keys_expire_ = clock_.Monotonic() + MaxAge(fetched->cache_control);
@@ -123,6 +125,7 @@ Awaitable<void> Provider::FetchKeys(std::shared_ptr<Provider> self, std::shared_
   } catch (const std::exception& exception) {
     error = exception.what();
   }
+  if (!error.empty() && self->on_keys_fetched_) self->on_keys_fetched_(nullptr);
   {
     std::lock_guard lock(self->mutex_);
     self->fetch_.reset();

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,6 +32,9 @@ class DocumentFetcher {
   virtual Awaitable<Outcome<FetchedDocument, std::string>> Get(std::string url, std::string bearer_token) = 0;
 };
 
+// Told of every fetch of an issuer's keys; `key_set` is null when it failed.
+using OnKeysFetched = std::function<void(const std::string* key_set)>;
+
 class Provider : public std::enable_shared_from_this<Provider> {
  public:
   // Fetches of the keys, at most: so many at once after a quiet time, then one per kFetchInterval. Tokens with made-up
@@ -40,7 +44,7 @@ class Provider : public std::enable_shared_from_this<Provider> {
 
   // `discovery_url` "": where OpenID Connect puts it below the issuer.
   Provider(std::shared_ptr<DocumentFetcher> fetcher, std::string issuer, std::string discovery_url,
-           const base::Clock& clock = base::Clock::Real());
+           const base::Clock& clock = base::Clock::Real(), OnKeysFetched on_keys_fetched = nullptr);
 
   const std::string& issuer() const { return issuer_; }
   bool ready() const;           // the discovery document is there
@@ -63,6 +67,7 @@ class Provider : public std::enable_shared_from_this<Provider> {
   const std::shared_ptr<DocumentFetcher> fetcher_;
   const std::string issuer_, discovery_url_;
   const base::Clock& clock_;
+  const OnKeysFetched on_keys_fetched_;
 
   mutable std::mutex mutex_;
   std::string jwks_url_, problem_;

@@ -115,7 +115,7 @@ void Core::Run() {
     {
       std::unique_lock guard(queue_mutex_);
       const auto ready = [&] { return stopping_ || tick_ || !queue_.empty(); };
-      if (trimmed_ < compact) {
+      if (HasToTrim()) {
         // No waiting: old versions are dropped a slice at a time between commits.
       } else {
         auto due = next_progress_;
@@ -142,7 +142,11 @@ void Core::Run() {
       if (!Commit()) Rollback();
     }
     for (auto& task : tasks) task->Complete(failed_ ? &*failed_ : nullptr);
-    if (trimmed_ < compact) TrimSlice();
+    if (HasToTrim()) {
+      TrimSlice();
+    } else {
+      AnswerTrimWaiters();  // What is held is dropped later.
+    }
     NotifyProgress();
   }
 }
@@ -212,12 +216,34 @@ void Core::Rollback() {
   batch_ = CommitBatch();
 }
 
+bool Core::HasToTrim() const {
+  if (trimmed_ >= compact) return false;
+  std::shared_lock guard(lock);
+  return trimmed_ < TrimTarget();
+}
+
+Revision Core::HoldRevision() {
+  std::lock_guard guard(lock);
+  held.insert(visible);
+  return visible;
+}
+
+void Core::ReleaseRevision(Revision revision) {
+  {
+    std::lock_guard guard(lock);
+    held.erase(held.find(revision));
+  }
+  Tick();  // There may be more to drop.
+}
+
 void Core::TrimSlice() {
   std::vector<Location> dead;
   bool more = false;
+  Revision target = 0;
   {
     std::lock_guard guard(lock);
-    more = index.Trim(compact, kTrimSliceChanges, dead);
+    target = TrimTarget();
+    more = index.Trim(target, kTrimSliceChanges, dead);
   }
   KS_FAILPOINT("kv/compact/before-forget");
   // What a store that failed could not drop is found by its recovery.
@@ -229,12 +255,16 @@ void Core::TrimSlice() {
     if (!forgotten.ok()) Fail(std::move(forgotten).error());
   }
   KS_FAILPOINT("kv/compact/after-forget");
-  if (!more) FinishTrim();
+  if (!more) FinishTrim(target);
 }
 
-void Core::FinishTrim() {
-  trimmed_ = compact;
-  if (backend) backend->Compacted(compact);
+void Core::FinishTrim(Revision target) {
+  trimmed_ = target;
+  if (backend) backend->Compacted(target);
+  AnswerTrimWaiters();
+}
+
+void Core::AnswerTrimWaiters() {
   for (auto& waiter : trim_waiters_) waiter(failed_ ? Result<Revision>(*failed_) : Result<Revision>(visible));
   trim_waiters_.clear();
 }

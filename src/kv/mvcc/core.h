@@ -3,6 +3,7 @@
 // without the lock and takes it exclusively to change them; everybody else reads them under the shared lock.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -65,6 +67,10 @@ class Core final : public LoadSink {
   template <class T, class F>
   Awaitable<Result<T>> Submit(std::size_t bytes, F apply);
 
+  // Keeps the state of the last published revision readable, whatever is compacted, until ReleaseRevision().
+  Revision HoldRevision();
+  void ReleaseRevision(Revision revision);
+
   // Reads, on any thread (store.cc).
   Awaitable<Result<RangeResponse>> Range(RangeRequest request);
   Result<Revision> ResolveRevision(Revision asked, Revision current, Revision compact) const;
@@ -90,8 +96,9 @@ class Core final : public LoadSink {
   mutable RWLock lock;
   Index index;
   Lessor lessor;
-  Revision visible = 1;   // an empty store is at revision 1, as etcd's
-  Revision compact = -1;  // reads before it are refused
+  Revision visible = 1;          // an empty store is at revision 1, as etcd's
+  Revision compact = -1;         // reads before it are refused, but at revisions that are held
+  std::multiset<Revision> held;  // changed by any thread, under the exclusive lock
   WatchHub hub;
 
  private:
@@ -108,8 +115,12 @@ class Core final : public LoadSink {
   // and drops what was not.
   void Recover();
   Result<void> TryRecover();
+  // How far old versions may be dropped. REQUIRES: the lock.
+  Revision TrimTarget() const { return held.empty() ? compact : std::min(compact, *held.begin()); }
+  bool HasToTrim() const;
   void TrimSlice();
-  void FinishTrim();
+  void FinishTrim(Revision target);
+  void AnswerTrimWaiters();
   void ExpireLeases();
   void NotifyProgress();
   base::Clock::SteadyTime Now() const { return options.clock->Monotonic(); }

@@ -147,7 +147,10 @@ Awaitable<Result<RangeResponse>> Core::Range(RangeRequest request) {
   Missing missing;
   {
     std::shared_lock guard(lock);
-    KS_CO_TRY(const Revision at, ResolveRevision(request.revision, visible, compact));
+    Revision at = request.revision;
+    if (!held.contains(at)) {
+      KS_CO_TRY(at, ResolveRevision(request.revision, visible, compact));
+    }
     Gather(request, at, response, missing);
     response.revision = visible;
     if (!missing.empty()) missing.view = backend->Pin();
@@ -250,6 +253,12 @@ Awaitable<Result<StoreStatus>> EmbeddedStore::Status() {
 
 void EmbeddedStore::Tick() { core_->Tick(); }
 Backend* EmbeddedStore::backend() const { return core_->backend.get(); }
+HeldRevision EmbeddedStore::HoldRevision() {
+  const Revision revision = core_->HoldRevision();
+  return {.revision = revision,
+          .hold = std::shared_ptr<void>(nullptr, [core = core_, revision](void*) { core->ReleaseRevision(revision); })};
+}
+
 WriteHealth EmbeddedStore::write_health() const { return core_->write_health(); }
 
 }  // namespace keelson::kv::mvcc

@@ -39,6 +39,11 @@ struct WriteHealth {
   std::uint64_t failures = 0;   // of writes to the backend, since it was opened
 };
 
+struct HeldRevision {
+  Revision revision = 0;
+  std::shared_ptr<void> hold;  // until the last copy goes
+};
+
 // Thread safety: as kv::Store. Destruction answers what is pending with kClosed; not on an I/O thread.
 class EmbeddedStore final : public Store {
  public:
@@ -68,6 +73,9 @@ class EmbeddedStore final : public Store {
   void Tick();
   Backend* backend() const;  // null without one
   WriteHealth write_health() const;
+  // The revision now, which stays readable (by ranges) through compactions: for snapshots, which may take longer than
+  // two of them.
+  HeldRevision HoldRevision();
 
  private:
   std::shared_ptr<Core> core_;

@@ -193,20 +193,33 @@ TEST_F(Edges, SnapshotIsOfOneRevision) {
   EXPECT_EQ(All(**restored), before);
 }
 
-TEST_F(Edges, SnapshotWhoseRevisionIsCompactedIsNone) {
+TEST_F(Edges, SnapshotOutlivesCompactions) {
   Fill("before");
+  const auto before = All(*store_);
+  const Revision then = *Await(store_->CurrentRevision());
   const std::string path = temp_.path() + "/snapshot";
   const AtFirstPass point("kv/snapshot/page", [&] {
     Fill("after");
     EXPECT_TRUE(CompactNow());
     return false;
   });
-  auto written = Await(snapshot::WriteFile(*store_, path));
-  ASSERT_FALSE(written.ok());
-  EXPECT_EQ(written.error().code, ErrorCode::kCompacted);
-  EXPECT_FALSE(std::filesystem::exists(path));
-  EXPECT_FALSE(std::filesystem::exists(path + ".part"));
-  EXPECT_TRUE(Await(snapshot::WriteFile(*store_, path)).ok()) << "and it may be tried again";
+  const auto written = Await(snapshot::WriteFile(*store_, path));
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  EXPECT_EQ(written->revision, then);
+  ASSERT_TRUE(Restore(path, temp_.path() + "/restored").ok());
+  auto restored = Open({.dir = temp_.path() + "/restored"});
+  ASSERT_TRUE(restored.ok());
+  EXPECT_EQ(All(**restored), before);
+  // What was kept for the snapshot is dropped now, and was never there for others' watches.
+  auto watch = store_->Watch({.key = "/", .range_end = "0", .start_revision = then});
+  EXPECT_EQ(Await(watch->Next()).error().code, ErrorCode::kCompacted);
+  watch.reset();
+  EXPECT_TRUE(Put("/last", "1") > 0 && CompactNow());
+  RangeRequest old{.key = "/k1", .revision = then};
+  EXPECT_EQ(Await(store_->Range(std::move(old))).error().code, ErrorCode::kCompacted);
+  const auto live = All(*store_);
+  Reopen();
+  EXPECT_EQ(All(*store_), live);
 }
 
 TEST_F(Edges, SnapshotThatFailsLeavesTheOneBefore) {
@@ -263,8 +276,8 @@ class UnreadableValues {
 std::string EventText(const WatchResponse& response) {
   std::string text;
   for (const Event& event : response.events) {
-    text += (text.empty() ? "" : " ") + std::string(event.type == Event::Type::kDelete ? "D" : "P") + event.kv.key + "@" +
-            std::to_string(event.kv.mod_revision);
+    text += (text.empty() ? "" : " ") + std::string(event.type == Event::Type::kDelete ? "D" : "P") + event.kv.key +
+            "@" + std::to_string(event.kv.mod_revision);
     if (event.prev_kv) text += "(" + std::string(event.prev_kv->value.view()) + ")";
   }
   return text;

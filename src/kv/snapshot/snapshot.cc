@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "kv/mvcc/store.h"
 
 namespace keelson::kv::snapshot {
 namespace {
@@ -149,7 +150,11 @@ Awaitable<Result<Info>> Write(Store& store, Sink sink, Progress progress) {
   std::int64_t about = 0;
   Digest digest;
   std::string chunk;
-  KS_CO_TRY(const Revision revision, co_await store.CurrentRevision());
+  // A store in this process keeps the revision readable meanwhile.
+  mvcc::HeldRevision held;
+  if (auto* embedded = dynamic_cast<mvcc::EmbeddedStore*>(&store)) held = embedded->HoldRevision();
+  KS_CO_TRY(const Revision now, co_await store.CurrentRevision());
+  const Revision revision = held.hold ? held.revision : now;
   KS_CO_TRY(const auto leases, co_await store.Leases());
   std::set<LeaseID> written;
   info.revision = revision;

@@ -29,7 +29,8 @@ using Sink = std::function<Awaitable<Result<void>>(std::string bytes)>;
 // After every page: keys so far, and about how many there are.
 using Progress = std::function<void(std::int64_t keys, std::int64_t about)>;
 
-// kCompacted when the store was compacted beyond the revision before the end was reached; then it may be tried again.
+// kCompacted when a store elsewhere was compacted beyond the revision before the end was reached; then it may be tried
+// again. A store in this process keeps the revision.
 Awaitable<Result<Info>> Write(Store& store, Sink sink, Progress progress = nullptr);
 // Into a file: under another name first, synced, then renamed. Blocks on the disk: on a thread that may.
 Awaitable<Result<Info>> WriteFile(Store& store, std::string path, Progress progress = nullptr);
