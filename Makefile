@@ -40,7 +40,7 @@ package-test: package
 bench: configure
 	@tools/bench.sh "$(ONLY)"
 
-# Our microbenchmarks beside Kubernetes' own Go code: ONLY="codec", "apply" or "validation".
+# Our microbenchmarks beside Kubernetes' own Go code: ONLY="codec", "apply", "validation" or "cel".
 beside: configure
 	@tools/beside.sh $(ONLY)
 

@@ -173,7 +173,7 @@ def debian(build, output, work, arch, epoch, date):
         write(os.path.join(root, "DEBIAN", script), read(HERE, "debian", script), 0o755)
     write(os.path.join(root, "DEBIAN/conffiles"), "/etc/default/keelson\n")
     common = {"Package": "keelson", "Version": version(), "Architecture": arch, "Maintainer": MAINTAINER}
-    deb(root, {**common, "Depends": ", ".join(depends(binary) + ["adduser", "init-system-helpers (>= 1.52)"]), "Suggests": "kubernetes-client, etcd-server",
+    deb(root, {**common, "Depends": ", ".join(depends(binary) + ["adduser", "init-system-helpers (>= 1.52)", "tzdata"]), "Suggests": "kubernetes-client, etcd-server",
                "Section": "admin", "Priority": "optional", "Description": DESCRIPTION}, os.path.join(output, "keelson_%s_%s.deb" % (version(), arch)), epoch)
     deb(symbols, {**common, "Package": "keelson-dbgsym", "Depends": "keelson (= %s)" % version(), "Section": "debug", "Priority": "optional",
                   "Build-Ids": build_id, "Description": "debug symbols for keelson"}, os.path.join(output, "keelson-dbgsym_%s_%s.deb" % (version(), arch)), epoch)
@@ -195,8 +195,22 @@ def add(archive, name, epoch, data=None, mode=0o644, link=None, folder=False, ow
 USER = 65532
 
 
+ZONES = "/usr/share/zoneinfo"
+
+
+def time_zones():
+    """The files of the tz database, for named zones in CEL expressions."""
+    for folder, folders, names in os.walk(ZONES):
+        folders[:] = sorted(set(folders) - {"posix", "right"})  # copies of the rest
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as f:
+                if f.read(4) == b"TZif":
+                    yield path
+
+
 def layer(binary, epoch):
-    """A root file system with the binary, its libraries, the certificates of public authorities and nothing else."""
+    """A root file system with the binary, its libraries, the certificates of public authorities, the tz database and nothing else."""
     found, loader = libraries(binary)
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -205,6 +219,8 @@ def layer(binary, epoch):
             files["usr/lib/" + name] = (os.path.realpath(path), 0o644)
         if os.path.exists("/etc/ssl/certs/ca-certificates.crt"):
             files["etc/ssl/certs/ca-certificates.crt"] = ("/etc/ssl/certs/ca-certificates.crt", 0o644)
+        for path in time_zones():
+            files[os.path.relpath(path, "/")] = (os.path.realpath(path), 0o644)
         folders = {os.path.dirname(name)[:i] for name in files for i in [len(os.path.dirname(name))]} | {"etc", "usr", "usr/bin", "usr/lib"}
         every = set()
         for folder in folders | {"etc/ssl", "etc/ssl/certs"}:

@@ -82,6 +82,7 @@ type Ours struct {
 	Time        float64 `json:"cpu_time"`
 	Rate        float64 `json:"bytes_per_second"` // 0 where it does not tell
 	Allocations float64 `json:"allocations"`      // the same
+	Bytes       float64 `json:"program_bytes"`    // of memory of a compiled expression; the same
 }
 
 // Run runs our benchmark program in the root of the source tree, with the pod's file in KEELSON_POD.

@@ -44,10 +44,12 @@ class APIReader {
   virtual Task<void> Create(std::string group, std::string resource, std::string name_space, std::string json) = 0;
 };
 
-// Versioned views that can also merge apply configurations: ObjectInterfaces of served requests are one of these.
+// Versioned views that can also do what mutating policies need: ObjectInterfaces of served requests are one of these.
 class ConfigurationMerger {
  public:
   virtual ~ConfigurationMerger() = default;
+  // As ObjectInterfaces::FromDocument, but fields that a built-in kind does not have are an error (500).
+  virtual Task<Value> FromDocumentStrictly(base::Arena& arena, Value document, meta::GroupVersionKind kind) const = 0;
   // `document` with an apply configuration merged in by the kind's schema. The error is upstream's text.
   virtual Outcome<Value, std::string> MergeConfiguration(base::Arena& arena, Value document, Value configuration,
                                                          const meta::GroupVersionKind& kind) const = 0;

@@ -16,6 +16,9 @@
 #include "base/random.h"
 #include "net/dialer.h"
 
+namespace keelson::cel {
+class TimeZones;  // cel/temporal.h
+}
 namespace keelson::http {
 class Transport;  // http/transport.h
 }
@@ -42,6 +45,7 @@ struct PluginContext {
   PolicyMetrics* policy_metrics = nullptr;                     // may be null
   std::shared_ptr<const PluginConfigurations> configurations;  // null: no file
   std::function<bool(std::string_view gate)> feature_enabled;  // null: all gates are off
+  const cel::TimeZones* time_zones = nullptr;  // of expressions; null: no named zone is known
   const base::Clock* clock = &base::Clock::Real();
   base::Random* random = &base::Random::Real();
   std::int64_t default_not_ready_toleration_seconds = 300;

@@ -12,21 +12,23 @@ using schema::structural::SelectableFields;
 
 class CompiledRules final : public validation::structural::RuleSet {
  public:
-  explicit CompiledRules(std::shared_ptr<const validation::structural::RuleValidator> rules)
-      : rules_(std::move(rules)) {}
+  CompiledRules(std::shared_ptr<const validation::structural::RuleValidator> rules, const cel::TimeZones* time_zones)
+      : rules_(std::move(rules)), time_zones_(time_zones) {}
   void Evaluate(base::Arena& arena, const Value& object, const Value* old,
                 validation::structural::Verdict& verdict) const override {
-    auto result = rules_->Validate(arena, object, old);
+    auto result = rules_->Validate(arena, object, old, {.time_zones = time_zones_});
     std::ranges::move(result.errors, std::back_inserter(verdict.errors));
     std::ranges::move(result.warnings, std::back_inserter(verdict.warnings));
   }
 
  private:
   const std::shared_ptr<const validation::structural::RuleValidator> rules_;
+  const cel::TimeZones* const time_zones_;
 };
 
 Outcome<VersionKindPtr, std::string> CompileVersion(const std::shared_ptr<schema::structural::Pool>& pool,
-                                                    const Definition& definition, const Value& version) {
+                                                    const Definition& definition, const Value& version,
+                                                    const cel::TimeZones* time_zones) {
   auto made = std::make_shared<VersionKind>();
   made->pool = pool;
   const std::string name(version["name"].as_string());
@@ -35,7 +37,7 @@ Outcome<VersionKindPtr, std::string> CompileVersion(const std::shared_ptr<schema
     if (!built.ok()) return "version " + name + ": " + built.error();
     made->schema = *std::move(built);
     if (auto rules = validation::structural::RuleValidator::New(made->schema))
-      made->rules = std::make_shared<const CompiledRules>(std::move(rules));
+      made->rules = std::make_shared<const CompiledRules>(std::move(rules), time_zones);
   }
   made->kind = {definition.group, name, definition.accepted_names.kind};
   made->api_version = definition.group + "/" + name;
@@ -84,13 +86,14 @@ VersionKindPtr CustomKind::Find(std::string_view version) const {
 }
 
 Outcome<CustomKindPtr, std::string> CompileKind(const std::shared_ptr<schema::structural::Pool>& pool,
-                                                const Definition& definition, const Value& value) {
+                                                const Definition& definition, const Value& value,
+                                                const cel::TimeZones* time_zones) {
   auto kind = std::make_shared<CustomKind>();
   kind->resource = {definition.group, definition.accepted_names.plural};
   kind->storage_version = definition.StorageVersion().name;
   kind->storage_api_version = definition.group + "/" + kind->storage_version;
   for (const Value& version : value["spec"]["versions"].items()) {
-    KS_TRY(VersionKindPtr made, CompileVersion(pool, definition, version));
+    KS_TRY(VersionKindPtr made, CompileVersion(pool, definition, version, time_zones));
     for (std::size_t i = 0; i < made->selectable.size(); ++i) {
       const bool known = std::ranges::any_of(kind->selectable, [&](const auto& one) {
         return one.first->selectable.name(one.second) == made->selectable.name(i);

@@ -14,6 +14,9 @@
 #include "schema/structural/structural.h"
 #include "validation/structural/custom_resource.h"
 
+namespace keelson::cel {
+class TimeZones;  // cel/temporal.h
+}
 namespace keelson::apiextensions {
 
 struct VersionKind {
@@ -49,8 +52,9 @@ struct CustomKind {
 };
 using CustomKindPtr = std::shared_ptr<const CustomKind>;
 
-// The error says which schema cannot be used.
+// The error says which schema cannot be used. `time_zones` is of the rules and must outlive the kind; may be null.
 Outcome<CustomKindPtr, std::string> CompileKind(const std::shared_ptr<schema::structural::Pool>& pool,
-                                                const Definition& definition, const Value& value);
+                                                const Definition& definition, const Value& value,
+                                                const cel::TimeZones* time_zones);
 
 }  // namespace keelson::apiextensions

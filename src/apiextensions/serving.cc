@@ -194,7 +194,7 @@ Outcome<ServingPtr, std::string> NewServing(const ServingConfig& config,
                                             const std::shared_ptr<schema::structural::Pool>& pool,
                                             const Definition& definition, const Value& value) {
   auto serving = base::MakeRef<Serving>();
-  KS_TRY(serving->kind, CompileKind(pool, definition, value));
+  KS_TRY(serving->kind, CompileKind(pool, definition, value, config.time_zones));
   const CustomKindPtr& kind = serving->kind;
   KS_TRY(const WebhookConversionPtr conversion, ConversionOf(config, definition.name, value["spec"]["conversion"]));
   const auto resource = DefineResource(definition, *kind, NewStrategy(kind->Find(kind->storage_version)));

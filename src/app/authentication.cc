@@ -169,6 +169,7 @@ class JWTFactory {
         transport_(std::move(transport)),
         cluster_dialer_(parts.cluster_dialer),
         control_plane_dialer_(parts.control_plane_dialer),
+        time_zones_(parts.time_zones),
         algorithms_(std::move(algorithms)),
         own_issuers_(std::move(own_issuers)) {}
 
@@ -180,7 +181,8 @@ class JWTFactory {
            .signing_algorithms = algorithms_,
            .disallowed_issuers = own_issuers_,
            .fetcher = std::make_shared<auth::HTTPFetcher>(transport_, jwt.issuer.certificate_authority, DialerOf(jwt.issuer)),
-           .metrics = &metrics_});
+           .metrics = &metrics_,
+           .time_zones = time_zones_});
       if (!made.ok()) return made.error();
       set.push_back(*std::move(made));
     }
@@ -200,6 +202,7 @@ class JWTFactory {
   auth::JWTMetrics& metrics_;
   const std::shared_ptr<http::Transport> transport_;
   const net::DialerPtr cluster_dialer_, control_plane_dialer_;
+  const cel::TimeZones* const time_zones_;
   const std::vector<std::string> algorithms_, own_issuers_;
 };
 

@@ -21,6 +21,9 @@
 #include "net/dialer.h"
 #include "telemetry/metrics.h"
 
+namespace keelson::cel {
+class TimeZones;  // cel/temporal.h
+}
 namespace keelson::app {
 
 // Keys that verify service account tokens.
@@ -41,6 +44,7 @@ struct AuthenticationParts {
   std::shared_ptr<auth::TokenObjects> token_objects;
   std::shared_ptr<auth::BootstrapSecrets> bootstrap_secrets;
   net::DialerPtr cluster_dialer, control_plane_dialer;  // of the egress selector; null: direct
+  const cel::TimeZones* time_zones = nullptr;           // of expressions; must outlive the authenticator
 };
 Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const AuthenticationOptions& options,
                                                                        AuthenticationParts parts);

@@ -18,6 +18,9 @@
 #include "net/dialer.h"
 #include "telemetry/metrics.h"
 
+namespace keelson::cel {
+class TimeZones;  // cel/temporal.h
+}
 namespace keelson::http {
 class Transport;  // http/transport.h
 }
@@ -33,6 +36,7 @@ class Authorizers {
     std::shared_ptr<http::Transport> transport;     // for webhooks
     net::DialerPtr control_plane_dialer;            // of the egress selector; null: direct
     std::string server_id_hash;                  // label of the reload metrics
+    const cel::TimeZones* time_zones = nullptr;  // of match conditions; must outlive this
   };
   static Outcome<std::unique_ptr<Authorizers>, Error> New(const AuthorizationOptions& options, Parts parts);
 

@@ -96,6 +96,7 @@ CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourc
   config.delete_collection_workers = chain.delete_collection_workers;
   config.min_request_timeout = chain.min_request_timeout;
   config.conversion_client = ConversionClients(io, options);
+  config.time_zones = options.time_zones;
   if (options.metrics != nullptr)
     config.conversion_metrics = std::make_shared<apiextensions::ConversionMetrics>(*options.metrics);
   config.cbor = chain.cbor;

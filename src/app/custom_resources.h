@@ -20,6 +20,7 @@ struct CustomResourcesOptions {
   webhook::ServiceResolver* service_resolver = nullptr;  // of conversion webhooks; must outlive the servers
   net::DialerPtr cluster_dialer;                         // egress of webhooks behind services
   net::DialerPtr control_plane_dialer;                   // egress of webhooks behind URLs
+  const cel::TimeZones* time_zones = nullptr;            // of rules; must outlive the servers
 };
 
 // Thread safety: the owner's.

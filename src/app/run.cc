@@ -41,6 +41,7 @@
 #include "app/startup_pages.h"
 #include "app/store_upkeep.h"
 #include "app/stores.h"
+#include "app/time_zones.h"
 #include "app/version.h"
 #include "app/x509.h"
 #include "async/blocking_pool.h"
@@ -480,6 +481,9 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(const std::shared_ptr<audit::Auditor> auditor,
          MakeAuditor(options.audit, io, egress.Lookup("controlplane"), metrics));
   KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io, egress.Lookup("cluster")));
+  const HostTimeZones time_zones;
+  if (!time_zones.available())
+    log::Warning("No tz database found (package tzdata): named time zones in expressions are unknown");
   auth::TokenCacheMetrics token_cache_metrics(metrics);
   auth::ServiceAccountMetrics service_account_metrics(metrics);
   auth::JWTMetrics jwt_metrics(metrics, server_id);
@@ -498,7 +502,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                                                     .token_objects = controlplane::NewTokenObjects(storage),
                                                     .bootstrap_secrets = controlplane::NewBootstrapSecrets(storage),
                                                     .cluster_dialer = egress.Lookup("cluster"),
-                                                    .control_plane_dialer = egress.Lookup("controlplane")}));
+                                                    .control_plane_dialer = egress.Lookup("controlplane"),
+                                                    .time_zones = &time_zones}));
   const auto rbac = std::make_shared<auth::rbac::RBACAuthorizer>();
   const auto node_graph = std::make_shared<auth::node::Graph>();
   KS_TRY(const std::unique_ptr<Authorizers> authorizers,
@@ -507,7 +512,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                                                   .metrics = &metrics,
                                                   .transport = std::make_shared<http::Transport>(io),
                                                   .control_plane_dialer = egress.Lookup("controlplane"),
-                                                  .server_id_hash = auth::MetricHash(server_id)}));
+                                                  .server_id_hash = auth::MetricHash(server_id),
+                                                  .time_zones = &time_zones}));
   if (const std::string& file = options.authorization.authorization_configuration_file; !file.empty()) {
     KS_TRY(std::string text, ReadSmallFile(file));
     followed.Add(file, std::move(text), [&authorizers](const std::string& next) { return authorizers->Reload(next); });
@@ -533,6 +539,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
               .webhook_metrics = &webhook_metrics,
               .policy_metrics = &policy_metrics,
               .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
+              .time_zones = &time_zones,
               .observer = [&admission_metrics](
                               const admission::Observation& observation) { admission_metrics.Observe(observation); }}));
   CustomResources custom_resources(chain_config,
@@ -540,7 +547,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
                                     .servers = options.extra.master_count,
                                     .service_resolver = &service_resolver,
                                     .cluster_dialer = egress.Lookup("cluster"),
-                                    .control_plane_dialer = egress.Lookup("controlplane")},
+                                    .control_plane_dialer = egress.Lookup("controlplane"),
+                                    .time_zones = &time_zones},
                                    io);
   KS_TRY(
       const std::unique_ptr<Aggregation> aggregation,

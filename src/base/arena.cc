@@ -10,6 +10,8 @@ struct Arena::Block {
   Block* previous;
 };
 
+constexpr std::size_t kHeaderBytes = alignof(std::max_align_t);  // holds a Block
+
 Arena::~Arena() {
   while (blocks_ != nullptr) {
     Block* previous = blocks_->previous;
@@ -19,21 +21,21 @@ Arena::~Arena() {
 }
 
 void* Arena::AllocateSlow(std::size_t bytes, std::size_t alignment) {
-  NewBlock(bytes + alignment);
+  const std::size_t usual = std::clamp(reserved_, kFirstBlockBytes, kBlockBytesMax) - kHeaderBytes;
+  NewBlock(std::max(usual, bytes + alignment));
   return Allocate(bytes, alignment);
 }
 
 void Arena::NewBlock(std::size_t bytes) {
-  const std::size_t header = (sizeof(Block) + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
-  const std::size_t usual = std::clamp(reserved_, kFirstBlockBytes, kBlockBytesMax);
-  const std::size_t size = std::max(usual, header + bytes);
+  static_assert(sizeof(Block) <= kHeaderBytes);
+  const std::size_t size = kHeaderBytes + bytes;
   void* memory = std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
   auto* block = static_cast<Block*>(memory);
   block->previous = blocks_;
   blocks_ = block;
   reserved_ += size;
-  next_ = reinterpret_cast<std::uintptr_t>(memory) + header;
+  next_ = reinterpret_cast<std::uintptr_t>(memory) + kHeaderBytes;
   end_ = reinterpret_cast<std::uintptr_t>(memory) + size;
 }
 

@@ -11,8 +11,11 @@ namespace {
 Val FromJSON(Arena& arena, const object::Value& value) {
   if (value.is_number()) return Val::Double(value.as_double());
   if (value.is_list()) {
+    const auto items = value.items();
+    if (std::ranges::all_of(items, [](const object::Value& item) { return item.is_string(); }))
+      return FromObject(arena, value);  // A view: callers tell lists of the token from lists that expressions make.
     List* list = NewList(arena, static_cast<std::uint32_t>(value.size()));
-    for (const object::Value& item : value.items()) list->items[list->size++] = FromJSON(arena, item);
+    for (const object::Value& item : items) list->items[list->size++] = FromJSON(arena, item);
     return Val::Of(list);
   }
   if (!value.is_map()) return FromObject(arena, value);
@@ -96,12 +99,12 @@ ExpressionResult EvaluateNamed(Arena& arena, const PolicyExpression& expression,
 }
 
 ReviewMatch MatchSubjectAccessReview(Arena& arena, std::span<const PolicyExpression> conditions,
-                                     const object::Value& request) {
+                                     const object::Value& request, const TimeZones* zones) {
   ValueActivation activation;
   activation.Set("request", FromObject(arena, request));
   std::vector<std::string> errors;
   for (const PolicyExpression& condition : conditions) {
-    const ExpressionResult result = EvaluateNamed(arena, condition, activation);
+    const ExpressionResult result = EvaluateNamed(arena, condition, activation, zones);
     if (!result.error.empty()) {
       errors.push_back("cel evaluation error: " + result.error);
     } else if (result.value.is_false()) {

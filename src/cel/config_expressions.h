@@ -47,6 +47,6 @@ struct ReviewMatch {
   std::string error;
 };
 ReviewMatch MatchSubjectAccessReview(Arena& arena, std::span<const PolicyExpression> conditions,
-                                     const object::Value& request);
+                                     const object::Value& request, const TimeZones* zones = nullptr);
 
 }  // namespace keelson::cel

@@ -278,6 +278,8 @@ std::string LeftOut(const Text& test, std::string_view section) {
   if (name == "map_null_entry_no_such_key" || name == "map_present_key_invalid_field")
     return "errors on bad presence tests, off in Kubernetes";
   if (name == "comprehension_shadowing_selector") return "newer than the reference";
+  // mostGeneral() of cel-go answers null for an optional type and null; its own conformance run skips the test.
+  if (name == "null_assignable_to_abstract_parameter_candidate") return "the reference deduces null_type";
   if (name == "indexof_out_of_range" || name == "lastindexof_out_of_range") return "strings of version 2 answer -1";
   return "";
 }

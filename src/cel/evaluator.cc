@@ -538,7 +538,8 @@ class Evaluator final : public Evaluation {
       if (stopped()) return next;
       frame.accumulator = next;
       frame.initialized = true;
-      if (Interrupted()) return Val::Error("operation interrupted");
+      // Ends the whole evaluation. cel-go ends the innermost comprehension, and the next one 100 iterations later.
+      if (Interrupted()) return Stop("operation interrupted");
     }
     return Eval(*node.result);
   }

@@ -22,10 +22,6 @@ std::string Aggregate(const std::vector<std::string>& errors) {
   return "[" + base::Join(distinct, ", ") + "]";
 }
 
-}  // namespace
-
-namespace {
-
 PolicyExpression Planned(const EnvironmentPtr& env, std::string_view expression, Outcome<AstPtr, std::string> ast) {
   PolicyExpression made;
   made.expression = expression;
@@ -46,8 +42,8 @@ PolicyExpression Planned(const EnvironmentPtr& env, std::string_view expression,
 }  // namespace
 
 PolicyExpression MakePolicyExpression(const EnvironmentPtr& env, std::string_view expression,
-                                      std::initializer_list<const Type*> results) {
-  return Planned(env, expression, CompileExpression(env, expression, results));
+                                      std::initializer_list<const Type*> results, ResultWording wording) {
+  return Planned(env, expression, CompileExpression(env, expression, results, wording));
 }
 
 std::vector<PolicyVariable> AddPolicyVariables(
@@ -58,6 +54,21 @@ std::vector<PolicyVariable> AddPolicyVariables(
     out.push_back({std::string(name), Planned(env, expression, compiler.AddVariable(name, expression))});
   }
   return out;
+}
+
+std::vector<PolicyVariable> AddPolicyVariables(PolicyCompiler& compiler, const object::Value& variables) {
+  std::vector<std::pair<std::string_view, std::string_view>> pairs;
+  for (const object::Value& variable : variables.items())
+    pairs.emplace_back(variable["name"].as_string(), variable["expression"].as_string());
+  return AddPolicyVariables(compiler, pairs);
+}
+
+std::vector<MatchCondition> MakeMatchConditions(const EnvironmentPtr& env, const object::Value& conditions) {
+  std::vector<MatchCondition> made;
+  for (const object::Value& condition : conditions.items())
+    made.push_back({std::string(condition["name"].as_string()),
+                    MakePolicyExpression(env, condition["expression"].as_string(), {&kBoolType})});
+  return made;
 }
 
 AdmissionActivation::AdmissionActivation(const AdmissionInputs& inputs, std::span<const PolicyVariable> variables)
@@ -136,9 +147,15 @@ PolicyEvaluations EvaluatePolicyExpressions(Arena& arena, std::span<const Policy
       evaluation.error = "compilation error: " + expression->error;
       continue;
     }
+    const auto began = inputs.now == nullptr ? std::chrono::nanoseconds(0) : inputs.now();
     const EvalResult result = expression->program->Evaluate(
         arena, activation, {.time_zones = inputs.time_zones, .interrupt = inputs.interrupt});
-    out.pending = out.pending || result.pending || activation.pending();
+    if (inputs.now != nullptr) evaluation.took = inputs.now() - began;
+    if (result.pending || activation.pending()) {
+      out.pending = true;
+      out.results.clear();
+      return out;
+    }
     if (!pay(activation.TakeVariableCost()) || !pay(result.cost)) {
       out.results.clear();
       out.fatal = kOutOfBudget;
@@ -164,12 +181,18 @@ MatchResult EvaluateMatchConditions(Arena& arena, std::span<const MatchCondition
   const PolicyEvaluations evaluations =
       EvaluatePolicyExpressions(arena, expressions, inputs, variables, kMatchConditionsBudget);
   MatchResult result;
-  result.pending = evaluations.pending;
+  if (evaluations.pending) {
+    result.pending = true;
+    return result;
+  }
   std::vector<std::string> errors;
   if (!evaluations.fatal.empty()) errors.push_back(evaluations.fatal);
   for (std::size_t i = 0; i < evaluations.results.size(); ++i) {
     const PolicyEvaluation& evaluation = evaluations.results[i];
-    if (!evaluation.error.empty()) errors.push_back(evaluation.error);
+    if (!evaluation.error.empty()) {
+      errors.push_back(evaluation.error);
+      ++result.failures;
+    }
     if (!evaluation.error.empty() || !evaluation.value.is_false()) continue;
     result.failed_condition = conditions[i].name;
     return result;
@@ -187,16 +210,10 @@ std::shared_ptr<const ValidatingPolicyProgram> ValidatingPolicyProgram::New(cons
   auto program = std::make_shared<ValidatingPolicyProgram>();
   if (spec["failurePolicy"].as_string() == "Ignore") program->failure_policy_ = FailurePolicy::kIgnore;
   PolicyCompiler compiler(mode, spec["paramKind"].is_map(), !spec["variables"].empty());
-  std::vector<std::pair<std::string_view, std::string_view>> variables;
-  for (const object::Value& variable : spec["variables"].items())
-    variables.emplace_back(variable["name"].as_string(), variable["expression"].as_string());
-  program->variables_ = AddPolicyVariables(compiler, variables);
+  program->variables_ = AddPolicyVariables(compiler, spec["variables"]);
   const EnvironmentPtr env = compiler.environment(/*authorizer=*/true);
   const EnvironmentPtr message_env = compiler.environment(/*authorizer=*/false);
-  for (const object::Value& condition : spec["matchConditions"].items())
-    program->match_conditions_.push_back(
-        {std::string(condition["name"].as_string()),
-         MakePolicyExpression(env, condition["expression"].as_string(), {&kBoolType})});
+  program->match_conditions_ = MakeMatchConditions(env, spec["matchConditions"]);
   for (const object::Value& validation : spec["validations"].items()) {
     Validation made;
     made.expression = MakePolicyExpression(env, validation["expression"].as_string(), {&kBoolType});
@@ -244,6 +261,7 @@ PolicyAuditAnnotation ValidatingPolicyProgram::Annotate(const AuditAnnotation& a
   using Action = PolicyAuditAnnotation::Action;
   PolicyAuditAnnotation out;
   out.key = annotation.key;
+  out.took = evaluation.took;
   if (!evaluation.error.empty()) {
     out.action = failure_policy_ == FailurePolicy::kIgnore ? Action::kExclude : Action::kError;
     out.error = evaluation.error;
@@ -259,14 +277,27 @@ PolicyAuditAnnotation ValidatingPolicyProgram::Annotate(const AuditAnnotation& a
   return out;
 }
 
-PolicyResult ValidatingPolicyProgram::Evaluate(Arena& arena, const AdmissionInputs& inputs) const {
+MatchResult ValidatingPolicyProgram::Match(Arena& arena, const AdmissionInputs& inputs) const {
+  return EvaluateMatchConditions(arena, match_conditions_, failure_policy_, inputs, variables_);
+}
+
+PolicyResult ValidatingPolicyProgram::Unmatched(const MatchResult& match) const {
   PolicyResult out;
-  if (!match_conditions_.empty()) {
-    const MatchResult match = EvaluateMatchConditions(arena, match_conditions_, failure_policy_, inputs, variables_);
-    out.pending = match.pending;
-    if (!match.error.empty()) out.decisions.push_back(ErrorDecision(match.error));
-    if (!match.matches) return out;
+  out.pending = match.pending;
+  if (!match.error.empty()) out.decisions.push_back(ErrorDecision(match.error));
+  return out;
+}
+
+PolicyResult ValidatingPolicyProgram::Evaluate(Arena& arena, const AdmissionInputs& inputs) const {
+  if (has_match_conditions()) {
+    const MatchResult match = Match(arena, inputs);
+    if (!match.matches) return Unmatched(match);
   }
+  return Validate(arena, inputs);
+}
+
+PolicyResult ValidatingPolicyProgram::Validate(Arena& arena, const AdmissionInputs& inputs) const {
+  PolicyResult out;
   std::vector<const PolicyExpression*> expressions, messages, annotations;
   for (const Validation& validation : validations_) {
     expressions.push_back(&validation.expression);
@@ -274,7 +305,10 @@ PolicyResult ValidatingPolicyProgram::Evaluate(Arena& arena, const AdmissionInpu
   }
   for (const AuditAnnotation& annotation : audit_annotations_) annotations.push_back(&annotation.value);
   const PolicyEvaluations evaluated = EvaluatePolicyExpressions(arena, expressions, inputs, variables_, kPolicyBudget);
-  out.pending = out.pending || evaluated.pending;
+  if (evaluated.pending) {
+    out.pending = true;
+    return out;
+  }
   if (!evaluated.fatal.empty()) {
     out.decisions.push_back(ErrorDecision(evaluated.fatal));
     return out;
@@ -293,6 +327,7 @@ PolicyResult ValidatingPolicyProgram::Evaluate(Arena& arena, const AdmissionInpu
       out.decisions.push_back(
           Decide(validations_[i], evaluation, i < texts.results.size() ? &texts.results[i] : nullptr));
     }
+    out.decisions.back().took = evaluation.took;
   }
   const PolicyEvaluations values =
       EvaluatePolicyExpressions(arena, annotations, without_authorizer, variables_, kPolicyBudget);

@@ -4,6 +4,7 @@
 // Thread safety: compiled forms are immutable; an AdmissionActivation belongs to one evaluation.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,7 +32,8 @@ struct PolicyExpression {
   std::string error;   // "compilation failed: …", "must evaluate to …", "program instantiation failed: …"
 };
 PolicyExpression MakePolicyExpression(const EnvironmentPtr& env, std::string_view expression,
-                                      std::initializer_list<const Type*> results);
+                                      std::initializer_list<const Type*> results,
+                                      ResultWording wording = ResultWording::kGot);
 
 struct PolicyVariable {
   std::string name;
@@ -41,6 +43,7 @@ struct PolicyVariable {
 // Compiles the variables of a policy in order and declares them to `compiler`: {name, expression}.
 std::vector<PolicyVariable> AddPolicyVariables(
     PolicyCompiler& compiler, std::span<const std::pair<std::string_view, std::string_view>> variables);
+std::vector<PolicyVariable> AddPolicyVariables(PolicyCompiler& compiler, const object::Value& variables);
 
 // The admission request as expressions see it. Values are objects as Go writes them; null where there is none.
 struct AdmissionInputs {
@@ -53,6 +56,7 @@ struct AdmissionInputs {
   AuthorizerFunctions::Attributes request_resource;
   const TimeZones* time_zones = nullptr;
   const Interrupt* interrupt = nullptr;
+  std::chrono::nanoseconds (*now)() = nullptr;  // a clock to measure expressions by; null: nothing is measured
 };
 
 // Resolves object, oldObject, request, params, namespaceObject, authorizer and variables. A variable is evaluated when
@@ -79,13 +83,14 @@ struct PolicyEvaluation {
   bool evaluated = false;  // false for the place of an absent expression
   Val value;
   std::string error;  // "expression '…' resulted in error: …", "compilation error: …"
+  std::chrono::nanoseconds took{0};
 };
 
 struct PolicyEvaluations {
   std::vector<PolicyEvaluation> results;
   std::string fatal;  // out of budget: no result counts
   std::int64_t remaining_budget = 0;
-  bool pending = false;  // an authorizer has no answer yet
+  bool pending = false;  // an authorizer has no answer yet: no result counts, evaluate again
 };
 
 // Evaluates expressions in order with one set of variables; null entries keep their place.
@@ -100,10 +105,14 @@ struct MatchCondition {
   PolicyExpression expression;
 };
 
+// matchConditions of a policy or webhook: [{name, expression}].
+std::vector<MatchCondition> MakeMatchConditions(const EnvironmentPtr& env, const object::Value& conditions);
+
 struct MatchResult {
   bool matches = false;
   std::string error;             // with kFail
   std::string failed_condition;  // the first condition that is false
+  std::size_t failures = 0;      // conditions that could not be evaluated, before the first that is false
   bool pending = false;
 };
 
@@ -119,6 +128,7 @@ struct PolicyDecision {
   Evaluation evaluation = Evaluation::kAdmit;
   std::string message;
   std::string reason;
+  std::chrono::nanoseconds took{0};
 };
 
 struct PolicyAuditAnnotation {
@@ -127,6 +137,7 @@ struct PolicyAuditAnnotation {
   std::string value;
   Action action = Action::kExclude;
   std::string error;
+  std::chrono::nanoseconds took{0};
 };
 
 struct PolicyResult {
@@ -139,7 +150,12 @@ struct PolicyResult {
 class ValidatingPolicyProgram {
  public:
   static std::shared_ptr<const ValidatingPolicyProgram> New(const object::Value& spec, ExpressionMode mode);
+  // Match, Unmatched and Validate in one.
   PolicyResult Evaluate(Arena& arena, const AdmissionInputs& inputs) const;
+  bool has_match_conditions() const { return !match_conditions_.empty(); }
+  MatchResult Match(Arena& arena, const AdmissionInputs& inputs) const;
+  PolicyResult Unmatched(const MatchResult& match) const;  // REQUIRES: !match.matches
+  PolicyResult Validate(Arena& arena, const AdmissionInputs& inputs) const;
   FailurePolicy failure_policy() const { return failure_policy_; }
 
  private:

@@ -1,14 +1,12 @@
 // Admission policies and match conditions as apiserver evaluated them: KEELSON_SUITES/cel-kubernetes/policy.jsonl
-// (default
-// ../shared/testdata), kinds expr, match and vap. Prints "N of M"; skips where the folder is absent.
+// (default ../shared/testdata), kinds expr, match and vap; admission runs kind map. Prints "N of M"; skips where the
+// folder is absent.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <iostream>
-#include <iterator>
 #include <string>
 
+#include "cel/golden_policies_test.h"
 #include "cel/golden_values.h"
 #include "cel/policy.h"
 #include "object/json_text.h"
@@ -17,73 +15,6 @@ namespace keelson::cel {
 namespace {
 
 using object::Value;
-
-std::string Folder() {
-  const char* suites = std::getenv("KEELSON_SUITES");
-  return std::string(suites == nullptr ? "../shared/testdata" : suites) + "/cel-kubernetes/";
-}
-
-struct Tally {
-  std::string aspect;
-  int passed = 0;
-  int total = 0;
-  int shown = 0;
-  void Add(const Value& c, std::string_view want, std::string_view got) {
-    ++total;
-    if (want == got) {
-      ++passed;
-      return;
-    }
-    const char* text = std::getenv("KEELSON_SHOW");
-    if (shown++ >= (text == nullptr ? 5 : std::atoi(text))) return;
-    std::cout << aspect << " " << c["name"].as_string() << ": " << object::ToJSON(c).substr(0, 500) << "\nwant " << want
-              << "\ngot  " << got << "\n";
-  }
-  void Report(double least) const {
-    std::cout << "policy.jsonl " << aspect << ": " << passed << " of " << total << "\n";
-    EXPECT_GE(passed, total * least) << aspect;
-  }
-};
-
-class Fixtures {
- public:
-  explicit Fixtures(Arena& arena) : arena_(arena) {
-    std::ifstream in(Folder() + "policy-fixtures.json");
-    const std::string text((std::istreambuf_iterator<char>(in)), {});
-    all_ = object::ParseJSON(arena, text).value_or(Value());
-  }
-
-  AdmissionInputs Inputs(const Value& c, AuthorizerFunctions& authorizer) {
-    const Value& request = c["request"];
-    AdmissionInputs inputs;
-    inputs.object = Named(request["object"]);
-    inputs.old_object = Named(request["oldObject"]);
-    inputs.params = Named(request["params"]);
-    inputs.namespace_object = Named(request["namespace"]);
-    inputs.request = Request(request["operation"].as_string());
-    if (!c["noAuthorizer"].as_bool()) inputs.authorizer = &authorizer;
-    inputs.request_resource = {.group = "apps", .resource = "deployments", .namespace_name = "ns1", .name = "web"};
-    inputs.time_zones = &zones_;
-    return inputs;
-  }
-
- private:
-  Value Named(const Value& name) const { return name.is_null() ? Value() : all_.Get(name.as_string(), "celValue"); }
-  Value Request(std::string_view operation) {
-    Value request = all_.Get("request", "celValue").Clone(arena_);
-    request.Set(arena_, "operation", Value(operation));
-    const std::string_view kind = operation == "CREATE"   ? "CreateOptions"
-                                  : operation == "DELETE" ? "DeleteOptions"
-                                                          : "UpdateOptions";
-    request["options"].Set(arena_, "kind", Value(kind));
-    if (operation == "CREATE") request["options"].Set(arena_, "fieldManager", Value("kubectl"));
-    return request;
-  }
-
-  Arena& arena_;
-  Value all_;
-  GoldenTimeZones zones_;
-};
 
 std::vector<std::pair<std::string_view, std::string_view>> Pairs(const Value& list) {
   std::vector<std::pair<std::string_view, std::string_view>> out;
@@ -165,11 +96,11 @@ std::string WantedPolicy(const Value& out) {
 }
 
 TEST(PolicyGoldens, Policies) {
-  std::ifstream in(Folder() + "policy.jsonl");
-  if (!in) GTEST_SKIP() << "no " << Folder();
+  std::ifstream in(PolicyGoldensFolder() + "policy.jsonl");
+  if (!in) GTEST_SKIP() << "no " << PolicyGoldensFolder();
   Arena fixtures_arena;
-  Fixtures fixtures(fixtures_arena);
-  Tally expressions{"expr"}, matches{"match"}, policies{"vap"}, questions{"asked"};
+  PolicyFixtures fixtures(fixtures_arena);
+  PolicyTally expressions{"expr"}, matches{"match"}, policies{"vap"}, questions{"asked"};
   for (std::string line; std::getline(in, line);) {
     Arena arena;
     const auto parsed = object::ParseJSON(arena, line);

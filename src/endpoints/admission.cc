@@ -2,6 +2,7 @@
 
 #include "admission/api_reader.h"
 #include "auth/authorizer.h"
+#include "base/strings.h"
 #include "endpoints/handlers.h"
 #include "endpoints/version_converter.h"
 #include "patch/field_manager.h"
@@ -36,16 +37,12 @@ class ScopeInterfaces final : public admission::ObjectInterfaces, public admissi
   }
 
   admission::Task<Value> FromDocument(base::Arena& arena, Value document, meta::GroupVersionKind kind) const override {
-    KS_CO_TRY(const ScopePtr target, ScopeOf(kind));
-    auto read = target->codec->FromDocument(arena, *target, document, KindCodec::Source::kPatch, false);
-    if (!read.ok()) co_return meta::NewInternalError(read.error());
-    Value object = read->object;
-    object.EnsureMap(arena, "metadata");
-    target->codec->ApplyDefaults(arena, *target, object);
-    if (target->own_kind) co_return object;
-    Value hub = target->codec->ToHub(arena, *target, object);
-    if (target->codec->custom_resource()) co_return co_await InVersion(arena, *target, hub, scope_->api_version());
-    co_return hub;
+    return Decode(arena, document, std::move(kind), UnknownFields::kDrop);
+  }
+
+  admission::Task<Value> FromDocumentStrictly(base::Arena& arena, Value document,
+                                              meta::GroupVersionKind kind) const override {
+    return Decode(arena, document, std::move(kind), UnknownFields::kRefuse);
   }
 
   Outcome<Value, std::string> MergeConfiguration(base::Arena& arena, Value document, Value configuration,
@@ -58,6 +55,25 @@ class ScopeInterfaces final : public admission::ObjectInterfaces, public admissi
   }
 
  private:
+  enum class UnknownFields : std::uint8_t { kDrop, kRefuse };  // Custom resources are pruned.
+
+  admission::Task<Value> Decode(base::Arena& arena, Value document, meta::GroupVersionKind kind,
+                                UnknownFields unknown_fields) const {
+    KS_CO_TRY(const ScopePtr target, ScopeOf(kind));
+    const bool strict = unknown_fields == UnknownFields::kRefuse && !target->codec->custom_resource();
+    auto read = target->codec->FromDocument(arena, *target, document, KindCodec::Source::kPatch, strict);
+    if (!read.ok()) co_return meta::NewInternalError(read.error());
+    if (!read->strict_errors.empty())
+      co_return meta::NewInternalError("strict decoding error: " + base::Join(read->strict_errors, ", "));
+    Value object = read->object;
+    object.EnsureMap(arena, "metadata");
+    target->codec->ApplyDefaults(arena, *target, object);
+    if (target->own_kind) co_return object;
+    Value hub = target->codec->ToHub(arena, *target, object);
+    if (target->codec->custom_resource()) co_return co_await InVersion(arena, *target, hub, scope_->api_version());
+    co_return hub;
+  }
+
   std::vector<ScopePtr> Siblings() const {
     if (!scope_->equivalents) return {scope_};
     return scope_->equivalents->Scopes();

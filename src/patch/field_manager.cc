@@ -580,12 +580,50 @@ void FindAtomics(const Value& value, const TypeRef& type, const std::string& pat
   }
 }
 
+// The null of an expression, which upstream keeps as a value of its own type (structpb.NullValue) that fits nothing. The
+// text of the first one, or "".
+std::string NullError(const Value& value, const TypeRef& type, const std::string& path) {
+  const Atom atom = Deduce(Resolve(type), &value);
+  if (value.is_null()) {
+    if (!atom.scalar) return path + ": expected " + (atom.map ? "map" : "list") + ", got &{NULL_VALUE}";
+    switch (atom.scalar_kind) {
+      case ScalarKind::kNumeric:
+        return path + ": expected numeric (int or float), got structpb.NullValue";
+      case ScalarKind::kString:
+        return path + ": expected string, got &value.valueUnstructured{Value:0}";
+      case ScalarKind::kBoolean:
+        return path + ": expected boolean, got &{NULL_VALUE}";
+      case ScalarKind::kUntyped:
+        return "";
+    }
+  }
+  if (value.is_map() && atom.map) {
+    for (const object::Member& member : value.members()) {
+      bool declared = false;
+      const TypeRef inner = MemberType(atom, member.key, &declared);
+      if (!declared && atom.fields != nullptr) continue;
+      std::string error = NullError(member.value, inner, path + "." + std::string(member.key));
+      if (!error.empty()) return error;
+    }
+  }
+  if (value.is_list() && atom.list) {
+    std::size_t index = 0;
+    for (const Value& item : value.items()) {
+      std::string error = NullError(item, atom.list_element, path + "[" + std::to_string(index++) + "]");
+      if (!error.empty()) return error;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Outcome<Value, std::string> FieldManager::MergeConfiguration(Arena& arena, const Value& live,
                                                              const Value& config) const {
   const Value config_view = Canonical(arena, config, type(), false);
   if (const std::string wrong = Validate(config_view, type(), false, Nulls::kFromCEL); !wrong.empty())
+    return "failed to convert patch object to typed object: " + wrong;
+  if (const std::string wrong = NullError(config_view, type(), ""); !wrong.empty())
     return "failed to convert patch object to typed object: " + wrong;
   std::vector<std::string> atomics;
   FindAtomics(config_view, type(), "", atomics);

@@ -1,12 +1,13 @@
 // MutatingAdmissionPolicy: policies change objects by apply configurations and JSON patches, one after the other.
 #include "admission/plugins/plugins.h"
+#include "admission/policy/apply_patch.h"
 #include "admission/policy/evaluation.h"
 #include "admission/policy/policies.h"
 #include "admission/policy/policy_plugin.h"
 #include "admission/reinvocation.h"
+#include "base/check.h"
 #include "base/strings.h"
 #include "object/json_text.h"
-#include "patch/json_patch.h"
 #include "schema/schema.h"
 
 namespace keelson::admission {
@@ -34,67 +35,6 @@ struct PolicyError {
   bool invalid = true;  // reason Invalid; configuration errors keep Forbidden
 };
 
-// Type names must follow the path of fields: Object.spec{selector: Object.spec.selector{...}}.
-void CheckTypeNames(base::Arena& arena, const cel::Val& value, const std::string& path,
-                    std::vector<std::string>& errors) {
-  if (value.is(cel::Val::Tag::kMessage)) {
-    const cel::Message& message = value.message();
-    if (message.type != path) {
-      errors.push_back("unexpected type name " + base::GoQuote(message.type) + ", expected " + base::GoQuote(path) +
-                       ", which matches field name path from root Object type");
-    }
-    for (const cel::MessageField& field : message.fields)
-      CheckTypeNames(arena, field.value, path + "." + std::string(field.name), errors);
-  } else if (value.is_list() && value.list().form == cel::List::Form::kItems) {
-    for (std::uint32_t i = 0; i < value.list().size; ++i)
-      CheckTypeNames(arena, value.list().Get(arena, i), path, errors);
-  } else if (value.is_map() && value.map().form == cel::Map::Form::kEntries) {
-    for (std::uint32_t i = 0; i < value.map().size; ++i)
-      CheckTypeNames(arena, value.map().entries[i].value, path, errors);
-  }
-}
-
-std::string TypeMismatch(base::Arena& arena, const cel::Val& value) {
-  if (!value.is(cel::Val::Tag::kMessage)) return "";
-  std::vector<std::string> errors;
-  CheckTypeNames(arena, value, std::string(value.message().type), errors);
-  return errors.empty() ? "" : "type mismatch: " + base::Join(errors, "\n");
-}
-
-cel::Val FieldOf(const cel::Val& message, std::string_view name, bool* found) {
-  for (const cel::MessageField& field : message.message().fields) {
-    if (field.name != name) continue;
-    *found = true;
-    return field.value;
-  }
-  *found = false;
-  return cel::Val();
-}
-
-// The operations of a list of JSONPatch{...}.
-Outcome<Value, std::string> PatchOf(base::Arena& arena, const cel::Val& list) {
-  Value patch = Value::List(arena);
-  for (std::uint32_t i = 0; i < list.list().size; ++i) {
-    const cel::Val item = list.list().Get(arena, i);
-    if (!item.is(cel::Val::Tag::kMessage))
-      return std::string("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch");
-    Value operation = Value::Map(arena);
-    for (const std::string_view key : {"op", "path", "from"}) {
-      bool found = false;
-      const cel::Val text = FieldOf(item, key, &found);
-      const std::string_view value = found && text.is_string() ? text.text() : std::string_view();
-      if (key != "from" || !value.empty()) operation.Set(arena, key, Value::String(arena, value));
-    }
-    bool found = false;
-    if (const cel::Val value = FieldOf(item, "value", &found); found) {
-      if (std::string error = TypeMismatch(arena, value); !error.empty()) return error;
-      operation.Set(arena, "value", cel::ToObject(arena, value).Clone(arena));
-    }
-    patch.Append(arena, operation);
-  }
-  return patch;
-}
-
 // How one mutation went. Errors are the failure policy's matter.
 struct Mutation {
   bool changed = false;  // the object may be another one
@@ -112,7 +52,10 @@ class Dispatch {
         attributes_(attributes),
         state_(state),
         matcher_(*dependencies.reader, context, attributes),
-        authorizer_(api_, context) {}
+        authorizer_(api_, context),
+        merger_(dynamic_cast<const ConfigurationMerger*>(attributes.interfaces)) {
+    KS_CHECK(merger_ != nullptr);  // Interfaces of served requests are both.
+  }
 
   Task<void> Run(const PolicyList& list) {
     std::vector<Invocation> invocations;
@@ -173,18 +116,22 @@ class Dispatch {
   Task<void> Invoke(const Invocation& invocation) {
     base::Arena& arena = context_.arena;
     const Policy& policy = *invocation.policy;
-    PolicyInputs inputs{.authorizer = &authorizer_, .attributes = &attributes_};
+    cel::AdmissionInputs inputs{.authorizer = &authorizer_,
+                                .request_resource = RequestResource(attributes_),
+                                .time_zones = dependencies_.time_zones};
     KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
-    if (!policy.match_conditions.empty()) {
-      const auto conditions = co_await EvaluateConditions(arena, *policy.variables, policy.match_conditions, inputs,
-                                                          dependencies_.ConditionsObserverOf(policy));
-      if (!conditions.error.empty() && !policy.fail_open) Failure(invocation, conditions.error);
+    const cel::MutatingPolicyProgram& program = *policy.mutating;
+    if (program.has_match_conditions()) {
+      const std::function<cel::MatchResult()> match = [&] { return program.Match(arena, inputs); };
+      const cel::MatchResult conditions = co_await EvaluateConditions(match, authorizer_, attributes_.operation,
+                                                                      dependencies_.ConditionsObserverOf(policy));
+      if (!conditions.error.empty()) Failure(invocation, conditions.error);
       if (!conditions.matches) co_return meta::Result<void>();
     }
     const std::string key = invocation.Key();
     if (attributes_.reinvocation->is_reinvoke() && !state_.reinvoke.contains(key)) co_return meta::Result<void>();
     const Value before = attributes_.object;
-    for (std::size_t i = 0; i < policy.mutations.size(); ++i) {
+    for (std::size_t i = 0; i < program.mutation_count(); ++i) {
       if (inputs.object.is_null()) continue;
       const auto began = std::chrono::steady_clock::now();
       const auto mutation = co_await Mutate(invocation, i, inputs);
@@ -205,61 +152,34 @@ class Dispatch {
     co_return meta::Result<void>();
   }
 
-  // The document after one mutation; null when a `test` of its patch does not hold.
-  Awaitable<Outcome<Value, std::string>> Mutated(const Invocation& invocation, std::size_t index,
-                                                 const PolicyInputs& inputs) {
-    base::Arena& arena = context_.arena;
-    const Policy& policy = *invocation.policy;
-    const Expression& expression = policy.mutations[index];
-    if (!expression.error.empty()) co_return expression.error;
-    const std::span<const Expression> one(&expression, 1);
-    auto all = EvaluateExpressions(arena, *policy.variables, one, inputs, kRuntimeCostBudget);
-    while (all.pending && co_await authorizer_.Fetch())
-      all = EvaluateExpressions(arena, *policy.variables, one, inputs, kRuntimeCostBudget);
-    if (!all.error.empty()) co_return all.error;
-    if (!all.results.front().error.empty()) co_return all.results.front().error;
-    const cel::Val value = all.results.front().value;
-    if (policy.patch_types[index] != Policy::PatchType::kJSONPatch)
-      co_return ApplyConfiguration(invocation, inputs, value);
-    KS_CO_TRY(const Value patch, PatchOf(arena, value));
-    auto patched = patch::TryJSONPatch(arena, inputs.object, patch);
-    if (patched.ok()) co_return *patched;
-    if (patched.error().ends_with(patch::kTestFailed)) co_return Value();
-    co_return "JSON Patch: " + patched.error();
-  }
-
   // Only errors that end the request are returned.
-  Task<Mutation> Mutate(const Invocation& invocation, std::size_t index, const PolicyInputs& inputs) {
-    const auto document = co_await Mutated(invocation, index, inputs);
-    if (!document.ok()) co_return Mutation{.error = document.error()};
-    if (document->is_null()) co_return Mutation();
+  Task<Mutation> Mutate(const Invocation& invocation, std::size_t index, const cel::AdmissionInputs& inputs) {
+    base::Arena& arena = context_.arena;
+    const cel::MutatingPolicyProgram& program = *invocation.policy->mutating;
+    cel::PolicyPatch patch = program.Evaluate(arena, index, inputs);
+    while (patch.pending && co_await authorizer_.Fetch()) patch = program.Evaluate(arena, index, inputs);
+    const auto merge = [&](Value configuration) {
+      return merger_->MergeConfiguration(arena, inputs.object, configuration, invocation.matched.kind);
+    };
+    const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge);
+    if (!patched.ok()) co_return Mutation{.error = patched.error()};
+    if (!*patched) co_return Mutation();
+    const Value document = **patched;
     const meta::GroupVersionKind& matched = invocation.matched.kind;
     if (matched != attributes_.kind && schema::FindKind(matched.group, matched.version, matched.kind) != nullptr) {
       // Upstream cannot take the change back to the requested version.
       co_return Mutation{.error = "converting (" + matched.version + "." + matched.kind + ") to (" +
                                   attributes_.kind.version + "." + attributes_.kind.kind + "): unknown conversion"};
     }
-    KS_CO_TRY(attributes_.object,
-              co_await attributes_.interfaces->FromDocument(context_.arena, *document, invocation.matched.kind));
+    if (patch.type == cel::PatchType::kJSONPatch) {  // Upstream decodes a patched document strictly.
+      KS_CO_TRY(attributes_.object, co_await merger_->FromDocumentStrictly(arena, document, matched));
+    } else {
+      KS_CO_TRY(attributes_.object, co_await attributes_.interfaces->FromDocument(arena, document, matched));
+    }
     co_return Mutation{.changed = true};
   }
 
-  Outcome<Value, std::string> ApplyConfiguration(const Invocation& invocation, const PolicyInputs& inputs,
-                                                 const cel::Val& value) {
-    base::Arena& arena = context_.arena;
-    if (std::string error = TypeMismatch(arena, value); !error.empty()) return error;
-    Value configuration = cel::ToObject(arena, value).Clone(arena);
-    if (!configuration.is_map()) return std::string("unsupported return type from ApplyConfiguration expression");
-    configuration.Set(arena, "kind", inputs.object["kind"]);
-    configuration.Set(arena, "apiVersion", inputs.object["apiVersion"]);
-    const auto* merger = dynamic_cast<const ConfigurationMerger*>(attributes_.interfaces);
-    if (merger == nullptr) return std::string("error applying patch: type converter must not be nil");
-    auto merged = merger->MergeConfiguration(arena, inputs.object, configuration, invocation.matched.kind);
-    if (!merged.ok()) return "error applying patch: " + merged.error();
-    return *merged;
-  }
-
-  Task<void> ReadObjects(const Invocation& invocation, PolicyInputs& inputs) {
+  Task<void> ReadObjects(const Invocation& invocation, cel::AdmissionInputs& inputs) {
     base::Arena& arena = context_.arena;
     const meta::GroupVersionKind& kind = invocation.matched.kind;
     inputs.object = Value();
@@ -304,6 +224,7 @@ class Dispatch {
   ReinvocationState& state_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
+  const ConfigurationMerger* merger_;
   Value namespace_;
   std::vector<PolicyError> errors_;
 };
@@ -311,7 +232,7 @@ class Dispatch {
 class MutatingPolicies final : public PolicyPlugin {
  public:
   explicit MutatingPolicies(const PluginContext& context)
-      : PolicyPlugin(context, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings") {}
+      : PolicyPlugin(context, PolicyForm::kMutating, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings") {}
 
   std::string_view name() const override { return kName; }
 

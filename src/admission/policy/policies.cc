@@ -5,16 +5,6 @@ namespace {
 
 std::string TextOf(Value value, std::string_view key) { return std::string(value[key].as_string()); }
 
-void CompileMutations(Policy& policy, PolicyCompiler& compiler, Value spec) {
-  for (const Value mutation : spec["mutations"].items()) {
-    const bool json = mutation["patchType"].as_string() == "JSONPatch";
-    policy.patch_types.push_back(json ? Policy::PatchType::kJSONPatch : Policy::PatchType::kApplyConfiguration);
-    const Value holder = mutation[json ? "jsonPatch" : "applyConfiguration"];
-    const std::span<const cel::Type* const> result = json ? std::span(kJSONPatchResult) : std::span(kObjectResult);
-    policy.mutations.push_back(compiler.Compile(holder["expression"].as_string(), {.patch_types = true}, result));
-  }
-}
-
 std::shared_ptr<const PolicyBinding> BindingOf(Value binding) {
   auto compiled = std::make_shared<PolicyBinding>();
   const Value spec = binding["spec"];
@@ -40,7 +30,7 @@ meta::GroupVersionKind ParamKind::group_version_kind() const {
   return {api_version.substr(0, slash), api_version.substr(slash + 1), kind};
 }
 
-Policy Policy::Of(Value object) {
+Policy Policy::Of(Value object, PolicyForm form) {
   Policy policy;
   const Value spec = object["spec"];
   policy.name = TextOf(object["metadata"], "name");
@@ -49,26 +39,11 @@ Policy Policy::Of(Value object) {
   policy.reinvoke = spec["reinvocationPolicy"].as_string() == "IfNeeded";
   if (const Value kind = spec["paramKind"]; kind.is_map())
     policy.param_kind = ParamKind{TextOf(kind, "apiVersion"), TextOf(kind, "kind")};
-  PolicyCompiler compiler(policy.param_kind.has_value(), true);
-  for (const Value variable : spec["variables"].items())
-    compiler.AddVariable(TextOf(variable, "name"), variable["expression"].as_string());
-  for (const Value condition : spec["matchConditions"].items())
-    policy.match_conditions.push_back(compiler.Compile(condition["expression"].as_string(), {}, kBoolResult));
-  for (const Value validation : spec["validations"].items()) {
-    policy.validations.push_back({TextOf(validation, "message"), TextOf(validation, "reason")});
-    policy.validation_expressions.push_back(
-        compiler.Compile(validation["expression"].as_string(), {}, kBoolResult));
-    const std::string_view message = validation["messageExpression"].as_string();
-    policy.message_expressions.push_back(message.empty() ? Expression()
-                                                         : compiler.Compile(message, {.authorizer = false}, kStringResult));
+  if (form == PolicyForm::kValidating) {
+    policy.validating = cel::ValidatingPolicyProgram::New(spec, cel::ExpressionMode::kStored);
+  } else {
+    policy.mutating = cel::MutatingPolicyProgram::New(spec, cel::ExpressionMode::kStored);
   }
-  for (const Value annotation : spec["auditAnnotations"].items()) {
-    policy.audit_annotations.push_back({TextOf(annotation, "key")});
-    policy.audit_expressions.push_back(
-        compiler.Compile(annotation["valueExpression"].as_string(), {}, kStringOrNullResult));
-  }
-  CompileMutations(policy, compiler, spec);
-  policy.variables = compiler.variables();
   return policy;
 }
 
@@ -77,7 +52,7 @@ void Policies::ApplyPolicies(std::span<const Informers::Change> changes) {
   std::vector<std::pair<std::string, std::shared_ptr<const Policy>>> compiled;
   for (const Informers::Change& change : changes) {
     std::shared_ptr<const Policy> policy;
-    if (!change.deleted) policy = std::make_shared<const Policy>(Policy::Of(change.object));
+    if (!change.deleted) policy = std::make_shared<const Policy>(Policy::Of(change.object, form_));
     compiled.emplace_back(TextOf(change.object["metadata"], "name"), std::move(policy));
   }
   std::lock_guard lock(mutex_);

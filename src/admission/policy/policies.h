@@ -12,9 +12,9 @@
 #include "admission/admission.h"
 #include "admission/api_reader.h"
 #include "admission/match/criteria.h"
-#include "admission/policy/expressions.h"
 #include "base/atomic_ref.h"
 #include "base/ref.h"
+#include "cel/mutating_policy.h"
 
 namespace keelson::admission {
 
@@ -36,32 +36,18 @@ struct PolicyBinding {
   std::vector<std::string> actions;  // Deny, Warn, Audit
 };
 
-struct Policy {
-  struct Validation {
-    std::string message, reason;
-  };
-  struct AuditAnnotation {
-    std::string key;
-  };
-  enum class PatchType : std::uint8_t { kApplyConfiguration, kJSONPatch };
+enum class PolicyForm : std::uint8_t { kValidating, kMutating };
 
+struct Policy {
   std::string name;
   Criteria criteria;
   bool fail_open = false;  // failurePolicy Ignore
   bool reinvoke = false;   // reinvocationPolicy IfNeeded
   std::optional<ParamKind> param_kind;
-  std::shared_ptr<const PolicyCompiler::Variables> variables;
-  std::vector<Expression> match_conditions;
-  // Of validating policies; messages run beside validations, absent where there is no messageExpression.
-  std::vector<Validation> validations;
-  std::vector<Expression> validation_expressions, message_expressions;
-  std::vector<AuditAnnotation> audit_annotations;
-  std::vector<Expression> audit_expressions;
-  // Of mutating policies.
-  std::vector<PatchType> patch_types;
-  std::vector<Expression> mutations;
+  std::shared_ptr<const cel::ValidatingPolicyProgram> validating;  // null of a mutating policy
+  std::shared_ptr<const cel::MutatingPolicyProgram> mutating;      // null of a validating policy
 
-  static Policy Of(Value policy);
+  static Policy Of(Value policy, PolicyForm form);
 };
 
 struct PolicyHook {
@@ -75,12 +61,14 @@ struct PolicyList : base::RefCounted {
 
 class Policies {
  public:
+  explicit Policies(PolicyForm form) : form_(form) {}
   base::Ref<const PolicyList> Load() const { return published_.Load(); }
   void ApplyPolicies(std::span<const Informers::Change> changes);
   void ApplyBindings(std::span<const Informers::Change> changes);
 
  private:
   void Publish();  // REQUIRES: mutex_
+  const PolicyForm form_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies_;
   std::map<std::string, std::shared_ptr<const PolicyBinding>, std::less<>> bindings_;

@@ -9,11 +9,13 @@ constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 
 }  // namespace
 
-PolicyPlugin::PolicyPlugin(const PluginContext& context, std::string policies, std::string bindings)
+PolicyPlugin::PolicyPlugin(const PluginContext& context, PolicyForm form, std::string policies, std::string bindings)
     : dependencies_{.reader = context.reader,
                     .api = context.api,
                     .metrics = context.policy_metrics,
-                    .condition_metrics = context.webhook_metrics} {
+                    .condition_metrics = context.webhook_metrics,
+                    .time_zones = context.time_zones},
+      policies_(std::make_shared<Policies>(form)) {
   policies_synced_ =
       context.informers->Follow(std::string(kGroup), std::move(policies),
                                 [policies = policies_](auto changes) { policies->ApplyPolicies(changes); });

@@ -17,6 +17,7 @@ struct PolicyDependencies {
   APIReader* api = nullptr;
   PolicyMetrics* metrics = nullptr;             // may be null
   WebhookMetrics* condition_metrics = nullptr;  // may be null
+  const cel::TimeZones* time_zones = nullptr;   // of expressions; may be null
 
   // Upstream counts the conditions of both kinds of policies as "validate".
   ConditionsObserver ConditionsObserverOf(const Policy& policy) const {
@@ -31,13 +32,13 @@ class PolicyPlugin : public Plugin {
   bool Ready() const override { return policies_synced_() && bindings_synced_(); }
 
  protected:
-  PolicyPlugin(const PluginContext& context, std::string policies, std::string bindings);
+  PolicyPlugin(const PluginContext& context, PolicyForm form, std::string policies, std::string bindings);
   const Policies& policies() const { return *policies_; }
   const PolicyDependencies& dependencies() const { return dependencies_; }
 
  private:
   PolicyDependencies dependencies_;
-  std::shared_ptr<Policies> policies_ = std::make_shared<Policies>();
+  std::shared_ptr<Policies> policies_;
   Informers::HasSynced policies_synced_, bindings_synced_;
 };
 

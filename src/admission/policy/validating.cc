@@ -11,85 +11,7 @@
 namespace keelson::admission {
 namespace {
 
-constexpr std::size_t kMessageBytesMax = 5 * 1024;
 constexpr std::size_t kAuditValueBytesMax = 10 * 1024;
-
-struct Decision {
-  bool deny = false;
-  bool error = false;  // the expression could not be evaluated
-  std::string message, reason;
-  std::chrono::nanoseconds took{0};
-};
-
-struct Annotation {
-  std::string key, value, error;  // an empty value without error is left out
-  std::chrono::nanoseconds took{0};
-};
-
-struct Judgement {
-  std::vector<Decision> decisions;
-  std::vector<Annotation> annotations;
-  bool pending = false;
-};
-
-std::string TrimText(std::string_view text) { return std::string(base::Trim(text)); }
-
-// messageExpression, else message, else the expression.
-std::string MessageOf(const Policy& policy, std::size_t index, const EvaluatedAll& messages) {
-  std::string text;
-  if (index < messages.results.size()) {
-    const Evaluated& message = messages.results[index];
-    if (message.present && message.error.empty() && message.value.is_string()) text = TrimText(message.value.text());
-    if (text.size() > kMessageBytesMax || text.find('\n') != std::string::npos) text.clear();
-  }
-  if (text.empty()) text = TrimText(policy.validations[index].message);
-  if (text.empty()) text = "failed expression: " + TrimText(policy.validation_expressions[index].text);
-  return text;
-}
-
-Judgement OnlyError(const Policy& policy, std::string message) {
-  return {.decisions = {{.deny = !policy.fail_open, .error = true, .message = std::move(message)}}};
-}
-
-Judgement Judge(base::Arena& arena, const Policy& policy, const PolicyInputs& inputs) {
-  const auto& variables = *policy.variables;
-  const EvaluatedAll validations =
-      EvaluateExpressions(arena, variables, policy.validation_expressions, inputs, kRuntimeCostBudget);
-  if (validations.pending) return {.pending = true};
-  if (!validations.error.empty()) return OnlyError(policy, validations.error);
-  PolicyInputs unauthorized = inputs;
-  unauthorized.authorizer = nullptr;
-  const EvaluatedAll messages =
-      EvaluateExpressions(arena, variables, policy.message_expressions, unauthorized, validations.remaining_budget);
-  Judgement judgement;
-  for (std::size_t i = 0; i < validations.results.size(); ++i) {
-    const Evaluated& evaluated = validations.results[i];
-    Decision& decision = judgement.decisions.emplace_back();
-    if (!evaluated.error.empty()) {
-      decision = {.deny = !policy.fail_open, .error = true, .message = evaluated.error};
-    } else if (!messages.error.empty()) {
-      decision = {.deny = !policy.fail_open, .error = true, .message = "failed messageExpression: " + messages.error};
-    } else if (!evaluated.value.is_true()) {
-      decision = {.deny = true, .message = MessageOf(policy, i, messages), .reason = policy.validations[i].reason};
-    }
-    decision.took = evaluated.took;
-  }
-  const EvaluatedAll annotations =
-      EvaluateExpressions(arena, variables, policy.audit_expressions, unauthorized, kRuntimeCostBudget);
-  if (!annotations.error.empty()) return OnlyError(policy, annotations.error);
-  for (std::size_t i = 0; i < annotations.results.size(); ++i) {
-    const Evaluated& evaluated = annotations.results[i];
-    Annotation annotation{.key = policy.audit_annotations[i].key, .took = evaluated.took};
-    if (!evaluated.error.empty()) {
-      if (policy.fail_open) continue;
-      annotation.error = evaluated.error;
-    } else if (evaluated.value.is_string()) {
-      annotation.value = TrimText(evaluated.value.text()).substr(0, kAuditValueBytesMax);
-    }
-    judgement.annotations.push_back(std::move(annotation));
-  }
-  return judgement;
-}
 
 struct Denial {
   std::string policy, binding, message, reason;
@@ -205,27 +127,26 @@ class Dispatch {
     }
     KS_CO_RETURN_IF_ERROR(co_await ReadNamespace());
     for (const Value param : *params) {
-      PolicyInputs with = **inputs;
+      cel::AdmissionInputs with = **inputs;
       with.namespace_object = namespace_;
       with.params = param;
-      Act(policy, binding, co_await JudgeRequest(policy, with), annotations);
+      Act(policy, binding, co_await Judge(policy, with), annotations);
     }
     co_return meta::Result<void>();
   }
 
-  Awaitable<Judgement> JudgeRequest(const Policy& policy, const PolicyInputs& inputs) {
-    if (!policy.match_conditions.empty()) {
-      const ConditionsResult conditions =
-          co_await EvaluateConditions(context_.arena, *policy.variables, policy.match_conditions, inputs,
-                                      dependencies_.ConditionsObserverOf(policy));
-      // An evaluation error is the failure policy's matter; Ignore skips the policy.
-      if (!conditions.error.empty()) co_return policy.fail_open ? Judgement() : OnlyError(policy, conditions.error);
-      if (!conditions.matches) co_return Judgement();
+  Awaitable<cel::PolicyResult> Judge(const Policy& policy, const cel::AdmissionInputs& inputs) {
+    const cel::ValidatingPolicyProgram& program = *policy.validating;
+    if (program.has_match_conditions()) {
+      const std::function<cel::MatchResult()> match = [&] { return program.Match(context_.arena, inputs); };
+      const cel::MatchResult matched = co_await EvaluateConditions(match, authorizer_, attributes_.operation,
+                                                                   dependencies_.ConditionsObserverOf(policy));
+      if (!matched.matches) co_return program.Unmatched(matched);
     }
-    Judgement judgement = Judge(context_.arena, policy, inputs);
+    cel::PolicyResult result = program.Validate(context_.arena, inputs);
     // Authorizer checks are answered between evaluations.
-    while (judgement.pending && co_await authorizer_.Fetch()) judgement = Judge(context_.arena, policy, inputs);
-    co_return judgement;
+    while (result.pending && co_await authorizer_.Fetch()) result = program.Validate(context_.arena, inputs);
+    co_return result;
   }
 
   void Observe(const Policy& policy, const PolicyBinding& binding, const std::string& error, std::string_view action,
@@ -234,12 +155,15 @@ class Dispatch {
       dependencies_.metrics->Validated(policy.name, binding.name, error, action, took);
   }
 
-  void Act(const Policy& policy, const PolicyBinding& binding, const Judgement& judgement,
+  void Act(const Policy& policy, const PolicyBinding& binding, const cel::PolicyResult& result,
            std::map<std::string, std::vector<std::string>>& annotations) {
-    for (std::size_t i = 0; i < judgement.decisions.size(); ++i) {
-      const Decision& decision = judgement.decisions[i];
-      if (!decision.deny && decision.error) Observe(policy, binding, decision.message, "allow", decision.took);
-      if (!decision.deny) continue;
+    using Decision = cel::PolicyDecision;
+    for (std::size_t i = 0; i < result.decisions.size(); ++i) {
+      const Decision& decision = result.decisions[i];
+      const bool deny = decision.action == Decision::Action::kDeny;
+      if (!deny && decision.evaluation == Decision::Evaluation::kError)
+        Observe(policy, binding, decision.message, "allow", decision.took);
+      if (!deny) continue;
       for (const std::string& action : binding.actions) {
         Observe(policy, binding, decision.message, base::ToLower(action), decision.took);
         if (action == "Deny") {
@@ -253,22 +177,27 @@ class Dispatch {
         }
       }
     }
-    for (const Annotation& annotation : judgement.annotations) {
-      if (!annotation.error.empty()) {
+    using AnnotationAction = cel::PolicyAuditAnnotation::Action;
+    for (const cel::PolicyAuditAnnotation& annotation : result.audit_annotations) {
+      if (annotation.action == AnnotationAction::kError) {
         denials_.push_back({policy.name, binding.name, annotation.error, ""});
         Observe(policy, binding, annotation.error, "deny", annotation.took);
-      } else if (!annotation.value.empty()) {
+      } else if (annotation.action == AnnotationAction::kPublish) {
+        std::string value = annotation.value.substr(0, kAuditValueBytesMax);
         auto& values = annotations[annotation.key];
-        if (std::ranges::find(values, annotation.value) == values.end()) values.push_back(annotation.value);
+        if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
       }
     }
   }
 
   // The object in the matched version, converted once per version.
-  Task<const PolicyInputs*> InputsFor(ObjectInterfaces::Resource matched) {
+  Task<const cel::AdmissionInputs*> InputsFor(ObjectInterfaces::Resource matched) {
     if (const auto found = inputs_.find(matched.kind); found != inputs_.end()) co_return &found->second;
     base::Arena& arena = context_.arena;
-    PolicyInputs inputs{.authorizer = &authorizer_, .attributes = &attributes_};
+    cel::AdmissionInputs inputs{.authorizer = &authorizer_,
+                                .request_resource = RequestResource(attributes_),
+                                .time_zones = dependencies_.time_zones,
+                                .now = SteadyNow};
     if (!attributes_.object.is_null()) {
       KS_CO_TRY(inputs.object, co_await attributes_.interfaces->ToDocument(arena, attributes_.object, matched.kind));
     }
@@ -295,7 +224,7 @@ class Dispatch {
   const Attributes& attributes_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
-  std::map<meta::GroupVersionKind, PolicyInputs> inputs_;
+  std::map<meta::GroupVersionKind, cel::AdmissionInputs> inputs_;
   Value namespace_;
   bool namespace_read_ = false;
   std::vector<Denial> denials_;
@@ -304,7 +233,8 @@ class Dispatch {
 class ValidatingPolicies final : public PolicyPlugin {
  public:
   explicit ValidatingPolicies(const PluginContext& context)
-      : PolicyPlugin(context, "validatingadmissionpolicies", "validatingadmissionpolicybindings") {}
+      : PolicyPlugin(context, PolicyForm::kValidating, "validatingadmissionpolicies",
+                     "validatingadmissionpolicybindings") {}
 
   std::string_view name() const override { return "ValidatingAdmissionPolicy"; }
 

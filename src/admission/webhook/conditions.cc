@@ -9,7 +9,9 @@ Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const We
                                ObjectInterfaces::Resource matched, std::string_view type) {
   base::Arena& arena = context.arena;
   CachingAuthorizer authorizer(*dependencies.api, context);
-  PolicyInputs inputs{.authorizer = &authorizer, .attributes = &attributes};
+  cel::AdmissionInputs inputs{.authorizer = &authorizer,
+                              .request_resource = RequestResource(attributes),
+                              .time_zones = dependencies.time_zones};
   if (!attributes.object.is_null()) {
     KS_CO_TRY(inputs.object, co_await attributes.interfaces->ToDocument(arena, attributes.object, matched.kind));
   }
@@ -18,15 +20,17 @@ Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const We
               co_await attributes.interfaces->ToDocument(arena, attributes.old_object, matched.kind));
   }
   inputs.request = RequestValue(arena, context, attributes, matched);
-  static const PolicyCompiler::Variables kNone;
   WebhookMetrics* const metrics = dependencies.metrics;
-  const auto conditions =
-      co_await EvaluateConditions(arena, kNone, webhook.match_conditions, inputs,
+  const auto failure_policy = webhook.fail_open ? cel::FailurePolicy::kIgnore : cel::FailurePolicy::kFail;
+  const std::function<cel::MatchResult()> match = [&] {
+    return cel::EvaluateMatchConditions(arena, webhook.match_conditions, failure_policy, inputs);
+  };
+  const cel::MatchResult conditions =
+      co_await EvaluateConditions(match, authorizer, attributes.operation,
                                   {.metrics = metrics, .name = webhook.name, .kind = "webhook", .type = type});
   if (metrics != nullptr && !conditions.matches && conditions.error.empty())
     metrics->ConditionExcluded(webhook.name, "webhook", type, attributes.operation);
   if (conditions.error.empty()) co_return conditions.matches;
-  if (webhook.fail_open) co_return false;
   co_return meta::NewForbidden({attributes.resource.group, attributes.resource.resource}, attributes.name,
                                conditions.error);
 }

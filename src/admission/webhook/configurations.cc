@@ -28,11 +28,8 @@ Webhook Webhook::Of(Value webhook, std::string configuration, std::string uid) {
   compiled.uid = std::move(uid);
   compiled.criteria = Criteria::OfWebhook(webhook);
   if (const Value conditions = webhook["matchConditions"]; !conditions.empty()) {
-    PolicyCompiler compiler(false, false);
-    for (const Value condition : conditions.items()) {
-      compiled.match_conditions.push_back(
-          compiler.Compile(condition["expression"].as_string(), {}, kBoolResult));
-    }
+    compiled.match_conditions = cel::MakeMatchConditions(
+        cel::AdmissionEnvironment(cel::ExpressionMode::kStored, {.authorizer = true}), conditions);
   }
   compiled.client = ClientConfigOf(webhook["clientConfig"]);
   compiled.fail_open = webhook["failurePolicy"].as_string() == "Ignore";

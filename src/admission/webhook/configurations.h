@@ -12,9 +12,9 @@
 
 #include "admission/admission.h"
 #include "admission/match/criteria.h"
-#include "admission/policy/expressions.h"
 #include "base/atomic_ref.h"
 #include "base/ref.h"
+#include "cel/policy.h"
 
 namespace keelson::admission {
 
@@ -33,7 +33,7 @@ struct Webhook {
   std::string configuration;
   std::string uid;  // configuration/name/number among those of the same name
   Criteria criteria;
-  std::vector<Expression> match_conditions;
+  std::vector<cel::MatchCondition> match_conditions;
   WebhookClientConfig client;
   bool fail_open = false;         // failurePolicy Ignore
   bool reinvoke = false;          // reinvocationPolicy IfNeeded

@@ -10,6 +10,7 @@ WebhookPlugin::WebhookPlugin(const PluginContext& context, std::string_view name
                     .api = context.api,
                     .clients = clients_.get(),
                     .metrics = context.webhook_metrics,
+                    .time_zones = context.time_zones,
                     .clock = context.clock,
                     .random = context.random} {
   synced_ =

@@ -25,6 +25,7 @@ struct WebhookDependencies {
   APIReader* api = nullptr;
   WebhookClients* clients = nullptr;
   WebhookMetrics* metrics = nullptr;  // may be null
+  const cel::TimeZones* time_zones = nullptr;  // of match conditions; null: no named zone is known
   const base::Clock* clock = &base::Clock::Real();
   base::Random* random = &base::Random::Real();
 };

@@ -107,7 +107,9 @@ Outcome<std::shared_ptr<JWTAuthenticator>, std::string> JWTAuthenticator::New(Op
   made->provider_ = std::make_shared<Provider>(made->options_.fetcher, config.issuer.url, config.issuer.discovery_url,
                                                *made->options_.clock, std::move(count));
   // They compiled a moment ago.
-  const auto compile = [](ExpressionKind kind, const std::string& text) { return *Expression::Compile(kind, text); };
+  const auto compile = [&made](ExpressionKind kind, const std::string& text) {
+    return *Expression::Compile(kind, text, made->options_.time_zones);
+  };
   using enum ExpressionKind;
   if (!config.username.expression.empty()) made->username_ = compile(kMapping, config.username.expression);
   if (!config.groups.expression.empty()) made->groups_ = compile(kMapping, config.groups.expression);

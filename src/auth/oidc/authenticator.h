@@ -28,6 +28,7 @@ class JWTAuthenticator final : public TokenAuthenticator, public std::enable_sha
     std::shared_ptr<DocumentFetcher> fetcher;
     JWTMetrics* metrics = nullptr;  // must outlive this
     const base::Clock* clock = &base::Clock::Real();
+    const cel::TimeZones* time_zones = nullptr;  // of expressions; must outlive this
   };
   // The error is the start error's text.
   static Outcome<std::shared_ptr<JWTAuthenticator>, std::string> New(Options options);

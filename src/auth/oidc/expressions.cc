@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/arena.h"
-#include "cel/kubernetes_environments.h"
-#include "cel/program.h"
+#include "cel/config_expressions.h"
 #include "cel/walk.h"
 
 namespace keelson::auth {
@@ -33,61 +32,40 @@ bool MakesGoStrings(const cel::Expr& expr) {
   return std::ranges::any_of(expr.arguments(), [](const cel::Expr* arg) { return MakesGoStrings(*arg); });
 }
 
-// Claims as encoding/json gives them: every number is a double. Names that CEL cannot spell are there escaped as well
-// where the expression has escapes.
-Value AsDoubles(base::Arena& arena, const Value& value, bool escapes) {
-  if (value.is_int()) return Value(static_cast<double>(value.as_int()));
-  if (value.is_list()) {
-    Value list = Value::List(arena, value.size());
-    for (const Value item : value.items()) list.Append(arena, AsDoubles(arena, item, escapes));
-    return list;
-  }
-  if (!value.is_map()) return value;
-  Value map = Value::Map(arena);
-  for (const auto& member : value.members()) {
-    const Value converted = AsDoubles(arena, member.value, escapes);
-    map.Set(arena, member.key, converted);
-    if (!escapes) continue;
-    const std::string_view escaped = cel::EscapeName(arena, member.key);
-    if (escaped != member.key) map.Set(arena, escaped, converted);
-  }
-  return map;
-}
-
 }  // namespace
 
 struct Expression::Program {
   ExpressionKind kind;
-  cel::AstPtr ast;
-  cel::ProgramPtr program;
+  cel::PolicyExpression expression;
+  const cel::TimeZones* time_zones = nullptr;
   bool makes_go_strings = false;
 };
 
-Outcome<Expression, std::string> Expression::Compile(ExpressionKind kind, const std::string& text) {
+Outcome<Expression, std::string> Expression::Compile(ExpressionKind kind, const std::string& text,
+                                                     const cel::TimeZones* time_zones) {
   const cel::EnvironmentPtr env = kind == ExpressionKind::kUserRule ? cel::UserEnvironment() : cel::ClaimsEnvironment();
   // A dynamic type is not enough for a rule; mappings are checked when they run.
   const cel::Type* const wanted = kind == ExpressionKind::kMapping ? &cel::kAnyType : &cel::kBoolType;
-  auto ast = cel::CompileExpression(env, text, {wanted}, cel::ResultWording::kBare);
-  if (!ast.ok()) return ast.error();
-  auto program = cel::Program::New(env, **ast);
-  if (!program.ok()) return "program instantiation failed: " + program.error();
-  const bool makes_go_strings = MakesGoStrings((*ast)->root());
-  return Expression(
-      text,
-      std::make_shared<Program>(Program{
-          .kind = kind, .ast = *std::move(ast), .program = *std::move(program), .makes_go_strings = makes_go_strings}));
+  auto made = cel::MakePolicyExpression(env, text, {wanted}, cel::ResultWording::kBare);
+  if (made.program == nullptr) return std::move(made.error);
+  const bool makes_go_strings = MakesGoStrings(made.ast->root());
+  return Expression(text, std::make_shared<Program>(Program{.kind = kind,
+                                                            .expression = std::move(made),
+                                                            .time_zones = time_zones,
+                                                            .makes_go_strings = makes_go_strings}));
 }
 
-bool Expression::UsesClaim(std::string_view name) const { return Reads(program_->ast->root(), name); }
+bool Expression::UsesClaim(std::string_view name) const { return Reads(program_->expression.ast->root(), name); }
 
 Outcome<ExpressionResult, std::string> Expression::Evaluate(const Value& input) const {
   base::Arena arena;
-  cel::ValueActivation activation;
-  const bool user = program_->kind == ExpressionKind::kUserRule;
-  const bool escapes = text_.find("__") != std::string::npos;
-  activation.Set(user ? "user" : "claims", cel::FromObject(arena, user ? input : AsDoubles(arena, input, escapes)));
-  const cel::EvalResult evaluated = program_->program->Evaluate(arena, activation);
-  if (!evaluated.ok()) return "expression '" + text_ + "' resulted in error: " + std::string(evaluated.error());
+  cel::ClaimsActivation claims(input);
+  cel::ValueActivation user;
+  const bool is_user = program_->kind == ExpressionKind::kUserRule;
+  if (is_user) user.Set("user", cel::UserVariable(arena, input));
+  const cel::ExpressionResult evaluated = cel::EvaluateNamed(
+      arena, program_->expression, is_user ? static_cast<cel::Activation&>(user) : claims, program_->time_zones);
+  if (!evaluated.error.empty()) return evaluated.error;
   const cel::Val& value = evaluated.value;
   using Type = ExpressionResult::Type;
   ExpressionResult result;

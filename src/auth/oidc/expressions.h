@@ -11,6 +11,9 @@
 #include "base/outcome.h"
 #include "object/value.h"
 
+namespace keelson::cel {
+class TimeZones;  // cel/temporal.h
+}
 namespace keelson::auth {
 
 enum class ExpressionKind : std::uint8_t { kMapping, kClaimRule, kUserRule };
@@ -27,7 +30,9 @@ struct ExpressionResult {
 class Expression {
  public:
   // The error is the detail of upstream's field error: `compilation failed: ...`, `must evaluate to bool`.
-  static Outcome<Expression, std::string> Compile(ExpressionKind kind, const std::string& text);
+  // `time_zones` must outlive the expression; null: no named zone is known.
+  static Outcome<Expression, std::string> Compile(ExpressionKind kind, const std::string& text,
+                                                  const cel::TimeZones* time_zones = nullptr);
   const std::string& text() const { return text_; }
   // Whether it reads claims.<name>, also as claims.?<name>.
   bool UsesClaim(std::string_view name) const;

@@ -1,11 +1,7 @@
 #include "auth/webhook_authorizer/match_conditions.h"
 
 #include "base/arena.h"
-#include "cel/compiler.h"
-#include "cel/kubernetes_environments.h"
-#include "cel/program.h"
-#include "cel/type.h"
-#include "cel/value.h"
+#include "cel/config_expressions.h"
 #include "object/value.h"
 
 namespace keelson::auth {
@@ -79,53 +75,34 @@ Value RequestOf(base::Arena& arena, const Attributes& attributes) {
   return request;
 }
 
-struct Condition {
-  std::string expression;
-  cel::ProgramPtr program;
-};
-
 }  // namespace
 
 struct MatchConditions::Impl {
-  std::vector<Condition> conditions;
+  std::vector<cel::PolicyExpression> conditions;
+  const cel::TimeZones* time_zones = nullptr;
 };
 
 MatchConditions::MatchConditions(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 MatchConditions::~MatchConditions() = default;
 
 Outcome<std::shared_ptr<const MatchConditions>, std::string> MatchConditions::Compile(
-    std::span<const std::string> expressions) {
+    std::span<const std::string> expressions, const cel::TimeZones* time_zones) {
   auto impl = std::make_unique<Impl>();
+  impl->time_zones = time_zones;
   for (const std::string& expression : expressions) {
-    const cel::EnvironmentPtr environment = cel::SubjectAccessReviewEnvironment();
-    auto ast = cel::Compile(environment, expression);
-    if (!ast.ok()) return "compilation failed: " + ast.error();
-    if (!cel::IsExactType((*ast)->result_type(), cel::kBoolType))
-      return "must evaluate to bool but got " + cel::ToString((*ast)->result_type());
-    auto program = cel::Program::New(environment, **ast);
-    if (!program.ok()) return "program instantiation failed: " + program.error();
-    impl->conditions.push_back({expression, *std::move(program)});
+    auto made = cel::MakePolicyExpression(cel::SubjectAccessReviewEnvironment(), expression, {&cel::kBoolType});
+    if (made.program == nullptr) return std::move(made.error);
+    impl->conditions.push_back(std::move(made));
   }
   return std::shared_ptr<const MatchConditions>(new MatchConditions(std::move(impl)));
 }
 
 Outcome<bool, std::string> MatchConditions::Matches(const Attributes& attributes) const {
   base::Arena arena;
-  const Value request = RequestOf(arena, attributes);
-  std::vector<std::string> errors;
-  for (const Condition& condition : impl_->conditions) {
-    cel::ValueActivation activation;
-    activation.Set("request", cel::FromObject(arena, request));
-    const cel::EvalResult result = condition.program->Evaluate(arena, activation);
-    if (!result.ok()) {
-      errors.push_back("cel evaluation error: expression '" + condition.expression + "' resulted in error: " +
-                       std::string(result.error()));
-    } else if (!result.value.bool_value()) {
-      return false;
-    }
-  }
-  if (!errors.empty()) return AggregateErrors(errors);
-  return true;
+  cel::ReviewMatch match =
+      cel::MatchSubjectAccessReview(arena, impl_->conditions, RequestOf(arena, attributes), impl_->time_zones);
+  if (!match.error.empty()) return std::move(match.error);
+  return match.matches;
 }
 
 }  // namespace keelson::auth

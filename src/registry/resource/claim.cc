@@ -102,14 +102,15 @@ void ValidateRequestReferences(const Value& list, const RequestNames& names, con
       TextKey, path, errors);
 }
 
-void ValidateRequestBody(const Value& request, const FieldPath& path, FieldErrors& errors) {
+void ValidateRequestBody(const Value& request, const SelectorOptions& options, const FieldPath& path,
+                         FieldErrors& errors) {
   const std::string_view device_class = request["deviceClassName"].as_string();
   if (device_class.empty()) {
     errors.push_back(Required(path.Child("deviceClassName")));
   } else {
     AddInvalid(path.Child("deviceClassName"), device_class, validation::IsDNS1123Subdomain(device_class), errors);
   }
-  ValidateSelectors(request["selectors"], path.Child("selectors"), errors);
+  ValidateSelectors(request["selectors"], options, path.Child("selectors"), errors);
   const std::string_view mode = request["allocationMode"].as_string();
   const Value count(request["count"].as_int());
   if (mode == "All") {
@@ -126,7 +127,7 @@ void ValidateRequestBody(const Value& request, const FieldPath& path, FieldError
     ValidateToleration(toleration, tolerations.Index(index++), errors);
 }
 
-void ValidateRequest(const Value& request, const FieldPath& path, FieldErrors& errors) {
+void ValidateRequest(const Value& request, const SelectorOptions& options, const FieldPath& path, FieldErrors& errors) {
   ValidateDNSLabel(request["name"].as_string(), path.Child("name"), errors);
   const bool first_available = !request["firstAvailable"].empty();
   const bool exactly = !request["exactly"].is_null();
@@ -138,13 +139,13 @@ void ValidateRequest(const Value& request, const FieldPath& path, FieldErrors& e
   } else if (first_available) {
     ValidateSet(
         request["firstAvailable"], kFirstAvailableMax,
-        [](const Value& sub, const FieldPath& at, FieldErrors& out) {
+        [&options](const Value& sub, const FieldPath& at, FieldErrors& out) {
           ValidateDNSLabel(sub["name"].as_string(), at.Child("name"), out);
-          ValidateRequestBody(sub, at, out);
+          ValidateRequestBody(sub, options, at, out);
         },
         NameKey, path.Child("firstAvailable"), errors);
   } else {
-    ValidateRequestBody(request["exactly"], path.Child("exactly"), errors);
+    ValidateRequestBody(request["exactly"], options, path.Child("exactly"), errors);
   }
 }
 
@@ -162,11 +163,16 @@ void ValidateConstraint(const Value& constraint, const RequestNames& names, cons
   }
 }
 
-void ValidateClaimSpec(const Value& spec, const FieldPath& path, FieldErrors& errors) {
+void ValidateClaimSpec(const Value& spec, const SelectorOptions& options, const FieldPath& path, FieldErrors& errors) {
   const Value devices = spec["devices"];
   const FieldPath at = path.Child("devices");
   const RequestNames names(devices);
-  ValidateSet(devices["requests"], kRequestsMax, ValidateRequest, NameKey, at.Child("requests"), errors);
+  ValidateSet(
+      devices["requests"], kRequestsMax,
+      [&options](const Value& request, const FieldPath& p, FieldErrors& out) {
+        ValidateRequest(request, options, p, out);
+      },
+      NameKey, at.Child("requests"), errors);
   ValidateSlice(
       devices["constraints"], kConstraintsMax,
       [&](const Value& item, const FieldPath& p, FieldErrors& out) { ValidateConstraint(item, names, p, out); },
@@ -180,8 +186,8 @@ void ValidateClaimSpec(const Value& spec, const FieldPath& path, FieldErrors& er
       at.Child("config"), errors);
 }
 
-void ValidateClaim(const Call&, Value object, Value, FieldErrors& errors) {
-  ValidateClaimSpec(object["spec"], FieldPath("spec"), errors);
+void ValidateClaim(const Call& call, Value object, Value, FieldErrors& errors) {
+  ValidateClaimSpec(object["spec"], SelectorOptionsOf(call), FieldPath("spec"), errors);
 }
 
 void ImmutableSpec(const Value& object, const Value& old, std::string_view type, FieldErrors& errors) {
@@ -375,7 +381,7 @@ void NameAgeRow(base::Arena& arena, const base::Clock& clock, Value object, Valu
 
 // ---- Template
 
-void ValidateTemplateBody(const Value& object, FieldErrors& errors) {
+void ValidateTemplateBody(const Call& call, const Value& object, FieldErrors& errors) {
   const FieldPath path("spec");
   const Value spec = object["spec"];
   const FieldPath metadata = path.Child("metadata");
@@ -389,24 +395,29 @@ void ValidateTemplateBody(const Value& object, FieldErrors& errors) {
     // Go's UID with a small first letter.
     errors.push_back(Forbidden(metadata.Child(key == "uid" ? "uID" : key), "cannot be set"));
   }
-  ValidateClaimSpec(spec["spec"], path.Child("spec"), errors);
+  ValidateClaimSpec(spec["spec"], SelectorOptionsOf(call), path.Child("spec"), errors);
 }
 
-void ValidateTemplate(const Call&, Value object, Value, FieldErrors& errors) { ValidateTemplateBody(object, errors); }
+void ValidateTemplate(const Call& call, Value object, Value, FieldErrors& errors) {
+  ValidateTemplateBody(call, object, errors);
+}
 
-void ValidateTemplateUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
+void ValidateTemplateUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, true, validation::NameIsDNSSubdomain, errors);
-  ValidateTemplateBody(object, errors);
+  ValidateTemplateBody(call, object, errors);
   ValidateMetaUpdate(object, old, errors);
   ImmutableSpec(object, old, "ResourceClaimTemplateSpec", errors);
 }
 
 // ---- DeviceClass
 
-void ValidateClassSpec(const Value& object, FieldErrors& errors) {
+void ValidateClassSpec(const Call& call, const Value& object, const Value& old, FieldErrors& errors) {
   const FieldPath path("spec");
   const Value spec = object["spec"];
-  ValidateSelectors(spec["selectors"], path.Child("selectors"), errors);
+  SelectorOptions options = SelectorOptionsOf(call);
+  // Any change, also of the order, makes all of them new.
+  options.stored = !old.is_null() && spec["selectors"] == old["spec"]["selectors"];
+  ValidateSelectors(spec["selectors"], options, path.Child("selectors"), errors);
   ValidateSlice(spec["config"], kConfigMax, ValidateConfiguration, path.Child("config"), errors);
   if (const Value name = spec["extendedResourceName"]; !name.is_null() && !core::IsExtendedResource(name.as_string())) {
     errors.push_back(Invalid(path.Child("extendedResourceName"), name, "must be a valid extended resource name"));
@@ -426,15 +437,15 @@ void ValidateClassMeta(const Value& object, FieldErrors& errors) {
   errors.insert(errors.end(), found.begin(), found.end());
 }
 
-void ValidateClass(const Call&, Value object, Value, FieldErrors& errors) {
+void ValidateClass(const Call& call, Value object, Value, FieldErrors& errors) {
   ValidateClassMeta(object, errors);
-  ValidateClassSpec(object, errors);
+  ValidateClassSpec(call, object, Value(), errors);
 }
 
-void ValidateClassUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
+void ValidateClassUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
   ValidateClassMeta(object, errors);
   ValidateMetaUpdate(object, old, errors);
-  ValidateClassSpec(object, errors);
+  ValidateClassSpec(call, object, old, errors);
 }
 
 constexpr std::string_view kMainReset[] = {"status"};

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "registry/fields.h"
 #include "registry/rules/cel_expression.h"
 #include "registry/rules/rules.h"
 
@@ -162,25 +163,32 @@ void ValidateFullyQualifiedAttribute(std::string_view name, const FieldPath& pat
 
 namespace {
 
-void ValidateCELSelector(std::string_view expression, const FieldPath& path, FieldErrors& errors) {
-  constexpr auto kMode = cel::ExpressionMode::kNew;
-  const auto selector = cel::CompileDeviceSelector(expression, kMode, {});
+void ValidateCELSelector(std::string_view expression, const SelectorOptions& options, const FieldPath& path,
+                         FieldErrors& errors) {
+  const auto mode = options.stored ? cel::ExpressionMode::kStored : cel::ExpressionMode::kNew;
+  const cel::DeviceFeatures features{.list_type_attributes = options.list_type_attributes};
+  const auto selector = cel::CompileDeviceSelector(expression, mode, features);
   if (!selector.ok()) {
     errors.push_back(Invalid(path, expression, selector.error()));
     return;
   }
   const std::size_t before = errors.size();
-  ValidateCELProgram(cel::DeviceEnvironment(kMode, {}), *selector->ast, path, errors);
+  ValidateCELProgram(cel::DeviceEnvironment(mode, features), *selector->ast, path, errors);
   if (errors.size() == before && selector->max_cost > cel::kDeviceSelectorCostMax)
     errors.push_back(Forbidden(path, "too complex, exceeds cost limit"));
 }
 
 }  // namespace
 
-void ValidateSelectors(const Value& selectors, const FieldPath& path, FieldErrors& errors) {
+SelectorOptions SelectorOptionsOf(const Call& call) {
+  return {.list_type_attributes = FeatureEnabled(call, "DRAListTypeAttributes")};
+}
+
+void ValidateSelectors(const Value& selectors, const SelectorOptions& options, const FieldPath& path,
+                       FieldErrors& errors) {
   ValidateSlice(
       selectors, kSelectorsMax,
-      [](const Value& selector, const FieldPath& at, FieldErrors& out) {
+      [&options](const Value& selector, const FieldPath& at, FieldErrors& out) {
         const Value cel = selector["cel"];
         const FieldPath cel_path = at.Child("cel");
         if (cel.is_null()) {
@@ -192,7 +200,7 @@ void ValidateSelectors(const Value& selectors, const FieldPath& path, FieldError
         if (expression.size() > kExpressionBytesMax) {
           out.push_back(TooLong(expression_path, static_cast<std::int64_t>(kExpressionBytesMax)));
         } else {
-          ValidateCELSelector(expression, expression_path, out);
+          ValidateCELSelector(expression, options, expression_path, out);
         }
       },
       path, errors);

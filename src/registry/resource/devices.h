@@ -38,7 +38,14 @@ void ValidateQualifiedAttribute(std::string_view name, const FieldPath& path,
                                 FieldErrors& errors);  // [domain/]identifier
 void ValidateFullyQualifiedAttribute(std::string_view name, const FieldPath& path,
                                      FieldErrors& errors);  // domain/identifier
-void ValidateSelectors(const Value& selectors, const FieldPath& path, FieldErrors& errors);
+// How CEL selectors are compiled: selectors that are stored already may use libraries that are new in this version.
+struct SelectorOptions {
+  bool stored = false;
+  bool list_type_attributes = false;  // DRAListTypeAttributes; DRAConsumableCapacity is always on
+};
+SelectorOptions SelectorOptionsOf(const Call& call);
+void ValidateSelectors(const Value& selectors, const SelectorOptions& options, const FieldPath& path,
+                       FieldErrors& errors);
 void ValidateConfiguration(const Value& config, const FieldPath& path,
                            FieldErrors& errors);  // of a class, claim or allocation
 void ValidateRaw(const Value& raw, std::int64_t bytes_max, const FieldPath& path, FieldErrors& errors);

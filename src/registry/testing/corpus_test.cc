@@ -43,13 +43,6 @@ constexpr std::initializer_list<const char*> kNeedOthers = {
     "controllerrevisions/patch",  // their data is compared by its bytes, and a recording has lost its white space
     "controllerrevisions/watch",
     "resourceclaim/create-admin-access",  // needs the namespace's labels
-    "cel/invalid-not-bool",               // needs a checker of CEL, as the next ones
-    "cel/invalid-unknown-function",
-    "deviceclass/create-not-bool",
-    "validatingadmissionpolicy/create-unknown-var",
-    "validatingadmissionpolicy/create-undeclared",
-    "validatingadmissionpolicy/create-var-order",
-    "validatingadmissionpolicy/create-params-without-kind",
 };
 
 // Takes away what allocators and admission plugins make.

@@ -1,0 +1,22 @@
+// Applies the patch that a mutating policy made of a request.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/arena.h"
+#include "base/outcome.h"
+#include "cel/mutating_policy.h"
+#include "object/value.h"
+
+namespace keelson::admission {
+
+// Merges an apply configuration into the object by its schema. The error is structured-merge-diff's.
+using MergeFunction = std::function<Outcome<object::Value, std::string>(object::Value configuration)>;
+
+// The patched document, or nothing where a JSON patch's test does not hold. The error is upstream's text.
+Outcome<std::optional<object::Value>, std::string> ApplyPolicyPatch(base::Arena& arena, const cel::PolicyPatch& patch,
+                                                                    object::Value object, const MergeFunction& merge);
+
+}  // namespace keelson::admission
