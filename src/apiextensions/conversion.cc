@@ -186,7 +186,8 @@ Outcome<std::vector<Value>, ReviewError> ReadReview(const WebhookConversion& con
 }
 
 Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr conversion, std::shared_ptr<base::Arena> arena,
-                                                    std::vector<Value> objects, std::string api_version) {
+                                                    std::vector<Value> objects, std::string api_version,
+                                                    telemetry::Span span) {
   std::vector<Value> all;
   for (std::size_t begin = 0; begin < objects.size(); begin += kConversionBatchMax) {
     const std::size_t end = std::min(objects.size(), begin + kConversionBatchMax);
@@ -194,7 +195,7 @@ Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr convers
                                    objects.begin() + static_cast<std::ptrdiff_t>(end));
     const std::string uid = base::Random::Real().UUID();
     const std::string prefix = "conversion webhook for " + KindText(batch.front()) + " ";
-    auto answer = co_await conversion->client->Post(ReviewText(*conversion, uid, batch, api_version));
+    auto answer = co_await conversion->client->Post(ReviewText(*conversion, uid, batch, api_version), span);
     if (!answer.ok()) co_return meta::NewPlainError(prefix + "failed: " + answer.error());
     auto converted = ReadReview(*conversion, *arena, answer->view(), uid, batch, api_version);
     if (!converted.ok()) {

@@ -12,6 +12,7 @@
 #include "base/shared_bytes.h"
 #include "meta/status.h"
 #include "object/value.h"
+#include "telemetry/span.h"
 
 namespace keelson::apiextensions {
 
@@ -19,8 +20,8 @@ namespace keelson::apiextensions {
 class ConversionClient {
  public:
   virtual ~ConversionClient() = default;
-  // The body of the answer; the error is the REST client's text.
-  virtual Awaitable<Outcome<base::SharedBytes, std::string>> Post(std::string review) = 0;
+  // The body of the answer; the error is the REST client's text. The call is a child of `span`.
+  virtual Awaitable<Outcome<base::SharedBytes, std::string>> Post(std::string review, telemetry::Span span) = 0;
 };
 
 struct WebhookConversion {
@@ -35,7 +36,8 @@ inline constexpr std::size_t kConversionBatchMax = 100;
 // The objects in `api_version`, in their order; each is of another version now. They and the result live in `arena`.
 // Metadata but labels and annotations stays as it was. A plain 500 where the webhook fails or answers something else.
 Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr conversion, std::shared_ptr<base::Arena> arena,
-                                                    std::vector<Value> objects, std::string api_version);
+                                                    std::vector<Value> objects, std::string api_version,
+                                                    telemetry::Span span = {});
 
 // ---- Parts
 

@@ -298,7 +298,8 @@ Awaitable<http::Response> Get(VersionKindPtr version, ScopePtr scope, ExchangePt
   base::Arena& arena = exchange->context.arena;
   const request::RequestInfo& info = exchange->context.info;
   auto object = co_await scope->store->Get(info.name_space, info.name,
-                                           std::string(exchange->query.Get("resourceVersion")));
+                                           std::string(exchange->query.Get("resourceVersion")),
+                                           exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
   auto parent = scope->store->Decode(arena, *object);
   if (!parent.ok()) co_return StatusResponse(*exchange, parent.error());
@@ -328,6 +329,7 @@ Awaitable<Answer> ServeScale(VersionKindPtr version, ScopePtr scope, ExchangePtr
   if (verb != "get" && verb != "update" && verb != "patch") {
     co_return StatusResponse(*exchange, meta::NewMethodNotSupported({info.api_group, info.resource}, verb));
   }
+  exchange->trace.Start(*exchange, verb == "get" ? "Get" : verb == "update" ? "Update" : "Patch");
   auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   if (verb == "get") co_return co_await Get(version, scope, exchange, *media);

@@ -217,6 +217,7 @@ struct KeelsonOptions {
   bool allow_core_dumps = false;
   std::string data_dir;  // "" until completed; ":memory:" keeps everything in memory
   std::int64_t encoded_cache_mb = 64;
+  std::int64_t memory_limit_mb = 0;  // 0: none
   std::string serve_etcd_api;                 // "host:port"; "" is off
   std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only
   std::string serve_etcd_api_cert_file, serve_etcd_api_key_file;  // "": the server's own serving certificate

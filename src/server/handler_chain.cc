@@ -23,6 +23,7 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
                                      options.constrained_impersonation ? Modes::kConstrained : Modes::kLegacy,
                                      options.impersonation_metrics));
   handler = WithAudit(std::move(handler), options.auditor);
+  handler = WithTracing(std::move(handler));
   handler = WithAuthentication(std::move(handler),
                                {.authenticator = options.authenticator,
                                 .api_audiences = options.api_audiences,
@@ -41,7 +42,7 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
   if (options.shutdown_send_retry_after) handler = WithRetryAfter(std::move(handler), options.not_accepting);
   handler = WithHTTPLogging(std::move(handler));
   handler = WithAuditInit(std::move(handler), options.auditor);
-  return WithContext(std::move(handler), *options.random, *options.metrics, options.running);
+  return WithContext(std::move(handler), *options.random, *options.metrics, options.running, options.tracing);
 }
 
 }  // namespace keelson::server

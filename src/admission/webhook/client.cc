@@ -19,7 +19,8 @@ class ManagedClients final : public WebhookClients {
         clock_(*context.clock) {}
 
   Awaitable<Outcome<WebhookAnswer, WebhookFailure>> Post(WebhookPtr webhook, std::string body,
-                                                         base::Clock::SteadyTime deadline) override {
+                                                         base::Clock::SteadyTime deadline,
+                                                         telemetry::Span span) override {
     using std::chrono::ceil;
     webhook::ClientConfig config{
         .name = webhook->name, .url = webhook->client.url, .service = {}, .ca_bundle = webhook->client.ca_bundle};
@@ -36,6 +37,7 @@ class ManagedClients final : public WebhookClients {
     // Tells the webhook how long it has, in whole seconds.
     request.timeout = ceil<std::chrono::seconds>(deadline - clock_.Monotonic());
     request.deadline = deadline;
+    request.span = span;
     request.response_bytes_max = kResponseBytesMax;
     auto answer = co_await (*client)->Call(std::move(request));
     if (!answer.ok()) {

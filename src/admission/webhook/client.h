@@ -10,6 +10,7 @@
 #include "async/awaitable.h"
 #include "base/clock.h"
 #include "base/outcome.h"
+#include "telemetry/span.h"
 
 namespace keelson::admission {
 
@@ -29,9 +30,10 @@ struct WebhookFailure {
 class WebhookClients {
  public:
   virtual ~WebhookClients() = default;
-  // POSTs `body`, which must be answered by `deadline`. Answers of 400 and above are failures.
+  // POSTs `body`, which must be answered by `deadline`, as a child of `span`. Answers of 400 and above are failures.
   virtual Awaitable<Outcome<WebhookAnswer, WebhookFailure>> Post(WebhookPtr webhook, std::string body,
-                                                                 base::Clock::SteadyTime deadline) = 0;
+                                                                 base::Clock::SteadyTime deadline,
+                                                                 telemetry::Span span) = 0;
 };
 
 // Answers larger than this fail the call. Upstream reads without a bound.

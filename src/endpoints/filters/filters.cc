@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/strings.h"
 #include "endpoints/filters/audit.h"
+#include "endpoints/filters/tracing.h"
 #include "endpoints/responses.h"
 #include "telemetry/log.h"
 
@@ -93,12 +94,22 @@ struct Finished {
   Clock::SteadyTime received;
   bool dry_run;
   bool apply;
+  double waited_seconds;
 };
+
+// Time that service levels do not count: webhooks and the queues of priority and fairness.
+double WaitedSeconds(const telemetry::LatencyTrackers& latencies) {
+  using enum telemetry::LatencyTrackers::Layer;
+  return std::chrono::duration<double>(latencies.spent(kMutatingWebhook) + latencies.spent(kValidatingWebhook) +
+                                       latencies.spent(kAPFQueueWait))
+      .count();
+}
 
 }  // namespace
 
-http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running) {
-  return [next = std::move(next), &random, &metrics, running](http::Request request) -> Awaitable<http::Response> {
+http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running,
+                          TracingOptions tracing) {
+  return [next = std::move(next), &random, &metrics, running, tracing = std::move(tracing)](http::Request request) -> Awaitable<http::Response> {
     auto exchange = std::make_shared<Exchange>();
     exchange->http = std::move(request);
     std::optional<RunningRequests::Entry> noted;
@@ -111,6 +122,7 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
     context.remote_address = exchange->http.remote_address;
     context.received = exchange->http.received;
     exchange->query = base::Query(exchange->http.raw_query);
+    BeginTrace(*exchange, tracing);
 
     http::Response response;
     auto info = request::NewRequestInfo(exchange->http.method, exchange->http.path, exchange->http.raw_query);
@@ -136,12 +148,10 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
                       .received = context.received,
                       .dry_run = exchange->query.Has("dryRun"),
                       .apply = exchange->http.method == "PATCH" &&
-                               exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch")};
+                               exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch"),
+                      .waited_seconds = WaitedSeconds(context.latencies)};
     if (!exchange->routed) metrics.ForgetLabels(finished.info);
-    // A trace is told when the response has been written; until then it keeps the exchange, which a watch must not.
-    if (exchange->trace.started()) {
-      response.on_end.push_back([exchange](std::uint64_t, bool) { exchange->trace.Finish(*exchange); });
-    }
+    if (auto finish = exchange->trace.Finish(*exchange, response.status)) response.on_end.push_back(std::move(finish));
     const bool watch = finished.info.verb == "watch" && (response.status == 200 || response.status == 101);
     if (watch) {
       const RequestMetrics::WatchKind& kind = metrics.WatchStarted(finished.info);
@@ -152,7 +162,7 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
     finished.info.parts.clear();
     response.on_end.push_back([&metrics, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
       metrics.Record(finished.info, finished.method, finished.code, SecondsSince(finished.received), bytes,
-                     finished.dry_run, finished.apply);
+                     finished.dry_run, finished.apply, finished.waited_seconds);
       if (!complete) metrics.RequestAborted(finished.info, finished.method);
     });
     co_return response;
@@ -391,11 +401,14 @@ Handler WithCORS(Handler next, const CORSOptions& options) {
 Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer, RequestMetrics& metrics) {
   return [next = std::move(next), authorizer, &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
     const auto started = Clock::Real().Monotonic();
+    const telemetry::ScopedSpan span = StartFilterSpan(*exchange, "authorization");
     const request::RequestInfo& info = exchange->context.info;
     const auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, info);
     auto decided = authorizer->TryAuthorize(attributes);
     if (!decided) decided = co_await authorizer->Authorize(attributes);
     const auth::Authorization& answer = *decided;
+    span->End();
+    exchange->context.latencies.Add(telemetry::LatencyTrackers::kAuthorization, Clock::Real().Monotonic() - started);
     metrics.Authorized(ResultOf(answer), SecondsSince(started));
     request::AuditAnnotations& annotations = exchange->context.audit_annotations;
     if (answer.decision == auth::Decision::kAllow) {

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "endpoints/exchange.h"
+#include "endpoints/filters/tracing.h"
 #include "endpoints/request_metrics.h"
 #include "endpoints/running_requests.h"
 
@@ -25,7 +26,7 @@ namespace keelson::endpoints::filters {
 // Outermost: the audit ID, RequestInfo and the context, and 500 for whatever an inner handler throws.
 // `running`, where given, knows the request while its handler runs.
 http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics,
-                          RunningRequests* running = nullptr);
+                          RunningRequests* running = nullptr, TracingOptions tracing = {});
 
 Handler WithHTTPLogging(Handler next);
 Handler WithHSTS(Handler next, std::vector<std::string> directives);

@@ -1,6 +1,8 @@
 // Impersonate-User, -Uid, -Group and -Extra-* headers of requests.
 #include "endpoints/filters/impersonation.h"
 
+#include "endpoints/filters/tracing.h"
+
 #include <algorithm>
 #include <map>
 
@@ -87,8 +89,14 @@ http::Response Refused(const Exchange& exchange, const meta::Status& status) {
 
 Handler WithImpersonation(Handler next, std::shared_ptr<Impersonator> impersonator) {
   return [next = std::move(next), impersonator](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const auto begun = base::Clock::Real().Monotonic();
+    const telemetry::ScopedSpan span =
+        StartFilterSpan(*exchange, impersonator->constrained() ? "constrainedimpersonation" : "impersonation");
     std::optional<request::User> wanted = ReadHeaders(exchange->http.headers);
-    if (!wanted) co_return co_await next(exchange);
+    if (!wanted) {
+      span->End();
+      co_return co_await next(exchange);
+    }
     if (wanted->name.empty()) {
       const std::string message = impersonator->constrained()
                                       ? "requested " + GoUser(*wanted) + " without impersonating a user name"
@@ -106,6 +114,9 @@ Handler WithImpersonation(Handler next, std::shared_ptr<Impersonator> impersonat
     exchange->context.impersonation_constraint = std::move(result->constraint);
     RemoveHeaders(exchange->http.headers);
     AuditImpersonation(*exchange, *exchange->context.user, exchange->context.impersonation_constraint);
+    span->End();
+    exchange->context.latencies.Add(telemetry::LatencyTrackers::kImpersonation,
+                                    base::Clock::Real().Monotonic() - begun);
     co_return co_await next(exchange);
   };
 }
