@@ -5,6 +5,7 @@ The goldens are not part of the tree: KEELSON_SUITES, by default ../shared/testd
 "startup" through audit_replay.py, one with "config" and "cases" against a server with that sampling rate, whose store is an etcd (`keelson
 etcd`), so that spans of its calls are there, too. expected_failures/tracing.txt names the cases that differ, one a line with its reason.
 """
+import base64
 import glob
 import http.client
 import http.server
@@ -124,7 +125,6 @@ class Run:
         self.server.arguments += ["--tracing-config-file=" + config, "--token-auth-file=" + tokens]
         self.server.start()
         self.hooks = serve_webhook(self.pki)
-        import base64
         with open(os.path.join(self.pki, "ca.crt"), "rb") as f:
             self.ca = base64.b64encode(f.read()).decode()
         client = Client(self.server)
@@ -247,22 +247,21 @@ class Spans:
                 self.of.setdefault(audit_id, []).append(span)
 
     def tree(self, audit_id):
-        """The spans of a request by start: numbered, each with its parent's number."""
+        """The spans of a request, numbered, each with its parent's number."""
         mine = self.of.get(audit_id)
         if not mine:
             return []
         root = mine[0]
         while root["parentSpanId"] in self.by_id:
             root = self.by_id[root["parentSpanId"]]
-        found, queue = [], [(root, 0)]
-        while queue:
-            span, depth = queue.pop(0)
-            found.append((span["start"], depth, span))
-            queue += [(child, depth + 1) for child in self.children.get(span["spanId"], [])]
-        found.sort(key=lambda entry: entry[:2])
-        numbers = {span["spanId"]: i + 1 for i, (_, _, span) in enumerate(found)}
+        found, stack = [], [root]
+        while stack:  # each before its children, those by start
+            span = stack.pop()
+            found.append(span)
+            stack += sorted(self.children.get(span["spanId"], []), key=lambda child: -child["start"])
+        numbers = {span["spanId"]: i + 1 for i, span in enumerate(found)}
         out = []
-        for _, _, span in found:
+        for span in found:
             span = dict(span)
             remote = span["parentSpanId"] == CLIENT_SPAN
             span["parent"] = "remote" if remote else numbers.get(span["parentSpanId"])

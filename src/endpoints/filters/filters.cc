@@ -151,7 +151,14 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
                                exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch"),
                       .waited_seconds = WaitedSeconds(context.latencies)};
     if (!exchange->routed) metrics.ForgetLabels(finished.info);
-    if (auto finish = exchange->trace.Finish(*exchange, response.status)) response.on_end.push_back(std::move(finish));
+    if (auto finish = exchange->trace.Finish(*exchange, response.status)) {
+      // Of a HEAD the bytes count that were made, though none is sent.
+      const auto* made = std::get_if<base::SharedBytes>(&response.body);
+      if (exchange->http.method == "HEAD" && made != nullptr) {
+        finish = [finish, bytes = made->size()](std::uint64_t, bool complete) { finish(bytes, complete); };
+      }
+      response.on_end.push_back(std::move(finish));
+    }
     const bool watch = finished.info.verb == "watch" && (response.status == 200 || response.status == 101);
     if (watch) {
       const RequestMetrics::WatchKind& kind = metrics.WatchStarted(finished.info);
