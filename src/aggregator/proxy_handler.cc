@@ -163,7 +163,7 @@ Awaitable<http::Response> ProxyHandler::Forward(ProxyHandlerOptions options, Bac
   if (IsDiscoveryPath(exchange->http.path)) proxy.deadline = std::chrono::steady_clock::now() + kDiscoveryTimeout;
   const telemetry::ScopedSpan span = StartSpan(*exchange, proxy.location);
   for (const auto& [name, value] : span->Propagation()) headers.Set(name, value);
-  http::Response response = co_await endpoints::ServeUpgradeAware(std::move(proxy), std::move(exchange));
+  auto response = co_await endpoints::ServeUpgradeAware(std::move(proxy), std::move(exchange));
   span->SetAttribute({"http.response.status_code", response.status});
   co_return response;
 }

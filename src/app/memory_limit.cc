@@ -28,11 +28,14 @@ std::shared_ptr<flowcontrol::MemoryBudget> MakeMemoryBudget(std::int64_t limit_m
   if (limit_mb <= 0) return nullptr;
   const std::int64_t limit = limit_mb * 1024 * 1024;
   const std::int64_t now = ResidentBytes();
-  if (now >= limit) log::Warning("More memory is in use than --memory-limit allows: requests will be refused", "bytes", now);
+  if (now >= limit)
+    log::Warning("More memory is in use than --memory-limit allows: requests will be refused", "bytes", now);
   // Freed memory that the allocator keeps would count as used for good; giving it back takes locks for a while.
   auto pool = std::make_shared<async::BlockingPool>("memory", 1);
-  return std::make_shared<flowcontrol::MemoryBudget>(flowcontrol::MemoryBudget::Options{
-      .limit_bytes = limit, .memory_in_use = ResidentBytes, .release = [pool] { pool->Post([] { ::malloc_trim(0); }); }});
+  return std::make_shared<flowcontrol::MemoryBudget>(
+      flowcontrol::MemoryBudget::Options{.limit_bytes = limit, .memory_in_use = ResidentBytes, .release = [pool] {
+                                           pool->Post([] { ::malloc_trim(0); });
+                                         }});
 }
 
 }  // namespace keelson::app

@@ -39,8 +39,9 @@ std::string_view GoJSONKind(const Value& value) {
 }
 
 std::string CannotUnmarshal(std::string_view what, std::string_view field, std::string_view type) {
-  return "json: cannot unmarshal " + std::string(what) + " into Go struct field TracingConfiguration.TracingConfiguration." +
-         std::string(field) + " of type " + std::string(type);
+  return "json: cannot unmarshal " + std::string(what) +
+         " into Go struct field TracingConfiguration.TracingConfiguration." + std::string(field) + " of type " +
+         std::string(type);
 }
 
 // The kind that an object without one is taken for is the configuration's own.
@@ -98,7 +99,8 @@ meta::FieldErrors Validate(const TracingConfiguration& configuration) {
   meta::FieldErrors errors;
   const std::int64_t rate = configuration.sampling_rate_per_million;
   if (rate < 0)
-    errors.push_back({Type::kInvalid, "samplingRatePerMillion", std::to_string(rate), "sampling rate must be positive"});
+    errors.push_back(
+        {Type::kInvalid, "samplingRatePerMillion", std::to_string(rate), "sampling rate must be positive"});
   if (rate > kMillion)
     errors.push_back({Type::kInvalid, "samplingRatePerMillion", std::to_string(rate),
                       "sampling rate per million must be less than or equal to one million"});
@@ -121,7 +123,9 @@ Outcome<TracingConfiguration, std::string> ParseTracingConfiguration(std::string
     const Value& object = decoded->value;
     if (!object.is_map())
       return prefix + "couldn't get version/kind; json parse error: json: cannot unmarshal " +
-             std::string(GoJSONKind(object)) + " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+             std::string(GoJSONKind(object)) +
+             " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+             "\"json:\\\"kind,omitempty\\\"\" }";
     if (const std::string problem = KindProblem(object); !problem.empty()) return prefix + problem;
     auto read = ReadFields(object);
     if (!read.ok()) return prefix + read.error();

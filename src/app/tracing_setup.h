@@ -13,7 +13,7 @@
 namespace keelson::app {
 
 struct TracingConfiguration {
-  std::string endpoint = "localhost:4317";   // a gRPC target
+  std::string endpoint = "localhost:4317";     // a gRPC target
   std::int32_t sampling_rate_per_million = 0;  // of root spans
 };
 
@@ -25,7 +25,8 @@ struct Tracing {
   TracingConfiguration configuration;
   std::shared_ptr<tracing::BatchSpanProcessor> processor;  // null: no file was named
 };
-// `proxied`: the egress selector has a proxy for the control plane, through which spans would have to go; this is refused.
+// `proxied`: the egress selector has a proxy for the control plane, through which spans would have to go; this is
+// refused.
 Outcome<Tracing, Error> MakeTracing(const std::string& path, bool proxied);
 
 }  // namespace keelson::app

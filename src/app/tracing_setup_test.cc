@@ -37,22 +37,25 @@ TEST(TracingConfiguration, Errors) {
       {"rate below 0", head + "samplingRatePerMillion: -1\n",
        validate + "samplingRatePerMillion: Invalid value: -1: sampling rate must be positive"},
       {"rate above a million", head + "samplingRatePerMillion: 1000001\n",
-       validate + "samplingRatePerMillion: Invalid value: 1000001: sampling rate per million must be less than or equal "
-                  "to one million"},
+       validate +
+           "samplingRatePerMillion: Invalid value: 1000001: sampling rate per million must be less than or equal "
+           "to one million"},
       {"rate is a text", head + "samplingRatePerMillion: lots\n",
        decode + "json: cannot unmarshal string into Go struct field "
                 "TracingConfiguration.TracingConfiguration.samplingRatePerMillion of type int32"},
       {"scheme", head + "endpoint: http://localhost:4317\n",
-       validate + "endpoint: Invalid value: \"http://localhost:4317\": unsupported scheme: http.  Options are none, dns, "
-                  "unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md"},
+       validate +
+           "endpoint: Invalid value: \"http://localhost:4317\": unsupported scheme: http.  Options are none, dns, "
+           "unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md"},
       {"unknown field", head + "foo: 1\nsamplingRatePerMillion: -1\n",
        decode + "strict decoding error: unknown field \"foo\""},
       {"another kind", "apiVersion: apiserver.config.k8s.io/v1\nkind: EgressSelectorConfiguration\n",
        decode + "no kind \"EgressSelectorConfiguration\" is registered for version \"apiserver.config.k8s.io/v1\" in "
                 "scheme \"pkg/runtime/scheme.go:111\""},
       {"no YAML", "{{",
-       decode + "couldn't get version/kind; json parse error: invalid character '{' looking for beginning of object key "
-                "string"},
+       decode +
+           "couldn't get version/kind; json parse error: invalid character '{' looking for beginning of object key "
+           "string"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);

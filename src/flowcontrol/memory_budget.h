@@ -19,8 +19,8 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
  public:
   struct Options {
     std::int64_t limit_bytes = 0;
-    std::function<std::int64_t()> memory_in_use;   // of the process, in bytes
-    std::function<void()> release;                 // gives freed memory back to the system; may take a while
+    std::function<std::int64_t()> memory_in_use;  // of the process, in bytes
+    std::function<void()> release;                // gives freed memory back to the system; may take a while
     const base::Clock* clock = &base::Clock::Real();
   };
   // The memory in use is asked for this often at most.

@@ -76,8 +76,7 @@ void BatchSpanProcessor::Run() {
   }
 }
 
-void BatchSpanProcessor::SendBatch(std::vector<SpanBatch> batch, std::size_t spans,
-                                   std::chrono::milliseconds timeout) {
+void BatchSpanProcessor::SendBatch(std::vector<SpanBatch> batch, std::size_t spans, std::chrono::milliseconds timeout) {
   std::string request = EncodeExportRequest(resource_, batch);
   batch.clear();
   const auto sent = client_->Send(std::move(request), std::chrono::system_clock::now() + timeout);

@@ -21,9 +21,9 @@
 namespace keelson::tracing {
 
 struct BatchOptions {
-  std::size_t queue_max = 2048;        // Spans. The spans of a request that finds it full are dropped.
-  std::size_t batch_max = 512;         // Spans per export; the trace of one request is not divided for it.
-  std::chrono::milliseconds delay{5000};   // Spans wait at most so long for others.
+  std::size_t queue_max = 2048;               // Spans. The spans of a request that finds it full are dropped.
+  std::size_t batch_max = 512;                // Spans per export; the trace of one request is not divided for it.
+  std::chrono::milliseconds delay{5000};      // Spans wait at most so long for others.
   std::chrono::milliseconds timeout{30'000};  // Of one export.
   std::chrono::milliseconds shutdown_timeout{5000};  // Of the last export.
 };

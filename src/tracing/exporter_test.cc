@@ -104,7 +104,10 @@ TEST(OTLP, EncodesSpansByScope) {
   batch.spans[0].context.span_id.fill(0xbb);
   batch.spans[0].attributes.push_back({"key", 5});
   const std::string request = EncodeExportRequest({.service_instance_id = "apiserver-x"}, std::span(&batch, 1));
-  EXPECT_NE(request.find("\x0a\x13" "service.instance.id\x12\x0d\x0a\x0b" "apiserver-x"), std::string::npos);
+  EXPECT_NE(request.find("\x0a\x13"
+                         "service.instance.id\x12\x0d\x0a\x0b"
+                         "apiserver-x"),
+            std::string::npos);
   EXPECT_NE(request.find("k8s.io/component-base/tracing"), std::string::npos);
   EXPECT_NE(request.find("\x0a\x10" + std::string(16, '\xaa') + "\x12\x08" + std::string(8, '\xbb') + "\x2a\x04span"),
             std::string::npos);

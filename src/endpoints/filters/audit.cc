@@ -77,7 +77,7 @@ http::Response FailedRequest(Exchange& exchange, const meta::Status& status) {
 
 Handler WithAudit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
   if (!auditor) {
-    return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
+    return [next = std::move(next)](ExchangePtr exchange) {
       StartFilterSpan(*exchange, "audit").End();
       return next(std::move(exchange));
     };

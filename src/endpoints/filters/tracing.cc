@@ -9,7 +9,9 @@ namespace {
 
 using telemetry::Attribute;
 
-bool IsTrusted(const request::User& user) { return user.InGroup("system:masters") || user.InGroup("system:monitoring"); }
+bool IsTrusted(const request::User& user) {
+  return user.InGroup("system:masters") || user.InGroup("system:monitoring");
+}
 
 // "GET /api/v1/namespaces/{:namespace}/pods/{:name}"; the method alone where no resource is asked for.
 std::string SpanName(const std::string& method, const request::RequestInfo& info) {
@@ -35,7 +37,8 @@ HostPort Split(std::string_view address) {
   if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
     parts = {address.substr(0, colon), address.substr(colon + 1)};
   }
-  if (parts.host.starts_with('[') && parts.host.ends_with(']')) parts.host = parts.host.substr(1, parts.host.size() - 2);
+  if (parts.host.starts_with('[') && parts.host.ends_with(']'))
+    parts.host = parts.host.substr(1, parts.host.size() - 2);
   return parts;
 }
 
@@ -89,12 +92,11 @@ telemetry::Span StartFilterSpan(Exchange& exchange, std::string_view name) {
 }
 
 Handler WithTracing(Handler next) {
-  return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next)](ExchangePtr exchange) {
     request::Context& context = exchange->context;
     if (context.trace) {
-      telemetry::Trace::Server server{.trusted = IsTrusted(*context.user),
-                                      .before = context.span,
-                                      .start = context.received};
+      telemetry::Trace::Server server{
+          .trusted = IsTrusted(*context.user), .before = context.span, .start = context.received};
       server.name = SpanName(exchange->http.method, context.info);
       context.span = context.trace->StartServer(std::move(server));
       if (context.span.recording()) {
