@@ -69,20 +69,22 @@ void BatchSpanProcessor::Run() {
       last = stopping_;
     }
     if (spans > 0) {
-      SendBatch(std::move(batch), spans, last ? options_.shutdown_timeout : options_.timeout);
+      const bool sent = SendBatch(std::move(batch), spans, last ? options_.shutdown_timeout : options_.timeout);
+      if (last && !sent) return;  // the rest would fare no better
     } else if (last) {
       return;
     }
   }
 }
 
-void BatchSpanProcessor::SendBatch(std::vector<SpanBatch> batch, std::size_t spans, std::chrono::milliseconds timeout) {
+bool BatchSpanProcessor::SendBatch(std::vector<SpanBatch> batch, std::size_t spans, std::chrono::milliseconds timeout) {
   std::string request = EncodeExportRequest(resource_, batch);
   batch.clear();
   const auto sent = client_->Send(std::move(request), std::chrono::system_clock::now() + timeout);
   if (!sent.ok()) log::Error("Exporting traces failed", "err", sent.error(), "spans", spans);
   std::lock_guard lock(mutex_);
   (sent.ok() ? figures_.exported : figures_.failed) += spans;
+  return sent.ok();
 }
 
 }  // namespace keelson::tracing

@@ -58,7 +58,7 @@ class BatchSpanProcessor final : public telemetry::SpanSink {
  private:
   void Run();
   std::size_t TakeBatch(std::vector<telemetry::SpanBatch>& batch);
-  void SendBatch(std::vector<telemetry::SpanBatch> batch, std::size_t spans, std::chrono::milliseconds timeout);
+  bool SendBatch(std::vector<telemetry::SpanBatch> batch, std::size_t spans, std::chrono::milliseconds timeout);
 
   const std::unique_ptr<Client> client_;
   const Resource resource_;

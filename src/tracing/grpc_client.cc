@@ -38,6 +38,8 @@ class GRPCClient final : public Client {
       calling_ = nullptr;
     }
     queue.Shutdown();
+    while (queue.Next(&tag, &ok)) {
+    }
     if (status.ok()) return {};
     return "rpc error: code = " + std::to_string(status.error_code()) + " desc = " + status.error_message();
   }

@@ -140,6 +140,9 @@ class Run:
             client.must(201, "POST", "/apis/admissionregistration.k8s.io/v1/" + resource, hook)
         if hooks:
             self.wait_for_hooks(client, len(hooks))
+        # A consistent list waits for the watch cache: a write that finds it behind would try twice.
+        for resource in ("configmaps", "pods"):
+            client.must(200, "GET", "/api/v1/namespaces/%s/%s?limit=1" % (NAMESPACE, resource))
         status, audit_id = self.exchange(case["request"])
         for resource, hook in hooks:
             client.must(200, "DELETE", "/apis/admissionregistration.k8s.io/v1/%s/%s" % (resource, hook["metadata"]["name"]))
