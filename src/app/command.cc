@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "app/file_flags.h"
 #include "app/version.h"
 #include "base/strings.h"
 #include "telemetry/log.h"
@@ -21,8 +22,8 @@ int Fail(const CommandEnvironment& environment, std::string_view message) {
 }
 
 // Errors after the log is there, as upstream writes them.
-int FailLogged(const std::string& message) {
-  log::Error("command failed", "err", message);
+int FailLogged(const CommandEnvironment& environment, const Strings& problems) {
+  TellProblems(problems, environment.dialect);
   return 1;
 }
 
@@ -56,6 +57,22 @@ void PrintVersion(const ServerRunOptions& options, const CommandEnvironment& env
   }
 }
 
+// Every problem of a start at once. Files first: upstream's words of them name no flag. On a terminal they stop the
+// start here; in a log the start goes on and fails with upstream's line too. False when the start is over.
+bool TellStart(const Strings& errors, const Strings& unbuilt, const Strings& files,
+               const CommandEnvironment& environment) {
+  const bool terminal = environment.dialect == Dialect::kTerminal;
+  if (terminal) {
+    TellProblems(files, Dialect::kTerminal);
+  } else {
+    for (const std::string& line : files) log::Error("Flag is not usable", "err", line);
+  }
+  TellProblems(errors, environment.dialect);
+  // After those, so that a command line that upstream refuses gets upstream's words.
+  for (const std::string& line : unbuilt) environment.err << "Error: " << line << "\n";
+  return errors.empty() && unbuilt.empty() && !(terminal && !files.empty());
+}
+
 }  // namespace
 
 std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string>& arguments,
@@ -74,8 +91,10 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
   }
   for (const std::string& argument : parsed->positional) {
     if (argument.empty()) continue;
+    const bool boolean = argument == "true" || argument == "false";
     return Fail(environment, base::GoQuote(environment.program) + " does not take any arguments, got " +
-                                 QuotedList(parsed->positional));
+                                 QuotedList(parsed->positional) +
+                                 (boolean ? "\n  a boolean flag takes its value after '=': --flag=" + argument : ""));
   }
   if (options.version.starts_with('v')) {
     const std::string problem = CheckVersionOverride(options.version);
@@ -86,13 +105,13 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
 
   FeatureGates features;
   auto set = features.Set(options.generic.feature_gates);
-  if (!set.ok()) return FailLogged(set.error());
+  if (!set.ok()) return FailLogged(environment, {set.error()});
   if (options.version == "true" || options.version == "raw") {
     PrintVersion(options, environment);
     return 0;
   }
   const Strings logging_errors = ValidateLogging(options.logs, features);
-  if (!logging_errors.empty()) return FailLogged(AggregateErrors(logging_errors));
+  if (!logging_errors.empty()) return FailLogged(environment, logging_errors);
   log::Configure(LogOptions(options.logs));
   for (const Flag& flag : flags.flags()) {
     log::V(1).Text("FLAG: --" + std::string(flag.name) + "=" + base::GoQuote(flag.value->String()));
@@ -101,19 +120,13 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
 
   Strings unbuilt = UnbuiltFlags(flags);
   unbuilt.insert(unbuilt.end(), set->unbuilt.begin(), set->unbuilt.end());
-  std::vector<std::pair<std::string, std::string>> values;
-  for (const Flag& flag : flags.flags()) values.emplace_back(flag.name, flag.value->String());
+  const Strings files = FileFlagProblems(options);
   auto completed = Complete(std::move(options), flags, std::move(features), environment.host);
-  if (!completed.ok()) return FailLogged(completed.error().message());
-  completed->flag_values = std::move(values);
-  for (const std::string& warning : completed->warnings) log::Text(log::Severity::kWarning, warning);
-  const Strings errors = Validate(*completed);
-  if (!errors.empty()) return FailLogged(AggregateErrors(errors));
-  // Last, so that a command line that upstream refuses gets upstream's words.
-  if (!unbuilt.empty()) {
-    for (const std::string& line : unbuilt) environment.err << "Error: " << line << "\n";
-    return 1;
+  if (completed.ok()) {
+    for (const std::string& warning : completed->warnings) log::Text(log::Severity::kWarning, warning);
   }
+  const Strings errors = completed.ok() ? Validate(*completed) : Strings{completed.error().message()};
+  if (!TellStart(errors, unbuilt, files, environment)) return 1;
   return *std::move(completed);
 }
 

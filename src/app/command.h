@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/completed_options.h"
+#include "app/failure.h"
 #include "app/host_facts.h"
 
 namespace keelson::app {
@@ -16,8 +17,9 @@ struct CommandEnvironment {
   HostFacts host;
   std::ostream& out;
   std::ostream& err;
-  std::string commands;     // the subcommands, for --help
-  std::size_t columns = 0;  // the terminal's width; 0 when the output is no terminal
+  std::string commands;             // the subcommands, for --help
+  std::size_t columns = 0;          // the terminal's width; 0 when the output is no terminal
+  Dialect dialect = Dialect::kLog;  // of failures
 };
 
 // Parses, prints help or version, configures the log, logs every flag at V(1), completes and validates. Either options

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "app/completed_options.h"
 #include "app/files.h"
@@ -6,6 +7,7 @@
 #include "app/x509.h"
 #include "base/duration.h"
 #include "base/strings.h"
+#include "telemetry/log.h"
 
 namespace keelson::app {
 namespace {
@@ -196,6 +198,9 @@ Outcome<CompletedOptions, Error> Complete(ServerRunOptions options, const FlagSe
   ServerRunOptions& o = c.options;
   c.embedded = o.etcd.servers.empty();
   if (c.embedded) {
+    if (c.Changed("data-dir") && o.keelson.data_dir.empty())
+      return Error("--data-dir is empty (an unset variable?): name a folder, or leave the flag out for " +
+                   DataDir::Default());
     if (o.keelson.data_dir.empty()) o.keelson.data_dir = DataDir::Default();
     if (!c.Changed("bind-address")) o.secure_serving.bind_address = "127.0.0.1";
   }
@@ -252,6 +257,14 @@ Outcome<bool, Error> PrepareServing(CompletedOptions& completed, const DataDir* 
     dns_names.push_back(external);
 
   KS_TRY(const PKIResult pki, EnsurePKI({data->pki_path(), dns_names, addresses}, clock));
+  if (pki.made_ca && FileExists(data->store_path())) {
+    log::Warning(
+        "A new authority and new keys were made for a store that was there before: kubeconfigs and tokens from "
+        "then are void. If the folder was restored, put its old pki folder back",
+        "path", data->pki_path());
+  } else if (!pki.made_ca) {
+    for (const std::string& path : pki.made) log::Info("Made or renewed", "path", path);
+  }
   if (completed.own_serving_cert) {
     o.secure_serving.cert_file = pki.files.serving_cert;
     o.secure_serving.private_key_file = pki.files.serving_key;
@@ -273,6 +286,18 @@ Outcome<void, Error> RenewCertificates(const CompletedOptions& completed, const 
   CompletedOptions copy = completed;
   KS_TRY([[maybe_unused]] const bool made, PrepareServing(copy, &data, clock));
   return {};
+}
+
+std::vector<std::pair<std::string, std::string>> FlagsInForce(const CompletedOptions& completed) {
+  ServerRunOptions options = completed.options;
+  std::string& ranges = options.extra.service_cluster_ip_ranges;
+  if (ranges.empty()) ranges = completed.primary_service_range.String();
+  if (std::string& folder = options.keelson.data_dir; !folder.empty() && folder != ":memory:")
+    folder = std::filesystem::absolute(folder);
+  const FlagSet flags = MakeFlags(options);
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const Flag& flag : flags.flags()) values.emplace_back(flag.name, flag.value->String());
+  return values;
 }
 
 std::string UsageMessage(const CompletedOptions& completed, const DataDir& data) {

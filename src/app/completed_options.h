@@ -34,11 +34,10 @@ struct CompletedOptions {
   int service_range_count = 0;        // entries in --service-cluster-ip-range
   std::string api_server_service_ip;  // 10.0.0.1: address of the service kubernetes
   nanoseconds events_history_window = std::chrono::seconds{75};
-  std::map<std::string, std::int64_t> watch_cache_sizes;         // "resource.group" → size; 0: no watch cache
-  std::string reported_version;                                  // v1.36.4, or what --version=v... says
-  std::vector<std::string> warnings;                             // for the log
-  std::vector<std::string> changed_flags;                        // names, as typed on the command line
-  std::vector<std::pair<std::string, std::string>> flag_values;  // of every flag, as it was set; by name
+  std::map<std::string, std::int64_t> watch_cache_sizes;  // "resource.group" → size; 0: no watch cache
+  std::string reported_version;                           // v1.36.4, or what --version=v... says
+  std::vector<std::string> warnings;                      // for the log
+  std::vector<std::string> changed_flags;                 // names, as typed on the command line
   bool Changed(std::string_view flag) const;
 
   std::string ServerURL() const;  // where a client on this machine reaches it: https://127.0.0.1:6443
@@ -65,7 +64,10 @@ Outcome<bool, Error> PrepareServing(CompletedOptions& completed, const DataDir* 
 Outcome<void, Error> RenewCertificates(const CompletedOptions& completed, const DataDir& data,
                                        const base::Clock& clock);
 
-// What a user needs after the first start, in three lines.
+// Every flag by name with the value in force, for /flagz: given, or filled in by Complete() and PrepareServing().
+std::vector<std::pair<std::string, std::string>> FlagsInForce(const CompletedOptions& completed);
+
+// The banner of the embedded default: where it serves, and how kubectl finds it.
 std::string UsageMessage(const CompletedOptions& completed, const DataDir& data);
 
 }  // namespace keelson::app

@@ -34,8 +34,8 @@ Outcome<void, Error> TakeFromOthers(const std::string& path) {
   const auto mend = [&](const std::string& name, mode_t mode) -> Outcome<void, Error> {
     if ((mode & kOthers) == 0) return {};
     if (::chmod(name.c_str(), mode & 07777 & ~kOthers) != 0) {
-      return Error("data folder " + path + " is open to other users, and " + name + " cannot be closed to them: " +
-                   ::strerror(errno));
+      return Error("data folder " + path + " is open to other users, and " + name +
+                   " cannot be closed to them: " + ::strerror(errno));
     }
     return {};
   };
@@ -62,13 +62,15 @@ std::string DataDir::Default() {
   return "/var/lib/keelson";
 }
 
-Outcome<DataDir, Error> DataDir::Open(const std::string& path) {
-  if (path == ":memory:") {
+Outcome<DataDir, Error> DataDir::Open(const std::string& given) {
+  if (given == ":memory:") {
     const char* const parent = std::getenv("TMPDIR");
     std::string folder = std::string(parent != nullptr && parent[0] == '/' ? parent : "/tmp") + "/keelson-XXXXXX";
     if (::mkdtemp(folder.data()) == nullptr) return Error("cannot make folder " + folder + ": " + ::strerror(errno));
     return DataDir(std::move(folder), -1, true);
   }
+  // Absolute, so that the paths it prints are of use in another folder.
+  const std::string path = std::filesystem::absolute(given);
   KS_RETURN_IF_ERROR(MakeDirectories(path, kFolderMode));
   KS_RETURN_IF_ERROR(TakeFromOthers(path));
   const std::string lock_path = path + "/lock";
@@ -81,7 +83,8 @@ Outcome<DataDir, Error> DataDir::Open(const std::string& path) {
     ::close(fd);
     if (code != EWOULDBLOCK) return Error("cannot lock data folder " + path + ": " + ::strerror(code));
     const std::string pid(base::Trim(std::string_view(holder, got > 0 ? static_cast<std::size_t>(got) : 0)));
-    return Error("data folder " + path + " is in use by " + (pid.empty() ? "another process" : "process " + pid));
+    return Error("data folder " + path + " is in use by " + (pid.empty() ? "another process" : "process " + pid),
+                 "another server runs on it: stop that one first, or choose another folder with --data-dir");
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
   // Only a hint for the message above: the lock itself is what counts.

@@ -12,9 +12,9 @@ class DataDir {
  public:
   // Makes the folder (mode 0700) where it is missing. One that is there and open to other users is closed to them, with
   // everything in it and a warning. Then takes its lock at once or not at all:
-  // "data folder X is in use by process 123". `path` ":memory:" gives an empty temporary folder that is removed at the
+  // "data folder X is in use by process 123". `given` ":memory:" gives an empty temporary folder that is removed at the
   // end.
-  static Outcome<DataDir, Error> Open(const std::string& path);
+  static Outcome<DataDir, Error> Open(const std::string& given);
 
   DataDir(DataDir&& other) noexcept;
   DataDir& operator=(DataDir&&) = delete;

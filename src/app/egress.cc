@@ -31,7 +31,8 @@ Metrics Register(telemetry::MetricsRegistry& registry) {
        .labels = {"protocol", "transport"}});
   metrics.latency = &registry.Histograms(
       {.name = "apiserver_egress_dialer_dial_duration_seconds",
-       .help = "Dial latency histogram in seconds, labeled by the protocol (http-connect or grpc), transport (tcp or uds)",
+       .help =
+           "Dial latency histogram in seconds, labeled by the protocol (http-connect or grpc), transport (tcp or uds)",
        .stability = Stability::kAlpha,
        .labels = {"protocol", "transport"},
        .buckets = {0.005, 0.025, 0.1, 0.5, 2.5, 12.5}});
@@ -81,8 +82,7 @@ Outcome<std::shared_ptr<net::TLSClientContext>, Error> ProxyTLS(const Value& con
   const std::string key(config["clientKey"].as_string());
   auto certificate_pem = ReadSmallFile(certificate);
   auto key_pem = ReadSmallFile(key);
-  if (!certificate_pem.ok() || !key_pem.ok())
-    return Error("failed to read key pair " + certificate + " & " + key);
+  if (!certificate_pem.ok() || !key_pem.ok()) return Error("failed to read key pair " + certificate + " & " + key);
   tls.client_cert_pem = *certificate_pem;
   tls.client_key_pem = *key_pem;
   if (const std::string ca(config["caBundle"].as_string()); !ca.empty()) {
@@ -92,7 +92,8 @@ Outcome<std::shared_ptr<net::TLSClientContext>, Error> ProxyTLS(const Value& con
   }
   tls.http2 = false;
   auto context = net::TLSClientContext::New(tls);
-  if (!context.ok()) return Error("failed to read key pair " + certificate + " & " + key + ", got " + context.error().message);
+  if (!context.ok())
+    return Error("failed to read key pair " + certificate + " & " + key + ", got " + context.error().message);
   return *std::move(context);
 }
 
@@ -107,8 +108,8 @@ Outcome<net::DialerPtr, Error> HTTPConnect(const Value& transport, async::IOPool
     options.proxy.unix_path = uds["udsName"].as_string();
     if (options.proxy.unix_path.empty()) return Error("udsName must be present for UDS connections");
     options.proxy_name = options.proxy.unix_path;
-    return net::DialerPtr(std::make_shared<MeteredDialer>(std::make_shared<http::ConnectDialer>(io, std::move(options)),
-                                                          metrics, "uds"));
+    return net::DialerPtr(
+        std::make_shared<MeteredDialer>(std::make_shared<http::ConnectDialer>(io, std::move(options)), metrics, "uds"));
   }
   const std::string text(tcp["url"].as_string());
   auto url = base::ParseURL(text);
@@ -149,7 +150,7 @@ Outcome<EgressSelector, Error> EgressSelector::Load(const std::string& path, asy
   auto text = ReadSmallFile(path);
   if (!text.ok()) {
     return Error(std::string(kRead) + "unable to read egress selector configuration from " + base::GoQuote(path) +
-                 " [open " + path + ": no such file or directory]");
+                 " [" + text.error().message() + "]");
   }
   base::Arena arena;
   auto decoded = codec::DecodeYAML(arena, *text);

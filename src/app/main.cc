@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "app/command.h"
+#include "app/failure.h"
 #include "app/hardening.h"
 #include "app/run.h"
 #include "app/signals.h"
 #include "app/subcommands.h"
 #include "base/failpoint.h"
+#include "base/parent.h"
 #include "telemetry/log.h"
 
 int main(int argc, char** argv) {
@@ -26,16 +28,25 @@ int main(int argc, char** argv) {
   base::Failpoints::ArmFromEnvironment();
   winsize terminal{};
   if (isatty(STDOUT_FILENO) != 0) ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal);
-  const app::CommandEnvironment environment{
-      .program = program, .host = app::ReadHostFacts(), .out = std::cout, .err = std::cerr,
-      .commands = app::SubcommandUsage(program), .columns = terminal.ws_col};
+  const app::CommandEnvironment environment{.program = program,
+                                            .host = app::ReadHostFacts(),
+                                            .out = std::cout,
+                                            .err = std::cerr,
+                                            .commands = app::SubcommandUsage(program),
+                                            .columns = terminal.ws_col,
+                                            .dialect = app::FailureDialect()};
   auto prepared = app::PrepareCommand(arguments, environment);
-  if (const int* code = std::get_if<int>(&prepared)) return *code;
+  if (const int* code = std::get_if<int>(&prepared)) return std::cout.flush() ? *code : 1;
   const bool dumps = std::get<app::CompletedOptions>(prepared).options.keelson.allow_core_dumps;
   if (!dumps) app::ForbidCoreDumps();
+  if (std::get<app::CompletedOptions>(prepared).options.keelson.exit_with_parent) base::EndWithParent();
   const log::Writer writer;
   auto ran = app::Run(std::get<app::CompletedOptions>(std::move(prepared)), signals);
   if (ran.ok()) return 0;
-  log::Error("command failed", "err", ran.error());
+  if (signals.WaitFor(std::chrono::milliseconds(0))) {
+    log::Info("Ended by a signal before it was ready", "while", ran.error());
+    return 0;
+  }
+  app::TellFailure(ran.error(), environment.dialect);
   return 1;
 }

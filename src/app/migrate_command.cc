@@ -12,7 +12,9 @@
 #include <mutex>
 #include <thread>
 
+#include "app/commands/output.h"
 #include "app/error.h"
+#include "app/store_folder.h"
 #include "async/io_pool.h"
 #include "base/strings.h"
 #include "kv/etcd/etcd.h"
@@ -28,7 +30,7 @@ constexpr const char* kUsage =
     "usage: keelson migrate --from STORE --to STORE [--follow]\n"
     "         [--from-cafile F] [--from-certfile F] [--from-keyfile F] [--to-cafile F] [--to-certfile F] [--to-keyfile "
     "F]\n"
-    "STORE is the folder of an embedded store (<data folder>/store) or the endpoints of an etcd (http://... or "
+    "STORE is a data folder (or the folder `store` in it) or the endpoints of an etcd (http://... or "
     "https://...,\n"
     "several with commas). A running server is read through its --serve-etcd-api. With --follow changes are copied as "
     "they\n"
@@ -71,15 +73,42 @@ Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
         known = true;
       }
     }
-    if (!known || value.empty()) return Error(std::string("cannot use ") + arguments[i] + "\n" + kUsage);
+    if (!known) return Error("unknown flag " + base::GoQuote(name) + "\n" + kUsage);
+    if (value.empty()) return Error(name + " needs a value\n" + kUsage);
   }
-  if (flags.from.place.empty() || flags.to.place.empty()) return Error(kUsage);
+  if (flags.from.place.empty() || flags.to.place.empty())
+    return Error(std::string("--from and --to are needed\n") + kUsage);
+  for (Side* const side : {&flags.from, &flags.to}) {
+    if (side->folder()) side->place = StoreFolder(side->place);
+  }
   return flags;
 }
 
-void Say(const std::string& line) {
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
+// Whom an interrupt stops. The migration lives in a coroutine, the signal comes on a thread of its own.
+struct Interrupt {
+  std::mutex mutex;
+  bool interrupted = false;
+  std::function<void()> stop;
+  void Raise() {
+    std::lock_guard guard(mutex);
+    interrupted = true;
+    if (stop) stop();
+  }
+  bool raised() {
+    std::lock_guard guard(mutex);
+    return interrupted;
+  }
+  void Set(std::function<void()> with) {
+    std::lock_guard guard(mutex);
+    stop = std::move(with);
+    if (interrupted && stop) stop();
+  }
+};
+
+// The thread that waits for signals is never joined.
+Interrupt& TheInterrupt() {
+  static Interrupt interrupt;
+  return interrupt;
 }
 
 kv::Result<std::unique_ptr<kv::Store>> OpenSide(const Side& side) {
@@ -91,6 +120,8 @@ kv::Result<std::unique_ptr<kv::Store>> OpenSide(const Side& side) {
   }
   kv::etcd::Options options = side.etcd;
   for (const auto endpoint : base::Split(side.place, ',')) options.endpoints.emplace_back(base::Trim(endpoint));
+  options.waiting = [place = side.place](const std::string& cause) { Say("waiting for " + place + ": " + cause); };
+  options.give_up = [] { return TheInterrupt().raised(); };
   return kv::etcd::Open(std::move(options));
 }
 
@@ -109,23 +140,6 @@ kv::Result<void> MakeFolder(kv::Store& from, const std::string& folder, async::I
       ", each with its own revisions");
   return {};
 }
-
-// Whom an interrupt stops. The migration lives in a coroutine, the signal comes on a thread of its own.
-struct Interrupt {
-  std::mutex mutex;
-  bool interrupted = false;
-  std::function<void()> stop;
-  void Raise() {
-    std::lock_guard guard(mutex);
-    interrupted = true;
-    if (stop) stop();
-  }
-  void Set(std::function<void()> with) {
-    std::lock_guard guard(mutex);
-    stop = std::move(with);
-    if (interrupted && stop) stop();
-  }
-};
 
 Awaitable<kv::Result<kv::migrate::Report>> Migrate(kv::Store& from, kv::Store& to, bool follow, Interrupt& interrupt) {
   kv::migrate::Options options;
@@ -146,11 +160,6 @@ Awaitable<kv::Result<kv::migrate::Report>> Migrate(kv::Store& from, kv::Store& t
   co_return finished;
 }
 
-int Fail(const std::string& message) {
-  std::fprintf(stderr, "Error: %s\n", message.c_str());
-  return 1;
-}
-
 }  // namespace
 
 int RunMigrate(const std::vector<std::string>& arguments) {
@@ -161,13 +170,13 @@ int RunMigrate(const std::vector<std::string>& arguments) {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  static Interrupt interrupt;  // The thread that waits for signals is never joined.
-  std::thread([signals] {
+  Interrupt& interrupt = TheInterrupt();
+  std::thread([signals, &interrupt] {
     for (int signal = 0;; interrupt.Raise()) sigwait(&signals, &signal);
   }).detach();
 
   if (flags->from.folder() && !std::filesystem::exists(flags->from.place + "/db"))
-    return Fail("there is no store in " + flags->from.place);
+    return Fail("--from: there is no store in " + flags->from.place + "; name the data folder of a server");
   auto from = OpenSide(flags->from);
   if (!from.ok()) return Fail("--from: " + from.error().message);
   async::IOPool io(1);

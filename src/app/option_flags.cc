@@ -396,8 +396,8 @@ void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOption
 }
 
 void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
-  rows.push_back({kMisc, "aggregator-reject-forwarding-redirect", Bool(o.aggregator_reject_forwarding_redirect),
-                  kBuilt, "Do not pass redirects of extension servers on to clients."});
+  rows.push_back({kMisc, "aggregator-reject-forwarding-redirect", Bool(o.aggregator_reject_forwarding_redirect), kBuilt,
+                  "Do not pass redirects of extension servers on to clients."});
   rows.push_back({kMisc, "allow-privileged", Bool(o.allow_privileged), kBuilt, "Allow privileged containers."});
   rows.push_back({.group = kMisc,
                   .name = "apiserver-count",
@@ -473,13 +473,23 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
 }
 
 void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
-  rows.push_back({kKeelson, "allow-core-dumps", Bool(o.allow_core_dumps), kBuilt,
-                  "Let a crash write its memory, which holds keys and tokens, to a core dump, and let debuggers attach."});
+  rows.push_back(
+      {kKeelson, "allow-core-dumps", Bool(o.allow_core_dumps), kBuilt,
+       "Let a crash write its memory, which holds keys and tokens, to a core dump, and let debuggers attach."});
+  rows.push_back({kKeelson, "backup-dir", String(o.backup_dir), kBuilt,
+                  "Folder of the backups that --backup-interval makes. Default: backups in --data-dir."});
+  rows.push_back({kKeelson, "backup-interval", Duration(o.backup_interval), kBuilt,
+                  "How often the embedded store is backed up with its certificates, such as 12h. 0: never. `keelson "
+                  "backup` makes single ones and restores them."});
+  rows.push_back({kKeelson, "backup-retention", Int(o.backup_retention), kBuilt,
+                  "Backups that --backup-interval keeps; older ones are removed."});
   rows.push_back({kKeelson, "data-dir", String(o.data_dir), kBuilt,
                   "Folder of the embedded store, its certificates and admin.kubeconfig. Default: keelson in "
                   "$XDG_DATA_HOME or ~/.local/share. ':memory:' keeps nothing."});
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
                   "Megabytes for encoded forms of objects that were made on demand."});
+  rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,
+                  "End when the process that started this one has ended, for servers of tests."});
   rows.push_back({kKeelson, "memory-limit", Int(o.memory_limit_mb), kBuilt,
                   "Megabytes of memory near which requests are answered 429 instead of being served: seats of priority "
                   "and fairness then also stand for bytes of responses. 0: no limit."});

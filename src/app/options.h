@@ -215,8 +215,12 @@ struct ExtraOptions {
 // Keelson's own.
 struct KeelsonOptions {
   bool allow_core_dumps = false;
-  std::string data_dir;  // "" until completed; ":memory:" keeps everything in memory
+  std::string backup_dir;             // "": backups in the data folder
+  nanoseconds backup_interval{0};     // 0: none are made
+  std::int64_t backup_retention = 5;  // backups kept
+  std::string data_dir;               // "" until completed; ":memory:" keeps everything in memory
   std::int64_t encoded_cache_mb = 64;
+  bool exit_with_parent = false;
   std::int64_t memory_limit_mb = 0;  // 0: none
   std::string serve_etcd_api;                 // "host:port"; "" is off
   std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only

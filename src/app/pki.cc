@@ -79,8 +79,33 @@ Outcome<void, Error> EnsureLeaf(const std::string& cert_path, const std::string&
   return Save(cert_path, key_path, pair, made);
 }
 
+// The authority's pair; nothing when it is to be made: neither file is there, or it is the torn rest of a first start.
+// A lost or foreign half is an error: a new authority would void every client certificate without a word.
+Outcome<std::optional<Pair>, Error> LoadAuthority(const PKIFiles& files, base::Clock::SystemTime now) {
+  const bool has_cert = FileExists(files.ca_cert), has_key = FileExists(files.ca_key);
+  const bool in_use = FileExists(files.serving_cert) || FileExists(files.admin_cert);
+  const std::string advice = "; put it back from a backup, or remove " + files.ca_cert + " and " + files.ca_key +
+                             " to have a new authority made, which makes every issued certificate invalid";
+  if (has_cert && !has_key) return Error(files.ca_key + " is missing, but " + files.ca_cert + " is there" + advice);
+  if (has_key && !has_cert && in_use)
+    return Error(files.ca_cert + " is missing, but " + files.ca_key + " is there" + advice);
+  KS_TRY(std::optional<Pair> pair, Load(files.ca_cert, files.ca_key));
+  if (pair || !has_cert) return pair;
+  // Of two files the key is written first: a renewal that a crash tore apart has a new key beside an ending
+  // certificate.
+  KS_TRY(const std::string text, ReadSmallFile(files.ca_cert));
+  const auto certificate = x509::Certificate::Parse(text);
+  if (certificate && certificate->not_after() <= now + kAuthorityRenewBefore) return pair;
+  return Error(files.ca_key + " is not the key of " + files.ca_cert + advice);
+}
+
 Outcome<void, Error> EnsureServiceAccountKey(const PKIFiles& files, std::vector<std::string>& made) {
   std::optional<x509::Key> key;
+  if (!FileExists(files.sa_key) && FileExists(files.sa_pub)) {
+    return Error(files.sa_key + " is missing, but " + files.sa_pub +
+                 " is there; put it back from a backup, or remove both to have a new pair made, which makes every "
+                 "issued token invalid");
+  }
   if (FileExists(files.sa_key)) {
     KS_TRY(const std::string text, ReadSmallFile(files.sa_key));
     key = x509::Key::Parse(text);
@@ -112,7 +137,7 @@ Outcome<PKIResult, Error> EnsurePKI(const PKIRequest& request, const base::Clock
            folder + "/admin.crt", folder + "/admin.key", folder + "/sa.key",        folder + "/sa.pub"};
   const auto now = clock.Now();
 
-  KS_TRY(std::optional<Pair> authority, Load(files.ca_cert, files.ca_key));
+  KS_TRY(std::optional<Pair> authority, LoadAuthority(files, now));
   if (!authority || authority->certificate.not_after() <= now + kAuthorityRenewBefore ||
       authority->certificate.not_before() > now) {
     x509::Template ca;

@@ -34,7 +34,8 @@ struct PKIResult {
 
 // Makes what is missing, renews what expires soon (leaf certificates 30 days, the authority a year before), what the
 // authority did not sign, and a serving certificate that lacks a wanted name. Call it at start and then daily. A file
-// that is there but is not what its name says is an error, not overwritten.
+// that is there but is not what its name says is an error, not overwritten; so is the authority or the service account
+// key of which one half is missing: a new one would make everything that was issued invalid.
 Outcome<PKIResult, Error> EnsurePKI(const PKIRequest& request, const base::Clock& clock);
 
 // A kubeconfig with everything inline, mode 0600, for `server` such as https://127.0.0.1:6443. Written only when it

@@ -138,6 +138,57 @@ TEST_F(PKITest, ForeignFileIsAnErrorAndKept) {
   EXPECT_EQ(*ReadSmallFile(first->files.ca_key), "not a key");
 }
 
+TEST_F(PKITest, LostKeysAreRefusedAndNothingIsMade) {
+  auto first = EnsurePKI(request_, clock_);
+  ASSERT_TRUE(first.ok());
+  const PKIFiles& files = first->files;
+  struct Case {
+    const char* name;
+    std::string lost, other;
+  };
+  const Case cases[] = {{"authority's key", files.ca_key, files.ca_cert},
+                        {"authority's certificate", files.ca_cert, files.ca_key},
+                        {"service account key", files.sa_key, files.sa_pub}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const std::string kept = *ReadSmallFile(c.lost), other = *ReadSmallFile(c.other);
+    std::filesystem::remove(c.lost);
+    auto again = EnsurePKI(request_, clock_);
+    ASSERT_FALSE(again.ok());
+    EXPECT_TRUE(again.error().message().starts_with(c.lost + " is missing, but " + c.other + " is there; put it back"))
+        << again.error().message();
+    EXPECT_FALSE(FileExists(c.lost));
+    EXPECT_EQ(*ReadSmallFile(c.other), other);
+    ASSERT_TRUE(WriteFileAtomically(c.lost, kept, 0600).ok());
+    ASSERT_TRUE(EnsurePKI(request_, clock_).ok());
+  }
+  // Junk beside a lost key is kept too.
+  std::filesystem::remove(files.ca_key);
+  ASSERT_TRUE(WriteFileAtomically(files.ca_cert, "junk", 0644).ok());
+  EXPECT_FALSE(EnsurePKI(request_, clock_).ok());
+  EXPECT_EQ(*ReadSmallFile(files.ca_cert), "junk");
+}
+
+TEST_F(PKITest, ForeignAuthorityKeyIsRefused) {
+  auto first = EnsurePKI(request_, clock_);
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(WriteFileAtomically(first->files.ca_key, x509::Key::Generate(x509::KeyType::kEC)->PEM(), 0600).ok());
+  EXPECT_FALSE(EnsurePKI(request_, clock_).ok());
+  clock_.now += 9 * 365 * kDay + 10 * kDay;  // in the year of the renewal it is what a crash leaves
+  EXPECT_TRUE(EnsurePKI(request_, clock_).ok());
+}
+
+TEST_F(PKITest, TornFirstStartIsFinished) {
+  auto first = EnsurePKI(request_, clock_);
+  ASSERT_TRUE(first.ok());
+  for (const auto& entry : std::filesystem::directory_iterator(request_.directory)) {
+    if (entry.path() != first->files.ca_key) std::filesystem::remove(entry.path());
+  }
+  auto again = EnsurePKI(request_, clock_);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_TRUE(again->made_ca);
+}
+
 TEST_F(PKITest, FolderThatCannotBeMade) {
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "x", 0600).ok());
   request_.directory = folder_ + "/file/pki";

@@ -1,7 +1,7 @@
+#include "app/run.h"
 #include "app/aggregation.h"
 #include "app/egress.h"
 #include "app/late_service_resolver.h"
-#include "app/run.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -27,6 +27,8 @@
 #include "app/auth_setup.h"
 #include "app/authentication.h"
 #include "app/authorizers.h"
+#include "app/backup/control_socket.h"
+#include "app/backup/schedule.h"
 #include "app/custom_resources.h"
 #include "app/data_dir.h"
 #include "app/files.h"
@@ -40,6 +42,7 @@
 #include "app/stores.h"
 #include "app/tracing_setup.h"
 #include "app/version.h"
+#include "app/x509.h"
 #include "async/blocking_pool.h"
 #include "async/event.h"
 #include "async/io_pool.h"
@@ -64,6 +67,7 @@
 #include "http/transport.h"
 #include "net/listener.h"
 #include "net/tls_server.h"
+#include "object/time.h"
 #include "registry/informer.h"
 #include "registry/rbac/bootstrap_policy.h"
 #include "server/serving.h"
@@ -120,6 +124,16 @@ Outcome<std::shared_ptr<controlplane::KubeletConnections>, Error> MakeKubeletCon
   return *std::move(made);
 }
 
+void WarnOfExpiry(const std::string& cert_file) {
+  const auto text = ReadSmallFile(cert_file);
+  const auto certificate = text.ok() ? x509::Certificate::Parse(*text) : std::nullopt;
+  if (!certificate || certificate->not_after() > base::Clock::Real().Now()) return;
+  log::Warning(
+      "The serving certificate has expired: clients will refuse it", "path", cert_file, "ended",
+      object::FormatTime(
+          std::chrono::duration_cast<std::chrono::seconds>(certificate->not_after().time_since_epoch()).count()));
+}
+
 Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOptions& options) {
   const SecureServingOptions& serving = options.secure_serving;
   net::TLSServerOptions tls;
@@ -139,6 +153,7 @@ Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOp
   if (serving.cert_file.empty() != serving.private_key_file.empty()) return Error("missing filename for serving cert");
   auto context = net::TLSServerContext::New(std::move(tls));
   if (!context.ok()) return Error(context.error().message);
+  WarnOfExpiry(serving.cert_file);
   (*context)->Follow(kFollowInterval, [](const std::string& error) {
     if (error.empty()) {
       log::Info("Loaded the serving certificates again");
@@ -185,7 +200,8 @@ Outcome<controlplane::PresenceOptions, Error> MakePresenceOptions(const Complete
   presence.endpoints.master_count = options.extra.master_count;
   presence.endpoints.etcd_prefix = options.etcd.prefix;
   if (IsLoopback(presence.endpoints.address) && presence.endpoints.type != Type::kNone) {
-    log::Info("The service kubernetes gets no endpoints: the address of this server is a loopback address", "address",
+    log::V(completed.embedded ? 1 : 0)
+        .Info("The service kubernetes gets no endpoints: the address of this server is a loopback address", "address",
               presence.endpoints.address);
     presence.endpoints.type = Type::kNone;
   }
@@ -268,7 +284,7 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   serving.version_document = VersionDocument(GetVersionInfo(completed.reported_version));
   serving.profiling = options.features.enable_profiling;
   serving.debug_socket_path = options.features.debug_socket_path;
-  if (completed.features.Enabled("ComponentFlagz")) serving.flagz = completed.flag_values;
+  if (completed.features.Enabled("ComponentFlagz")) serving.flagz = FlagsInForce(completed);
   serving.statusz = completed.features.Enabled("ComponentStatusz");
   if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
     serving.http.limits.streams_max = static_cast<std::uint32_t>(streams);
@@ -304,7 +320,10 @@ Outcome<net::Listener, Error> Listen(const SecureServingOptions& options) {
                                          .port = static_cast<std::uint16_t>(options.bind_port),
                                          .permit_port_sharing = options.permit_port_sharing,
                                          .permit_address_sharing = options.permit_address_sharing});
-  if (!listener.ok()) return Error("failed to create listener: " + listener.error().message);
+  if (!listener.ok())
+    return Error(
+        "failed to create listener: " + listener.error().message,
+        "choose another port or address with --secure-port and --bind-address, or end the process that has it");
   return *std::move(listener);
 }
 
@@ -344,6 +363,31 @@ std::shared_ptr<auth::node::NodeAuthorizer> MakeNodeAuthorizer(const CompletedOp
       .selectors = completed.features.Enabled("AuthorizeNodeWithSelectors")});
 }
 
+std::unique_ptr<BackupSchedule> MakeBackups(const KeelsonOptions& options, const std::optional<DataDir>& folder,
+                                            kv::Store& store, async::IOPool& io) {
+  return folder ? std::make_unique<BackupSchedule>(options, folder->path(), store, io) : nullptr;
+}
+
+// Without it the server runs all the same; only `keelson backup save` cannot reach it.
+std::unique_ptr<ControlSocket> OpenControl(const std::optional<DataDir>& folder, kv::Store& store) {
+  if (!folder) return nullptr;
+  auto control = ControlSocket::Listen(folder->path(), store);
+  if (control.ok()) return *std::move(control);
+  log::Warning("Commands on this machine cannot reach this server", "err", control.error());
+  return nullptr;
+}
+
+// The banner: at every start on a terminal, in a log at the first one.
+void TellUsage(const CompletedOptions& completed, const DataDir& folder, bool first_start) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  if (!terminal && !first_start) return;
+  if (!terminal && completed.options.logs.format == "json") {
+    log::Info("Serving from a folder", "path", folder.path(), "kubeconfig", folder.kubeconfig_path());
+    return;
+  }
+  std::fputs(UsageMessage(completed, folder).c_str(), stderr);
+}
+
 // Tells the service manager, where there is one, how far we are.
 void NotifySystemd(const char* state) {
   const char* path = std::getenv("NOTIFY_SOCKET");
@@ -380,7 +424,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   // The port first: when it is taken, nothing else is worth doing.
   KS_TRY(net::Listener listener, Listen(options.secure_serving));
   KS_TRY(const std::shared_ptr<net::TLSServerContext> tls, MakeTLS(options));
-  KS_TRY(const Stores stores, OpenStores(options, folder));
+  KS_TRY(const Stores stores, OpenStores(options, folder, [&signals] { return signals.WaitFor(0ms); }));
   kv::Store* const store = stores.main.get();
 
   KS_TRY(const std::unique_ptr<kv::etcdserver::Server> etcd_api, ServeEtcdAPI(options, stores));
@@ -472,29 +516,29 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   admission_informers.Follow("apiextensions.k8s.io", "customresourcedefinitions",
                              [reader = reader.get()](auto changes) { reader->ApplyDefinitions(changes); });
   KS_TRY(chain_config.admission,
-         MakeAdmission(options.admission,
-                       {.reader = reader.get(),
-                        .api = reader.get(),
-                        .informers = &admission_informers,
-                        .permissions = permissions.get(),
-                        .transport = transport,
-                        .service_resolver = &service_resolver,
-                        .cluster_dialer = egress.Lookup("cluster"),
-                        .control_plane_dialer = egress.Lookup("controlplane"),
-                        .webhook_metrics = &webhook_metrics,
-                        .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
-                        .observer = [&admission_metrics](const admission::Observation& observation) {
-                          admission_metrics.Observe(observation);
-                        }}));
+         MakeAdmission(
+             options.admission,
+             {.reader = reader.get(),
+              .api = reader.get(),
+              .informers = &admission_informers,
+              .permissions = permissions.get(),
+              .transport = transport,
+              .service_resolver = &service_resolver,
+              .cluster_dialer = egress.Lookup("cluster"),
+              .control_plane_dialer = egress.Lookup("controlplane"),
+              .webhook_metrics = &webhook_metrics,
+              .feature_enabled = [&completed](std::string_view gate) { return completed.features.Enabled(gate); },
+              .observer = [&admission_metrics](
+                              const admission::Observation& observation) { admission_metrics.Observe(observation); }}));
   CustomResources custom_resources(chain_config,
                                    {.servers = options.extra.master_count,
                                     .service_resolver = &service_resolver,
                                     .cluster_dialer = egress.Lookup("cluster"),
                                     .control_plane_dialer = egress.Lookup("controlplane")},
                                    io);
-  KS_TRY(const std::unique_ptr<Aggregation> aggregation,
-         Aggregation::New(options.extra, io, metrics, chain_config.custom_discovery,
-                          egress.Lookup("cluster"), followed));
+  KS_TRY(
+      const std::unique_ptr<Aggregation> aggregation,
+      Aggregation::New(options.extra, io, metrics, chain_config.custom_discovery, egress.Lookup("cluster"), followed));
   chain_config.discovery_merger = aggregation->aggregator().discovery();
   chain_config.openapi_source = aggregation->aggregator().openapi();
   auto chain = controlplane::CreateServerChain(chain_config);
@@ -576,6 +620,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
       return true;
     });
   });
+  const std::unique_ptr<BackupSchedule> backups = MakeBackups(options.keelson, folder, *store, io);
+  const std::unique_ptr<ControlSocket> control = OpenControl(folder, *store);
   serving.Start(std::move(listener), tls);
 
   step("listener");
@@ -610,8 +656,8 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
       informers->Set();
   }
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started;
-  log::Info("Serving securely", "address", completed.ServerURL(), "ready_after", took);
-  if (folder && first_start) std::fputs(UsageMessage(completed, *folder).c_str(), stderr);
+  log::Info("Serving securely", "address", completed.ServerURL(), "bind_address", bound, "ready_after", took);
+  if (folder) TellUsage(completed, *folder, first_start);
   NotifySystemd("READY=1");
   constexpr std::chrono::milliseconds kSettled{500};
   if (!signals.WaitFor(kSettled)) ReleaseStartupPages();

@@ -21,6 +21,8 @@ constexpr std::chrono::minutes kReloadPeriod{1};
 constexpr std::chrono::seconds kKMSPeriod{1};  // how often it is looked at whether a plugin is to be asked
 constexpr std::chrono::minutes kConsistencyPeriod{5};
 constexpr std::chrono::seconds kFirstPoll{1};  // of figures: when the caches are filled
+constexpr std::chrono::nanoseconds kNow{1};
+constexpr std::chrono::seconds kHealthToldEvery{1};
 
 std::chrono::milliseconds Millis(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time);
@@ -56,6 +58,7 @@ struct StoreUpkeep::Impl {
     storage::HealthProbe health;
     storage::HealthProbe readiness;
     storage::Compactor compactor;
+    std::optional<base::Clock::SteadyTime> ill_since;  // for the log
   };
 
   Impl(Parts parts_in, const EtcdOptions& options_in)
@@ -70,6 +73,7 @@ struct StoreUpkeep::Impl {
   }
 
   Awaitable<void> Reload();
+  Awaitable<void> TellHealth();
   Awaitable<void> PollSize();
 
   const Parts parts;
@@ -95,6 +99,24 @@ Awaitable<void> StoreUpkeep::Impl::Reload() {
   } else if (*changed) {
     log::Info("Took over the changed encryption configuration", "path", path, "hash", rules.hash());
   }
+}
+
+// A store that stops or starts to answer is logged once each way; clients see only timeouts.
+Awaitable<void> StoreUpkeep::Impl::TellHealth() {
+  for (std::size_t i = 0; i < cares.size(); ++i) {
+    Care& care = cares[i];
+    const auto problem = care.health.last();
+    const std::string name = "etcd-" + std::to_string(i);
+    const auto now = base::Clock::Real().Monotonic();
+    if (problem && !care.ill_since) {
+      care.ill_since = now;
+      log::Error("The store is not healthy: requests fail until it is", "store", name, "err", *problem);
+    } else if (!problem && care.ill_since) {
+      log::Info("The store is healthy again", "store", name, "after", now - *care.ill_since);
+      care.ill_since.reset();
+    }
+  }
+  co_return;
 }
 
 Awaitable<void> StoreUpkeep::Impl::PollSize() {
@@ -140,8 +162,12 @@ void StoreUpkeep::Start() {
     impl.work.push_back(std::make_unique<Repeated>(impl.parts.io.Next(), period, std::move(work), jitter, first));
   };
   for (Impl::Care& care : impl.cares) {
-    every(impl.options.healthcheck_timeout / 2, [&care]() -> Awaitable<void> { co_await care.health.Check(); });
-    every(impl.options.readycheck_timeout / 2, [&care]() -> Awaitable<void> { co_await care.readiness.Check(); });
+    // At once, too: readiness waits for the first answer.
+    every(
+        impl.options.healthcheck_timeout / 2, [&care]() -> Awaitable<void> { co_await care.health.Check(); }, 0, kNow);
+    every(
+        impl.options.readycheck_timeout / 2, [&care]() -> Awaitable<void> { co_await care.readiness.Check(); }, 0,
+        kNow);
     const bool first = &care == &impl.cares.front();
     every(impl.options.compaction_interval, [&impl, &care, first]() -> Awaitable<void> {
       auto done = co_await care.compactor.Compact();
@@ -149,6 +175,7 @@ void StoreUpkeep::Start() {
       if (first) impl.parts.storage.Compacted(static_cast<std::uint64_t>(care.compactor.compact_revision()));
     });
   }
+  every(kHealthToldEvery, [&impl] { return impl.TellHealth(); });
   every(impl.options.count_metric_poll_period, [&impl] { return impl.parts.storage.PollCounts(); }, 0.2, kFirstPoll);
   every(impl.options.db_metric_poll_interval, [&impl] { return impl.PollSize(); }, 0.5, kFirstPoll);
   if (impl.parts.check_consistency) {

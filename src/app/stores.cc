@@ -10,12 +10,17 @@
 namespace keelson::app {
 namespace {
 
-Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, std::vector<std::string> servers) {
+Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, std::vector<std::string> servers,
+                                                    const std::function<bool()>& interrupted) {
   kv::etcd::Options etcd;
   etcd.endpoints = std::move(servers);
   etcd.ca_file = options.ca_file;
   etcd.cert_file = options.cert_file;
   etcd.key_file = options.key_file;
+  etcd.give_up = interrupted;
+  etcd.waiting = [servers = base::Join(etcd.endpoints, ", ")](const std::string& cause) {
+    log::Warning("Waiting for etcd", "servers", servers, "cause", cause);
+  };
   auto opened = kv::etcd::Open(std::move(etcd));
   if (!opened.ok()) return Error("cannot reach etcd: " + opened.error().message);
   return *std::move(opened);
@@ -23,9 +28,10 @@ Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, 
 
 std::int64_t QuotaBytes(const ServerRunOptions& options) { return options.keelson.store_quota_mb * 1024 * 1024; }
 
-Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::optional<DataDir>& folder, Stores& stores) {
+Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::optional<DataDir>& folder,
+                              const std::function<bool()>& interrupted, Stores& stores) {
   if (!options.etcd.servers.empty()) {
-    KS_TRY(stores.main, OpenEtcd(options.etcd, options.etcd.servers));
+    KS_TRY(stores.main, OpenEtcd(options.etcd, options.etcd.servers, interrupted));
     return {};
   }
   if (folder->in_memory()) {
@@ -47,9 +53,10 @@ Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::option
 
 }  // namespace
 
-Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder) {
+Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder,
+                                  const std::function<bool()>& interrupted) {
   Stores stores;
-  KS_RETURN_IF_ERROR(OpenMain(options, folder, stores));
+  KS_RETURN_IF_ERROR(OpenMain(options, folder, interrupted, stores));
   std::map<std::string, kv::Store*> by_servers;
   for (const std::string& text : options.etcd.servers_overrides) {
     const auto hash = text.find('#');  // Validated: "group/resource#url;url".
@@ -58,7 +65,7 @@ Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::op
     if (store == nullptr) {
       std::vector<std::string> urls;
       for (const auto url : base::Split(servers, ';')) urls.emplace_back(url);
-      KS_TRY(auto opened, OpenEtcd(options.etcd, std::move(urls)));
+      KS_TRY(auto opened, OpenEtcd(options.etcd, std::move(urls), interrupted));
       stores.overrides.push_back(std::move(opened));
       store = stores.overrides.back().get();
     }

@@ -24,8 +24,10 @@ struct Stores {
   std::map<std::string, kv::Store*> by_resource;      // "group/resource"
 };
 
-// Blocks until each store is there. `folder` is that of the embedded store, which is used when no etcd is named.
-Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder);
+// Blocks until each store is there; an etcd that does not answer is waited for until `interrupted` is true. `folder` is
+// that of the embedded store, which is used when no etcd is named.
+Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder,
+                                  const std::function<bool()>& interrupted);
 
 // --serve-etcd-api: null when it is off. `stores` must outlive it.
 Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options,

@@ -7,9 +7,15 @@
 #include <filesystem>
 #include <span>
 
+#include "app/commands/backup_command.h"
+#include "app/commands/doctor.h"
+#include "app/commands/envtest_assets.h"
+#include "app/commands/output.h"
+#include "app/commands/top.h"
 #include "app/completion.h"
 #include "app/migrate_command.h"
 #include "app/options.h"
+#include "app/store_folder.h"
 #include "app/suggestion.h"
 #include "app/version.h"
 #include "async/io_pool.h"
@@ -22,13 +28,9 @@
 namespace keelson::app {
 namespace {
 
-int Fail(const std::string& message) {
-  std::fprintf(stderr, "Error: %s\n", message.c_str());
-  return 1;
-}
-
 // An error that names the word that was not understood, and the nearest one that is.
-int Unknown(std::string_view what, const std::string& word, std::span<const std::string_view> known, const char* usage) {
+int Unknown(std::string_view what, const std::string& word, std::span<const std::string_view> known,
+            const char* usage) {
   std::string text = "unknown " + std::string(what) + " " + base::GoQuote(word);
   if (const auto nearest = Suggestion(word, known); !nearest.empty())
     text += "; did you mean " + base::GoQuote(nearest) + "?";
@@ -45,6 +47,7 @@ int Report(const kv::Result<kv::rocks::CheckReport>& report) {
 }
 
 int Snapshot(const std::string& folder, const std::string& file) {
+  if (std::filesystem::exists(file)) return Fail(file + " is already there: choose another name");
   auto store = kv::rocks::Open({.dir = folder});
   if (!store.ok()) return Fail(store.error().message);
   async::IOPool io(1);
@@ -58,18 +61,12 @@ int Snapshot(const std::string& folder, const std::string& file) {
 
 constexpr const char* kStoreUsage =
     "usage: keelson store check FOLDER            read everything with its checksums\n"
-    "       keelson store snapshot FOLDER FILE    write its contents into a file; the server must be stopped (of a running\n"
-    "                                             one: --serve-etcd-api and etcdctl snapshot save)\n"
+    "       keelson store snapshot FOLDER FILE    write its contents into a file; the server must be stopped\n"
+    "                                             (keelson backup save: of a running one, with its certificates)\n"
     "       keelson store restore FILE FOLDER     make a new store from such a file\n"
     "       keelson store defragment FOLDER       give space back to the file system\n"
-    "FOLDER is a data folder, or the folder `store` in it. A snapshot does not hold the certificates: back up pki/ too.";
-
-// The store itself, also where its data folder was named.
-std::string StoreFolder(const std::string& folder) {
-  std::error_code error;
-  const std::filesystem::path inside = std::filesystem::path(folder) / "store";
-  return std::filesystem::is_directory(inside, error) ? inside.string() : folder;
-}
+    "FOLDER is a data folder, or the folder `store` in it. A snapshot does not hold the certificates: back up pki/ "
+    "too.";
 
 int Store(const std::vector<std::string>& arguments) {
   const std::size_t count = arguments.size();
@@ -112,10 +109,15 @@ struct Subcommand {
   int (*run)(const std::vector<std::string>& arguments);
 };
 
-constexpr Subcommand kSubcommands[] = {
+const Subcommand kSubcommands[] = {
     {"store", "check, snapshot, restore or defragment the store of a stopped server", kStoreUsage, Store},
     {"migrate", "copy a store to etcd, from etcd, or into a new folder", nullptr, RunMigrate},
     {"etcd", "serve an embedded store through etcd's API, with etcd's flags", nullptr, kv::etcdmain::Main},
+    {"backup", "back up a server with its certificates, running or not, and restore it", kBackupUsage, RunBackup},
+    {"doctor", "look for what is wrong with a server, its folder and its machine", kDoctorUsage, RunDoctor},
+    {"top", "show live what a server is doing", kTopUsage, RunTop},
+    {"envtest-assets", "make the folder from which controller-runtime's envtest starts this server",
+     kEnvtestAssetsUsage, RunEnvtestAssets},
     {"version", "tell the versions of Keelson and of the Kubernetes API it speaks", "usage: keelson version", Version},
     {"completion", "write a completion script for bash, zsh or fish", kCompletionUsage, Completion},
     {"help", "tell about a command, or about the flags of the server", "usage: keelson help [COMMAND]", Help},
@@ -167,7 +169,8 @@ int Help(const std::vector<std::string>& arguments) {
     return 0;
   }
   const Subcommand* command = FindSubcommand(arguments[0]);
-  if (command == nullptr) return Unknown("command", arguments[0], SubcommandNames(), "Run 'keelson help' for all commands.");
+  if (command == nullptr)
+    return Unknown("command", arguments[0], SubcommandNames(), "Run 'keelson help' for all commands.");
   return RunNamed(*command, {"--help"});
 }
 
@@ -178,7 +181,7 @@ std::string SubcommandUsage(std::string_view program) {
   std::string text = "Commands:\n";
   for (const Subcommand& command : kSubcommands) {
     std::string name(command.name);
-    name.resize(12, ' ');
+    name.resize(16, ' ');
     text += "  " + name + std::string(command.summary) + "\n";
   }
   return text;

@@ -480,6 +480,16 @@ bool IsMetricLabelKey(std::string_view key) {
   return is_name(key.substr(0, comma), true) && is_name(key.substr(comma + 1), false);
 }
 
+void ValidateBackups(const CompletedOptions& c, Strings& errors) {
+  const KeelsonOptions& o = c.options.keelson;
+  if (o.backup_interval.count() < 0) errors.emplace_back("--backup-interval can not be negative value");
+  if (o.backup_retention < 1) errors.emplace_back("--backup-retention must be at least 1");
+  if (!c.embedded && (c.Changed("backup-interval") || c.Changed("backup-dir")))
+    errors.emplace_back("--backup-interval is for the embedded store and can not be combined with --etcd-servers");
+  if (o.backup_interval.count() > 0 && o.data_dir == ":memory:" && o.backup_dir.empty())
+    errors.emplace_back("--backup-interval needs --backup-dir with --data-dir=:memory:, whose folder goes away");
+}
+
 void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
   if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
   if (c.options.keelson.memory_limit_mb < 0) errors.emplace_back("--memory-limit can not be negative value");
@@ -493,6 +503,7 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
     errors.emplace_back("--store-quota-mb is for the embedded store and can not be combined with --etcd-servers");
   if (!c.embedded && !o.serve_etcd_api.empty())
     errors.emplace_back("--serve-etcd-api serves the embedded store and can not be combined with --etcd-servers");
+  ValidateBackups(c, errors);
   const bool pair = !o.serve_etcd_api_cert_file.empty();
   if (pair == o.serve_etcd_api_key_file.empty())
     errors.emplace_back("--serve-etcd-api-cert-file and --serve-etcd-api-key-file must be set together");

@@ -1,5 +1,7 @@
 #include "base/strings.h"
 
+#include <algorithm>
+
 #include <array>
 #include <charconv>
 
@@ -96,6 +98,7 @@ bool IsPrint(char32_t rune) {
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> pieces;
+  pieces.reserve(static_cast<std::size_t>(std::ranges::count(text, separator)) + 1);
   for (;;) {
     const auto at = text.find(separator);
     pieces.push_back(text.substr(0, at));

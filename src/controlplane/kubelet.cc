@@ -2,25 +2,20 @@
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
-#include <fstream>
 #include <mutex>
-#include <sstream>
 
 #include "base/strings.h"
 #include "endpoints/handlers.h"
+#include "webhook/file_text.h"
 
 namespace keelson::controlplane {
 namespace {
 
 constexpr std::chrono::seconds kReloadPeriod{60};  // how old certificates in use may be
 
-std::optional<std::string> ReadFile(const std::string& path) {
-  if (path.empty()) return std::string();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+Outcome<std::string, std::string> ReadFile(const std::string& path) {
+  if (path.empty()) return Outcome<std::string, std::string>(std::in_place);
+  return webhook::ReadFileText(path);
 }
 
 bool IsGlobalUnicast(const asio::ip::address& address) {
@@ -57,7 +52,7 @@ struct KubeletConnections::Credentials {
     const std::string* files[3] = {&config.ca_file, &config.certificate_file, &config.key_file};
     for (int i = 0; i < 3; ++i) {
       auto text = ReadFile(*files[i]);
-      if (!text) return "open " + *files[i] + ": no such file or directory";
+      if (!text.ok()) return text.error();
       texts[i] = *std::move(text);
     }
     read_at = std::chrono::steady_clock::now();

@@ -29,13 +29,14 @@ struct Exchange {
   RequestTrace trace;
   std::shared_ptr<audit::Auditor> auditor;     // null: the server has no audit policy
   std::shared_ptr<audit::RequestAudit> audit;  // null: this request is not audited
-  RequestMetrics* metrics = nullptr;    // outlives every request; may be null
-  std::shared_ptr<WatchGroup> watches;  // which a watch joins; may be null
-  std::atomic<bool> routed = false;     // a resource's route took it: its labels are from a closed set
-  bool allow_gzip = true;               // large answers may be compressed
-  std::string_view create_forbidden;    // why admission refuses to create objects now; "": it does not
-  bool relayed = false;                 // the answer is a backend's, header by header: none is added
-  bool allow_cbor = false;              // errors may be told in CBOR: set where the request has met its resource
+  RequestMetrics* metrics = nullptr;           // outlives every request; may be null
+  std::shared_ptr<WatchGroup> watches;         // which a watch joins; may be null
+  std::shared_ptr<void> in_group;              // its end leaves the group of requests that a shutdown waits for
+  std::atomic<bool> routed = false;            // a resource's route took it: its labels are from a closed set
+  bool allow_gzip = true;                      // large answers may be compressed
+  std::string_view create_forbidden;           // why admission refuses to create objects now; "": it does not
+  bool relayed = false;                        // the answer is a backend's, header by header: none is added
+  bool allow_cbor = false;                     // errors may be told in CBOR: set where the request has met its resource
 };
 
 // Shared: a handler that ran into its deadline goes on without anybody waiting for it.

@@ -139,9 +139,9 @@ meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& obje
     if (SharedBytes form = object->GetForm(kJSONForm); !form.empty()) return form;
   }
   std::string json;
-  auto envelope = codec::ParseEnvelope(object->stored().view());
-  if (envelope.ok() && scope_->conversion == nullptr && !scope_->definition->traits.json_needs_defaults) {
-    auto transcoded = codec::TranscodeMessage(envelope->raw, *scope_->type, "", "", json);
+  const std::string_view message = object->attributes().message;
+  if (!message.empty() && scope_->conversion == nullptr && !scope_->definition->traits.json_needs_defaults) {
+    auto transcoded = codec::TranscodeMessage(message, *scope_->type, "", "", json);
     if (!transcoded.ok()) return meta::NewPlainError(transcoded.error().message);
   } else {
     base::Arena arena;
@@ -327,9 +327,9 @@ std::optional<ObjectEncoder::ListFrame> ObjectEncoder::ProtoFrame(const storage:
       MetaType("ListMeta"), metadata);
   std::size_t size = 1 + varint_size(metadata.size()) + metadata.size();
   for (const storage::ObjectPtr& object : list.items) {
-    const auto envelope = codec::ParseEnvelope(object->stored().view());
-    if (!envelope.ok()) return std::nullopt;
-    size += 1 + varint_size(envelope->raw.size()) + envelope->raw.size();
+    const std::string_view message = object->attributes().message;
+    if (message.empty()) return std::nullopt;
+    size += 1 + varint_size(message.size()) + message.size();
   }
   std::string type_meta;
   for (const std::string& text : {scope_->list_kind.group_version().ToString(), scope_->list_kind.kind}) {
@@ -413,14 +413,14 @@ meta::Result<SharedBytes> ObjectEncoder::JSONPiece(const storage::ObjectPtr& obj
 meta::Result<std::size_t> ObjectEncoder::Item(const storage::ObjectPtr& object, bool first,
                                               std::vector<SharedBytes>& out) const {
   if (media_.format == Format::kProtobuf) {
-    const auto envelope = codec::ParseEnvelope(object->stored().view());
-    if (!envelope.ok()) return meta::NewPlainError(envelope.error().message);
+    const std::string_view message = object->attributes().message;
+    if (message.empty()) return meta::NewPlainError("the object is not stored as protobuf");
     std::string header = "\x12";
-    AppendVarint(header, envelope->raw.size());
+    AppendVarint(header, message.size());
     out.push_back(SharedBytes(header));
-    out.push_back(object->stored().Slice(static_cast<std::size_t>(envelope->raw.data() - object->stored().data()),
-                                         envelope->raw.size()));
-    return header.size() + envelope->raw.size();
+    out.push_back(object->stored().Slice(static_cast<std::size_t>(message.data() - object->stored().data()),
+                                         message.size()));
+    return header.size() + message.size();
   }
   const bool cbor = media_.format == Format::kCBOR;
   KS_TRY(SharedBytes piece, cbor ? CBORPiece(object) : JSONPiece(object));
@@ -459,9 +459,9 @@ meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& li
   std::string scratch;
   for (const storage::ObjectPtr& object : list.items) {
     std::string_view item;
-    auto envelope = codec::ParseEnvelope(object->stored().view());
-    if (envelope.ok() && scope_->conversion == nullptr && !partial) {
-      item = envelope->raw;
+    const std::string_view message = object->attributes().message;
+    if (!message.empty() && scope_->conversion == nullptr && !partial) {
+      item = message;
     } else {
       base::Arena item_arena;
       scratch.clear();

@@ -22,6 +22,11 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
         transport_(std::move(transport)) {
     transport_->DescribePeers();
   }
+  // Calls under way fail; their session must not ask for a write any more, which would need a reference to this.
+  ~ClientConnection() {
+    closed_ = true;
+    session_.reset();
+  }
 
   // The TLS handshake; `done` gets "" or the error.
   void Handshake(std::function<void(const std::string& error)> done);

@@ -103,6 +103,28 @@ TEST(Client, ConnectionsEndWhenContentLengthIsWrong) {
   }
 }
 
+Awaitable<ClientResponse> Head(Client& client, ClientRequest request) {
+  auto response = co_await client.Do(std::move(request));
+  EXPECT_TRUE(response.ok());
+  co_return *std::move(response);
+}
+
+// The I/O threads end while an answer is unread: what they had still to do is destroyed, the connection with it.
+TEST(Client, ConnectionsEndWithTheirThreadsInTheMiddleOfAnAnswer) {
+  for (const Mode& mode : kModes) {
+    SCOPED_TRACE(mode.name);
+    TestServer test({}, mode.tls);
+    async::IOPool pool(1);
+    auto client = std::make_unique<Client>(pool, test.client_options(mode.http2));
+    auto head = Head(*client, To("/stream/10000000"));
+    ClientResponse response = asio::co_spawn(pool.Next(), std::move(head), asio::use_future).get();
+    EXPECT_EQ(response.status, 200);
+    pool.Stop();
+    response.body.reset();
+    client.reset();
+  }
+}
+
 TEST(Client, DeadlinesCoverTheHeadAndTheBody) {
   for (const Mode& mode : kModes) {
     SCOPED_TRACE(mode.name);

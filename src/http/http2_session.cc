@@ -144,6 +144,10 @@ bool IsFieldValue(std::string_view text) {
   });
 }
 
+// Fields whose value no later response repeats stay out of HPACK's dynamic table: they would push out what is repeated,
+// and nghttp2 compares each new value with all of them.
+bool IsUniquePerResponse(std::string_view name) { return name == "audit-id"; }
+
 std::string_view View(nghttp2_rcbuf* buffer) {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
   return {reinterpret_cast<const char*>(bytes.base), bytes.len};
@@ -496,9 +500,10 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
   std::vector<nghttp2_nv> fields;
   fields.reserve(response.headers.fields().size() + 3);
   const auto add = [&](std::string_view name, std::string_view value) {
+    const std::uint8_t flags = IsUniquePerResponse(name) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
     fields.push_back({const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(name.data())),
                       const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(value.data())), name.size(),
-                      value.size(), NGHTTP2_NV_FLAG_NONE});
+                      value.size(), flags});
   };
   const std::string status = std::to_string(response.status);
   add(":status", status);

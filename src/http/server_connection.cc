@@ -181,7 +181,9 @@ void ServerConnection::Read() {
     if (status == net::IOStatus::kOk) {
       body_since_ = Now();
       session_->Receive({ReadScratch(), got});
-      continue;
+      if (!transport_->drained() || !session_->wants_input()) continue;
+      WaitReadable();
+      break;
     }
     if (status == net::IOStatus::kWouldBlock) {
       WaitReadable();

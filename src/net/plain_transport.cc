@@ -113,6 +113,7 @@ IOStatus Transport::ReceiveSome(char* data, std::size_t size, std::size_t* got) 
     const ssize_t received = ::recv(fd_, data, size, 0);
     if (received > 0) {
       *got = static_cast<std::size_t>(received);
+      short_read_ = *got < size;
       return IOStatus::kOk;
     }
     *got = 0;

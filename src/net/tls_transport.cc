@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -39,6 +41,7 @@ int BIOWrite(BIO* bio, const char* data, std::size_t size, std::size_t* written)
 struct BIOState {
   int fd;
   bool eof = false;
+  bool short_read = false;  // the last receive gave less than there was room for
   int error = 0;          // errno of a failed read
   std::uint8_t seen = 0;  // bytes of `first`
   char first[5] = {};     // of the peer: tells a plain HTTP server from a TLS one
@@ -51,6 +54,7 @@ int BIORead(BIO* bio, char* data, std::size_t size, std::size_t* got) {
     const ssize_t received = ::recv(state->fd, data, size, 0);
     if (received > 0) {
       *got = static_cast<std::size_t>(received);
+      state->short_read = *got < size;
       for (std::size_t i = 0; state->seen < sizeof(state->first) && i < *got; ++i)
         state->first[state->seen++] = data[i];
       return 1;
@@ -110,6 +114,7 @@ class TLSTransport final : public Transport {
 
   bool encrypted() const override { return true; }
   bool plain_http_seen() const override { return plain_http_; }
+  bool drained() const override { return bio_.short_read && SSL_has_pending(ssl_.get()) == 0; }
 
   IOStatus Handshake() override {
     ERR_clear_error();
@@ -334,9 +339,16 @@ Result<void> ConfigureContext(SSL_CTX* context, int min_version, const std::stri
   return {};
 }
 
+// Go's words: they begin with a small letter.
+static std::string OpenProblem(int error) {
+  std::string reason = std::generic_category().message(error);
+  if (!reason.empty()) reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
+  return reason;
+}
+
 Result<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{"open " + path + ": no such file or directory"};
+  if (!file) return Error{"open " + path + ": " + OpenProblem(errno)};
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (file.bad()) return Error{"read " + path + ": input/output error"};
   return text;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/strings.h"
 #include "base/url.h"
@@ -10,13 +11,11 @@
 namespace keelson::request {
 namespace {
 
-std::vector<std::string> SplitPath(std::string_view path) {
+std::vector<std::string_view> SplitPath(std::string_view path) {
   while (path.starts_with('/')) path.remove_prefix(1);
   while (path.ends_with('/')) path.remove_suffix(1);
-  std::vector<std::string> parts;
-  if (path.empty()) return parts;
-  for (const auto part : base::Split(path, '/')) parts.emplace_back(part);
-  return parts;
+  if (path.empty()) return {};
+  return base::Split(path, '/');
 }
 
 std::string VerbOf(std::string_view method) {
@@ -69,24 +68,25 @@ Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::s
   info.path = path;
   info.verb = base::ToLower(method);
 
-  std::vector<std::string> parts = SplitPath(path);
+  const std::vector<std::string_view> all = SplitPath(path);
+  std::span<const std::string_view> parts = all;  // what is not read yet
   if (parts.size() < 3 || (parts[0] != "api" && parts[0] != "apis")) return info;
   info.api_prefix = parts[0];
-  parts.erase(parts.begin());
+  parts = parts.subspan(1);
   if (info.api_prefix == "apis") {
     if (parts.size() < 3) return info;
     info.api_group = parts[0];
-    parts.erase(parts.begin());
+    parts = parts.subspan(1);
   }
   info.is_resource_request = true;
   info.api_version = parts[0];
-  parts.erase(parts.begin());
+  parts = parts.subspan(1);
 
   bool special_verb = false;
   if (parts[0] == "proxy" || parts[0] == "watch") {
     if (parts.size() < 2) return std::string("unable to determine kind and namespace from url, " + std::string(path));
     info.verb = parts[0];
-    parts.erase(parts.begin());
+    parts = parts.subspan(1);
     special_verb = true;
   } else {
     info.verb = VerbOf(method);
@@ -95,11 +95,10 @@ Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::s
   if (parts[0] == "namespaces" && parts.size() > 1) {
     info.name_space = parts[1];
     // namespaces/x/status and namespaces/x/finalize are about the namespace itself.
-    if (parts.size() > 2 && parts[2] != "status" && parts[2] != "finalize")
-      parts.erase(parts.begin(), parts.begin() + 2);
+    if (parts.size() > 2 && parts[2] != "status" && parts[2] != "finalize") parts = parts.subspan(2);
   }
 
-  info.parts = parts;
+  info.parts.assign(parts.begin(), parts.end());
   info.resource = parts[0];
   if (parts.size() > 1) info.name = parts[1];
   if (parts.size() > 2 && info.verb != "proxy") info.subresource = parts[2];

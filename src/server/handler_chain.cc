@@ -3,6 +3,18 @@
 #include "endpoints/filters/large_bodies.h"
 
 namespace keelson::server {
+namespace {
+
+std::vector<endpoints::filters::ResponseFilter> ResponseFilters(const ChainOptions& options) {
+  using namespace endpoints::filters;
+  std::vector<ResponseFilter> filters;
+  if (options.goaway_chance > 0) filters.push_back(ProbabilisticGoaway(options.goaway_chance, *options.random));
+  filters.push_back(CacheControl());
+  if (!options.hsts_directives.empty()) filters.push_back(HSTS(options.hsts_directives));
+  return filters;
+}
+
+}  // namespace
 
 http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& options) {
   using namespace endpoints::filters;
@@ -36,11 +48,8 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
   handler = WithRequestDeadline(std::move(handler), options.request_timeout);
   handler = WithWaitGroup(std::move(handler), options.requests);
   handler = WithWatchTerminationDuringShutdown(std::move(handler), options.watches);
-  handler = WithProbabilisticGoaway(std::move(handler), options.goaway_chance, *options.random);
-  handler = WithCacheControl(std::move(handler));
-  handler = WithHSTS(std::move(handler), options.hsts_directives);
+  handler = WithResponseFilters(std::move(handler), ResponseFilters(options));
   if (options.shutdown_send_retry_after) handler = WithRetryAfter(std::move(handler), options.not_accepting);
-  handler = WithHTTPLogging(std::move(handler));
   handler = WithAuditInit(std::move(handler), options.auditor);
   return WithContext(std::move(handler), *options.random, *options.metrics, options.running, options.tracing);
 }

@@ -29,6 +29,7 @@ struct Attributes {
   std::vector<std::pair<std::string_view, std::string_view>>
       fields;  // selectable field and its value; empty values left out
   SharedBytes extra;
+  std::string_view message;  // of objects stored as protobuf: the object itself, without its envelope
 
   std::string_view Field(std::string_view name) const;  // "" when it is not there
 };

@@ -313,6 +313,7 @@ Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes&
   if (!metadata || !valid) return std::string(kCorrupt);
 
   Attributes attributes;
+  attributes.message = raw;
   static const std::vector<ProtoPaths::Node> kMetadata = {{.number = object_meta::kName, .leaf = 0},
                                                           {.number = object_meta::kNamespace, .leaf = 1},
                                                           {.number = object_meta::kLabels, .leaf = 2}};

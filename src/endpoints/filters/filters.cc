@@ -32,10 +32,6 @@ bool IsExemptFromShutdown(const Exchange& exchange) {
   return exchange.context.user_agent.starts_with("kube-apiserver/");
 }
 
-http::Response PanicResponse() {
-  return PlainError(500, "This request caused apiserver to panic. Look in the logs for details.");
-}
-
 std::string_view WhatOf(std::exception_ptr exception, std::string& text) {
   try {
     std::rethrow_exception(exception);
@@ -48,18 +44,15 @@ std::string_view WhatOf(std::exception_ptr exception, std::string& text) {
 }
 
 // A bug in one request ends that request, not the server.
-Awaitable<http::Response> Guarded(const Handler& next, ExchangePtr exchange) {
-  std::exception_ptr failure;
-  try {
-    co_return co_await next(exchange);
-  } catch (...) {
-    failure = std::current_exception();
-  }
+http::Response PanicResponse(const Exchange& exchange, std::exception_ptr failure) {
   std::string text;
-  log::Error("Request panicked", "err", WhatOf(failure, text), "method", exchange->http.method, "URI",
-             exchange->http.target, "audit-ID", exchange->context.audit_id.substr(0, kAuditIDLogged));
-  co_return PanicResponse();
+  log::Error("Request panicked", "err", WhatOf(failure, text), "method", exchange.http.method, "URI",
+             exchange.http.target, "audit-ID", exchange.context.audit_id.substr(0, kAuditIDLogged));
+  return PlainError(500, "This request caused apiserver to panic. Look in the logs for details.");
 }
+
+// The answer of a filter that is not a coroutine: most requests pass it without a frame of its own.
+Awaitable<http::Response> Immediately(http::Response response) { co_return response; }
 
 // Runs a function when its last copy is gone: with the response that holds one, or with the frame of a handler that
 // threw or was given up on.
@@ -95,6 +88,7 @@ struct Finished {
   bool dry_run;
   bool apply;
   double waited_seconds;
+  std::shared_ptr<void> in_group;
 };
 
 // Time that service levels do not count: webhooks and the queues of priority and fairness.
@@ -107,115 +101,145 @@ double WaitedSeconds(const telemetry::LatencyTrackers& latencies) {
 
 }  // namespace
 
+namespace {
+
+void LogHTTP(const Exchange& exchange, int status) {
+  const auto verbose = log::V(3);
+  if (!verbose.enabled()) return;
+  const auto latency = Clock::Real().Monotonic() - exchange.context.received;
+  verbose.Info("HTTP", "verb", CanonicalVerb(exchange.context.info, exchange.http.method, false), "URI",
+               exchange.http.target, "latency", latency, "userAgent", exchange.context.user_agent, "audit-ID",
+               exchange.context.audit_id.substr(0, kAuditIDLogged), "srcIP", exchange.http.remote_address, "resp",
+               status);
+}
+
+void FillContext(Exchange& exchange, base::Random& random) {
+  request::Context& context = exchange.context;
+  context.audit_id = exchange.http.headers.Get("Audit-ID");
+  if (context.audit_id.empty()) context.audit_id = random.UUID();
+  context.user_agent = exchange.http.headers.Get("User-Agent");
+  context.remote_address = exchange.http.remote_address;
+  context.received = exchange.http.received;
+  exchange.query = base::Query(exchange.http.raw_query);
+}
+
+void CancelWhenClientGoes(Exchange& exchange) {
+  request::Context& context = exchange.context;
+  if (!exchange.http.on_close || context.info.verb == "watch") return;
+  context.cancellation = async::Cancellation::New();
+  exchange.http.on_close([weak = std::weak_ptr(context.cancellation)] {
+    if (const auto cancellation = weak.lock()) cancellation->Cancel();
+  });
+}
+
+void FinishTraceWhenWritten(const Exchange& exchange, http::Response& response) {
+  auto finish = exchange.trace.Finish(exchange, response.status);
+  if (!finish) return;
+  // Of a HEAD the bytes count that were made, though none is sent.
+  const auto* made = std::get_if<base::SharedBytes>(&response.body);
+  if (exchange.http.method == "HEAD" && made != nullptr) {
+    finish = [finish, bytes = made->size()](std::uint64_t, bool complete) { finish(bytes, complete); };
+  }
+  response.on_end.push_back(std::move(finish));
+}
+
+// What metrics and traces are told when the response has been written.
+void RecordWhenWritten(const ExchangePtr& exchange, RequestMetrics& metrics, http::Response& response) {
+  const request::Context& context = exchange->context;
+  Finished finished{.info = context.info,
+                    .method = exchange->http.method,
+                    .code = response.status,
+                    .received = context.received,
+                    .dry_run = exchange->query.Has("dryRun"),
+                    .apply = exchange->http.method == "PATCH" &&
+                             exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch"),
+                    .waited_seconds = WaitedSeconds(context.latencies),
+                    .in_group = std::move(exchange->in_group)};
+  if (!exchange->routed) metrics.ForgetLabels(finished.info);
+  FinishTraceWhenWritten(*exchange, response);
+  const bool watch = finished.info.verb == "watch" && (response.status == 200 || response.status == 101);
+  if (watch) {
+    const RequestMetrics::WatchKind& kind = metrics.WatchStarted(finished.info);
+    response.on_end.push_back([&metrics, &kind, code = finished.code, dry_run = finished.dry_run](std::uint64_t, bool) {
+      metrics.WatchEnded(kind, code, dry_run);
+    });
+    return;
+  }
+  finished.info.parts.clear();
+  response.on_end.push_back([&metrics, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
+    metrics.Record(finished.info, finished.method, finished.code, SecondsSince(finished.received), bytes,
+                   finished.dry_run, finished.apply, finished.waited_seconds);
+    if (!complete) metrics.RequestAborted(finished.info, finished.method);
+  });
+}
+
+}  // namespace
+
 http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running,
                           TracingOptions tracing) {
-  return [next = std::move(next), &random, &metrics, running, tracing = std::move(tracing)](http::Request request) -> Awaitable<http::Response> {
+  return [next = std::move(next), &random, &metrics, running,
+          tracing = std::move(tracing)](http::Request request) -> Awaitable<http::Response> {
     auto exchange = std::make_shared<Exchange>();
     exchange->http = std::move(request);
     std::optional<RunningRequests::Entry> noted;
     if (running != nullptr) noted.emplace(*running, exchange->http.method, exchange->http.target);
     exchange->metrics = &metrics;
-    request::Context& context = exchange->context;
-    context.audit_id = exchange->http.headers.Get("Audit-ID");
-    if (context.audit_id.empty()) context.audit_id = random.UUID();
-    context.user_agent = exchange->http.headers.Get("User-Agent");
-    context.remote_address = exchange->http.remote_address;
-    context.received = exchange->http.received;
-    exchange->query = base::Query(exchange->http.raw_query);
+    FillContext(*exchange, random);
     BeginTrace(*exchange, tracing);
 
     http::Response response;
+    request::Context& context = exchange->context;
     auto info = request::NewRequestInfo(exchange->http.method, exchange->http.path, exchange->http.raw_query);
     if (info.ok()) {
       context.info = *std::move(info);
-      if (exchange->http.on_close && context.info.verb != "watch") {
-        context.cancellation = async::Cancellation::New();
-        exchange->http.on_close([weak = std::weak_ptr(context.cancellation)] {
-          if (const auto cancellation = weak.lock()) cancellation->Cancel();
-        });
+      CancelWhenClientGoes(*exchange);
+      std::exception_ptr failure;
+      try {
+        response = co_await next(exchange);
+      } catch (...) {
+        failure = std::current_exception();
       }
-      response = co_await Guarded(next, exchange);
+      if (failure) response = PanicResponse(*exchange, failure);
+      LogHTTP(*exchange, response.status);
     } else {
       response = InternalErrorText(*exchange, "failed to create RequestInfo: " + info.error());
     }
+    // Upstream's timeout covers writing, too. A 504 at the deadline gets a moment of its own.
+    if (context.deadline)
+      response.write_deadline = std::max(*context.deadline, Clock::Real().Monotonic() + kAnswerGrace);
     // A handshake has no other headers than its own.
     if (!response.headers.Has("Audit-Id") && response.status != 101 && !exchange->relayed)
       response.headers.Add("Audit-Id", context.audit_id);
-
-    Finished finished{.info = context.info,
-                      .method = exchange->http.method,
-                      .code = response.status,
-                      .received = context.received,
-                      .dry_run = exchange->query.Has("dryRun"),
-                      .apply = exchange->http.method == "PATCH" &&
-                               exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch"),
-                      .waited_seconds = WaitedSeconds(context.latencies)};
-    if (!exchange->routed) metrics.ForgetLabels(finished.info);
-    if (auto finish = exchange->trace.Finish(*exchange, response.status)) {
-      // Of a HEAD the bytes count that were made, though none is sent.
-      const auto* made = std::get_if<base::SharedBytes>(&response.body);
-      if (exchange->http.method == "HEAD" && made != nullptr) {
-        finish = [finish, bytes = made->size()](std::uint64_t, bool complete) { finish(bytes, complete); };
-      }
-      response.on_end.push_back(std::move(finish));
-    }
-    const bool watch = finished.info.verb == "watch" && (response.status == 200 || response.status == 101);
-    if (watch) {
-      const RequestMetrics::WatchKind& kind = metrics.WatchStarted(finished.info);
-      response.on_end.push_back([&metrics, &kind, code = finished.code, dry_run = finished.dry_run](
-                                    std::uint64_t, bool) { metrics.WatchEnded(kind, code, dry_run); });
-      co_return response;
-    }
-    finished.info.parts.clear();
-    response.on_end.push_back([&metrics, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
-      metrics.Record(finished.info, finished.method, finished.code, SecondsSince(finished.received), bytes,
-                     finished.dry_run, finished.apply, finished.waited_seconds);
-      if (!complete) metrics.RequestAborted(finished.info, finished.method);
-    });
+    RecordWhenWritten(exchange, metrics, response);
     co_return response;
   };
 }
 
-Handler WithHTTPLogging(Handler next) {
-  return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const auto verbose = log::V(3);
+Handler WithResponseFilters(Handler next, std::vector<ResponseFilter> filters) {
+  if (filters.empty()) return next;
+  return [next = std::move(next), filters = std::move(filters)](ExchangePtr exchange) -> Awaitable<http::Response> {
     http::Response response = co_await next(exchange);
-    if (verbose.enabled()) {
-      const auto latency = Clock::Real().Monotonic() - exchange->context.received;
-      verbose.Info("HTTP", "verb", CanonicalVerb(exchange->context.info, exchange->http.method, false), "URI",
-                   exchange->http.target, "latency", latency, "userAgent", exchange->context.user_agent, "audit-ID",
-                   exchange->context.audit_id.substr(0, kAuditIDLogged), "srcIP", exchange->http.remote_address, "resp",
-                   response.status);
-    }
+    for (const ResponseFilter& filter : filters) filter(*exchange, response);
     co_return response;
   };
 }
 
-Handler WithHSTS(Handler next, std::vector<std::string> directives) {
-  if (directives.empty()) return next;
-  return [next = std::move(next),
-          value = base::Join(directives, "; ")](ExchangePtr exchange) -> Awaitable<http::Response> {
-    http::Response response = co_await next(exchange);
+ResponseFilter HSTS(const std::vector<std::string>& directives) {
+  return [value = base::Join(directives, "; ")](const Exchange&, http::Response& response) {
     if (!response.headers.Has("Strict-Transport-Security")) response.headers.Add("Strict-Transport-Security", value);
-    co_return response;
   };
 }
 
-Handler WithCacheControl(Handler next) {
-  return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
-    http::Response response = co_await next(exchange);
+ResponseFilter CacheControl() {
+  return [](const Exchange&, http::Response& response) {
     if (!response.headers.Has("Cache-Control") && response.status != 101)
       response.headers.Add("Cache-Control", "no-cache, private");
-    co_return response;
   };
 }
 
-Handler WithProbabilisticGoaway(Handler next, double chance, base::Random& random) {
-  if (chance <= 0) return next;
-  return [next = std::move(next), chance, &random](ExchangePtr exchange) -> Awaitable<http::Response> {
-    http::Response response = co_await next(exchange);
-    if (exchange->http.http_major == 2 && random.Unit() < chance) response.headers.Set("Connection", "close");
-    co_return response;
+ResponseFilter ProbabilisticGoaway(double chance, base::Random& random) {
+  return [chance, &random](const Exchange& exchange, http::Response& response) {
+    if (exchange.http.http_major == 2 && random.Unit() < chance) response.headers.Set("Connection", "close");
   };
 }
 
@@ -256,58 +280,51 @@ void RequestGroup::MaybeNotify() {
 Handler WithWatchTerminationDuringShutdown(Handler next, std::shared_ptr<WatchGroup> group) {
   return [next = std::move(next), group](ExchangePtr exchange) -> Awaitable<http::Response> {
     if (exchange->context.info.verb == "watch") {
-      if (group->ending()) co_return ShuttingDown();
+      if (group->ending()) return Immediately(ShuttingDown());
       exchange->watches = group;
     }
-    co_return co_await next(exchange);
+    return next(std::move(exchange));
   };
 }
 
 Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group) {
   return [next = std::move(next), group](ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (exchange->context.info.IsLongRunning()) co_return co_await next(exchange);
+    if (exchange->context.info.IsLongRunning()) return next(std::move(exchange));
     if (!group->Enter()) {
-      if (IsExemptFromShutdown(*exchange)) co_return co_await next(exchange);
-      co_return ShuttingDown();
+      if (IsExemptFromShutdown(*exchange)) return next(std::move(exchange));
+      return Immediately(ShuttingDown());
     }
-    const Release release([group] { group->Leave(); });
-    http::Response response = co_await next(exchange);
-    response.on_end.push_back([release](std::uint64_t, bool) {});
-    co_return response;
+    exchange->in_group = std::shared_ptr<void>(group.get(), [group](void*) { group->Leave(); });
+    return next(std::move(exchange));
   };
 }
 
 Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> not_accepting) {
   return [next = std::move(next), not_accepting](ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (*not_accepting && !IsExemptFromShutdown(*exchange)) {
-      http::Response response = PlainError(429, "The apiserver is shutting down, please try again later.");
-      response.headers.Set("Retry-After", "5");
-      response.headers.Set("Connection", "close");
-      co_return response;
-    }
-    co_return co_await next(exchange);
+    if (!*not_accepting || IsExemptFromShutdown(*exchange)) return next(std::move(exchange));
+    http::Response response = PlainError(429, "The apiserver is shutting down, please try again later.");
+    response.headers.Set("Retry-After", "5");
+    response.headers.Set("Connection", "close");
+    return Immediately(std::move(response));
   };
 }
 
 Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout) {
   return [next = std::move(next), timeout](ExchangePtr exchange) -> Awaitable<http::Response> {
     request::Context& context = exchange->context;
-    if (context.info.IsLongRunning()) co_return co_await next(exchange);
+    if (context.info.IsLongRunning()) return next(std::move(exchange));
     auto effective = timeout;
     if (const auto text = exchange->query.Get("timeout"); !text.empty()) {
       std::string error;
       const auto parsed = base::ParseDuration(text, &error);
       if (!parsed) {
-        co_return FailedRequest(*exchange,
-                                meta::NewBadRequest("invalid timeout specified in the request URL - " + error));
+        return Immediately(
+            FailedRequest(*exchange, meta::NewBadRequest("invalid timeout specified in the request URL - " + error)));
       }
       if (parsed->count() > 0) effective = std::min(effective, *parsed);
     }
     context.deadline = context.received + std::chrono::duration_cast<Clock::SteadyTime::duration>(effective);
-    http::Response response = co_await next(exchange);
-    // Upstream's timeout covers writing, too. A 504 at the deadline gets a moment of its own.
-    response.write_deadline = std::max(*context.deadline, Clock::Real().Monotonic() + kAnswerGrace);
-    co_return response;
+    return next(std::move(exchange));
   };
 }
 
@@ -327,8 +344,15 @@ struct Race {
   std::unique_ptr<asio::steady_timer> timer;
 };
 
-Awaitable<void> RunInRace(Handler next, ExchangePtr exchange, std::shared_ptr<Race> race) {
-  race->response = co_await Guarded(next, exchange);
+// `next` belongs to the handler chain, which outlives every request.
+Awaitable<void> RunInRace(const Handler& next, ExchangePtr exchange, std::shared_ptr<Race> race) {
+  std::exception_ptr failure;
+  try {
+    race->response = co_await next(exchange);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure) race->response = PanicResponse(*exchange, failure);
   race->timer->cancel();
 }
 
@@ -405,36 +429,70 @@ Handler WithCORS(Handler next, const CORSOptions& options) {
   };
 }
 
-Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer, RequestMetrics& metrics) {
-  return [next = std::move(next), authorizer, &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const auto started = Clock::Real().Monotonic();
-    const telemetry::ScopedSpan span = StartFilterSpan(*exchange, "authorization");
-    const request::RequestInfo& info = exchange->context.info;
-    const auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, info);
-    auto decided = authorizer->TryAuthorize(attributes);
-    if (!decided) decided = co_await authorizer->Authorize(attributes);
-    const auth::Authorization& answer = *decided;
-    span->End();
-    exchange->context.latencies.Add(telemetry::LatencyTrackers::kAuthorization, Clock::Real().Monotonic() - started);
-    metrics.Authorized(ResultOf(answer), SecondsSince(started));
-    request::AuditAnnotations& annotations = exchange->context.audit_annotations;
-    if (answer.decision == auth::Decision::kAllow) {
-      annotations.Add("authorization.k8s.io/decision", "allow");
-      annotations.Add("authorization.k8s.io/reason", answer.reason);
-      co_return co_await next(exchange);
-    }
-    if (!answer.error.empty()) {
-      annotations.Add("authorization.k8s.io/reason", "internal error");
-      co_return InternalErrorText(*exchange, answer.error);
-    }
-    annotations.Add("authorization.k8s.io/decision", "forbid");
+namespace {
+
+// What the answer does to the request: nothing (none), or the response that refuses it.
+std::optional<http::Response> Judge(Exchange& exchange, const auth::Attributes& attributes,
+                                    const auth::Authorization& answer) {
+  request::AuditAnnotations& annotations = exchange.context.audit_annotations;
+  if (answer.decision == auth::Decision::kAllow) {
+    annotations.Add("authorization.k8s.io/decision", "allow");
     annotations.Add("authorization.k8s.io/reason", answer.reason);
-    const std::string message = auth::ForbiddenMessage(attributes, answer.reason);
-    const meta::GroupResource resource{info.api_group, info.resource};
-    http::Response response = StatusResponse(*exchange, meta::NewForbidden(resource, info.name, message));
-    response.headers.Set("X-Content-Type-Options", "nosniff");
-    co_return response;
-  };
+    return std::nullopt;
+  }
+  if (!answer.error.empty()) {
+    annotations.Add("authorization.k8s.io/reason", "internal error");
+    return InternalErrorText(exchange, answer.error);
+  }
+  annotations.Add("authorization.k8s.io/decision", "forbid");
+  annotations.Add("authorization.k8s.io/reason", answer.reason);
+  const std::string message = auth::ForbiddenMessage(attributes, answer.reason);
+  const request::RequestInfo& info = exchange.context.info;
+  const meta::GroupResource resource{info.api_group, info.resource};
+  http::Response response = StatusResponse(exchange, meta::NewForbidden(resource, info.name, message));
+  response.headers.Set("X-Content-Type-Options", "nosniff");
+  return response;
+}
+
+class AuthorizationFilter {
+ public:
+  AuthorizationFilter(Handler next, std::shared_ptr<auth::Authorizer> authorizer, RequestMetrics& metrics)
+      : next_(std::move(next)), authorizer_(std::move(authorizer)), metrics_(metrics) {}
+
+  Awaitable<http::Response> Serve(ExchangePtr exchange) const {
+    const auto started = Clock::Real().Monotonic();
+    const telemetry::Span span = StartFilterSpan(*exchange, "authorization");
+    auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, exchange->context.info);
+    const auto decided = authorizer_->TryAuthorize(attributes);
+    if (!decided) return Ask(std::move(exchange), std::move(attributes), started, span);
+    span.End();
+    metrics_.Authorized(ResultOf(*decided), SecondsSince(started));
+    if (auto refused = Judge(*exchange, attributes, *decided)) return Immediately(*std::move(refused));
+    return next_(std::move(exchange));
+  }
+
+ private:
+  // Of an authorizer that has to ask somebody.
+  Awaitable<http::Response> Ask(ExchangePtr exchange, auth::Attributes attributes, Clock::SteadyTime started,
+                                telemetry::Span span) const {
+    const auth::Authorization answer = co_await authorizer_->Authorize(attributes);
+    span.End();
+    exchange->context.latencies.Add(telemetry::LatencyTrackers::kAuthorization, Clock::Real().Monotonic() - started);
+    metrics_.Authorized(ResultOf(answer), SecondsSince(started));
+    if (auto refused = Judge(*exchange, attributes, answer)) co_return *std::move(refused);
+    co_return co_await next_(exchange);
+  }
+
+  const Handler next_;
+  const std::shared_ptr<auth::Authorizer> authorizer_;
+  RequestMetrics& metrics_;
+};
+
+}  // namespace
+
+Handler WithAuthorization(Handler next, std::shared_ptr<auth::Authorizer> authorizer, RequestMetrics& metrics) {
+  auto filter = std::make_shared<AuthorizationFilter>(std::move(next), std::move(authorizer), metrics);
+  return [filter](ExchangePtr exchange) { return filter->Serve(std::move(exchange)); };
 }
 
 namespace {

@@ -1,7 +1,8 @@
 // The filters of the handler chain, by upstream's names, each wrapping the next. Their order is the server's business
 // (server/handler_chain.cc). A filter that is not built is absent, never a pass-through.
-// A filter is a closure that is itself a coroutine: safe here, because the chain outlives every request that runs
-// through it.
+// A filter that waits for something, or that has work to do after the next one, is a closure that is itself a coroutine:
+// safe here, because the chain outlives every request that runs through it. The others are plain functions: a request
+// passes them without a coroutine frame.
 #pragma once
 
 #include <atomic>
@@ -23,16 +24,20 @@
 
 namespace keelson::endpoints::filters {
 
-// Outermost: the audit ID, RequestInfo and the context, and 500 for whatever an inner handler throws.
+// Outermost: the audit ID, RequestInfo and the context, the line of the request in the log (-v=3), and 500 for whatever an
+// inner handler throws.
 // `running`, where given, knows the request while its handler runs.
 http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics,
                           RunningRequests* running = nullptr, TracingOptions tracing = {});
 
-Handler WithHTTPLogging(Handler next);
-Handler WithHSTS(Handler next, std::vector<std::string> directives);
-Handler WithCacheControl(Handler next);
+// Filters that only change the response (upstream's WithHSTS, WithCacheControl, WithProbabilisticGoaway), run one after
+// the other in one coroutine.
+using ResponseFilter = std::function<void(const Exchange& exchange, http::Response& response)>;
+Handler WithResponseFilters(Handler next, std::vector<ResponseFilter> filters);
+ResponseFilter HSTS(const std::vector<std::string>& directives);
+ResponseFilter CacheControl();
 // On HTTP/2, with this chance, asks the client to connect anew, so that load spreads over servers.
-Handler WithProbabilisticGoaway(Handler next, double chance, base::Random& random);
+ResponseFilter ProbabilisticGoaway(double chance, base::Random& random);
 
 // Counts requests that are being served, so that shutdown can wait for them; refuses new ones once it is closing.
 class RequestGroup {

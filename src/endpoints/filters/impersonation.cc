@@ -8,8 +8,8 @@
 
 #include "base/strings.h"
 #include "base/url.h"
-#include "endpoints/filters/filters.h"
 #include "endpoints/audit_hooks.h"
+#include "endpoints/filters/filters.h"
 #include "endpoints/responses.h"
 #include "telemetry/log.h"
 
@@ -87,37 +87,48 @@ http::Response Refused(const Exchange& exchange, const meta::Status& status) {
 
 }  // namespace
 
+namespace {
+
+// `next` and `impersonator` belong to the handler chain, which outlives every request.
+Awaitable<http::Response> ServeAs(request::User wanted, const Handler& next, Impersonator& impersonator,
+                                  ExchangePtr exchange, telemetry::Span started) {
+  const auto begun = base::Clock::Real().Monotonic();
+  const telemetry::ScopedSpan span = started;
+  if (wanted.name.empty()) {
+    const std::string message = impersonator.constrained()
+                                    ? "requested " + GoUser(wanted) + " without impersonating a user name"
+                                    : "requested " + GoReferences(wanted) + " without impersonating a user";
+    co_return Refused(*exchange, meta::NewBadRequest(message));
+  }
+  auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, exchange->context.info);
+  auto result = co_await impersonator.Impersonate(std::move(wanted), std::move(attributes));
+  if (!result.ok()) {
+    log::V(4).Info("Impersonation is forbidden", "URI", exchange->http.target, "err", result.error().message());
+    co_return Refused(*exchange, result.error());
+  }
+  exchange->context.impersonator = std::move(exchange->context.user);
+  exchange->context.user = std::move(result->user);
+  exchange->context.impersonation_constraint = std::move(result->constraint);
+  RemoveHeaders(exchange->http.headers);
+  AuditImpersonation(*exchange, *exchange->context.user, exchange->context.impersonation_constraint);
+  span->End();
+  exchange->context.latencies.Add(telemetry::LatencyTrackers::kImpersonation,
+                                  base::Clock::Real().Monotonic() - begun);
+  co_return co_await next(exchange);
+}
+
+}  // namespace
+
 Handler WithImpersonation(Handler next, std::shared_ptr<Impersonator> impersonator) {
   return [next = std::move(next), impersonator](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const auto begun = base::Clock::Real().Monotonic();
-    const telemetry::ScopedSpan span =
+    const telemetry::Span span =
         StartFilterSpan(*exchange, impersonator->constrained() ? "constrainedimpersonation" : "impersonation");
     std::optional<request::User> wanted = ReadHeaders(exchange->http.headers);
     if (!wanted) {
-      span->End();
-      co_return co_await next(exchange);
+      span.End();
+      return next(std::move(exchange));
     }
-    if (wanted->name.empty()) {
-      const std::string message = impersonator->constrained()
-                                      ? "requested " + GoUser(*wanted) + " without impersonating a user name"
-                                      : "requested " + GoReferences(*wanted) + " without impersonating a user";
-      co_return Refused(*exchange, meta::NewBadRequest(message));
-    }
-    auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, exchange->context.info);
-    auto result = co_await impersonator->Impersonate(*std::move(wanted), std::move(attributes));
-    if (!result.ok()) {
-      log::V(4).Info("Impersonation is forbidden", "URI", exchange->http.target, "err", result.error().message());
-      co_return Refused(*exchange, result.error());
-    }
-    exchange->context.impersonator = std::move(exchange->context.user);
-    exchange->context.user = std::move(result->user);
-    exchange->context.impersonation_constraint = std::move(result->constraint);
-    RemoveHeaders(exchange->http.headers);
-    AuditImpersonation(*exchange, *exchange->context.user, exchange->context.impersonation_constraint);
-    span->End();
-    exchange->context.latencies.Add(telemetry::LatencyTrackers::kImpersonation,
-                                    base::Clock::Real().Monotonic() - begun);
-    co_return co_await next(exchange);
+    return ServeAs(*std::move(wanted), next, *impersonator, std::move(exchange), span);
   };
 }
 

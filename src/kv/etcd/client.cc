@@ -1,5 +1,6 @@
 #include "kv/etcd/client.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
@@ -9,18 +10,47 @@
 #include <limits>
 
 #include "base/strings.h"
+#include "telemetry/log.h"
 
 namespace keelson::kv::etcd {
 namespace {
 
 constexpr int kReconnectMinMs = 100;
 constexpr int kReconnectMaxMs = 3000;
+constexpr std::chrono::milliseconds kAttempt{100};
+constexpr std::chrono::seconds kFirstToldAfter{1};
+constexpr std::chrono::seconds kToldEvery{5};
 
 Result<std::string> ReadPEM(const std::string& path) {
   if (path.empty()) return std::string();
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{.code = ErrorCode::kInvalidArgument, .message = "cannot read " + path};
   return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+// gRPC's own lines repeat for every attempt to connect; they are for whoever asks for them.
+void QuietGRPC() {
+  static const bool done = [] {
+    gpr_set_log_function([](gpr_log_func_args* line) { log::V(4).Info("gRPC", "message", line->message); });
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+// What an attempt to connect ended with, in words for the user.
+std::string InWords(const std::string& error) {
+  const auto has = [&error](std::string_view text) { return error.find(text) != std::string::npos; };
+  if (has("Connection refused")) return "connection refused: nothing listens there";
+  if (has("CERTIFICATE_VERIFY_FAILED") || has("certificate verify failed"))
+    return "TLS: its certificate is not of an authority known here (--etcd-cafile?)";
+  if (has("WRONG_VERSION_NUMBER") || has("wrong version number"))
+    return "TLS: it does not speak TLS there (http:// instead of https://?)";
+  if (has("Handshake") || has("handshake"))
+    return "TLS: the handshake failed; does it want a client certificate (--etcd-certfile, --etcd-keyfile)? " + error;
+  if (has("ocket closed") || has("onnection reset"))
+    return "it closes the connection: does it want TLS (https://), or a client certificate (--etcd-certfile)?";
+  if (has("Name or service not known") || has("DNS resolution")) return "its name is not known (DNS)";
+  return error;
 }
 
 grpc::ChannelArguments MakeArguments(const Options& options) {
@@ -41,6 +71,7 @@ grpc::ChannelArguments MakeArguments(const Options& options) {
 Result<std::shared_ptr<Client>> Client::Connect(Options options) {
   if (options.endpoints.empty())
     return Error{.code = ErrorCode::kInvalidArgument, .message = "no etcd endpoints are given"};
+  QuietGRPC();
   std::shared_ptr<Client> client(new Client(std::move(options)));
   const Options& given = client->options_;
   const bool files = !given.ca_file.empty() || !given.cert_file.empty() || !given.key_file.empty();
@@ -71,18 +102,43 @@ Result<std::shared_ptr<Client>> Client::Connect(Options options) {
     endpoint.maintenance = pb::Maintenance::NewStub(endpoint.channel);
     client->endpoints_.push_back(std::move(endpoint));
   }
-  // Any one will do; each is given a part of the time in turn until one answers.
-  const auto deadline = std::chrono::system_clock::now() + given.dial_timeout;
-  for (auto& endpoint : client->endpoints_) endpoint.channel->GetState(true);
-  while (std::chrono::system_clock::now() < deadline) {
-    for (auto& endpoint : client->endpoints_) {
-      if (endpoint.channel->WaitForConnected(
-              std::min(deadline, std::chrono::system_clock::now() + std::chrono::milliseconds(100))))
-        return client;
+  KS_RETURN_IF_ERROR(client->WaitUntilOneAnswers());
+  return client;
+}
+
+// Any one will do; each is given a part of the time in turn until one answers.
+Result<void> Client::WaitUntilOneAnswers() {
+  using Time = std::chrono::system_clock;
+  const auto deadline = Time::now() + options_.dial_timeout;
+  auto tell_at = Time::now() + kFirstToldAfter;
+  for (auto& endpoint : endpoints_) endpoint.channel->GetState(true);
+  std::string cause;
+  bool gave_up = false;
+  while (!gave_up && Time::now() < deadline) {
+    for (auto& endpoint : endpoints_) {
+      if (endpoint.channel->WaitForConnected(std::min(deadline, Time::now() + kAttempt))) return {};
+      if (gave_up = options_.give_up && options_.give_up(); gave_up) break;
     }
+    if (Time::now() < tell_at) continue;
+    tell_at += kToldEvery;
+    if (const std::string found = ConnectProblem(); !found.empty()) cause = found;
+    if (options_.waiting) options_.waiting(cause.empty() ? "no answer yet" : cause);
   }
   return Error{.code = ErrorCode::kUnavailable,
-               .message = "no etcd endpoint answers: " + base::Join(given.endpoints, ", ")};
+               .message = "no etcd endpoint answers: " + base::Join(options_.endpoints, ", ") +
+                          (cause.empty() ? "" : " (" + cause + ")")};
+}
+
+// A call that does not wait for a connection tells why there is none.
+std::string Client::ConnectProblem() {
+  for (auto& endpoint : endpoints_) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kAttempt);
+    pb::StatusResponse answer;
+    const grpc::Status status = endpoint.maintenance->Status(&context, pb::StatusRequest(), &answer);
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return InWords(status.error_message());
+  }
+  return "";
 }
 
 namespace {

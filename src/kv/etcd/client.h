@@ -59,6 +59,8 @@ class Client {
  private:
   explicit Client(Options options) : options_(std::move(options)) {}
   static bool NeverSent(const grpc::Status& status);
+  Result<void> WaitUntilOneAnswers();
+  std::string ConnectProblem();  // in words for the user; "" when it is not known
 
   const Options options_;
   async::Gate gate_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@ struct Options {
   std::chrono::milliseconds keepalive_time{30'000};
   std::chrono::milliseconds keepalive_timeout{10'000};
   std::chrono::milliseconds request_timeout{60'000};
+  // While no endpoint answers: asked about ten times a second, ends the wait when true; and told now and then why, in
+  // words for the user ("connection refused").
+  std::function<bool()> give_up;
+  std::function<void(const std::string& cause)> waiting;
 };
 
 // Connects; kUnavailable when no endpoint answers within the dial timeout. Blocks: not on an I/O thread.

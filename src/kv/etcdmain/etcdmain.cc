@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
 #include <string_view>
 
 #include "base/failpoint.h"
+#include "base/parent.h"
 #include "base/strings.h"
 #include "kv/etcdserver/server.h"
 #include "kv/memory/memory.h"
@@ -27,6 +29,7 @@ constexpr std::int64_t kQuotaDefault = std::int64_t{2} * 1024 * 1024 * 1024;
 // Flags of etcd that stand alone; all others take a value, after = or as the next word.
 const std::set<std::string_view>& BooleanFlags() {
   static const std::set<std::string_view> flags = {"unsafe-no-fsync",
+                                                   "exit-with-parent",
                                                    "client-cert-auth",
                                                    "peer-client-cert-auth",
                                                    "auto-tls",
@@ -45,8 +48,7 @@ const std::set<std::string_view>& BooleanFlags() {
                                                    "experimental-enable-distributed-tracing",
                                                    "socket-reuse-port",
                                                    "socket-reuse-address",
-                                                   "enable-log-rotation",
-                                                   "unsafe-no-fsync"};
+                                                   "enable-log-rotation"};
   return flags;
 }
 
@@ -167,6 +169,10 @@ Outcome<bool, std::string> SetFlag(Flags& flags, const std::string& name, const 
     flags.trusted_ca_file = value;
   } else if (name == "unsafe-no-fsync") {
     flags.sync = value == "false";
+  } else if (name == "exit-with-parent") {
+    flags.exit_with_parent = value != "false";
+  } else if (name == "snapshot-from") {
+    flags.snapshot_from = value;
   } else if (name == "version") {
     flags.version = true;
   } else if (name == "initial-cluster" && SplitList(value).size() > 1) {
@@ -182,7 +188,13 @@ Result<std::unique_ptr<mvcc::EmbeddedStore>> OpenStore(const Flags& flags) {
   mvcc::Options common;
   if (flags.request_bytes_max > 0) common.limits.request_bytes_max = flags.request_bytes_max;
   if (flags.txn_ops_max > 0) common.limits.ops_max = flags.txn_ops_max;
-  if (flags.data_dir == ":memory:") return memory::Open(common);
+  if (flags.data_dir == ":memory:") {
+    if (!flags.snapshot_from.empty())
+      return Error{.code = ErrorCode::kInvalidArgument, .message = "--snapshot-from needs a folder, not :memory:"};
+    return memory::Open(common);
+  }
+  if (!flags.snapshot_from.empty() && !std::filesystem::exists(flags.data_dir + "/db"))
+    KS_RETURN_IF_ERROR(rocks::Restore(flags.snapshot_from, flags.data_dir));
   rocks::Options options;
   static_cast<mvcc::Options&>(options) = common;
   options.resident_bytes_max = kResidentBytes;
@@ -235,6 +247,7 @@ int Main(const std::vector<std::string>& arguments) {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  if (flags->exit_with_parent) base::EndWithParent();
   auto store = OpenStore(*flags);
   if (!store.ok()) {
     fmt::print(stderr, "cannot open the store: {}\n", store.error().message);

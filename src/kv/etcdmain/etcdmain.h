@@ -22,6 +22,9 @@ struct Flags {
   bool sync = true;
   std::string cert_file, key_file, trusted_ca_file;
   bool version = false;
+  // Our own: not etcd's.
+  bool exit_with_parent = false;
+  std::string snapshot_from;  // a store that is not there yet begins with the contents of this snapshot
 };
 
 Outcome<Flags, std::string> ParseFlags(const std::vector<std::string>& arguments);

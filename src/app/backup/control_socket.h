@@ -1,0 +1,36 @@
+// A socket in the data folder through which commands on the same machine reach the running server: `keelson backup
+// save` gets a snapshot of the store without any flag or credential. Whoever may enter the folder (mode 0700) as the
+// server's user or as root may use it.
+//   -> "snapshot\n"    <- "ok\n", then the bytes of kv/snapshot      or "error: text\n"
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/error.h"
+#include "base/outcome.h"
+#include "kv/kv.h"
+#include "kv/snapshot/snapshot.h"
+
+namespace keelson::app {
+
+// Serves one client at a time on a thread of its own, until it is destroyed; a snapshot under way then ends early.
+class ControlSocket {
+ public:
+  // `store` must outlive it. A socket left over by a crash is replaced: the caller has the folder's lock.
+  static Outcome<std::unique_ptr<ControlSocket>, Error> Listen(const std::string& data_folder, kv::Store& store);
+  ~ControlSocket();
+
+ private:
+  struct Impl;
+  explicit ControlSocket(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Asks the server that runs on the folder for a snapshot and writes it to `path`. Nothing when no server runs there.
+// `progress` is called with the bytes so far. Blocks.
+std::optional<Outcome<kv::snapshot::Info, Error>> SnapshotOfRunning(
+    const std::string& data_folder, const std::string& path, const std::function<void(std::uint64_t bytes)>& progress);
+
+}  // namespace keelson::app

@@ -1,0 +1,63 @@
+#include "app/commands/top_view.h"
+
+#include <gtest/gtest.h>
+
+namespace keelson::app {
+namespace {
+
+TEST(MetricsText, SamplesAreReadAndBrokenLinesSkipped) {
+  const auto metrics = MetricsText::Parse(
+      "# HELP a text\n# TYPE a counter\na{x=\"1\",y=\"a\\\"b\\\\c\\nd\"} 2\na{x=\"2\"} 3.5e2 1700000000000\n"
+      "b 7\nbroken{x=\"1 3\nc +Inf\n{} 1\nd one\n");
+  ASSERT_EQ(metrics.Find("a").size(), 2u);
+  EXPECT_EQ(metrics.Find("a")[0].Label("y"), "a\"b\\c\nd");
+  EXPECT_EQ(metrics.Sum("a"), 352);
+  EXPECT_EQ(metrics.Sum("b"), 7);
+  EXPECT_TRUE(metrics.Find("broken").empty());
+  EXPECT_TRUE(metrics.Find("d").empty());
+  EXPECT_EQ(metrics.Find("c").size(), 1u);
+}
+
+constexpr const char* kBefore =
+    "process_resident_memory_bytes 1.5e+07\nprocess_cpu_seconds_total 1\n"
+    "apiserver_request_total{code=\"200\",verb=\"LIST\",resource=\"pods\",group=\"\"} 10\n"
+    "apiserver_request_duration_seconds_sum{verb=\"LIST\",resource=\"pods\",group=\"\"} 1\n";
+constexpr const char* kNow =
+    "process_resident_memory_bytes 2.5e+07\nprocess_cpu_seconds_total 2\n"
+    "apiserver_request_total{code=\"200\",verb=\"LIST\",resource=\"pods\",group=\"\"} 30\n"
+    "apiserver_request_total{code=\"500\",verb=\"GET\",resource=\"leases\",group=\"coordination.k8s.io\"} 2\n"
+    "apiserver_request_total{code=\"200\",verb=\"WATCH\",resource=\"pods\"} 900\n"
+    "apiserver_request_duration_seconds_sum{verb=\"LIST\",resource=\"pods\",group=\"\"} 3\n"
+    "apiserver_request_duration_seconds_bucket{verb=\"LIST\",resource=\"pods\",group=\"\",le=\"0.1\"} 5\n"
+    "apiserver_request_duration_seconds_bucket{verb=\"LIST\",resource=\"pods\",group=\"\",le=\"0.2\"} 30\n"
+    "apiserver_request_duration_seconds_bucket{verb=\"LIST\",resource=\"pods\",group=\"\",le=\"+Inf\"} 30\n"
+    "apiserver_resource_objects{group=\"\",resource=\"pods\"} 40\n"
+    "apiserver_resource_size_estimate_bytes{group=\"\",resource=\"pods\"} 20000\n"
+    "apiserver_longrunning_requests{verb=\"WATCH\",resource=\"pods\"} 3\n"
+    "apiserver_flowcontrol_current_limit_seats{priority_level=\"global-default\"} 49\n"
+    "apiserver_flowcontrol_current_inqueue_requests{priority_level=\"global-default\",flow_schema=\"x\"} 4\n";
+
+TEST(TopView, RatesAreBetweenTheTwoReadings) {
+  const auto before = MetricsText::Parse(kBefore), now = MetricsText::Parse(kNow);
+  const std::string page = TopView(now, &before, 2, {});
+  EXPECT_NE(page.find("memory 25.0 MB   cpu 50%"), std::string::npos) << page;
+  EXPECT_NE(page.find("watches 3 "), std::string::npos) << page;
+  const auto has_row = [&page](const std::string& name, const std::string& rest) {
+    std::string row = "  " + name;
+    row.resize(44, ' ');
+    return page.find(row + rest) != std::string::npos;
+  };
+  EXPECT_TRUE(has_row("LIST pods", "      10.0  100.0 ms  200.0 ms       0\n")) << page;
+  EXPECT_TRUE(has_row("GET leases.coordination.k8s.io", "       1.0      0 us      0 us       2\n")) << page;
+  EXPECT_TRUE(has_row("pods", "        40   20.0 kB         3\n")) << page;
+  EXPECT_TRUE(has_row("global-default", "        49         0         4         0\n")) << page;
+  EXPECT_EQ(page.find("WATCH pods"), std::string::npos) << "watches are no requests that end";
+}
+
+TEST(TopView, EmptyMetrics) {
+  const std::string page = TopView(MetricsText::Parse(""), nullptr, 0, {});
+  EXPECT_NE(page.find("REQUESTS, slowest"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace keelson::app
