@@ -84,7 +84,8 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   const bool streams_list = options.send_initial_events.value_or(false);
   storage::ListOptions list = ToStorage(std::move(options));
   list.deadline = deadline;
-  if (streams_list) exchange->trace.Start(*exchange, "WatchList");
+  const bool traced = streams_list && list.predicate.allow_watch_bookmarks;
+  if (traced) exchange->trace.Start(*exchange, "WatchList");
   list.caller = exchange->context.caller();
   auto stream = co_await scope->store->Watch(exchange->context.info.name_space, std::move(list));
   if (!stream.ok()) co_return StatusResponse(*exchange, stream.error());
@@ -99,9 +100,11 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   }
   std::function<void()> listed;
   if (streams_list && exchange->metrics != nullptr) {
-    listed = [traced = exchange->trace.ServeWatch(*exchange, *media), scope, &metrics = *exchange->metrics, of = ScopeOf(exchange->context.info),
+    std::function<void()> tell;
+    if (traced) tell = exchange->trace.ServeWatch(*exchange, *media);
+    listed = [tell = std::move(tell), scope, &metrics = *exchange->metrics, of = ScopeOf(exchange->context.info),
               received = exchange->context.received] {
-      if (traced) traced();
+      if (tell) tell();
       const std::chrono::duration<double> took = base::Clock::Real().Monotonic() - received;
       metrics.WatchListDone(scope->resource.group, scope->resource.version, scope->resource.resource, of, took.count());
     };
@@ -129,8 +132,8 @@ Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
   const meta::GetOptions options = meta::GetOptions::FromQuery(exchange->query);
   const request::RequestInfo& info = exchange->context.info;
   exchange->trace.Step("About to Get from storage");
-  auto object = co_await scope->store->Get(info.name_space, info.name, options.resource_version,
-                                           exchange->context.caller());
+  auto object =
+      co_await scope->store->Get(info.name_space, info.name, options.resource_version, exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
   exchange->trace.AboutToRespond();
   co_return ObjectResponse(*exchange, scope, *media, *object, 200);

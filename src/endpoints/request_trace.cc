@@ -50,6 +50,13 @@ std::string EncoderName(std::string_view version, const MediaTypeOptions& media)
   return "{" + gv + R"("encoder":")" + inner + R"(","name":"versioning"})";
 }
 
+std::string_view VerbOf(const Exchange& exchange) {
+  const http::Request& http = exchange.http;
+  if (exchange.context.info.subresource == "log") return "CONNECT";
+  const bool apply = http.method == "PATCH" && http.headers.Get("Content-Type").starts_with("application/apply-patch");
+  return CanonicalVerb(exchange.context.info, http.method, apply);
+}
+
 std::string VersionOf(const request::RequestInfo& info) {
   return info.api_group.empty() ? info.api_version : info.api_group + "/" + info.api_version;
 }
@@ -61,21 +68,20 @@ void RequestTrace::Start(Exchange& exchange, std::string_view operation) {
   if (!context.span.active()) return;
   const request::RequestInfo& info = context.info;
   const http::Request& http = exchange.http;
-  context.span = context.span.Start(
-      operation, {{"accept", http.headers.Get("Accept")},
-                  {"audit-id", context.span.audit_id()},
-                  {"client", ClientAddress(http.remote_address)},
-                  {"api-group", info.api_group},
-                  {"api-version", info.api_version},
-                  {"name", info.name},
-                  {"subresource", info.subresource},
-                  {"namespace", info.name_space},
-                  {"protocol", Protocol(http)},
-                  {"resource", info.resource},
-                  {"scope", ScopeOf(info)},
-                  {"url", http.path},
-                  {"user-agent", CutUserAgent(context.user_agent)},
-                  {"verb", CanonicalVerb(info, http.method, false)}});
+  context.span = context.span.Start(operation, {{"accept", http.headers.Get("Accept")},
+                                                {"audit-id", context.span.audit_id()},
+                                                {"client", ClientAddress(http.remote_address)},
+                                                {"api-group", info.api_group},
+                                                {"api-version", info.api_version},
+                                                {"name", info.name},
+                                                {"subresource", info.subresource},
+                                                {"namespace", info.name_space},
+                                                {"protocol", Protocol(http)},
+                                                {"resource", info.resource},
+                                                {"scope", ScopeOf(info)},
+                                                {"url", http.path},
+                                                {"user-agent", CutUserAgent(context.user_agent)},
+                                                {"verb", VerbOf(exchange)}});
   std::lock_guard lock(mutex_);
   spans_.verb = context.span;
 }
