@@ -27,7 +27,7 @@ std::int64_t Product(std::int64_t a, std::int64_t b) {
 
 MemoryBudget::MemoryBudget(Options options)
     : options_(std::move(options)),
-      estimate_max_(std::max((options_.limit_bytes - options_.memory_in_use()) / 4, kEstimateMin)) {}
+      estimate_max_(std::max((options_.limit_bytes - options_.memory_in_use()) / 2, kEstimateMin)) {}
 
 MemoryBudget::Reservation& MemoryBudget::Reservation::operator=(Reservation&& other) noexcept {
   Release();

@@ -108,8 +108,8 @@ Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   auto* source = std::get_if<std::unique_ptr<http::BodySource>>(&response.body);
   if (source == nullptr || *source == nullptr) co_return response;  // the seats go back with this frame
   // A body that is made while it is sent (a LIST, a watch) holds its seats meanwhile.
-  *source = std::make_unique<WatchSource>(std::move(*source), std::move(seat), *std::move(memory),
-                                          std::move(registration));
+  *source =
+      std::make_unique<WatchSource>(std::move(*source), std::move(seat), *std::move(memory), std::move(registration));
   co_return response;
 }
 
@@ -119,7 +119,7 @@ WorkEstimate Filter::Estimate(const Exchange& exchange, const Classification& cl
     case WorkKind::kList: {
       const auto stats = options_.stats ? options_.stats(info.api_group, info.resource) : std::nullopt;
       return flowcontrol::EstimateList(info, exchange.http.raw_query, stats, classification.level_max_seats(),
-                          flowcontrol::ConsistentReads::kFromCache);
+                                       flowcontrol::ConsistentReads::kFromCache);
     }
     case WorkKind::kMutating: {
       const int watchers = options_.controller->watches().InterestedWatchers(info);
@@ -138,7 +138,12 @@ std::optional<MemoryBudget::Reservation> Filter::ReserveMemory(const Exchange& e
   if (!options_.memory || !info.is_resource_request) return MemoryBudget::Reservation();
   const auto stats = options_.stats ? options_.stats(info.api_group, info.resource) : std::nullopt;
   const auto body = base::ParseInt64(exchange.http.headers.Get("Content-Length")).value_or(0);
-  return options_.memory->Reserve(flowcontrol::EstimateResponseBytes(info, exchange.http.raw_query, stats, body));
+  std::int64_t bytes = flowcontrol::EstimateResponseBytes(info, exchange.http.raw_query, stats, body);
+  // YAML is made of the whole list at once; nothing of it is streamed.
+  constexpr std::int64_t kWhole = 4;
+  if (exchange.http.headers.Get("Accept").find("yaml") != std::string_view::npos)
+    bytes = std::min(bytes, INT64_MAX / kWhole) * kWhole;
+  return options_.memory->Reserve(bytes);
 }
 
 // A quarter of the time that the request has, counted from its arrival.
