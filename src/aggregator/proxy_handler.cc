@@ -37,6 +37,16 @@ bool IsDiscoveryPath(std::string_view path) {
   return base::Split(path, '/').size() == 3;
 }
 
+telemetry::Span StartSpan(const endpoints::Exchange& exchange, const endpoints::proxy::Location& location) {
+  const telemetry::Span& parent = exchange.context.span;
+  if (!parent.recording()) return parent;
+  return parent.StartAs(telemetry::Instrumentation::kHTTP, telemetry::SpanKind::kClient, "HTTP " + exchange.http.method,
+                        {{"http.request.method", exchange.http.method},
+                         {"url.full", location.URL()},
+                         {"server.address", location.host},
+                         {"server.port", base::ParseUint64(location.port).value_or(location.scheme == "https" ? 443 : 80)}});
+}
+
 Awaitable<http::Response> GroupDocument(std::shared_ptr<const endpoints::AssembledDocument> document,
                                         endpoints::ExchangePtr exchange) {
   co_return document->Respond(*exchange);
@@ -151,7 +161,11 @@ Awaitable<http::Response> ProxyHandler::Forward(ProxyHandlerOptions options, Bac
   proxy.aggregated = true;
   proxy.reject_redirects = options.reject_redirects;
   if (IsDiscoveryPath(exchange->http.path)) proxy.deadline = std::chrono::steady_clock::now() + kDiscoveryTimeout;
-  co_return co_await endpoints::ServeUpgradeAware(std::move(proxy), std::move(exchange));
+  const telemetry::ScopedSpan span = StartSpan(*exchange, proxy.location);
+  for (const auto& [name, value] : span->Propagation()) headers.Set(name, value);
+  auto response = co_await endpoints::ServeUpgradeAware(std::move(proxy), std::move(exchange));
+  span->SetAttribute({"http.response.status_code", response.status});
+  co_return response;
 }
 
 }  // namespace keelson::aggregator

@@ -193,7 +193,8 @@ Outcome<std::vector<Value>, ReviewError> ReadReview(const WebhookConversion& con
 }
 
 Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr conversion, base::Arena& arena,
-                                                    std::vector<Value> objects, std::string api_version) {
+                                                    std::vector<Value> objects, std::string api_version,
+                                                    telemetry::Span span) {
   std::vector<Value> all;
   for (std::size_t begin = 0; begin < objects.size(); begin += kConversionBatchMax) {
     const std::size_t end = std::min(objects.size(), begin + kConversionBatchMax);
@@ -202,7 +203,7 @@ Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr convers
     const std::string uid = base::Random::Real().UUID();
     const std::string prefix = "conversion webhook for " + KindText(batch.front()) + " ";
     const auto start = base::Clock::Real().Monotonic();
-    auto answer = co_await conversion->client->Post(ReviewText(*conversion, uid, batch, api_version));
+    auto answer = co_await conversion->client->Post(ReviewText(*conversion, uid, batch, api_version), span);
     auto converted = answer.ok() ? ReadReview(*conversion, arena, answer->view(), uid, batch, api_version)
                                  : ReviewError{"failed: " + answer.error(), false, ConversionFailure::kCall};
     if (conversion->metrics) {

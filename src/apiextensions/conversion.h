@@ -13,6 +13,7 @@
 #include "base/shared_bytes.h"
 #include "meta/status.h"
 #include "object/value.h"
+#include "telemetry/span.h"
 
 namespace keelson::apiextensions {
 
@@ -20,8 +21,8 @@ namespace keelson::apiextensions {
 class ConversionClient {
  public:
   virtual ~ConversionClient() = default;
-  // The body of the answer; the error is the REST client's text.
-  virtual Awaitable<Outcome<base::SharedBytes, std::string>> Post(std::string review) = 0;
+  // The body of the answer; the error is the REST client's text. The call is a child of `span`.
+  virtual Awaitable<Outcome<base::SharedBytes, std::string>> Post(std::string review, telemetry::Span span) = 0;
 };
 
 struct WebhookConversion {
@@ -39,7 +40,8 @@ inline constexpr std::size_t kConversionBatchMax = 100;
 // which must outlive the call.
 // Metadata but labels and annotations stays as it was. A plain 500 where the webhook fails or answers something else.
 Awaitable<meta::Result<std::vector<Value>>> Convert(WebhookConversionPtr conversion, base::Arena& arena,
-                                                    std::vector<Value> objects, std::string api_version);
+                                                    std::vector<Value> objects, std::string api_version,
+                                                    telemetry::Span span = {});
 
 // ---- Parts
 

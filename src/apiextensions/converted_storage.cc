@@ -73,7 +73,8 @@ meta::Result<ObjectPtr> Wrap(const View& view, base::Arena& arena, Value value, 
 
 // The objects in the view's version, in their order. What was converted is remembered for watches, of which many show
 // the same object; a read asks the webhook, as upstream's does.
-Awaitable<meta::Result<std::vector<ObjectPtr>>> ToView(ViewPtr view, std::vector<ObjectPtr> objects) {
+Awaitable<meta::Result<std::vector<ObjectPtr>>> ToView(ViewPtr view, std::vector<ObjectPtr> objects,
+                                                       telemetry::Span span = {}) {
   auto arena = std::make_shared<base::Arena>();
   std::vector<std::size_t> places;
   std::vector<Value> values;
@@ -87,7 +88,7 @@ Awaitable<meta::Result<std::vector<ObjectPtr>>> ToView(ViewPtr view, std::vector
   }
   if (places.empty()) co_return objects;
   KS_CO_TRY(const std::vector<Value> converted,
-            co_await Convert(view->conversion, *arena, std::move(values), view->version->api_version));
+            co_await Convert(view->conversion, *arena, std::move(values), view->version->api_version, span));
   for (std::size_t i = 0; i < places.size(); ++i) {
     ObjectPtr& object = objects[places[i]];
     KS_CO_TRY(ObjectPtr made, Wrap(*view, *arena, converted[i], object));
@@ -97,53 +98,59 @@ Awaitable<meta::Result<std::vector<ObjectPtr>>> ToView(ViewPtr view, std::vector
   co_return objects;
 }
 
-Awaitable<storage::Result<ObjectPtr>> OneToView(ViewPtr view, storage::Result<ObjectPtr> object) {
+Awaitable<storage::Result<ObjectPtr>> OneToView(ViewPtr view, storage::Result<ObjectPtr> object, telemetry::Span span) {
   if (!object.ok()) co_return object;
   std::vector<ObjectPtr> one(1, *object);
-  auto converted = co_await ToView(view, std::move(one));
+  auto converted = co_await ToView(view, std::move(one), span);
   if (!converted.ok()) co_return StatusError(converted.error());
   co_return converted->front();
 }
 
 // The object as it is to be stored. `arena` keeps the result.
-Awaitable<meta::Result<Value>> ToStorage(ViewPtr view, std::shared_ptr<base::Arena> arena, Value object) {
+Awaitable<meta::Result<Value>> ToStorage(ViewPtr view, std::shared_ptr<base::Arena> arena, Value object,
+                                          telemetry::Span span) {
   if (view->version->kind.version == view->kind->storage_version) co_return object;
   std::vector<Value> one(1, object);
   KS_CO_TRY(const std::vector<Value> converted,
-            co_await Convert(view->conversion, *arena, std::move(one), view->kind->storage_api_version));
+            co_await Convert(view->conversion, *arena, std::move(one), view->kind->storage_api_version, span));
   KS_CO_RETURN_IF_ERROR(Prune(*view->kind->Find(view->kind->storage_version), *arena, converted.front()));
   co_return converted.front();
 }
 
-Awaitable<storage::Result<ObjectPtr>> Create(ViewPtr view, std::string key, Value object, std::uint64_t ttl) {
+Awaitable<storage::Result<ObjectPtr>> Create(ViewPtr view, std::string key, Value object, std::uint64_t ttl,
+                                             telemetry::Caller caller) {
   auto arena = std::make_shared<base::Arena>();
-  auto stored = co_await ToStorage(view, arena, object);
+  auto stored = co_await ToStorage(view, arena, object, caller.span);
   if (!stored.ok()) co_return StatusError(stored.error());
-  co_return co_await OneToView(view, co_await view->base->Create(std::move(key), *stored, ttl));
+  co_return co_await OneToView(view, co_await view->base->Create(std::move(key), *stored, ttl, caller), caller.span);
 }
 
 Awaitable<meta::Result<storage::Updated>> UpdateInView(ViewPtr view, std::shared_ptr<base::Arena> arena,
-                                                       storage::UpdateFunc update, ObjectPtr existing) {
+                                                       storage::UpdateFunc update, ObjectPtr existing,
+                                                       telemetry::Span span) {
   if (existing) {
     std::vector<ObjectPtr> one(1, existing);
-    KS_CO_TRY(const std::vector<ObjectPtr> shown, co_await ToView(view, std::move(one)));
+    KS_CO_TRY(const std::vector<ObjectPtr> shown, co_await ToView(view, std::move(one), span));
     existing = shown.front();
   }
   KS_CO_TRY(storage::Updated updated, co_await update(existing));
   // The revision that the request named was checked by `update`; it is no part of what is converted.
   updated.object["metadata"].Erase("resourceVersion");
-  KS_CO_TRY(updated.object, co_await ToStorage(view, arena, updated.object));
+  KS_CO_TRY(updated.object, co_await ToStorage(view, arena, updated.object, span));
   co_return updated;
 }
 
 Awaitable<storage::Result<ObjectPtr>> Update(ViewPtr view, std::string key, bool ignore_not_found,
-                                             storage::Preconditions preconditions, storage::UpdateFunc update) {
+                                             storage::Preconditions preconditions, storage::UpdateFunc update,
+                                             telemetry::Caller caller) {
   auto arena = std::make_shared<base::Arena>();
-  storage::UpdateFunc in_view = [view, arena, update](const ObjectPtr& existing) {
-    return UpdateInView(view, arena, update, existing);
+  storage::UpdateFunc in_view = [view, arena, update, span = caller.span](const ObjectPtr& existing) {
+    return UpdateInView(view, arena, update, existing, span);
   };
   co_return co_await OneToView(
-      view, co_await view->base->GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), in_view));
+      view, co_await view->base->GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), in_view,
+                                                  nullptr, caller),
+      caller.span);
 }
 
 Awaitable<meta::Result<void>> ValidateInView(ViewPtr view, storage::ValidateDeletion validate, ObjectPtr existing) {
@@ -153,16 +160,18 @@ Awaitable<meta::Result<void>> ValidateInView(ViewPtr view, storage::ValidateDele
 }
 
 Awaitable<storage::Result<ObjectPtr>> Delete(ViewPtr view, std::string key, storage::Preconditions preconditions,
-                                             storage::ValidateDeletion validate) {
+                                             storage::ValidateDeletion validate, telemetry::Caller caller) {
   storage::ValidateDeletion in_view;
   if (validate) {
     in_view = [view, validate](const ObjectPtr& existing) { return ValidateInView(view, validate, existing); };
   }
-  co_return co_await OneToView(view, co_await view->base->Delete(std::move(key), std::move(preconditions), in_view));
+  co_return co_await OneToView(
+      view, co_await view->base->Delete(std::move(key), std::move(preconditions), in_view, nullptr, caller), caller.span);
 }
 
 Awaitable<storage::Result<ObjectPtr>> Get(ViewPtr view, std::string key, storage::GetOptions options) {
-  co_return co_await OneToView(view, co_await view->base->Get(std::move(key), std::move(options)));
+  const telemetry::Span span = options.caller.span;
+  co_return co_await OneToView(view, co_await view->base->Get(std::move(key), std::move(options)), span);
 }
 
 // Selectors read labels and fields of the converted objects; with any, everything is converted and pages are not cut.
@@ -174,9 +183,10 @@ Awaitable<storage::Result<storage::ObjectList>> GetList(ViewPtr view, std::strin
     options.predicate.field = nullptr;
     options.predicate.limit = 0;
   }
+  const telemetry::Span span = options.caller.span;
   auto list = co_await view->base->GetList(std::move(key), std::move(options));
   if (!list.ok()) co_return list;
-  auto converted = co_await ToView(view, std::move(list->items));
+  auto converted = co_await ToView(view, std::move(list->items), span);
   if (!converted.ok()) co_return StatusError(converted.error());
   list->items = *std::move(converted);
   if (selects) std::erase_if(list->items, [&](const ObjectPtr& object) { return !wanted.Matches(*object); });
@@ -309,12 +319,14 @@ class ConvertedStorage final : public storage::Interface {
  public:
   explicit ConvertedStorage(ViewPtr view) : view_(std::move(view)) {}
 
-  Awaitable<storage::Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override {
-    return apiextensions::Create(view_, std::move(key), object, ttl_seconds);
+  Awaitable<storage::Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds,
+                                               telemetry::Caller caller) override {
+    return apiextensions::Create(view_, std::move(key), object, ttl_seconds, caller);
   }
   Awaitable<storage::Result<ObjectPtr>> Delete(std::string key, storage::Preconditions preconditions,
-                                               storage::ValidateDeletion validate, ObjectPtr) override {
-    return apiextensions::Delete(view_, std::move(key), std::move(preconditions), std::move(validate));
+                                               storage::ValidateDeletion validate, ObjectPtr,
+                                               telemetry::Caller caller) override {
+    return apiextensions::Delete(view_, std::move(key), std::move(preconditions), std::move(validate), caller);
   }
   Awaitable<storage::Result<void>> DeleteUnread(std::string key) override {
     return view_->base->DeleteUnread(std::move(key));
@@ -327,8 +339,10 @@ class ConvertedStorage final : public storage::Interface {
   }
   Awaitable<storage::Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                          storage::Preconditions preconditions,
-                                                         storage::UpdateFunc update, ObjectPtr) override {
-    return apiextensions::Update(view_, std::move(key), ignore_not_found, std::move(preconditions), std::move(update));
+                                                         storage::UpdateFunc update, ObjectPtr,
+                                                         telemetry::Caller caller) override {
+    return apiextensions::Update(view_, std::move(key), ignore_not_found, std::move(preconditions), std::move(update),
+                                 caller);
   }
   Awaitable<storage::Result<std::unique_ptr<storage::WatchStream>>> Watch(std::string key,
                                                                           storage::ListOptions options) override {

@@ -301,8 +301,9 @@ Awaitable<http::Response> Get(VersionKindPtr version, ScopePtr scope, ExchangePt
                               endpoints::MediaTypeOptions media) {
   base::Arena& arena = exchange->context.arena;
   const request::RequestInfo& info = exchange->context.info;
-  auto object =
-      co_await scope->store->Get(info.name_space, info.name, std::string(exchange->query.Get("resourceVersion")));
+  auto object = co_await scope->store->Get(info.name_space, info.name,
+                                           std::string(exchange->query.Get("resourceVersion")),
+                                           exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
   auto parent = scope->store->Decode(arena, *object);
   if (!parent.ok()) co_return StatusResponse(*exchange, parent.error());
@@ -332,6 +333,7 @@ Awaitable<Answer> ServeScale(CustomKindPtr kind, VersionKindPtr version, ScopePt
   if (verb != "get" && verb != "update" && verb != "patch") {
     co_return StatusResponse(*exchange, meta::NewMethodNotSupported({info.api_group, info.resource}, verb));
   }
+  exchange->trace.Start(*exchange, verb == "get" ? "Get" : verb == "update" ? "Update" : "Patch");
   auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   if (verb == "get") co_return co_await Get(version, scope, exchange, *media);

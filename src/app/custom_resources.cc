@@ -20,16 +20,17 @@ constexpr std::chrono::seconds kConversionTimeout{30};
 class WebhookClient final : public apiextensions::ConversionClient {
  public:
   explicit WebhookClient(std::shared_ptr<webhook::RESTClient> client) : client_(std::move(client)) {}
-  Awaitable<Outcome<base::SharedBytes, std::string>> Post(std::string review) override {
-    return Send(client_, std::move(review));
+  Awaitable<Outcome<base::SharedBytes, std::string>> Post(std::string review, telemetry::Span span) override {
+    return Send(client_, std::move(review), span);
   }
 
  private:
   static Awaitable<Outcome<base::SharedBytes, std::string>> Send(std::shared_ptr<webhook::RESTClient> client,
-                                                                 std::string review) {
+                                                                 std::string review, telemetry::Span span) {
     webhook::Request request;
     request.body = base::SharedBytes::FromString(std::move(review));
     request.timeout = kConversionTimeout;
+    request.span = span;
     request.headers.Add("Accept-Encoding", "gzip");
     auto answer = co_await client->Call(std::move(request));
     if (!answer.ok()) co_return answer.error().message;

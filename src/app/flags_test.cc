@@ -209,11 +209,11 @@ TEST(Flags, UnbuiltCapabilitiesAreSaid) {
   ServerRunOptions options;
   FlagSet flags = MakeFlags(options);
   ASSERT_TRUE(flags
-                  .Parse({"--tracing-config-file=x", "--emulated-version=1.35", "--audit-log-maxage=366",
+                  .Parse({"--enable-logs-handler", "--emulated-version=1.35", "--audit-log-maxage=366",
                           "--profiling=false", "--endpoint-reconciler-type=none"})
                   .ok());
   EXPECT_EQ(UnbuiltFlags(flags), (Strings{"--emulated-version: version emulation is not built yet",
-                                          "--tracing-config-file: tracing is not built yet"}));
+                                          "--enable-logs-handler: the /logs handler is not built yet"}));
 }
 
 TEST(Flags, PositionalArgumentsAreKept) {

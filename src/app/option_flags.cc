@@ -27,7 +27,6 @@ constexpr std::string_view kLogsHandler = "the /logs handler";
 constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kContention = "a profile of lock contention";
 constexpr std::string_view kExternalSigner = "the external signer";
-constexpr std::string_view kTracing = "tracing";
 
 void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
   rows.push_back({kGeneric, "advertise-address", IP(o.advertise_address), kBuilt,
@@ -503,6 +502,9 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "Megabytes for encoded forms of objects that were made on demand."});
   rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,
                   "End when the process that started this one has ended, for servers of tests."});
+  rows.push_back({kKeelson, "memory-limit", Int(o.memory_limit_mb), kBuilt,
+                  "Megabytes of memory near which requests are answered 429 instead of being served: seats of priority "
+                  "and fairness then also stand for bytes of responses. 0: no limit."});
   rows.push_back({.group = kKeelson,
                   .name = "serve-etcd-api",
                   .value = String(o.serve_etcd_api),
@@ -543,7 +545,7 @@ FlagSet MakeFlags(ServerRunOptions& options) {
                   "File that says through which proxies to leave."});
   AddAdmission(rows, options.admission);
   AddMetricsAndLogs(rows, options.metrics, options.logs);
-  rows.push_back({kTraces, "tracing-config-file", String(options.tracing_config_file), kTracing,
+  rows.push_back({kTraces, "tracing-config-file", String(options.tracing_config_file), kBuilt,
                   "File with the tracing configuration."});
   AddMisc(rows, options.extra);
   AddOwn(rows, options.keelson);

@@ -35,6 +35,7 @@
 #include "app/data_dir.h"
 #include "app/files.h"
 #include "app/followed_files.h"
+#include "app/memory_limit.h"
 #include "app/pki.h"
 #include "app/repeated.h"
 #include "app/start_metrics.h"
@@ -42,6 +43,7 @@
 #include "app/store_upkeep.h"
 #include "app/stores.h"
 #include "app/time_zones.h"
+#include "app/tracing_setup.h"
 #include "app/version.h"
 #include "app/x509.h"
 #include "async/blocking_pool.h"
@@ -478,6 +480,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_TRY(chain_config.token_issuer, MakeTokenIssuer(options));
   chain_config.store_health = &upkeep.health();
   KS_TRY(const EgressSelector egress, EgressSelector::Load(options.egress_selector_config_file, io, metrics));
+  KS_TRY(const Tracing tracing, MakeTracing(options.tracing_config_file, egress.Lookup("controlplane") != nullptr));
   KS_TRY(const std::shared_ptr<audit::Auditor> auditor,
          MakeAuditor(options.audit, io, egress.Lookup("controlplane"), metrics));
   KS_TRY(chain_config.kubelets, MakeKubeletConnections(options.extra, storage, io, egress.Lookup("cluster")));
@@ -597,10 +600,15 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   server::ServingOptions serving_options = MakeServingOptions(completed, chain_config);
   serving_options.chain.impersonation_metrics = &impersonation_metrics;
   serving_options.chain.auditor = auditor;
-  if (flow_control) serving_options.chain.priority_and_fairness = flow_control->filter();
   if (options.keelson.console) {
     console::InstallConsole(chain->mux());
     serving_options.chain.authorizer = console::AllowPages(std::move(serving_options.chain.authorizer));
+  }
+  serving_options.chain.tracing = {.sink = tracing.processor,
+                                   .sampling_per_million = tracing.configuration.sampling_rate_per_million};
+  if (flow_control) {
+    serving_options.chain.priority_and_fairness = flow_control->filter();
+    serving_options.chain.priority_and_fairness->memory = MakeMemoryBudget(options.keelson.memory_limit_mb);
   }
   server::Serving serving(io, chain, metrics, std::move(serving_options));
   serving.health().Add("ping", [] { return std::string(); }, {});
@@ -685,6 +693,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   NotifySystemd("STOPPING=1");
   serving.Shutdown();
   if (auditor) auditor->Shutdown();
+  if (tracing.processor) tracing.processor->Shutdown();
   conditions.Stop();
   custom_resources.Stop();
   aggregation->Stop();

@@ -483,6 +483,9 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
   if (std::string error = controllers::CheckControllerList(c.options.keelson.controllers); !error.empty())
     errors.push_back(std::move(error));
   if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
+  if (c.options.keelson.memory_limit_mb < 0) errors.emplace_back("--memory-limit can not be negative value");
+  if (c.options.keelson.memory_limit_mb > 0 && !c.options.features.enable_priority_and_fairness)
+    errors.emplace_back("--memory-limit needs --enable-priority-and-fairness");
   if (!c.embedded && c.Changed("data-dir"))
     errors.emplace_back("--data-dir is the folder of the embedded store and can not be combined with --etcd-servers");
   const KeelsonOptions& o = c.options.keelson;

@@ -104,7 +104,15 @@ struct Cacher::Impl {
   }
 
   // Waits until the state is as new as `revision`.
-  Awaitable<Result<void>> Fresh(std::uint64_t revision) {
+  Awaitable<Result<void>> Fresh(std::uint64_t revision, telemetry::Span span) {
+    // Nothing is locked here: the two events of upstream's watch cache tell one and the same moment.
+    KS_CO_RETURN_IF_ERROR(co_await Reach(revision));
+    span.AddEvent("watchCache locked acquired");
+    span.AddEvent("watchCache fresh enough");
+    co_return Result<void>();
+  }
+
+  Awaitable<Result<void>> Reach(std::uint64_t revision) {
     if (dispatcher->revision() >= revision) co_return Result<void>();
     reflector.RequestProgress();
     const auto begun = clock.Monotonic();
@@ -116,12 +124,12 @@ struct Cacher::Impl {
     co_return Result<void>();
   }
 
-  Awaitable<Result<void>> FreshNow() {
-    KS_CO_TRY(const std::uint64_t current, co_await store.GetCurrentResourceVersion());
+  Awaitable<Result<void>> FreshNow(telemetry::Caller caller) {
+    KS_CO_TRY(const std::uint64_t current, co_await store.CurrentResourceVersion(caller));
     if (!reflector.progress_ordered() && dispatcher->revision() < current) {
       co_return StatusError(meta::NewTooLargeResourceVersion(current, dispatcher->revision(), 1));
     }
-    co_return co_await Fresh(current);
+    co_return co_await Fresh(current, caller.span);
   }
 
   ObjectPtr Cached(std::string_view key) const {
@@ -162,6 +170,13 @@ struct Cacher::Impl {
 
   ObjectList ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix, const ListPlan& plan,
                       const ListOptions& list_options);
+
+  // Of a read: upstream's cacher.GetList, cacher.Watch.
+  telemetry::Span StartSpan(const telemetry::Caller& caller, std::string_view name) const {
+    const telemetry::Span& parent = caller.span;
+    if (!parent.active()) return {};
+    return parent.Start(name, {{"audit-id", parent.audit_id()}, {"type", store.codec().resource().ToString()}});
+  }
 };
 
 ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix,
@@ -184,6 +199,8 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
   SnapshotCursor cursor =
       value ? SnapshotCursor::OfIndex(snapshot, prefix, *value) : SnapshotCursor(snapshot, prefix, start);
   const auto count = static_cast<std::int64_t>(cursor.remaining());
+  const telemetry::Span& span = list_options.caller.span;
+  span.AddEvent("Listed items from cache", {{"count", count}});
   if (everything) list.items.reserve(static_cast<std::size_t>(limit > 0 ? std::min(limit, count) : count));
   const LabelFilter filter = predicate.label && !value ? LabelFilter(*predicate.label) : LabelFilter();
   bool has_more = false;
@@ -216,6 +233,8 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
     metrics.index_list_fetched_objects.fetch_add(fetched, std::memory_order_relaxed);
   }
   metrics.list_returned_objects.fetch_add(list.items.size(), std::memory_order_relaxed);
+  span.AddEvent("Resized result");
+  span.AddEvent("Filtered items", {{"count", list.items.size()}});
   if (has_more) {
     storage::PageEnd end =
         storage::EndPage(list.items.back()->key(), key, snapshot->revision, count, true, list_options);
@@ -313,24 +332,26 @@ Cacher::Figures Cacher::figures() const {
           .capacity_decreases = of.decreases};
 }
 
-Awaitable<Result<ObjectPtr>> Cacher::Create(std::string key, Value object, std::uint64_t ttl_seconds) {
-  return impl_->store.Create(std::move(key), object, ttl_seconds);
+Awaitable<Result<ObjectPtr>> Cacher::Create(std::string key, Value object, std::uint64_t ttl_seconds,
+                                            telemetry::Caller caller) {
+  return impl_->store.Create(std::move(key), object, ttl_seconds, caller);
 }
 
 Awaitable<Result<ObjectPtr>> Cacher::Delete(std::string key, storage::Preconditions preconditions,
-                                            storage::ValidateDeletion validate, ObjectPtr) {
+                                            storage::ValidateDeletion validate, ObjectPtr,
+                                            telemetry::Caller caller) {
   ObjectPtr cached = impl_->Cached(key);
-  return impl_->store.Delete(std::move(key), std::move(preconditions), std::move(validate), std::move(cached));
+  return impl_->store.Delete(std::move(key), std::move(preconditions), std::move(validate), std::move(cached), caller);
 }
 
 Awaitable<Result<void>> Cacher::DeleteUnread(std::string key) { return impl_->store.DeleteUnread(std::move(key)); }
 
 Awaitable<Result<ObjectPtr>> Cacher::GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                       storage::Preconditions preconditions, storage::UpdateFunc update,
-                                                      ObjectPtr) {
+                                                      ObjectPtr, telemetry::Caller caller) {
   ObjectPtr cached = impl_->Cached(key);
   return impl_->store.GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), std::move(update),
-                                       std::move(cached));
+                                       std::move(cached), caller);
 }
 
 Awaitable<Result<storage::Stats>> Cacher::GetStats() {
@@ -348,12 +369,26 @@ Awaitable<Result<std::uint64_t>> Cacher::GetCurrentResourceVersion() {
 
 Awaitable<Result<ObjectPtr>> Cacher::Get(std::string key, storage::GetOptions options) {
   Impl& impl = *impl_;
-  if (options.resource_version.empty()) co_return co_await impl.store.GetLatest(key, impl.Cached(key));
+  const telemetry::Span& parent = options.caller.span;
+  const telemetry::ScopedSpan span =
+      parent.active() ? parent.Start("cacher.Get", {{"audit-id", parent.audit_id()},
+                                                    {"key", key},
+                                                    {"resource-version", options.resource_version}})
+                      : telemetry::Span();
+  options.caller.span = *span;
+  if (options.resource_version.empty()) {
+    span->AddEvent("About to Get from underlying storage");
+    co_return co_await impl.store.GetLatest(key, impl.Cached(key), options.caller);
+  }
   const auto wanted = storage::ParseResourceVersion(options.resource_version);
   if (!wanted.ok()) co_return StatusError(meta::NewPlainError(wanted.error()));
-  if (!impl.reflector.ready()) co_return co_await impl.store.Get(std::move(key), std::move(options));
+  if (!impl.reflector.ready()) {
+    span->AddEvent("About to Get from underlying storage - cache not initialized and no resourceVersion set");
+    co_return co_await impl.store.Get(std::move(key), std::move(options));
+  }
+  span->AddEvent("About to fetch object from cache");
   KS_CO_TRY(const std::string relative, storage::PrepareKey(impl.store.resource_prefix(), key, false));
-  KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(*wanted));
+  KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(*wanted, *span));
   const SnapshotPtr snapshot = impl.dispatcher->Current();
   const ObjectPtr* found = snapshot->objects.Find(relative);
   if (found == nullptr) co_return Error{.code = storage::ErrorCode::kKeyNotFound, .key = impl.store.FullKey(relative)};
@@ -374,20 +409,23 @@ Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions optio
     }
     co_return impl.NotReady();
   }
+  const telemetry::ScopedSpan span = impl.StartSpan(options.caller, "cacher.GetList");
+  options.caller.span = *span;
+  span->AddEvent("Ready");
   if (exact) {
     if (plan.exact_revision > impl.dispatcher->revision())
-      KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(plan.exact_revision));
+      KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(plan.exact_revision, *span));
     const SnapshotPtr snapshot = impl.At(plan.exact_revision);
     if (!snapshot) co_return co_await impl.store.GetList(std::move(key), std::move(options));
     co_return impl.ListFrom(snapshot, key, prefix, plan, options);
   }
   const bool any_age = !options.resource_version.empty() && plan.start_key.empty();
   if (any_age) {
-    KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(plan.not_older_than));
+    KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(plan.not_older_than, *span));
     co_return impl.ListFrom(impl.dispatcher->Current(), key, prefix, plan, options);
   }
   impl.metrics.consistent_reads.fetch_add(1, std::memory_order_relaxed);
-  auto fresh = co_await impl.FreshNow();
+  auto fresh = co_await impl.FreshNow(options.caller);
   if (!fresh.ok()) {
     if (!IsTooLarge(fresh.error())) {
       impl.metrics.consistent_read_failures.fetch_add(1, std::memory_order_relaxed);
@@ -407,17 +445,19 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
   const auto parsed = storage::ParseResourceVersion(options.resource_version);
   if (!parsed.ok()) co_return StatusError(meta::NewPlainError(parsed.error()));
   if (!impl.reflector.ready()) co_return impl.NotReady();
+  const telemetry::ScopedSpan span = impl.StartSpan(options.caller, "cacher.Watch");
+  options.caller.span = *span;
 
   std::uint64_t required = *parsed;
   // Without ordered progress the initial events are those of the cache, however old, as upstream's without
   // RequestWatchProgress.
   if (options.resource_version.empty() && options.send_initial_events.has_value() &&
       impl.reflector.progress_ordered()) {
-    KS_CO_TRY(required, co_await impl.store.GetCurrentResourceVersion());
+    KS_CO_TRY(required, co_await impl.store.CurrentResourceVersion(options.caller));
   }
   const bool initial = options.send_initial_events.value_or(required == 0);
   if (initial) {
-    auto fresh = co_await impl.Fresh(required);
+    auto fresh = co_await impl.Fresh(required, *span);
     if (!fresh.ok())
       co_return NewErrorStream(fresh.error().status ? *fresh.error().status
                                                     : meta::NewInternalError(fresh.error().ToString()));

@@ -67,17 +67,20 @@ class Cacher final : public storage::Interface {
   void Compacted(std::uint64_t revision);
 
   Awaitable<storage::Result<storage::ObjectPtr>> Create(std::string key, Value object,
-                                                        std::uint64_t ttl_seconds) override;
+                                                        std::uint64_t ttl_seconds,
+                                                        telemetry::Caller caller = {}) override;
   Awaitable<storage::Result<storage::ObjectPtr>> Delete(std::string key, storage::Preconditions preconditions,
                                                         storage::ValidateDeletion validate,
-                                                        storage::ObjectPtr cached = nullptr) override;
+                                                        storage::ObjectPtr cached = nullptr,
+                                                        telemetry::Caller caller = {}) override;
   Awaitable<storage::Result<void>> DeleteUnread(std::string key) override;
   Awaitable<storage::Result<storage::ObjectPtr>> Get(std::string key, storage::GetOptions options) override;
   Awaitable<storage::Result<storage::ObjectList>> GetList(std::string key, storage::ListOptions options) override;
   Awaitable<storage::Result<storage::ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                                   storage::Preconditions preconditions,
                                                                   storage::UpdateFunc update,
-                                                                  storage::ObjectPtr cached = nullptr) override;
+                                                                  storage::ObjectPtr cached = nullptr,
+                                                                  telemetry::Caller caller = {}) override;
   Awaitable<storage::Result<std::unique_ptr<storage::WatchStream>>> Watch(std::string key,
                                                                           storage::ListOptions options) override;
   Awaitable<storage::Result<storage::Stats>> GetStats() override;

@@ -25,7 +25,7 @@ std::vector<std::string> ContainerNames(Value pod) {
 }  // namespace
 
 endpoints::Task<Value> ReadObject(const registry::Store& store, request::Context& context, std::string name) {
-  auto object = co_await store.Get(context.info.name_space, name, "");
+  auto object = co_await store.Get(context.info.name_space, name, "", context.caller());
   if (!object.ok()) co_return AboutRequest(context, object.error(), name);
   co_return store.Decode(context.arena, *object);
 }

@@ -215,7 +215,7 @@ Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value 
 
   Value pod;
   for (int attempt = 1;; ++attempt) {
-    KS_CO_TRY(const storage::ObjectPtr found, co_await evictor->pods->Get(name_space, name, ""));
+    KS_CO_TRY(const storage::ObjectPtr found, co_await evictor->pods->Get(name_space, name, "", context.caller()));
     KS_CO_TRY(pod, evictor->pods->Decode(arena, found));
     pod["metadata"].Set(arena, "resourceVersion", Value::String(arena, std::to_string(found->resource_version())));
     if (!IgnoresBudgets(pod)) break;

@@ -134,18 +134,22 @@ Awaitable<http::Response> ServePodLog(ConnectBackendsPtr backends, ScopePtr scop
   if (auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions); !media.ok()) {
     co_return fail(media.error());
   }
+  exchange->trace.Start(*exchange, "Get");
+  exchange->trace.Step("About to process Get options");
   const auto options = ReadLogOptions(*exchange);
   if (!options.ok()) co_return fail(options.error());
   const std::string name = context.info.name;
   if (const auto errors = ValidateLogOptions(*options); !errors.empty()) {
     co_return fail(meta::NewInvalid({"", "PodLogOptions"}, name, errors));
   }
+  exchange->trace.Step("About to Get from storage");
   auto pod = co_await ReadObject(*backends->pods, context, name);
   if (!pod.ok()) co_return fail(pod.error());
   const auto container = ChooseContainer(*pod, options->container);
   if (!container.ok()) co_return fail(container.error());
   const std::string node(pod->Get("spec", "nodeName").as_string());
   if (node.empty()) {  // nothing has run yet
+    exchange->trace.AboutToRespond();
     http::Response nothing;
     nothing.status = 204;
     co_return nothing;

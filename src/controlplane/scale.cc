@@ -89,7 +89,8 @@ struct ScaleEndpoint {
   Task<Value> Get(ExchangePtr exchange) const {
     const auto& info = exchange->context.info;
     KS_CO_TRY(const storage::ObjectPtr object,
-              co_await store->Get(info.name_space, info.name, std::string(exchange->query.Get("resourceVersion"))));
+              co_await store->Get(info.name_space, info.name, std::string(exchange->query.Get("resourceVersion")),
+                                  exchange->context.caller()));
     KS_CO_TRY(const Value parent, store->Decode(exchange->context.arena, object));
     co_return ScaleOf(exchange->context.arena, parent, plain_map);
   }
@@ -155,43 +156,57 @@ struct ScaleEndpoint {
 };
 
 Awaitable<http::Response> Put(ScaleEndpoint endpoint, ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start(*exchange, "Update");
   auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return endpoints::StatusResponse(*exchange, media.error());
   auto body = co_await endpoints::ReadBody(*exchange);
   if (!body.ok()) co_return endpoints::StatusResponse(*exchange, body.error());
+  const auto length = static_cast<std::int64_t>(body->size());
+  exchange->trace.Step("limitedReadBody succeeded", "len", length);
   const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
   if (const auto errors = options.Validate(); !errors.empty()) {
     co_return endpoints::StatusResponse(*exchange, meta::NewInvalidOptions("UpdateOptions", errors));
   }
   auto format = endpoints::NegotiateInput(exchange->http, scope->restrictions);
   if (!format.ok()) co_return endpoints::StatusResponse(*exchange, format.error());
+  exchange->trace.Step("About to convert to expected version");
   auto sent = scope->codec->DecodeRequest(*exchange, *scope, *format, body->view(), options.field_validation);
   if (!sent.ok()) co_return endpoints::StatusResponse(*exchange, sent.error());
+  exchange->trace.Step("Conversion done");
   endpoints::AuditRequestObject(*exchange, *scope, *sent);
   if (auto same = endpoints::CheckTarget(*scope, *exchange, *sent); !same.ok())
     co_return endpoints::StatusResponse(*exchange, same.error());
   std::optional<std::string> uid;
   if (const auto text = sent->Get("metadata", "uid").as_string(); !text.empty()) uid = std::string(text);
+  exchange->trace.Step("About to store object in database");
   auto written = co_await endpoint.Update(
       scope, exchange, [&](Value) -> meta::Result<Value> { return *sent; },
       meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options, std::move(uid));
-  if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
+  if (!written.ok()) {
+    exchange->trace.WriteFailed(written.error().message(), length);
+    co_return endpoints::StatusResponse(*exchange, written.error());
+  }
+  exchange->trace.Step("Write to database call succeeded", "len", length);
+  exchange->trace.AboutToRespond();
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }
 
 Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start(*exchange, "Patch");
   base::Arena& arena = exchange->context.arena;
   const std::string type = endpoints::BareMediaType(exchange->http.headers.Get("Content-Type"));
   auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return endpoints::StatusResponse(*exchange, media.error());
   auto body = co_await endpoints::ReadBody(*exchange);
   if (!body.ok()) co_return endpoints::StatusResponse(*exchange, body.error());
+  exchange->trace.Step("limitedReadBody succeeded", "len", static_cast<std::int64_t>(body->size()));
   const meta::WriteOptions options = meta::WriteOptions::FromQuery(exchange->query);
   const bool apply = type == endpoints::kApplyPatch || type == endpoints::kApplyCBORPatch;
   if (const auto errors = options.ValidatePatch(apply); !errors.empty()) {
     co_return endpoints::StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
   }
   endpoints::AuditRequestPatch(*exchange, *body);
+  exchange->trace.Step("Recorded the audit event");
   if (apply) {
     auto config = endpoints::DecodeApply(arena, type, body->view(), false);
     if (!config.ok()) co_return endpoints::StatusResponse(*exchange, config.error());
@@ -205,6 +220,8 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
         },
         "", options);
     if (!applied.ok()) co_return endpoints::StatusResponse(*exchange, applied.error());
+    exchange->trace.Step("Object stored in database");
+    exchange->trace.AboutToRespond();
     co_return endpoints::ValueResponse(*exchange, *media, *applied, *scope->type, 200);
   }
   endpoints::Patcher patcher(*scope, *exchange, type, options);
@@ -219,6 +236,8 @@ Awaitable<http::Response> Patch(ScaleEndpoint endpoint, ScopePtr scope, Exchange
       },
       meta::ManagerOrUserAgent(options.field_manager, exchange->context.user_agent), options);
   if (!written.ok()) co_return endpoints::StatusResponse(*exchange, written.error());
+  exchange->trace.Step("Object stored in database");
+  exchange->trace.AboutToRespond();
   co_return endpoints::ValueResponse(*exchange, *media, *written, *scope->type, 200);
 }
 
@@ -267,10 +286,13 @@ Value ScaleTable(base::Arena& arena, Value scale) {
 }
 
 Awaitable<http::Response> GetScale(ScaleEndpoint endpoint, ScopePtr scope, ExchangePtr exchange) {
+  exchange->trace.Start(*exchange, "Get");
   auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return endpoints::StatusResponse(*exchange, media.error());
+  exchange->trace.Step("About to Get from storage");
   auto scale = co_await endpoint.Get(exchange);
   if (!scale.ok()) co_return endpoints::StatusResponse(*exchange, scale.error());
+  exchange->trace.AboutToRespond();
   if (media->transform == endpoints::Transform::kTable) {
     const Value table = ScaleTable(exchange->context.arena, *scale);
     co_return endpoints::ValueResponse(*exchange, *media, table, *schema::FindType("meta/v1", "Table"), 200);

@@ -109,11 +109,11 @@ struct TokenService {
   std::shared_ptr<registry::Store> accounts, pods, secrets, nodes;
 };
 
-Task<Value> Read(const std::shared_ptr<registry::Store>& store, base::Arena& arena, std::string name_space,
+Task<Value> Read(const std::shared_ptr<registry::Store>& store, request::Context& context, std::string name_space,
                  std::string name) {
   if (!store) co_return meta::NewInternalError("the resource is not served");
-  KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(std::move(name_space), std::move(name), ""));
-  co_return store->Decode(arena, object);
+  KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(std::move(name_space), std::move(name), "", context.caller()));
+  co_return store->Decode(context.arena, object);
 }
 
 auth::ObjectClaim ClaimOf(Value object) {
@@ -121,14 +121,14 @@ auth::ObjectClaim ClaimOf(Value object) {
 }
 
 // The object a token is bound to, checked, as claims.
-Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::string name_space, std::string account,
+Task<void> Bind(std::shared_ptr<TokenService> service, request::Context& context, std::string name_space, std::string account,
                 Value ref, auth::TokenClaims& claims) {
   const std::string_view api_version = Text(ref, "apiVersion"), kind = Text(ref, "kind");
   const bool core = api_version.find('/') == std::string_view::npos;  // of any version, also of none
   const std::string name(Text(ref, "name"));
   std::string uid;
   if (core && kind == "Pod") {
-    KS_CO_TRY(const Value pod, co_await Read(service->pods, arena, name_space, name));
+    KS_CO_TRY(const Value pod, co_await Read(service->pods, context, name_space, name));
     if (Text(pod["spec"], "serviceAccountName") != account) {
       co_return meta::NewBadRequest("cannot bind token for serviceaccount " + base::GoQuote(account) +
                                     " to pod running with different serviceaccount name.");
@@ -136,16 +136,16 @@ Task<void> Bind(std::shared_ptr<TokenService> service, base::Arena& arena, std::
     claims.pod = ClaimOf(pod);
     uid = claims.pod->uid;
     if (const std::string node(Text(pod["spec"], "nodeName")); !node.empty()) {
-      auto found = co_await Read(service->nodes, arena, "", node);
+      auto found = co_await Read(service->nodes, context, "", node);
       if (!found.ok() && found.error().reason() != meta::StatusReason::kNotFound) co_return found.error();
       claims.node = found.ok() ? ClaimOf(*found) : auth::ObjectClaim{.name = node};
     }
   } else if (core && kind == "Secret") {
-    KS_CO_TRY(const Value secret, co_await Read(service->secrets, arena, name_space, name));
+    KS_CO_TRY(const Value secret, co_await Read(service->secrets, context, name_space, name));
     claims.secret = ClaimOf(secret);
     uid = claims.secret->uid;
   } else if (core && kind == "Node") {
-    KS_CO_TRY(const Value node, co_await Read(service->nodes, arena, "", name));
+    KS_CO_TRY(const Value node, co_await Read(service->nodes, context, "", name));
     claims.node = ClaimOf(node);
     uid = claims.node->uid;
   } else {
@@ -186,7 +186,7 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   };
   KS_CO_RETURN_IF_ERROR(must_match("name", name, "must match the service account name if specified"));
   KS_CO_RETURN_IF_ERROR(must_match("namespace", name_space, "must match the service account namespace if specified"));
-  KS_CO_TRY(const Value account, co_await Read(service->accounts, arena, name_space, name));
+  KS_CO_TRY(const Value account, co_await Read(service->accounts, context, name_space, name));
   const std::string_view uid = Text(account["metadata"], "uid"), sent_uid = Text(metadata, "uid");
   if (!sent_uid.empty() && sent_uid != uid) {
     co_return meta::NewConflict({kTokenRequest.group, kTokenRequest.kind}, name,
@@ -218,7 +218,7 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
 
   auth::TokenClaims claims;
   if (const Value ref = spec["boundObjectRef"]; ref.is_map()) {
-    KS_CO_RETURN_IF_ERROR(co_await Bind(service, arena, name_space, name, ref, claims));
+    KS_CO_RETURN_IF_ERROR(co_await Bind(service, context, name_space, name, ref, claims));
   }
   if (const auto limit = issuer.max_expiration;
       limit.count() > 0 && spec["expirationSeconds"].as_int() > limit.count()) {

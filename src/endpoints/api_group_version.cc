@@ -138,6 +138,7 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
   const auto& handlers = is_item ? route->item : route->collection;
   const std::string& method = exchange->http.method;
   exchange->routed = true;
+  exchange->trace.EncodeIn(route->scope->kind.group_version().ToString());
   if (target->watch) {
     if (method != "GET") co_return NoMethod(*exchange);
     if (auto refused = CheckAccept(*exchange, Produces(true, cbor))) co_return std::move(*refused);

@@ -42,7 +42,9 @@ http::Response AssembledDocument::Respond(const Exchange& exchange) const {
   if (!media.ok()) return StatusResponse(exchange, media.error());
   http::Response response;
   response.headers.Add("Content-Type", MediaType(media->format));
-  response.body = Get(media->format, media->pretty);
+  base::SharedBytes body = Get(media->format, media->pretty);
+  exchange.trace.SerializeAs(exchange, "", *media, body.size());
+  response.body = std::move(body);
   return response;
 }
 

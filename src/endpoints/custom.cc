@@ -17,6 +17,7 @@ const schema::Struct* TypeOf(Value object) {
 
 Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr exchange) {
   request::Context& context = exchange->context;
+  exchange->trace.Start(*exchange, "Create");
   auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kCreate);
   if (!read.ok()) co_return StatusResponse(*exchange, read.error());
   Value object = read->object;
@@ -30,8 +31,14 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
   co_await TrackUpdate(*exchange, *scope, Value(), object, manager);
   auto admitted = co_await Admit(call, admission::Operation::kCreate, object, Value());
   if (!admitted.ok()) co_return StatusResponse(*exchange, admitted.error());
+  exchange->trace.Step("About to store object in database");
   auto answer = co_await create(scope, exchange, *admitted, {ValidateCreateFunc(call), call.dry_run});
-  if (!answer.ok()) co_return StatusResponse(*exchange, answer.error());
+  if (!answer.ok()) {
+    exchange->trace.WriteFailed(answer.error().message(), read->length());
+    co_return StatusResponse(*exchange, answer.error());
+  }
+  exchange->trace.Step("Write to database call succeeded", "len", read->length());
+  exchange->trace.AboutToRespond();
   const schema::Struct* type = TypeOf(*answer);
   read->media.transform = Transform::kNone;
   co_return ValueResponse(*exchange, read->media, *answer, type == nullptr ? *scope->type : *type, 201);
@@ -48,8 +55,9 @@ http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& m
                              const schema::Struct& type, int code) {
   if (object["kind"].as_string() == "Status") AuditResponseStatus(exchange, object);
   AuditResponseValue(exchange, object, type);
-  return BytesResponse(exchange, code, MediaType(media.format),
-                       base::SharedBytes::FromString(EncodeAs(media, object, type)), true);
+  std::string text = EncodeAs(media, object, type);
+  exchange.trace.Serialize(exchange, media, text.size());
+  return BytesResponse(exchange, code, MediaType(media.format), base::SharedBytes::FromString(std::move(text)), true);
 }
 
 ScopeHandler NewCreater(CreateFunc create) {

@@ -64,6 +64,7 @@ Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Str
       default:
         response.body = media->pretty ? encoded->pretty : encoded->json;
     }
+    exchange->trace.SerializeAs(*exchange, "", *media, std::get<base::SharedBytes>(response.body).size());
     co_return response;
   };
 }

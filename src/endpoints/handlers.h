@@ -34,7 +34,7 @@ meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std:
                                       const std::function<meta::Status(const std::string& text)>& refuse);
 
 // 200 (or `code`) with the object in the representation asked for, gzipped where that pays.
-http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
+http::Response ObjectResponse(Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
                               const storage::ObjectPtr& object, int code);
 http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body,
                              bool may_compress);

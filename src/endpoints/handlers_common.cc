@@ -12,7 +12,10 @@ namespace keelson::endpoints {
 
 Task<base::SharedBytes> ReadBody(Exchange& exchange) {
   auto body = co_await exchange.http.body->ReadAll(kBodyBytesMax);
-  if (body.ok()) co_return *std::move(body);
+  if (body.ok()) {
+    exchange.trace.BodyRead(body->size());
+    co_return *std::move(body);
+  }
   if (body.error() == http::BodyError::kTooLarge) {
     co_return meta::NewRequestEntityTooLarge("limit is " + std::to_string(kBodyBytesMax));
   }
@@ -64,7 +67,7 @@ http::Response BytesResponse(const Exchange& exchange, int code, std::string_vie
   return response;
 }
 
-http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
+http::Response ObjectResponse(Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
                               const storage::ObjectPtr& object, int code) {
   if (media.transform == Transform::kPartialObjectMetadataList) {
     if (scope->codec->custom_resource()) return StatusResponse(exchange, meta::NewPlainError("content is not a list"));
@@ -78,9 +81,16 @@ http::Response ObjectResponse(const Exchange& exchange, const ScopePtr& scope, c
   auto include = IncludeObjectOf(exchange, media);
   if (!include.ok()) return StatusResponse(exchange, include.error());
   const ObjectEncoder encoder(scope, media, *include);
+  using Latency = telemetry::LatencyTrackers;
+  const auto begun = base::Clock::Real().Monotonic();
   auto body = encoder.Whole(object);
+  // Tables and metadata alone are made of the object; everything else is its encoding.
+  exchange.context.latencies.Add(
+      media.transform == Transform::kNone ? Latency::kSerializeResponseObject : Latency::kTransformResponseObject,
+      base::Clock::Real().Monotonic() - begun);
   if (!body.ok()) return StatusResponse(exchange, body.error());
   AuditResponseObject(exchange, scope, media, *include, object);
+  exchange.trace.Serialize(exchange, media, body->size());
   return BytesResponse(exchange, code, encoder.content_type(), *std::move(body), true);
 }
 

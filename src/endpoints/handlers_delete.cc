@@ -129,7 +129,7 @@ Awaitable<http::Response> DeleteUnread(ScopePtr scope, ExchangePtr exchange, Med
 }  // namespace
 
 Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
-  exchange->trace.Start("Delete");
+  exchange->trace.Start(*exchange, "Delete");
   request::Context& context = exchange->context;
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
@@ -143,6 +143,7 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
                                     ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)));
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
   exchange->trace.Step("Object deleted from database");
+  exchange->trace.AboutToRespond();
   // 202 only for clients that said orphanDependents=false and then have to wait (upstream keeps this for old clients).
   const int code = !deleted->deleted && options->orphan_dependents == false ? 202 : 200;
   if (deleted->deleted && !scope->store->strategy().return_deleted_object)
@@ -151,7 +152,7 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
 }
 
 Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange) {
-  exchange->trace.Start("Delete");
+  exchange->trace.Start(*exchange, "Delete");
   request::Context& context = exchange->context;
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
@@ -183,6 +184,7 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   list.predicate.field = std::make_shared<meta::FieldSelector>(list_options->field_selector);
   list.predicate.limit = list_options->limit;
   list.predicate.continue_token = list_options->continue_token;
+  list.caller = context.caller();
   auto deleted = co_await scope->store->DeleteCollection(
       context, context.info.name_space, ToRegistry(*options), std::move(list),
       ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)), scope->delete_collection_workers);
@@ -191,6 +193,8 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   const ObjectEncoder encoder(scope, *media);
   auto whole = encoder.WholeList(*deleted);
   if (!whole.ok()) co_return StatusResponse(*exchange, whole.error());
+  exchange->trace.AboutToRespond();
+  exchange->trace.Serialize(*exchange, *media, whole->size());
   co_return BytesResponse(*exchange, 200, encoder.content_type(), *std::move(whole), true);
 }
 

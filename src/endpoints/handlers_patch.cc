@@ -139,6 +139,7 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
   const bool dry_run = options.is_dry_run();
   const AdmissionCall call = AdmissionCall::Of(scope, exchange, options);
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
+    exchange->trace.Step("About to apply patch");
     const Value live = existing.is_null() ? Value() : scope->codec->FromHub(arena, *scope, existing.Clone(arena));
     KS_CO_TRY(const AppliedConfiguration applied,
               co_await ApplyConfiguration(*exchange, *scope, live, config->value, options));
@@ -164,6 +165,7 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
     }
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
+    exchange->trace.Step("About to check admission control");
     co_return co_await AdmitUpdate(call, object, existing);
   };
   const bool main = scope->endpoint.part == registry::Endpoint::Part::kMain;
@@ -173,12 +175,12 @@ static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange
                                     {.endpoint = scope->endpoint, .force_allow_create = main, .dry_run = dry_run});
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
   exchange->trace.Step("Object stored in database");
-  exchange->trace.Step("About to write a response");
+  exchange->trace.AboutToRespond();
   co_return ObjectResponse(*exchange, scope, media, written->object, written->created ? 201 : 200);
 }
 
 Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
-  exchange->trace.Start("Patch");
+  exchange->trace.Start(*exchange, "Patch");
   request::Context& context = exchange->context;
   const std::string type = BareMediaType(exchange->http.headers.Get("Content-Type"));
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
@@ -192,12 +194,14 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
     co_return StatusResponse(*exchange, meta::NewInvalidOptions("PatchOptions", errors));
   }
   AuditRequestPatch(*exchange, *body);
+  exchange->trace.Step("Recorded the audit event");
   if (is_apply) co_return co_await ApplyPatch(std::move(scope), std::move(exchange), *media, type, *body, options);
   Patcher patcher(*scope, *exchange, type, options);
   const std::string manager = meta::ManagerOrUserAgent(options.field_manager, context.user_agent);
   const bool dry_run = options.is_dry_run();
   const AdmissionCall call = AdmissionCall::Of(scope, exchange, options);
   registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
+    exchange->trace.Step("About to apply patch");
     if (existing.is_null()) {
       co_return meta::NewNotFound({scope->resource.group, scope->resource.resource}, context.info.name);
     }
@@ -207,13 +211,14 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
     KS_CO_TRY(Value object, patcher.Apply(live));
     KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
     co_await TrackUpdate(*exchange, *scope, live, object, manager);
+    exchange->trace.Step("About to check admission control");
     co_return co_await AdmitUpdate(call, object, existing);
   };
   auto written = co_await scope->store->Update(
       context, context.info.name, updated, ValidateCreateOnUpdateFunc(call), ValidateUpdateFunc(call), {.endpoint = scope->endpoint, .dry_run = dry_run});
   if (!written.ok()) co_return StatusResponse(*exchange, written.error());
   exchange->trace.Step("Object stored in database");
-  exchange->trace.Step("About to write a response");
+  exchange->trace.AboutToRespond();
   co_return ObjectResponse(*exchange, scope, *media, written->object, written->created ? 201 : 200);
 }
 

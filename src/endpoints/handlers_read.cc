@@ -11,6 +11,8 @@
 namespace keelson::endpoints {
 namespace {
 
+constexpr std::uint64_t kStreamedSize = 1;  // what upstream tells of an answer that it writes piece by piece
+
 storage::ListOptions ToStorage(meta::ListOptions&& options) {
   storage::ListOptions list;
   list.resource_version = std::move(options.resource_version);
@@ -82,6 +84,9 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   const bool streams_list = options.send_initial_events.value_or(false);
   storage::ListOptions list = ToStorage(std::move(options));
   list.deadline = deadline;
+  const bool traced = streams_list && list.predicate.allow_watch_bookmarks;
+  if (traced) exchange->trace.Start(*exchange, "WatchList");
+  list.caller = exchange->context.caller();
   auto stream = co_await scope->store->Watch(exchange->context.info.name_space, std::move(list));
   if (!stream.ok()) co_return StatusResponse(*exchange, stream.error());
 
@@ -95,8 +100,11 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   }
   std::function<void()> listed;
   if (streams_list && exchange->metrics != nullptr) {
-    listed = [scope, &metrics = *exchange->metrics, of = ScopeOf(exchange->context.info),
+    std::function<void()> tell;
+    if (traced) tell = exchange->trace.ServeWatch(*exchange, *media);
+    listed = [tell = std::move(tell), scope, &metrics = *exchange->metrics, of = ScopeOf(exchange->context.info),
               received = exchange->context.received] {
+      if (tell) tell();
       const std::chrono::duration<double> took = base::Clock::Real().Monotonic() - received;
       metrics.WatchListDone(scope->resource.group, scope->resource.version, scope->resource.resource, of, took.count());
     };
@@ -114,7 +122,7 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
 }  // namespace
 
 Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
-  exchange->trace.Start("Get");
+  exchange->trace.Start(*exchange, "Get");
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   if (exchange->query.Has("export") && request::ParseQueryBool(exchange->query.Get("export"))) {
@@ -124,9 +132,10 @@ Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
   const meta::GetOptions options = meta::GetOptions::FromQuery(exchange->query);
   const request::RequestInfo& info = exchange->context.info;
   exchange->trace.Step("About to Get from storage");
-  auto object = co_await scope->store->Get(info.name_space, info.name, options.resource_version);
+  auto object =
+      co_await scope->store->Get(info.name_space, info.name, options.resource_version, exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
-  exchange->trace.Step("About to write a response");
+  exchange->trace.AboutToRespond();
   co_return ObjectResponse(*exchange, scope, *media, *object, 200);
 }
 
@@ -163,10 +172,11 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   }
   auto include = IncludeObjectOf(*exchange, *media);
   if (!include.ok()) co_return StatusResponse(*exchange, include.error());
-  exchange->trace.Start("List");
-  auto list = co_await scope->store->List(info.name_space, ToStorage(std::move(options)));
+  exchange->trace.Start(*exchange, "List");
+  storage::ListOptions list_options = ToStorage(std::move(options));
+  list_options.caller = exchange->context.caller();
+  auto list = co_await scope->store->List(info.name_space, std::move(list_options));
   if (!list.ok()) co_return StatusResponse(*exchange, list.error());
-  exchange->trace.Step("Filtered items", "count", static_cast<std::int64_t>(list->items.size()));
 
   AuditResponseList(*exchange, scope, *media, *include, *list);
   auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
@@ -174,8 +184,10 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   if (!frame) {
     auto whole = encoder->WholeList(*list);
     if (!whole.ok()) co_return StatusResponse(*exchange, whole.error());
+    exchange->trace.Serialize(*exchange, *media, whole->size());
     co_return BytesResponse(*exchange, 200, encoder->content_type(), *std::move(whole), true);
   }
+  exchange->trace.Serialize(*exchange, *media, kStreamedSize);
   std::size_t estimate = 0;
   for (const auto& item : list->items) estimate += item->stored().size();
   http::Response response;

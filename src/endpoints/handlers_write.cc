@@ -54,7 +54,7 @@ Task<WriteRequest> ReadWrite(Exchange& exchange, const Scope& scope, WriteVerb v
 }
 
 Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
-  exchange->trace.Start("Create");
+  exchange->trace.Start(*exchange, "Create");
   request::Context& context = exchange->context;
   auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kCreate);
   if (!read.ok()) co_return StatusResponse(*exchange, read.error());
@@ -76,15 +76,17 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   DedupOwnerReferences(*exchange, object, true);
   exchange->trace.Step("About to store object in database");
   auto created = co_await scope->store->Create(context, object, ValidateCreateFunc(call), dry_run);
-  exchange->trace.Step(created.ok() ? "Write to database call succeeded" : "Write to database call failed", "len",
-                       read->length());
-  if (!created.ok()) co_return StatusResponse(*exchange, created.error());
-  exchange->trace.Step("About to write a response");
+  if (!created.ok()) {
+    exchange->trace.WriteFailed(created.error().message(), read->length());
+    co_return StatusResponse(*exchange, created.error());
+  }
+  exchange->trace.Step("Write to database call succeeded", "len", read->length());
+  exchange->trace.AboutToRespond();
   co_return ObjectResponse(*exchange, scope, read->media, created->object, 201);
 }
 
 Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
-  exchange->trace.Start("Update");
+  exchange->trace.Start(*exchange, "Update");
   request::Context& context = exchange->context;
   auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kUpdate);
   if (!read.ok()) co_return StatusResponse(*exchange, read.error());
@@ -112,10 +114,12 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
   auto written =
       co_await scope->store->Update(context, context.info.name, updated, ValidateCreateOnUpdateFunc(call),
                                     ValidateUpdateFunc(call), parameters);
-  exchange->trace.Step(written.ok() ? "Write to database call succeeded" : "Write to database call failed", "len",
-                       read->length());
-  if (!written.ok()) co_return StatusResponse(*exchange, written.error());
-  exchange->trace.Step("About to write a response");
+  if (!written.ok()) {
+    exchange->trace.WriteFailed(written.error().message(), read->length());
+    co_return StatusResponse(*exchange, written.error());
+  }
+  exchange->trace.Step("Write to database call succeeded", "len", read->length());
+  exchange->trace.AboutToRespond();
   co_return ObjectResponse(*exchange, scope, read->media, written->object, written->created ? 201 : 200);
 }
 

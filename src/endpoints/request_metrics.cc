@@ -167,7 +167,7 @@ void RequestMetrics::ForgetLabels(request::RequestInfo& info) {
 }
 
 void RequestMetrics::Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
-                            std::uint64_t response_bytes, bool dry_run, bool apply) {
+                            std::uint64_t response_bytes, bool dry_run, bool apply, double waited_seconds) {
   const std::string_view verb = CanonicalVerb(info, method, apply);
   const std::string_view scope = ScopeOf(info);
   const std::string_view dry = dry_run ? "All" : "";
@@ -180,10 +180,9 @@ void RequestMetrics::Record(const request::RequestInfo& info, std::string_view m
   if (verb == "WATCH") return;
   duration_.With({verb, dry, info.api_group, info.api_version, info.resource, subresource, scope, component})
       .Observe(seconds);
-  // There are neither webhooks nor queues whose time would be left out.
   if (!dry_run) {
     sli_duration_.With({verb, info.api_group, info.api_version, info.resource, subresource, scope, component})
-        .Observe(seconds);
+        .Observe(seconds - waited_seconds);
   }
   if (verb == "GET" || verb == "LIST") {
     response_sizes_.With({verb, info.api_group, info.api_version, info.resource, subresource, scope, component})

@@ -24,8 +24,9 @@ class RequestMetrics {
   static void ForgetLabels(request::RequestInfo& info);
 
   // One finished request. `seconds` is not recorded for watches (they have a gauge).
+  // `waited_seconds`: of them those that webhooks took or that passed in a queue, which a service level leaves out.
   void Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
-              std::uint64_t response_bytes, bool dry_run, bool apply);
+              std::uint64_t response_bytes, bool dry_run, bool apply, double waited_seconds = 0);
   // The labels of a watch. One for all watches of a resource in a scope, so that an idle watch need not keep its own;
   // there are no more than series of the gauge, because only watches that were opened are told of.
   struct WatchKind {

@@ -1,93 +1,182 @@
 #include "endpoints/request_trace.h"
 
-#include <string>
-
+#include "base/strings.h"
 #include "endpoints/exchange.h"
 #include "endpoints/request_metrics.h"
-#include "telemetry/log.h"
 #include "telemetry/trace.h"
 
 namespace keelson::endpoints {
 namespace {
 
 constexpr std::size_t kUserAgentMax = 1024;
-constexpr std::size_t kAuditIDMax = 64;
+constexpr std::chrono::seconds kSerializeThreshold{5};
+// The Go types of upstream's writers: of what the API installer has routed, and of everything else.
+constexpr std::string_view kRoutedWriter = "*responsewriter.outerWithCloseNotifyFlushAndHijack";
+constexpr std::string_view kOtherWriter =
+    "struct { httpsnoop.Unwrapper; http.ResponseWriter; http.Flusher; http.CloseNotifier; http.Hijacker }";
 
-// Time as it was when the steps were taken, for a Trace that is written afterwards.
-class RecordedClock final : public base::Clock {
- public:
-  RecordedClock(const base::Clock& clock) : system_(clock.Now()), steady_(clock.Monotonic()), at_(steady_) {}
-  void Set(SteadyTime at) { at_ = at; }
-  SystemTime Now() const override { return system_ - std::chrono::duration_cast<SystemTime::duration>(steady_ - at_); }
-  SteadyTime Monotonic() const override { return at_; }
-
- private:
-  SystemTime system_;
-  SteadyTime steady_;
-  SteadyTime at_;
-};
-
-std::string ClientAddress(std::string_view remote) { return std::string(remote.substr(0, remote.rfind(':'))); }
+std::string ClientAddress(std::string_view remote) {
+  std::string_view host = remote.substr(0, remote.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return std::string(host);
+}
 
 std::string CutUserAgent(std::string_view agent) {
   if (agent.size() <= kUserAgentMax) return std::string(agent);
   return std::string(agent.substr(0, kUserAgentMax)) + "...TRUNCATED";
 }
 
-}  // namespace
-
-void RequestTrace::Start(std::string_view operation, const base::Clock& clock) {
-  if (!log::V(2).enabled()) return;
-  operation_ = operation;
-  start_ = clock.Monotonic();
-  size_ = 0;
-  clock_ = &clock;
+std::string Protocol(const http::Request& http) {
+  return http.http_major == 2 ? "HTTP/2.0" : "HTTP/1." + std::to_string(http.http_minor);
 }
 
-void RequestTrace::Step(std::string_view message, std::string_view unit, std::int64_t count) {
-  const base::Clock* const clock = clock_;
-  const std::size_t size = size_;
-  if (clock == nullptr || size == kStepsMax) return;
-  steps_[size] = {message, unit, count, clock->Monotonic()};
-  size_ = size + 1;
-}
-
-void RequestTrace::Finish(const Exchange& exchange, base::Random& random) const {
-  const base::Clock* const clock = clock_;
-  if (clock == nullptr) return;
-  RecordedClock recorded(*clock);
-  const auto end = recorded.Monotonic();
-  if (end - start_ < kThreshold) return;
-  const request::RequestInfo& info = exchange.context.info;
-  const http::Request& http = exchange.http;
-  recorded.Set(start_);
-  telemetry::Trace trace(recorded, operation_,
-                         {{"accept", std::string(http.headers.Get("Accept"))},
-                          {"audit-id", exchange.context.audit_id.substr(0, kAuditIDMax)},
-                          {"client", ClientAddress(http.remote_address)},
-                          {"api-group", info.api_group},
-                          {"api-version", info.api_version},
-                          {"name", info.name},
-                          {"subresource", info.subresource},
-                          {"namespace", info.name_space},
-                          {"protocol", http.http_major == 2 ? "HTTP/2.0" : "HTTP/1." + std::to_string(http.http_minor)},
-                          {"resource", info.resource},
-                          {"scope", std::string(ScopeOf(info))},
-                          {"url", http.path},
-                          {"user-agent", CutUserAgent(exchange.context.user_agent)},
-                          {"verb", std::string(CanonicalVerb(info, http.method, false))}});
-  const std::size_t size = size_;
-  for (std::size_t i = 0; i < size; ++i) {
-    recorded.Set(steps_[i].at);
-    if (steps_[i].unit.empty()) {
-      trace.Step(steps_[i].message);
-    } else {
-      trace.Step(steps_[i].message, {{steps_[i].unit, std::to_string(steps_[i].count)}});
+// The identifiers of upstream's serializers, a text in a text.
+std::string EncoderName(std::string_view version, const MediaTypeOptions& media) {
+  std::string inner;
+  switch (media.format) {
+    case Format::kProtobuf:
+      inner = "protobuf";
+      break;
+    case Format::kCBOR:
+      inner = "cbor";
+      break;
+    default: {
+      const bool yaml = media.format == Format::kYAML;
+      inner = std::string(R"({\"name\":\"json\",\"pretty\":\")") + (media.pretty && !yaml ? "true" : "false") +
+              R"(\",\"strict\":\"false\",\"yaml\":\")" + (yaml ? "true" : "false") + R"(\"})";
     }
   }
-  recorded.Set(end);
-  trace.Step("Writing http response done");
-  trace.LogIfLong(kThreshold, random);
+  const std::string gv = version.empty() ? "" : R"("encodeGV":")" + std::string(version) + R"(",)";
+  return "{" + gv + R"("encoder":")" + inner + R"(","name":"versioning"})";
+}
+
+std::string_view VerbOf(const Exchange& exchange) {
+  const http::Request& http = exchange.http;
+  if (exchange.context.info.subresource == "log") return "CONNECT";
+  const bool apply = http.method == "PATCH" && http.headers.Get("Content-Type").starts_with("application/apply-patch");
+  return CanonicalVerb(exchange.context.info, http.method, apply);
+}
+
+std::string VersionOf(const request::RequestInfo& info) {
+  return info.api_group.empty() ? info.api_version : info.api_group + "/" + info.api_version;
+}
+
+}  // namespace
+
+void RequestTrace::Start(Exchange& exchange, std::string_view operation) {
+  request::Context& context = exchange.context;
+  if (!context.span.active()) return;
+  const request::RequestInfo& info = context.info;
+  const http::Request& http = exchange.http;
+  context.span = context.span.Start(operation, {{"accept", http.headers.Get("Accept")},
+                                                {"audit-id", context.span.audit_id()},
+                                                {"client", ClientAddress(http.remote_address)},
+                                                {"api-group", info.api_group},
+                                                {"api-version", info.api_version},
+                                                {"name", info.name},
+                                                {"subresource", info.subresource},
+                                                {"namespace", info.name_space},
+                                                {"protocol", Protocol(http)},
+                                                {"resource", info.resource},
+                                                {"scope", ScopeOf(info)},
+                                                {"url", http.path},
+                                                {"user-agent", CutUserAgent(context.user_agent)},
+                                                {"verb", VerbOf(exchange)}});
+  std::lock_guard lock(mutex_);
+  spans_.verb = context.span;
+}
+
+void RequestTrace::Step(std::string_view message, std::string_view unit, std::int64_t count) const {
+  const telemetry::Span verb = Snapshot().verb;
+  if (!verb.recording()) return;
+  if (unit.empty()) {
+    verb.AddEvent(message);
+  } else {
+    verb.AddEvent(message, {{unit, count}});
+  }
+}
+
+void RequestTrace::WriteFailed(std::string_view error, std::int64_t length) const {
+  const telemetry::Span verb = Snapshot().verb;
+  if (verb.recording()) verb.AddEvent("Write to database call failed", {{"len", length}, {"err", error}});
+}
+
+void RequestTrace::AboutToRespond() {
+  Step("About to write a response");
+  std::lock_guard lock(mutex_);
+  spans_.responds = true;
+}
+
+void RequestTrace::Serialize(const Exchange& exchange, const MediaTypeOptions& media, std::uint64_t size) const {
+  if (!exchange.context.span.active()) return;
+  if (media.transform != Transform::kNone) return SerializeAs(exchange, "meta.k8s.io/v1", media, size);
+  SerializeAs(exchange, encode_version_.empty() ? VersionOf(exchange.context.info) : encode_version_, media, size);
+}
+
+void RequestTrace::SerializeAs(const Exchange& exchange, std::string_view version, const MediaTypeOptions& media,
+                               std::uint64_t size) const {
+  const telemetry::Span& parent = exchange.context.span;
+  if (!parent.active()) return;
+  const telemetry::Span span = parent.Start("SerializeObject",
+                                            {{"audit-id", parent.audit_id()},
+                                             {"method", exchange.http.method},
+                                             {"url", exchange.http.path},
+                                             {"protocol", Protocol(exchange.http)},
+                                             {"mediaType", MediaType(media.format)},
+                                             {"encoder", EncoderName(version, media)}},
+                                            kSerializeThreshold);
+  // A request that nobody was authenticated for is answered before upstream's tracing wraps the writer.
+  const bool plain = exchange.routed || !exchange.context.user;
+  span.AddEvent("About to start writing response", {{"writer", plain ? kRoutedWriter : kOtherWriter}, {"size", size}});
+  std::lock_guard lock(mutex_);
+  spans_.answer = span;
+}
+
+std::function<void()> RequestTrace::ServeWatch(const Exchange& exchange, const MediaTypeOptions& media) {
+  const telemetry::Span& parent = exchange.context.span;
+  if (!parent.active()) return nullptr;
+  const std::string version = encode_version_.empty() ? VersionOf(exchange.context.info) : encode_version_;
+  const telemetry::Span span = parent.Start("WatchServer.HandleHTTP", {{"audit-id", parent.audit_id()},
+                                                                       {"method", exchange.http.method},
+                                                                       {"url", exchange.http.path},
+                                                                       {"protocol", Protocol(exchange.http)},
+                                                                       {"mediaType", MediaType(media.format)},
+                                                                       {"encoder", EncoderName(version, media)}});
+  span.AddEvent("About to start writing response");
+  std::lock_guard lock(mutex_);
+  spans_.answer = span;
+  spans_.streams = true;
+  const telemetry::Span verb = spans_.verb;
+  return [trace = exchange.context.trace, span, verb] {
+    span.AddEvent("Writing initial events done");
+    span.End();
+    verb.End();
+    trace->LogIfLong(verb);
+  };
+}
+
+void RequestTrace::ServedBy(telemetry::Span server) {
+  std::lock_guard lock(mutex_);
+  spans_.server = server;
+}
+
+std::function<void(std::uint64_t bytes, bool complete)> RequestTrace::Finish(const Exchange& exchange,
+                                                                             int status) const {
+  const Spans spans = Snapshot();
+  if (!spans.server.recording() && !spans.verb.recording() && !spans.answer.recording()) return nullptr;
+  if (spans.streams && !spans.server.recording()) return nullptr;  // a watch keeps nothing for the log
+  if (body_bytes_ > 0) spans.server.SetAttribute({"http.request.body.size", body_bytes_});
+  spans.server.SetAttribute({"http.response.status_code", status});
+  if (status >= 500) spans.server.SetError("");
+  return [trace = exchange.context.trace, spans](std::uint64_t bytes, bool complete) {
+    if (!spans.streams && complete) spans.answer.AddEvent("Write call succeeded", {{"size", bytes}});
+    spans.answer.End();
+    if (spans.responds) spans.verb.AddEvent("Writing http response done");
+    spans.verb.End();
+    if (bytes > 0) spans.server.SetAttribute({"http.response.body.size", bytes});
+    spans.server.End();
+    trace->LogIfLong(spans.verb.recording() ? spans.verb : spans.answer);
+  };
 }
 
 }  // namespace keelson::endpoints

@@ -112,7 +112,9 @@ http::Response EncodedStatus(Value status, const MediaTypeOptions& media, int co
 http::Response StatusObjectResponse(const Exchange& exchange, Value status, const MediaTypeOptions& media, int code) {
   AuditResponseStatus(exchange, status);
   AuditResponseValue(exchange, status, StatusType());
-  return EncodedStatus(status, media, code);
+  http::Response response = EncodedStatus(status, media, code);
+  exchange.trace.Serialize(exchange, media, std::get<base::SharedBytes>(response.body).size());
+  return response;
 }
 
 http::Response StatusResponse(const Exchange& exchange, const meta::Status& status) {

@@ -13,6 +13,7 @@
 #include "async/awaitable.h"
 #include "base/outcome.h"
 #include "base/shared_bytes.h"
+#include "telemetry/span.h"
 
 namespace keelson::kv {
 
@@ -80,6 +81,7 @@ struct RangeRequest {
   Revision max_mod_revision = 0;
   Revision min_create_revision = 0;
   Revision max_create_revision = 0;
+  telemetry::Span span;  // the parent of the call's span
 };
 
 struct RangeResponse {
@@ -137,6 +139,7 @@ struct TxnRequest {
   std::vector<Compare> compare;  // all must hold
   std::vector<Op> success;
   std::vector<Op> failure;
+  telemetry::Span span;  // the parent of the call's span
 };
 
 inline Op Op::Txn(TxnRequest request) {

@@ -64,9 +64,11 @@ class ScriptedStorage final : public storage::Interface {
     std::unique_ptr<storage::WatchStream> stream = std::make_unique<ScriptedStream>(std::move(script));
     co_return stream;
   }
-  Awaitable<storage::Result<ObjectPtr>> Create(std::string, Value, std::uint64_t) override { co_return Unused(); }
+  Awaitable<storage::Result<ObjectPtr>> Create(std::string, Value, std::uint64_t, telemetry::Caller) override {
+    co_return Unused();
+  }
   Awaitable<storage::Result<ObjectPtr>> Delete(std::string, storage::Preconditions, storage::ValidateDeletion,
-                                               ObjectPtr) override {
+                                               ObjectPtr, telemetry::Caller) override {
     co_return Unused();
   }
   Awaitable<storage::Result<void>> DeleteUnread(std::string) override { co_return Unused(); }
@@ -75,7 +77,7 @@ class ScriptedStorage final : public storage::Interface {
     co_return Unused();
   }
   Awaitable<storage::Result<ObjectPtr>> GuaranteedUpdate(std::string, bool, storage::Preconditions, storage::UpdateFunc,
-                                                         ObjectPtr) override {
+                                                         ObjectPtr, telemetry::Caller) override {
     co_return Unused();
   }
   Awaitable<storage::Result<storage::Stats>> GetStats() override { co_return Unused(); }

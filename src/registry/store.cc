@@ -114,9 +114,11 @@ Call Store::MakeCall(request::Context& context, std::vector<std::string>& warnin
               .allow_privileged = options_.allow_privileged};
 }
 
-Task<ObjectPtr> Store::Get(std::string name_space, std::string name, std::string resource_version) const {
+Task<ObjectPtr> Store::Get(std::string name_space, std::string name, std::string resource_version,
+                           telemetry::Caller caller) const {
   KS_CO_TRY(std::string key, KeyFor(name_space, name));
-  auto got = co_await options_.storage->Get(std::move(key), {.resource_version = std::move(resource_version)});
+  storage::GetOptions options{.resource_version = std::move(resource_version), .caller = caller};
+  auto got = co_await options_.storage->Get(std::move(key), std::move(options));
   if (!got.ok()) co_return InterpretError(got.error(), "get", name);
   co_return *std::move(got);
 }
@@ -269,7 +271,7 @@ meta::Result<ObjectPtr> Store::Wrap(request::Context& context, std::string key, 
 }
 
 Task<ObjectPtr> Store::DryRunCreate(request::Context& context, std::string key, Value object) const {
-  auto existing = co_await options_.storage->Get(key, {});
+  auto existing = co_await options_.storage->Get(key, {.caller = context.caller()});
   if (existing.ok()) {
     co_return InterpretError({.code = storage::ErrorCode::kKeyExists, .key = key}, "create",
                              object.Get("metadata", "name").as_string());
@@ -284,7 +286,7 @@ namespace {
 // A name that is taken by an object on its way out will be free again: the answer says so.
 Awaitable<meta::Status> ExplainExisting(const Store& store, request::Context& context, std::string key,
                                         meta::Status status) {
-  auto existing = co_await store.options().storage->Get(std::move(key), {});
+  auto existing = co_await store.options().storage->Get(std::move(key), {.caller = context.caller()});
   if (!existing.ok()) co_return status;
   auto decoded = store.Decode(context.arena, *existing);
   if (!decoded.ok() || !decoded->Get("metadata", "deletionTimestamp").is_string()) co_return status;
@@ -317,7 +319,7 @@ Task<WriteResult> Store::CreateOnce(request::Context& context, Value object, Val
   } else if (dry_run) {
     stored = co_await DryRunCreate(context, *key, object);
   } else {
-    auto created = co_await options_.storage->Create(*key, object, options_.ttl_seconds);
+    auto created = co_await options_.storage->Create(*key, object, options_.ttl_seconds, context.caller());
     if (created.ok()) {
       stored = *std::move(created);
     } else {
@@ -439,7 +441,7 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
   storage::Preconditions preconditions{.uid = parameters.uid, .resource_version = parameters.resource_version};
   meta::Result<ObjectPtr> written = meta::NewInternalError("");
   if (dry_run) {
-    auto existing = co_await options_.storage->Get(key, {});
+    auto existing = co_await options_.storage->Get(key, {.caller = context.caller()});
     if (!existing.ok() && existing.error().code != storage::ErrorCode::kKeyNotFound) {
       written = InterpretError(existing.error(), "update", name);
     } else {
@@ -463,7 +465,8 @@ Task<WriteResult> Store::Update(request::Context& context, std::string name, Upd
       if (emptied) written = Wrap(context, key, last, found->resource_version());
     }
   } else {
-    auto stored = co_await options_.storage->GuaranteedUpdate(key, may_create, preconditions, update);
+    auto stored = co_await options_.storage->GuaranteedUpdate(key, may_create, preconditions, update, nullptr,
+                                                              context.caller());
     if (stored.ok()) {
       written = *std::move(stored);
     } else if (emptied) {

@@ -96,7 +96,8 @@ class Store {
   const Strategy& strategy() const { return options_.strategy->row(); }
   const RESTStrategy& rest_strategy() const { return *options_.strategy; }
 
-  Task<ObjectPtr> Get(std::string name_space, std::string name, std::string resource_version) const;
+  Task<ObjectPtr> Get(std::string name_space, std::string name, std::string resource_version,
+                      telemetry::Caller caller = {}) const;
   Task<storage::ObjectList> List(std::string name_space, storage::ListOptions options) const;
   Task<std::unique_ptr<storage::WatchStream>> Watch(std::string name_space, storage::ListOptions options) const;
   Task<WriteResult> Create(request::Context& context, Value object, ValidateObject validate, bool dry_run) const;

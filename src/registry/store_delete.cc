@@ -135,7 +135,7 @@ Task<DeleteResult> Store::DeleteForReal(request::Context& context, std::string k
   if (dry_run) {
     KS_CO_RETURN_IF_ERROR(co_await check(existing));
   } else {
-    auto deleted = co_await options_.storage->Delete(key, std::move(preconditions), check);
+    auto deleted = co_await options_.storage->Delete(key, std::move(preconditions), check, nullptr, context.caller());
     if (deleted.ok()) {
       gone = *std::move(deleted);
     } else if (!(ignore_not_found && deleted.error().code == storage::ErrorCode::kKeyNotFound)) {
@@ -185,7 +185,8 @@ Task<DeleteResult> Store::MarkDeletion(request::Context& context, std::string ke
   }
   storage::Preconditions preconditions{.uid = options.uid, .resource_version = options.resource_version};
   auto written = co_await options_.storage->GuaranteedUpdate(
-      key, false, preconditions, [marking](const ObjectPtr& current) { return Mark(marking, current); });
+      key, false, preconditions, [marking](const ObjectPtr& current) { return Mark(marking, current); }, nullptr,
+      context.caller());
   if (!written.ok()) co_return InterpretError(written.error(), "delete", name);
   co_return DeleteResult{.object = *std::move(written), .deleted = false};
 }
@@ -197,7 +198,7 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
     if (!why.empty()) co_return meta::NewForbidden(options_.resource, name, why);
   }
   KS_CO_TRY(std::string key, KeyFor(name_space, name));
-  auto got = co_await options_.storage->Get(key, {});
+  auto got = co_await options_.storage->Get(key, {.caller = context.caller()});
   if (!got.ok()) co_return InterpretError(got.error(), "delete", name);
   ObjectPtr existing = *std::move(got);
   base::Arena& arena = context.arena;
@@ -280,7 +281,8 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
         co_return tried.error();
       }
     } else {
-      auto updated = co_await options_.storage->GuaranteedUpdate(key, false, preconditions, mark);
+      auto updated = co_await options_.storage->GuaranteedUpdate(key, false, preconditions, mark, nullptr,
+                                                                 context.caller());
       if (updated.ok()) {
         marked = *std::move(updated);
       } else if (!delete_now && !pending) {
@@ -341,6 +343,8 @@ std::unique_ptr<request::Context> ContextOfOne(const request::Context& of) {
   context->remote_address = of.remote_address;
   context->received = of.received;
   context->deadline = of.deadline;
+  context->trace = of.trace;
+  context->span = of.span;
   return context;
 }
 
@@ -350,6 +354,8 @@ Awaitable<void> DeleteSome(std::shared_ptr<Deletion> deletion) {
     const auto context = ContextOfOne(deletion->context);
     auto deleted = co_await deletion->store.Delete(*context, std::string(item.name_space), std::string(item.name),
                                                    deletion->options, deletion->validate);
+    deletion->context.latencies.Add(telemetry::LatencyTrackers::kEtcd,
+                                    context->latencies.spent(telemetry::LatencyTrackers::kEtcd));
     if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound && !deletion->error) {
       deletion->error = deleted.error();
     }

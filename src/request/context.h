@@ -2,6 +2,7 @@
 // request. Thread safety: the request's own coroutine; it outlives every view into it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "request/request_info.h"
 #include "request/user.h"
 #include "request/warnings.h"
+#include "telemetry/span.h"
 
 namespace keelson::request {
 
@@ -31,6 +33,12 @@ struct Context {
   async::CancellationPtr cancellation;
   Warnings warnings;
   AuditAnnotations audit_annotations;
+  std::shared_ptr<telemetry::Trace> trace;  // null: nothing is recorded, and there is no trace context to pass on
+  telemetry::Span span;                     // the parent of spans that begin now
+  telemetry::LatencyTrackers latencies;
+
+  // Lower layers are told by this whom they work for. It must not outlive the context.
+  telemetry::Caller caller() { return {span, &latencies}; }
 };
 
 }  // namespace keelson::request

@@ -35,6 +35,7 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
                                      options.constrained_impersonation ? Modes::kConstrained : Modes::kLegacy,
                                      options.impersonation_metrics));
   handler = WithAudit(std::move(handler), options.auditor);
+  handler = WithTracing(std::move(handler));
   handler = WithAuthentication(std::move(handler),
                                {.authenticator = options.authenticator,
                                 .api_audiences = options.api_audiences,
@@ -50,7 +51,7 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
   handler = WithResponseFilters(std::move(handler), ResponseFilters(options));
   if (options.shutdown_send_retry_after) handler = WithRetryAfter(std::move(handler), options.not_accepting);
   handler = WithAuditInit(std::move(handler), options.auditor);
-  return WithContext(std::move(handler), *options.random, *options.metrics, options.running);
+  return WithContext(std::move(handler), *options.random, *options.metrics, options.running, options.tracing);
 }
 
 }  // namespace keelson::server

@@ -1,5 +1,4 @@
-// The handler chain around a server, outermost first, in upstream's order (DefaultBuildHandlerChain). Filters that are
-// not built are absent: tracing.
+// The handler chain around a server, outermost first, in upstream's order (DefaultBuildHandlerChain).
 #pragma once
 
 #include <atomic>
@@ -18,6 +17,7 @@
 #include "endpoints/filters/filters.h"
 #include "endpoints/filters/impersonation.h"
 #include "endpoints/filters/priority_and_fairness.h"
+#include "endpoints/filters/tracing.h"
 #include "endpoints/request_metrics.h"
 
 namespace keelson::server {
@@ -30,6 +30,7 @@ struct ChainOptions {
   bool constrained_impersonation = true;                                      // the gate ConstrainedImpersonation
   endpoints::filters::ImpersonationMetrics* impersonation_metrics = nullptr;  // must outlive the chain
   std::shared_ptr<audit::Auditor> auditor;  // null: no audit
+  endpoints::filters::TracingOptions tracing;
   std::chrono::nanoseconds request_timeout = std::chrono::minutes(1);
   // None: --enable-priority-and-fairness=false, and the limits on requests in flight apply instead.
   std::optional<endpoints::filters::PriorityAndFairness> priority_and_fairness;

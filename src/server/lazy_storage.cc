@@ -38,8 +38,9 @@ Awaitable<void> WaitUntilWarm(BackingPtr backing) {
   }
 }
 
-Awaitable<Result<ObjectPtr>> Create(BackingPtr backing, std::string key, Value object, std::uint64_t ttl_seconds) {
-  co_return co_await backing->store->Create(std::move(key), object, ttl_seconds);
+Awaitable<Result<ObjectPtr>> Create(BackingPtr backing, std::string key, Value object, std::uint64_t ttl_seconds,
+                                    telemetry::Caller caller) {
+  co_return co_await backing->store->Create(std::move(key), object, ttl_seconds, caller);
 }
 
 storage::Interface& Reads(const BackingPtr& backing) {
@@ -48,9 +49,9 @@ storage::Interface& Reads(const BackingPtr& backing) {
 }
 
 Awaitable<Result<ObjectPtr>> Delete(BackingPtr backing, std::string key, storage::Preconditions preconditions,
-                                    storage::ValidateDeletion validate, ObjectPtr cached) {
+                                    storage::ValidateDeletion validate, ObjectPtr cached, telemetry::Caller caller) {
   co_return co_await Reads(backing).Delete(std::move(key), std::move(preconditions), std::move(validate),
-                                           std::move(cached));
+                                           std::move(cached), caller);
 }
 
 Awaitable<Result<void>> DeleteUnread(BackingPtr backing, std::string key) {
@@ -59,10 +60,7 @@ Awaitable<Result<void>> DeleteUnread(BackingPtr backing, std::string key) {
 
 Awaitable<Result<ObjectPtr>> Get(BackingPtr backing, std::string key, storage::GetOptions options) {
   // A read of the newest state needs no cache; one of any state is answered by it once it is there.
-  if (!backing->cacher || !backing->cacher->Ready()) {
-    co_return co_await backing->store->Get(std::move(key), std::move(options));
-  }
-  co_return co_await backing->cacher->Get(std::move(key), std::move(options));
+  co_return co_await Reads(backing).Get(std::move(key), std::move(options));
 }
 
 Awaitable<Result<ObjectList>> GetList(BackingPtr backing, std::string key, storage::ListOptions options) {
@@ -72,9 +70,9 @@ Awaitable<Result<ObjectList>> GetList(BackingPtr backing, std::string key, stora
 
 Awaitable<Result<ObjectPtr>> GuaranteedUpdate(BackingPtr backing, std::string key, bool ignore_not_found,
                                               storage::Preconditions preconditions, storage::UpdateFunc update,
-                                              ObjectPtr cached) {
+                                              ObjectPtr cached, telemetry::Caller caller) {
   co_return co_await Reads(backing).GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions),
-                                                     std::move(update), std::move(cached));
+                                                     std::move(update), std::move(cached), caller);
 }
 
 Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Watch(BackingPtr backing, std::string key,
@@ -96,12 +94,15 @@ class LazyStorage final : public storage::Interface {
  public:
   explicit LazyStorage(BackingPtr backing) : backing_(std::move(backing)) {}
 
-  Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override {
-    return server::Create(backing_, std::move(key), object, ttl_seconds);
+  Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds,
+                                      telemetry::Caller caller) override {
+    return server::Create(backing_, std::move(key), object, ttl_seconds, caller);
   }
   Awaitable<Result<ObjectPtr>> Delete(std::string key, storage::Preconditions preconditions,
-                                      storage::ValidateDeletion validate, ObjectPtr cached) override {
-    return server::Delete(backing_, std::move(key), std::move(preconditions), std::move(validate), std::move(cached));
+                                      storage::ValidateDeletion validate, ObjectPtr cached,
+                                      telemetry::Caller caller) override {
+    return server::Delete(backing_, std::move(key), std::move(preconditions), std::move(validate), std::move(cached),
+                          caller);
   }
   Awaitable<Result<void>> DeleteUnread(std::string key) override {
     return server::DeleteUnread(backing_, std::move(key));
@@ -114,9 +115,9 @@ class LazyStorage final : public storage::Interface {
   }
   Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                 storage::Preconditions preconditions, storage::UpdateFunc update,
-                                                ObjectPtr cached) override {
+                                                ObjectPtr cached, telemetry::Caller caller) override {
     return server::GuaranteedUpdate(backing_, std::move(key), ignore_not_found, std::move(preconditions),
-                                    std::move(update), std::move(cached));
+                                    std::move(update), std::move(cached), caller);
   }
   Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Watch(std::string key,
                                                                  storage::ListOptions options) override {

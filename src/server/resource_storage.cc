@@ -302,6 +302,7 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
       config.encryption != nullptr ? config.encryption->For(definition.resource) : storage::Transformer::Identity();
   kv::Store& kv = StoreOf(definition.resource);
   const bool elsewhere = MediaOf(layout, config.media_type) != Media::kSame;
+  const std::string type = "*" + definition.traits.go_package + "." + definition.kind.kind;
   backing->store = std::make_unique<storage::Store>(
       storage::StoreParts{
           .kv = kv,
@@ -313,9 +314,9 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
           .form = elsewhere ? dynamic_cast<const storage::StoredForm*>(backing->codec.get()) : nullptr},
       storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
                             .resource_prefix = layout.resource_prefix,
-                            .report_corrupt = config.report_corrupt});
+                            .report_corrupt = config.report_corrupt,
+                            .object_type = type});
   if (use == Use::kServing && Cached(definition)) {
-    const std::string type = "*" + definition.traits.go_package + "." + definition.kind.kind;
     backing->cacher = std::make_unique<cacher::Cacher>(
         *backing->store, config.io->Next(), *config.clock, history,
         cacher::CacherOptions{.trigger_field = std::string(layout.trigger_field),

@@ -20,6 +20,7 @@
 #include "object/value.h"
 #include "storage/error.h"
 #include "storage/object.h"
+#include "telemetry/span.h"
 
 namespace keelson::storage {
 
@@ -33,6 +34,7 @@ struct Preconditions {
 
 struct GetOptions {
   std::string resource_version;  // not older than
+  telemetry::Caller caller;
 };
 
 // What of a list or watch is wanted (upstream's SelectionPredicate).
@@ -57,6 +59,7 @@ struct ListOptions {
   std::string scope_name;
   // When the request's time is up: a watch that allows bookmarks gets one two seconds before.
   std::optional<base::Clock::SteadyTime> deadline;
+  telemetry::Caller caller;
 };
 
 struct ObjectList {
@@ -108,12 +111,13 @@ class Interface {
   virtual ~Interface() = default;
 
   // kKeyExists when there is one. The result is what was stored. `object` must have no resourceVersion.
-  virtual Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) = 0;
+  virtual Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds,
+                                              telemetry::Caller caller = {}) = 0;
   // The deleted object, with the deletion's revision as its resourceVersion.
   // `cached` (here and below): what the caller believes is stored; saves a read when it is, costs a retry when it is
   // not. May be null. `validate` may be empty.
   virtual Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
-                                              ObjectPtr cached = nullptr) = 0;
+                                              ObjectPtr cached = nullptr, telemetry::Caller caller = {}) = 0;
   // Deletes what lies at the key whatever it is: for objects that cannot be read (kCorruptObject). kKeyNotFound.
   virtual Awaitable<Result<void>> DeleteUnread(std::string key) = 0;
   virtual Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) = 0;
@@ -122,7 +126,7 @@ class Interface {
   // written.
   virtual Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                         Preconditions preconditions, UpdateFunc update,
-                                                        ObjectPtr cached = nullptr) = 0;
+                                                        ObjectPtr cached = nullptr, telemetry::Caller caller = {}) = 0;
   virtual Awaitable<Result<std::unique_ptr<WatchStream>>> Watch(std::string key, ListOptions options) = 0;
   virtual Awaitable<Result<Stats>> GetStats() = 0;
   virtual Awaitable<Result<std::uint64_t>> GetCurrentResourceVersion() = 0;

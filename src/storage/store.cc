@@ -66,11 +66,49 @@ Store::Store(StoreParts parts, StoreOptions options)
   KS_CHECK(options_.resource_prefix.size() > 1 && options_.resource_prefix[0] == '/');
 }
 
-Awaitable<kv::Result<kv::RangeResponse>> Store::Range(std::string_view operation, kv::RangeRequest request) {
+Awaitable<kv::Result<kv::RangeResponse>> Store::Range(std::string_view operation, kv::RangeRequest request,
+                                                      telemetry::Caller caller) {
+  request.span = caller.span;
+  const telemetry::LatencyScope latency(caller.latencies, telemetry::LatencyTrackers::kEtcd);
   const auto begun = std::chrono::steady_clock::now();
   auto range = co_await parts_.kv.Range(std::move(request));
   if (parts_.metrics != nullptr) parts_.metrics->Requested(operation, begun, range.ok());
   co_return range;
+}
+
+Awaitable<kv::Result<kv::TxnResponse>> Store::Txn(std::string_view operation, kv::TxnRequest request,
+                                                  telemetry::Caller caller) {
+  request.span = caller.span;
+  const telemetry::LatencyScope latency(caller.latencies, telemetry::LatencyTrackers::kEtcd);
+  const auto begun = std::chrono::steady_clock::now();
+  auto response = co_await parts_.kv.Txn(std::move(request));
+  if (parts_.metrics != nullptr) parts_.metrics->Requested(operation, begun, response.ok());
+  co_return response;
+}
+
+// Of a write: upstream's "Create etcd3", "GuaranteedUpdate etcd3".
+telemetry::Span Store::StartSpan(const telemetry::Caller& caller, std::string_view name, std::string_view key) const {
+  const telemetry::Span& parent = caller.span;
+  if (!parent.active()) return {};
+  const meta::GroupResource& resource = parts_.codec.resource();
+  return parent.Start(name, {{"audit-id", parent.audit_id()},
+                             {"key", key},
+                             {"type", options_.object_type},
+                             {"group", resource.group},
+                             {"resource", resource.resource}});
+}
+
+telemetry::Span Store::StartListSpan(const telemetry::Caller& caller, std::string_view key,
+                                     const ListOptions& options) const {
+  const telemetry::Span& parent = caller.span;
+  if (!parent.active()) return {};
+  return parent.Start(options.recursive ? "List(recursive=true) etcd3" : "List(recursive=false) etcd3",
+                      {{"audit-id", parent.audit_id()},
+                       {"key", key},
+                       {"resourceVersion", options.resource_version},
+                       {"resourceVersionMatch", options.resource_version_match},
+                       {"limit", options.predicate.limit},
+                       {"continue", options.predicate.continue_token}});
 }
 
 void Store::CountUnreadable(const Unreadable& why) const {
@@ -183,21 +221,21 @@ Awaitable<Result<Store::State>> Store::StateOf(std::string full_key, kv::RangeRe
   co_return State{.object = *std::move(object), .current = true};
 }
 
-Awaitable<Result<Store::State>> Store::Read(std::string full_key) {
-  auto range = co_await Range("get", {.key = full_key, .limit = 1});
+Awaitable<Result<Store::State>> Store::Read(std::string full_key, telemetry::Caller caller) {
+  auto range = co_await Range("get", {.key = full_key, .limit = 1}, caller);
   if (!range.ok()) co_return FromKV(range.error(), full_key);
   co_return co_await StateOf(std::move(full_key), *std::move(range));
 }
 
 // What a change begins with: the cached object, or the present one. In this process the revision alone costs next to
 // nothing, so that a cache which lags behind is noticed before the object is judged: admission sees the change once.
-Awaitable<Result<Store::State>> Store::Begin(std::string full_key, ObjectPtr cached) {
-  if (!cached) co_return co_await Read(std::move(full_key));
+Awaitable<Result<Store::State>> Store::Begin(std::string full_key, ObjectPtr cached, telemetry::Caller caller) {
+  if (!cached) co_return co_await Read(std::move(full_key), caller);
   if (!parts_.kv.embedded()) co_return State{.object = std::move(cached)};
-  auto range = co_await Range("get", {.key = full_key, .limit = 1, .keys_only = true});
+  auto range = co_await Range("get", {.key = full_key, .limit = 1, .keys_only = true}, {});
   if (!range.ok()) co_return FromKV(range.error(), full_key);
   if (range->kvs.empty() || static_cast<std::uint64_t>(range->kvs[0].mod_revision) != cached->resource_version())
-    co_return co_await Read(std::move(full_key));
+    co_return co_await Read(std::move(full_key), caller);
   co_return State{.object = std::move(cached), .current = true};
 }
 
@@ -208,7 +246,7 @@ Awaitable<bool> Store::LiesInStore(std::string full_key, SharedBytes plain, Obje
   if (!complete.ok() || complete->empty()) co_return false;
   auto stored = parts_.codec.WithResourceVersion(complete->view(), completed->resource_version());
   if (!stored.ok() || !(*stored == completed->stored())) co_return false;
-  auto range = co_await Range("get", {.key = full_key, .limit = 1});
+  auto range = co_await Range("get", {.key = full_key, .limit = 1}, {});
   if (!range.ok() || range->kvs.empty()) co_return false;
   const kv::KeyValue& pair = range->kvs[0];
   if (static_cast<std::uint64_t>(pair.mod_revision) != completed->resource_version()) co_return false;
@@ -228,7 +266,7 @@ Awaitable<Result<ObjectPtr>> Store::Get(std::string key, GetOptions options) {
   const std::string full_key = FullKey(relative);
   const auto wanted = ParseResourceVersion(options.resource_version);
   if (!wanted.ok()) co_return StatusError(meta::NewBadRequest("invalid resource version: " + wanted.error()));
-  auto range = co_await Range("get", {.key = full_key, .limit = 1});
+  auto range = co_await Range("get", {.key = full_key, .limit = 1}, options.caller);
   if (!range.ok()) co_return FromKV(range.error(), full_key);
   const auto revision = static_cast<std::uint64_t>(range->revision);
   if (*wanted > revision) co_return StatusError(meta::NewTooLargeResourceVersion(*wanted, revision, 0));
@@ -238,14 +276,14 @@ Awaitable<Result<ObjectPtr>> Store::Get(std::string key, GetOptions options) {
   co_return *std::move(object);
 }
 
-Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached) {
+Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached, telemetry::Caller caller) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
   // In this process the revision alone costs next to nothing; over the network a second question would cost more than
   // the value.
   const bool ask_revision = cached && parts_.kv.embedded();
   for (bool keys_only = ask_revision;; keys_only = false) {
-    auto range = co_await Range("get", {.key = full_key, .limit = 1, .keys_only = keys_only});
+    auto range = co_await Range("get", {.key = full_key, .limit = 1, .keys_only = keys_only}, caller);
     if (!range.ok()) co_return FromKV(range.error(), full_key);
     if (range->kvs.empty()) co_return NotFound(full_key);
     if (cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version())
@@ -259,7 +297,7 @@ Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached)
 
 Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, SharedBytes plain,
                                                          std::uint64_t revision, std::uint64_t ttl_seconds,
-                                                         bool with_failure_read) {
+                                                         bool with_failure_read, telemetry::Caller caller) {
   kv::LeaseID lease = 0;
   if (ttl_seconds != 0) {
     auto leased = co_await parts_.leases.GetLease(static_cast<std::int64_t>(ttl_seconds));
@@ -275,38 +313,45 @@ Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, S
     data = parts_.transformer.TransformToStorage(*data, full_key);
   }
   if (!data.ok()) co_return Internal(data.error());
+  const telemetry::Span& span = caller.span;
+  span.AddEvent("TransformToStorage succeeded");
   kv::TxnRequest request;
   request.compare.push_back(ModRevisionIs(full_key, revision));
   request.success.push_back(kv::Op::Put({.key = full_key, .value = *std::move(data), .lease = lease}));
   if (with_failure_read) request.failure.push_back(kv::Op::Range({.key = full_key}));
-  const auto begun = std::chrono::steady_clock::now();
-  auto response = co_await parts_.kv.Txn(std::move(request));
-  if (parts_.metrics != nullptr) {
-    parts_.metrics->Requested(with_failure_read ? "update" : "create", begun, response.ok());
-  }
+  if (with_failure_read) span.AddEvent("Transaction prepared");
+  auto response = co_await Txn(with_failure_read ? "update" : "create", std::move(request), caller);
   if (!response.ok()) co_return FromKV(response.error(), full_key);
+  span.AddEvent(with_failure_read ? "Txn call completed" : "Txn call succeeded");
   co_return *std::move(response);
 }
 
-Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::uint64_t ttl_seconds) {
+Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::uint64_t ttl_seconds,
+                                           telemetry::Caller caller) {
+  const telemetry::ScopedSpan span = StartSpan(caller, "Create etcd3", key);
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
   if (!object["metadata"]["resourceVersion"].as_string().empty()) {
     co_return PlainError("resourceVersion should not be set on objects to be created");
   }
   base::Arena arena;
+  span->AddEvent("About to Encode");
   auto plain = parts_.codec.Encode(arena, object);
   if (!plain.ok()) co_return PlainError(plain.error());
-  KS_CO_TRY(const kv::TxnResponse response, co_await PutIfUnchanged(full_key, *plain, 0, ttl_seconds, false));
+  const std::size_t length = plain->size();
+  span->AddEvent("Encode succeeded", {{"len", length}});
+  KS_CO_TRY(const kv::TxnResponse response,
+            co_await PutIfUnchanged(full_key, *plain, 0, ttl_seconds, false, caller.Under(*span)));
   if (!response.succeeded) co_return Error{.code = ErrorCode::kKeyExists, .key = full_key};
+  span->AddEvent("decode succeeded", {{"len", length}});
   co_return Written(full_key, *std::move(plain), response.revision);
 }
 
 Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
-                                           ObjectPtr cached) {
+                                           ObjectPtr cached, telemetry::Caller caller) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
-  KS_CO_TRY(State state, co_await Begin(full_key, std::move(cached)));
+  KS_CO_TRY(State state, co_await Begin(full_key, std::move(cached), caller));
   for (;;) {
     if (!state.object) co_return NotFound(full_key);
     auto refused = Refused(preconditions, state.object, full_key);
@@ -317,7 +362,7 @@ Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions precon
     if (refused) {
       if (state.current) co_return *std::move(refused);
       const std::uint64_t judged = state.revision();
-      KS_CO_TRY(state, co_await Read(full_key));
+      KS_CO_TRY(state, co_await Read(full_key, caller));
       if (state.object && state.revision() == judged) co_return *std::move(refused);
       continue;
     }
@@ -325,9 +370,7 @@ Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions precon
     request.compare.push_back(ModRevisionIs(full_key, state.revision()));
     request.success.push_back(kv::Op::DeleteRange({.key = full_key}));
     request.failure.push_back(kv::Op::Range({.key = full_key}));
-    const auto begun = std::chrono::steady_clock::now();
-    auto response = co_await parts_.kv.Txn(std::move(request));
-    if (parts_.metrics != nullptr) parts_.metrics->Requested("delete", begun, response.ok());
+    auto response = co_await Txn("delete", std::move(request), caller);
     if (!response.ok()) co_return FromKV(response.error(), full_key);
     if (response->succeeded)
       co_return WithResourceVersion(*state.object, static_cast<std::uint64_t>(response->revision));
@@ -338,46 +381,51 @@ Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions precon
 Awaitable<Result<void>> Store::DeleteUnread(std::string key) {
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
-  const auto begun = std::chrono::steady_clock::now();
   kv::TxnRequest request;
   request.success.push_back(kv::Op::DeleteRange({.key = full_key}));
-  auto response = co_await parts_.kv.Txn(std::move(request));
-  if (parts_.metrics != nullptr) parts_.metrics->Requested("delete", begun, response.ok());
+  auto response = co_await Txn("delete", std::move(request), {});
   if (!response.ok()) co_return FromKV(response.error(), full_key);
   if (response->responses[0].deleted == 0) co_return NotFound(full_key);
   co_return Result<void>();
 }
 
 Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignore_not_found,
-                                                     Preconditions preconditions, UpdateFunc update, ObjectPtr cached) {
+                                                     Preconditions preconditions, UpdateFunc update, ObjectPtr cached,
+                                                     telemetry::Caller caller) {
+  const telemetry::ScopedSpan span = StartSpan(caller, "GuaranteedUpdate etcd3", key);
+  caller.span = *span;
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
-  KS_CO_TRY(State state, co_await Begin(full_key, std::move(cached)));
+  KS_CO_TRY(State state, co_await Begin(full_key, std::move(cached), caller));
+  span->AddEvent("initial value restored");
   for (;;) {
     if (!state.object && !ignore_not_found) co_return NotFound(full_key);
     if (auto refused = Refused(preconditions, state.object, full_key)) {
       if (state.current) co_return *std::move(refused);
-      KS_CO_TRY(state, co_await Read(full_key));
+      KS_CO_TRY(state, co_await Read(full_key, caller));
       continue;
     }
     auto updated = co_await update(state.object);
     if (!updated.ok()) {
       if (state.current) co_return StatusError(std::move(updated).error());
       const std::uint64_t judged = state.revision();
-      KS_CO_TRY(state, co_await Read(full_key));
+      KS_CO_TRY(state, co_await Read(full_key, caller));
       if (state.object && state.revision() == judged) co_return StatusError(std::move(updated).error());
       continue;
     }
     base::Arena arena;
+    span->AddEvent("About to Encode");
     auto plain = parts_.codec.Encode(arena, updated->object);
     if (!plain.ok()) co_return PlainError(plain.error());
+    const std::size_t length = plain->size();
+    span->AddEvent("Encode succeeded", {{"len", length}});
     if (state.object && !state.object->stale()) {
       auto same = parts_.codec.WithResourceVersion(plain->view(), state.revision());
       if (same.ok() && *same == state.object->stored()) {
         if (state.current) co_return state.object;  // nothing changed: no write, no event, the same revision
         const std::uint64_t judged = state.revision();
         const ObjectPtr believed = state.object;
-        KS_CO_TRY(state, co_await Read(full_key));
+        KS_CO_TRY(state, co_await Read(full_key, caller));
         if (state.object && state.revision() == judged && !state.object->stale()) co_return believed;
         continue;
       }
@@ -385,13 +433,19 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
     if (state.object && state.object->stale() && co_await LiesInStore(full_key, *plain, state.object))
       co_return state.object;
     KS_CO_TRY(kv::TxnResponse response,
-              co_await PutIfUnchanged(full_key, *plain, state.revision(), updated->ttl_seconds.value_or(0), true));
-    if (response.succeeded) co_return Written(full_key, *std::move(plain), response.revision);
+              co_await PutIfUnchanged(full_key, *plain, state.revision(), updated->ttl_seconds.value_or(0), true, caller));
+    if (response.succeeded) {
+      span->AddEvent("Transaction committed");
+      span->AddEvent("decode succeeded", {{"len", length}});
+      co_return Written(full_key, *std::move(plain), response.revision);
+    }
     KS_CO_TRY(state, co_await StateOf(full_key, std::move(response.responses[0].range)));
   }
 }
 
 Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions options) {
+  const telemetry::ScopedSpan span = StartListSpan(options.caller, key, options);
+  const telemetry::Caller caller = options.caller.Under(*span);
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, options.recursive));
   KS_CO_TRY(const ListPlan plan, ResolveListOptions(relative, options));
   const std::string prefix = FullKey(relative);
@@ -414,7 +468,7 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
   std::string corrupt_first;
   bool corrupt_left_out = false;
   for (;;) {
-    auto range = co_await Range(options.recursive ? "list" : "get", request);
+    auto range = co_await Range(options.recursive ? "list" : "get", request, caller);
     if (!range.ok()) {
       if (range.error().code == kv::ErrorCode::kCompacted) co_return CompactedListError(plan.start_key, relative);
       if (range.error().code == kv::ErrorCode::kFutureRevision) {
@@ -475,16 +529,32 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
 
 Awaitable<Result<Stats>> Store::GetStats() {
   const std::string prefix = FullKey(options_.resource_prefix + "/");
-  auto range = co_await Range("listWithCount", {.key = prefix, .range_end = kv::PrefixEnd(prefix), .count_only = true});
+  auto range = co_await Range("listWithCount", {.key = prefix, .range_end = kv::PrefixEnd(prefix), .count_only = true}, {});
   if (!range.ok()) co_return FromKV(range.error(), prefix);
   co_return Stats{.object_count = range->count};
 }
 
-Awaitable<Result<std::uint64_t>> Store::GetCurrentResourceVersion() {
-  auto revision = co_await parts_.kv.CurrentRevision();
-  if (!revision.ok()) co_return FromKV(revision.error(), FullKey(options_.resource_prefix));
-  if (*revision == 0) co_return PlainError("the current resource version must be greater than 0");
-  co_return static_cast<std::uint64_t>(*revision);
+Awaitable<Result<std::uint64_t>> Store::GetCurrentResourceVersion() { return CurrentResourceVersion({}); }
+
+Awaitable<Result<std::uint64_t>> Store::CurrentResourceVersion(telemetry::Caller caller) {
+  ListOptions options{.recursive = false};
+  options.predicate.limit = 1;
+  const telemetry::ScopedSpan span = StartListSpan(caller, options_.resource_prefix, options);
+  const std::string full_key = FullKey(options_.resource_prefix);
+  kv::Revision revision = 0;
+  if (parts_.kv.embedded()) {
+    auto current = co_await parts_.kv.CurrentRevision();
+    if (!current.ok()) co_return FromKV(current.error(), full_key);
+    revision = *current;
+  } else {
+    // A linearizable read of nothing: its header tells the revision that the cluster agrees on.
+    const telemetry::LatencyScope latency(caller.latencies, telemetry::LatencyTrackers::kEtcd);
+    auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1, .count_only = true, .span = *span});
+    if (!range.ok()) co_return FromKV(range.error(), full_key);
+    revision = range->revision;
+  }
+  if (revision == 0) co_return PlainError("the current resource version must be greater than 0");
+  co_return static_cast<std::uint64_t>(revision);
 }
 
 }  // namespace keelson::storage

@@ -31,6 +31,7 @@ struct StoreOptions {
   // The gate AllowUnsafeMalformedObjectDeletion: what cannot be read is told key by key (kCorruptObject), and every
   // value is decoded whole when it is read, so that nothing corrupt passes for an object.
   bool report_corrupt = false;
+  std::string object_type;  // of spans: *core.Pod
 };
 
 struct StoreParts {
@@ -51,14 +52,16 @@ class Store final : public Interface {
   Store(StoreParts parts, StoreOptions options);
   ~Store() override { watches_.Close(); }  // REQUIRES: no watch is left; what one still fetches ends first
 
-  Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds) override;
+  Awaitable<Result<ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds,
+                                      telemetry::Caller caller = {}) override;
   Awaitable<Result<ObjectPtr>> Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
-                                      ObjectPtr cached = nullptr) override;
+                                      ObjectPtr cached = nullptr, telemetry::Caller caller = {}) override;
   Awaitable<Result<void>> DeleteUnread(std::string key) override;
   Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) override;
   Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) override;
   Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found, Preconditions preconditions,
-                                                UpdateFunc update, ObjectPtr cached = nullptr) override;
+                                                UpdateFunc update, ObjectPtr cached = nullptr,
+                                                telemetry::Caller caller = {}) override;
   Awaitable<Result<std::unique_ptr<WatchStream>>> Watch(std::string key, ListOptions options) override;
   Awaitable<Result<Stats>> GetStats() override;
   Awaitable<Result<std::uint64_t>> GetCurrentResourceVersion() override;
@@ -66,7 +69,9 @@ class Store final : public Interface {
 
   // For the cacher.
   // The newest object; `cached` itself when it is that, so that its encoded forms are shared.
-  Awaitable<Result<ObjectPtr>> GetLatest(std::string key, ObjectPtr cached);
+  Awaitable<Result<ObjectPtr>> GetLatest(std::string key, ObjectPtr cached, telemetry::Caller caller = {});
+  // The revision that a consistent read must have reached.
+  Awaitable<Result<std::uint64_t>> CurrentResourceVersion(telemetry::Caller caller);
   // Why a value is no object.
   struct Unreadable {
     std::string message;
@@ -93,14 +98,17 @@ class Store final : public Interface {
 
  private:
   struct State;
-  Awaitable<kv::Result<kv::RangeResponse>> Range(std::string_view operation, kv::RangeRequest request);
+  Awaitable<kv::Result<kv::RangeResponse>> Range(std::string_view operation, kv::RangeRequest request,
+                                                   telemetry::Caller caller);
+  Awaitable<kv::Result<kv::TxnResponse>> Txn(std::string_view operation, kv::TxnRequest request,
+                                             telemetry::Caller caller);
   Outcome<void, Unreadable> CheckDecodes(std::string_view plain, std::uint64_t revision) const;
   void CountUnreadable(const Unreadable& why) const;
   std::string CorruptText(const Unreadable& why) const;
   Error ReadError(std::string key, const Unreadable& why) const;
   Error StateError(const Unreadable& why) const;
-  Awaitable<Result<State>> Read(std::string full_key);
-  Awaitable<Result<State>> Begin(std::string full_key, ObjectPtr cached);
+  Awaitable<Result<State>> Read(std::string full_key, telemetry::Caller caller);
+  Awaitable<Result<State>> Begin(std::string full_key, ObjectPtr cached, telemetry::Caller caller);
   // Of an object that reading completes (defaults): whether what lies in the store is `plain`, byte for byte.
   Awaitable<bool> LiesInStore(std::string full_key, SharedBytes plain, ObjectPtr completed);
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
@@ -108,7 +116,10 @@ class Store final : public Interface {
   Result<ObjectPtr> Written(std::string full_key, SharedBytes plain, kv::Revision revision) const;
   Awaitable<Result<State>> StateOf(std::string full_key, kv::RangeResponse range);
   Awaitable<Result<kv::TxnResponse>> PutIfUnchanged(std::string full_key, SharedBytes plain, std::uint64_t revision,
-                                                    std::uint64_t ttl_seconds, bool with_failure_read);
+                                                    std::uint64_t ttl_seconds, bool with_failure_read,
+                                                    telemetry::Caller caller);
+  telemetry::Span StartSpan(const telemetry::Caller& caller, std::string_view name, std::string_view key) const;
+  telemetry::Span StartListSpan(const telemetry::Caller& caller, std::string_view key, const ListOptions& options) const;
 
   const StoreParts parts_;
   const StoreOptions options_;

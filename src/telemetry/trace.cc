@@ -1,170 +1,152 @@
 #include "telemetry/trace.h"
 
-#include <time.h>
-
-#include <cstdio>
-
-#include "base/duration.h"
-#include "base/strings.h"
-#include "telemetry/log.h"
+#include <algorithm>
+#include <utility>
 
 namespace keelson::telemetry {
 namespace {
 
-using std::chrono::nanoseconds;
+constexpr std::size_t kAuditIDMax = 64;
 
-constexpr int kDetailLevel = 4;  // -v from which all steps of a logged trace are shown.
-
-std::string Milliseconds(nanoseconds duration) { return std::to_string(duration.count() / 1'000'000) + "ms"; }
-
-// "16-Nov-2026 04:00:00.000", or the time of day alone.
-std::string FormatTime(base::Clock::SystemTime time, bool with_date) {
-  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-  const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
-  std::tm local{};
-  ::localtime_r(&seconds, &local);
-  char text[48];
-  int at = 0;
-  if (with_date) {
-    at = std::snprintf(text, sizeof text, "%02d-%s-%04d ", local.tm_mday, kMonths[local.tm_mon % 12],
-                       local.tm_year + 1900);
-  }
-  std::snprintf(text + at, sizeof text - static_cast<std::size_t>(at), "%02d:%02d:%02d.%03d", local.tm_hour,
-                local.tm_min, local.tm_sec, static_cast<int>(ms % 1000));
-  return text;
+template <class ID>
+ID NewID(base::Random& random) {
+  ID id{};
+  while (id == ID{}) random.Fill(id);
+  return id;
 }
 
-void AppendFields(std::string& out, const std::vector<TraceField>& fields) {
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (i > 0) out += ',';
-    out += fields[i].first;
-    out += ':';
-    out += fields[i].second;
-  }
-}
-
-void AppendSummary(std::string& out, std::string_view message, nanoseconds duration, base::Clock::SystemTime time,
-                   const std::vector<TraceField>& fields) {
-  out += base::GoQuote(message);
-  out += ' ';
-  if (!fields.empty()) {
-    AppendFields(out, fields);
-    out += ' ';
-  }
-  out += Milliseconds(duration) + " (" + FormatTime(time, false) + ")";
+Trace::Options Completed(Trace::Options options) {
+  if (options.audit_id.size() > kAuditIDMax) options.audit_id.resize(kAuditIDMax);
+  return options;
 }
 
 }  // namespace
 
-// A step, or a nested trace.
-struct Trace::Item {
-  std::string message;
-  std::vector<TraceField> fields;
-  nanoseconds at{};  // since the trace's start
-  std::unique_ptr<Trace> nested;
-};
-
-Trace::Trace(const base::Clock& clock, std::string_view name, std::initializer_list<TraceField> fields)
-    : clock_(clock), name_(name), fields_(fields), start_(clock.Now()), start_steady_(clock.Monotonic()) {}
-
-Trace::~Trace() = default;
-
-void Trace::AddField(std::string_view key, std::string value) { fields_.emplace_back(key, std::move(value)); }
-
-void Trace::Step(std::string_view message, std::initializer_list<TraceField> fields) {
-  if (items_.size() >= kItemsMax) return;
-  items_.push_back(Item{std::string(message), fields, clock_.Monotonic() - start_steady_, nullptr});
+Trace::Trace(Options options)
+    : options_(Completed(std::move(options))),
+      start_(options_.clock->Now()),
+      start_steady_(options_.clock->Monotonic()) {
+  if (options_.incoming.span) current_ = *options_.incoming.span;
 }
 
-Trace& Trace::Nest(std::string_view name, std::initializer_list<TraceField> fields) {
-  if (items_.size() >= kItemsMax) return *this;
-  auto nested = std::make_unique<Trace>(clock_, name, fields);
-  nested->parent_ = this;
-  Trace& made = *nested;
-  items_.push_back(Item{.at = clock_.Monotonic() - start_steady_, .nested = std::move(nested)});
-  return made;
+Trace::~Trace() {
+  if (!options_.sink) return;
+  const auto now = Elapsed();
+  std::erase_if(spans_, [](const SpanData& span) { return !span.context.sampled; });
+  if (spans_.empty()) return;
+  for (SpanData& span : spans_) {
+    if (!span.ended) span.end = now;
+  }
+  options_.sink->Export({.start = start_, .spans = std::move(spans_)});
 }
 
-nanoseconds Trace::TotalTime() const { return total_.value_or(clock_.Monotonic() - start_steady_); }
+std::chrono::nanoseconds Trace::Elapsed() const { return options_.clock->Monotonic() - start_steady_; }
 
-void Trace::LogIfLong(nanoseconds threshold, base::Random& random) {
-  threshold_ = threshold;
-  total_ = clock_.Monotonic() - start_steady_;
-  if (parent_ == nullptr && log::V(2)) WriteIfLong(random);
+SpanID Trace::NewSpanID() { return NewID<SpanID>(*options_.random); }
+TraceID Trace::NewTraceID() { return NewID<TraceID>(*options_.random); }
+
+// OpenTelemetry's TraceIDRatioBased: the same answer for the same trace on every server.
+bool Trace::ShouldSample(const TraceID& id) const {
+  if (options_.sampling_per_million <= 0) return false;
+  if (options_.sampling_per_million >= 1'000'000) return true;
+  std::uint64_t number = 0;
+  for (std::size_t i = 8; i < id.size(); ++i) number = number << 8 | id[i];
+  const double bound = static_cast<double>(options_.sampling_per_million) / 1e6 * static_cast<double>(1ULL << 63);
+  return (number >> 1) < static_cast<std::uint64_t>(bound);
 }
 
-bool Trace::IsLong() const { return total_ && (!threshold_ || threshold_->count() == 0 || *total_ >= *threshold_); }
+Span Trace::Add(SpanData span, std::uint32_t parent) {
+  span.parent = parent;
+  std::lock_guard lock(mutex_);
+  if (spans_.size() == kSpansMax) {
+    ++dropped_;
+    return Unrecorded();
+  }
+  if (spans_.empty()) spans_.reserve(16);
+  spans_.push_back(std::move(span));
+  return At(static_cast<std::uint32_t>(spans_.size() - 1));
+}
 
-// A step is worth a line when it took more than its share of the threshold, what nested traces may take set aside.
-std::optional<nanoseconds> Trace::StepThreshold() const {
-  if (!threshold_) return std::nullopt;
-  auto shares = static_cast<std::int64_t>(items_.size()) + 1;
-  nanoseconds remaining = *threshold_;
-  for (const Item& item : items_) {
-    if (item.nested != nullptr && item.nested->threshold_) {
-      remaining -= *item.nested->threshold_;
-      --shares;
+Span Trace::StartRoot(Instrumentation instrumentation, std::string_view name) {
+  if (!options_.sink) return Unrecorded();
+  SpanContext context{.trace_id = NewTraceID(), .span_id = NewSpanID()};
+  context.sampled = ShouldSample(context.trace_id);
+  {
+    std::lock_guard lock(mutex_);
+    current_ = context;
+  }
+  if (!context.sampled) return Unrecorded();
+  SpanData span{.name = std::string(name), .instrumentation = instrumentation, .context = std::move(context)};
+  span.start = Elapsed();
+  return Add(std::move(span), Span::kNotRecorded);
+}
+
+Span Trace::StartServer(Server server) {
+  if (!options_.sink) return Unrecorded();
+  SpanData span{.name = std::move(server.name), .instrumentation = Instrumentation::kHTTP, .kind = SpanKind::kServer};
+  span.start = server.start - start_steady_;
+  const std::optional<SpanContext>& remote = options_.incoming.span;
+  std::uint32_t parent = Span::kNotRecorded;
+  if (server.trusted && remote) {
+    span.context = *remote;
+    span.parent_id = remote->span_id;
+    span.parent_remote = true;
+  } else if (server.trusted) {
+    std::lock_guard lock(mutex_);
+    span.context = current_;  // of the span before, recorded or not
+    if (server.before.recording()) {
+      parent = server.before.index_;
+      span.parent_id = span.context.span_id;
     }
+  } else {
+    span.context.trace_id = NewTraceID();
+    span.context.sampled = ShouldSample(span.context.trace_id);
+    if (remote) span.links.push_back(*remote);
   }
-  if (remaining < *threshold_ / 4) {
-    remaining = *threshold_ / 4;
-    shares = static_cast<std::int64_t>(items_.size()) + 1;
+  span.context.span_id = NewSpanID();
+  {
+    std::lock_guard lock(mutex_);
+    current_ = span.context;
   }
-  return remaining / shares;
+  if (!span.context.sampled) return Unrecorded();
+  return Add(std::move(span), parent);
 }
 
-void Trace::WriteIfLong(base::Random& random) const {
-  if (!IsLong()) {
-    for (const Item& item : items_) {
-      if (item.nested != nullptr) item.nested->WriteIfLong(random);
-    }
-    return;
+Span Trace::StartChild(std::uint32_t parent, SpanData span) {
+  span.start = Elapsed();
+  if (parent != Span::kNotRecorded) {
+    std::lock_guard lock(mutex_);
+    const SpanContext& of = spans_[parent].context;
+    span.context = of;
+    span.parent_id = of.span_id;
   }
-  const std::string tag = "Trace[" + std::to_string(random.Below(INT32_MAX)) + "]: ";
-  std::string out = tag + base::GoQuote(name_) + " ";
-  if (!fields_.empty()) {
-    AppendFields(out, fields_);
-    out += ' ';
-  }
-  out += "(" + FormatTime(start_, true) + ") (total time: " + Milliseconds(*total_) + "):";
-  WriteItems(out, "\n" + tag, StepThreshold());
-  const std::string total = base::FormatDuration(*total_);
-  out += "\n" + tag + "[" + total + "] [" + total + "] END\n";
-  log::V(2).Text(out);
+  const bool logged = options_.log_slow && span.instrumentation == Instrumentation::kComponent;
+  if (!span.context.sampled && !logged) return Unrecorded();
+  if (span.context.sampled) span.context.span_id = NewSpanID();
+  return Add(std::move(span), parent);
 }
 
-void Trace::WriteItems(std::string& out, const std::string& prefix, std::optional<nanoseconds> step_threshold) const {
-  nanoseconds last{0};
-  for (const Item& item : items_) {
-    if (item.nested != nullptr) {
-      item.nested->WriteNested(out, prefix, step_threshold);
-      last = item.at + item.nested->total_.value_or(nanoseconds{0});
-      continue;
-    }
-    const nanoseconds took = item.at - last;
-    if (!step_threshold || step_threshold->count() == 0 || took >= *step_threshold || log::V(kDetailLevel)) {
-      out += prefix + "---";
-      AppendSummary(out, item.message, took,
-                    start_ + std::chrono::duration_cast<base::Clock::SystemTime::duration>(item.at), item.fields);
-    }
-    last = item.at;
+std::vector<std::pair<std::string_view, std::string>> Trace::Propagation(std::uint32_t index) {
+  SpanContext context;
+  {
+    std::lock_guard lock(mutex_);
+    context = current_;
+    if (index != Span::kNotRecorded && spans_[index].context.sampled) context = spans_[index].context;
   }
+  // Each span that is not recorded has an ID of its own, too.
+  if (options_.sink && !context.sampled) context.span_id = NewSpanID();
+  std::vector<std::pair<std::string_view, std::string>> headers;
+  if (context.valid()) {
+    headers.emplace_back(kTraceparent, FormatTraceparent(context));
+    if (!context.trace_state.empty()) headers.emplace_back(kTracestate, context.trace_state);
+  }
+  if (!options_.incoming.baggage.empty()) headers.emplace_back(kBaggage, options_.incoming.baggage);
+  return headers;
 }
 
-void Trace::WriteNested(std::string& out, const std::string& prefix, std::optional<nanoseconds> step_threshold) const {
-  if (IsLong() || log::V(kDetailLevel)) {
-    out += prefix + "[";
-    AppendSummary(out, name_, TotalTime(), start_, fields_);
-    const auto own = StepThreshold();
-    WriteItems(out, prefix + " ", own ? own : step_threshold);
-    out += "]";
-    return;
-  }
-  for (const Item& item : items_) {
-    if (item.nested != nullptr) item.nested->WriteNested(out, prefix, step_threshold);
-  }
+std::vector<SpanData> Trace::spans() const {
+  std::lock_guard lock(mutex_);
+  return spans_;
 }
 
 }  // namespace keelson::telemetry

@@ -1,70 +1,121 @@
-// What a slow operation spent its time on: steps and nested traces, logged in one piece when the whole took longer than
-// a threshold.
-//   Trace trace(clock, random, "List", {{"url", path}});
-//   ...
-//   trace.Step("Listing from storage done", {{"count", n}});
-//   trace.LogIfLong(std::chrono::milliseconds{500});
-// Below the threshold nothing is formatted; a step costs one clock read and one small append.
-// Thread safety: one trace belongs to one request; not from several threads at once. A nested trace is owned by its
-// parent and must not be used after the parent's end.
+// The spans of one request, and the trace context it came with and passes on. One source for two readers: what is
+// sampled is given to a SpanSink (an exporter) when the last holder lets the trace go, unformatted; spans of slow
+// requests are also written to the log (upstream's Trace[...] blocks).
+// Thread safety: all members from any thread; a lock of its own, which is held for an append at most.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "telemetry/span.h"
+#include "telemetry/trace_context.h"
 
 namespace keelson::telemetry {
 
-using TraceField = std::pair<std::string_view, std::string>;  // the key must be a literal
+struct SpanEvent {
+  std::string_view name;  // a literal
+  std::chrono::nanoseconds at{};  // since the trace's start
+  std::vector<Attribute> attributes;
+};
+
+struct SpanData {
+  std::string name;
+  Instrumentation instrumentation = Instrumentation::kComponent;
+  SpanKind kind = SpanKind::kInternal;
+  SpanContext context;
+  SpanID parent_id{};                // zero: a root span
+  bool parent_remote = false;
+  std::uint32_t parent = UINT32_MAX;  // the parent's place in the trace, if it is there
+  std::chrono::nanoseconds start{};  // since the trace's start; may be negative
+  std::chrono::nanoseconds end{-1};  // negative: not ended
+  bool ended = false;
+  std::chrono::nanoseconds log_threshold{};
+  std::vector<Attribute> attributes;
+  std::vector<SpanEvent> events;
+  std::vector<SpanContext> links;
+  bool error = false;
+  std::string error_message;
+  std::uint32_t dropped_events = 0;
+};
+
+// Spans that are ready for export.
+struct SpanBatch {
+  base::Clock::SystemTime start;  // what their times count from
+  std::vector<SpanData> spans;
+};
+
+// Where sampled spans go. Must not block: called on I/O threads.
+class SpanSink {
+ public:
+  virtual ~SpanSink() = default;
+  virtual void Export(SpanBatch batch) = 0;
+};
 
 class Trace {
  public:
-  static constexpr std::size_t kItemsMax = 256;  // Steps and nested traces; more are not recorded.
+  static constexpr std::size_t kSpansMax = 1024;   // more are counted, not recorded
+  static constexpr std::size_t kEventsMax = 128;   // OpenTelemetry's default
+  struct Options {
+    std::shared_ptr<SpanSink> sink;  // null: nothing is exported, and the incoming context is passed on as it came
+    std::int32_t sampling_per_million = 0;
+    bool log_slow = false;           // record for the log of slow requests
+    IncomingContext incoming;
+    std::string audit_id;
+    const base::Clock* clock = &base::Clock::Real();    // outlives this
+    base::Random* random = &base::Random::Real();       // outlives this
+  };
 
-  Trace(const base::Clock& clock, std::string_view name,
-        std::initializer_list<TraceField> fields = {});  // `clock` outlives this.
-  ~Trace();
+  explicit Trace(Options options);
+  ~Trace();  // gives sampled spans to the sink
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  void AddField(std::string_view key, std::string value);  // "resource", known only after the path was read
-  void Step(std::string_view message, std::initializer_list<TraceField> fields = {});  // at the end of what it names
-  Trace& Nest(std::string_view name, std::initializer_list<TraceField> fields = {});
+  // The first span of the request, root of a trace of its own: recorded if the sampling rate says so.
+  Span StartRoot(Instrumentation instrumentation, std::string_view name);
+  // The span of an HTTP request that began at `start`. A trusted client's context decides, where there is one; else
+  // `before` (if any) is the parent of a trusted client's span, and anybody else's begins a trace, linked to the
+  // client's context.
+  struct Server {
+    std::string name;
+    bool trusted = false;
+    Span before;
+    base::Clock::SteadyTime start;
+  };
+  Span StartServer(Server server);
+  // A span for the log alone, where the request has no span that is exported.
+  Span Unrecorded() { return At(Span::kNotRecorded); }
 
-  // Ends the trace. A nested one is written with its root; the root writes at V(2) if it, or any nested one, took as
-  // long as its threshold. `random` numbers the lines of one trace so that they can be told from another's.
-  void LogIfLong(std::chrono::nanoseconds threshold, base::Random& random = base::Random::Real());
+  // Writes a Trace[...] block to the log at V(2) if `root`, or any span below it, took as long as its threshold.
+  void LogIfLong(const Span& root, base::Random& random = base::Random::Real()) const;
 
-  std::chrono::nanoseconds TotalTime() const;
+  std::vector<SpanData> spans() const;  // a copy, for tests
 
  private:
-  struct Item;
-  void WriteIfLong(base::Random& random) const;
-  void WriteItems(std::string& out, const std::string& prefix,
-                  std::optional<std::chrono::nanoseconds> step_threshold) const;
-  void WriteNested(std::string& out, const std::string& prefix,
-                   std::optional<std::chrono::nanoseconds> step_threshold) const;
-  bool IsLong() const;
-  std::optional<std::chrono::nanoseconds> StepThreshold() const;
+  friend class Span;
+  Span At(std::uint32_t index) { return Span(this, index, options_.log_slow); }
+  Span Add(SpanData span, std::uint32_t parent);
+  Span StartChild(std::uint32_t parent, SpanData span);
+  bool ShouldSample(const TraceID& id) const;
+  SpanID NewSpanID();
+  TraceID NewTraceID();
+  std::chrono::nanoseconds Elapsed() const;
+  std::vector<std::pair<std::string_view, std::string>> Propagation(std::uint32_t index);
 
-  const base::Clock& clock_;
-  Trace* parent_ = nullptr;
-  std::string name_;
-  std::vector<TraceField> fields_;
-  base::Clock::SystemTime start_;
-  base::Clock::SteadyTime start_steady_;
-  std::optional<std::chrono::nanoseconds> total_;  // set when ended
-  std::optional<std::chrono::nanoseconds> threshold_;
-  std::vector<Item> items_;
+  const Options options_;
+  const base::Clock::SystemTime start_;
+  const base::Clock::SteadyTime start_steady_;
+  mutable std::mutex mutex_;
+  SpanContext current_;  // what is passed on where no span is recorded
+  std::vector<SpanData> spans_;
+  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace keelson::telemetry

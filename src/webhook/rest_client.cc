@@ -343,6 +343,16 @@ Outcome<std::shared_ptr<RESTClient>, std::string> RESTClient::New(std::shared_pt
   return std::shared_ptr<RESTClient>(new RESTClient(std::move(impl)));
 }
 
+static telemetry::Span StartSpan(const telemetry::Span& parent, const std::string& method, const base::URL& url) {
+  if (!parent.recording()) return parent;
+  const std::string port = url.Port();
+  const telemetry::Span span = parent.StartAs(
+      telemetry::Instrumentation::kHTTP, telemetry::SpanKind::kClient, "HTTP " + method,
+      {{"http.request.method", method}, {"url.full", url.ToString()}, {"server.address", url.Hostname()}});
+  if (const auto number = base::ParseUint64(port)) span.SetAttribute({"server.port", *number});
+  return span;
+}
+
 Awaitable<Outcome<Response, Error>> RESTClient::Do(Request request) {
   auto impl = impl_;
   const auto timeout = request.timeout.value_or(impl->config.timeout);
@@ -361,8 +371,17 @@ Awaitable<Outcome<Response, Error>> RESTClient::Do(Request request) {
     call.deadline = std::min(own, request.deadline.value_or(own));
   }
   call.cancellation = request.cancellation;
+  const telemetry::ScopedSpan span = StartSpan(request.span, request.method, url);
+  for (const auto& [name, value] : span->Propagation()) call.headers.Set(name, value);
   auto answered = co_await impl->transport->Do(std::move(target), std::move(call));
-  if (!answered.ok()) co_return FromClientError(prefix, answered.error());
+  if (!answered.ok()) {
+    Error error = FromClientError(prefix, answered.error());
+    span->SetError(error.message);
+    co_return error;
+  }
+  span->SetAttribute({"network.protocol.version", answered->http_major == 2 ? "2" : "1.1"});
+  span->SetAttribute({"http.response.status_code", answered->status});
+  if (answered->status >= 400) span->SetError("");
   Response response{answered->status, std::move(answered->headers), {}};
   auto body = Decoded(response.headers, std::move(answered->body));
   KS_CO_TRY(response.body,

@@ -17,6 +17,7 @@
 #include "base/shared_bytes.h"
 #include "http/transport.h"
 #include "meta/status.h"
+#include "telemetry/span.h"
 
 namespace keelson::webhook {
 
@@ -64,6 +65,7 @@ struct Request {
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // of everything
   async::CancellationPtr cancellation;
+  telemetry::Span span;  // the parent of each attempt's span, and the trace context that is passed on
   std::size_t response_bytes_max = kResponseBytesMax;
 
   static constexpr std::size_t kResponseBytesMax = 64 * 1024 * 1024;

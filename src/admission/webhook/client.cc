@@ -20,7 +20,8 @@ class ManagedClients final : public WebhookClients {
 
   Awaitable<Outcome<WebhookAnswer, WebhookFailure>> Post(WebhookPtr webhook, std::string body,
                                                          base::Clock::SteadyTime deadline,
-                                                         async::CancellationPtr cancellation) override {
+                                                         async::CancellationPtr cancellation,
+                                                         telemetry::Span span) override {
     using std::chrono::ceil;
     webhook::ClientConfig config{
         .name = webhook->name, .url = webhook->client.url, .service = {}, .ca_bundle = webhook->client.ca_bundle};
@@ -36,6 +37,7 @@ class ManagedClients final : public WebhookClients {
     request.timeout = ceil<std::chrono::seconds>(deadline - clock_.Monotonic());
     request.deadline = deadline;
     request.cancellation = std::move(cancellation);
+    request.span = span;
     request.response_bytes_max = kResponseBytesMax;
     auto answer = co_await (*client)->Call(std::move(request));
     if (!answer.ok()) {

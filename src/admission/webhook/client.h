@@ -11,6 +11,7 @@
 #include "async/cancellation.h"
 #include "base/clock.h"
 #include "base/outcome.h"
+#include "telemetry/span.h"
 
 namespace keelson::admission {
 
@@ -30,11 +31,12 @@ struct WebhookFailure {
 class WebhookClients {
  public:
   virtual ~WebhookClients() = default;
-  // POSTs `body`, which must be answered by `deadline`. Answers of 400 and above are failures. `cancellation` may be
-  // null.
+  // POSTs `body`, which must be answered by `deadline`, as a child of `span`. Answers of 400 and above are failures.
+  // `cancellation` may be null.
   virtual Awaitable<Outcome<WebhookAnswer, WebhookFailure>> Post(WebhookPtr webhook, std::string body,
                                                                  base::Clock::SteadyTime deadline,
-                                                                 async::CancellationPtr cancellation) = 0;
+                                                                 async::CancellationPtr cancellation,
+                                                                 telemetry::Span span) = 0;
 };
 
 // Answers larger than this fail the call. Upstream reads without a bound.

@@ -50,6 +50,19 @@ CallFailed FailedCalling(const Webhook& webhook, std::string_view why, int code)
   return {.text = "failed calling webhook " + base::GoQuote(webhook.name) + ": " + std::string(why), .code = code};
 }
 
+static telemetry::Span StartSpan(const Webhook& webhook, const request::Context& context, const Attributes& attributes,
+                                 std::string_view uid, bool mutating) {
+  if (!context.span.active()) return context.span;
+  const meta::GroupVersionResource& resource = attributes.resource;
+  return context.span.Start(mutating ? "Call mutating webhook" : "Call validating webhook",
+                            {{"configuration", webhook.configuration},
+                             {"webhook", webhook.name},
+                             {"resource", resource.group + "/" + resource.version + ", Resource=" + resource.resource},
+                             {"subresource", attributes.subresource},
+                             {"operation", ToString(attributes.operation)},
+                             {"UID", uid}});
+}
+
 Awaitable<CallOutcome> CallWebhook(const WebhookDependencies& dependencies, WebhookPtr webhook,
                                    request::Context& context, const Attributes& attributes,
                                    ObjectInterfaces::Resource matched, const EncodedObjects::Texts& texts,
@@ -74,8 +87,18 @@ Awaitable<CallOutcome> CallWebhook(const WebhookDependencies& dependencies, Webh
                                               .object = texts.object,
                                               .old_object = texts.old_object});
   const auto own = dependencies.clock->Monotonic() + webhook->timeout;
-  auto answer =
-      co_await dependencies.clients->Post(webhook, std::move(body), std::min(own, deadline), context.cancellation);
+  const telemetry::ScopedSpan span = StartSpan(*webhook, context, attributes, uid, mutating);
+  const auto begun = dependencies.clock->Monotonic();
+  auto answer = co_await dependencies.clients->Post(webhook, std::move(body), std::min(own, deadline),
+                                                    context.cancellation, *span);
+  const auto took = dependencies.clock->Monotonic() - begun;
+  if (mutating) {
+    context.latencies.Add(telemetry::LatencyTrackers::kMutatingWebhook, took);
+  } else {
+    context.latencies.AtLeast(telemetry::LatencyTrackers::kValidatingWebhook, took);
+  }
+  if (answer.ok()) span->AddEvent("Request completed");
+  span->End();
   if (!answer.ok()) {
     const std::string prefix = answer.error().no_client ? "could not get REST client: " : "failed to call webhook: ";
     co_return FailedCalling(*webhook, prefix + answer.error().text, answer.error().code);

@@ -4,6 +4,7 @@
 
 #include "base/duration.h"
 #include "endpoints/audit_hooks.h"
+#include "endpoints/filters/tracing.h"
 #include "endpoints/responses.h"
 
 namespace keelson::endpoints::filters {
@@ -19,8 +20,18 @@ std::shared_ptr<audit::RequestAudit> Begin(audit::Auditor& auditor, const Exchan
 }
 
 void AddLatency(request::Context& context) {
+  constexpr std::string_view kPrefix = "apiserver.latency.k8s.io/";
   const auto took = base::Clock::Real().Monotonic() - context.received;
-  if (took > kSlow) context.audit_annotations.Add("apiserver.latency.k8s.io/total", base::FormatDuration(took));
+  if (took <= kSlow) return;
+  context.audit_annotations.Add(std::string(kPrefix) + "total", base::FormatDuration(took));
+  using telemetry::LatencyTrackers;
+  for (int i = 0; i < LatencyTrackers::kLayers; ++i) {
+    const auto layer = static_cast<LatencyTrackers::Layer>(i);
+    const auto spent = context.latencies.spent(layer);
+    if (spent.count() > 0)
+      context.audit_annotations.Add(std::string(kPrefix) + std::string(LatencyTrackers::Name(layer)),
+                                    base::FormatDuration(spent));
+  }
 }
 
 std::string PanicMessage(std::exception_ptr failure) {
@@ -65,10 +76,19 @@ http::Response FailedRequest(Exchange& exchange, const meta::Status& status) {
 }
 
 Handler WithAudit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
-  if (!auditor) return next;
+  if (!auditor) {
+    return [next = std::move(next)](ExchangePtr exchange) {
+      StartFilterSpan(*exchange, "audit").End();
+      return next(std::move(exchange));
+    };
+  }
   return [next = std::move(next), auditor](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const telemetry::ScopedSpan span = StartFilterSpan(*exchange, "audit");
     const std::shared_ptr<audit::RequestAudit> audit = Begin(*auditor, *exchange);
-    if (!audit) co_return co_await next(exchange);
+    if (!audit) {
+      span->End();
+      co_return co_await next(exchange);
+    }
     exchange->audit = audit;
     request::Context& context = exchange->context;
     const bool stored = co_await audit->Process(audit::Stage::kRequestReceived, {});
@@ -76,6 +96,7 @@ Handler WithAudit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
       auditor->Rejected();
       co_return InternalErrorText(*exchange, "failed to store audit event");
     }
+    span->End();
     http::Response response;
     std::exception_ptr failure;
     try {

@@ -4,8 +4,10 @@
 #include "base/strings.h"
 #include "endpoints/filters/filters.h"
 #include "endpoints/filters/audit.h"
+#include "endpoints/filters/tracing.h"
 #include "endpoints/responses.h"
 #include "telemetry/log.h"
+#include "telemetry/trace.h"
 
 namespace keelson::endpoints::filters {
 namespace {
@@ -51,9 +53,16 @@ Handler WithAuthentication(Handler next, AuthenticationOptions options, RequestM
           api_audiences = std::move(options.api_audiences), &metrics,
           stripper](ExchangePtr exchange) -> Awaitable<http::Response> {
     const auto started = Clock::Real().Monotonic();
+    request::Context& context = exchange->context;
+    if (context.trace)
+      context.span = context.trace->StartRoot(telemetry::Instrumentation::kFilter, "authentication");
+    const telemetry::ScopedSpan span = context.span;
     auth::AuthenticationResult result = co_await authenticator->Authenticate(exchange->http, api_audiences);
     using enum RequestMetrics::Authentication;
-    const std::chrono::duration<double> took = Clock::Real().Monotonic() - started;
+    const auto spent = Clock::Real().Monotonic() - started;
+    span->End();
+    context.latencies.Add(telemetry::LatencyTrackers::kAuthentication, spent);
+    const std::chrono::duration<double> took = spent;
     const std::string error = result.Error();
     metrics.Authenticated(result.user     ? kSuccess
                           : error.empty() ? kFailure

@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/strings.h"
 #include "endpoints/filters/audit.h"
+#include "endpoints/filters/tracing.h"
 #include "endpoints/responses.h"
 #include "telemetry/log.h"
 
@@ -86,8 +87,17 @@ struct Finished {
   Clock::SteadyTime received;
   bool dry_run;
   bool apply;
+  double waited_seconds;
   std::shared_ptr<void> in_group;
 };
+
+// Time that service levels do not count: webhooks and the queues of priority and fairness.
+double WaitedSeconds(const telemetry::LatencyTrackers& latencies) {
+  using enum telemetry::LatencyTrackers::Layer;
+  return std::chrono::duration<double>(latencies.spent(kMutatingWebhook) + latencies.spent(kValidatingWebhook) +
+                                       latencies.spent(kAPFQueueWait))
+      .count();
+}
 
 }  // namespace
 
@@ -122,6 +132,17 @@ void CancelWhenClientGoes(Exchange& exchange) {
   });
 }
 
+void FinishTraceWhenWritten(const Exchange& exchange, http::Response& response) {
+  auto finish = exchange.trace.Finish(exchange, response.status);
+  if (!finish) return;
+  // Of a HEAD the bytes count that were made, though none is sent.
+  const auto* made = std::get_if<base::SharedBytes>(&response.body);
+  if (exchange.http.method == "HEAD" && made != nullptr) {
+    finish = [finish, bytes = made->size()](std::uint64_t, bool complete) { finish(bytes, complete); };
+  }
+  response.on_end.push_back(std::move(finish));
+}
+
 // What metrics and traces are told when the response has been written.
 void RecordWhenWritten(const ExchangePtr& exchange, RequestMetrics& metrics, http::Response& response) {
   const request::Context& context = exchange->context;
@@ -132,12 +153,10 @@ void RecordWhenWritten(const ExchangePtr& exchange, RequestMetrics& metrics, htt
                     .dry_run = exchange->query.Has("dryRun"),
                     .apply = exchange->http.method == "PATCH" &&
                              exchange->http.headers.Get("Content-Type").starts_with("application/apply-patch"),
+                    .waited_seconds = WaitedSeconds(context.latencies),
                     .in_group = std::move(exchange->in_group)};
   if (!exchange->routed) metrics.ForgetLabels(finished.info);
-  // A trace is told when the response has been written; until then it keeps the exchange, which a watch must not.
-  if (exchange->trace.started()) {
-    response.on_end.push_back([exchange](std::uint64_t, bool) { exchange->trace.Finish(*exchange); });
-  }
+  FinishTraceWhenWritten(*exchange, response);
   const bool watch = finished.info.verb == "watch" && (response.status == 200 || response.status == 101);
   if (watch) {
     const RequestMetrics::WatchKind& kind = metrics.WatchStarted(finished.info);
@@ -149,21 +168,24 @@ void RecordWhenWritten(const ExchangePtr& exchange, RequestMetrics& metrics, htt
   finished.info.parts.clear();
   response.on_end.push_back([&metrics, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
     metrics.Record(finished.info, finished.method, finished.code, SecondsSince(finished.received), bytes,
-                   finished.dry_run, finished.apply);
+                   finished.dry_run, finished.apply, finished.waited_seconds);
     if (!complete) metrics.RequestAborted(finished.info, finished.method);
   });
 }
 
 }  // namespace
 
-http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running) {
-  return [next = std::move(next), &random, &metrics, running](http::Request request) -> Awaitable<http::Response> {
+http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running,
+                          TracingOptions tracing) {
+  return [next = std::move(next), &random, &metrics, running,
+          tracing = std::move(tracing)](http::Request request) -> Awaitable<http::Response> {
     auto exchange = std::make_shared<Exchange>();
     exchange->http = std::move(request);
     std::optional<RunningRequests::Entry> noted;
     if (running != nullptr) noted.emplace(*running, exchange->http.method, exchange->http.target);
     exchange->metrics = &metrics;
     FillContext(*exchange, random);
+    BeginTrace(*exchange, tracing);
 
     http::Response response;
     request::Context& context = exchange->context;
@@ -439,9 +461,11 @@ class AuthorizationFilter {
 
   Awaitable<http::Response> Serve(ExchangePtr exchange) const {
     const auto started = Clock::Real().Monotonic();
+    const telemetry::Span span = StartFilterSpan(*exchange, "authorization");
     auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, exchange->context.info);
     const auto decided = authorizer_->TryAuthorize(attributes);
-    if (!decided) return Ask(std::move(exchange), std::move(attributes), started);
+    if (!decided) return Ask(std::move(exchange), std::move(attributes), started, span);
+    span.End();
     metrics_.Authorized(ResultOf(*decided), SecondsSince(started));
     if (auto refused = Judge(*exchange, attributes, *decided)) return Immediately(*std::move(refused));
     return next_(std::move(exchange));
@@ -449,8 +473,11 @@ class AuthorizationFilter {
 
  private:
   // Of an authorizer that has to ask somebody.
-  Awaitable<http::Response> Ask(ExchangePtr exchange, auth::Attributes attributes, Clock::SteadyTime started) const {
+  Awaitable<http::Response> Ask(ExchangePtr exchange, auth::Attributes attributes, Clock::SteadyTime started,
+                                telemetry::Span span) const {
     const auth::Authorization answer = co_await authorizer_->Authorize(attributes);
+    span.End();
+    exchange->context.latencies.Add(telemetry::LatencyTrackers::kAuthorization, Clock::Real().Monotonic() - started);
     metrics_.Authorized(ResultOf(answer), SecondsSince(started));
     if (auto refused = Judge(*exchange, attributes, answer)) co_return *std::move(refused);
     co_return co_await next_(exchange);

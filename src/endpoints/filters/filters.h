@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "endpoints/exchange.h"
+#include "endpoints/filters/tracing.h"
 #include "endpoints/request_metrics.h"
 #include "endpoints/running_requests.h"
 
@@ -27,7 +28,7 @@ namespace keelson::endpoints::filters {
 // inner handler throws.
 // `running`, where given, knows the request while its handler runs.
 http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics,
-                          RunningRequests* running = nullptr);
+                          RunningRequests* running = nullptr, TracingOptions tracing = {});
 
 // Filters that only change the response (upstream's WithHSTS, WithCacheControl, WithProbabilisticGoaway), run one after
 // the other in one coroutine.

@@ -1,6 +1,8 @@
 // Impersonate-User, -Uid, -Group and -Extra-* headers of requests.
 #include "endpoints/filters/impersonation.h"
 
+#include "endpoints/filters/tracing.h"
+
 #include <algorithm>
 #include <map>
 
@@ -89,7 +91,9 @@ namespace {
 
 // `next` and `impersonator` belong to the handler chain, which outlives every request.
 Awaitable<http::Response> ServeAs(request::User wanted, const Handler& next, Impersonator& impersonator,
-                                  ExchangePtr exchange) {
+                                  ExchangePtr exchange, telemetry::Span started) {
+  const auto begun = base::Clock::Real().Monotonic();
+  const telemetry::ScopedSpan span = started;
   if (wanted.name.empty()) {
     const std::string message = impersonator.constrained()
                                     ? "requested " + GoUser(wanted) + " without impersonating a user name"
@@ -107,6 +111,9 @@ Awaitable<http::Response> ServeAs(request::User wanted, const Handler& next, Imp
   exchange->context.impersonation_constraint = std::move(result->constraint);
   RemoveHeaders(exchange->http.headers);
   AuditImpersonation(*exchange, *exchange->context.user, exchange->context.impersonation_constraint);
+  span->End();
+  exchange->context.latencies.Add(telemetry::LatencyTrackers::kImpersonation,
+                                  base::Clock::Real().Monotonic() - begun);
   co_return co_await next(exchange);
 }
 
@@ -114,9 +121,14 @@ Awaitable<http::Response> ServeAs(request::User wanted, const Handler& next, Imp
 
 Handler WithImpersonation(Handler next, std::shared_ptr<Impersonator> impersonator) {
   return [next = std::move(next), impersonator](ExchangePtr exchange) -> Awaitable<http::Response> {
+    const telemetry::Span span =
+        StartFilterSpan(*exchange, impersonator->constrained() ? "constrainedimpersonation" : "impersonation");
     std::optional<request::User> wanted = ReadHeaders(exchange->http.headers);
-    if (!wanted) return next(std::move(exchange));
-    return ServeAs(*std::move(wanted), next, *impersonator, std::move(exchange));
+    if (!wanted) {
+      span.End();
+      return next(std::move(exchange));
+    }
+    return ServeAs(*std::move(wanted), next, *impersonator, std::move(exchange), span);
   };
 }
 

@@ -5,12 +5,15 @@
 #include <string>
 #include <utility>
 
+#include "base/strings.h"
+#include "endpoints/filters/tracing.h"
 #include "endpoints/responses.h"
 
 namespace keelson::endpoints::filters {
 namespace {
 
 using flowcontrol::Classification;
+using flowcontrol::MemoryBudget;
 using flowcontrol::Seat;
 using flowcontrol::WorkEstimate;
 using flowcontrol::WorkKind;
@@ -21,13 +24,17 @@ constexpr std::chrono::nanoseconds kWaitMax = std::chrono::minutes(1);
 // and the watch's registration until it ends.
 class WatchSource final : public http::BodySource {
  public:
-  WatchSource(std::unique_ptr<http::BodySource> inner, Seat seat, flowcontrol::WatchTracker::Registration watch)
-      : inner_(std::move(inner)), seat_(std::move(seat)), watch_(std::move(watch)) {}
+  WatchSource(std::unique_ptr<http::BodySource> inner, Seat seat, MemoryBudget::Reservation memory,
+              flowcontrol::WatchTracker::Registration watch)
+      : inner_(std::move(inner)), seat_(std::move(seat)), memory_(std::move(memory)), watch_(std::move(watch)) {}
 
   void Start(std::function<void()> wake) override { inner_->Start(std::move(wake)); }
   State Pull(std::size_t budget, std::vector<http::SharedBytes>& out) override {
     const State state = inner_->Pull(budget, out);
-    if (state != State::kMore) seat_.Release();
+    if (state != State::kMore) {
+      seat_.Release();
+      memory_.Release();
+    }
     return state;
   }
   const http::Headers* Trailers() override { return inner_->Trailers(); }
@@ -35,6 +42,7 @@ class WatchSource final : public http::BodySource {
  private:
   std::unique_ptr<http::BodySource> inner_;
   Seat seat_;
+  MemoryBudget::Reservation memory_;
   flowcontrol::WatchTracker::Registration watch_;
 };
 
@@ -48,6 +56,7 @@ class Filter {
  private:
   WorkEstimate Estimate(const Exchange& exchange, const Classification& classification) const;
   base::Clock::SteadyTime WaitUntil(const request::Context& context) const;
+  std::optional<MemoryBudget::Reservation> ReserveMemory(const Exchange& exchange) const;
   http::Response Rejected(const Exchange& exchange, const Classification& classification);
   static void SetHeaders(const Classification& classification, http::Response& response);
   void NoteExecuting(bool mutating, int delta);
@@ -65,8 +74,14 @@ bool IsMutating(const request::RequestInfo& info) {
 Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   const request::RequestInfo& info = exchange->context.info;
   const bool watch = info.is_resource_request && info.verb == "watch";
-  if (!exchange->context.user || (info.IsLongRunning() && !watch)) co_return co_await next_(exchange);
+  const telemetry::ScopedSpan span = StartFilterSpan(*exchange, "priorityandfairness");
+  if (!exchange->context.user || (info.IsLongRunning() && !watch)) {
+    span->End();
+    co_return co_await next_(exchange);
+  }
   const Classification classification = options_.controller->Classify(info, *exchange->context.user);
+  auto memory = ReserveMemory(*exchange);
+  if (!memory) co_return Rejected(*exchange, classification);
   const WorkEstimate work = Estimate(*exchange, classification);
   options_.controller->ObserveEstimate(classification, work);
   flowcontrol::Controller::Request request{
@@ -76,7 +91,11 @@ Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
       .type = watch ? flowcontrol::ExecutionType::kWatch : flowcontrol::ExecutionType::kRegular,
       .wait_until = WaitUntil(exchange->context),
       .on_close = exchange->http.on_close};
+  const auto waited_from = base::Clock::Real().Monotonic();
   auto acquired = co_await options_.controller->Acquire(classification, std::move(request));
+  exchange->context.latencies.Add(telemetry::LatencyTrackers::kAPFQueueWait,
+                                  base::Clock::Real().Monotonic() - waited_from);
+  span->End();
   if (!acquired.ok()) co_return Rejected(*exchange, classification);
   Seat seat = *std::move(acquired);
   auto registration = watch ? options_.controller->watches().Register(info) : flowcontrol::WatchTracker::Registration();
@@ -89,7 +108,8 @@ Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   auto* source = std::get_if<std::unique_ptr<http::BodySource>>(&response.body);
   if (source == nullptr || *source == nullptr) co_return response;  // the seats go back with this frame
   // A body that is made while it is sent (a LIST, a watch) holds its seats meanwhile.
-  *source = std::make_unique<WatchSource>(std::move(*source), std::move(seat), std::move(registration));
+  *source =
+      std::make_unique<WatchSource>(std::move(*source), std::move(seat), *std::move(memory), std::move(registration));
   co_return response;
 }
 
@@ -99,7 +119,7 @@ WorkEstimate Filter::Estimate(const Exchange& exchange, const Classification& cl
     case WorkKind::kList: {
       const auto stats = options_.stats ? options_.stats(info.api_group, info.resource) : std::nullopt;
       return flowcontrol::EstimateList(info, exchange.http.raw_query, stats, classification.level_max_seats(),
-                          flowcontrol::ConsistentReads::kFromCache);
+                                       flowcontrol::ConsistentReads::kFromCache);
     }
     case WorkKind::kMutating: {
       const int watchers = options_.controller->watches().InterestedWatchers(info);
@@ -110,6 +130,20 @@ WorkEstimate Filter::Estimate(const Exchange& exchange, const Classification& cl
       break;
   }
   return {};
+}
+
+// Probes and other requests for no resource are always served: they tell whether the server lives.
+std::optional<MemoryBudget::Reservation> Filter::ReserveMemory(const Exchange& exchange) const {
+  const request::RequestInfo& info = exchange.context.info;
+  if (!options_.memory || !info.is_resource_request) return MemoryBudget::Reservation();
+  const auto stats = options_.stats ? options_.stats(info.api_group, info.resource) : std::nullopt;
+  const auto body = base::ParseInt64(exchange.http.headers.Get("Content-Length")).value_or(0);
+  std::int64_t bytes = flowcontrol::EstimateResponseBytes(info, exchange.http.raw_query, stats, body);
+  // YAML is made of the whole list at once; nothing of it is streamed.
+  constexpr std::int64_t kWhole = 4;
+  if (exchange.http.headers.Get("Accept").find("yaml") != std::string_view::npos)
+    bytes = std::min(bytes, INT64_MAX / kWhole) * kWhole;
+  return options_.memory->Reserve(bytes);
 }
 
 // A quarter of the time that the request has, counted from its arrival.

@@ -90,8 +90,12 @@ Result<std::shared_ptr<Client>> Client::Connect(Options options) {
       address = address.substr(8);
     }
     while (address.ends_with('/')) address.pop_back();
+    const std::size_t colon = address.rfind(':');
     auto credentials = secure ? grpc::SslCredentials(tls) : grpc::InsecureChannelCredentials();
     Endpoint endpoint;
+    endpoint.host = address.substr(0, colon);
+    if (colon != std::string::npos)
+      endpoint.port = static_cast<std::uint16_t>(base::ParseUint64(address.substr(colon + 1)).value_or(0));
     endpoint.channel = grpc::CreateCustomChannel(address, credentials, MakeArguments(given));
     endpoint.kv = pb::KV::NewStub(endpoint.channel);
     endpoint.watch = pb::Watch::NewStub(endpoint.channel);
@@ -137,6 +141,48 @@ std::string Client::ConnectProblem() {
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return InWords(status.error_message());
   }
   return "";
+}
+
+namespace {
+
+telemetry::Span StartCall(std::string_view method, const telemetry::Span& parent, const Endpoint& endpoint) {
+  if (!parent.recording()) return parent;
+  return parent.StartAs(telemetry::Instrumentation::kGRPC, telemetry::SpanKind::kClient, method,
+                        {{"rpc.system.name", "grpc"},
+                         {"rpc.method", method},
+                         {"server.address", endpoint.host},
+                         {"server.port", endpoint.port}});
+}
+
+std::string_view CodeName(grpc::StatusCode code) {
+  static constexpr std::string_view kNames[] = {
+      "OK",           "CANCELLED",          "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND",    "ALREADY_EXISTS",     "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",      "OUT_OF_RANGE",       "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS",    "UNAUTHENTICATED"};
+  const auto index = static_cast<std::size_t>(code);
+  return index < std::size(kNames) ? kNames[index] : "UNKNOWN";
+}
+
+}  // namespace
+
+CallSpan::CallSpan(std::string_view method, const telemetry::Span& parent, const Endpoint& endpoint,
+                   grpc::ClientContext& context)
+    : span_(StartCall(method, parent, endpoint)) {
+  for (const auto& [name, value] : span_->Propagation()) context.AddMetadata(std::string(name), value);
+}
+
+void CallSpan::Message(std::string_view type, std::size_t bytes) const {
+  span_->AddEvent("message", {{"rpc.message.type", type},
+                              {"rpc.message.id", 1},
+                              {"rpc.message.compressed_size", bytes},
+                              {"rpc.message.uncompressed_size", bytes}});
+}
+
+void CallSpan::Answered(const grpc::Status& status) const {
+  if (!span_->recording()) return;
+  span_->SetAttribute({"rpc.response.status_code", CodeName(status.error_code())});
+  if (!status.ok()) span_->SetError(status.error_message());
 }
 
 const Endpoint& Client::Pick() {

@@ -20,6 +20,7 @@
 #include "kv/etcdpb/convert.h"
 #include "kv/etcdpb/rpc.grpc.pb.h"
 #include "kv/mvcc/suspend.h"
+#include "telemetry/span.h"
 
 namespace keelson::kv::etcd {
 
@@ -28,6 +29,8 @@ namespace pb = ::etcdserverpb;
 enum class ProgressOrder : std::uint8_t { kUnknown, kOrdered, kOvertakes };  // kv/etcd_version.h
 
 struct Endpoint {
+  std::string host;
+  std::uint16_t port = 0;
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<pb::KV::Stub> kv;
   std::unique_ptr<pb::Watch::Stub> watch;
@@ -52,8 +55,13 @@ class Client {
   void LearnProgressOrder(const Endpoint& endpoint, std::function<void()> done);
 
   // One unary call. `repeatable`: it may be made again at another endpoint when it is not known whether it arrived.
+  // Each attempt is a span below `traced.parent`.
+  struct Traced {
+    std::string_view method;  // "etcdserverpb.KV/Range", a literal
+    telemetry::Span parent;
+  };
   template <class Request, class Response, class Start>
-  Awaitable<Result<Response>> Call(Request request, bool repeatable, Start start);
+  Awaitable<Result<Response>> Call(Request request, bool repeatable, Start start, Traced traced = {});
 
  private:
   explicit Client(Options options) : options_(std::move(options)) {}
@@ -67,6 +75,21 @@ class Client {
   std::atomic<std::size_t> next_{0};
 };
 
+// The span of one call (upstream's otelgrpc), ended with the scope; tells the server the trace context.
+class CallSpan {
+ public:
+  CallSpan(std::string_view method, const telemetry::Span& parent, const Endpoint& endpoint,
+           grpc::ClientContext& context);
+  bool recording() const { return span_->recording(); }
+  void Sent(std::size_t bytes) const { Message("SENT", bytes); }
+  void Received(std::size_t bytes) const { Message("RECEIVED", bytes); }
+  void Answered(const grpc::Status& status) const;
+
+ private:
+  void Message(std::string_view type, std::size_t bytes) const;
+  const telemetry::ScopedSpan span_;
+};
+
 template <class Request, class Response>
 struct CallState {
   explicit CallState(async::Gate::Entry in) : entry(std::move(in)) {}
@@ -77,7 +100,7 @@ struct CallState {
 };
 
 template <class Request, class Response, class Start>
-Awaitable<Result<Response>> Client::Call(Request request, bool repeatable, Start start) {
+Awaitable<Result<Response>> Client::Call(Request request, bool repeatable, Start start, Traced traced) {
   const auto deadline = std::chrono::system_clock::now() + options_.request_timeout;
   for (std::size_t attempt = 1;; ++attempt) {
     auto entry = Enter();
@@ -86,6 +109,8 @@ Awaitable<Result<Response>> Client::Call(Request request, bool repeatable, Start
     state->request = request;
     state->context.set_deadline(deadline);
     const Endpoint& endpoint = Pick();
+    const CallSpan span(traced.method, traced.parent, endpoint, state->context);
+    if (span.recording()) span.Sent(state->request.ByteSizeLong());
     const grpc::Status status =
         co_await mvcc::Suspend<grpc::Status>([state, &endpoint, start](mvcc::Callback<grpc::Status> done) {
           // gRPC wants a callback that can be copied.
@@ -93,6 +118,8 @@ Awaitable<Result<Response>> Client::Call(Request request, bool repeatable, Start
           start(endpoint, &state->context, &state->request, &state->response,
                 [state, shared](const grpc::Status& result) { (*shared)(result); });
         });
+    if (span.recording() && status.ok()) span.Received(state->response.ByteSizeLong());
+    span.Answered(status);
     if (status.ok()) co_return std::move(state->response);
     const bool elsewhere = status.error_code() == grpc::StatusCode::UNAVAILABLE && (repeatable || NeverSent(status));
     if (!elsewhere || attempt >= 2 * endpoints_.size() + 1) co_return etcdpb::FromStatus(status);

@@ -61,7 +61,7 @@ class EtcdStore final : public Store {
   Awaitable<Result<RangeResponse>> Range(RangeRequest request) override {
     pb::RangeRequest message;
     etcdpb::ToPB(request, &message);
-    KS_CO_TRY(auto answer, co_await CallRange(std::move(message)));
+    KS_CO_TRY(auto answer, co_await CallRange(std::move(message), request.span));
     co_return etcdpb::FromPB(answer);
   }
 
@@ -71,7 +71,8 @@ class EtcdStore final : public Store {
     auto answer = co_await client_->Call<pb::TxnRequest, pb::TxnResponse>(
         std::move(message), false,
         [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::TxnRequest* in, pb::TxnResponse* out,
-           DoneFunction done) { endpoint.kv->async()->Txn(context, in, out, std::move(done)); });
+           DoneFunction done) { endpoint.kv->async()->Txn(context, in, out, std::move(done)); },
+        {.method = "etcdserverpb.KV/Txn", .parent = request.span});
     if (!answer.ok()) co_return std::move(answer).error();
     co_return etcdpb::FromPB(*answer);
   }
@@ -96,7 +97,7 @@ class EtcdStore final : public Store {
     pb::RangeRequest message;
     message.set_key(std::string(1, '\0'));
     message.set_count_only(true);
-    KS_CO_TRY(auto answer, co_await CallRange(std::move(message)));
+    KS_CO_TRY(auto answer, co_await CallRange(std::move(message), {}));
     co_return answer.header().revision();
   }
 
@@ -172,11 +173,12 @@ class EtcdStore final : public Store {
   bool embedded() const override { return false; }
 
  private:
-  Awaitable<Result<pb::RangeResponse>> CallRange(pb::RangeRequest message) {
+  Awaitable<Result<pb::RangeResponse>> CallRange(pb::RangeRequest message, telemetry::Span parent) {
     return client_->Call<pb::RangeRequest, pb::RangeResponse>(
         std::move(message), true,
         [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::RangeRequest* in, pb::RangeResponse* out,
-           DoneFunction done) { endpoint.kv->async()->Range(context, in, out, std::move(done)); });
+           DoneFunction done) { endpoint.kv->async()->Range(context, in, out, std::move(done)); },
+        {.method = "etcdserverpb.KV/Range", .parent = parent});
   }
 
   const std::shared_ptr<Client> client_;
