@@ -10,6 +10,7 @@ corpus-2/. The lists may only shrink: a case that fails and is not in its list f
 its line can go. KEELSON_REPLAY_UPDATE=1 rewrites the lists, keeping known reasons; a text other than 1 is the reason of new lines.
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ FLAGS = ["--service-cluster-ip-range=10.0.0.0/16", "--authorization-mode=Node,RB
 FIRST = os.path.join(HERE, "replay_expected_failures.txt")
 HEAD = "# Recorded cases in which this server still differs from kube-apiserver. One a line, then two spaces and \"# reason\". May only shrink.\n"
 REPLAY_TIMEOUT = 1700  # seconds
+AGAIN_MAX = 10  # unexpected failures; more are not the machine's fault
 RETRY_SECONDS = "15"  # to wait for an answer to change: a token that was good stays good for 10 s, as upstream; a busy machine is slow
 
 
@@ -71,6 +73,26 @@ def replay_second(replay, binary, chosen, report, log):
     return True
 
 
+def outcomes_of(report):
+    """(case, failed) of each case in a JUnit report."""
+    return [(case.get("name"), case.find("failure") is not None or case.find("error") is not None)
+            for case in ElementTree.parse(report).iter("testcase")]
+
+
+def again(cases, run, second):
+    """Some answers tell ages in seconds, which a busy machine changes: cases that fail unexpectedly are run once more, alone."""
+    expected = {}
+    for area in {name.split("/")[0] for name, _ in cases}:
+        expected.update(read_expected(expected_file(area if second else "", second)))
+    failed = [name for name, bad in cases if bad and name not in expected]
+    if not failed or len(failed) > AGAIN_MAX:
+        return cases
+    repeated = dict(run(["--filter", "^(%s)$" % "|".join(re.escape(name) for name in failed)]))
+    for name in failed:
+        print("run again: %s: %s" % (name, "fails" if repeated.get(name, True) else "passes"))
+    return [(name, repeated.get(name, True) if name in failed else bad) for name, bad in cases]
+
+
 def compare(area, second, outcomes, replay_log):
     """Number of unexpected failures of one area; `outcomes` are (case, failed)."""
     failed = {name for name, bad in outcomes if bad}
@@ -103,18 +125,21 @@ def main():
     os.makedirs(folder)
     report = os.path.join(os.path.abspath(folder), "replay.xml")
     replay_log = os.path.join(folder, "replay.log")
-    with open(replay_log, "w") as log:
-        if second:
-            alive = replay_second(replay, binary, chosen, report, log)
-        else:
-            alive = replay_first(replay, binary, folder, chosen, report, log)
-    if not os.path.exists(report):
-        sys.exit("replay.py wrote no report; see %s" % replay_log)
+    alive = []
+
+    def run(arguments):
+        with open(replay_log, "a") as log:
+            if second:
+                alive.append(replay_second(replay, binary, arguments + chosen, report, log))
+            else:
+                alive.append(replay_first(replay, binary, os.path.join(folder, str(len(alive))), arguments + chosen, report, log))
+        if not os.path.exists(report):
+            sys.exit("replay.py wrote no report; see %s" % replay_log)
+        return outcomes_of(report)
 
     outcomes = {}
-    for case in ElementTree.parse(report).iter("testcase"):
-        bad = case.find("failure") is not None or case.find("error") is not None
-        outcomes.setdefault(case.get("name").split("/")[0], []).append((case.get("name"), bad))
+    for name, bad in again(run([]), run, second):
+        outcomes.setdefault(name.split("/")[0], []).append((name, bad))
     for area, cases in sorted(outcomes.items()):
         bad = sum(1 for case in cases if case[1])
         print("%-12s %5d passed %5d failed  %5.1f %%" % (area, len(cases) - bad, bad, 100.0 * (len(cases) - bad) / len(cases)))
@@ -124,10 +149,10 @@ def main():
     else:
         new = compare("", second, every, replay_log)
     failed = sum(1 for case in every if case[1])
-    if not alive:
+    if not all(alive):
         print("FAIL: the server ended during the replay")
     print("%d cases passed, %d fail as expected, %d fail unexpectedly" % (len(every) - failed, failed - new, new))
-    sys.exit(1 if new or not alive or not every else 0)
+    sys.exit(1 if new or not all(alive) or not every else 0)
 
 
 if __name__ == "__main__":
