@@ -466,6 +466,7 @@ class AuthorizationFilter {
     const auto decided = authorizer_->TryAuthorize(attributes);
     if (!decided) return Ask(std::move(exchange), std::move(attributes), started, span);
     span.End();
+    exchange->context.latencies.Add(telemetry::LatencyTrackers::kAuthorization, Clock::Real().Monotonic() - started);
     metrics_.Authorized(ResultOf(*decided), SecondsSince(started));
     if (auto refused = Judge(*exchange, attributes, *decided)) return Immediately(*std::move(refused));
     return next_(std::move(exchange));

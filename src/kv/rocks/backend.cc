@@ -282,6 +282,7 @@ Result<void> RocksBackend::OpenDB() {
     opened = rocksdb::DB::OpenForReadOnly(db_options, folder_->db_path(), descriptors, &handles, &db);
   } else {
     KS_RETURN_IF_ERROR(CheckSpaceToOpen());
+    if (options_.sync) KS_RETURN_IF_ERROR(folder_->SyncLogs());
     opened = rocksdb::DB::Open(db_options, folder_->db_path(), descriptors, &handles, &db);
   }
   if (!opened.ok()) return FromStatus(opened, "opening " + folder_->db_path());
