@@ -63,11 +63,15 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
       leading = true;
       return Decide();
     }
-    manager_lease = std::make_unique<LeaseWatcher>(options.executor, leases, std::string(kControllerManagerLease),
-                                                   *options.clock, [weak = weak_from_this()](bool held) {
-                                                     if (const auto self = weak.lock()) self->ManagerRuns(held);
-                                                   });
     leading = options.sole_server;
+    // Posted: the watcher may tell the first state before it has been made.
+    manager_lease = std::make_unique<LeaseWatcher>(
+        options.executor, leases, std::string(kControllerManagerLease), *options.clock,
+        [weak = weak_from_this(), executor = options.executor](bool held) {
+          asio::post(executor, [weak, held] {
+            if (const auto self = weak.lock()) self->ManagerRuns(held);
+          });
+        });
     if (options.sole_server) return;
     elector = std::make_unique<LeaderElector>(LeaderElector::Options{
         .executor = options.executor,
@@ -85,6 +89,7 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
   }
 
   void ManagerRuns(bool held) {
+    if (stopping) return;
     if (held) {
       log::Info("Embedded controllers stand back: kube-controller-manager runs", "holder", manager_lease->holder());
     } else if (manager_runs) {
