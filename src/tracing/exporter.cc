@@ -30,13 +30,14 @@ void BatchSpanProcessor::Export(SpanBatch batch) {
   if (full_batch) changed_.notify_one();
 }
 
+// The call under way is given up before the last one begins, which has a time of its own.
 void BatchSpanProcessor::Shutdown() {
+  client_->Cancel();
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_one();
-  client_->Cancel();
   if (thread_.joinable()) thread_.join();
 }
 
