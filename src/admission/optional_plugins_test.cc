@@ -19,7 +19,7 @@ using testing::Refusal;
 constexpr Operation kCreate = Operation::kCreate;
 constexpr Operation kUpdate = Operation::kUpdate;
 
-// What a request leads to: the refusal's text, or `path` of the object after mutation as JSON.
+// The outcome of a request: the text of the refusal, or `path` of the mutated object as JSON.
 std::string Decide(Plugin& plugin, request::Context& context, Attributes& attributes,
                    std::initializer_list<std::string_view> path = {}) {
   if (!plugin.Handles(attributes.operation)) return "not handled";
@@ -169,7 +169,7 @@ TEST(AlwaysPullImages, EveryContainer) {
        R"({"containers":[{"image":"a"}]})", R"([{"image":"b","imagePullPolicy":"Always"}])"},
   };
   CheckPods("AlwaysPullImages", NewAlwaysPullImages, "containers", rows);
-  // What a later plugin set back is refused.
+  // Validation refuses a pull policy that a later plugin has set back.
   const auto plugin = NewAlwaysPullImages({});
   request::Context context;
   const Attributes attributes = AttributesOf(context.arena, kCreate, "", "pods",

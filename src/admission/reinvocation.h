@@ -1,4 +1,4 @@
-// What a plugin that calls several webhooks or policies keeps between the two rounds of mutation (upstream's
+// State of a mutating plugin (webhooks or policies) between its first call and its reinvocation (upstream's
 // webhookReinvokeContext and policyReinvokeContext). Internal to admission.
 #pragma once
 

@@ -47,8 +47,8 @@ class Handler {
 
   DefinitionPtr Find(std::string_view name) const;
   std::vector<DefinitionPtr> All() const;  // by name
-  // What serves the definition, made where it is not yet. Null when there is no such definition; the error is why its
-  // schemas cannot be used.
+  // The serving state of a CustomResourceDefinition, made on first use. Null when there is no such definition; the
+  // error tells why its schemas cannot be used.
   Outcome<ServingPtr, std::string> ServingOf(std::string_view name) const;
 
   // Asked for /apis/<group> and /apis/<group>/<version>.

@@ -1,5 +1,5 @@
-// What objects count for against quotas: which quotas look at them, and how much of each resource they use. For
-// admission and the quota controller. Thread safety: pure functions.
+// ResourceQuota usage of an object: which quotas match it, and how much of each resource it uses. For admission and the
+// quota controller. Thread safety: pure functions.
 #pragma once
 
 #include <string>

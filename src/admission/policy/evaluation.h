@@ -46,7 +46,7 @@ Value NamespaceValue(base::Arena& arena, Value name_space);
 // A clock for cel::AdmissionInputs.
 std::chrono::nanoseconds SteadyNow();
 
-// Where match conditions are counted: by the name of their webhook or policy.
+// Metrics of match conditions, with the name of their webhook or policy as a label.
 struct ConditionsObserver {
   WebhookMetrics* metrics = nullptr;  // null: nowhere
   std::string_view name;
