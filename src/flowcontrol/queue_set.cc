@@ -104,8 +104,15 @@ QueueSet::QueueSet(const base::Clock& clock, QueuingConfig config, int concurren
       queueless_(std::make_unique<List>()),
       now_(clock.Monotonic()),
       demand_(now_) {
-  SetConfiguration(config, concurrency_limit);
+  if (metrics != nullptr) utilization_.emplace(*metrics, now_);
+  SetConfiguration(config, concurrency_limit, std::max(concurrency_limit, 1));
 }
+
+QueueSet::Utilization::Utilization(LevelMetrics& metrics, base::Clock::SteadyTime now)
+    : waiting(metrics.requests_waiting, now),
+      executing(metrics.requests_executing, now),
+      seats(metrics.seats_executing, now),
+      demand(metrics.demand, now) {}
 
 QueueSet::~QueueSet() = default;
 
@@ -117,7 +124,7 @@ std::string QueueSet::Check(const QueuingConfig& config) {
          dealer.error();
 }
 
-void QueueSet::SetConfiguration(const QueuingConfig& config, int concurrency_limit) {
+void QueueSet::SetConfiguration(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator) {
   QueuingConfig next = config;
   dealer_.reset();
   if (next.queues > 0) {
@@ -134,14 +141,19 @@ void QueueSet::SetConfiguration(const QueuingConfig& config, int concurrency_lim
   }
   config_ = next;
   concurrency_limit_ = concurrency_limit;
+  if (!utilization_) return;
+  const int waiting_max = std::max(next.queue_length_limit, 1) * std::max(next.queues, 1);
+  utilization_->waiting.SetDenominator(now_, waiting_max);
+  for (TimingRatio* ratio : {&utilization_->executing, &utilization_->seats, &utilization_->demand})
+    ratio->SetDenominator(now_, concurrency_denominator);
 }
 
-void QueueSet::Reconfigure(const QueuingConfig& config, int concurrency_limit) {
+void QueueSet::Reconfigure(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator) {
   Wakes wakes;
   {
     std::lock_guard lock(mutex_);
     SyncTime();
-    SetConfiguration(config, concurrency_limit);
+    SetConfiguration(config, concurrency_limit, concurrency_denominator);
     DispatchAsMuchAsPossible(wakes);
   }
   Wake(wakes);
@@ -176,7 +188,20 @@ void QueueSet::AdvanceEpoch() {
   }
 }
 
-void QueueSet::NoteDemand() { demand_.Set(now_, seats_in_use_ + seats_waiting_); }
+void QueueSet::NoteUse() {
+  demand_.Set(now_, seats_in_use_ + seats_waiting_);
+  if (!utilization_) return;
+  utilization_->waiting.Set(now_, waiting_);
+  utilization_->executing.Set(now_, executing_);
+  utilization_->seats.Set(now_, seats_in_use_);
+  utilization_->demand.Set(now_, seats_in_use_ + seats_waiting_);
+}
+
+void QueueSet::FlushMetrics() {
+  std::lock_guard lock(mutex_);
+  SyncTime();
+  NoteUse();
+}
 
 Outcome<QueueSet::RequestPtr, Rejection> QueueSet::Start(Arrival arrival) {
   Wakes wakes;
@@ -251,7 +276,7 @@ void QueueSet::Enqueue(const RequestPtr& request, Queue& queue) {
     metrics->inqueue_requests->Inc();
     metrics->inqueue_seats->Add(request->max_seats());
   }
-  NoteDemand();
+  NoteUse();
 }
 
 void QueueSet::RemoveWaiting(Request& request) {
@@ -347,7 +372,7 @@ void QueueSet::BeginExecuting(const RequestPtr& request) {
     metrics->executing_requests->Inc();
     metrics->executing_seats->Add(request->max_seats());
   }
-  NoteDemand();
+  NoteUse();
 }
 
 // Anti-windup: a queue's next dispatch is never before the arrival of its oldest waiting request.
@@ -369,7 +394,7 @@ bool QueueSet::Cancel(Request& request) {
   ++rejected_;
   ++cancelled_;
   if (FlowMetrics* metrics = request.metrics()) metrics->rejected_time_out->Inc();
-  NoteDemand();
+  NoteUse();
   return true;
 }
 
@@ -396,6 +421,7 @@ std::chrono::nanoseconds QueueSet::Finish(Request& request) {
     lingers = request.arrival.work.additional_latency;
     if (lingers > std::chrono::nanoseconds(0)) {
       request.state = Request::State::kLingering;
+      NoteUse();
     } else {
       Release(request);
     }
@@ -421,7 +447,7 @@ void QueueSet::Release(Request& request) {
   request.state = Request::State::kDone;
   seats_in_use_ -= request.max_seats();
   if (FlowMetrics* metrics = request.metrics()) metrics->executing_seats->Add(-request.max_seats());
-  NoteDemand();
+  NoteUse();
   if (request.queue == nullptr) return;
   request.queue->seats_in_use -= request.max_seats();
   queue_seats_ -= request.max_seats();
