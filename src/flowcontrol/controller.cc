@@ -70,10 +70,6 @@ class ReadVsWrite {
 
 namespace {
 
-bool IsMutating(const request::RequestInfo& info) {
-  return info.verb != "get" && info.verb != "list" && info.verb != "watch";
-}
-
 struct Snapshot : base::RefCounted {
   std::vector<std::shared_ptr<const ClassifiedFlow>> flows;  // in matching order
   std::shared_ptr<const ClassifiedFlow> catch_all;

@@ -235,7 +235,7 @@ Outcome<QueueSet::RequestPtr, Rejection> QueueSet::Start(Arrival arrival) {
     Enqueue(request, queue);
     BoundNextDispatch(queue);
     if (metrics != nullptr) metrics->queue_length_after_enqueue->Observe(static_cast<double>(queue.waiting.size));
-    DispatchAsMuchAsPossible(wakes);
+    DispatchAsMuchAsPossible(wakes, &queue);
   }
   Wake(wakes);
   return request;
@@ -298,20 +298,23 @@ bool QueueSet::CanAccommodate(int seats) const {
   return seats_in_use_ + seats <= concurrency_limit_;
 }
 
-void QueueSet::DispatchAsMuchAsPossible(Wakes& wakes) {
-  while (waiting_ != 0 && seats_in_use_ < concurrency_limit_ && DispatchOne(wakes)) {
+void QueueSet::DispatchAsMuchAsPossible(Wakes& wakes, Queue* candidate) {
+  while (waiting_ != 0 && seats_in_use_ < concurrency_limit_ && DispatchOne(wakes, candidate)) {
   }
 }
 
 // The queue whose head would finish first in virtual time; ties go to the next one in turn.
-QueueSet::Queue* QueueSet::FindDispatchQueue() {
+// `candidate`: where a request has just been put; may be null.
+QueueSet::Queue* QueueSet::FindDispatchQueue(Queue* candidate) {
   SeatSeconds least_finish = SeatSeconds::Max();
   SeatSeconds s_min = SeatSeconds::Max(), ds_min = SeatSeconds::Max(), s_max, ds_max;
   Queue* best = nullptr;
   std::size_t robin = robin_index_;
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    robin = robin + 1 == queues_.size() ? 0 : robin + 1;
-    Queue& queue = *queues_[robin];
+  // One request that waits is found without a look at every queue; the round ends where it began in either case.
+  const bool only = waiting_ == 1 && candidate != nullptr && candidate->waiting.first != nullptr;
+  for (std::size_t i = 0; i < (only ? 1 : queues_.size()); ++i) {
+    if (!only) robin = robin + 1 == queues_.size() ? 0 : robin + 1;
+    Queue& queue = only ? *candidate : *queues_[robin];
     const Request* head = queue.waiting.first;
     if (head == nullptr) continue;
     const SeatSeconds discounted =
@@ -340,8 +343,8 @@ QueueSet::Queue* QueueSet::FindDispatchQueue() {
   return best;
 }
 
-bool QueueSet::DispatchOne(Wakes& wakes) {
-  Queue* const queue = FindDispatchQueue();
+bool QueueSet::DispatchOne(Wakes& wakes, Queue* candidate) {
+  Queue* const queue = FindDispatchQueue(candidate);
   if (queue == nullptr) return false;
   Request& head = *queue->waiting.first;
   RemoveWaiting(head);

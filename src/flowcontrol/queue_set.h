@@ -147,9 +147,9 @@ class QueueSet {
   void SetConfiguration(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator);
   Queue& ChooseQueue(std::uint64_t hash);
   void Enqueue(const RequestPtr& request, Queue& queue);
-  void DispatchAsMuchAsPossible(Wakes& wakes);
-  bool DispatchOne(Wakes& wakes);
-  Queue* FindDispatchQueue();
+  void DispatchAsMuchAsPossible(Wakes& wakes, Queue* candidate = nullptr);
+  bool DispatchOne(Wakes& wakes, Queue* candidate);
+  Queue* FindDispatchQueue(Queue* candidate);
   bool CanAccommodate(int seats) const;
   void RemoveWaiting(Request& request);
   void BeginExecuting(const RequestPtr& request);
