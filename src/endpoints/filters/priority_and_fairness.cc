@@ -137,9 +137,9 @@ std::optional<MemoryBudget::Reservation> Filter::ReserveMemory(const Exchange& e
   std::int64_t bytes = flowcontrol::EstimateResponseBytes(info, exchange.http.raw_query, stats, body);
   // YAML is made of the whole list at once; nothing of it is streamed.
   constexpr std::int64_t kWhole = 4;
-  if (exchange.http.headers.Get("Accept").find("yaml") != std::string_view::npos)
-    bytes = std::min(bytes, INT64_MAX / kWhole) * kWhole;
-  return options_.memory->Reserve(bytes);
+  const bool whole = exchange.http.headers.Get("Accept").find("yaml") != std::string_view::npos;
+  if (whole) bytes = std::min(bytes, INT64_MAX / kWhole) * kWhole;
+  return options_.memory->Reserve(bytes, whole ? MemoryBudget::Making::kWhole : MemoryBudget::Making::kStreamed);
 }
 
 // A quarter of the time that the request has, counted from its arrival.
