@@ -1,11 +1,23 @@
-// The texts of api/descriptions.txt: what a type or a field is, for people. Not for other folders.
+// The texts of api/descriptions/*.txt: what a type or a field is, for people. Not for other folders.
+// The texts are constants of the program: their pages are read from the file when OpenAPI is first asked for. Nothing
+// else of them is in memory but an index of the types.
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 namespace keelson::endpoints {
 
-// Of a type where `field` is "". Empty where nothing is said. The text lives for ever.
+// The text of a type where `field` is "". Empty where there is none. The text lives for ever.
 std::string_view FindDescription(std::string_view package, std::string_view type, std::string_view field);
+
+struct DescribedName {
+  std::string_view package;  // core, core/v1 or *
+  std::string_view type;     // Pod, or *List
+  std::string_view field;    // "" for the type itself
+  std::string_view text;     // "" for a type without one
+};
+// Every line of the files, in their order.
+std::vector<DescribedName> AllDescriptions();
 
 }  // namespace keelson::endpoints
