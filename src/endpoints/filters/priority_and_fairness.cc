@@ -67,10 +67,6 @@ class Filter {
   std::atomic<int> executing_[2] = {0, 0};  // read-only, mutating
 };
 
-bool IsMutating(const request::RequestInfo& info) {
-  return info.verb != "get" && info.verb != "list" && info.verb != "watch";
-}
-
 Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   const request::RequestInfo& info = exchange->context.info;
   const bool watch = info.is_resource_request && info.verb == "watch";
@@ -99,7 +95,7 @@ Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   if (!acquired.ok()) co_return Rejected(*exchange, classification);
   Seat seat = *std::move(acquired);
   auto registration = watch ? options_.controller->watches().Register(info) : flowcontrol::WatchTracker::Registration();
-  const bool mutating = IsMutating(info);
+  const bool mutating = flowcontrol::IsMutating(info);
   NoteExecuting(mutating, 1);
   http::Response response = co_await next_(exchange);
   NoteExecuting(mutating, -1);
