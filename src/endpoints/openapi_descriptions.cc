@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <utility>
+#include <vector>
 
 #include "endpoints/openapi_descriptions_text.h"
 
@@ -129,17 +129,6 @@ class Descriptions {
 std::string_view FindDescription(std::string_view package, std::string_view type, std::string_view field) {
   static const Descriptions descriptions(kDescriptionsText);
   return descriptions.Find(package, type, field);
-}
-
-std::vector<DescribedName> AllDescriptions() {
-  std::vector<DescribedName> all;
-  for (const Block& block : ParseBlocks(kDescriptionsText)) {
-    const auto& [package, type] = block.name;
-    all.push_back({package, type, "", block.text});
-    std::string_view fields = block.fields;
-    while (const auto line = NextLine(fields)) all.push_back({package, type, line->name, line->text});
-  }
-  return all;
 }
 
 }  // namespace keelson::endpoints

@@ -4,20 +4,10 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 namespace keelson::endpoints {
 
 // The text of a type where `field` is "". Empty where there is none. The text lives for ever.
 std::string_view FindDescription(std::string_view package, std::string_view type, std::string_view field);
-
-struct DescribedName {
-  std::string_view package;  // core, core/v1 or *
-  std::string_view type;     // Pod, or *List
-  std::string_view field;    // "" for the type itself
-  std::string_view text;     // "" for a type without one
-};
-// Every line of the files, in their order.
-std::vector<DescribedName> AllDescriptions();
 
 }  // namespace keelson::endpoints

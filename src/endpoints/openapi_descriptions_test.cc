@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+#include "endpoints/openapi_descriptions_text.h"
 #include "schema/schema.h"
 
 namespace keelson::endpoints {
@@ -34,6 +36,31 @@ TEST(OpenAPIDescriptions, EveryFieldHasAText) {
            std::string(package->name).c_str());
     EXPECT_TRUE(missing.empty()) << package->name << ", first: " << missing.front();
   }
+}
+
+struct DescribedName {
+  std::string_view package;  // core, core/v1 or *
+  std::string_view type;     // Pod, or *List
+  std::string_view field;    // "" for the type itself
+  std::string_view text;     // "" for a type without one
+};
+
+// Every line of the files, in their order.
+std::vector<DescribedName> AllDescriptions() {
+  std::vector<DescribedName> all;
+  for (const std::string_view line : base::Split(kDescriptionsText, '\n')) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t colon = line.find(": ");
+    const std::string_view name = base::Trim(line.substr(0, colon));
+    const std::string_view text = colon == line.npos ? std::string_view() : line.substr(colon + 2);
+    const auto words = base::Split(name, ' ');
+    if (line[0] == ' ') {
+      all.push_back({all.back().package, all.back().type, name, text});
+    } else {
+      all.push_back({words[0], words[1], "", text});
+    }
+  }
+  return all;
 }
 
 bool Exists(const DescribedName& name) {
