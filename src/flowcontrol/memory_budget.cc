@@ -27,7 +27,7 @@ std::int64_t Product(std::int64_t a, std::int64_t b) {
 
 MemoryBudget::MemoryBudget(Options options)
     : options_(std::move(options)),
-      free_at_start_(options_.limit_bytes - options_.memory_in_use()) {}
+      estimate_max_(std::max((options_.limit_bytes - options_.memory_in_use()) / 2, kEstimateMin)) {}
 
 MemoryBudget::Reservation& MemoryBudget::Reservation::operator=(Reservation&& other) noexcept {
   Release();
@@ -58,9 +58,8 @@ void MemoryBudget::MaybeRelease() {
   if (released_.compare_exchange_strong(released, now, std::memory_order_relaxed)) options_.release();
 }
 
-std::optional<MemoryBudget::Reservation> MemoryBudget::Reserve(std::int64_t bytes, Making making) {
-  const std::int64_t most = making == Making::kWhole ? free_at_start_ / 4 * 3 : free_at_start_ / 2;
-  bytes = std::clamp(bytes, std::int64_t{0}, std::max(most, kEstimateMin));
+std::optional<MemoryBudget::Reservation> MemoryBudget::Reserve(std::int64_t bytes) {
+  bytes = std::clamp(bytes, std::int64_t{0}, estimate_max_);
   const std::int64_t reserved = reserved_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (MemoryInUse() + reserved <= options_.limit_bytes) return Reservation(shared_from_this(), bytes);
   reserved_.fetch_sub(bytes, std::memory_order_relaxed);

@@ -45,11 +45,9 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
     std::int64_t bytes_ = 0;
   };
 
-  // How a response is made: object by object as it is sent, or as one text before the first byte of it is.
-  enum class Making : std::uint8_t { kStreamed, kWhole };
-  // None when `bytes` do not fit. An estimate above half of what was free at the start counts as that half, one of a
-  // whole response above three quarters as those: a response that alone exceeds the budget must be served some time.
-  std::optional<Reservation> Reserve(std::int64_t bytes, Making making = Making::kStreamed);
+  // None when `bytes` do not fit. An estimate above half of what was free at the start counts as that half: large
+  // responses are streamed, and one that alone exceeds the budget must be served some time.
+  std::optional<Reservation> Reserve(std::int64_t bytes);
 
   std::int64_t reserved() const { return reserved_.load(std::memory_order_relaxed); }
 
@@ -58,7 +56,7 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   void MaybeRelease();
 
   const Options options_;
-  const std::int64_t free_at_start_;
+  const std::int64_t estimate_max_;
   std::atomic<std::int64_t> reserved_{0};
   std::atomic<std::int64_t> in_use_{0};
   std::atomic<std::int64_t> sampled_{0};   // steady clock, nanoseconds

@@ -53,14 +53,6 @@ TEST_F(MemoryBudgetTest, OneResponseLargerThanTheBudgetIsServed) {
   EXPECT_TRUE(budget->Reserve(INT64_MAX));
 }
 
-TEST_F(MemoryBudgetTest, LargeWholeResponsesAreMadeOneAtATime) {
-  const auto budget = New(300 * kMB);
-  const auto first = budget->Reserve(INT64_MAX, MemoryBudget::Making::kWhole);
-  EXPECT_TRUE(first);
-  EXPECT_FALSE(budget->Reserve(INT64_MAX, MemoryBudget::Making::kWhole));
-  EXPECT_TRUE(budget->Reserve(kMB));
-}
-
 TEST(EstimateResponseBytes, ByVerb) {
   const ObjectStats pods{.count = 1000, .average_bytes = 2000};
   request::RequestInfo list{.is_resource_request = true, .verb = "list", .resource = "pods"};

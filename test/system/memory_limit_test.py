@@ -19,7 +19,7 @@ BYTES = 20_000
 LISTS = 32
 ABOVE_IDLE_MB = 200
 PATH = "/api/v1/namespaces/default/configmaps"
-ACCEPTS = ("application/json", "application/json;as=Table;g=meta.k8s.io;v=v1")
+ACCEPTS = ("application/json", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/yaml")
 POLICY = """apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
