@@ -134,6 +134,7 @@ Awaitable<meta::Result<storage::Updated>> UpdateInView(ViewPtr view, std::shared
     existing = shown.front();
   }
   KS_CO_TRY(storage::Updated updated, co_await update(existing));
+  if (updated.action == storage::Updated::Action::kLeave) co_return updated;
   // The revision that the request named was checked by `update`; it is no part of what is converted.
   updated.object["metadata"].Erase("resourceVersion");
   KS_CO_TRY(updated.object, co_await ToStorage(view, arena, updated.object, span));

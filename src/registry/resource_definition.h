@@ -11,7 +11,7 @@
 
 #include "meta/group_version.h"
 #include "registry/catalog/conversion.h"
-#include "registry/rest_strategy.h"
+#include "registry/write_pipeline.h"
 #include "schema/schema.h"
 #include "storage/storage_factory.h"
 
@@ -74,6 +74,17 @@ struct ResourceDefinition {
     return nullptr;
   }
 };
+
+// The part of the definition that the write pipeline reads.
+inline StoredKind StoredKindOf(const ResourceDefinition& definition) {
+  return {.resource = definition.resource,
+          .kind = definition.kind,
+          .namespaced = definition.namespaced,
+          .type = definition.hub_version().type,
+          .strategy = definition.strategy,
+          .spec_finalizers = definition.traits.spec_finalizers,
+          .defaults_on_read = definition.layout.defaults_on_read};
+}
 
 using ResourceDefinitionPtr = std::shared_ptr<const ResourceDefinition>;
 

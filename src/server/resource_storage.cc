@@ -329,13 +329,7 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
 registry::Store::Options ResourceStorage::Impl::OptionsOf(const registry::ResourceDefinition& definition,
                                                           const Backing& backing,
                                                           std::shared_ptr<storage::Interface> reads) const {
-  registry::Store::Options options;
-  options.resource = definition.resource;
-  options.kind = definition.kind;
-  options.namespaced = definition.namespaced;
-  options.type = definition.hub_version().type;
-  options.strategy = definition.strategy;
-  options.spec_finalizers = definition.traits.spec_finalizers;
+  registry::Store::Options options{registry::StoredKindOf(definition)};
   options.storage = std::move(reads);
   options.codec = backing.codec;
   options.key_root = definition.layout.resource_prefix;
