@@ -29,8 +29,27 @@ Store::Store(Options options)
     : options_(WithCodecFacts(std::move(options))),
       dry_run_storage_(std::make_unique<storage::DryRunStorage>(options_.storage, options_.codec)) {}
 
-meta::Result<Value> Store::Decode(base::Arena& arena, const ObjectPtr& object) const {
-  auto decoded = options_.codec->Decode(arena, object->stored().view());
+namespace {
+
+Task<Value> Run(const std::function<meta::Result<Value>(Value existing)>& make, Value existing) {
+  co_return make(existing);
+}
+
+}  // namespace
+
+UpdatedObject UpdateBy(std::function<meta::Result<Value>(Value existing)> make) {
+  // Shared, so that the coroutine's reference holds where the UpdatedObject is copied.
+  auto shared = std::make_shared<const std::function<meta::Result<Value>(Value existing)>>(std::move(make));
+  return [shared](Value existing) { return Run(*shared, existing); };
+}
+
+Task<void> Reviewer::Options::Validate(Value object) const {
+  if (!validate) co_return meta::Result<void>();
+  co_return co_await validate(object);
+}
+
+meta::Result<Value> REST::Decode(base::Arena& arena, const ObjectPtr& object) const {
+  auto decoded = codec().Decode(arena, object->stored().view());
   if (!decoded.ok()) return meta::NewPlainError(decoded.error());
   return *decoded;
 }

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "meta/status.h"
 #include "object/value.h"
+#include "registry/rest.h"
 #include "registry/write_pipeline.h"
 #include "request/context.h"
 #include "storage/interface.h"
@@ -23,37 +24,14 @@
 
 namespace keelson::registry {
 
-template <class T>
-using Task = Awaitable<meta::Result<T>>;
-
-using storage::ObjectPtr;
-
-// Admission's place in a write: sees the object (and the old one), may refuse.
-using ValidateObject = std::function<Task<void>(Value object)>;
-using ValidateObjectUpdate = std::function<Task<void>(Value object, Value old)>;
-// Makes the new object of the existing one (null when there is none and creation is allowed): patching, mutating
-// admission and managed fields happen in here. Called again when somebody else wrote meanwhile.
-using UpdatedObject = std::function<Task<Value>(Value existing)>;
-
-struct WriteResult {
-  ObjectPtr object;
-  bool created = false;
-};
-
-struct DeleteResult {
-  ObjectPtr object;
-  bool deleted = false;  // false: it stays until its grace period or finalizers are over
-};
-
-struct UpdateParameters {
-  Endpoint endpoint;
-  std::optional<std::string> uid;               // precondition: the uid of the object sent
-  std::optional<std::string> resource_version;  // precondition
-  bool force_allow_create = false;              // server-side apply may create whatever the kind says
-  bool dry_run = false;
-};
-
-class Store {
+class Store final : public REST,
+                    public Getter,
+                    public Lister,
+                    public Watcher,
+                    public Creater,
+                    public Updater,
+                    public GracefulDeleter,
+                    public CollectionDeleter {
  public:
   struct Options : StoredKind {  // defaults_on_read follows from the codec
     std::shared_ptr<storage::Interface> storage;
@@ -78,27 +56,33 @@ class Store {
 
   const Options& options() const { return options_; }
   const Strategy& strategy() const { return options_.strategy->row(); }
-  const RESTStrategy& rest_strategy() const { return *options_.strategy; }
+  const storage::ResourceCodec& codec() const override { return *options_.codec; }
+  const RESTStrategy& rest_strategy() const override { return *options_.strategy; }
+  const Getter* getter() const override { return this; }
+  const Lister* lister() const override { return this; }
+  const Watcher* watcher() const override { return this; }
+  const Creater* creater() const override { return this; }
+  const Updater* updater() const override { return this; }
+  const GracefulDeleter* deleter() const override { return this; }
+  const CollectionDeleter* collection_deleter() const override { return this; }
 
   Task<ObjectPtr> Get(std::string name_space, std::string name, std::string resource_version,
-                      telemetry::Caller caller = {}) const;
-  Task<storage::ObjectList> List(std::string name_space, storage::ListOptions options) const;
-  Task<std::unique_ptr<storage::WatchStream>> Watch(std::string name_space, storage::ListOptions options) const;
-  Task<WriteResult> Create(request::Context& context, Value object, ValidateObject validate, bool dry_run) const;
+                      telemetry::Caller caller = {}) const override;
+  Task<storage::ObjectList> List(std::string name_space, storage::ListOptions options) const override;
+  Task<std::unique_ptr<storage::WatchStream>> Watch(std::string name_space,
+                                                    storage::ListOptions options) const override;
+  Task<WriteResult> Create(request::Context& context, Value object, ValidateObject validate,
+                           bool dry_run) const override;
   Task<WriteResult> Update(request::Context& context, std::string name, UpdatedObject updated,
                            ValidateObject validate_create, ValidateObjectUpdate validate_update,
-                           UpdateParameters parameters) const;
+                           UpdateParameters parameters) const override;
   Task<DeleteResult> Delete(request::Context& context, std::string name_space, std::string name, DeleteOptions options,
-                            ValidateObject validate) const;
-  // Deletes an object that cannot be read, whatever it is; preconditions, finalizers, admission and what follows a
-  // deletion are skipped (upstream's corruptObjectDeleter). Invalid when it can be read, or is not there.
-  Task<void> DeleteCorrupt(std::string name_space, std::string name) const;
-  // Deletes what the selectors match; the list of them as they were. `workers` at a time.
+                            ValidateObject validate) const override;
+  Task<void> DeleteCorrupt(std::string name_space, std::string name) const override;
   Task<storage::ObjectList> DeleteCollection(request::Context& context, std::string name_space, DeleteOptions options,
-                                             storage::ListOptions list, ValidateObject validate, int workers) const;
+                                             storage::ListOptions list, ValidateObject validate,
+                                             int workers) const override;
 
-  // The object as a Value in the context's arena.
-  meta::Result<Value> Decode(base::Arena& arena, const ObjectPtr& object) const;
   meta::Result<std::string> KeyFor(std::string_view name_space, std::string_view name) const;
   std::string KeyRootFor(std::string_view name_space) const;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/random.h"
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
@@ -79,6 +78,12 @@ Target ParsePath(std::string_view path) {
   return target;
 }
 
+void PlayedRandom::Fill(std::span<std::uint8_t> bytes) {
+  constexpr std::uint8_t kBytes[] = {0x11, 0x11, 0x11, 0x11, 0x22, 0x22, 0x43, 0x33,
+                                     0x84, 0x44, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = kBytes[i % std::size(kBytes)];
+}
+
 Value Player::Decode(const Target& target, std::string_view json) {
   auto decoded = codec::DecodeJSON(arena_, arena_.Copy(json), *target.resource->type);
   return decoded.ok() ? decoded->value : Value();
@@ -151,7 +156,7 @@ Player::Outcome Player::Write(const Target& target, const Value& given, const Va
   Outcome outcome{.ran = true, .errors = {}, .warnings = {}, .object = {}};
   const Call call{.arena = arena_,
                   .clock = clock_,
-                  .random = base::Random::Real(),
+                  .random = random_,
                   .warnings = outcome.warnings,
                   .user_name = "admin",
                   .user_groups = kGroups,

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/random.h"
 #include "registry/write_pipeline.h"
 #include "schema/schema.h"
 
@@ -30,6 +32,12 @@ class PlayedClock final : public base::Clock {
  public:
   SystemTime Now() const override { return SystemTime(std::chrono::seconds(1794798245)); }  // kPlayedAt
   SteadyTime Monotonic() const override { return {}; }
+};
+
+// Every UID is kPlayedUID.
+class PlayedRandom final : public base::Random {
+ public:
+  void Fill(std::span<std::uint8_t> bytes) override;
 };
 
 class Player {
@@ -71,6 +79,7 @@ class Player {
   BeforeValidation before_validation_;
   base::Arena arena_;
   PlayedClock clock_;
+  PlayedRandom random_;
 };
 
 }  // namespace keelson::registry::testing
