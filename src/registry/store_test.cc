@@ -10,10 +10,7 @@
 #include "async/io_pool.h"
 #include "base/fake_clock.h"
 #include "codec/json.h"
-#include "kv/memory/memory.h"
-#include "registry/catalog.h"
-#include "storage/schema_codec.h"
-#include "storage/store.h"
+#include "registry/testing/memory_store.h"
 
 namespace keelson::registry {
 namespace {
@@ -21,33 +18,7 @@ namespace {
 Task<Value> ReturnValue(Value object) { co_return object; }
 Task<void> Refuse() { co_return meta::NewBadRequest("refused"); }
 
-// One resource of the built-in catalog.
-struct Resource {
-  Resource(std::string_view group, std::string_view plural, async::IOPool& io, const base::Clock& clock,
-           std::function<void(Store::Options&)> customize)
-      : io(io), kv(kv::memory::Open()), leases(*kv, clock) {
-    const ResourceDefinitionPtr definition = Catalog::BuiltIn()->Find(group, plural);
-    codec = storage::NewSchemaCodec({.resource = definition->resource,
-                                     .storage = {definition->kind.group, "v1", definition->kind.kind},
-                                     .type = definition->hub_version().type});
-    objects = std::make_shared<storage::Store>(storage::StoreParts{.kv = *kv, .codec = *codec, .leases = leases},
-                                               storage::StoreOptions{.resource_prefix = "/things"});
-    Store::Options options{StoredKindOf(*definition)};
-    options.storage = objects;
-    options.codec = codec;
-    options.key_root = "/things";
-    options.clock = &clock;
-    if (customize) customize(options);
-    store = std::make_unique<Store>(std::move(options));
-  }
-
-  async::IOPool& io;
-  std::unique_ptr<kv::Store> kv;
-  storage::LeaseManager leases;
-  std::shared_ptr<const storage::ResourceCodec> codec;
-  std::shared_ptr<storage::Store> objects;
-  std::unique_ptr<Store> store;
-};
+using Resource = testing::MemoryStore;
 
 class StoreTest : public ::testing::Test {
  protected:
@@ -57,7 +28,7 @@ class StoreTest : public ::testing::Test {
   }
   Resource Make(std::string_view group, std::string_view plural,
                 std::function<void(Store::Options&)> customize = nullptr) {
-    return Resource(group, plural, io_, clock_, std::move(customize));
+    return Resource(group, plural, clock_, customize);
   }
   Value JSON(std::string_view text) {
     auto decoded = codec::DecodeJSON(context_.arena, context_.arena.Copy(text));
@@ -65,23 +36,23 @@ class StoreTest : public ::testing::Test {
     return decoded->value;
   }
   meta::Result<WriteResult> Create(const Resource& in, std::string_view json, bool dry_run = false) {
-    return Await(in.store->Create(context_, JSON(json), nullptr, dry_run));
+    return Await(in.store()->Create(context_, JSON(json), nullptr, dry_run));
   }
   meta::Result<WriteResult> Put(const Resource& in, std::string_view json, UpdateParameters parameters = {}) {
     const Value object = JSON(json);
     const std::string name(object.Get("metadata", "name").as_string());
     const UpdatedObject updated = [object](Value) { return ReturnValue(object); };
-    return Await(in.store->Update(context_, name, updated, nullptr, nullptr, std::move(parameters)));
+    return Await(in.store()->Update(context_, name, updated, nullptr, nullptr, std::move(parameters)));
   }
   meta::Result<DeleteResult> Delete(const Resource& in, std::string name, DeleteOptions options = {}) {
-    return Await(in.store->Delete(context_, context_.info.name_space, std::move(name), std::move(options), nullptr));
+    return Await(in.store()->Delete(context_, context_.info.name_space, std::move(name), std::move(options), nullptr));
   }
   Value Read(const Resource& in, std::string name) {
-    auto got = Await(in.store->Get(context_.info.name_space, std::move(name), ""));
+    auto got = Await(in.store()->Get(context_.info.name_space, std::move(name), ""));
     if (!got.ok()) return {};
-    return *in.store->Decode(context_.arena, *got);
+    return *in.store()->Decode(context_.arena, *got);
   }
-  Value Decoded(const Resource& in, const ObjectPtr& object) { return *in.store->Decode(context_.arena, object); }
+  Value Decoded(const Resource& in, const ObjectPtr& object) { return *in.store()->Decode(context_.arena, object); }
 
   StoreTest() { context_.info.name_space = "default"; }
 
@@ -272,9 +243,9 @@ TEST_F(StoreTest, NamespacesWaitForTheirSpecFinalizers) {
 TEST_F(StoreTest, AdmissionMayRefuse) {
   const Resource maps = Make("", "configmaps");
   const ValidateObject refuse = [](Value) { return Refuse(); };
-  EXPECT_EQ(Await(maps.store->Create(context_, JSON(kConfigMap), refuse, false)).error().message(), "refused");
+  EXPECT_EQ(Await(maps.store()->Create(context_, JSON(kConfigMap), refuse, false)).error().message(), "refused");
   ASSERT_TRUE(Create(maps, kConfigMap).ok());
-  EXPECT_EQ(Await(maps.store->Delete(context_, "default", "a", {}, refuse)).error().message(), "refused");
+  EXPECT_EQ(Await(maps.store()->Delete(context_, "default", "a", {}, refuse)).error().message(), "refused");
   EXPECT_FALSE(Read(maps, "a").is_null());
 }
 
@@ -300,7 +271,7 @@ TEST_F(StoreTest, CollectionsAreDeletedPageByPageWithTheirErrors) {
   const Resource maps = Make("", "configmaps");
   for (const char* name : {"a", "b", "c"})
     ASSERT_TRUE(Create(maps, std::string(R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")") + name + "\"}}").ok());
-  const auto deleted = Await(maps.store->DeleteCollection(context_, "default", {}, {}, nullptr, 2));
+  const auto deleted = Await(maps.store()->DeleteCollection(context_, "default", {}, {}, nullptr, 2));
   ASSERT_TRUE(deleted.ok());
   EXPECT_EQ(deleted->items.size(), 3u);
   EXPECT_TRUE(Read(maps, "b").is_null());
