@@ -166,7 +166,7 @@ Awaitable<http::Response> Write(Update update, endpoints::MediaTypeOptions media
   const registry::REST& parents = *update.scope->rest;
   registry::UpdatedObject updated = [&update, &make](Value existing) { return NewParent(update, make, existing); };
   auto written = co_await parents.updater()->Update(context, context.info.name, updated, nullptr, ValidateFunc(update),
-                                        {.uid = update.uid, .dry_run = update.options.is_dry_run()});
+                                                    {.uid = update.uid, .dry_run = update.options.is_dry_run()});
   if (!written.ok()) co_return StatusResponse(*update.exchange, written.error());
   auto parent = parents.Decode(context.arena, written->object);
   if (!parent.ok()) co_return StatusResponse(*update.exchange, parent.error());
@@ -301,9 +301,8 @@ Awaitable<http::Response> Get(VersionKindPtr version, ScopePtr scope, ExchangePt
                               endpoints::MediaTypeOptions media) {
   base::Arena& arena = exchange->context.arena;
   const request::RequestInfo& info = exchange->context.info;
-  auto object = co_await scope->rest->getter()->Get(info.name_space, info.name,
-                                           std::string(exchange->query.Get("resourceVersion")),
-                                           exchange->context.caller());
+  auto object = co_await scope->rest->getter()->Get(
+      info.name_space, info.name, std::string(exchange->query.Get("resourceVersion")), exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
   auto parent = scope->rest->Decode(arena, *object);
   if (!parent.ok()) co_return StatusResponse(*exchange, parent.error());

@@ -102,9 +102,8 @@ class ComponentStatusREST final : public registry::REST, public registry::Getter
  public:
   ComponentStatusREST(Components components, const schema::Struct& type)
       : components_(std::move(components)),
-        codec_(storage::NewSchemaCodec({.resource = {"", "componentstatuses"},
-                                        .storage = {"", "v1", "ComponentStatus"},
-                                        .type = &type})) {}
+        codec_(storage::NewSchemaCodec(
+            {.resource = {"", "componentstatuses"}, .storage = {"", "v1", "ComponentStatus"}, .type = &type})) {}
 
   const storage::ResourceCodec& codec() const override { return *codec_; }
   const registry::RESTStrategy& rest_strategy() const override { return strategy_; }
@@ -133,8 +132,7 @@ class ComponentStatusREST final : public registry::REST, public registry::Getter
  private:
   meta::Result<storage::ObjectPtr> ToObject(const std::string& name, const Health& health) const {
     base::Arena arena;
-    auto object =
-        storage::NewUnstoredObject(*codec_, "/componentstatuses/" + name, StatusOf(arena, name, health), 0);
+    auto object = storage::NewUnstoredObject(*codec_, "/componentstatuses/" + name, StatusOf(arena, name, health), 0);
     if (!object.ok()) return meta::NewPlainError(object.error());
     return *std::move(object);
   }

@@ -251,8 +251,7 @@ Task<void> EvictionREST::TakeFromBudget(const Eviction& eviction, std::string bu
   own.info.api_group = "policy";
   own.info.api_version = "v1";
   own.user = LoopbackUser();
-  const auto take =
-      registry::UpdateBy([&](Value current) { return TakeFrom(own, *budgets_, eviction.name, current); });
+  const auto take = registry::UpdateBy([&](Value current) { return TakeFrom(own, *budgets_, eviction.name, current); });
   auto taken = co_await budgets_->Update(own, std::move(budget), take, nullptr, nullptr,
                                          {.endpoint = {registry::Endpoint::Part::kStatus}});
   if (!taken.ok()) co_return taken.error();
@@ -306,8 +305,8 @@ meta::Result<Eviction> ReadEviction(const request::Context& context, Value sent,
   const meta::DeleteOptions delete_options = meta::DeleteOptions::FromBody(wanted);
   if (!delete_options.dry_run.empty() && !options.dry_run.empty() && delete_options.dry_run != options.dry_run) {
     return meta::NewPlainError("Non-matching dry-run options in request and content: [" +
-                               base::Join(options.dry_run, " ") + "] and [" +
-                               base::Join(delete_options.dry_run, " ") + "]");
+                               base::Join(options.dry_run, " ") + "] and [" + base::Join(delete_options.dry_run, " ") +
+                               "]");
   }
   eviction.options = OptionsOf(wanted, options.is_dry_run() || !wanted["dryRun"].empty());
   eviction.wrong_options = delete_options.Validate();

@@ -46,8 +46,7 @@ meta::Result<Value> Assign(base::Arena& arena, const std::string& name, Value bi
   Value pod = existing.Clone(arena);
   Value metadata = pod["metadata"];
   if (metadata["deletionTimestamp"].is_string()) {
-    return meta::NewConflict(kBindingResource, name,
-                             "pod " + name + " is being deleted, cannot be assigned to a host");
+    return meta::NewConflict(kBindingResource, name, "pod " + name + " is being deleted, cannot be assigned to a host");
   }
   if (const auto bound = pod.Get("spec", "nodeName").as_string(); !bound.empty()) {
     return meta::NewConflict(kBindingResource, name,
@@ -89,8 +88,7 @@ class BindingREST final : public registry::Reviewer {
                                           .dry_run = options.is_dry_run()};
     if (!uid.empty()) parameters.uid = std::string(uid);
     if (!version.empty()) parameters.resource_version = std::string(version);
-    auto assign =
-        registry::UpdateBy([&](Value existing) { return Assign(context.arena, name, binding, existing); });
+    auto assign = registry::UpdateBy([&](Value existing) { return Assign(context.arena, name, binding, existing); });
     auto written = co_await pods_->Update(context, name, std::move(assign), nullptr, nullptr, parameters);
     if (!written.ok()) co_return written.error();
     co_return SuccessStatus(context.arena, 201);
@@ -130,8 +128,7 @@ bool InstallBindings(const ChainConfig& config, const schema::Resource& resource
   auto store = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "pods"));
   if (!store) return true;
   endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
-  route.collection["POST"] =
-      endpoints::NewCreater(std::make_shared<BindingREST>(store, BindingREST::Named::kByObject));
+  route.collection["POST"] = endpoints::NewCreater(std::make_shared<BindingREST>(store, BindingREST::Named::kByObject));
   version.Add(resource.plural, "", std::move(route));
   return true;
 }

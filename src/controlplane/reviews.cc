@@ -311,8 +311,7 @@ std::shared_ptr<const registry::Reviewer> NewReviewer(const ChainConfig& config,
     return std::make_shared<AccessReviewREST>(config.authorizer, strategy, About::kUserOfSpec);
   if (resource.kind == "SelfSubjectAccessReview")
     return std::make_shared<AccessReviewREST>(config.authorizer, strategy, About::kRequester);
-  if (resource.kind == "SelfSubjectRulesReview" && config.rules)
-    return std::make_shared<RulesReviewREST>(config.rules);
+  if (resource.kind == "SelfSubjectRulesReview" && config.rules) return std::make_shared<RulesReviewREST>(config.rules);
   return nullptr;
 }
 

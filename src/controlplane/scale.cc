@@ -1,7 +1,7 @@
 // deployments/scale and its kin.
+#include "registry/autoscaling/rest/scale.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/column_descriptions.h"
-#include "registry/autoscaling/rest/scale.h"
 
 namespace keelson::controlplane {
 
@@ -21,7 +21,8 @@ bool InstallScale(const ChainConfig& config, const schema::Resource& resource, c
       column.description = endpoints::ColumnDescription("", "replicationcontrollers", column.name);
   }
   TrackSubresource(*scope);
-  version.Add(resource.plural, subresource.name, endpoints::StoredSubresourceRoute(std::move(scope), subresource.verbs));
+  version.Add(resource.plural, subresource.name,
+              endpoints::StoredSubresourceRoute(std::move(scope), subresource.verbs));
   return true;
 }
 

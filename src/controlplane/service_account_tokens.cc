@@ -112,7 +112,8 @@ struct TokenService {
 Task<Value> Read(const std::shared_ptr<registry::Store>& store, request::Context& context, std::string name_space,
                  std::string name) {
   if (!store) co_return meta::NewInternalError("the resource is not served");
-  KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(std::move(name_space), std::move(name), "", context.caller()));
+  KS_CO_TRY(const storage::ObjectPtr object,
+            co_await store->Get(std::move(name_space), std::move(name), "", context.caller()));
   co_return store->Decode(context.arena, object);
 }
 
@@ -121,8 +122,8 @@ auth::ObjectClaim ClaimOf(Value object) {
 }
 
 // The object a token is bound to, checked, as claims.
-Task<void> Bind(std::shared_ptr<TokenService> service, request::Context& context, std::string name_space, std::string account,
-                Value ref, auth::TokenClaims& claims) {
+Task<void> Bind(std::shared_ptr<TokenService> service, request::Context& context, std::string name_space,
+                std::string account, Value ref, auth::TokenClaims& claims) {
   const std::string_view api_version = Text(ref, "apiVersion"), kind = Text(ref, "kind");
   const bool core = api_version.find('/') == std::string_view::npos;  // of any version, also of none
   const std::string name(Text(ref, "name"));

@@ -159,7 +159,6 @@ struct StatusControllers::Impl {
       Spawn({schemas, "v1", name, wanted, kFlowControlConsumer, true});
     }
   }
-
 };
 
 StatusControllers::StatusControllers(ResourceStorage& storage) : impl_(std::make_shared<Impl>()) {

@@ -14,7 +14,8 @@ TEST(ColumnDescriptions, TextsOfTheFile) {
 }
 
 TEST(ColumnDescriptions, EmptyLinesAreKept) {
-  EXPECT_NE(ColumnDescription("", "pods", "Age").find("is in UTC.\n\nPopulated by the system."), std::string_view::npos);
+  EXPECT_NE(ColumnDescription("", "pods", "Age").find("is in UTC.\n\nPopulated by the system."),
+            std::string_view::npos);
 }
 
 // Every column of the tables has a line in api/columns.txt.

@@ -140,7 +140,7 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
   exchange->trace.Step("About to delete object from database");
   auto deleted =
       co_await scope->rest->deleter()->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
-                                    ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)));
+                                              ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)));
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
   exchange->trace.Step("Object deleted from database");
   exchange->trace.AboutToRespond();

@@ -201,9 +201,8 @@ Awaitable<http::Response> ApplyPatch(const PatchRequest& patch) {
   auto config = DecodeApply(exchange.context.arena, patch.type, patch.body.view(), checked);
   if (!config.ok()) co_return StatusResponse(exchange, config.error());
   const bool main = patch.scope->endpoint.part == registry::Endpoint::Part::kMain;
-  co_return co_await Write(
-      patch, [&patch, &config](Value existing) { return ApplyTo(patch, *config, existing); },
-      {.force_allow_create = main});
+  co_return co_await Write(patch, [&patch, &config](Value existing) { return ApplyTo(patch, *config, existing); },
+                           {.force_allow_create = main});
 }
 
 // A JSON, merge or strategic merge patch of the object.
@@ -251,8 +250,7 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
                            .call = AdmissionCall::Of(scope, exchange, options)};
   if (is_apply) co_return co_await ApplyPatch(patch);
   Patcher patcher(*scope, *exchange, type, patch.options);
-  co_return co_await Write(
-      patch, [&patch, &patcher](Value existing) { return PatchTo(patch, patcher, existing); }, {});
+  co_return co_await Write(patch, [&patch, &patcher](Value existing) { return PatchTo(patch, patcher, existing); }, {});
 }
 
 }  // namespace keelson::endpoints

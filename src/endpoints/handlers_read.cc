@@ -132,8 +132,8 @@ Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
   const meta::GetOptions options = meta::GetOptions::FromQuery(exchange->query);
   const request::RequestInfo& info = exchange->context.info;
   exchange->trace.Step("About to Get from storage");
-  auto object =
-      co_await scope->rest->getter()->Get(info.name_space, info.name, options.resource_version, exchange->context.caller());
+  auto object = co_await scope->rest->getter()->Get(info.name_space, info.name, options.resource_version,
+                                                    exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
   exchange->trace.AboutToRespond();
   co_return ObjectResponse(*exchange, scope, *media, *object, 200);

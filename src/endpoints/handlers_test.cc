@@ -204,7 +204,8 @@ TEST_F(HandlersTest, RoutesThatAreNotThere) {
 TEST_F(HandlersTest, RESTWithFewVerbs) {
   const Answer watch = Ask("GET", "/api/v1/namespaces/n/ones?watch=true");
   EXPECT_EQ(watch.code, 405);
-  EXPECT_NE(watch.body.find(R"(watch is not supported on resources of kind \"ones\")"), std::string::npos) << watch.body;
+  EXPECT_NE(watch.body.find(R"(watch is not supported on resources of kind \"ones\")"), std::string::npos)
+      << watch.body;
   EXPECT_EQ(Ask("GET", "/api/v1/namespaces/n/ones/a").code, 200);
   EXPECT_EQ(Ask("GET", "/api/v1/namespaces/n/ones").code, 200);
   const Answer table = Ask("GET", "/api/v1/namespaces/n/ones/a", "", "application/json;as=Table;v=v1;g=meta.k8s.io");

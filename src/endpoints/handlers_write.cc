@@ -117,15 +117,13 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
   if (auto checked = CheckTarget(*scope, *exchange, read->object); !checked.ok())
     co_return StatusResponse(*exchange, checked.error());
 
-  const Replacement replacement{
-      .scope = *scope,
-      .exchange = *exchange,
-      .call = AdmissionCall::Of(scope, exchange, read->options),
-      .sent = read->object,
-      .manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent)};
+  const Replacement replacement{.scope = *scope,
+                                .exchange = *exchange,
+                                .call = AdmissionCall::Of(scope, exchange, read->options),
+                                .sent = read->object,
+                                .manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent)};
   registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = read->options.is_dry_run()};
-  if (const auto uid = read->object.Get("metadata", "uid").as_string(); !uid.empty())
-    parameters.uid = std::string(uid);
+  if (const auto uid = read->object.Get("metadata", "uid").as_string(); !uid.empty()) parameters.uid = std::string(uid);
   exchange->trace.Step("About to store object in database");
   auto written = co_await scope->rest->updater()->Update(
       context, context.info.name, [&replacement](Value existing) { return Replace(replacement, existing); },

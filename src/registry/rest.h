@@ -118,8 +118,8 @@ class Reviewer {
     Task<void> Validate(Value object) const;
   };
   virtual ~Reviewer() = default;
-  // From the object sent (defaulted, in the served version) to the object answered. Calls options.Validate() once, where
-  // upstream's Create calls createValidation.
+  // From the object sent (defaulted, in the served version) to the object answered. Calls options.Validate() once,
+  // where upstream's Create calls createValidation.
   virtual Task<Value> Create(request::Context& context, Value object, Options options) const = 0;
 };
 

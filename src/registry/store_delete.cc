@@ -36,8 +36,7 @@ Awaitable<meta::Result<storage::Updated>> Mark(Marking& marking, ObjectPtr curre
   KS_CO_TRY(Value object, marking.store.Decode(arena, current));
   if (marking.validate) KS_CO_RETURN_IF_ERROR(co_await marking.validate(object.Clone(arena)));
   const Store::Options& kind = marking.store.options();
-  KS_CO_TRY(const DeletionPlan plan,
-            PlanDeletion(kind, marking.call, object, marking.options, kind.garbage_collector));
+  KS_CO_TRY(const DeletionPlan plan, PlanDeletion(kind, marking.call, object, marking.options, kind.garbage_collector));
   marking.step = plan.step;
   using enum DeletionPlan::Step;
   if (plan.step == kRemove || plan.step == kPending)
@@ -144,11 +143,11 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
                   .dry_run = options.dry_run};
   if (plan.step != kRemove || plan.finalizers_changed) {
     Marking marking{*this, context, call, options, validate};
-    auto marked = co_await StorageFor(options.dry_run)
-                      .GuaranteedUpdate(
-                          key, false, removal.preconditions,
-                          [&marking](const ObjectPtr& current) { return Mark(marking, current); }, nullptr,
-                          context.caller());
+    auto marked =
+        co_await StorageFor(options.dry_run)
+            .GuaranteedUpdate(
+                key, false, removal.preconditions,
+                [&marking](const ObjectPtr& current) { return Mark(marking, current); }, nullptr, context.caller());
     if (!marked.ok()) co_return InterpretError(marked.error(), "delete", name);
     if (marking.step == kPending) co_return DeleteResult{.object = existing, .deleted = false};
     if (marking.step == kMark) co_return DeleteResult{.object = *std::move(marked), .deleted = false};

@@ -1,5 +1,5 @@
-// The generic Store over real storage on the memory kv: names, versions, deletion, dry run, hooks. Rules of single kinds
-// are tested with the recordings (registry/testing).
+// The generic Store over real storage on the memory kv: names, versions, deletion, dry run, hooks. Rules of single
+// kinds are tested with the recordings (registry/testing).
 #include "registry/store.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,8 @@ TEST_F(StoreTest, CreateFillsSystemFieldsAndRefusesASecondOne) {
 
 TEST_F(StoreTest, CreateInAnotherNamespaceIsRefused) {
   const Resource maps = Make("", "configmaps");
-  const auto created = Create(maps, R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"b"}})");
+  const auto created =
+      Create(maps, R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"b"}})");
   EXPECT_EQ(created.error().message(),
             "the namespace of the provided object does not match the namespace sent on the request");
 }
@@ -92,7 +93,8 @@ TEST_F(StoreTest, CreateGeneratesNames) {
 
 TEST_F(StoreTest, CreateTellsThatTheExistingObjectIsBeingDeleted) {
   const Resource maps = Make("", "configmaps");
-  ASSERT_TRUE(Create(maps, R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","finalizers":["x/y"]}})").ok());
+  ASSERT_TRUE(
+      Create(maps, R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","finalizers":["x/y"]}})").ok());
   ASSERT_TRUE(Delete(maps, "a").ok());
   EXPECT_EQ(Create(maps, kConfigMap).error().message(), "object is being deleted: configmaps \"a\" already exists");
 }
@@ -147,7 +149,8 @@ TEST_F(StoreTest, UpdateWithoutChangeWritesNothing) {
 
 TEST_F(StoreTest, UpdateMayCreateWhereTheKindAllowsIt) {
   const Resource leases = Make("coordination.k8s.io", "leases");
-  constexpr std::string_view kLease = R"({"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"a"}})";
+  constexpr std::string_view kLease =
+      R"({"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"a"}})";
   const auto created = Put(leases, kLease);
   ASSERT_TRUE(created.ok()) << created.error().message();
   EXPECT_TRUE(created->created);
@@ -167,7 +170,8 @@ TEST_F(StoreTest, UpdateThatTakesTheLastFinalizerDeletes) {
     };
   };
   const Resource maps = Make("", "configmaps", count);
-  ASSERT_TRUE(Create(maps, R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","finalizers":["x/y"]}})").ok());
+  ASSERT_TRUE(
+      Create(maps, R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","finalizers":["x/y"]}})").ok());
   const auto marked = Delete(maps, "a");
   ASSERT_TRUE(marked.ok());
   EXPECT_FALSE(marked->deleted);
@@ -270,7 +274,9 @@ TEST_F(StoreTest, HooksLearnHowTheWriteEnded) {
 TEST_F(StoreTest, CollectionsAreDeletedPageByPageWithTheirErrors) {
   const Resource maps = Make("", "configmaps");
   for (const char* name : {"a", "b", "c"})
-    ASSERT_TRUE(Create(maps, std::string(R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")") + name + "\"}}").ok());
+    ASSERT_TRUE(
+        Create(maps, std::string(R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")") + name + "\"}}")
+            .ok());
   const auto deleted = Await(maps.store()->DeleteCollection(context_, "default", {}, {}, nullptr, 2));
   ASSERT_TRUE(deleted.ok());
   EXPECT_EQ(deleted->items.size(), 3u);

@@ -20,8 +20,8 @@ class UpdateOperation {
         validate_create_(std::move(validate_create)),
         validate_update_(std::move(validate_update)),
         parameters_(std::move(parameters)),
-        may_create_(parameters_.force_allow_create || (store.strategy().allow_create_on_update &&
-                                                       parameters_.endpoint.part == Endpoint::Part::kMain)) {}
+        may_create_(parameters_.force_allow_create ||
+                    (store.strategy().allow_create_on_update && parameters_.endpoint.part == Endpoint::Part::kMain)) {}
 
   Task<WriteResult> Run();
 

@@ -151,9 +151,9 @@ meta::Result<void> CheckUpdateVersion(const StoredKind& kind, base::Arena& arena
 
 meta::Result<void> BeginCreateOnUpdate(const StoredKind& kind, std::string_view name, Value metadata) {
   if (const auto uid = metadata["uid"].as_string(); !uid.empty()) {
-    return meta::NewConflict(kind.resource, name,
-                             "uid mismatch: the provided object specified uid " + std::string(uid) +
-                                 ", and no existing object was found");
+    return meta::NewConflict(
+        kind.resource, name,
+        "uid mismatch: the provided object specified uid " + std::string(uid) + ", and no existing object was found");
   }
   metadata.Erase("resourceVersion");
   return {};

@@ -51,9 +51,9 @@ meta::Result<void> PrepareCreate(const StoredKind& kind, const Call& call, Value
 meta::Result<void> PrepareUpdate(const StoredKind& kind, const Call& call, const Endpoint& endpoint, Value object,
                                  Value old);
 
-// The resourceVersion that an update names against the one that is stored: 409 when it is another, 422 when it is absent
-// and the kind wants one; an absent one is filled in otherwise. `name` is the request's; `stored_version` is 0 when there
-// is no object.
+// The resourceVersion that an update names against the one that is stored: 409 when it is another, 422 when it is
+// absent and the kind wants one; an absent one is filled in otherwise. `name` is the request's; `stored_version` is 0
+// when there is no object.
 meta::Result<void> CheckUpdateVersion(const StoredKind& kind, base::Arena& arena, std::string_view name, Value metadata,
                                       std::uint64_t stored_version);
 // An update that found nothing becomes a create: 409 when the object names a uid. Clears what a create must not have.

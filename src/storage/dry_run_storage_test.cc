@@ -126,9 +126,9 @@ TEST_F(DryRun, DeleteChecksAndDeletesNothing) {
 // The Store itself: an update that leaves the object writes no revision.
 TEST_F(DryRun, StoreLeavesTheObject) {
   const std::uint64_t version = MustCreate();
-  const auto left = Await(store_->GuaranteedUpdate(
-      kKey, false, {},
-      [&](const ObjectPtr&) { return Return({.object = Pod("new"), .action = Updated::Action::kLeave}); }));
+  const auto left = Await(store_->GuaranteedUpdate(kKey, false, {}, [&](const ObjectPtr&) {
+    return Return({.object = Pod("new"), .action = Updated::Action::kLeave});
+  }));
   ASSERT_TRUE(left.ok());
   EXPECT_EQ((*left)->resource_version(), version);
   EXPECT_EQ(*Await(store_->GetCurrentResourceVersion()), version);

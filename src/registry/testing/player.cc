@@ -201,8 +201,8 @@ meta::Result<void> Player::RunUpdate(const StoredKind& kind, const Call& call, c
                                      const Value& old) {
   Value metadata = object["metadata"];
   const auto version = base::ParseUint64(old.Get("metadata", "resourceVersion").as_string());
-  KS_RETURN_IF_ERROR(
-      CheckUpdateVersion(kind, arena_, metadata["name"].as_string(), metadata, std::max<std::uint64_t>(version.value_or(1), 1)));
+  KS_RETURN_IF_ERROR(CheckUpdateVersion(kind, arena_, metadata["name"].as_string(), metadata,
+                                        std::max<std::uint64_t>(version.value_or(1), 1)));
   if (endpoint.part == Endpoint::Part::kMain) KS_RETURN_IF_ERROR(Allocate(kind, call, object, old));
   return PrepareUpdate(kind, call, endpoint, object, old);
 }

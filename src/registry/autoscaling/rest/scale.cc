@@ -77,9 +77,8 @@ class ScaleREST final : public REST, public Getter, public Updater {
   ScaleREST(std::shared_ptr<const Store> workloads, SelectorForm form, const schema::Struct& type)
       : workloads_(std::move(workloads)),
         form_(form),
-        codec_(storage::NewSchemaCodec({.resource = workloads_->options().resource,
-                                        .storage = {"autoscaling", "v1", "Scale"},
-                                        .type = &type})) {}
+        codec_(storage::NewSchemaCodec(
+            {.resource = workloads_->options().resource, .storage = {"autoscaling", "v1", "Scale"}, .type = &type})) {}
 
   const storage::ResourceCodec& codec() const override { return *codec_; }
   const RESTStrategy& rest_strategy() const override { return strategy_; }
@@ -88,8 +87,8 @@ class ScaleREST final : public REST, public Getter, public Updater {
 
   Task<ObjectPtr> Get(std::string name_space, std::string name, std::string resource_version,
                       telemetry::Caller caller) const override {
-    KS_CO_TRY(const ObjectPtr workload, co_await workloads_->Get(std::move(name_space), std::move(name),
-                                                                 std::move(resource_version), caller));
+    KS_CO_TRY(const ObjectPtr workload,
+              co_await workloads_->Get(std::move(name_space), std::move(name), std::move(resource_version), caller));
     co_return ToScale(workload);
   }
 

@@ -51,8 +51,8 @@ class ScaleTest : public ::testing::Test {
   base::FakeClock clock_;
   request::Context context_;
   testing::MemoryStore deployments_{"apps", "deployments", clock_};
-  std::shared_ptr<const REST> scale_ = NewScaleREST(deployments_.store(), SelectorForm::kLabelSelector,
-                                                    *schema::FindKind("autoscaling", "v1", "Scale"));
+  std::shared_ptr<const REST> scale_ =
+      NewScaleREST(deployments_.store(), SelectorForm::kLabelSelector, *schema::FindKind("autoscaling", "v1", "Scale"));
 };
 
 TEST_F(ScaleTest, ShowsTheWorkload) {
@@ -74,8 +74,7 @@ TEST_F(ScaleTest, WritesReplicasIntoTheWorkload) {
 }
 
 TEST_F(ScaleTest, DryRunWritesNothing) {
-  const auto written =
-      Write([&](Value scale) { scale["spec"].Set(context_.arena, "replicas", 5); }, {.dry_run = true});
+  const auto written = Write([&](Value scale) { scale["spec"].Set(context_.arena, "replicas", 5); }, {.dry_run = true});
   ASSERT_TRUE(written.ok());
   EXPECT_EQ(Read().Get("spec", "replicas").as_int(), 3);
 }
