@@ -66,7 +66,8 @@ Task<DeleteResult> Store::Remove(request::Context& context, std::string key, std
                      .Delete(std::move(key), std::move(removal.preconditions), check, nullptr, context.caller());
   ObjectPtr gone = removal.existing;
   if (deleted.ok()) {
-    gone = *std::move(deleted);
+    // A dry run answers with the object as it was marked; storage has it unmarked.
+    if (!removal.dry_run) gone = *std::move(deleted);
   } else if (!removal.ignore_not_found || deleted.error().code != storage::ErrorCode::kKeyNotFound) {
     co_return InterpretError(deleted.error(), "delete", name);
   }

@@ -229,6 +229,10 @@ TEST_F(StoreTest, PodsHaveAGracePeriod) {
   EXPECT_FALSE(Delete(pods, "a", {.grace_period_seconds = 60})->deleted);
   EXPECT_FALSE(Delete(pods, "a", {.grace_period_seconds = 5})->deleted);
   EXPECT_EQ(Read(pods, "a").Get("metadata", "deletionGracePeriodSeconds").as_int(), 5);
+  const auto tried = Delete(pods, "a", {.grace_period_seconds = 0, .dry_run = true});
+  EXPECT_TRUE(tried->deleted);
+  EXPECT_EQ(Decoded(pods, tried->object).Get("metadata", "deletionGracePeriodSeconds").as_int(), 0);
+  EXPECT_EQ(Read(pods, "a").Get("metadata", "deletionGracePeriodSeconds").as_int(), 5);
   EXPECT_TRUE(Delete(pods, "a", {.grace_period_seconds = 0})->deleted);
   EXPECT_TRUE(Read(pods, "a").is_null());
 }
