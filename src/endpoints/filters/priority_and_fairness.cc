@@ -134,12 +134,7 @@ std::optional<MemoryBudget::Reservation> Filter::ReserveMemory(const Exchange& e
   if (!options_.memory || !info.is_resource_request) return MemoryBudget::Reservation();
   const auto stats = options_.stats ? options_.stats(info.api_group, info.resource) : std::nullopt;
   const auto body = base::ParseInt64(exchange.http.headers.Get("Content-Length")).value_or(0);
-  std::int64_t bytes = flowcontrol::EstimateResponseBytes(info, exchange.http.raw_query, stats, body);
-  // YAML is made of the whole list at once; nothing of it is streamed.
-  constexpr std::int64_t kWhole = 4;
-  if (exchange.http.headers.Get("Accept").find("yaml") != std::string_view::npos)
-    bytes = std::min(bytes, INT64_MAX / kWhole) * kWhole;
-  return options_.memory->Reserve(bytes);
+  return options_.memory->Reserve(flowcontrol::EstimateResponseBytes(info, exchange.http.raw_query, stats, body));
 }
 
 // A quarter of the time that the request has, counted from its arrival.
