@@ -93,6 +93,9 @@ void FlowControlController::Impl::PublishStats() {
 
 FlowControlController::FlowControlController(ResourceStorage& storage, const Options& options)
     : impl_(std::make_shared<Impl>(storage, options)) {
+  options.metrics->AddCollector([weak = std::weak_ptr(impl_)](telemetry::Exposition&) {
+    if (const auto impl = weak.lock()) impl->controller->FlushMetrics();
+  });
   const auto watch = [&](std::string_view plural, void (Impl::*changed)(const std::vector<Informer::Change>&)) {
     auto store = storage.Find(kGroup, plural);
     if (!store) return;
