@@ -15,6 +15,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -352,14 +353,71 @@ def browser(binary, folder):
     server.stop()
 
 
+POD = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-%06d","labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"example.com/web:1.0"}]}}'
+
+
+def resident(server):
+    with open("/proc/%d/status" % server.process.pid) as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) / 1024
+
+
+def many(binary, folder):
+    """100,000 pods (KEELSON_CONSOLE_OBJECTS): first paint, scrolling to the end, memory. Only when it is named."""
+    count = int(os.environ.get("KEELSON_CONSOLE_OBJECTS", "100000"))
+    server = started(binary, folder, ["--disable-admission-plugins=ServiceAccount"])
+
+    def create(first, last):
+        client = Client(server)
+        for i in range(first, last):
+            client.must(201, "POST", "/api/v1/namespaces/default/pods", POD % i)
+
+    parts = [threading.Thread(target=create, args=(i * count // 4, (i + 1) * count // 4)) for i in range(4)]
+    for part in parts:
+        part.start()
+    for part in parts:
+        part.join()
+    page = Browser(folder + "/profile")
+    sign_in(page, server, "admin-token")
+    page.until("document.getElementById('user').textContent === 'root'", "not signed in")
+    before, begin = resident(server), time.monotonic()
+    page.go("#/list/core/v1/pods")
+    page.has("web-000000")
+    paint = time.monotonic() - begin
+    page.has("500 and %d more" % (count - 500))
+    with_page, begin = resident(server), time.monotonic()
+    page.run("""(async () => {
+      const scroller = document.querySelector('.scroller'), frame = () => new Promise(requestAnimationFrame);
+      window.slowest = 0;
+      while (/ and .* more/.test(document.querySelector('.tools').innerText) || !document.body.innerText.includes('web-%06d')) {
+        const at = performance.now();
+        scroller.scrollTop = scroller.scrollHeight;
+        await frame();
+        window.slowest = Math.max(window.slowest, performance.now() - at);
+      } })()""" % (count - 1))
+    scrolled = time.monotonic() - begin
+    rows = page.run("document.querySelectorAll('tbody tr').length")
+    expect(rows < 200, "%d rows in the document" % rows)
+    begin = time.monotonic()
+    page.run("const f = document.querySelector('.tools input'); f.value = 'web-%06d'; f.dispatchEvent(new Event('input'))" % (count - 7))
+    page.has("1 of %d" % count)
+    filtered = time.monotonic() - begin
+    heap = page.command("Runtime.getHeapUsage")["usedSize"] / 1e6
+    print("%d pods: first rows after %.2f s, the last one after %.1f s of scrolling (slowest frame %.0f ms), filter %.2f s; page %.0f MB; server %.0f MB, +%.1f MB with "
+          "the page, +%.1f MB after scrolling" % (count, paint, scrolled, page.run("window.slowest"), filtered, heap, before, with_page - before, resident(server) - before))
+    server.stop()
+
+
 TESTS = [pages, connections, scripts, browser]
+ON_REQUEST = [many]
 
 
 def main():
     binary, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     chosen = sys.argv[3:]
     failures = []
-    for test in TESTS:
+    for test in TESTS + ON_REQUEST:
+        if not chosen and test in ON_REQUEST:
+            continue
         if chosen and test.__name__ not in chosen:
             continue
         place = os.path.join(folder, test.__name__)
