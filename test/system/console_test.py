@@ -110,6 +110,8 @@ check(mergePatch({ a: 1, b: { c: 1, d: [1] }, e: 1 }, { a: 1, b: { c: 2, d: [1] 
 const version = (...entries) => ({ metadata: { managedFields: entries.map(([manager, time]) => ({ manager, time })) } });
 check(changers(version(["a", 1], ["b", 1]), version(["a", 1], ["b", 2], ["c", 2])).map((entry) => entry.manager), ["b", "c"]);
 check(changers(null, version(["a", 1])).length, 1);
+const owns = (fields) => ({ metadata: { managedFields: [{ manager: "a", time: 1, fieldsV1: fields }] } });
+check([changers(owns({ x: {}, y: { z: {} } }), owns({ x: {} })).length, changers(owns({ y: {} }), owns({ y: { z: {} } })).length], [0, 1]);
 check(resolve({ description: "own", allOf: [{ $ref: "#/components/schemas/x" }] }, { x: { type: "string", description: "x" } }), { type: "string", description: "own" });
 const kind = { group: "g", version: "v1", kind: "K" };
 check(schemaOf({ components: { schemas: { a: {}, b: { "x-kubernetes-group-version-kind": [kind], type: "object" } } } }, kind).type, "object");
@@ -407,8 +409,48 @@ def many(binary, folder):
     server.stop()
 
 
+def screenshots(binary, folder):
+    """Pictures for docs/console.md. Only when it is named."""
+    server = started(binary, folder)
+    client = Client(server)
+    for name, replicas in (("web", 3), ("api", 2), ("worker", 5)):
+        client.must(201, "POST", "/apis/apps/v1/namespaces/default/deployments?fieldManager=kubectl", {
+            "metadata": {"name": name, "labels": {"app": name}}, "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "example.com/%s:1.0" % name}]}}}})
+    path = "/apis/apps/v1/namespaces/default/deployments/web"
+    for manager, patch in (("pipeline", {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example.com/web:1.1"}]}}}}), ("autoscaler", {"spec": {"replicas": 12}})):
+        client.must(200, "PATCH", path + "?fieldManager=" + manager, json.dumps(patch), content_type="application/strategic-merge-patch+json")
+    client.must(201, "POST", CRDS, WIDGETS)
+    page = Browser(folder + "/profile")
+    page.command("Emulation.setDeviceMetricsOverride", width=1200, height=760, deviceScaleFactor=1, mobile=False)
+
+    def picture(name):
+        with open(os.path.join(source_root(), "docs", "images", "console-%s.png" % name), "wb") as f:
+            f.write(base64.b64decode(page.command("Page.captureScreenshot", format="png")["data"]))
+
+    sign_in(page, server, "admin-token")
+    page.until("[...document.querySelectorAll('#kinds a')].some((a) => a.textContent === 'Widget')", "no custom resource")
+    page.go("#/list/apps/v1/deployments")
+    page.has("worker")
+    picture("list")
+    page.go("#/object/apps/v1/deployments/default/web")
+    page.has("created")
+    page.run("[...document.querySelectorAll('button')].filter((b) => b.textContent === 'Put back')[0].click()")
+    page.has("Put back now")
+    page.run("[...document.querySelectorAll('h2')].find((h) => h.textContent === 'History').scrollIntoView()")
+    picture("history")
+    page.go("#/new/example.com/v1/widgets")
+    page.has("How large it is.")
+    picture("form")
+    page.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.go("#/server")
+    page.has("global-default")
+    picture("server")
+    server.stop()
+
+
 TESTS = [pages, connections, scripts, browser]
-ON_REQUEST = [many]
+ON_REQUEST = [many, screenshots]
 
 
 def main():
