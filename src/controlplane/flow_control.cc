@@ -132,8 +132,8 @@ Awaitable<http::Response> ServeDump(std::shared_ptr<flowcontrol::Controller> con
 
 std::string RequestsOf(const flowcontrol::Controller& controller, const endpoints::Exchange& exchange) {
   const std::string_view details = exchange.query.Get("includeRequestDetails");
-  const bool wanted = details == "1" || details == "true" || details == "True" || details == "TRUE" ||
-                      details == "t" || details == "T";
+  const bool wanted =
+      details == "1" || details == "true" || details == "True" || details == "TRUE" || details == "t" || details == "T";
   return flowcontrol::DumpRequests(controller,
                                    wanted ? flowcontrol::DumpDetails::kRequest : flowcontrol::DumpDetails::kNone);
 }

@@ -117,7 +117,7 @@ std::string_view ObjectEncoder::stream_content_type() const {
 }
 
 meta::Result<Value> ObjectEncoder::Decode(base::Arena& arena, const storage::ObjectPtr& object) const {
-  KS_TRY(Value value, scope_->store->Decode(arena, object));
+  KS_TRY(Value value, scope_->rest->Decode(arena, object));
   return scope_->codec->FromHub(arena, *scope_, value);
 }
 
@@ -203,7 +203,7 @@ meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& 
     if (!written.ok()) return meta::NewPlainError(written.error().message);
   } else {
     base::Arena arena;
-    KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+    KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
     codec::EncodeJSON(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), json);
   }
   SharedBytes form(json);
@@ -221,7 +221,7 @@ meta::Result<void> ObjectEncoder::MetadataProto(const storage::ObjectPtr& object
     return {};
   }
   base::Arena arena;
-  KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+  KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
   codec::EncodeProtoMessage(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), message);
   return {};
 }
@@ -383,7 +383,7 @@ meta::Result<SharedBytes> ObjectEncoder::CBORPiece(const storage::ObjectPtr& obj
     value.Erase("apiVersion");
     codec::EncodeCBORItem(arena, value, *scope_->type, out);
   } else {
-    KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+    KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
     codec::EncodeCBORItem(arena, PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), out);
   }
   return SharedBytes::FromString(std::move(out));
