@@ -33,9 +33,21 @@ import (
 	authorizationutil "k8s.io/kubernetes/pkg/registry/authorization/util"
 )
 
+// bridged is what a changed configuration comes to.
+type bridged struct {
+	flags []string
+	stops []func() // end the webhooks
+	own   bool     // the test took the loopback client's token away: its authenticator decides who every client is
+}
+
+// anyToken is sent by clients of a test whose authenticator looks at no token: without one, no webhook would be asked.
+const anyToken = "any"
+
 // bridge makes the configuration of a Go server that never runs, lets the test change it, and returns the flags that have the same effect: an
-// authenticator or authorizer of the test becomes a webhook that this process serves. The functions stop the webhooks.
-func bridge(ctx context.Context, t testing.TB, opts *options.ServerRunOptions, modify func(*controlplane.Config), folder string) (flags []string, stops []func()) {
+// authenticator or authorizer of the test becomes a webhook that this process serves.
+func bridge(ctx context.Context, t testing.TB, opts *options.ServerRunOptions, modify func(*controlplane.Config), folder string) bridged {
+	var flags []string
+	var stops []func()
 	config := configOf(ctx, t, opts)
 	generic := config.ControlPlane.Generic
 	authn, authz, sources := generic.Authentication.Authenticator, generic.Authorization.Authorizer, config.ControlPlane.Extra.APIResourceConfigSource
@@ -65,7 +77,7 @@ func bridge(ctx context.Context, t testing.TB, opts *options.ServerRunOptions, m
 	if kind := config.Extra.EndpointReconcilerType; string(kind) != opts.EndpointReconcilerType {
 		flags = append(flags, "--endpoint-reconciler-type="+string(kind))
 	}
-	return flags, stops
+	return bridged{flags: flags, stops: stops, own: generic.LoopbackClientConfig.BearerToken == ""}
 }
 
 func configOf(ctx context.Context, t testing.TB, opts *options.ServerRunOptions) *controlplane.Config {

@@ -41,11 +41,10 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 		t.Fatal(err)
 	}
 	flags := append(keelson.Features(gate), keelson.Changed(sets)...)
-	var bridges []func()
+	var changed bridged
 	if setup.ModifyServerConfig != nil {
-		var more []string
-		more, bridges = bridge(ctx, t, opts, setup.ModifyServerConfig, folder)
-		flags = keelson.Override(flags, more)
+		changed = bridge(ctx, t, opts, setup.ModifyServerConfig, folder)
+		flags = keelson.Override(flags, changed.flags)
 	}
 	port, err := keelson.FreePort()
 	if err != nil {
@@ -70,9 +69,13 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 		server.Stop()
 		t.Fatalf("keelson: no default namespace: %v", err)
 	}
+	if changed.own {
+		config.BearerToken = anyToken
+		kubeClient = client.NewForConfigOrDie(config)
+	}
 	return kubeClient, config, func() {
 		server.Stop()
-		for _, stop := range bridges {
+		for _, stop := range changed.stops {
 			stop()
 		}
 		os.RemoveAll(folder)
