@@ -112,7 +112,8 @@ struct TokenService {
 Task<Value> Read(const std::shared_ptr<registry::Store>& store, request::Context& context, std::string name_space,
                  std::string name) {
   if (!store) co_return meta::NewInternalError("the resource is not served");
-  KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(std::move(name_space), std::move(name), "", context.caller()));
+  KS_CO_TRY(const storage::ObjectPtr object,
+            co_await store->Get(std::move(name_space), std::move(name), "", context.caller()));
   co_return store->Decode(context.arena, object);
 }
 
@@ -121,8 +122,8 @@ auth::ObjectClaim ClaimOf(Value object) {
 }
 
 // The object a token is bound to, checked, as claims.
-Task<void> Bind(std::shared_ptr<TokenService> service, request::Context& context, std::string name_space, std::string account,
-                Value ref, auth::TokenClaims& claims) {
+Task<void> Bind(std::shared_ptr<TokenService> service, request::Context& context, std::string name_space,
+                std::string account, Value ref, auth::TokenClaims& claims) {
   const std::string_view api_version = Text(ref, "apiVersion"), kind = Text(ref, "kind");
   const bool core = api_version.find('/') == std::string_view::npos;  // of any version, also of none
   const std::string name(Text(ref, "name"));
@@ -166,9 +167,8 @@ Task<void> Bind(std::shared_ptr<TokenService> service, request::Context& context
   co_return meta::Result<void>();
 }
 
-Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchange, Value request,
-                      endpoints::CreateParameters create) {
-  request::Context& context = exchange->context;
+Task<Value> IssueToken(std::shared_ptr<TokenService> service, request::Context& context, Value request,
+                       registry::Reviewer::Options options) {
   base::Arena& arena = context.arena;
   const TokenIssuer& issuer = service->issuer;
   const std::string name = context.info.name, name_space = context.info.name_space;
@@ -214,7 +214,7 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   meta::FieldErrors errors;
   strategy.validate(call, request, Value(), errors);
   if (!errors.empty()) co_return meta::NewInvalid(kTokenRequest, "", errors);
-  KS_CO_RETURN_IF_ERROR(co_await create.Validate(request));
+  KS_CO_RETURN_IF_ERROR(co_await options.Validate(request));
 
   auth::TokenClaims claims;
   if (const Value ref = spec["boundObjectRef"]; ref.is_map()) {
@@ -248,6 +248,18 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   request.Set(arena, "status", status);
   co_return request;
 }
+
+// serviceaccounts/token (upstream's TokenREST).
+class TokenREST final : public registry::Reviewer {
+ public:
+  explicit TokenREST(std::shared_ptr<TokenService> service) : service_(std::move(service)) {}
+  Task<Value> Create(request::Context& context, Value request, Options options) const override {
+    return IssueToken(service_, context, request, std::move(options));
+  }
+
+ private:
+  const std::shared_ptr<TokenService> service_;
+};
 
 Awaitable<http::Response> ServeDocument(std::shared_ptr<const std::string> document, std::string_view type,
                                         ExchangePtr exchange) {
@@ -300,9 +312,7 @@ bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& reso
   scope->own_defaults = registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind)->defaults;
   TrackSubresource(*scope);
   endpoints::Route route{.scope = std::move(scope)};
-  route.item["POST"] = endpoints::NewCreater([service](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
-    return IssueToken(service, std::move(exchange), object, std::move(parameters));
-  });
+  route.item["POST"] = endpoints::NewCreater(std::make_shared<TokenREST>(std::move(service)));
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;
 }
