@@ -100,7 +100,9 @@ class Player(Side):
                 value = dict(value, metadata={k: v for k, v in value.get("metadata", {}).items() if k != "resourceVersion"})
             return {self.blank(k): self.blank(v, k) for k, v in value.items()}
         if isinstance(value, list):
-            return [self.blank(item, key) for item in value]
+            items = [self.blank(item, key) for item in value]
+            # Managers are sorted by time, which the two servers do not share; causes of a conflict come in random order from kube-apiserver.
+            return sorted(items, key=json.dumps) if key in ("managedFields", "causes") else items
         if key in ("nodePort", "healthCheckNodePort", "continue"):
             return "<%s>" % key
         if key == "resourceVersion" and isinstance(value, str):
