@@ -314,11 +314,13 @@ endpoints::Route ConnectRoute(const ScopePtr& scope, std::span<const std::string
   return route;
 }
 
+Awaitable<http::Response> NoSuchRoute(ExchangePtr exchange) { co_return endpoints::NoRoute(*exchange); }
+
 // Only proxies have paths below their name.
 endpoints::ScopeHandler WithoutSubpath(endpoints::ScopeHandler next) {
-  return [next = std::move(next)](ScopePtr scope, ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (exchange->context.info.parts.size() > 3) co_return endpoints::NoRoute(*exchange);
-    co_return co_await next(std::move(scope), std::move(exchange));
+  return [next = std::move(next)](ScopePtr scope, ExchangePtr exchange) {
+    if (exchange->context.info.parts.size() > 3) return NoSuchRoute(std::move(exchange));
+    return next(std::move(scope), std::move(exchange));
   };
 }
 
