@@ -141,6 +141,8 @@ class ServerProcess {
   const std::shared_ptr<auth::node::Graph> node_graph_ = std::make_shared<auth::node::Graph>();
   std::unique_ptr<Authorizers> authorizers_;
 
+  admission::ManifestMetrics manifest_metrics_{metrics_, auth::MetricHash(server_id_)};
+  std::vector<std::shared_ptr<admission::StaticManifests>> manifests_;
   std::unique_ptr<controlplane::AdmissionReader> reader_;
   std::unique_ptr<admission::Permissions> permissions_;
   std::optional<CustomResources> custom_resources_;
@@ -267,7 +269,7 @@ Outcome<void, Error> ServerProcess::MakeAdmissionChain() {
   permissions_ = controlplane::NewAdmissionPermissions(*storage_, chain_config_.authorizer);
   admission_informers_->Follow("apiextensions.k8s.io", "customresourcedefinitions",
                                [reader = reader_.get()](auto changes) { reader->ApplyDefinitions(changes); });
-  KS_TRY(chain_config_.admission,
+  KS_TRY(AdmissionSetup made,
          MakeAdmission(options_.admission,
                        {.reader = reader_.get(),
                         .api = reader_.get(),
@@ -281,7 +283,10 @@ Outcome<void, Error> ServerProcess::MakeAdmissionChain() {
                         .policy_metrics = &policy_metrics_,
                         .feature_enabled = [this](std::string_view gate) { return Enabled(gate); },
                         .time_zones = &time_zones_,
-                        .observer = [this](const admission::Observation& seen) { admission_metrics_.Observe(seen); }}));
+                        .observer = [this](const admission::Observation& seen) { admission_metrics_.Observe(seen); }},
+                       manifest_metrics_));
+  chain_config_.admission = std::move(made.chain);
+  manifests_ = std::move(made.manifests);
   return {};
 }
 
@@ -384,9 +389,12 @@ Awaitable<void> Renew(async::BlockingPool& files, CompletedOptions& completed, c
   if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
 }
 
-Awaitable<void> Look(async::BlockingPool& files, FollowedFiles& followed) {
+using Manifests = std::vector<std::shared_ptr<admission::StaticManifests>>;
+
+Awaitable<void> Look(async::BlockingPool& files, FollowedFiles& followed, const Manifests& manifests) {
   co_await files.Run([&] {
     followed.Look();
+    for (const auto& folder : manifests) folder->Look();
     return true;
   });
 }
@@ -408,7 +416,7 @@ Outcome<void, Error> ServerProcess::StartUpkeep() {
                    [this] { return Renew(*files_, completed_, *folder_); });
   upkeep_->Start();
   KS_RETURN_IF_ERROR(PublishFollowedCAs(options_.authentication, *presence_, followed_));
-  following_.emplace(io_->Next(), kFollowInterval, [this] { return Look(*files_, followed_); });
+  following_.emplace(io_->Next(), kFollowInterval, [this] { return Look(*files_, followed_, manifests_); });
   if (tokens_.external_keys) {
     key_refresh_.emplace(io_->Next(), kKeyRefreshTick, [this] { return tokens_.external_keys->RefreshWhenDue(); });
   }

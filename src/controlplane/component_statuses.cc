@@ -107,6 +107,8 @@ Awaitable<std::vector<Health>> ProbeAll(const Components& components) {
 
 // --- the forms of an answer
 
+const schema::Struct& PartialMetadataType() { return *schema::FindType("meta/v1", "PartialObjectMetadata"); }
+
 Value PartialMetadata(base::Arena& arena, Value status) {
   Value partial = Value::Map(arena);
   partial.Set(arena, "kind", "PartialObjectMetadata");
@@ -130,7 +132,7 @@ Value Row(base::Arena& arena, Value status, endpoints::IncludeObject include) {
     codec::EncodeJSON(status, *schema::FindKind("", "v1", "ComponentStatus"), json);
   } else if (include == endpoints::IncludeObject::kMetadata) {
     json.clear();
-    codec::EncodeJSON(PartialMetadata(arena, status), *schema::FindType("meta/v1", "PartialObjectMetadata"), json);
+    codec::EncodeJSON(PartialMetadata(arena, status), PartialMetadataType(), json);
   }
   row.Set(arena, "object", Value::Raw(arena.Copy(json)));
   return row;
@@ -173,8 +175,7 @@ http::Response Answer(endpoints::Exchange& exchange, const endpoints::Scope& sco
     }
     case endpoints::Transform::kPartialObjectMetadata:
     case endpoints::Transform::kPartialObjectMetadataList:
-      if (!list)
-        return respond(PartialMetadata(arena, statuses[0]), schema::FindType("meta/v1", "PartialObjectMetadata"));
+      if (!list) return respond(PartialMetadata(arena, statuses[0]), &PartialMetadataType());
       break;
     case endpoints::Transform::kNone:
       if (!list) return respond(statuses[0], scope.type);
