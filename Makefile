@@ -29,13 +29,17 @@ asan tsan: setup
 	@cmake --build build/$@
 	@tools/run-tests.sh build/$@
 
-# A Debian package with its debug symbols, and a container image, in build/package.
-package: build
-	@packaging/build.py build/release build/package
+# A Debian package with its debug symbols, and a container image, in build/package. PRESET=reproducible builds anew, so that the bytes do
+# not depend on the folder.
+PRESET ?= release
+package: setup
+	@mkdir -p build && cmake --preset $(PRESET) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@cmake --build build/$(PRESET) --target keelson
+	@packaging/build.py build/$(PRESET) build/package
 
 # The packages tried out: reproducible, lintian, image, install and upgrade in a fresh Debian. Needs root and Debian's mirror.
 package-test: package
-	@tools/package-test.sh $(ARGS)
+	@PRESET=$(PRESET) tools/package-test.sh $(ARGS)
 
 bench: configure
 	@tools/bench.sh "$(ONLY)"

@@ -7,10 +7,17 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 option(KEELSON_SANITIZE "comma separated sanitizers" "")
 option(KEELSON_FUZZ "build libFuzzer binaries" OFF)
 option(KEELSON_HARDENED "stack protector, FORTIFY and library assertions" OFF)
+option(KEELSON_REPRODUCIBLE "the folder of the build is not in the binary" OFF)
 option(KEELSON_LAYERS "refuse undeclared symbols at link time" OFF)
 
+# The same commit gives the same bytes wherever it is built: names of sources begin at the top folder, in debug information too. Not by
+# default, since a compiler cache then no longer serves several trees. ccache is not used: its entries keep the folder of whoever made them.
+if(KEELSON_REPRODUCIBLE)
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=./ -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build -fdebug-compilation-dir=./build)
+endif()
+
 find_program(CCACHE ccache)
-if(CCACHE)
+if(CCACHE AND NOT KEELSON_REPRODUCIBLE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
 endif()

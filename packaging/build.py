@@ -129,9 +129,10 @@ def deb(root, fields, output, epoch):
                     sums.append("%s  %s\n" % (hashlib.md5(f.read()).hexdigest(), os.path.relpath(path, root)))
     write(os.path.join(root, "DEBIAN/md5sums"), "".join(sums))
     write(os.path.join(root, "DEBIAN/control"), control(fields))
-    # Debug symbols are compressed already.
+    # Debug symbols are compressed already. One thread: with more, dpkg-deb splits the archive into blocks unless memory is short at that
+    # moment, so the bytes would depend on what else the machine does.
     level = "-z1" if fields["Section"] == "debug" else "-z6"
-    run("dpkg-deb", "--root-owner-group", "-Zxz", level, "--build", root, output, env=dict(os.environ, SOURCE_DATE_EPOCH=str(epoch)))
+    run("dpkg-deb", "--root-owner-group", "--threads-max=1", "-Zxz", level, "--build", root, output, env=dict(os.environ, SOURCE_DATE_EPOCH=str(epoch)))
     print("%s: %d kB" % (os.path.relpath(output, TOP), os.path.getsize(output) // 1024))
 
 

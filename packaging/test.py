@@ -2,6 +2,7 @@
 """Tries out what build.py made. usage: packaging/test.py BUILD_FOLDER PACKAGE_FOLDER WORK_FOLDER [STEP ...]
 
 reproducible  a second build gives the same bytes
+folders       a module built in two folders with the preset `reproducible` gives the same bytes
 lint          lintian has no errors and no warnings
 units         systemd-analyze verifies the units and judges how closed they are
 image         the OCI layout: every digest and size; its file system runs as its user in a chroot
@@ -26,6 +27,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDERS_TARGET = "keelson_base"
 EXPOSURE_MAX = 3.0  # of systemd-analyze security, 0 (closed) to 10
 
 
@@ -64,6 +66,24 @@ class Test:
         for path in glob.glob(self.packages + "/keelson*"):
             expect(filecmp.cmp(path, os.path.join(again, os.path.basename(path)), shallow=False), "%s differs" % path)
         shutil.rmtree(again)
+
+    def folders(self):
+        libraries = []
+        for name in ("one", "another-folder"):
+            folder = os.path.join(self.work, name)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+            archive = os.path.join(self.work, name + ".tar")
+            run("git", "-C", os.path.dirname(HERE), "archive", "--output=" + os.path.abspath(archive), "HEAD")
+            with tarfile.open(archive) as sources:
+                sources.extractall(folder)
+            run("cmake", "--preset", "reproducible", cwd=folder)
+            run("cmake", "--build", "build/reproducible", "--target", FOLDERS_TARGET, cwd=folder)
+            with open(glob.glob(folder + "/build/reproducible/src/**/lib%s.a" % FOLDERS_TARGET, recursive=True)[0], "rb") as f:
+                libraries.append(f.read())
+            expect(os.path.abspath(folder).encode() not in libraries[-1], "%s is named in the library" % folder)
+            shutil.rmtree(folder)
+        expect(libraries[0] == libraries[1], "the libraries differ")
 
     def lint(self):
         text = run("lintian", "--fail-on=error,warning", self.deb, code=None)
@@ -262,7 +282,7 @@ def main():
     os.makedirs(work, exist_ok=True)
     test = Test(build, packages, work)
     failed = 0
-    for step in sys.argv[4:] or ["reproducible", "lint", "units", "image", "install"]:
+    for step in sys.argv[4:] or ["reproducible", "folders", "lint", "units", "image", "install"]:
         try:
             getattr(test, step)()
             print("%s: ok" % step, flush=True)

@@ -156,16 +156,16 @@ Awaitable<bool> Controllers::Impl::Write(std::shared_ptr<Impl> impl, std::string
   const auto context = NewContext(name);
   base::Arena& arena = context->arena;
   bool left = false;
-  registry::UpdatedObject updated = [&](Value current) -> registry::Task<Value> {
+  const auto updated = registry::UpdateBy([&](Value current) -> meta::Result<Value> {
     const std::string_view now = arena.Copy(registry::FormatTime(impl->options.clock->Now()));
     Value next = current.Clone(arena);
     if (current.Get("metadata", "uid").as_string() != uid || !change(arena, next, now)) {
       left = true;
-      co_return meta::NewInternalError("nothing to change");
+      return meta::NewInternalError("nothing to change");
     }
     StatusFields().Update(arena, current, next, "kube-apiserver", now);
-    co_return next;
-  };
+    return next;
+  });
   auto written = co_await impl->definitions->Update(*context, name, updated, nullptr, nullptr,
                                                     {.endpoint = {registry::Endpoint::Part::kStatus}});
   if (written.ok() || left || written.error().reason() == meta::StatusReason::kNotFound) co_return true;

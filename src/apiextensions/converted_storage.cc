@@ -108,7 +108,7 @@ Awaitable<storage::Result<ObjectPtr>> OneToView(ViewPtr view, storage::Result<Ob
 
 // The object as it is to be stored. `arena` keeps the result.
 Awaitable<meta::Result<Value>> ToStorage(ViewPtr view, std::shared_ptr<base::Arena> arena, Value object,
-                                          telemetry::Span span) {
+                                         telemetry::Span span) {
   if (view->version->kind.version == view->kind->storage_version) co_return object;
   std::vector<Value> one(1, object);
   KS_CO_TRY(const std::vector<Value> converted,
@@ -134,6 +134,7 @@ Awaitable<meta::Result<storage::Updated>> UpdateInView(ViewPtr view, std::shared
     existing = shown.front();
   }
   KS_CO_TRY(storage::Updated updated, co_await update(existing));
+  if (updated.action == storage::Updated::Action::kLeave) co_return updated;
   // The revision that the request named was checked by `update`; it is no part of what is converted.
   updated.object["metadata"].Erase("resourceVersion");
   KS_CO_TRY(updated.object, co_await ToStorage(view, arena, updated.object, span));
@@ -148,8 +149,9 @@ Awaitable<storage::Result<ObjectPtr>> Update(ViewPtr view, std::string key, bool
     return UpdateInView(view, arena, update, existing, span);
   };
   co_return co_await OneToView(
-      view, co_await view->base->GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), in_view,
-                                                  nullptr, caller),
+      view,
+      co_await view->base->GuaranteedUpdate(std::move(key), ignore_not_found, std::move(preconditions), in_view,
+                                            nullptr, caller),
       caller.span);
 }
 
@@ -166,7 +168,8 @@ Awaitable<storage::Result<ObjectPtr>> Delete(ViewPtr view, std::string key, stor
     in_view = [view, validate](const ObjectPtr& existing) { return ValidateInView(view, validate, existing); };
   }
   co_return co_await OneToView(
-      view, co_await view->base->Delete(std::move(key), std::move(preconditions), in_view, nullptr, caller), caller.span);
+      view, co_await view->base->Delete(std::move(key), std::move(preconditions), in_view, nullptr, caller),
+      caller.span);
 }
 
 Awaitable<storage::Result<ObjectPtr>> Get(ViewPtr view, std::string key, storage::GetOptions options) {

@@ -163,12 +163,12 @@ registry::ValidateObjectUpdate ValidateFunc(const Update& update) {
 Awaitable<http::Response> Write(Update update, endpoints::MediaTypeOptions media,
                                 std::function<meta::Result<Value>(Value scale)> make) {
   request::Context& context = update.exchange->context;
-  const auto& store = update.scope->store;
+  const registry::REST& parents = *update.scope->rest;
   registry::UpdatedObject updated = [&update, &make](Value existing) { return NewParent(update, make, existing); };
-  auto written = co_await store->Update(context, context.info.name, updated, nullptr, ValidateFunc(update),
-                                        {.uid = update.uid, .dry_run = update.options.is_dry_run()});
+  auto written = co_await parents.updater()->Update(context, context.info.name, updated, nullptr, ValidateFunc(update),
+                                                    {.uid = update.uid, .dry_run = update.options.is_dry_run()});
   if (!written.ok()) co_return StatusResponse(*update.exchange, written.error());
-  auto parent = store->Decode(context.arena, written->object);
+  auto parent = parents.Decode(context.arena, written->object);
   if (!parent.ok()) co_return StatusResponse(*update.exchange, parent.error());
   auto view = ScaleOf(context.arena, *update.version, *parent);
   if (!view.ok()) co_return StatusResponse(*update.exchange, meta::NewBadRequest(view.error()));
@@ -301,11 +301,10 @@ Awaitable<http::Response> Get(VersionKindPtr version, ScopePtr scope, ExchangePt
                               endpoints::MediaTypeOptions media) {
   base::Arena& arena = exchange->context.arena;
   const request::RequestInfo& info = exchange->context.info;
-  auto object = co_await scope->store->Get(info.name_space, info.name,
-                                           std::string(exchange->query.Get("resourceVersion")),
-                                           exchange->context.caller());
+  auto object = co_await scope->rest->getter()->Get(
+      info.name_space, info.name, std::string(exchange->query.Get("resourceVersion")), exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
-  auto parent = scope->store->Decode(arena, *object);
+  auto parent = scope->rest->Decode(arena, *object);
   if (!parent.ok()) co_return StatusResponse(*exchange, parent.error());
   auto view = ScaleOf(arena, *version, *parent);
   if (!view.ok()) co_return StatusResponse(*exchange, meta::NewPlainError(view.error()));

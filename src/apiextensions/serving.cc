@@ -60,7 +60,7 @@ std::shared_ptr<endpoints::Scope> NewScope(const ServingConfig& config, const re
   // Columns have a description of their own unless there were none: then the only one is Age.
   const auto& definitions = version->columns.definitions();
   scope->columns = ColumnsOf(version->columns, definitions.size() != 2 || !definitions[1].description.empty());
-  scope->store = store;
+  scope->rest = store;
   scope->hub_api_version = version->api_version;
   scope->go_package = "unstructured";
   scope->restrictions = {.allow_transforms = true, .allow_protobuf = false, .allow_cbor = config.cbor};
@@ -83,7 +83,7 @@ void SetFieldManager(endpoints::Scope& scope, const CustomKind& kind, const Vers
   for (const VersionKindPtr& other : kind.versions) {
     if (other.get() != &version) options.other_versions.emplace_back(other->api_version, other->schema.root());
   }
-  const auto& reset = scope.store->rest_strategy().RulesOf(scope.endpoint).reset_fields;
+  const auto& reset = scope.rest->rest_strategy().RulesOf(scope.endpoint).reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());
   options.awaits_conversion = scope.version_converter != nullptr;
   scope.field_manager = std::make_shared<patch::FieldManager>(std::move(options));

@@ -1,19 +1,16 @@
 #include "app/egress.h"
 
-#include <filesystem>
-
+#include "app/egress_config.h"
 #include "app/files.h"
-#include "base/arena.h"
 #include "base/go_url.h"
 #include "base/strings.h"
-#include "codec/yaml.h"
 #include "http/connect_dialer.h"
-#include "meta/status.h"
+#include "http/konnectivity_dialer.h"
 
 namespace keelson::app {
 namespace {
 
-constexpr std::string_view kRead = "failed to read egress selector config: ";
+using Protocol = EgressSelection::Protocol;
 
 struct Metrics {
   telemetry::CounterVec* started = nullptr;
@@ -45,99 +42,114 @@ Metrics Register(telemetry::MetricsRegistry& registry) {
   return metrics;
 }
 
+// Whether a dial failed after the proxy was reached.
+bool FailedAtProxy(Protocol protocol, const std::string& error) {
+  if (protocol == Protocol::kGRPC) return !error.starts_with("context deadline exceeded: connection error");
+  return error.starts_with("proxy error") || error.starts_with("reading HTTP response");
+}
+
 class MeteredDialer final : public net::Dialer {
  public:
-  MeteredDialer(net::DialerPtr inner, Metrics metrics, std::string transport)
-      : inner_(std::move(inner)), metrics_(metrics), transport_(std::move(transport)) {}
+  MeteredDialer(net::DialerPtr inner, Metrics metrics, const EgressSelection& selection)
+      : inner_(std::move(inner)),
+        metrics_(metrics),
+        kind_(selection.protocol),
+        protocol_(kind_ == Protocol::kGRPC ? "grpc" : "http_connect"),
+        transport_(selection.uds_name.empty() ? "tcp" : "uds") {}
 
   Awaitable<net::Result<net::StreamSocket>> Dial(net::DialTarget target,
                                                  std::chrono::steady_clock::time_point deadline) override {
-    constexpr std::string_view kProtocol = "http-connect";
     const auto inner = inner_;
     const Metrics metrics = metrics_;
-    const std::string transport = transport_;
+    const Protocol kind = kind_;
+    const std::string_view protocol = protocol_, transport = transport_;
     const auto start = std::chrono::steady_clock::now();
-    metrics.started->With({kProtocol, transport}).Inc();
+    metrics.started->With({protocol, transport}).Inc();
     auto socket = co_await inner->Dial(std::move(target), deadline);
     if (!socket.ok()) {
-      const bool proxied = socket.error().message.starts_with("proxy error") ||
-                           socket.error().message.starts_with("reading HTTP response");
-      metrics.failed->With({kProtocol, transport, proxied ? "proxy" : "connect"}).Inc();
+      const std::string_view stage = FailedAtProxy(kind, socket.error().message) ? "proxy" : "connect";
+      metrics.failed->With({protocol, transport, stage}).Inc();
       co_return socket;
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    metrics.latency->With({kProtocol, transport}).Observe(took.count());
+    metrics.latency->With({protocol, transport}).Observe(took.count());
     co_return socket;
   }
 
  private:
-  net::DialerPtr inner_;
-  Metrics metrics_;
-  std::string transport_;
+  const net::DialerPtr inner_;
+  const Metrics metrics_;
+  const Protocol kind_;
+  const std::string_view protocol_;  // literals
+  const std::string_view transport_;
 };
 
-Outcome<std::shared_ptr<net::TLSClientContext>, Error> ProxyTLS(const Value& config) {
+Outcome<std::shared_ptr<net::TLSClientContext>, Error> ProxyTLS(const EgressTLSConfig& config, bool http2) {
+  const std::string pair = config.client_cert + " & " + config.client_key;
   net::TLSClientOptions tls;
-  const std::string certificate(config["clientCert"].as_string());
-  const std::string key(config["clientKey"].as_string());
-  auto certificate_pem = ReadSmallFile(certificate);
-  auto key_pem = ReadSmallFile(key);
-  if (!certificate_pem.ok() || !key_pem.ok()) return Error("failed to read key pair " + certificate + " & " + key);
+  auto certificate_pem = ReadSmallFile(config.client_cert);
+  auto key_pem = ReadSmallFile(config.client_key);
+  if (!certificate_pem.ok() || !key_pem.ok()) return Error("failed to read key pair " + pair);
   tls.client_cert_pem = *certificate_pem;
   tls.client_key_pem = *key_pem;
-  if (const std::string ca(config["caBundle"].as_string()); !ca.empty()) {
-    auto ca_pem = ReadSmallFile(ca);
-    if (!ca_pem.ok()) return Error("failed to read cert file " + ca);
+  if (!config.ca_bundle.empty()) {
+    auto ca_pem = ReadSmallFile(config.ca_bundle);
+    if (!ca_pem.ok()) return Error("failed to read cert file " + config.ca_bundle);
     tls.ca_pem = *ca_pem;
   }
-  tls.http2 = false;
+  tls.http2 = http2;
   auto context = net::TLSClientContext::New(tls);
-  if (!context.ok())
-    return Error("failed to read key pair " + certificate + " & " + key + ", got " + context.error().message);
+  if (!context.ok()) return Error("failed to read key pair " + pair + ", got " + context.error().message);
   return *std::move(context);
 }
 
-// A dialer through CONNECT; the transport is a TCP URL or a Unix socket.
-Outcome<net::DialerPtr, Error> HTTPConnect(const Value& transport, async::IOPool& io, const Metrics& metrics) {
-  http::ConnectDialerOptions options;
-  options.host_header = "127.0.0.1";
-  const Value tcp = transport["tcp"];
-  const Value uds = transport["uds"];
-  if (tcp.is_map() == uds.is_map()) return Error("Either a TCP or UDS transport must be specified");
-  if (uds.is_map()) {
-    options.proxy.unix_path = uds["udsName"].as_string();
-    if (options.proxy.unix_path.empty()) return Error("udsName must be present for UDS connections");
-    options.proxy_name = options.proxy.unix_path;
-    return net::DialerPtr(
-        std::make_shared<MeteredDialer>(std::make_shared<http::ConnectDialer>(io, std::move(options)), metrics, "uds"));
+// Where the proxy is, and how it is spoken to.
+struct Proxy {
+  net::DialTarget target;
+  std::string name;  // in errors
+  std::shared_ptr<net::TLSClientContext> tls;
+  std::string server_name;
+};
+
+Outcome<Proxy, Error> FindProxy(const EgressSelection& selection) {
+  Proxy proxy;
+  if (!selection.uds_name.empty()) {
+    proxy.target.unix_path = proxy.name = selection.uds_name;
+    return proxy;
   }
-  const std::string text(tcp["url"].as_string());
-  auto url = base::ParseURL(text);
-  if (!url.ok() || url->host.empty()) return Error("invalid proxy server url " + base::GoQuote(text));
-  options.proxy.host = url->Hostname();
+  auto url = base::ParseURL(selection.url);
+  if (!url.ok() || url->host.empty()) return Error("invalid proxy server url " + base::GoQuote(selection.url));
+  proxy.target.host = url->Hostname();
   const std::string port = url->Port();
-  options.proxy.port = port.empty() ? (url->scheme == "https" ? 443 : 80)
-                                    : static_cast<std::uint16_t>(base::ParseUint64(port).value_or(0));
-  options.proxy_name = url->host;
-  if (url->scheme == "https") {
-    if (!tcp["tlsConfig"].is_map()) return Error("TLSConfig must be present when using HTTPS");
-    KS_TRY(options.tls, ProxyTLS(tcp["tlsConfig"]));
-    options.server_name = tcp["tlsConfig"]["tlsServerName"].as_string();
-  } else if (url->scheme != "http") {
-    return Error("supported connection protocols are http:// and https://");
-  }
-  return net::DialerPtr(
-      std::make_shared<MeteredDialer>(std::make_shared<http::ConnectDialer>(io, std::move(options)), metrics, "tcp"));
+  proxy.target.port = port.empty() ? (url->scheme == "https" ? 443 : 80)
+                                   : static_cast<std::uint16_t>(base::ParseUint64(port).value_or(0));
+  proxy.name = url->host;
+  if (!selection.tls) return proxy;
+  KS_TRY(proxy.tls, ProxyTLS(*selection.tls, selection.protocol == Protocol::kGRPC));
+  proxy.server_name = selection.tls->server_name;
+  return proxy;
 }
 
-Outcome<net::DialerPtr, Error> MakeDialer(const std::string& name, const Value& connection, async::IOPool& io,
-                                          const Metrics& metrics) {
-  const std::string_view protocol = connection["proxyProtocol"].as_string();
-  if (protocol == "Direct") return net::DialerPtr();
-  if (name == "etcd") return Error("only Direct is built into this server for etcd");
-  if (protocol == "HTTPConnect") return HTTPConnect(connection["transport"], io, metrics);
-  if (protocol == "GRPC") return Error("the protocol GRPC is not built into this server");
-  return Error("unrecognized service connection protocol " + base::GoQuote(protocol));
+Outcome<net::DialerPtr, Error> MakeDialer(const EgressSelection& selection, async::IOPool& io, const Metrics& metrics,
+                                          const std::shared_ptr<http::KonnectivityMetrics>& konnectivity) {
+  if (selection.protocol == Protocol::kDirect) return net::DialerPtr();
+  KS_TRY(Proxy proxy, FindProxy(selection));
+  net::DialerPtr dialer;
+  if (selection.protocol == Protocol::kGRPC) {
+    dialer = std::make_shared<http::KonnectivityDialer>(
+        http::KonnectivityDialerOptions{.proxy = std::move(proxy.target),
+                                        .tls = std::move(proxy.tls),
+                                        .server_name = std::move(proxy.server_name),
+                                        .metrics = konnectivity});
+  } else {
+    dialer = std::make_shared<http::ConnectDialer>(
+        io, http::ConnectDialerOptions{.proxy = std::move(proxy.target),
+                                       .proxy_name = std::move(proxy.name),
+                                       .tls = std::move(proxy.tls),
+                                       .server_name = std::move(proxy.server_name),
+                                       .host_header = "127.0.0.1"});
+  }
+  return net::DialerPtr(std::make_shared<MeteredDialer>(std::move(dialer), metrics, selection));
 }
 
 }  // namespace
@@ -146,35 +158,24 @@ Outcome<EgressSelector, Error> EgressSelector::Load(const std::string& path, asy
                                                     telemetry::MetricsRegistry& metrics) {
   EgressSelector selector;
   const Metrics registered = Register(metrics);
+  const auto konnectivity = std::make_shared<http::KonnectivityMetrics>(metrics);
   if (path.empty()) return selector;
   auto text = ReadSmallFile(path);
   if (!text.ok()) {
-    return Error(std::string(kRead) + "unable to read egress selector configuration from " + base::GoQuote(path) +
-                 " [" + text.error().message() + "]");
+    return Error("failed to read egress selector config: unable to read egress selector configuration from " +
+                 base::GoQuote(path) + " [" + text.error().message() + "]");
   }
-  base::Arena arena;
-  auto decoded = codec::DecodeYAML(arena, *text);
-  if (!decoded.ok()) return Error(std::string(kRead) + decoded.error().message);
-  const Value& root = decoded->value;
-  const std::string_view version = root["apiVersion"].as_string();
-  if (root["kind"].as_string() != "EgressSelectorConfiguration" ||
-      (version != "apiserver.k8s.io/v1beta1" && version != "apiserver.k8s.io/v1alpha1")) {
-    return Error(std::string(kRead) + "no kind " + base::GoQuote(root["kind"].as_string()) +
-                 " is registered for version " + base::GoQuote(version) + " in scheme \"pkg/runtime/scheme.go:111\"");
-  }
-  for (const Value& selection : root["egressSelections"].items()) {
-    std::string name = base::ToLower(selection["name"].as_string());
-    if (name == "master" && version == "apiserver.k8s.io/v1alpha1") name = "controlplane";
-    if (name != "cluster" && name != "controlplane" && name != "etcd")
-      return Error("failed to setup egress selector: unrecognized service name " + name);
-    if (selector.dialers_.contains(name))
-      return Error("failed to setup egress selector: service.connection: Duplicate value: " + base::GoQuote(name));
-    auto dialer = MakeDialer(name, selection["connection"], io, registered);
+  auto selections = ParseEgressSelectorConfiguration(*text);
+  if (!selections.ok()) return Error(selections.error());
+  for (const EgressSelection& selection : *selections) {
+    const bool etcd = selection.name == "etcd" && selection.protocol != Protocol::kDirect;
+    if (etcd) selector.etcd_io_ = std::make_shared<async::IOPool>(1);
+    auto dialer = MakeDialer(selection, etcd ? *selector.etcd_io_ : io, registered, konnectivity);
     if (!dialer.ok()) {
       return Error("failed to setup egress selector: failed to create dialer for egressSelection " +
-                   base::GoQuote(name) + ": " + std::string(dialer.error().message()));
+                   base::GoQuote(selection.name) + ": " + std::string(dialer.error().message()));
     }
-    selector.dialers_.emplace(name, *std::move(dialer));
+    selector.dialers_.emplace(selection.name, *std::move(dialer));
   }
   return selector;
 }
@@ -182,6 +183,14 @@ Outcome<EgressSelector, Error> EgressSelector::Load(const std::string& path, asy
 net::DialerPtr EgressSelector::Lookup(std::string_view name) const {
   const auto found = dialers_.find(name);
   return found == dialers_.end() ? nullptr : found->second;
+}
+
+Outcome<std::unique_ptr<net::DialForwarder>, Error> EgressSelector::ForwardToEtcd(net::DialTarget target) const {
+  const net::DialerPtr dialer = Lookup("etcd");
+  if (dialer == nullptr) return std::unique_ptr<net::DialForwarder>();
+  auto forwarder = net::DialForwarder::Listen(etcd_io_, dialer, std::move(target));
+  if (!forwarder.ok()) return Error("egress selector for etcd: " + forwarder.error().message);
+  return *std::move(forwarder);
 }
 
 }  // namespace keelson::app

@@ -10,6 +10,7 @@
 
 #include "app/error.h"
 #include "async/io_pool.h"
+#include "net/dial_forwarder.h"
 #include "net/dialer.h"
 #include "telemetry/metrics.h"
 
@@ -17,14 +18,19 @@ namespace keelson::app {
 
 class EgressSelector {
  public:
-  // `path` "": everything is dialled directly. `io` and `metrics` must outlive the dialers. Blocks on the disk.
+  // `path` "": everything is dialled directly. `io` and `metrics` must outlive the dialers and forwarders. Blocks on
+  // the disk.
   static Outcome<EgressSelector, Error> Load(const std::string& path, async::IOPool& io,
                                              telemetry::MetricsRegistry& metrics);
 
   // For `cluster`, `controlplane` or `etcd`; null: directly.
   net::DialerPtr Lookup(std::string_view name) const;
+  // A socket of this process that leads to a target by way of the proxy for etcd; null where etcd is reached directly.
+  // It runs on threads of its own, because the store outlives the others.
+  Outcome<std::unique_ptr<net::DialForwarder>, Error> ForwardToEtcd(net::DialTarget target) const;
 
  private:
+  std::shared_ptr<async::IOPool> etcd_io_;  // with a proxy for etcd
   std::map<std::string, net::DialerPtr, std::less<>> dialers_;
 };
 

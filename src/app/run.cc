@@ -75,9 +75,9 @@ class ServerProcess {
  public:
   ServerProcess(CompletedOptions completed, Signals& signals) : completed_(std::move(completed)), signals_(signals) {}
 
-  Outcome<void, Error> Open();         // data folder, port, certificates, stores
+  Outcome<void, Error> Open();         // data folder, port, certificates, egress, stores
   Outcome<void, Error> MakeStorage();  // a Store for every resource
-  Outcome<void, Error> MakeAccess();   // audit, egress, authentication, authorization
+  Outcome<void, Error> MakeAccess();   // audit, authentication, authorization
   Outcome<void, Error> MakeServers();  // admission, custom resources, aggregation: the chain of servers
   Outcome<void, Error> MakeServing();  // the handler chain, health checks, controllers
   Outcome<void, Error> Start();        // until it is ready
@@ -108,10 +108,10 @@ class ServerProcess {
   bool first_start_ = false;
   std::optional<net::Listener> listener_;
   std::shared_ptr<net::TLSServerContext> tls_;
+  telemetry::MetricsRegistry metrics_;
   Stores stores_;
   std::unique_ptr<kv::etcdserver::Server> etcd_api_;
 
-  telemetry::MetricsRegistry metrics_;
   endpoints::AdmissionMetrics admission_metrics_{metrics_};
   admission::WebhookMetrics webhook_metrics_{metrics_};
   admission::PolicyMetrics policy_metrics_{metrics_};
@@ -179,7 +179,10 @@ Outcome<void, Error> ServerProcess::Open() {
   // The port first: when it is taken, nothing else is worth doing.
   KS_TRY(listener_, Listen(options_.secure_serving));
   KS_TRY(tls_, MakeTLS(options_));
-  KS_TRY(stores_, OpenStores(options_, folder_, [this] { return signals_.WaitFor(std::chrono::milliseconds(0)); }));
+  io_.emplace(std::max(1u, std::thread::hardware_concurrency()));
+  KS_TRY(egress_, EgressSelector::Load(options_.egress_selector_config_file, *io_, metrics_));
+  KS_TRY(stores_,
+         OpenStores(options_, folder_, egress_, [this] { return signals_.WaitFor(std::chrono::milliseconds(0)); }));
   KS_TRY(etcd_api_, ServeEtcdAPI(options_, stores_));
   Step("store");
   return {};
@@ -187,7 +190,6 @@ Outcome<void, Error> ServerProcess::Open() {
 
 Outcome<void, Error> ServerProcess::MakeStorage() {
   RegisterStartMetrics(metrics_, completed_);
-  io_.emplace(std::max(1u, std::thread::hardware_concurrency()));
   controlplane::StorageConfig config = MakeStorageConfig(completed_, stores_, *io_, metrics_);
   KS_TRY(encryption_, Encryption::New(*io_, options_.etcd, Enabled("KMSv1"), metrics_, server_id_));
   if (encryption_) config.encryption = &encryption_->rules();
@@ -221,8 +223,7 @@ Outcome<void, Error> ServerProcess::MakeAccess() {
          MakeTokenSigning(options_, *io_, metrics_, [this] { return signals_.WaitFor(std::chrono::milliseconds(0)); }));
   chain_config_.token_issuer = tokens_.issuer;
   chain_config_.store_health = &upkeep_->health();
-  KS_TRY(egress_, EgressSelector::Load(options_.egress_selector_config_file, *io_, metrics_));
-  KS_TRY(tracing_, MakeTracing(options_.tracing_config_file, ControlPlaneDialer() != nullptr));
+  KS_TRY(tracing_, MakeTracing(options_.tracing_config_file, ControlPlaneDialer()));
   KS_TRY(auditor_, MakeAuditor(options_.audit, *io_, ControlPlaneDialer(), metrics_));
   KS_TRY(chain_config_.kubelets, MakeKubeletConnections(options_.extra, *storage_, *io_, ClusterDialer()));
   if (!time_zones_.available())

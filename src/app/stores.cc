@@ -11,14 +11,31 @@
 namespace keelson::app {
 namespace {
 
+// How etcd is reached: the ends of the egress proxy's ways are kept in `forwarders`.
+struct EtcdAccess {
+  const EgressSelector& egress;
+  const std::function<bool()>& interrupted;
+  std::vector<std::unique_ptr<net::DialForwarder>>& forwarders;
+
+  kv::Result<std::string> Route(const std::string& host, std::uint16_t port) const {
+    auto forwarder = egress.ForwardToEtcd({.host = host, .port = port});
+    if (!forwarder.ok())
+      return kv::Error{.code = kv::ErrorCode::kUnavailable, .message = std::string(forwarder.error().message())};
+    forwarders.push_back(*std::move(forwarder));
+    return "unix-abstract:" + forwarders.back()->name();
+  }
+};
+
 Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, std::vector<std::string> servers,
-                                                    const std::function<bool()>& interrupted) {
+                                                    const EtcdAccess& access) {
   kv::etcd::Options etcd;
   etcd.endpoints = std::move(servers);
   etcd.ca_file = options.ca_file;
   etcd.cert_file = options.cert_file;
   etcd.key_file = options.key_file;
-  etcd.give_up = interrupted;
+  etcd.give_up = access.interrupted;
+  if (access.egress.Lookup("etcd") != nullptr)
+    etcd.route = [&access](const std::string& host, std::uint16_t port) { return access.Route(host, port); };
   etcd.waiting = [servers = base::Join(etcd.endpoints, ", ")](const std::string& cause) {
     log::Warning("Waiting for etcd", "servers", servers, "cause", cause);
   };
@@ -30,9 +47,9 @@ Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, 
 std::int64_t QuotaBytes(const ServerRunOptions& options) { return options.keelson.store_quota_mb * 1024 * 1024; }
 
 Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::optional<DataDir>& folder,
-                              const std::function<bool()>& interrupted, Stores& stores) {
+                              const EtcdAccess& access, Stores& stores) {
   if (!options.etcd.servers.empty()) {
-    KS_TRY(stores.main, OpenEtcd(options.etcd, options.etcd.servers, interrupted));
+    KS_TRY(stores.main, OpenEtcd(options.etcd, options.etcd.servers, access));
     return {};
   }
   if (folder->in_memory()) {
@@ -56,9 +73,10 @@ Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::option
 }  // namespace
 
 Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder,
-                                  const std::function<bool()>& interrupted) {
+                                  const EgressSelector& egress, const std::function<bool()>& interrupted) {
   Stores stores;
-  KS_RETURN_IF_ERROR(OpenMain(options, folder, interrupted, stores));
+  const EtcdAccess access{egress, interrupted, stores.forwarders};
+  KS_RETURN_IF_ERROR(OpenMain(options, folder, access, stores));
   std::map<std::string, kv::Store*> by_servers;
   for (const std::string& text : options.etcd.servers_overrides) {
     const auto hash = text.find('#');  // Validated: "group/resource#url;url".
@@ -67,7 +85,7 @@ Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::op
     if (store == nullptr) {
       std::vector<std::string> urls;
       for (const auto url : base::Split(servers, ';')) urls.emplace_back(url);
-      KS_TRY(auto opened, OpenEtcd(options.etcd, std::move(urls), interrupted));
+      KS_TRY(auto opened, OpenEtcd(options.etcd, std::move(urls), access));
       stores.overrides.push_back(std::move(opened));
       store = stores.overrides.back().get();
     }

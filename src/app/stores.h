@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/data_dir.h"
+#include "app/egress.h"
 #include "app/error.h"
 #include "app/options.h"
 #include "base/outcome.h"
@@ -19,6 +20,7 @@
 namespace keelson::app {
 
 struct Stores {
+  std::vector<std::unique_ptr<net::DialForwarder>> forwarders;  // of the ways to etcd; they outlive the stores
   std::unique_ptr<kv::Store> main;
   std::function<kv::Result<void>()> defragment;         // of the embedded store on disk
   std::function<kv::mvcc::WriteHealth()> write_health;  // of the embedded store on disk
@@ -29,7 +31,7 @@ struct Stores {
 // Blocks until each store is there; an etcd that does not answer is waited for until `interrupted` is true. `folder` is
 // that of the embedded store, which is used when no etcd is named.
 Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder,
-                                  const std::function<bool()>& interrupted);
+                                  const EgressSelector& egress, const std::function<bool()>& interrupted);
 
 // --serve-etcd-api: null when it is off. `stores` must outlive it.
 Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options,

@@ -140,7 +140,27 @@ Outcome<TracingConfiguration, std::string> ParseTracingConfiguration(std::string
   return configuration;
 }
 
-Outcome<Tracing, Error> MakeTracing(const std::string& path, bool proxied) {
+namespace {
+
+// The target "host:port" of a gRPC name; none for a Unix socket.
+std::optional<net::DialTarget> HostAndPort(std::string_view endpoint) {
+  if (endpoint.starts_with("unix")) return std::nullopt;
+  if (endpoint.starts_with("dns:")) {
+    endpoint.remove_prefix(4);
+    if (endpoint.starts_with("//"))
+      endpoint = endpoint.substr(std::min(endpoint.find('/', 2), endpoint.size() - 1) + 1);
+  }
+  const std::size_t colon = endpoint.rfind(':');
+  if (colon == std::string_view::npos) return net::DialTarget{.host = std::string(endpoint), .port = 443};  // gRPC's
+  std::string_view host = endpoint.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return net::DialTarget{.host = std::string(host),
+                         .port = static_cast<std::uint16_t>(base::ParseUint64(endpoint.substr(colon + 1)).value_or(0))};
+}
+
+}  // namespace
+
+Outcome<Tracing, Error> MakeTracing(const std::string& path, const net::DialerPtr& dialer) {
   Tracing tracing;
   if (path.empty()) return tracing;
   auto text = ReadSmallFile(path);
@@ -149,13 +169,18 @@ Outcome<Tracing, Error> MakeTracing(const std::string& path, bool proxied) {
                  ": " + text.error().message());
   auto parsed = ParseTracingConfiguration(*text);
   if (!parsed.ok()) return Error(parsed.error());
-  if (proxied) return Error("--tracing-config-file: export through the egress selector's proxy is not built yet");
   tracing.configuration = *std::move(parsed);
+  std::string target = tracing.configuration.endpoint;
+  if (const auto collector = HostAndPort(target); dialer != nullptr && collector) {
+    auto forwarder = net::DialForwarder::Listen(std::make_shared<async::IOPool>(1), dialer, *collector);
+    if (!forwarder.ok()) return Error("--tracing-config-file: " + forwarder.error().message);
+    tracing.forwarder = *std::move(forwarder);
+    target = "unix-abstract:" + tracing.forwarder->name();
+  }
   char hostname[256] = {};
   if (gethostname(hostname, sizeof(hostname) - 1) != 0) return Error("cannot tell the host name");
   tracing.processor = std::make_shared<tracing::BatchSpanProcessor>(
-      tracing::NewGRPCClient(tracing.configuration.endpoint),
-      tracing::Resource{.service_instance_id = controlplane::ServerIdentity(hostname)});
+      tracing::NewGRPCClient(target), tracing::Resource{.service_instance_id = controlplane::ServerIdentity(hostname)});
   return tracing;
 }
 

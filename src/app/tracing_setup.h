@@ -8,6 +8,7 @@
 
 #include "app/error.h"
 #include "base/outcome.h"
+#include "net/dial_forwarder.h"
 #include "tracing/exporter.h"
 
 namespace keelson::app {
@@ -22,11 +23,12 @@ struct TracingConfiguration {
 Outcome<TracingConfiguration, std::string> ParseTracingConfiguration(std::string_view text);
 
 struct Tracing {
+  std::unique_ptr<net::DialForwarder> forwarder;  // with an egress proxy; outlives the processor
   TracingConfiguration configuration;
   std::shared_ptr<tracing::BatchSpanProcessor> processor;  // null: no file was named
 };
-// `proxied`: the egress selector has a proxy for the control plane, through which spans would have to go; this is
-// refused.
-Outcome<Tracing, Error> MakeTracing(const std::string& path, bool proxied);
+// `dialer`: the egress selector's for the control plane, through which a collector at a host and port is reached; null:
+// directly.
+Outcome<Tracing, Error> MakeTracing(const std::string& path, const net::DialerPtr& dialer);
 
 }  // namespace keelson::app

@@ -46,7 +46,9 @@ EventPtr RequestAudit::Snapshot(Stage stage, const request::AuditAnnotations& an
     event.annotations.insert(event.annotations.end(), more.begin(), more.end());
   }
   auditor_->metrics_->events.Inc();
-  return std::make_shared<const Event>(event);
+  // Nothing is said about a request after its last event.
+  const bool last = stage == Stage::kResponseComplete || stage == Stage::kPanic;
+  return last ? std::make_shared<const Event>(std::move(event)) : std::make_shared<const Event>(event);
 }
 
 Awaitable<bool> RequestAudit::Process(Stage stage, const request::AuditAnnotations& annotations) {

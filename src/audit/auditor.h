@@ -30,6 +30,7 @@ class RequestAudit {
   Event event;  // as far as it is known
 
   // Makes a snapshot of the event at this stage and hands it to the backends; `annotations` are those of the request.
+  // The last stages (ResponseComplete, Panic) take the event itself.
   // False: a backend in blocking-strict mode could not store it.
   Awaitable<bool> Process(Stage stage, const request::AuditAnnotations& annotations);
   // The same without waiting for the outcome.

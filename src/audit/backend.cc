@@ -28,26 +28,31 @@ class LogSink final : public Sink {
   std::string_view plugin() const override { return "log"; }
 
   Outcome<void, std::string> Write(std::span<const EventPtr> events) override {
-    std::string text;
+    lines_.clear();
     for (const EventPtr& event : events) {
-      if (format_ == LogFormat::kLegacy) {
-        KS_RETURN_IF_ERROR(WriteLine(event->LegacyLine() + "\n"));
-      } else if (event->weight() > kLargeWeight) {
+      const bool large = event->weight() > kLargeWeight && format_ == LogFormat::kJSON;
+      if (large || lines_.size() >= kWriteBytes) KS_RETURN_IF_ERROR(WriteLines());
+      if (large) {
         KS_RETURN_IF_ERROR(Stream(*event));
+      } else if (format_ == LogFormat::kLegacy) {
+        lines_ += event->LegacyLine() + "\n";
       } else {
-        text.clear();
-        event->WriteJSON([&text](std::string_view piece) { text += piece; });
-        text += '\n';
-        KS_RETURN_IF_ERROR(WriteLine(text));
+        event->WriteJSON([this](std::string_view piece) { lines_ += piece; });
+        lines_ += '\n';
       }
     }
-    return {};
+    return WriteLines();
   }
 
  private:
-  Outcome<void, std::string> WriteLine(std::string_view line) {
-    KS_RETURN_IF_ERROR(file_->Begin(line.size()));
-    return file_->Write(line);
+  // Small events of one batch go to the file together: a write costs more than a line.
+  Outcome<void, std::string> WriteLines() {
+    if (lines_.empty()) return {};
+    const std::string_view lines = lines_;
+    KS_RETURN_IF_ERROR(file_->Begin(lines.size()));
+    auto written = file_->Write(lines);
+    lines_.clear();
+    return written;
   }
 
   // A LIST's objects are written one after another, never as one text.
@@ -68,6 +73,7 @@ class LogSink final : public Sink {
 
   std::unique_ptr<LogFile> file_;
   LogFormat format_;
+  std::string lines_;  // kept for its memory
 };
 
 class WebhookSink final : public Sink {
@@ -119,11 +125,12 @@ Metrics::Metrics(telemetry::MetricsRegistry& registry)
                             .help = "Counter of audit events generated and sent to the audit backend.",
                             .stability = telemetry::Stability::kAlpha})
                  .With({})),
-      rejected(registry
-                   .Counters({.name = "apiserver_audit_requests_rejected_total",
-                              .help = "Counter of apiserver requests rejected due to an error in audit logging backend.",
-                              .stability = telemetry::Stability::kAlpha})
-                   .With({})),
+      rejected(
+          registry
+              .Counters({.name = "apiserver_audit_requests_rejected_total",
+                         .help = "Counter of apiserver requests rejected due to an error in audit logging backend.",
+                         .stability = telemetry::Stability::kAlpha})
+              .With({})),
       levels(registry.Counters({.name = "apiserver_audit_level_total",
                                 .help = "Counter of policy levels for audit events (1 per request).",
                                 .stability = telemetry::Stability::kAlpha,
@@ -141,6 +148,8 @@ std::unique_ptr<Sink> NewLogSink(std::unique_ptr<LogFile> file, LogFormat format
 std::unique_ptr<Sink> NewWebhookSink(PostEventList post) { return std::make_unique<WebhookSink>(std::move(post)); }
 
 struct Backend::Impl {
+  static constexpr std::size_t kBlockingBatch = 256;
+  static constexpr std::chrono::milliseconds kGatherTime{1};
   using Done = std::function<void(bool stored)>;
   struct Waiting {
     EventPtr event;
@@ -169,7 +178,8 @@ struct Backend::Impl {
       if (options.mode == Mode::kBatch && (stopping || queue.size() >= options.buffer_size)) return false;
       queue.push_back({std::move(event), std::move(done)});
       queued_weight += weight;
-      if (queue.size() > 1 && options.mode != Mode::kBatch) return true;  // the thread is awake or was told
+      // The thread is awake, or was told; it gathers until there are enough for a batch.
+      if (queue.size() != 1 && queue.size() != kBlockingBatch && options.mode != Mode::kBatch) return true;
     }
     wake.notify_one();
     return true;
@@ -197,10 +207,18 @@ struct Backend::Impl {
     }
   }
 
+  // In blocking mode nobody waits for a local file: waking the thread for each event would cost more than writing it.
+  void Gather() {
+    std::unique_lock lock(mutex);
+    wake.wait(lock, [this] { return stopping || !queue.empty(); });
+    wake.wait_for(lock, kGatherTime, [this] { return stopping || queue.size() >= kBlockingBatch; });
+  }
+
   void Run() {
-    constexpr std::size_t kBlockingBatch = 256;
     const bool batching = options.mode == Mode::kBatch;
+    const bool gathers = options.mode == Mode::kBlocking && sink->concurrency() == 1;
     for (;;) {
+      if (gathers) Gather();
       auto batch = Collect(batching ? options.batch_max_size : kBlockingBatch,
                            batching ? options.batch_max_wait : std::chrono::nanoseconds(0));
       if (batch.empty()) return;

@@ -44,6 +44,6 @@ void EncodeJSON(const Value& value, const schema::Struct& type, std::string& out
 // Without a schema: members sorted by key, as Go writes maps.
 void EncodeJSON(const Value& value, std::string& out);
 // Compact JSON as Go's json.Indent lays it out with two spaces.
-void IndentJSON(std::string_view compact, std::string& out);
+void IndentJSON(std::string_view compact, std::string& out, std::size_t depth = 0);  // `depth`: of what is around it
 
 }  // namespace keelson::codec

@@ -310,9 +310,8 @@ void EncodeJSON(const Value& value, std::string& out) {
   encoder.End(encoder.Untyped(value, encoder.begin()));
 }
 
-void IndentJSON(std::string_view compact, std::string& out) {
+void IndentJSON(std::string_view compact, std::string& out, std::size_t depth) {
   Writer writer(out);
-  std::size_t depth = 0;
   const auto newline = [&] {
     writer.Reserve(1 + depth * 2);
     writer.PutUnchecked('\n');

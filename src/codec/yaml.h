@@ -27,10 +27,12 @@ Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(base::Arena& arena, st
 
 // Appends the value as YAML. REQUIRES: what json.h's untyped decoder makes (Raw parts must be JSON).
 void EncodeYAML(const Value& value, std::string& out);
-// The same for JSON text, such as EncodeJSON writes.
 // True where the text holds what Go's YAML reader refuses ("control characters are not allowed"). sigs.k8s.io/yaml reads the
 // JSON of an object as YAML to lay it out, so that such objects cannot be had as YAML.
 bool HasYAMLControlCharacters(std::string_view json);
+// EncodeYAML for JSON text, such as EncodeJSON writes.
 Outcome<void, DecodeError> JSONToYAML(base::Arena& arena, std::string_view json, std::string& out);
+// One item of a list that is a member of the outermost mapping, so that such a list can be written item by item.
+Outcome<void, DecodeError> JSONToYAMLItem(base::Arena& arena, std::string_view json, std::string& out);
 
 }  // namespace keelson::codec

@@ -200,4 +200,17 @@ Outcome<void, DecodeError> JSONToYAML(base::Arena& arena, std::string_view json,
   return {};
 }
 
+Outcome<void, DecodeError> JSONToYAMLItem(base::Arena& arena, std::string_view json, std::string& out) {
+  KS_TRY(const Decoded decoded, DecodeJSON(arena, json));
+  // libyaml folds lines by their column, so the item is laid out where it stands, and what is above it is cut off.
+  Value list = Value::List(arena);
+  list.Append(arena, decoded.value);
+  Value around = Value::Map(arena);
+  around.Set(arena, "i", list);
+  std::string text;
+  EncodeYAML(around, text);
+  out += std::string_view(text).substr(text.find('\n') + 1);
+  return {};
+}
+
 }  // namespace keelson::codec

@@ -132,6 +132,28 @@ TEST(YAML, RoundtripFixtures) {
   }
 }
 
+TEST(YAML, ItemsOfAListAreLaidOutAlone) {
+  const std::string long_words = [] {
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += "word" + std::to_string(i) + " ";
+    return text;
+  }();
+  const std::vector<std::string> items = {R"({"a":1,"b":{"c":["x",{"d":null}],"e":[],"f":{}}})",
+                                          "{}",
+                                          R"("text")",
+                                          "[1,[2]]",
+                                          R"({"text":"two\nlines\n","quoted":": \"","folded":")" + long_words + R"("})",
+                                          R"({"deep":{"deeper":{"folded":")" + long_words + R"("}}})"};
+  std::string json = R"({"items":[)", by_item = "items:\n", whole;
+  Arena arena;
+  for (const std::string& item : items) {
+    json += (&item == &items.front() ? "" : ",") + item;
+    ASSERT_TRUE(JSONToYAMLItem(arena, item, by_item).ok());
+  }
+  ASSERT_TRUE(JSONToYAML(arena, json + "]}", whole).ok());
+  EXPECT_EQ(by_item, whole);
+}
+
 TEST(YAML, Bombs) {
   std::string bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n";
   for (char c = 'b'; c <= 'k'; ++c) {

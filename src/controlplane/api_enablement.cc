@@ -4,35 +4,11 @@
 #include <array>
 
 #include "base/strings.h"
+#include "registry/catalog.h"
 #include "schema/schema.h"
 
 namespace keelson::controlplane {
 namespace {
-
-constexpr std::array<std::string_view, 22> kDefaultVersions = {
-    "/v1",
-    "admissionregistration.k8s.io/v1",
-    "apiextensions.k8s.io/v1",
-    "apiregistration.k8s.io/v1",
-    "apps/v1",
-    "authentication.k8s.io/v1",
-    "authorization.k8s.io/v1",
-    "autoscaling/v1",
-    "autoscaling/v2",
-    "batch/v1",
-    "certificates.k8s.io/v1",
-    "coordination.k8s.io/v1",
-    "discovery.k8s.io/v1",
-    "events.k8s.io/v1",
-    "flowcontrol.apiserver.k8s.io/v1",
-    "networking.k8s.io/v1",
-    "node.k8s.io/v1",
-    "policy/v1",
-    "rbac.authorization.k8s.io/v1",
-    "resource.k8s.io/v1",
-    "scheduling.k8s.io/v1",
-    "storage.k8s.io/v1",
-};
 
 // Versions whose resources upstream serves when they are enabled, and this server does not have.
 constexpr std::array<std::string_view, 3> kNotBuilt = {"internal.apiserver.k8s.io/v1alpha1", "resource.k8s.io/v1alpha3",
@@ -53,9 +29,11 @@ std::optional<bool> Parse(std::string_view text) {
 APIEnablement APIEnablement::Default() {
   APIEnablement enablement;
   for (const schema::Package* package : schema::Packages()) {
-    if (package->serves) enablement.versions_[Key(package->group, package->version)] = false;
+    if (!package->serves) continue;
+    const meta::GroupVersion version{std::string(package->group), std::string(package->version)};
+    enablement.versions_[Key(version.group, version.version)] =
+        !package->resources.empty() && registry::OnByDefault(version);
   }
-  for (const auto version : kDefaultVersions) enablement.versions_[std::string(version)] = true;
   return enablement;
 }
 

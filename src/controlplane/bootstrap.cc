@@ -109,10 +109,10 @@ Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> stor
     if (!make(context.arena, *decoded)) co_return meta::Result<void>();
   }
   context.info.verb = "update";
-  registry::UpdatedObject update = [&](Value live) -> registry::Task<Value> {
+  const auto update = registry::UpdateBy([&](Value live) -> meta::Result<Value> {
     const auto made = make(context.arena, live);
-    co_return made ? defaulted(*made, live) : live.Clone(context.arena);
-  };
+    return made ? defaulted(*made, live) : live.Clone(context.arena);
+  });
   auto written = co_await store->Update(context, name, update, nullptr, nullptr, {});
   if (!written.ok()) co_return written.error();
   co_return meta::Result<void>();
@@ -136,9 +136,8 @@ Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wante
     if (change.action == registry::Reconciled::Action::kNone) co_return;
     if (change.action == registry::Reconciled::Action::kUpdate) {
       context.info.verb = "update";
-      registry::UpdatedObject update = [&](Value) -> registry::Task<Value> {
-        co_return change.object.Clone(context.arena);
-      };
+      const auto update =
+          registry::UpdateBy([&](Value) -> meta::Result<Value> { return change.object.Clone(context.arena); });
       written = co_await store->Update(context, context.info.name, update, nullptr, nullptr, {});
     } else {
       registry::DeleteOptions same{.uid = std::string(decoded->Get("metadata", "uid").as_string())};
@@ -162,21 +161,32 @@ Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wante
   }
 }
 
+namespace {
+
+// The objects that EnsureObjects() waits for; all run on its executor, one thread.
+struct Ensuring {
+  std::size_t left;
+  async::Event done;
+};
+
+Awaitable<void> EnsureOne(Ensuring& ensuring, std::shared_ptr<registry::Store> store, Value object, Reconcile reconcile,
+                          std::string_view manager) {
+  co_await EnsureObject(std::move(store), object, reconcile, manager);
+  if (--ensuring.left == 0) ensuring.done.Set();
+}
+
+}  // namespace
+
 Awaitable<void> EnsureObjects(std::shared_ptr<registry::Store> store, std::vector<Value> wanted, Reconcile reconcile,
                               std::string_view manager) {
   if (wanted.empty()) co_return;
   auto executor = co_await asio::this_coro::executor;
-  async::Event done;
-  std::size_t left = wanted.size();  // all run on this coroutine's executor, one thread
-  const auto ensure = [&](Value object) -> Awaitable<void> {
-    co_await EnsureObject(store, object, reconcile, manager);
-    if (--left == 0) done.Set();
-  };
+  Ensuring ensuring{.left = wanted.size()};
   for (const Value object : wanted) {
-    auto task = ensure(object);
+    auto task = EnsureOne(ensuring, store, object, reconcile, manager);
     asio::co_spawn(executor, std::move(task), asio::detached);
   }
-  co_await done.Wait();
+  co_await ensuring.done.Wait();
 }
 
 void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& storage) {

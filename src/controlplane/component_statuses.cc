@@ -4,19 +4,12 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "async/event.h"
-#include "base/strings.h"
-#include "codec/json.h"
 #include "controlplane/custom_routes.h"
-#include "endpoints/custom.h"
-#include "endpoints/handlers.h"
-#include "endpoints/responses.h"
 #include "endpoints/upgrade_aware_proxy.h"
+#include "storage/schema_codec.h"
 
 namespace keelson::controlplane {
 namespace {
-
-using endpoints::ExchangePtr;
-using endpoints::ScopePtr;
 
 constexpr std::chrono::seconds kProbeTimeout{20};
 constexpr std::size_t kMessageBytesMax = 10 * 1024;
@@ -105,149 +98,49 @@ Awaitable<std::vector<Health>> ProbeAll(const Components& components) {
   co_return healths;
 }
 
-// --- the forms of an answer
+class ComponentStatusREST final : public registry::REST, public registry::Getter, public registry::Lister {
+ public:
+  ComponentStatusREST(Components components, const schema::Struct& type)
+      : components_(std::move(components)),
+        codec_(storage::NewSchemaCodec(
+            {.resource = {"", "componentstatuses"}, .storage = {"", "v1", "ComponentStatus"}, .type = &type})) {}
 
-const schema::Struct& PartialMetadataType() { return *schema::FindType("meta/v1", "PartialObjectMetadata"); }
+  const storage::ResourceCodec& codec() const override { return *codec_; }
+  const registry::RESTStrategy& rest_strategy() const override { return strategy_; }
+  const registry::Getter* getter() const override { return this; }
+  const registry::Lister* lister() const override { return this; }
 
-Value PartialMetadata(base::Arena& arena, Value status) {
-  Value partial = Value::Map(arena);
-  partial.Set(arena, "kind", "PartialObjectMetadata");
-  partial.Set(arena, "apiVersion", "meta.k8s.io/v1");
-  partial.Set(arena, "metadata", status["metadata"]);
-  return partial;
-}
-
-Value Row(base::Arena& arena, Value status, endpoints::IncludeObject include) {
-  const Value condition = status["conditions"].items()[0];
-  Value cells = Value::List(arena);
-  cells.Append(arena, status.Get("metadata", "name"));
-  cells.Append(arena, condition["status"].as_string() == "True" ? "Healthy" : "Unhealthy");
-  cells.Append(arena, condition["message"].as_string());
-  cells.Append(arena, condition["error"].as_string());
-  Value row = Value::Map(arena);
-  row.Set(arena, "cells", cells);
-  std::string json = "null";
-  if (include == endpoints::IncludeObject::kObject) {
-    json.clear();
-    codec::EncodeJSON(status, *schema::FindKind("", "v1", "ComponentStatus"), json);
-  } else if (include == endpoints::IncludeObject::kMetadata) {
-    json.clear();
-    codec::EncodeJSON(PartialMetadata(arena, status), PartialMetadataType(), json);
-  }
-  row.Set(arena, "object", Value::Raw(arena.Copy(json)));
-  return row;
-}
-
-Value Table(base::Arena& arena, const endpoints::Scope& scope, std::span<const Value> statuses,
-            endpoints::IncludeObject include) {
-  Value table = Value::Map(arena);
-  table.Set(arena, "kind", "Table");
-  table.Set(arena, "apiVersion", "meta.k8s.io/v1");
-  table.Set(arena, "metadata", Value::Map(arena));
-  Value columns = Value::List(arena);
-  for (const schema::Column& column : scope.columns) {
-    Value definition = Value::Map(arena);
-    definition.Set(arena, "name", column.name);
-    definition.Set(arena, "type", column.type);
-    definition.Set(arena, "format", column.format);
-    definition.Set(arena, "description", column.description);
-    definition.Set(arena, "priority", column.priority);
-    columns.Append(arena, definition);
-  }
-  table.Set(arena, "columnDefinitions", columns);
-  Value rows = Value::List(arena);
-  for (const Value status : statuses) rows.Append(arena, Row(arena, status, include));
-  table.Set(arena, "rows", rows);
-  return table;
-}
-
-http::Response Answer(endpoints::Exchange& exchange, const endpoints::Scope& scope,
-                      const endpoints::MediaTypeOptions& media, std::span<const Value> statuses, bool list) {
-  base::Arena& arena = exchange.context.arena;
-  const auto respond = [&](Value object, const schema::Struct* type) {
-    return endpoints::ValueResponse(exchange, media, object, *type, 200);
-  };
-  switch (media.transform) {
-    case endpoints::Transform::kTable: {
-      const auto include = endpoints::IncludeObjectOf(exchange, media);
-      if (!include.ok()) return endpoints::StatusResponse(exchange, include.error());
-      return respond(Table(arena, scope, statuses, *include), schema::FindType("meta/v1", "Table"));
+  registry::Task<storage::ObjectPtr> Get(std::string, std::string name, std::string, telemetry::Caller) const override {
+    for (const Component& component : components_) {
+      if (component.name != name) continue;
+      const Health health = co_await component.probe();
+      co_return ToObject(name, health);
     }
-    case endpoints::Transform::kPartialObjectMetadata:
-    case endpoints::Transform::kPartialObjectMetadataList:
-      if (!list) return respond(PartialMetadata(arena, statuses[0]), &PartialMetadataType());
-      break;
-    case endpoints::Transform::kNone:
-      if (!list) return respond(statuses[0], scope.type);
-      break;
+    co_return meta::NewNotFound({"", "componentstatus"}, name);
   }
-  const bool partial = media.transform != endpoints::Transform::kNone;
-  Value items = Value::List(arena);
-  for (const Value status : statuses) {
-    Value item = partial ? PartialMetadata(arena, status) : status;
-    if (!partial) {
-      item.Erase("kind");
-      item.Erase("apiVersion");
+
+  registry::Task<storage::ObjectList> List(std::string, storage::ListOptions options) const override {
+    const std::vector<Health> healths = co_await ProbeAll(components_);
+    storage::ObjectList list;
+    for (std::size_t i = 0; i < components_.size(); ++i) {
+      KS_CO_TRY(storage::ObjectPtr object, ToObject(components_[i].name, healths[i]));
+      if (options.predicate.Matches(*object)) list.items.push_back(std::move(object));
     }
-    items.Append(arena, item);
+    co_return list;
   }
-  Value answer = Value::Map(arena);
-  answer.Set(arena, "kind", partial ? "PartialObjectMetadataList" : "ComponentStatusList");
-  answer.Set(arena, "apiVersion", partial ? "meta.k8s.io/v1" : "v1");
-  answer.Set(arena, "metadata", Value::Map(arena));
-  answer.Set(arena, "items", items);
-  return respond(answer, partial ? schema::FindType("meta/v1", "PartialObjectMetadataList")
-                                 : schema::FindKind("", "v1", "ComponentStatusList"));
-}
 
-Awaitable<http::Response> GetStatus(std::shared_ptr<const Components> components, ScopePtr scope,
-                                    ExchangePtr exchange) {
-  auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
-  if (!media.ok()) co_return endpoints::StatusResponse(*exchange, media.error());
-  const std::string& name = exchange->context.info.name;
-  for (const Component& component : *components) {
-    if (component.name != name) continue;
-    const Health health = co_await component.probe();
-    const Value status = StatusOf(exchange->context.arena, name, health);
-    co_return Answer(*exchange, *scope, *media, {&status, 1}, false);
+ private:
+  meta::Result<storage::ObjectPtr> ToObject(const std::string& name, const Health& health) const {
+    base::Arena arena;
+    auto object = storage::NewUnstoredObject(*codec_, "/componentstatuses/" + name, StatusOf(arena, name, health), 0);
+    if (!object.ok()) return meta::NewPlainError(object.error());
+    return *std::move(object);
   }
-  co_return endpoints::StatusResponse(*exchange, meta::NewNotFound({"", "componentstatus"}, name));
-}
 
-Awaitable<http::Response> ListStatuses(std::shared_ptr<const Components> components, ScopePtr scope,
-                                       ExchangePtr exchange) {
-  const auto fail = [&](const meta::Status& status) { return endpoints::StatusResponse(*exchange, status); };
-  auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
-  if (!media.ok()) co_return fail(media.error());
-  auto options = meta::ListOptions::FromQuery(exchange->query);
-  if (!options.ok()) co_return fail(options.error());
-  options->SetDefaults(scope->watch_list);
-  if (const auto errors = options->Validate(scope->watch_list); !errors.empty()) {
-    co_return fail(meta::NewInvalidOptions("ListOptions", errors));
-  }
-  for (const auto& requirement : options->field_selector.requirements()) {
-    if (requirement.field == "metadata.name" || requirement.field == "metadata.namespace") continue;
-    co_return fail(
-        meta::NewBadRequest(base::GoQuote(requirement.field) +
-                            " is not a known field selector: only \"metadata.name\", \"metadata.namespace\""));
-  }
-  if (options->watch) {
-    co_return fail(meta::Status({.code = 405,
-                                 .reason = meta::StatusReason::kMethodNotAllowed,
-                                 .message = "watch is not supported on resources of kind \"componentstatuses\"",
-                                 .details = meta::StatusDetails{.kind = "componentstatuses"}}));
-  }
-  const std::vector<Health> healths = co_await ProbeAll(*components);
-  std::vector<Value> statuses;
-  for (std::size_t i = 0; i < components->size(); ++i) {
-    const std::string& name = (*components)[i].name;
-    const std::pair<std::string_view, std::string_view> fields[] = {{"metadata.name", name},
-                                                                    {"metadata.namespace", ""}};
-    if (!options->label_selector.Matches({}) || !options->field_selector.Matches(fields)) continue;
-    statuses.push_back(StatusOf(exchange->context.arena, name, healths[i]));
-  }
-  co_return Answer(*exchange, *scope, *media, statuses, true);
-}
+  const Components components_;
+  const std::unique_ptr<storage::ResourceCodec> codec_;
+  const registry::RESTStrategy strategy_{*registry::FindStrategy("", "ComponentStatus")};
+};
 
 }  // namespace
 
@@ -255,21 +148,16 @@ bool InstallComponentStatuses(const ChainConfig& config, const schema::Resource&
                               endpoints::APIGroupVersion& version) {
   if (!resource.group.empty() || resource.plural != "componentstatuses") return false;
   if (config.kubelets == nullptr || config.store_health == nullptr) return true;
-  auto components = std::make_shared<Components>();
+  Components components;
   const auto transport = config.kubelets->anything();
-  components->push_back({"scheduler", [transport] { return ProbeHTTPS(transport, "10259"); }});
-  components->push_back({"controller-manager", [transport] { return ProbeHTTPS(transport, "10257"); }});
+  components.push_back({"scheduler", [transport] { return ProbeHTTPS(transport, "10259"); }});
+  components.push_back({"controller-manager", [transport] { return ProbeHTTPS(transport, "10257"); }});
   for (int i = 0; i < config.store_servers; ++i) {
-    components->push_back({"etcd-" + std::to_string(i), [store = config.store_health] { return ProbeStore(store); }});
+    components.push_back({"etcd-" + std::to_string(i), [store = config.store_health] { return ProbeStore(store); }});
   }
-  endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
-  route.item["GET"] = [components](ScopePtr scope, ExchangePtr exchange) {
-    return GetStatus(components, std::move(scope), std::move(exchange));
-  };
-  route.collection["GET"] = [components](ScopePtr scope, ExchangePtr exchange) {
-    return ListStatuses(components, std::move(scope), std::move(exchange));
-  };
-  version.Add(resource.plural, "", std::move(route));
+  auto scope = NewScope(config, resource, nullptr);
+  scope->rest = std::make_shared<const ComponentStatusREST>(std::move(components), *scope->type);
+  version.Add(resource.plural, "", endpoints::StoredResourceRoute(std::move(scope), resource.verbs));
   return true;
 }
 

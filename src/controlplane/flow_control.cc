@@ -93,6 +93,9 @@ void FlowControlController::Impl::PublishStats() {
 
 FlowControlController::FlowControlController(ResourceStorage& storage, const Options& options)
     : impl_(std::make_shared<Impl>(storage, options)) {
+  options.metrics->AddCollector([weak = std::weak_ptr(impl_)](telemetry::Exposition&) {
+    if (const auto impl = weak.lock()) impl->controller->FlushMetrics();
+  });
   const auto watch = [&](std::string_view plural, void (Impl::*changed)(const std::vector<Informer::Change>&)) {
     auto store = storage.Find(kGroup, plural);
     if (!store) return;
@@ -129,8 +132,8 @@ Awaitable<http::Response> ServeDump(std::shared_ptr<flowcontrol::Controller> con
 
 std::string RequestsOf(const flowcontrol::Controller& controller, const endpoints::Exchange& exchange) {
   const std::string_view details = exchange.query.Get("includeRequestDetails");
-  const bool wanted = details == "1" || details == "true" || details == "True" || details == "TRUE" ||
-                      details == "t" || details == "T";
+  const bool wanted =
+      details == "1" || details == "true" || details == "True" || details == "TRUE" || details == "t" || details == "T";
   return flowcontrol::DumpRequests(controller,
                                    wanted ? flowcontrol::DumpDetails::kRequest : flowcontrol::DumpDetails::kNone);
 }

@@ -14,20 +14,14 @@
 namespace keelson::controlplane {
 namespace {
 
-using endpoints::ExchangePtr;
-using endpoints::ScopePtr;
-using endpoints::Task;
 using registry::Int;
+using registry::Task;
 using registry::Text;
 
 constexpr int kAttemptsMax = 20;
 constexpr std::chrono::milliseconds kRetryAfter{500};
 constexpr std::size_t kDisruptedPodsMax = 2000;
 constexpr std::string_view kViolates = "Cannot evict pod as it would violate the pod's disruption budget.";
-
-struct Evictor {
-  std::shared_ptr<registry::Store> pods, budgets;
-};
 
 bool Finished(Value pod) {
   const std::string_view phase = Text(pod["status"], "phase");
@@ -126,57 +120,49 @@ registry::DeleteOptions OptionsOf(Value sent, bool dry_run) {
   return options;
 }
 
-// Writes into the pod why it goes, then deletes it.
-Task<void> MarkAndDelete(std::shared_ptr<Evictor> evictor, request::Context& context, std::string name,
-                         registry::DeleteOptions options, const meta::FieldErrors& wrong_options) {
-  base::Arena& arena = context.arena;
+// The pod with the condition that says why it goes; 409 when a precondition fails.
+meta::Result<Value> WithDisruptionTarget(base::Arena& arena, const std::string& name,
+                                         const registry::DeleteOptions& options, Value existing) {
   const meta::GroupResource pod_resource{"", "Pod"};
-  if (!options.dry_run) {
-    registry::UpdatedObject mark = [&](Value existing) -> Task<Value> {
-      Value pod = existing.Clone(arena);
-      const Value metadata = pod["metadata"];
-      const auto differs = [&](std::string_view what, const std::string& wanted, std::string_view is,
-                               std::string_view end) {
-        return meta::NewConflict(pod_resource, name,
-                                 "the " + std::string(what) + " in the precondition (" + wanted +
-                                     ") does not match the " + std::string(what) + " in record (" + std::string(is) +
-                                     "). The object might have been " + std::string(end));
-      };
-      if (options.uid && *options.uid != Text(metadata, "uid")) {
-        co_return differs("UID", *options.uid, Text(metadata, "uid"), "deleted and then recreated");
-      }
-      if (options.resource_version && *options.resource_version != Text(metadata, "resourceVersion")) {
-        co_return differs("ResourceVersion", *options.resource_version, Text(metadata, "resourceVersion"), "modified");
-      }
-      Value conditions = pod.EnsureMap(arena, "status").EnsureList(arena, "conditions");
-      Value target;
-      for (const Value condition : conditions.items()) {
-        if (Text(condition, "type") == "DisruptionTarget") target = condition;
-      }
-      if (target.is_null()) {
-        target = Value::Map(arena);
-        target.Set(arena, "type", "DisruptionTarget");
-        conditions.Append(arena, target);
-      }
-      if (Text(target, "status") != "True") {
-        target.Set(arena, "lastTransitionTime", Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
-      }
-      target.Set(arena, "status", "True");
-      target.Set(arena, "reason", "EvictionByEvictionAPI");
-      target.Set(arena, "message", "Eviction API: evicting");
-      if (Int(pod["status"], "observedGeneration") != 0)
-        target.Set(arena, "observedGeneration", Value(Int(metadata, "generation")));
-      co_return pod;
-    };
-    auto marked = co_await evictor->pods->Update(context, name, mark, nullptr, nullptr,
-                                                 {.endpoint = {registry::Endpoint::Part::kStatus}});
-    if (!marked.ok()) co_return marked.error();
-    if (options.resource_version) options.resource_version = std::to_string(marked->object->resource_version());
+  Value pod = existing.Clone(arena);
+  const Value metadata = pod["metadata"];
+  const auto differs = [&](std::string_view what, const std::string& wanted, std::string_view is,
+                           std::string_view end) {
+    return meta::NewConflict(pod_resource, name,
+                             "the " + std::string(what) + " in the precondition (" + wanted + ") does not match the " +
+                                 std::string(what) + " in record (" + std::string(is) +
+                                 "). The object might have been " + std::string(end));
+  };
+  if (options.uid && *options.uid != Text(metadata, "uid"))
+    return differs("UID", *options.uid, Text(metadata, "uid"), "deleted and then recreated");
+  if (options.resource_version && *options.resource_version != Text(metadata, "resourceVersion"))
+    return differs("ResourceVersion", *options.resource_version, Text(metadata, "resourceVersion"), "modified");
+  Value conditions = pod.EnsureMap(arena, "status").EnsureList(arena, "conditions");
+  Value target;
+  for (const Value condition : conditions.items()) {
+    if (Text(condition, "type") == "DisruptionTarget") target = condition;
   }
-  if (!wrong_options.empty()) co_return meta::NewInvalidOptions("DeleteOptions", wrong_options);
-  auto deleted = co_await evictor->pods->Delete(context, context.info.name_space, name, std::move(options), nullptr);
-  if (!deleted.ok()) co_return deleted.error();
-  co_return meta::Result<void>();
+  if (target.is_null()) {
+    target = Value::Map(arena);
+    target.Set(arena, "type", "DisruptionTarget");
+    conditions.Append(arena, target);
+  }
+  if (Text(target, "status") != "True")
+    target.Set(arena, "lastTransitionTime", Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
+  target.Set(arena, "status", "True");
+  target.Set(arena, "reason", "EvictionByEvictionAPI");
+  target.Set(arena, "message", "Eviction API: evicting");
+  if (Int(pod["status"], "observedGeneration") != 0)
+    target.Set(arena, "observedGeneration", Value(Int(metadata, "generation")));
+  return pod;
+}
+
+meta::Result<Value> TakeFrom(request::Context& own, const registry::Store& budgets, const std::string& pod,
+                             Value current) {
+  KS_TRY(const Value budget, TakeOne(own.arena, current, pod));
+  // Upstream updates the status through its own client, whose manager this is.
+  TrackFields(own, budgets, budget, "kube-apiserver", current, "status");
+  return budget;
 }
 
 Awaitable<void> Pause() {
@@ -187,101 +173,160 @@ Awaitable<void> Pause() {
   co_await over.Wait();
 }
 
-Task<Value> Evict(std::shared_ptr<Evictor> evictor, ExchangePtr exchange, Value eviction,
-                  endpoints::CreateParameters create) {
-  request::Context& context = exchange->context;
-  base::Arena& arena = context.arena;
-  const std::string name = context.info.name, name_space = context.info.name_space;
-  if (Text(eviction["metadata"], "name") != name)
-    co_return meta::NewBadRequest("name in URL does not match name in Eviction object");
-  const Value sent = eviction["deleteOptions"];
-  if (sent["ignoreStoreReadErrorWithClusterBreakingPotential"].as_bool()) {
-    co_return meta::NewInvalid(
-        {"policy", "Eviction"}, name,
-        {{meta::FieldError::Type::kInvalid, "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential", "true",
-          "can not be set for pod eviction, try after removing the option"}});
-  }
-  const meta::DeleteOptions delete_options = meta::DeleteOptions::FromBody(sent);
-  const meta::WriteOptions write_options = meta::WriteOptions::FromQuery(exchange->query);
-  if (!delete_options.dry_run.empty() && !write_options.dry_run.empty() &&
-      delete_options.dry_run != write_options.dry_run) {
-    co_return meta::NewPlainError("Non-matching dry-run options in request and content: [" +
-                                  base::Join(write_options.dry_run, " ") + "] and [" +
-                                  base::Join(delete_options.dry_run, " ") + "]");
-  }
-  const registry::DeleteOptions original = OptionsOf(sent, create.dry_run || !sent["dryRun"].empty());
-  const meta::FieldErrors wrong_options = delete_options.Validate();
-  KS_CO_RETURN_IF_ERROR(co_await create.Validate(eviction));
+// One eviction of one pod.
+struct Eviction {
+  std::string name, name_space;
+  registry::DeleteOptions options;
+  meta::FieldErrors wrong_options;  // told when the pod is marked already, as upstream
+};
 
-  Value pod;
+// What the pod's disruption budget says of an eviction.
+struct Permission {
+  std::string budget;   // its name; "": the pod has none
+  bool pinned = false;  // the pod is not ready: its eviction takes nothing from the budget
+};
+
+// Deletion that respects disruption budgets (upstream's EvictionREST).
+class EvictionREST final : public registry::Reviewer {
+ public:
+  EvictionREST(std::shared_ptr<const registry::Store> pods, std::shared_ptr<const registry::Store> budgets)
+      : pods_(std::move(pods)), budgets_(std::move(budgets)) {}
+
+  Task<Value> Create(request::Context& context, Value eviction, Options options) const override;
+
+ private:
+  // False: the budgets decide about `pod`.
+  Task<bool> EvictUnbudgeted(request::Context& context, const Eviction& eviction, Value& pod) const;
+  Task<Permission> AskBudget(request::Context& context, const Eviction& eviction, Value pod) const;
+  Task<void> TakeFromBudget(const Eviction& eviction, std::string budget) const;
+  Task<void> MarkAndDelete(request::Context& context, const Eviction& eviction, registry::DeleteOptions options) const;
+
+  const std::shared_ptr<const registry::Store> pods_;
+  const std::shared_ptr<const registry::Store> budgets_;  // may be null
+};
+
+// Writes into the pod why it goes, then deletes it.
+Task<void> EvictionREST::MarkAndDelete(request::Context& context, const Eviction& eviction,
+                                       registry::DeleteOptions options) const {
+  const std::string& name = eviction.name;
+  if (!options.dry_run) {
+    const auto mark = registry::UpdateBy(
+        [&](Value existing) { return WithDisruptionTarget(context.arena, name, options, existing); });
+    auto marked = co_await pods_->Update(context, name, mark, nullptr, nullptr,
+                                         {.endpoint = {registry::Endpoint::Part::kStatus}});
+    if (!marked.ok()) co_return marked.error();
+    if (options.resource_version) options.resource_version = std::to_string(marked->object->resource_version());
+  }
+  if (!eviction.wrong_options.empty()) co_return meta::NewInvalidOptions("DeleteOptions", eviction.wrong_options);
+  auto deleted = co_await pods_->Delete(context, context.info.name_space, name, std::move(options), nullptr);
+  if (!deleted.ok()) co_return deleted.error();
+  co_return meta::Result<void>();
+}
+
+// Pods that run nothing go whatever the budgets say. True: it is gone.
+Task<bool> EvictionREST::EvictUnbudgeted(request::Context& context, const Eviction& eviction, Value& pod) const {
+  const registry::DeleteOptions& original = eviction.options;
   for (int attempt = 1;; ++attempt) {
-    KS_CO_TRY(const storage::ObjectPtr found, co_await evictor->pods->Get(name_space, name, "", context.caller()));
-    KS_CO_TRY(pod, evictor->pods->Decode(arena, found));
-    pod["metadata"].Set(arena, "resourceVersion", Value::String(arena, std::to_string(found->resource_version())));
-    if (!IgnoresBudgets(pod)) break;
+    KS_CO_TRY(const storage::ObjectPtr found,
+              co_await pods_->Get(eviction.name_space, eviction.name, "", context.caller()));
+    KS_CO_TRY(pod, pods_->Decode(context.arena, found));
+    const std::string version = std::to_string(found->resource_version());
+    pod["metadata"].Set(context.arena, "resourceVersion", Value::String(context.arena, version));
+    if (!IgnoresBudgets(pod)) co_return false;
     registry::DeleteOptions options = original;
-    if (!Finished(pod) && !options.resource_version)
-      options.resource_version = std::to_string(found->resource_version());
-    auto done = co_await MarkAndDelete(evictor, context, name, std::move(options), wrong_options);
-    if (done.ok()) co_return SuccessStatus(arena, 201);
+    if (!Finished(pod) && !options.resource_version) options.resource_version = version;
+    auto done = co_await MarkAndDelete(context, eviction, std::move(options));
+    if (done.ok()) co_return true;
     const bool again = done.error().reason() == meta::StatusReason::kConflict && !original.resource_version &&
                        (!original.uid || *original.uid == Text(pod["metadata"], "uid"));
     if (!again || attempt >= kAttemptsMax) co_return done.error();
     co_await Pause();
   }
+}
 
+Task<void> EvictionREST::TakeFromBudget(const Eviction& eviction, std::string budget) const {
+  request::Context own;
+  own.info.name_space = eviction.name_space;
+  own.info.name = budget;
+  own.info.api_group = "policy";
+  own.info.api_version = "v1";
+  own.user = LoopbackUser();
+  const auto take = registry::UpdateBy([&](Value current) { return TakeFrom(own, *budgets_, eviction.name, current); });
+  auto taken = co_await budgets_->Update(own, std::move(budget), take, nullptr, nullptr,
+                                         {.endpoint = {registry::Endpoint::Part::kStatus}});
+  if (!taken.ok()) co_return taken.error();
+  co_return meta::Result<void>();
+}
+
+Task<Permission> EvictionREST::AskBudget(request::Context& context, const Eviction& eviction, Value pod) const {
   std::vector<Value> matching;
-  if (evictor->budgets) {
-    KS_CO_TRY(const storage::ObjectList list, co_await evictor->budgets->List(name_space, {}));
+  if (budgets_) {
+    KS_CO_TRY(const storage::ObjectList list, co_await budgets_->List(eviction.name_space, {}));
     for (const auto& item : list.items) {
-      KS_CO_TRY(const Value budget, evictor->budgets->Decode(arena, item));
+      KS_CO_TRY(const Value budget, budgets_->Decode(context.arena, item));
       const Value selector = budget.Get("spec", "selector");
       if (selector.is_map() && registry::LabelSelectorMatches(selector, pod.Get("metadata", "labels")))
         matching.push_back(budget);
     }
   }
+  if (matching.empty()) co_return Permission{};
   if (matching.size() > 1) {
     co_return meta::NewPlainError(
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
   }
-  registry::DeleteOptions options = original;
-  std::string budget_name;
-  bool pinned = false;
-  if (matching.size() == 1) {
-    const Value budget = matching.front(), status = budget["status"];
-    budget_name = budget.Get("metadata", "name").as_string();
-    const bool healthy =
-        Int(status, "currentHealthy") >= Int(status, "desiredHealthy") && Int(status, "desiredHealthy") > 0;
-    pinned = !Ready(pod) && (Text(budget["spec"], "unhealthyPodEvictionPolicy") == "AlwaysAllow" || healthy);
-    if (pinned) {
-      options.resource_version = std::string(Text(pod["metadata"], "resourceVersion"));
-    } else if (original.dry_run) {
-      KS_CO_TRY([[maybe_unused]] const Value taken, TakeOne(arena, budget, name));
-    } else {
-      request::Context own;
-      own.info.name_space = name_space;
-      own.info.name = budget_name;
-      own.info.api_group = "policy";
-      own.info.api_version = "v1";
-      own.user = LoopbackUser();
-      registry::UpdatedObject take = [&](Value current) -> Task<Value> {
-        KS_CO_TRY(const Value budget, TakeOne(own.arena, current, name));
-        // Upstream updates the status through its own client, whose manager this is.
-        TrackFields(own, *evictor->budgets, budget, "kube-apiserver", current, "status");
-        co_return budget;
-      };
-      auto taken = co_await evictor->budgets->Update(own, budget_name, take, nullptr, nullptr,
-                                                     {.endpoint = {registry::Endpoint::Part::kStatus}});
-      if (!taken.ok()) co_return taken.error();
-    }
+  const Value budget = matching.front(), status = budget["status"];
+  const bool healthy =
+      Int(status, "currentHealthy") >= Int(status, "desiredHealthy") && Int(status, "desiredHealthy") > 0;
+  Permission permission{
+      .budget = std::string(budget.Get("metadata", "name").as_string()),
+      .pinned = !Ready(pod) && (Text(budget["spec"], "unhealthyPodEvictionPolicy") == "AlwaysAllow" || healthy)};
+  if (permission.pinned) co_return permission;
+  if (eviction.options.dry_run) {
+    KS_CO_TRY([[maybe_unused]] const Value taken, TakeOne(context.arena, budget, eviction.name));
+  } else {
+    KS_CO_RETURN_IF_ERROR(co_await TakeFromBudget(eviction, permission.budget));
   }
-  auto done = co_await MarkAndDelete(evictor, context, name, std::move(options), wrong_options);
-  if (!done.ok()) {
-    if (done.error().reason() == meta::StatusReason::kConflict && pinned && !original.resource_version)
-      co_return StillProcessed(budget_name);
-    co_return done.error();
+  co_return permission;
+}
+
+// The options of the deletion that an Eviction asks for.
+meta::Result<Eviction> ReadEviction(const request::Context& context, Value sent,
+                                    const registry::Reviewer::Options& options) {
+  Eviction eviction{.name = context.info.name, .name_space = context.info.name_space};
+  if (Text(sent["metadata"], "name") != eviction.name)
+    return meta::NewBadRequest("name in URL does not match name in Eviction object");
+  const Value wanted = sent["deleteOptions"];
+  if (wanted["ignoreStoreReadErrorWithClusterBreakingPotential"].as_bool()) {
+    return meta::NewInvalid(
+        {"policy", "Eviction"}, eviction.name,
+        {{meta::FieldError::Type::kInvalid, "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential", "true",
+          "can not be set for pod eviction, try after removing the option"}});
   }
-  co_return SuccessStatus(arena, 201);
+  const meta::DeleteOptions delete_options = meta::DeleteOptions::FromBody(wanted);
+  if (!delete_options.dry_run.empty() && !options.dry_run.empty() && delete_options.dry_run != options.dry_run) {
+    return meta::NewPlainError("Non-matching dry-run options in request and content: [" +
+                               base::Join(options.dry_run, " ") + "] and [" + base::Join(delete_options.dry_run, " ") +
+                               "]");
+  }
+  eviction.options = OptionsOf(wanted, options.is_dry_run() || !wanted["dryRun"].empty());
+  eviction.wrong_options = delete_options.Validate();
+  return eviction;
+}
+
+Task<Value> EvictionREST::Create(request::Context& context, Value sent, Options options) const {
+  KS_CO_TRY(const Eviction eviction, ReadEviction(context, sent, options));
+  KS_CO_RETURN_IF_ERROR(co_await options.Validate(sent));
+  Value pod;
+  KS_CO_TRY(const bool gone, co_await EvictUnbudgeted(context, eviction, pod));
+  if (gone) co_return SuccessStatus(context.arena, 201);
+  KS_CO_TRY(const Permission permission, co_await AskBudget(context, eviction, pod));
+  registry::DeleteOptions deletion = eviction.options;
+  if (permission.pinned) deletion.resource_version = std::string(Text(pod["metadata"], "resourceVersion"));
+  auto done = co_await MarkAndDelete(context, eviction, std::move(deletion));
+  if (done.ok()) co_return SuccessStatus(context.arena, 201);
+  if (done.error().reason() == meta::StatusReason::kConflict && permission.pinned && !eviction.options.resource_version)
+    co_return StillProcessed(permission.budget);
+  co_return done.error();
 }
 
 }  // namespace
@@ -291,13 +336,11 @@ bool InstallEviction(const ChainConfig& config, const schema::Resource& resource
                      endpoints::APIGroupVersion& version) {
   if (resource.plural != "pods" || !resource.group.empty() || subresource.name != "eviction") return false;
   const auto budgets = registry::Catalog::BuiltIn()->Find("policy", "poddisruptionbudgets");
-  auto evictor = std::make_shared<Evictor>(Evictor{.pods = store, .budgets = config.storage->Get(*budgets)});
   auto scope = NewSubresourceScope(config, resource, subresource, store);
   scope->any_version = true;  // the same in both of its versions, and taken in either
   endpoints::Route route{.scope = std::move(scope)};
-  route.item["POST"] = endpoints::NewCreater([evictor](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
-    return Evict(evictor, std::move(exchange), object, std::move(parameters));
-  });
+  route.item["POST"] =
+      endpoints::NewCreater(std::make_shared<EvictionREST>(std::move(store), config.storage->Get(*budgets)));
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;
 }

@@ -7,9 +7,7 @@
 namespace keelson::controlplane {
 namespace {
 
-using endpoints::ExchangePtr;
-using endpoints::ScopePtr;
-using endpoints::Task;
+using registry::Task;
 
 void SetPodScheduled(base::Arena& arena, Value pod, std::string_view now) {
   Value conditions = pod.EnsureMap(arena, "status").EnsureList(arena, "conditions");
@@ -41,51 +39,65 @@ meta::Result<void> ValidateBinding(Value binding) {
   return {};
 }
 
-Task<Value> Bind(std::shared_ptr<registry::Store> pods, ExchangePtr exchange, std::string name, Value binding,
-                 endpoints::CreateParameters create) {
-  request::Context& context = exchange->context;
-  base::Arena& arena = context.arena;
-  const meta::GroupResource resource{"", "pods/binding"};
-  const std::string_view sent = binding.Get("metadata", "name").as_string();
-  if (sent != name) co_return meta::NewBadRequest("name in URL does not match name in Binding object");
-  KS_CO_RETURN_IF_ERROR(ValidateBinding(binding));
-  KS_CO_RETURN_IF_ERROR(co_await create.Validate(binding));
-  const std::string node(binding.Get("target", "name").as_string());
-  const std::string_view uid = binding.Get("metadata", "uid").as_string();
-  const std::string_view version = binding.Get("metadata", "resourceVersion").as_string();
-  static const registry::UpdateRules kBinding{};  // what a binding changes needs no further check
-  registry::UpdatedObject assign = [&](Value existing) -> Task<Value> {
-    Value pod = existing.Clone(arena);
-    Value metadata = pod["metadata"];
-    if (metadata["deletionTimestamp"].is_string()) {
-      co_return meta::NewConflict(resource, name, "pod " + name + " is being deleted, cannot be assigned to a host");
-    }
-    if (const auto bound = pod.Get("spec", "nodeName").as_string(); !bound.empty()) {
-      co_return meta::NewConflict(resource, name,
-                                  "pod " + name + " is already assigned to node " + base::GoQuote(bound));
-    }
-    if (!pod.Get("spec", "schedulingGates").empty()) {
-      co_return meta::NewConflict(resource, name, "pod " + name + " has non-empty .spec.schedulingGates");
-    }
-    pod["spec"].Set(arena, "nodeName", std::string_view(node));
-    Value annotations = binding.Get("metadata", "annotations");
-    for (const auto& annotation : annotations.members())
-      metadata.EnsureMap(arena, "annotations").Set(arena, annotation.key, annotation.value);
-    for (const auto& label : binding.Get("metadata", "labels").members()) {
-      metadata.EnsureMap(arena, "labels").Set(arena, label.key, label.value);
-    }
-    SetPodScheduled(arena, pod, arena.Copy(registry::FormatTime(base::Clock::Real().Now())));
-    pod["status"].Erase("nominatedNodeName");
-    co_return pod;
-  };
-  registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kOther, &kBinding},
-                                        .dry_run = create.dry_run};
-  if (!uid.empty()) parameters.uid = std::string(uid);
-  if (!version.empty()) parameters.resource_version = std::string(version);
-  auto written = co_await pods->Update(context, name, assign, nullptr, nullptr, parameters);
-  if (!written.ok()) co_return written.error();
-  co_return SuccessStatus(arena, 201);
+const meta::GroupResource kBindingResource{"", "pods/binding"};
+
+// The pod with the node that the binding names.
+meta::Result<Value> Assign(base::Arena& arena, const std::string& name, Value binding, Value existing) {
+  Value pod = existing.Clone(arena);
+  Value metadata = pod["metadata"];
+  if (metadata["deletionTimestamp"].is_string()) {
+    return meta::NewConflict(kBindingResource, name, "pod " + name + " is being deleted, cannot be assigned to a host");
+  }
+  if (const auto bound = pod.Get("spec", "nodeName").as_string(); !bound.empty()) {
+    return meta::NewConflict(kBindingResource, name,
+                             "pod " + name + " is already assigned to node " + base::GoQuote(bound));
+  }
+  if (!pod.Get("spec", "schedulingGates").empty())
+    return meta::NewConflict(kBindingResource, name, "pod " + name + " has non-empty .spec.schedulingGates");
+  pod["spec"].Set(arena, "nodeName", binding.Get("target", "name"));
+  for (const std::string_view part : {"annotations", "labels"}) {
+    for (const auto& member : binding.Get("metadata", part).members())
+      metadata.EnsureMap(arena, part).Set(arena, member.key, member.value);
+  }
+  SetPodScheduled(arena, pod, arena.Copy(registry::FormatTime(base::Clock::Real().Now())));
+  pod["status"].Erase("nominatedNodeName");
+  return pod;
 }
+
+// A Binding written into its pod (upstream's BindingREST).
+class BindingREST final : public registry::Reviewer {
+ public:
+  enum class Named : std::uint8_t {
+    kByPath,    // pods/{name}/binding
+    kByObject,  // bindings
+  };
+  BindingREST(std::shared_ptr<const registry::Store> pods, Named named) : pods_(std::move(pods)), named_(named) {}
+
+  Task<Value> Create(request::Context& context, Value binding, Options options) const override {
+    // A create that names nothing in its path brings no uid.
+    if (named_ == Named::kByObject) binding["metadata"].Erase("uid");
+    const std::string_view sent = binding.Get("metadata", "name").as_string();
+    const std::string name = named_ == Named::kByPath ? context.info.name : std::string(sent);
+    if (sent != name) co_return meta::NewBadRequest("name in URL does not match name in Binding object");
+    KS_CO_RETURN_IF_ERROR(ValidateBinding(binding));
+    KS_CO_RETURN_IF_ERROR(co_await options.Validate(binding));
+    const std::string_view uid = binding.Get("metadata", "uid").as_string();
+    const std::string_view version = binding.Get("metadata", "resourceVersion").as_string();
+    static const registry::UpdateRules kBinding{};  // what a binding changes needs no further check
+    registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kOther, &kBinding},
+                                          .dry_run = options.is_dry_run()};
+    if (!uid.empty()) parameters.uid = std::string(uid);
+    if (!version.empty()) parameters.resource_version = std::string(version);
+    auto assign = registry::UpdateBy([&](Value existing) { return Assign(context.arena, name, binding, existing); });
+    auto written = co_await pods_->Update(context, name, std::move(assign), nullptr, nullptr, parameters);
+    if (!written.ok()) co_return written.error();
+    co_return SuccessStatus(context.arena, 201);
+  }
+
+ private:
+  const std::shared_ptr<const registry::Store> pods_;
+  const Named named_;
+};
 
 }  // namespace
 
@@ -106,10 +118,7 @@ bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& re
   auto scope = NewSubresourceScope(config, resource, subresource, store);
   TrackSubresource(*scope);
   endpoints::Route route{.scope = std::move(scope)};
-  route.item["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
-    std::string name = exchange->context.info.name;
-    return Bind(store, std::move(exchange), std::move(name), object, std::move(parameters));
-  });
+  route.item["POST"] = endpoints::NewCreater(std::make_shared<BindingREST>(store, BindingREST::Named::kByPath));
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;
 }
@@ -119,11 +128,7 @@ bool InstallBindings(const ChainConfig& config, const schema::Resource& resource
   auto store = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "pods"));
   if (!store) return true;
   endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
-  route.collection["POST"] = endpoints::NewCreater([store](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
-    std::string name(object.Get("metadata", "name").as_string());
-    object["metadata"].Erase("uid");  // A create that names nothing in its path brings no uid.
-    return Bind(store, std::move(exchange), std::move(name), object, std::move(parameters));
-  });
+  route.collection["POST"] = endpoints::NewCreater(std::make_shared<BindingREST>(store, BindingREST::Named::kByObject));
   version.Add(resource.plural, "", std::move(route));
   return true;
 }

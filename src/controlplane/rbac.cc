@@ -61,18 +61,20 @@ bool RBACController::HasSynced() const {
 
 namespace {
 
+using BootstrapObjects = std::vector<Value> (*)(base::Arena&);
+
+Awaitable<void> Ensure(ResourceStorage& storage, std::string plural, BootstrapObjects objects, Reconcile reconcile) {
+  auto store = storage.Find("rbac.authorization.k8s.io", plural);
+  if (!store) co_return;
+  base::Arena arena;
+  co_await EnsureObjects(store, objects(arena), reconcile);
+}
+
 Awaitable<void> ReconcileRBAC(ResourceStorage& storage) {
-  const auto ensure = [&](std::string_view plural, std::vector<Value> (*objects)(base::Arena&),
-                          Reconcile reconcile) -> Awaitable<void> {
-    auto store = storage.Find("rbac.authorization.k8s.io", plural);
-    if (!store) co_return;
-    base::Arena arena;
-    co_await EnsureObjects(store, objects(arena), reconcile);
-  };
-  co_await ensure("clusterroles", registry::BootstrapClusterRoles, registry::ReconcileRole);
-  co_await ensure("clusterrolebindings", registry::BootstrapClusterRoleBindings, registry::ReconcileBinding);
-  co_await ensure("roles", registry::BootstrapRoles, registry::ReconcileRole);
-  co_await ensure("rolebindings", registry::BootstrapRoleBindings, registry::ReconcileBinding);
+  co_await Ensure(storage, "clusterroles", registry::BootstrapClusterRoles, registry::ReconcileRole);
+  co_await Ensure(storage, "clusterrolebindings", registry::BootstrapClusterRoleBindings, registry::ReconcileBinding);
+  co_await Ensure(storage, "roles", registry::BootstrapRoles, registry::ReconcileRole);
+  co_await Ensure(storage, "rolebindings", registry::BootstrapRoleBindings, registry::ReconcileBinding);
 }
 
 }  // namespace

@@ -14,9 +14,7 @@
 namespace keelson::controlplane {
 namespace {
 
-using endpoints::ExchangePtr;
-using endpoints::ScopePtr;
-using endpoints::Task;
+using registry::Task;
 
 Value Strings(base::Arena& arena, const std::vector<std::string>& texts) {
   Value list = Value::List(arena, texts.size());
@@ -38,25 +36,24 @@ Value UserValue(base::Arena& arena, const request::User& user) {
 }
 
 // The kind's own rules; the Store would run them for a kind that is stored.
-meta::Result<void> Check(const ScopePtr& scope, const ExchangePtr& exchange, Value object) {
-  const registry::Strategy* strategy = registry::FindStrategy(scope->kind.group, scope->kind.kind);
-  if (strategy == nullptr || strategy->validate == nullptr) return {};
+meta::Result<void> Check(const registry::Strategy& strategy, request::Context& context, Value object) {
+  if (strategy.validate == nullptr) return {};
   std::vector<std::string> warnings;
-  const registry::Call call{.arena = exchange->context.arena,
+  const registry::Call call{.arena = context.arena,
                             .clock = base::Clock::Real(),
                             .random = base::Random::Real(),
                             .warnings = warnings,
-                            .user_name = exchange->context.user->name,
-                            .user_uid = exchange->context.user->uid,
-                            .user_groups = exchange->context.user->groups,
-                            .name_space = exchange->context.info.name_space,
-                            .request_group = exchange->context.info.api_group,
-                            .request_version = exchange->context.info.api_version,
+                            .user_name = context.user->name,
+                            .user_uid = context.user->uid,
+                            .user_groups = context.user->groups,
+                            .name_space = context.info.name_space,
+                            .request_group = context.info.api_group,
+                            .request_version = context.info.api_version,
                             .feature_enabled = nullptr};
   meta::FieldErrors errors;
-  strategy->validate(call, object, Value(), errors);
+  strategy.validate(call, object, Value(), errors);
   // Upstream names no kind here.
-  if (!errors.empty()) return meta::NewInvalid({scope->kind.group, ""}, "", errors);
+  if (!errors.empty()) return meta::NewInvalid({std::string(strategy.group), ""}, "", errors);
   return {};
 }
 
@@ -180,31 +177,43 @@ request::User UserOfSpec(Value spec) {
   return user;
 }
 
-endpoints::CreateFunc AccessReview(std::shared_ptr<auth::Authorizer> authorizer, bool self) {
-  return [authorizer, self](ScopePtr scope, ExchangePtr exchange, Value object,
-                            endpoints::CreateParameters parameters) -> Task<Value> {
-    KS_CO_RETURN_IF_ERROR(Check(scope, exchange, object));
-    KS_CO_RETURN_IF_ERROR(co_await parameters.Validate(object));
-    request::User user = self ? *exchange->context.user : UserOfSpec(object["spec"]);
-    co_return co_await Decide(authorizer, exchange->context.arena, object, std::move(user));
-  };
-}
+class AccessReviewREST final : public registry::Reviewer {
+ public:
+  enum class About : std::uint8_t { kUserOfSpec, kRequester };
+  AccessReviewREST(std::shared_ptr<auth::Authorizer> authorizer, const registry::Strategy& strategy, About about)
+      : authorizer_(std::move(authorizer)), strategy_(strategy), about_(about) {}
 
-endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authenticator,
-                                  std::vector<std::string> api_audiences) {
-  return [authenticator, api_audiences](ScopePtr scope, ExchangePtr exchange, Value object,
-                                        endpoints::CreateParameters parameters) -> Task<Value> {
-    base::Arena& arena = exchange->context.arena;
+  Task<Value> Create(request::Context& context, Value object, Options options) const override {
+    KS_CO_RETURN_IF_ERROR(Check(strategy_, context, object));
+    KS_CO_RETURN_IF_ERROR(co_await options.Validate(object));
+    request::User user = about_ == About::kRequester ? *context.user : UserOfSpec(object["spec"]);
+    co_return co_await Decide(authorizer_, context.arena, object, std::move(user));
+  }
+
+ private:
+  const std::shared_ptr<auth::Authorizer> authorizer_;
+  const registry::Strategy& strategy_;
+  const About about_;
+};
+
+class TokenReviewREST final : public registry::Reviewer {
+ public:
+  TokenReviewREST(std::shared_ptr<auth::Authenticator> authenticator, std::vector<std::string> api_audiences,
+                  const registry::Strategy& strategy)
+      : authenticator_(std::move(authenticator)), api_audiences_(std::move(api_audiences)), strategy_(strategy) {}
+
+  Task<Value> Create(request::Context& context, Value object, Options options) const override {
+    base::Arena& arena = context.arena;
     const std::string_view token = object.Get("spec", "token").as_string();
     if (token.empty()) co_return meta::NewBadRequest("token is required for TokenReview in authentication");
-    KS_CO_RETURN_IF_ERROR(Check(scope, exchange, object));
-    KS_CO_RETURN_IF_ERROR(co_await parameters.Validate(object));
+    KS_CO_RETURN_IF_ERROR(Check(strategy_, context, object));
+    KS_CO_RETURN_IF_ERROR(co_await options.Validate(object));
     http::Request asked;
     asked.headers.Add("Authorization", "Bearer " + std::string(token));
     std::vector<std::string> wanted;
     for (const Value audience : object.Get("spec", "audiences").items()) wanted.emplace_back(audience.as_string());
-    if (wanted.empty()) wanted = api_audiences;
-    auth::AuthenticationResult result = co_await authenticator->Authenticate(asked, wanted);
+    if (wanted.empty()) wanted = api_audiences_;
+    auth::AuthenticationResult result = co_await authenticator_->Authenticate(asked, wanted);
     // Warnings and audit annotations are for requests that bear the token, not for reviews of it.
     if (result.user && !wanted.empty() && auth::IntersectAudiences(wanted, result.audiences).empty()) {
       log::Error("Token review has other audiences than were asked for", "asked", base::Join(wanted, " "), "audiences",
@@ -218,22 +227,28 @@ endpoints::CreateFunc TokenReview(std::shared_ptr<auth::Authenticator> authentic
     if (result.user && !result.audiences.empty()) status.Set(arena, "audiences", Strings(arena, result.audiences));
     object.Set(arena, "status", status);
     co_return object;
-  };
-}
+  }
 
-endpoints::CreateFunc SelfSubjectReview() {
-  return [](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) -> Task<Value> {
-    KS_CO_RETURN_IF_ERROR(co_await parameters.Validate(object));
-    base::Arena& arena = exchange->context.arena;
+ private:
+  const std::shared_ptr<auth::Authenticator> authenticator_;
+  const std::vector<std::string> api_audiences_;
+  const registry::Strategy& strategy_;
+};
+
+class SelfSubjectReviewREST final : public registry::Reviewer {
+ public:
+  Task<Value> Create(request::Context& context, Value object, Options options) const override {
+    KS_CO_RETURN_IF_ERROR(co_await options.Validate(object));
+    base::Arena& arena = context.arena;
     Value status = Value::Map(arena);
-    status.Set(arena, "userInfo", UserValue(arena, *exchange->context.user));
+    status.Set(arena, "userInfo", UserValue(arena, *context.user));
     object.Set(arena, "metadata", Value::Map(arena));
     object["metadata"].Set(arena, "creationTimestamp",
                            Value::String(arena, registry::FormatTime(base::Clock::Real().Now())));
     object.Set(arena, "status", status);
     co_return object;
-  };
-}
+  }
+};
 
 void SetStrings(base::Arena& arena, Value value, std::string_view key, const std::vector<std::string>& texts) {
   if (!texts.empty()) value.Set(arena, key, Strings(arena, texts));
@@ -264,31 +279,47 @@ Value RulesStatus(base::Arena& arena, const auth::ResolvedRules& rules) {
 }
 
 // The requester's rules in a namespace, as far as the authorizers can enumerate them.
-endpoints::CreateFunc RulesReview(std::shared_ptr<const auth::RuleResolver> rules) {
-  return [rules](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) -> Task<Value> {
-    base::Arena& arena = exchange->context.arena;
+class RulesReviewREST final : public registry::Reviewer {
+ public:
+  explicit RulesReviewREST(std::shared_ptr<const auth::RuleResolver> rules) : rules_(std::move(rules)) {}
+
+  Task<Value> Create(request::Context& context, Value object, Options options) const override {
+    base::Arena& arena = context.arena;
     const std::string_view name_space = object.Get("spec", "namespace").as_string();
     if (name_space.empty()) co_return meta::NewBadRequest("no namespace on request");
-    KS_CO_RETURN_IF_ERROR(co_await parameters.Validate(object));
-    const Value status = RulesStatus(arena, rules->RulesFor(*exchange->context.user, name_space));
+    KS_CO_RETURN_IF_ERROR(co_await options.Validate(object));
+    const Value status = RulesStatus(arena, rules_->RulesFor(*context.user, name_space));
     object.Set(arena, "metadata", Value::Map(arena));
     object.Set(arena, "spec", Value::Map(arena));
     object.Set(arena, "status", status);
     co_return object;
-  };
+  }
+
+ private:
+  const std::shared_ptr<const auth::RuleResolver> rules_;
+};
+
+std::shared_ptr<const registry::Reviewer> NewReviewer(const ChainConfig& config, const schema::Resource& resource) {
+  static const registry::Strategy kNoRules;
+  using About = AccessReviewREST::About;
+  const registry::Strategy* const found = registry::FindStrategy(resource.group, resource.kind);
+  const registry::Strategy& strategy = found == nullptr ? kNoRules : *found;
+  if (resource.kind == "TokenReview")
+    return std::make_shared<TokenReviewREST>(config.authenticator, config.api_audiences, strategy);
+  if (resource.kind == "SelfSubjectReview") return std::make_shared<SelfSubjectReviewREST>();
+  if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview")
+    return std::make_shared<AccessReviewREST>(config.authorizer, strategy, About::kUserOfSpec);
+  if (resource.kind == "SelfSubjectAccessReview")
+    return std::make_shared<AccessReviewREST>(config.authorizer, strategy, About::kRequester);
+  if (resource.kind == "SelfSubjectRulesReview" && config.rules) return std::make_shared<RulesReviewREST>(config.rules);
+  return nullptr;
 }
 
 }  // namespace
 
 bool InstallReview(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version) {
-  endpoints::CreateFunc create;
-  if (resource.kind == "TokenReview") create = TokenReview(config.authenticator, config.api_audiences);
-  if (resource.kind == "SelfSubjectReview") create = SelfSubjectReview();
-  if (resource.kind == "SubjectAccessReview" || resource.kind == "LocalSubjectAccessReview")
-    create = AccessReview(config.authorizer, false);
-  if (resource.kind == "SelfSubjectAccessReview") create = AccessReview(config.authorizer, true);
-  if (resource.kind == "SelfSubjectRulesReview" && config.rules) create = RulesReview(config.rules);
-  if (!create) return false;
+  auto reviewer = NewReviewer(config, resource);
+  if (!reviewer) return false;
   auto scope = NewScope(config, resource, nullptr);
   if (resource.group == "authorization.k8s.io" || resource.kind == "TokenReview") {
     patch::FieldManager::Options fields;
@@ -298,7 +329,7 @@ bool InstallReview(const ChainConfig& config, const schema::Resource& resource, 
   }
   scope->restrictions.allow_transforms = false;  // reviews have no rows
   endpoints::Route route{.scope = std::move(scope)};
-  route.collection["POST"] = endpoints::NewCreater(std::move(create));
+  route.collection["POST"] = endpoints::NewCreater(std::move(reviewer));
   version.Add(resource.plural, "", std::move(route));
   return true;
 }

@@ -27,7 +27,7 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
   for (schema::Column& column : scope->columns) {
     column.description = endpoints::ColumnDescription(resource.group, resource.plural, column.name);
   }
-  scope->store = std::move(store);
+  scope->rest = std::move(store);
   scope->definition = registry::Catalog::BuiltIn()->Find(resource.group, resource.plural);
   const registry::ServedVersion* served = scope->definition->FindVersion(resource.group, resource.version);
   scope->conversion = served->conversion;
@@ -96,7 +96,7 @@ void SetFieldManager(Scope& scope) {
   options.type = scope.type;
   options.kind = scope.kind;
   options.subresource = scope.subresource;
-  const registry::UpdateRules& rules = scope.store->rest_strategy().RulesOf(scope.endpoint);
+  const registry::UpdateRules& rules = scope.rest->rest_strategy().RulesOf(scope.endpoint);
   options.reset_fields.assign(rules.reset_fields.begin(), rules.reset_fields.end());
   const registry::ResourceDefinitionPtr definition = scope.definition;
   if (std::ranges::any_of(definition->versions, &registry::ServedVersion::conversion)) {

@@ -168,9 +168,8 @@ Task<void> Bind(std::shared_ptr<TokenService> service, request::Context& context
   co_return meta::Result<void>();
 }
 
-Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchange, Value request,
-                       endpoints::CreateParameters create) {
-  request::Context& context = exchange->context;
+Task<Value> IssueToken(std::shared_ptr<TokenService> service, request::Context& context, Value request,
+                       registry::Reviewer::Options options) {
   base::Arena& arena = context.arena;
   const TokenIssuer& issuer = service->issuer;
   const std::string name = context.info.name, name_space = context.info.name_space;
@@ -216,7 +215,7 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   meta::FieldErrors errors;
   strategy.validate(call, request, Value(), errors);
   if (!errors.empty()) co_return meta::NewInvalid(kTokenRequest, "", errors);
-  KS_CO_RETURN_IF_ERROR(co_await create.Validate(request));
+  KS_CO_RETURN_IF_ERROR(co_await options.Validate(request));
 
   auth::TokenClaims claims;
   if (const Value ref = spec["boundObjectRef"]; ref.is_map()) {
@@ -252,6 +251,18 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, ExchangePtr exchan
   request.Set(arena, "status", status);
   co_return request;
 }
+
+// serviceaccounts/token (upstream's TokenREST).
+class TokenREST final : public registry::Reviewer {
+ public:
+  explicit TokenREST(std::shared_ptr<TokenService> service) : service_(std::move(service)) {}
+  Task<Value> Create(request::Context& context, Value request, Options options) const override {
+    return IssueToken(service_, context, request, std::move(options));
+  }
+
+ private:
+  const std::shared_ptr<TokenService> service_;
+};
 
 // The issuer's discovery documents for the keys of the moment.
 class TokenDocuments {
@@ -342,10 +353,7 @@ bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& reso
   scope->own_defaults = strategy.defaults;
   TrackSubresource(*scope);
   endpoints::Route route{.scope = std::move(scope)};
-  route.item["POST"] = endpoints::NewCreater(
-      [service](ScopePtr, ExchangePtr exchange, Value object, endpoints::CreateParameters parameters) {
-        return IssueToken(service, std::move(exchange), object, std::move(parameters));
-      });
+  route.item["POST"] = endpoints::NewCreater(std::make_shared<TokenREST>(std::move(service)));
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;
 }

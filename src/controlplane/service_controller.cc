@@ -114,20 +114,36 @@ void ServiceController::Customize(registry::Store::Options& options) {
   options.begin_write = [this](request::Context& context, Value service, Value old, bool dry_run) {
     return allocation_->BeginWrite(context, service, old, dry_run);
   };
-  options.after_delete = [this](request::Context&, Value service) -> Awaitable<void> {
-    const std::string name_space(service.Get("metadata", "namespace").as_string()),
-        name(service.Get("metadata", "name").as_string());
-    if (endpoints_) {
-      request::Context context;
-      Fill(context, *endpoints_, "delete", name_space, name);
-      auto deleted = co_await endpoints_->Delete(context, name_space, name, {}, nullptr);
-      if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound) {
-        log::Error("Could not delete the endpoints of a service", "namespace", name_space, "name", name, "err",
-                   deleted.error());
-      }
+  options.after_delete = [this](request::Context&, Value service) { return AfterDelete(service); };
+}
+
+Awaitable<void> ServiceController::AfterDelete(Value service) {
+  const std::string name_space(service.Get("metadata", "namespace").as_string()),
+      name(service.Get("metadata", "name").as_string());
+  if (endpoints_) {
+    request::Context context;
+    Fill(context, *endpoints_, "delete", name_space, name);
+    auto deleted = co_await endpoints_->Delete(context, name_space, name, {}, nullptr);
+    if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound) {
+      log::Error("Could not delete the endpoints of a service", "namespace", name_space, "name", name, "err",
+                 deleted.error());
     }
-    co_await allocation_->ReleaseAll(service);
-  };
+  }
+  co_await allocation_->ReleaseAll(service);
+}
+
+Awaitable<void> ServiceController::RepairAtStart() {
+  co_await WaitUntilReady();
+  if (const std::string error = co_await Repair(); !error.empty()) {
+    log::Error("unable to perform initial IP and Port allocation check", "err", error);
+  }
+  repaired_ = true;
+}
+
+Awaitable<void> ServiceController::SyncKubernetesServiceAtStart() {
+  async::Event tick;
+  while (!repaired_ && !stopping_) co_await Sleep(tick, kPoll);
+  if (!stopping_) co_await SyncKubernetesService();
 }
 
 void ServiceController::Install(server::GenericAPIServer& server, ResourceStorage& storage) {
@@ -155,18 +171,8 @@ void ServiceController::Install(server::GenericAPIServer& server, ResourceStorag
     for (const auto& change : changes) ips_->SetAddress(std::string(change.object->attributes().name), !change.deleted);
   }));
   server.AddPostStartHook("start-kubernetes-service-cidr-controller", [this] { return SyncServiceCIDR(); });
-  server.AddPostStartHook("start-service-ip-repair-controllers", [this]() -> Awaitable<void> {
-    co_await WaitUntilReady();
-    if (const std::string error = co_await Repair(); !error.empty()) {
-      log::Error("unable to perform initial IP and Port allocation check", "err", error);
-    }
-    repaired_ = true;
-  });
-  server.AddPostStartHook("bootstrap-controller", [this]() -> Awaitable<void> {
-    async::Event tick;
-    while (!repaired_ && !stopping_) co_await Sleep(tick, kPoll);
-    if (!stopping_) co_await SyncKubernetesService();
-  });
+  server.AddPostStartHook("start-service-ip-repair-controllers", [this] { return RepairAtStart(); });
+  server.AddPostStartHook("bootstrap-controller", [this] { return SyncKubernetesServiceAtStart(); });
 }
 
 void ServiceController::Start(async::IOPool& io) {
@@ -258,9 +264,9 @@ Awaitable<void> ServiceController::SyncServiceCIDR() {
   const auto& reset = service_cidrs_->strategy().status.reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());
   const patch::FieldManager manager(std::move(options));
-  registry::UpdatedObject apply = [&](Value live) -> registry::Task<Value> {
-    co_return manager.Apply(arena, live, config, kServiceCIDRManager, true, now);
-  };
+  const auto apply = registry::UpdateBy([&](Value live) -> meta::Result<Value> {
+    return manager.Apply(arena, live, config, kServiceCIDRManager, true, now);
+  });
   registry::UpdateParameters parameters{.endpoint = {registry::Endpoint::Part::kStatus}};
   auto written =
       co_await service_cidrs_->Update(context, std::string(kDefaultServiceCIDR), apply, nullptr, nullptr, parameters);

@@ -45,6 +45,11 @@ class ServiceController {
  private:
   Awaitable<void> SyncServiceCIDR();
   Awaitable<void> SyncKubernetesService();
+  // Post-start hooks.
+  Awaitable<void> RepairAtStart();
+  Awaitable<void> SyncKubernetesServiceAtStart();
+  // Deletes the service's endpoints and gives its addresses and ports back.
+  Awaitable<void> AfterDelete(Value service);
   Awaitable<std::string> Repair();
   Awaitable<std::string> RepairAddresses();
   Awaitable<std::string> RepairService(Value service);

@@ -87,7 +87,7 @@ Awaitable<void> Write(ConditionWrite write) {
   const schema::Struct* type = options.type;
   const std::string api_version = options.kind.group_version().ToString();
   const patch::FieldManager fields(std::move(options));
-  registry::UpdatedObject updated = [&](Value current) -> registry::Task<Value> {
+  const auto updated = registry::UpdateBy([&](Value current) -> meta::Result<Value> {
     const std::string_view now = arena.Copy(registry::FormatTime(base::Clock::Real().Now()));
     const Value condition = ConditionValue(arena, write.condition, FindCondition(current, write.condition.type));
     if (write.apply) {
@@ -96,12 +96,12 @@ Awaitable<void> Write(ConditionWrite write) {
       config.Set(arena, "apiVersion", std::string_view(api_version));
       config.EnsureMap(arena, "metadata").Set(arena, "name", std::string_view(write.name));
       config.EnsureMap(arena, "status").EnsureList(arena, "conditions").Append(arena, condition);
-      KS_CO_TRY(const Value merged, fields.Apply(arena, current.Clone(arena), config, write.manager, true, now));
+      KS_TRY(const Value merged, fields.Apply(arena, current.Clone(arena), config, write.manager, true, now));
       std::string text;
       codec::EncodeJSON(merged, text);
       auto decoded = codec::DecodeJSON(arena, text, *type);
-      if (!decoded.ok()) co_return meta::NewInternalError(decoded.error().message);
-      co_return decoded->value;
+      if (!decoded.ok()) return meta::NewInternalError(decoded.error().message);
+      return decoded->value;
     }
     Value next = current.Clone(arena);
     Value conditions = next.EnsureMap(arena, "status").EnsureList(arena, "conditions");
@@ -110,8 +110,8 @@ Awaitable<void> Write(ConditionWrite write) {
     }
     conditions.Append(arena, condition);
     fields.Update(arena, current, next, write.manager, now);
-    co_return next;
-  };
+    return next;
+  });
   auto written = co_await write.store->Update(context, write.name, updated, nullptr, nullptr,
                                               {.endpoint = {registry::Endpoint::Part::kStatus}});
   if (!written.ok() && written.error().reason() != meta::StatusReason::kNotFound) {
@@ -159,7 +159,6 @@ struct StatusControllers::Impl {
       Spawn({schemas, "v1", name, wanted, kFlowControlConsumer, true});
     }
   }
-
 };
 
 StatusControllers::StatusControllers(ResourceStorage& storage) : impl_(std::make_shared<Impl>()) {

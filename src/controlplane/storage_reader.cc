@@ -56,12 +56,12 @@ class StorageReader final : public AdmissionReader {
     context.info.name = name;
     context.info.api_group = group;
     context.user = request::User{.name = "system:apiserver", .groups = {std::string(request::kSystemMasters)}};
-    registry::UpdatedObject updated = [&](Value current) -> registry::Task<Value> {
+    const auto updated = registry::UpdateBy([&](Value current) -> meta::Result<Value> {
       const auto changed = update(current.Clone(arena));
       const Value next = (changed ? *changed : current).Clone(context.arena);
       if (changed) TrackFields(context, *store, next, "kube-apiserver", current, "status");
-      co_return next;
-    };
+      return next;
+    });
     auto written = co_await store->Update(context, name, updated, nullptr, nullptr,
                                           {.endpoint = {registry::Endpoint::Part::kStatus}});
     if (!written.ok()) co_return written.error();

@@ -15,7 +15,8 @@ const schema::Struct* TypeOf(Value object) {
                           object["kind"].as_string());
 }
 
-Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr exchange) {
+Awaitable<http::Response> Create(std::shared_ptr<const registry::Reviewer> reviewer, ScopePtr scope,
+                                 ExchangePtr exchange) {
   request::Context& context = exchange->context;
   exchange->trace.Start(*exchange, "Create");
   auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kCreate);
@@ -32,7 +33,7 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
   auto admitted = co_await Admit(call, admission::Operation::kCreate, object, Value());
   if (!admitted.ok()) co_return StatusResponse(*exchange, admitted.error());
   exchange->trace.Step("About to store object in database");
-  auto answer = co_await create(scope, exchange, *admitted, {ValidateCreateFunc(call), call.dry_run});
+  auto answer = co_await reviewer->Create(context, *admitted, {ValidateCreateFunc(call), read->options.dry_run});
   if (!answer.ok()) {
     exchange->trace.WriteFailed(answer.error().message(), read->length());
     co_return StatusResponse(*exchange, answer.error());
@@ -46,11 +47,6 @@ Awaitable<http::Response> Create(CreateFunc create, ScopePtr scope, ExchangePtr 
 
 }  // namespace
 
-Task<void> CreateParameters::Validate(Value object) const {
-  if (!validate) co_return meta::Result<void>();
-  co_return co_await validate(object);
-}
-
 http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object,
                              const schema::Struct& type, int code) {
   if (object["kind"].as_string() == "Status") AuditResponseStatus(exchange, object);
@@ -60,9 +56,9 @@ http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& m
   return BytesResponse(exchange, code, MediaType(media.format), base::SharedBytes::FromString(std::move(text)), true);
 }
 
-ScopeHandler NewCreater(CreateFunc create) {
-  return [create = std::move(create)](ScopePtr scope, ExchangePtr exchange) {
-    return Create(create, std::move(scope), std::move(exchange));
+ScopeHandler NewCreater(std::shared_ptr<const registry::Reviewer> reviewer) {
+  return [reviewer = std::move(reviewer)](ScopePtr scope, ExchangePtr exchange) {
+    return Create(reviewer, std::move(scope), std::move(exchange));
   };
 }
 

@@ -1,5 +1,4 @@
-// Resources that are answered instead of stored, and subresources with a kind of their own: the handlers around a
-// function from a decoded object to the answer.
+// POST of resources that are answered instead of stored (reviews, bindings, evictions, token requests).
 #pragma once
 
 #include <functional>
@@ -10,19 +9,9 @@
 
 namespace keelson::endpoints {
 
-struct CreateParameters {
-  registry::ValidateObject validate;  // validating admission; may be null
-  bool dry_run = false;
-
-  Task<void> Validate(Value object) const;
-};
-// From the object sent (defaulted, in the served version) to the object answered. It calls parameters.Validate() once,
-// where upstream's Create calls createValidation.
-using CreateFunc =
-    std::function<Task<Value>(ScopePtr scope, ExchangePtr exchange, Value object, CreateParameters parameters)>;
-// POST: decodes, validates metadata and options as every create does, answers 201 with what `create` returns; its kind
-// may differ from the scope's (Status after an eviction).
-ScopeHandler NewCreater(CreateFunc create);
+// Decodes, validates metadata and options as every create does, answers 201 with what `reviewer` returns; its kind may
+// differ from the scope's (Status after an eviction).
+ScopeHandler NewCreater(std::shared_ptr<const registry::Reviewer> reviewer);
 
 // The answer with a Value in the representation asked for.
 http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object,

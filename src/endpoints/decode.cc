@@ -161,15 +161,15 @@ void TableKindCodec::ApplyDefaults(base::Arena& arena, const Scope& scope, Value
   }
   if (scope.conversion != nullptr) {
     if (scope.conversion->defaults != nullptr) scope.conversion->defaults(arena, object);
-  } else if (scope.store) {
-    scope.store->rest_strategy().Default(arena, object);
+  } else if (scope.rest) {
+    scope.rest->rest_strategy().Default(arena, object);
   }
 }
 
 Value TableKindCodec::ToHub(base::Arena& arena, const Scope& scope, Value object) const {
   if (scope.conversion != nullptr) {
     const Value hub = scope.conversion->to_hub(arena, object);
-    if (scope.store) scope.store->rest_strategy().Default(arena, hub);
+    if (scope.rest) scope.rest->rest_strategy().Default(arena, hub);
     return hub;
   }
   object.Set(arena, "apiVersion", std::string_view(scope.hub_api_version));

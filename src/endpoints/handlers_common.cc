@@ -166,7 +166,7 @@ std::optional<std::string> FieldOf(const registry::FieldLabels& labels, std::str
 
 meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector) {
   using Refusal = registry::FieldLabels::Refusal;
-  const registry::Strategy& strategy = scope.store->strategy();
+  const registry::Strategy& strategy = scope.rest->rest_strategy().row();
   const registry::FieldLabels& labels = scope.definition->field_labels;
   for (auto& requirement : selector.requirements()) {
     std::string& field = requirement.field;

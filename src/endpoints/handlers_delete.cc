@@ -56,7 +56,7 @@ http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const
   details.Set(arena, "name", object->attributes().name);
   if (!scope.resource.group.empty()) details.Set(arena, "group", std::string_view(scope.resource.group));
   details.Set(arena, "kind", std::string_view(scope.resource.resource));
-  const std::string uid = scope.store->options().codec->UID(object->stored().view());
+  const std::string uid = scope.rest->codec().UID(object->stored().view());
   details.Set(arena, "uid", std::string_view(uid));
   status.Set(arena, "details", details);
   return StatusObjectResponse(exchange, status, media, 200);
@@ -121,7 +121,7 @@ Awaitable<http::Response> DeleteUnread(ScopePtr scope, ExchangePtr exchange, Med
   if (!allowed.ok()) co_return StatusResponse(*exchange, allowed.error());
   const request::RequestInfo& info = exchange->context.info;
   log::V(1).Info("Going to perform unsafe object deletion", "namespace", info.name_space, "name", info.name);
-  auto deleted = co_await scope->store->DeleteCorrupt(info.name_space, info.name);
+  auto deleted = co_await scope->rest->deleter()->DeleteCorrupt(info.name_space, info.name);
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
   co_return UnreadDeletedStatus(*exchange, *scope, media);
 }
@@ -139,14 +139,14 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
   WarnAboutOrphans(*exchange, *scope, *options);
   exchange->trace.Step("About to delete object from database");
   auto deleted =
-      co_await scope->store->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
-                                    ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)));
+      co_await scope->rest->deleter()->Delete(context, context.info.name_space, context.info.name, ToRegistry(*options),
+                                              ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)));
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());
   exchange->trace.Step("Object deleted from database");
   exchange->trace.AboutToRespond();
   // 202 only for clients that said orphanDependents=false and then have to wait (upstream keeps this for old clients).
   const int code = !deleted->deleted && options->orphan_dependents == false ? 202 : 200;
-  if (deleted->deleted && !scope->store->strategy().return_deleted_object)
+  if (deleted->deleted && !scope->rest->rest_strategy().row().return_deleted_object)
     co_return DeletedStatus(*exchange, *scope, *media, deleted->object);
   co_return ObjectResponse(*exchange, scope, *media, deleted->object, code);
 }
@@ -185,7 +185,7 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   list.predicate.limit = list_options->limit;
   list.predicate.continue_token = list_options->continue_token;
   list.caller = context.caller();
-  auto deleted = co_await scope->store->DeleteCollection(
+  auto deleted = co_await scope->rest->collection_deleter()->DeleteCollection(
       context, context.info.name_space, ToRegistry(*options), std::move(list),
       ValidateDeleteFunc(AdmissionCall::Deletion(scope, exchange, *options)), scope->delete_collection_workers);
   if (!deleted.ok()) co_return StatusResponse(*exchange, deleted.error());

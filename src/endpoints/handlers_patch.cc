@@ -126,62 +126,108 @@ meta::Result<Value> Patcher::Apply(Value current) {
   return object;
 }
 
-// Server-side apply: what the configuration says, merged with what is there, by whom it is owned.
-static Awaitable<http::Response> ApplyPatch(ScopePtr scope, ExchangePtr exchange, MediaTypeOptions media,
-                                            std::string type, base::SharedBytes body, meta::WriteOptions options) {
-  request::Context& context = exchange->context;
-  base::Arena& arena = context.arena;
-  if (!scope->field_manager)
-    co_return StatusResponse(*exchange, meta::NewBadRequest("apply is not supported for this resource"));
-  const bool checked = options.field_validation != "Ignore";
-  auto config = DecodeApply(arena, type, body.view(), checked);
-  if (!config.ok()) co_return StatusResponse(*exchange, config.error());
-  const bool dry_run = options.is_dry_run();
-  const AdmissionCall call = AdmissionCall::Of(scope, exchange, options);
-  registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
-    exchange->trace.Step("About to apply patch");
-    const Value live = existing.is_null() ? Value() : scope->codec->FromHub(arena, *scope, existing.Clone(arena));
-    KS_CO_TRY(const AppliedConfiguration applied,
-              co_await ApplyConfiguration(*exchange, *scope, live, config->value, options));
-    KS_CO_RETURN_IF_ERROR(
-        ReportStrictErrors(*exchange, config->strict_errors, options.field_validation, [](const std::string& error) {
-          return meta::NewBadRequest("error strict decoding YAML: " +
-                                     error.substr(std::string_view("strict decoding error: ").size()));
-        }));
-    auto decoded = scope->codec->FromDocument(arena, *scope, applied.object, KindCodec::Source::kApply, false);
-    if (!decoded.ok()) co_return UnconvertibleApply(config->value, scope->kind, decoded.error());
-    Value object = decoded->object;
-    if (applied.unchanged) {
-      // What was written stays as it was, raw JSON inside it too.
-      object = live.Clone(arena);
-      object.Set(arena, "metadata", decoded->object["metadata"]);
-    } else {
-      scope->codec->ApplyDefaults(arena, *scope, object);
-    }
-    if (const auto uid = object.Get("metadata", "uid").as_string(); existing.is_null() && !uid.empty()) {
-      co_return meta::NewConflict(
-          {scope->resource.group, scope->resource.resource}, context.info.name,
-          "uid mismatch: the provided object specified uid " + std::string(uid) + ", and no existing object was found");
-    }
-    KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
-    if (scope->namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
-    exchange->trace.Step("About to check admission control");
-    co_return co_await AdmitUpdate(call, object, existing);
-  };
-  const bool main = scope->endpoint.part == registry::Endpoint::Part::kMain;
-  auto written =
-      co_await scope->store->Update(context, context.info.name, updated, ValidateCreateOnUpdateFunc(call),
-                                    ValidateUpdateFunc(call),
-                                    {.endpoint = scope->endpoint, .force_allow_create = main, .dry_run = dry_run});
-  if (!written.ok()) co_return StatusResponse(*exchange, written.error());
-  exchange->trace.Step("Object stored in database");
-  exchange->trace.AboutToRespond();
-  co_return ObjectResponse(*exchange, scope, media, written->object, written->created ? 201 : 200);
+namespace {
+
+// A PATCH between reading its body and writing: what each attempt of the update needs. Lives in the handler's frame.
+struct PatchRequest {
+  ScopePtr scope;
+  ExchangePtr exchange;
+  MediaTypeOptions media;
+  std::string type;  // the bare media type
+  base::SharedBytes body;
+  meta::WriteOptions options;
+  AdmissionCall call;
+};
+
+// Writes what `updated` makes of the object, and answers.
+Awaitable<http::Response> Write(const PatchRequest& patch, registry::UpdatedObject updated,
+                                registry::UpdateParameters parameters) {
+  Exchange& exchange = *patch.exchange;
+  parameters.endpoint = patch.scope->endpoint;
+  parameters.dry_run = patch.options.is_dry_run();
+  auto written = co_await patch.scope->rest->updater()->Update(
+      exchange.context, exchange.context.info.name, std::move(updated), ValidateCreateOnUpdateFunc(patch.call),
+      ValidateUpdateFunc(patch.call), std::move(parameters));
+  if (!written.ok()) co_return StatusResponse(exchange, written.error());
+  exchange.trace.Step("Object stored in database");
+  exchange.trace.AboutToRespond();
+  co_return ObjectResponse(exchange, patch.scope, patch.media, written->object, written->created ? 201 : 200);
 }
+
+meta::Status StrictApplyError(const std::string& error) {
+  return meta::NewBadRequest("error strict decoding YAML: " +
+                             error.substr(std::string_view("strict decoding error: ").size()));
+}
+
+// The configuration merged with the live object, and who owns what of it.
+Task<Value> ApplyTo(const PatchRequest& patch, const codec::Decoded& config, Value existing) {
+  const Scope& scope = *patch.scope;
+  Exchange& exchange = *patch.exchange;
+  request::Context& context = exchange.context;
+  base::Arena& arena = context.arena;
+  exchange.trace.Step("About to apply patch");
+  const Value live = existing.is_null() ? Value() : scope.codec->FromHub(arena, scope, existing.Clone(arena));
+  KS_CO_TRY(const AppliedConfiguration applied,
+            co_await ApplyConfiguration(exchange, scope, live, config.value, patch.options));
+  KS_CO_RETURN_IF_ERROR(
+      ReportStrictErrors(exchange, config.strict_errors, patch.options.field_validation, StrictApplyError));
+  auto decoded = scope.codec->FromDocument(arena, scope, applied.object, KindCodec::Source::kApply, false);
+  if (!decoded.ok()) co_return UnconvertibleApply(config.value, scope.kind, decoded.error());
+  Value object = decoded->object;
+  if (applied.unchanged) {
+    // What was written stays as it was, raw JSON inside it too.
+    object = live.Clone(arena);
+    object.Set(arena, "metadata", decoded->object["metadata"]);
+  } else {
+    scope.codec->ApplyDefaults(arena, scope, object);
+  }
+  if (const auto uid = object.Get("metadata", "uid").as_string(); existing.is_null() && !uid.empty()) {
+    co_return meta::NewConflict(
+        {scope.resource.group, scope.resource.resource}, context.info.name,
+        "uid mismatch: the provided object specified uid " + std::string(uid) + ", and no existing object was found");
+  }
+  KS_CO_RETURN_IF_ERROR(CheckTarget(scope, exchange, object));
+  if (scope.namespaced) object["metadata"].Set(arena, "namespace", std::string_view(context.info.name_space));
+  exchange.trace.Step("About to check admission control");
+  co_return co_await AdmitUpdate(patch.call, object, existing);
+}
+
+// Server-side apply.
+Awaitable<http::Response> ApplyPatch(const PatchRequest& patch) {
+  Exchange& exchange = *patch.exchange;
+  if (!patch.scope->field_manager)
+    co_return StatusResponse(exchange, meta::NewBadRequest("apply is not supported for this resource"));
+  const bool checked = patch.options.field_validation != "Ignore";
+  auto config = DecodeApply(exchange.context.arena, patch.type, patch.body.view(), checked);
+  if (!config.ok()) co_return StatusResponse(exchange, config.error());
+  const bool main = patch.scope->endpoint.part == registry::Endpoint::Part::kMain;
+  co_return co_await Write(patch, [&patch, &config](Value existing) { return ApplyTo(patch, *config, existing); },
+                           {.force_allow_create = main});
+}
+
+// A JSON, merge or strategic merge patch of the object.
+Task<Value> PatchTo(const PatchRequest& patch, Patcher& patcher, Value existing) {
+  const Scope& scope = *patch.scope;
+  Exchange& exchange = *patch.exchange;
+  request::Context& context = exchange.context;
+  exchange.trace.Step("About to apply patch");
+  if (existing.is_null())
+    co_return meta::NewNotFound({scope.resource.group, scope.resource.resource}, context.info.name);
+  // Read here, since the object's absence is told first.
+  KS_CO_RETURN_IF_ERROR(patcher.Read(patch.body.view()));
+  const Value live = scope.codec->FromHub(context.arena, scope, existing.Clone(context.arena));
+  KS_CO_TRY(Value object, patcher.Apply(live));
+  KS_CO_RETURN_IF_ERROR(CheckTarget(scope, exchange, object));
+  const std::string manager = meta::ManagerOrUserAgent(patch.options.field_manager, context.user_agent);
+  co_await TrackUpdate(exchange, scope, live, object, manager);
+  exchange.trace.Step("About to check admission control");
+  co_return co_await AdmitUpdate(patch.call, object, existing);
+}
+
+}  // namespace
 
 Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
   exchange->trace.Start(*exchange, "Patch");
-  request::Context& context = exchange->context;
   const std::string type = BareMediaType(exchange->http.headers.Get("Content-Type"));
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
@@ -195,31 +241,16 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
   }
   AuditRequestPatch(*exchange, *body);
   exchange->trace.Step("Recorded the audit event");
-  if (is_apply) co_return co_await ApplyPatch(std::move(scope), std::move(exchange), *media, type, *body, options);
-  Patcher patcher(*scope, *exchange, type, options);
-  const std::string manager = meta::ManagerOrUserAgent(options.field_manager, context.user_agent);
-  const bool dry_run = options.is_dry_run();
-  const AdmissionCall call = AdmissionCall::Of(scope, exchange, options);
-  registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
-    exchange->trace.Step("About to apply patch");
-    if (existing.is_null()) {
-      co_return meta::NewNotFound({scope->resource.group, scope->resource.resource}, context.info.name);
-    }
-    // Read here, since the object's absence is told first.
-    KS_CO_RETURN_IF_ERROR(patcher.Read(body->view()));
-    const Value live = scope->codec->FromHub(context.arena, *scope, existing.Clone(context.arena));
-    KS_CO_TRY(Value object, patcher.Apply(live));
-    KS_CO_RETURN_IF_ERROR(CheckTarget(*scope, *exchange, object));
-    co_await TrackUpdate(*exchange, *scope, live, object, manager);
-    exchange->trace.Step("About to check admission control");
-    co_return co_await AdmitUpdate(call, object, existing);
-  };
-  auto written = co_await scope->store->Update(
-      context, context.info.name, updated, ValidateCreateOnUpdateFunc(call), ValidateUpdateFunc(call), {.endpoint = scope->endpoint, .dry_run = dry_run});
-  if (!written.ok()) co_return StatusResponse(*exchange, written.error());
-  exchange->trace.Step("Object stored in database");
-  exchange->trace.AboutToRespond();
-  co_return ObjectResponse(*exchange, scope, *media, written->object, written->created ? 201 : 200);
+  const PatchRequest patch{.scope = scope,
+                           .exchange = exchange,
+                           .media = *media,
+                           .type = type,
+                           .body = *body,
+                           .options = options,
+                           .call = AdmissionCall::Of(scope, exchange, options)};
+  if (is_apply) co_return co_await ApplyPatch(patch);
+  Patcher patcher(*scope, *exchange, type, patch.options);
+  co_return co_await Write(patch, [&patch, &patcher](Value existing) { return PatchTo(patch, patcher, existing); }, {});
 }
 
 }  // namespace keelson::endpoints

@@ -87,7 +87,7 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   const bool traced = streams_list && list.predicate.allow_watch_bookmarks;
   if (traced) exchange->trace.Start(*exchange, "WatchList");
   list.caller = exchange->context.caller();
-  auto stream = co_await scope->store->Watch(exchange->context.info.name_space, std::move(list));
+  auto stream = co_await scope->rest->watcher()->Watch(exchange->context.info.name_space, std::move(list));
   if (!stream.ok()) co_return StatusResponse(*exchange, stream.error());
 
   auto encoder = ObjectEncoder::ForWatch(scope, *media, *include);
@@ -132,8 +132,8 @@ Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
   const meta::GetOptions options = meta::GetOptions::FromQuery(exchange->query);
   const request::RequestInfo& info = exchange->context.info;
   exchange->trace.Step("About to Get from storage");
-  auto object =
-      co_await scope->store->Get(info.name_space, info.name, options.resource_version, exchange->context.caller());
+  auto object = co_await scope->rest->getter()->Get(info.name_space, info.name, options.resource_version,
+                                                    exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
   exchange->trace.AboutToRespond();
   co_return ObjectResponse(*exchange, scope, *media, *object, 200);
@@ -158,6 +158,10 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
     if (auto pinned = PinName(info.name, options.field_selector); !pinned.ok())
       co_return StatusResponse(*exchange, pinned.error());
   }
+  if (watch && scope->rest->watcher() == nullptr) {
+    const meta::GroupResource of{scope->resource.group, scope->resource.resource};
+    co_return StatusResponse(*exchange, meta::NewMethodNotSupported(of, "watch"));
+  }
   if (watch) co_return co_await ServeWatch(std::move(scope), std::move(exchange), std::move(options));
 
   if (media->transform == Transform::kPartialObjectMetadata) {
@@ -175,7 +179,7 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   exchange->trace.Start(*exchange, "List");
   storage::ListOptions list_options = ToStorage(std::move(options));
   list_options.caller = exchange->context.caller();
-  auto list = co_await scope->store->List(info.name_space, std::move(list_options));
+  auto list = co_await scope->rest->lister()->List(info.name_space, std::move(list_options));
   if (!list.ok()) co_return StatusResponse(*exchange, list.error());
 
   AuditResponseList(*exchange, scope, *media, *include, *list);

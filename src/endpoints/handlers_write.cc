@@ -75,7 +75,7 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   KeepManagedFieldsAfterAdmission(*exchange, *scope, object, managed);
   DedupOwnerReferences(*exchange, object, true);
   exchange->trace.Step("About to store object in database");
-  auto created = co_await scope->store->Create(context, object, ValidateCreateFunc(call), dry_run);
+  auto created = co_await scope->rest->creater()->Create(context, object, ValidateCreateFunc(call), dry_run);
   if (!created.ok()) {
     exchange->trace.WriteFailed(created.error().message(), read->length());
     co_return StatusResponse(*exchange, created.error());
@@ -85,35 +85,49 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   co_return ObjectResponse(*exchange, scope, read->media, created->object, 201);
 }
 
+namespace {
+
+// A PUT between reading its body and writing: what each attempt of the update needs. Lives in UpdateResource's frame.
+struct Replacement {
+  const Scope& scope;
+  Exchange& exchange;
+  AdmissionCall call;
+  Value sent;
+  std::string manager;
+};
+
+Task<Value> Replace(const Replacement& replacement, Value existing) {
+  const Scope& scope = replacement.scope;
+  request::Context& context = replacement.exchange.context;
+  Value object = replacement.sent.Clone(context.arena);
+  Value live;
+  if (!existing.is_null()) live = scope.codec->FromHub(context.arena, scope, existing.Clone(context.arena));
+  if (scope.namespaced) object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
+  co_await TrackUpdate(replacement.exchange, scope, live, object, replacement.manager);
+  co_return co_await AdmitUpdate(replacement.call, object, existing);
+}
+
+}  // namespace
+
 Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
   exchange->trace.Start(*exchange, "Update");
   request::Context& context = exchange->context;
   auto read = co_await ReadWrite(*exchange, *scope, WriteVerb::kUpdate);
   if (!read.ok()) co_return StatusResponse(*exchange, read.error());
-  const Value sent = read->object;
-  if (auto checked = CheckTarget(*scope, *exchange, sent); !checked.ok())
+  if (auto checked = CheckTarget(*scope, *exchange, read->object); !checked.ok())
     co_return StatusResponse(*exchange, checked.error());
 
-  const std::string manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent);
-  const bool dry_run = read->options.is_dry_run();
-  const AdmissionCall call = AdmissionCall::Of(scope, exchange, read->options);
-  registry::UpdatedObject updated = [&](Value existing) -> Task<Value> {
-    Value object = sent.Clone(context.arena);
-    Value live;
-    if (!existing.is_null()) {
-      live = scope->codec->FromHub(context.arena, *scope, existing.Clone(context.arena));
-    }
-    if (scope->namespaced)
-      object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
-    co_await TrackUpdate(*exchange, *scope, live, object, manager);
-    co_return co_await AdmitUpdate(call, object, existing);
-  };
-  registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = dry_run};
-  if (const auto uid = sent.Get("metadata", "uid").as_string(); !uid.empty()) parameters.uid = std::string(uid);
+  const Replacement replacement{.scope = *scope,
+                                .exchange = *exchange,
+                                .call = AdmissionCall::Of(scope, exchange, read->options),
+                                .sent = read->object,
+                                .manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent)};
+  registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = read->options.is_dry_run()};
+  if (const auto uid = read->object.Get("metadata", "uid").as_string(); !uid.empty()) parameters.uid = std::string(uid);
   exchange->trace.Step("About to store object in database");
-  auto written =
-      co_await scope->store->Update(context, context.info.name, updated, ValidateCreateOnUpdateFunc(call),
-                                    ValidateUpdateFunc(call), parameters);
+  auto written = co_await scope->rest->updater()->Update(
+      context, context.info.name, [&replacement](Value existing) { return Replace(replacement, existing); },
+      ValidateCreateOnUpdateFunc(replacement.call), ValidateUpdateFunc(replacement.call), std::move(parameters));
   if (!written.ok()) {
     exchange->trace.WriteFailed(written.error().message(), read->length());
     co_return StatusResponse(*exchange, written.error());

@@ -86,8 +86,9 @@ ObjectEncoder::ObjectEncoder(ScopePtr scope, MediaTypeOptions media, IncludeObje
       content_type_(MediaType(media_.format)),
       api_version_(scope_->api_version()) {
   sorted_prefix_ = "{\"apiVersion\":" + JSONText(api_version_) + ",";
-  json_prefix_ =
-      scope_->codec->sorted() ? "{" : "{\"kind\":" + JSONText(scope_->kind.kind) + ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
+  json_prefix_ = scope_->codec->sorted() ? "{"
+                                         : "{\"kind\":" + JSONText(scope_->kind.kind) +
+                                               ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
 }
 
 std::shared_ptr<const ObjectEncoder> ObjectEncoder::ForWatch(const ScopePtr& scope, const MediaTypeOptions& media,
@@ -116,7 +117,7 @@ std::string_view ObjectEncoder::stream_content_type() const {
 }
 
 meta::Result<Value> ObjectEncoder::Decode(base::Arena& arena, const storage::ObjectPtr& object) const {
-  KS_TRY(Value value, scope_->store->Decode(arena, object));
+  KS_TRY(Value value, scope_->rest->Decode(arena, object));
   return scope_->codec->FromHub(arena, *scope_, value);
 }
 
@@ -202,7 +203,7 @@ meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& 
     if (!written.ok()) return meta::NewPlainError(written.error().message);
   } else {
     base::Arena arena;
-    KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+    KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
     codec::EncodeJSON(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), json);
   }
   SharedBytes form(json);
@@ -220,7 +221,7 @@ meta::Result<void> ObjectEncoder::MetadataProto(const storage::ObjectPtr& object
     return {};
   }
   base::Arena arena;
-  KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+  KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
   codec::EncodeProtoMessage(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), message);
   return {};
 }
@@ -290,8 +291,8 @@ meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object)
 
 // UnstructuredList: names sorted, `continue` always there.
 ObjectEncoder::ListFrame ObjectEncoder::SortedFrame(const ListMeta& list) const {
-  std::string tail = "],\"kind\":" + JSONText(scope_->list_kind.kind) +
-                     ",\"metadata\":{\"continue\":" + JSONText(list.continue_token);
+  std::string tail =
+      "],\"kind\":" + JSONText(scope_->list_kind.kind) + ",\"metadata\":{\"continue\":" + JSONText(list.continue_token);
   if (list.remaining_item_count) tail += ",\"remainingItemCount\":" + std::to_string(*list.remaining_item_count);
   tail += ",\"resourceVersion\":\"" + std::to_string(list.resource_version) + "\"}}\n";
   return {SharedBytes("{\"apiVersion\":" + JSONText(api_version_) + ",\"items\":["), SharedBytes(tail)};
@@ -382,16 +383,68 @@ meta::Result<SharedBytes> ObjectEncoder::CBORPiece(const storage::ObjectPtr& obj
     value.Erase("apiVersion");
     codec::EncodeCBORItem(arena, value, *scope_->type, out);
   } else {
-    KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+    KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
     codec::EncodeCBORItem(arena, PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), out);
   }
   return SharedBytes::FromString(std::move(out));
 }
 
+bool ObjectEncoder::laid_out() const {
+  return media_.format == Format::kYAML || (media_.format == Format::kJSON && media_.pretty);
+}
+
+// The list without its items, cut where they belong. Keys at the start of a line (YAML), or two spaces from it (JSON),
+// are those of the list itself.
+std::optional<ObjectEncoder::ListFrame> ObjectEncoder::LaidOutFrame(const storage::ObjectList& list) const {
+  const bool yaml = media_.format == Format::kYAML;
+  if (list.items.empty()) return std::nullopt;
+  if (yaml && std::ranges::any_of(list.items, [this](const auto& item) { return HasControlCharacters(item); }))
+    return std::nullopt;  // WholeList() tells the error before the answer begins.
+  const ListFrame frame = JSONFrame({list.resource_version, list.continue_token, list.remaining_item_count}, false);
+  std::string json(frame.head.view());
+  json += frame.tail.view();
+  json.pop_back();
+  base::Arena arena;
+  const auto made = FinishJSON(arena, std::move(json));
+  if (!made.ok()) return std::nullopt;
+  const std::string name = media_.transform == Transform::kTable ? "rows" : "items";
+  const std::string empty = yaml ? "\n" + name + ": []" : "\n  \"" + name + "\": []";
+  const std::string_view text = made->view();
+  const std::size_t at = text.find(empty);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::size_t items = at + empty.size() - 2;
+  if (yaml)
+    return ListFrame{SharedBytes(std::string(text.substr(0, items - 1)) + "\n"), SharedBytes(text.substr(items + 3))};
+  return ListFrame{SharedBytes(std::string(text.substr(0, items)) + "[\n"),
+                   SharedBytes("\n  ]" + std::string(text.substr(items + 2)))};
+}
+
+// JSON escapes most of them; what is left is rare, and can only be in an object whose bytes hold them.
+bool ObjectEncoder::HasControlCharacters(const storage::ObjectPtr& object) const {
+  if (!codec::HasYAMLControlCharacters(object->stored().view())) return false;
+  const auto json = JSONPiece(object);
+  return json.ok() && codec::HasYAMLControlCharacters(json->view());
+}
+
+meta::Result<SharedBytes> ObjectEncoder::LaidOutPiece(const storage::ObjectPtr& object) const {
+  KS_TRY(const SharedBytes json, JSONPiece(object));
+  std::string out;
+  if (media_.format == Format::kYAML) {
+    base::Arena arena;
+    if (auto made = codec::JSONToYAMLItem(arena, json.view(), out); !made.ok())
+      return meta::NewInternalError(made.error().message);
+    return SharedBytes::FromString(std::move(out));
+  }
+  constexpr std::size_t kDepth = 2;  // in the list, which is in the whole
+  out.assign(kDepth * 2, ' ');
+  codec::IndentJSON(json.view(), out, kDepth);
+  return SharedBytes::FromString(std::move(out));
+}
+
 std::optional<ObjectEncoder::ListFrame> ObjectEncoder::Frame(const storage::ObjectList& list) const {
+  if (laid_out()) return LaidOutFrame(list);
   if (media_.format == Format::kProtobuf) return ProtoFrame(list);
   if (media_.format == Format::kCBOR) return CBORFrame(list);
-  if (media_.format != Format::kJSON || media_.pretty) return std::nullopt;
   return JSONFrame({list.resource_version, list.continue_token, list.remaining_item_count}, list.items.empty());
 }
 
@@ -419,13 +472,15 @@ meta::Result<std::size_t> ObjectEncoder::Item(const storage::ObjectPtr& object, 
     std::string header = "\x12";
     AppendVarint(header, message.size());
     out.push_back(SharedBytes(header));
-    out.push_back(object->stored().Slice(static_cast<std::size_t>(message.data() - object->stored().data()),
-                                         message.size()));
+    out.push_back(
+        object->stored().Slice(static_cast<std::size_t>(message.data() - object->stored().data()), message.size()));
     return header.size() + message.size();
   }
-  const bool cbor = media_.format == Format::kCBOR;
-  KS_TRY(SharedBytes piece, cbor ? CBORPiece(object) : JSONPiece(object));
-  if (!first && !cbor) out.push_back(SharedBytes::Static(","));
+  const bool separated = media_.format == Format::kJSON;
+  KS_TRY(SharedBytes piece, media_.format == Format::kCBOR ? CBORPiece(object)
+                            : laid_out()                   ? LaidOutPiece(object)
+                                                           : JSONPiece(object));
+  if (!first && separated) out.push_back(SharedBytes::Static(media_.pretty ? ",\n" : ","));
   const std::size_t size = piece.size();
   out.push_back(std::move(piece));
   return size;

@@ -71,6 +71,10 @@ class ObjectEncoder {
   meta::Result<SharedBytes> JSONPiece(const storage::ObjectPtr& object) const;  // as it stands in a list of this form
   ListFrame JSONFrame(const ListMeta& list, bool empty) const;
   ListFrame SortedFrame(const ListMeta& list) const;
+  bool laid_out() const;  // YAML, or JSON with line breaks
+  std::optional<ListFrame> LaidOutFrame(const storage::ObjectList& list) const;
+  bool HasControlCharacters(const storage::ObjectPtr& object) const;  // that YAML cannot hold
+  meta::Result<SharedBytes> LaidOutPiece(const storage::ObjectPtr& object) const;  // as it stands in a list
   ListFrame CBORFrame(const storage::ObjectList& list) const;
   meta::Result<SharedBytes> CBORPiece(const storage::ObjectPtr& object) const;  // as it stands in a list
   std::optional<ListFrame> ProtoFrame(const storage::ObjectList& list) const;

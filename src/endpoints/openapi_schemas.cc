@@ -15,6 +15,7 @@ using schema::Kind;
 using schema::Type;
 
 constexpr std::string_view kMetaPrefix = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+constexpr std::string_view kVersionInfo = "io.k8s.apimachinery.pkg.version.Info";
 
 // Types that are no structs in the tables and have a definition of their own.
 std::string WellKnown(const Type& type) {
@@ -128,6 +129,21 @@ Value DefinitionWriter::Definitions() {
 }
 
 Value DefinitionWriter::Define(const std::string& name) {
+  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+  const auto found = types_.find(name);
+  const bool anything = last == "JSON" || last.starts_with("JSONSchemaPropsOr");
+  if (found != types_.end() && !anything) return DefineStruct(*found->second);
+  Value value = DefineWellKnown(name, last);
+  const std::string_view package = name == kVersionInfo    ? "version"
+                                   : found == types_.end() ? "meta/v1"
+                                                           : found->second->package;
+  if (const std::string_view text = FindDescription(package, last, ""); !text.empty())
+    value.Set(arena_, "description", text);
+  return value;
+}
+
+// Types without a table: scalars with a name, types that may be anything, and the answer of /version.
+Value DefinitionWriter::DefineWellKnown(const std::string& name, std::string_view last) {
   const bool v3 = format_ == OpenAPIFormat::kV3;
   const auto simple = [&](std::string_view type, std::string_view format = {}) {
     Value value = Map();
@@ -141,7 +157,6 @@ Value DefinitionWriter::Define(const std::string& name) {
     list.Append(arena_, simple(second));
     return list;
   };
-  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
   if (name.starts_with(kMetaPrefix)) {
     if (last == "Time" || last == "MicroTime") return simple("string", "date-time");
     if (last == "Duration") return simple("string");
@@ -161,7 +176,7 @@ Value DefinitionWriter::Define(const std::string& name) {
     return value;
   }
   if (last == "RawExtension") return simple("object");
-  if (name == "io.k8s.apimachinery.pkg.version.Info") {
+  if (name == kVersionInfo) {
     Value properties = Map();
     Value required = Value::List(arena_);
     for (const char* field :
@@ -171,6 +186,7 @@ Value DefinitionWriter::Define(const std::string& name) {
           std::string_view(field).starts_with("emulation") || std::string_view(field).starts_with("minCompatibility");
       Value property = simple("string");
       if (v3 && !optional) property.Set(arena_, "default", "");
+      property.Set(arena_, "description", FindDescription("version", last, field));
       properties.Set(arena_, field, property);
       if (!optional) required.Append(arena_, field);
     }
@@ -180,9 +196,7 @@ Value DefinitionWriter::Define(const std::string& name) {
     value.Set(arena_, "type", "object");
     return value;
   }
-  const auto found = types_.find(name);
-  if (found == types_.end() || last == "JSON" || last.starts_with("JSONSchemaPropsOr")) return Map();  // anything
-  return DefineStruct(*found->second);
+  return Map();  // anything
 }
 
 Value DefinitionWriter::DefineStruct(const schema::Struct& type) {

@@ -32,6 +32,7 @@ class DefinitionWriter {
 
  private:
   Value Define(const std::string& name);
+  Value DefineWellKnown(const std::string& name, std::string_view last);
   Value DefineStruct(const schema::Struct& type);
   Value Property(const schema::Struct& type, const schema::Field& field);
   Value Element(const schema::Type& type);

@@ -17,7 +17,7 @@
 #include "object/value.h"
 #include "registry/catalog/conversion.h"
 #include "registry/resource_definition.h"
-#include "registry/store.h"
+#include "registry/rest.h"
 #include "schema/schema.h"
 
 namespace keelson::auth {
@@ -59,7 +59,8 @@ struct Scope {
   bool namespaced = true;
   const schema::Struct* type = nullptr;    // of the served version
   std::vector<schema::Column> columns;     // of the Table form
-  std::shared_ptr<registry::Store> store;  // null for resources that are not stored
+  // How the verbs are served. Null for resources whose only verb is a POST that answers (reviews) or a connect.
+  std::shared_ptr<const registry::REST> rest;
   registry::Endpoint endpoint;             // which part an update through this scope is for
   const registry::Conversion* conversion =
       nullptr;                  // between the served version and the hub; null: they have the same shape

@@ -46,7 +46,7 @@ std::string ObjectEncoder::TableHead(std::string_view metadata, bool columns) co
 std::string ObjectEncoder::CellsJSON(base::Arena& arena, Value hub, const base::Clock& clock) const {
   Value row = Value::Map(arena);
   Value cells = Value::List(arena, scope_->columns.size());
-  const registry::RESTStrategy& strategy = scope_->store->rest_strategy();
+  const registry::RESTStrategy& strategy = scope_->rest->rest_strategy();
   if (!strategy.TableRow(arena, clock, hub, cells)) {
     cells.Append(arena, hub.Get("metadata", "name").as_string());
     cells.Append(arena, hub.Get("metadata", "creationTimestamp"));
@@ -69,7 +69,7 @@ meta::Result<SharedBytes> ObjectEncoder::RowCells(const storage::ObjectPtr& obje
     if (SharedBytes form = object->GetForm(kRowForm); !form.empty()) return form;
   }
   base::Arena arena;
-  KS_TRY(const Value hub, scope_->store->Decode(arena, object));
+  KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
   const object::AgeTemplate marks(clock_);
   SharedBytes form(CellsJSON(arena, hub, marks));
   if (kept && !marks.read()) object->SetForm(kRowForm, form);
@@ -103,8 +103,9 @@ meta::Result<void> ObjectEncoder::AppendRow(const storage::ObjectPtr& object, st
 }
 
 meta::Result<std::string> ObjectEncoder::TableJSON(const storage::ObjectPtr& object, bool columns) const {
-  std::string table =
-      TableHead("{\"resourceVersion\":\"" + std::to_string(object->resource_version()) + "\"}", columns) + "[";
+  const std::uint64_t version = object->resource_version();
+  const std::string metadata = version == 0 ? "{}" : "{\"resourceVersion\":\"" + std::to_string(version) + "\"}";
+  std::string table = TableHead(metadata, columns) + "[";
   if (auto made = AppendRow(object, table); !made.ok()) return made.error();
   return table + "]}";
 }

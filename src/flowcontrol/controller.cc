@@ -40,6 +40,34 @@ struct ClassifiedFlow {
   std::uint64_t max_seats = 0;
 };
 
+// Requests that change something and requests that read, waiting and executing, of all levels.
+class ReadVsWrite {
+ public:
+  ReadVsWrite(MetricFamilies& families, const base::Clock& clock)
+      : clock_(clock),
+        waiting_readonly_(families.read_vs_write.With({"waiting", "readOnly"}), clock.Monotonic()),
+        waiting_mutating_(families.read_vs_write.With({"waiting", "mutating"}), clock.Monotonic()),
+        executing_readonly_(families.read_vs_write.With({"executing", "readOnly"}), clock.Monotonic()),
+        executing_mutating_(families.read_vs_write.With({"executing", "mutating"}), clock.Monotonic()) {}
+
+  void Waiting(bool mutating, int delta) { (mutating ? waiting_mutating_ : waiting_readonly_).Add(Now(), delta); }
+  void Executing(bool mutating, int delta) { (mutating ? executing_mutating_ : executing_readonly_).Add(Now(), delta); }
+  void SetLimits(int waiting, int executing) {
+    for (auto* ratio : {&waiting_readonly_, &waiting_mutating_}) ratio->ratio().SetDenominator(Now(), waiting);
+    for (auto* ratio : {&executing_readonly_, &executing_mutating_}) ratio->ratio().SetDenominator(Now(), executing);
+  }
+  void Flush() {
+    for (auto* ratio : {&waiting_readonly_, &waiting_mutating_, &executing_readonly_, &executing_mutating_})
+      ratio->ratio().Flush(Now());
+  }
+
+ private:
+  base::Clock::SteadyTime Now() const { return clock_.Monotonic(); }
+
+  const base::Clock& clock_;
+  CountedTimingRatio waiting_readonly_, waiting_mutating_, executing_readonly_, executing_mutating_;
+};
+
 namespace {
 
 struct Snapshot : base::RefCounted {
@@ -105,6 +133,8 @@ struct Seat::State {
   std::shared_ptr<SeatTimer> timer;
   const base::Clock* clock;
   ExecutionType type;
+  std::shared_ptr<ReadVsWrite> use;  // null without metrics
+  bool mutating = false;
   base::Clock::SteadyTime started{};
   bool executing = false;
 };
@@ -125,6 +155,7 @@ void Seat::Release() {
   QueueSet& queues = state->flow->level->queues;
   // A frame that ends while it waits takes its request out of the queue, unless it has just been dispatched.
   if (!state->executing && queues.Cancel(*state->request)) return;
+  if (state->use != nullptr && state->executing) state->use->Executing(state->mutating, -1);
   if (FlowMetrics* metrics = state->flow->flow->metrics.get(); metrics != nullptr && state->executing) {
     const std::chrono::duration<double> seconds = state->clock->Monotonic() - state->started;
     auto& series = state->type == ExecutionType::kWatch ? metrics->execution_watch : metrics->execution_regular;
@@ -136,7 +167,9 @@ void Seat::Release() {
 
 struct Controller::Impl {
   explicit Impl(const Options& given)
-      : options(given), timer(std::make_shared<SeatTimer>(*given.clock, *given.deadlines)) {}
+      : options(given),
+        timer(std::make_shared<SeatTimer>(*given.clock, *given.deadlines)),
+        use(given.metrics == nullptr ? nullptr : std::make_shared<ReadVsWrite>(*given.metrics, *given.clock)) {}
 
   void Digest();
   void Adjust();
@@ -144,6 +177,7 @@ struct Controller::Impl {
 
   const Options options;
   const std::shared_ptr<SeatTimer> timer;
+  const std::shared_ptr<ReadVsWrite> use;  // null without metrics
   base::AtomicRef<const Snapshot> snapshot;
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<Level>, std::less<>> levels;
@@ -205,6 +239,15 @@ void Controller::Impl::Digest() {
     level->metrics->lower_limit->Set(level->borrowing.limits.min);
     level->metrics->upper_limit->Set(level->borrowing.limits.max);
   }
+  if (use != nullptr) {
+    int waiting = 0, executing = 0;
+    for (const auto& [name, level] : levels) {
+      executing += level->borrowing.limits.nominal;
+      if (level->spec.queuing.queues > 0)
+        waiting += level->spec.queuing.queues * level->spec.queuing.queue_length_limit;
+    }
+    use->SetLimits(waiting, executing);
+  }
   Adjust();
   Publish();
 }
@@ -221,7 +264,9 @@ void Controller::Impl::Adjust() {
   for (const auto& [name, level] : levels) {
     level->borrowing = borrowing[i++];
     const BorrowingLevel& now = level->borrowing;
-    level->queues.Reconfigure(level->spec.queuing, now.current);
+    // A level without seats of its own is measured by a tenth of the server's.
+    const int whole = now.current > 0 ? now.current : std::max(1, (options.server_concurrency_limit + 5) / 10);
+    level->queues.Reconfigure(level->spec.queuing, now.current, whole);
     if (level->metrics == nullptr) continue;
     level->metrics->demand_high_watermark->Set(now.demand.high_watermark);
     level->metrics->demand_average->Set(now.demand.average);
@@ -286,6 +331,23 @@ struct Waiter {
   std::atomic<bool> cancelled{false};
 };
 
+// Counts a request as waiting.
+class WaitingRequest {
+ public:
+  WaitingRequest(std::shared_ptr<ReadVsWrite> use, bool mutating) : use_(std::move(use)), mutating_(mutating) {
+    if (use_ != nullptr) use_->Waiting(mutating_, 1);
+  }
+  WaitingRequest(const WaitingRequest&) = delete;
+  WaitingRequest& operator=(const WaitingRequest&) = delete;
+  ~WaitingRequest() {
+    if (use_ != nullptr) use_->Waiting(mutating_, -1);
+  }
+
+ private:
+  const std::shared_ptr<ReadVsWrite> use_;
+  const bool mutating_;
+};
+
 std::function<void()> CancelWait(std::shared_ptr<Waiter> waiter, std::shared_ptr<Level> level,
                                  QueueSet::RequestPtr request) {
   return [waiter = std::move(waiter), level = std::move(level), request = std::move(request)] {
@@ -322,13 +384,19 @@ Awaitable<Outcome<Seat, Rejection>> Controller::Acquire(Classification classific
     co_return started.error();
   }
   Seat seat;
-  seat.state_ = std::make_unique<Seat::State>(
-      Seat::State{.flow = flow, .request = *started, .timer = impl_->timer, .clock = &clock, .type = request.type});
+  seat.state_ = std::make_unique<Seat::State>(Seat::State{.flow = flow,
+                                                          .request = *started,
+                                                          .timer = impl_->timer,
+                                                          .clock = &clock,
+                                                          .type = request.type,
+                                                          .use = impl_->use,
+                                                          .mutating = IsMutating(*request.info)});
   auto waiter = std::make_shared<Waiter>();
   if (flow->level->queues.OnDispatch(**started, [waiter] { waiter->ended.Set(); })) {
     const auto cancel = CancelWait(waiter, flow->level, *started);
     const auto deadline = impl_->options.deadlines->Add(request.wait_until, cancel);
     if (request.on_close) request.on_close(cancel);
+    const WaitingRequest waiting(impl_->use, seat.state_->mutating);
     co_await waiter->ended.Wait();
     if (waiter->cancelled) {
       observe_wait(&FlowMetrics::wait_rejected);
@@ -338,6 +406,7 @@ Awaitable<Outcome<Seat, Rejection>> Controller::Acquire(Classification classific
   }
   observe_wait(&FlowMetrics::wait_executed);
   if (metrics != nullptr) metrics->dispatched->Inc();
+  if (impl_->use != nullptr) impl_->use->Executing(seat.state_->mutating, 1);
   seat.state_->executing = true;
   seat.state_->started = clock.Monotonic();
   co_return std::move(seat);
@@ -363,6 +432,12 @@ std::vector<Controller::LevelDump> Controller::Describe() const {
   for (const auto& [name, level] : impl_->levels)
     dumps.push_back({name, level->quiescing, level->spec.queuing.queues > 0, level->queues.Describe()});
   return dumps;
+}
+
+void Controller::FlushMetrics() {
+  std::lock_guard lock(impl_->mutex);
+  for (const auto& [name, level] : impl_->levels) level->queues.FlushMetrics();
+  if (impl_->use != nullptr) impl_->use->Flush();
 }
 
 std::optional<BorrowingLevel> Controller::LimitsOf(std::string_view level) const {

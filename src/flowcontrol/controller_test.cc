@@ -76,8 +76,10 @@ class ControllerTest : public testing::Test {
   }
 
   base::FakeClock clock_;
-  asio::io_context io_;
-  Controller controller_{{.server_concurrency_limit = 2, .clock = &clock_}};
+  telemetry::MetricsRegistry registry_;
+  MetricFamilies families_{registry_};
+  asio::io_context io_;  // its frames hold seats, which count
+  Controller controller_{{.server_concurrency_limit = 2, .metrics = &families_, .clock = &clock_}};
   std::deque<Client> clients_;
 };
 
@@ -98,6 +100,32 @@ TEST_F(ControllerTest, WaitingRequestGetsTheSeatThatIsGivenBack) {
   EXPECT_FALSE(second.done());
   GiveBack(first);
   EXPECT_TRUE(second.seated());
+}
+
+TEST_F(ControllerTest, UtilizationIsCountedOverTime) {
+  UseOneSeat(10);
+  Client& first = Ask();
+  Client& second = Ask();
+  clock_.Advance(4ms);  // one executes, one waits
+  GiveBack(first);
+  clock_.Advance(2ms);  // one executes
+  GiveBack(second);
+  clock_.Advance(1ms);
+  controller_.FlushMetrics();
+  const auto at_most = [](telemetry::Histogram& histogram, std::size_t bucket) { return histogram.Buckets()[bucket]; };
+  auto& executing = families_.request_utilization.With({"executing", "small"});
+  EXPECT_EQ(at_most(executing, 0), 1'000'000u);  // 0 of 1
+  EXPECT_EQ(executing.count(), 7'000'000u);
+  EXPECT_DOUBLE_EQ(executing.sum(), 6e6);
+  auto& waiting = families_.request_utilization.With({"waiting", "small"});
+  EXPECT_EQ(at_most(waiting, 0), 3'000'000u);
+  EXPECT_DOUBLE_EQ(waiting.sum(), 4e6 / 10);  // of the queue's ten places
+  EXPECT_DOUBLE_EQ(families_.seat_utilization.With({"small", "executing"}).sum(), 6e6);
+  EXPECT_DOUBLE_EQ(families_.demand.With({"small"}).sum(), 4e6 * 2 + 2e6);
+  auto& reads = families_.read_vs_write.With({"executing", "readOnly"});
+  EXPECT_EQ(at_most(reads, 0), 1'000'000u);
+  EXPECT_EQ(families_.read_vs_write.With({"executing", "mutating"}).sum(), 0);
+  EXPECT_GT(families_.read_vs_write.With({"waiting", "readOnly"}).sum(), 0);
 }
 
 TEST_F(ControllerTest, FullQueueRejects) {
@@ -139,7 +167,7 @@ TEST_F(ControllerTest, NoSeatIsLostWhenClientsLeaveAtRandomMoments) {
   UseOneSeat(20);
   std::mt19937 random(7);
   std::deque<Client*> open;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 100'000; ++i) {
     open.push_back(&Ask(base::Clock::Real().Monotonic() + 1h, "user" + std::to_string(random() % 5)));
     while (open.size() > random() % 24) {
       const std::size_t at = random() % open.size();

@@ -370,7 +370,8 @@ class Player {
     for (const Value& change : case_["changes"].items()) {
       At(microseconds(change["atUs"].as_int()), 1, [this, change] {
         Log("reconfigure", -1);
-        set_->Reconfigure(Config(change), static_cast<int>(change["limit"].as_int()));
+        const int limit = static_cast<int>(change["limit"].as_int());
+        set_->Reconfigure(Config(change), limit, std::max(limit, 1));
       });
     }
     while (!events_.empty()) {

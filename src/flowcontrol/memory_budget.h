@@ -45,8 +45,8 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
     std::int64_t bytes_ = 0;
   };
 
-  // None when `bytes` do not fit. An estimate above a quarter of what was free at the start counts as that quarter:
-  // large responses are streamed, and one that alone exceeds the budget must be served some time.
+  // None when `bytes` do not fit. An estimate above half of what was free at the start counts as that half: large
+  // responses are streamed, and one that alone exceeds the budget must be served some time.
   std::optional<Reservation> Reserve(std::int64_t bytes);
 
   std::int64_t reserved() const { return reserved_.load(std::memory_order_relaxed); }

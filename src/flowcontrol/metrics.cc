@@ -109,7 +109,35 @@ MetricFamilies::MetricFamilies(telemetry::MetricsRegistry& r)
       next_discounted_s_bounds(r.Gauges(
           OfBound(OfLevel("apiserver_flowcontrol_next_discounted_s_bounds",
                           "min and max, over queues, of S(oldest waiting request in queue) - estimated work in "
-                          "progress")))) {}
+                          "progress")))),
+      request_utilization(r.Histograms(
+          {.name = "apiserver_flowcontrol_priority_level_request_utilization",
+           .help = "Observations, at the end of every nanosecond, of number of requests (as a fraction of the relevant "
+                   "limit) waiting or in any stage of execution (but only initial stage for WATCHes)",
+           .stability = Stability::kAlpha,
+           .labels = {"phase", "priority_level"},
+           .buckets = {0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1}})),
+      seat_utilization(r.Histograms(
+          {.name = "apiserver_flowcontrol_priority_level_seat_utilization",
+           .help = "Observations, at the end of every nanosecond, of utilization of seats for any stage of execution "
+                   "(but only initial stage for WATCHes)",
+           .stability = Stability::kAlpha,
+           .labels = {"priority_level", "phase"},
+           .buckets = {0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1}})),
+      demand(r.Histograms(
+          {.name = "apiserver_flowcontrol_demand_seats",
+           .help = "Observations, at the end of every nanosecond, of (the number of seats each priority level could "
+                   "use) / (nominal number of seats for that level)",
+           .stability = Stability::kAlpha,
+           .labels = kLevel,
+           .buckets = {0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6}})),
+      read_vs_write(r.Histograms(
+          {.name = "apiserver_flowcontrol_read_vs_write_current_requests",
+           .help = "Observations, at the end of every nanosecond, of the number of requests (as a fraction of the "
+                   "relevant limit) waiting or in regular stage of execution",
+           .stability = Stability::kAlpha,
+           .labels = {"phase", "request_kind"},
+           .buckets = {0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1}})) {}
 
 FlowMetrics::FlowMetrics(MetricFamilies& f, std::string_view level, std::string_view flow)
     : dispatched(f.dispatched, Values(level, flow)),
@@ -144,6 +172,10 @@ LevelMetrics::LevelMetrics(MetricFamilies& f, std::string_view level)
       next_s_min(f.next_s_bounds, Values(level, "min")),
       next_s_max(f.next_s_bounds, Values(level, "max")),
       next_discounted_s_min(f.next_discounted_s_bounds, Values(level, "min")),
-      next_discounted_s_max(f.next_discounted_s_bounds, Values(level, "max")) {}
+      next_discounted_s_max(f.next_discounted_s_bounds, Values(level, "max")),
+      requests_waiting(f.request_utilization.With({"waiting", level})),
+      requests_executing(f.request_utilization.With({"executing", level})),
+      seats_executing(f.seat_utilization.With({level, "executing"})),
+      demand(f.demand.With({level})) {}
 
 }  // namespace keelson::flowcontrol

@@ -80,6 +80,11 @@ struct LevelMetrics {
   LazyGauge next_s_max;
   LazyGauge next_discounted_s_min;
   LazyGauge next_discounted_s_max;
+  // Shown from the start: they count time.
+  telemetry::Histogram& requests_waiting;
+  telemetry::Histogram& requests_executing;
+  telemetry::Histogram& seats_executing;
+  telemetry::Histogram& demand;
 };
 
 struct MetricFamilies {
@@ -110,6 +115,10 @@ struct MetricFamilies {
   telemetry::GaugeVec& latest_s;
   telemetry::GaugeVec& next_s_bounds;
   telemetry::GaugeVec& next_discounted_s_bounds;
+  telemetry::HistogramVec& request_utilization;
+  telemetry::HistogramVec& seat_utilization;
+  telemetry::HistogramVec& demand;
+  telemetry::HistogramVec& read_vs_write;
 };
 
 }  // namespace keelson::flowcontrol

@@ -104,8 +104,15 @@ QueueSet::QueueSet(const base::Clock& clock, QueuingConfig config, int concurren
       queueless_(std::make_unique<List>()),
       now_(clock.Monotonic()),
       demand_(now_) {
-  SetConfiguration(config, concurrency_limit);
+  if (metrics != nullptr) utilization_.emplace(*metrics, now_);
+  SetConfiguration(config, concurrency_limit, std::max(concurrency_limit, 1));
 }
+
+QueueSet::Utilization::Utilization(LevelMetrics& metrics, base::Clock::SteadyTime now)
+    : waiting(metrics.requests_waiting, now),
+      executing(metrics.requests_executing, now),
+      seats(metrics.seats_executing, now),
+      demand(metrics.demand, now) {}
 
 QueueSet::~QueueSet() = default;
 
@@ -117,7 +124,7 @@ std::string QueueSet::Check(const QueuingConfig& config) {
          dealer.error();
 }
 
-void QueueSet::SetConfiguration(const QueuingConfig& config, int concurrency_limit) {
+void QueueSet::SetConfiguration(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator) {
   QueuingConfig next = config;
   dealer_.reset();
   if (next.queues > 0) {
@@ -134,14 +141,19 @@ void QueueSet::SetConfiguration(const QueuingConfig& config, int concurrency_lim
   }
   config_ = next;
   concurrency_limit_ = concurrency_limit;
+  if (!utilization_) return;
+  const int waiting_max = std::max(next.queue_length_limit, 1) * std::max(next.queues, 1);
+  utilization_->waiting.SetDenominator(now_, waiting_max);
+  for (TimingRatio* ratio : {&utilization_->executing, &utilization_->seats, &utilization_->demand})
+    ratio->SetDenominator(now_, concurrency_denominator);
 }
 
-void QueueSet::Reconfigure(const QueuingConfig& config, int concurrency_limit) {
+void QueueSet::Reconfigure(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator) {
   Wakes wakes;
   {
     std::lock_guard lock(mutex_);
     SyncTime();
-    SetConfiguration(config, concurrency_limit);
+    SetConfiguration(config, concurrency_limit, concurrency_denominator);
     DispatchAsMuchAsPossible(wakes);
   }
   Wake(wakes);
@@ -176,7 +188,20 @@ void QueueSet::AdvanceEpoch() {
   }
 }
 
-void QueueSet::NoteDemand() { demand_.Set(now_, seats_in_use_ + seats_waiting_); }
+void QueueSet::NoteUse() {
+  demand_.Set(now_, seats_in_use_ + seats_waiting_);
+  if (!utilization_) return;
+  utilization_->waiting.Set(now_, waiting_);
+  utilization_->executing.Set(now_, executing_);
+  utilization_->seats.Set(now_, seats_in_use_);
+  utilization_->demand.Set(now_, seats_in_use_ + seats_waiting_);
+}
+
+void QueueSet::FlushMetrics() {
+  std::lock_guard lock(mutex_);
+  SyncTime();
+  NoteUse();
+}
 
 Outcome<QueueSet::RequestPtr, Rejection> QueueSet::Start(Arrival arrival) {
   Wakes wakes;
@@ -210,7 +235,7 @@ Outcome<QueueSet::RequestPtr, Rejection> QueueSet::Start(Arrival arrival) {
     Enqueue(request, queue);
     BoundNextDispatch(queue);
     if (metrics != nullptr) metrics->queue_length_after_enqueue->Observe(static_cast<double>(queue.waiting.size));
-    DispatchAsMuchAsPossible(wakes);
+    DispatchAsMuchAsPossible(wakes, &queue);
   }
   Wake(wakes);
   return request;
@@ -251,7 +276,7 @@ void QueueSet::Enqueue(const RequestPtr& request, Queue& queue) {
     metrics->inqueue_requests->Inc();
     metrics->inqueue_seats->Add(request->max_seats());
   }
-  NoteDemand();
+  NoteUse();
 }
 
 void QueueSet::RemoveWaiting(Request& request) {
@@ -273,20 +298,23 @@ bool QueueSet::CanAccommodate(int seats) const {
   return seats_in_use_ + seats <= concurrency_limit_;
 }
 
-void QueueSet::DispatchAsMuchAsPossible(Wakes& wakes) {
-  while (waiting_ != 0 && seats_in_use_ < concurrency_limit_ && DispatchOne(wakes)) {
+void QueueSet::DispatchAsMuchAsPossible(Wakes& wakes, Queue* candidate) {
+  while (waiting_ != 0 && seats_in_use_ < concurrency_limit_ && DispatchOne(wakes, candidate)) {
   }
 }
 
 // The queue whose head would finish first in virtual time; ties go to the next one in turn.
-QueueSet::Queue* QueueSet::FindDispatchQueue() {
+// `candidate`: where a request has just been put; may be null.
+QueueSet::Queue* QueueSet::FindDispatchQueue(Queue* candidate) {
   SeatSeconds least_finish = SeatSeconds::Max();
   SeatSeconds s_min = SeatSeconds::Max(), ds_min = SeatSeconds::Max(), s_max, ds_max;
   Queue* best = nullptr;
   std::size_t robin = robin_index_;
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    robin = robin + 1 == queues_.size() ? 0 : robin + 1;
-    Queue& queue = *queues_[robin];
+  // One request that waits is found without a look at every queue; the round ends where it began in either case.
+  const bool only = waiting_ == 1 && candidate != nullptr && candidate->waiting.first != nullptr;
+  for (std::size_t i = 0; i < (only ? 1 : queues_.size()); ++i) {
+    if (!only) robin = robin + 1 == queues_.size() ? 0 : robin + 1;
+    Queue& queue = only ? *candidate : *queues_[robin];
     const Request* head = queue.waiting.first;
     if (head == nullptr) continue;
     const SeatSeconds discounted =
@@ -315,8 +343,8 @@ QueueSet::Queue* QueueSet::FindDispatchQueue() {
   return best;
 }
 
-bool QueueSet::DispatchOne(Wakes& wakes) {
-  Queue* const queue = FindDispatchQueue();
+bool QueueSet::DispatchOne(Wakes& wakes, Queue* candidate) {
+  Queue* const queue = FindDispatchQueue(candidate);
   if (queue == nullptr) return false;
   Request& head = *queue->waiting.first;
   RemoveWaiting(head);
@@ -347,7 +375,7 @@ void QueueSet::BeginExecuting(const RequestPtr& request) {
     metrics->executing_requests->Inc();
     metrics->executing_seats->Add(request->max_seats());
   }
-  NoteDemand();
+  NoteUse();
 }
 
 // Anti-windup: a queue's next dispatch is never before the arrival of its oldest waiting request.
@@ -369,7 +397,7 @@ bool QueueSet::Cancel(Request& request) {
   ++rejected_;
   ++cancelled_;
   if (FlowMetrics* metrics = request.metrics()) metrics->rejected_time_out->Inc();
-  NoteDemand();
+  NoteUse();
   return true;
 }
 
@@ -396,6 +424,7 @@ std::chrono::nanoseconds QueueSet::Finish(Request& request) {
     lingers = request.arrival.work.additional_latency;
     if (lingers > std::chrono::nanoseconds(0)) {
       request.state = Request::State::kLingering;
+      NoteUse();
     } else {
       Release(request);
     }
@@ -421,7 +450,7 @@ void QueueSet::Release(Request& request) {
   request.state = Request::State::kDone;
   seats_in_use_ -= request.max_seats();
   if (FlowMetrics* metrics = request.metrics()) metrics->executing_seats->Add(-request.max_seats());
-  NoteDemand();
+  NoteUse();
   if (request.queue == nullptr) return;
   request.queue->seats_in_use -= request.max_seats();
   queue_seats_ -= request.max_seats();

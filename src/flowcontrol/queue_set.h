@@ -24,6 +24,7 @@
 #include "flowcontrol/integrator.h"
 #include "flowcontrol/seat_seconds.h"
 #include "flowcontrol/shuffle_sharding.h"
+#include "flowcontrol/timing_ratio.h"
 
 namespace keelson::flowcontrol {
 
@@ -80,8 +81,9 @@ class QueueSet {
 
   // Why shuffle sharding cannot work with this configuration, in upstream's words; "" when it can.
   static std::string Check(const QueuingConfig& config);
-  // Surplus queues are removed once they are empty.
-  void Reconfigure(const QueuingConfig& config, int concurrency_limit);
+  // Surplus queues are removed once they are empty. `concurrency_denominator`: the seats that the utilization metrics
+  // take for the whole; that of a limit of 0 is not 0.
+  void Reconfigure(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator);
 
   // The request, executing or waiting, or why it was rejected.
   Outcome<RequestPtr, Rejection> Start(Arrival arrival);
@@ -98,6 +100,8 @@ class QueueSet {
   bool IsIdle() const;
   // Seat demand (in use and waiting) since the last call.
   Integrator::Results ResetDemand();
+  // Counts the time until now in the utilization metrics.
+  void FlushMetrics();
 
   struct RequestDump {
     std::string flow_schema;
@@ -140,19 +144,19 @@ class QueueSet {
   void SyncTime();
   void AdvanceEpoch();
   double VirtualTimeRatio() const;
-  void SetConfiguration(const QueuingConfig& config, int concurrency_limit);
+  void SetConfiguration(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator);
   Queue& ChooseQueue(std::uint64_t hash);
   void Enqueue(const RequestPtr& request, Queue& queue);
-  void DispatchAsMuchAsPossible(Wakes& wakes);
-  bool DispatchOne(Wakes& wakes);
-  Queue* FindDispatchQueue();
+  void DispatchAsMuchAsPossible(Wakes& wakes, Queue* candidate = nullptr);
+  bool DispatchOne(Wakes& wakes, Queue* candidate);
+  Queue* FindDispatchQueue(Queue* candidate);
   bool CanAccommodate(int seats) const;
   void RemoveWaiting(Request& request);
   void BeginExecuting(const RequestPtr& request);
   void Release(Request& request);
   void BoundNextDispatch(Queue& queue);
   void RemoveQueueIfEmpty(Queue& queue);
-  void NoteDemand();
+  void NoteUse();
   void Complete(Request& request) const;
   static void Wake(Wakes& wakes);
 
@@ -178,6 +182,12 @@ class QueueSet {
   std::uint64_t rejected_ = 0;
   std::uint64_t cancelled_ = 0;
   Integrator demand_;
+  // Numbers of requests and seats over time, as fractions of their limits.
+  struct Utilization {
+    Utilization(LevelMetrics& metrics, base::Clock::SteadyTime now);
+    TimingRatio waiting, executing, seats, demand;
+  };
+  std::optional<Utilization> utilization_;  // none without metrics
 };
 
 }  // namespace keelson::flowcontrol

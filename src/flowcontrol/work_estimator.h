@@ -33,6 +33,10 @@ WorkEstimate EstimateList(const request::RequestInfo& info, std::string_view raw
 WorkEstimate EstimateMutating(const request::RequestInfo& info, int interested_watchers, std::uint64_t level_max_seats);
 
 enum class WorkKind : std::uint8_t { kSimple, kList, kMutating };
+// What the metrics of reads and writes count as a write.
+inline bool IsMutating(const request::RequestInfo& info) {
+  return info.verb != "get" && info.verb != "list" && info.verb != "watch";
+}
 WorkKind WorkKindOf(const request::RequestInfo& info);
 
 }  // namespace keelson::flowcontrol

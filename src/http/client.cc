@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "http/client_connection.h"
-#include "net/address.h"
 
 namespace keelson::http {
 namespace {
@@ -145,61 +144,16 @@ struct Client::Impl : std::enable_shared_from_this<Impl> {
       auto self = weak.lock();
       if (error || self == nullptr) return;
       self->idle_armed = false;
-      for (const auto& connection : std::vector<ConnectionPtr>(self->connections)) connection->CheckHealth(Clock::now());
+      for (const auto& connection : std::vector<ConnectionPtr>(self->connections))
+        connection->CheckHealth(Clock::now());
       self->Sweep();
       self->ArmIdle();
     });
   }
 
-  // The TLS handshake of a connection; "" or the error.
-  Awaitable<std::string> Handshake(ConnectionPtr connection) {
-    auto timer = std::make_shared<asio::steady_timer>(executor, options.tls_handshake_timeout);
-    timer->async_wait([connection, timer](const boost::system::error_code& error) {
-      if (!error && !connection->open())
-        connection->Close({ClientError::Kind::kTLS, "net/http: TLS handshake timeout"});
-    });
-    auto token = asio::use_awaitable;
-    const std::string error = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::string)>(
-        [connection, executor = executor](auto handler) {
-          auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-          connection->Handshake([shared, executor](const std::string& text) {
-            asio::post(executor, [shared, text] { (*shared)(text); });
-          });
-        },
-        token);
-    timer->cancel();
-    co_return error;
-  }
-
-  Awaitable<Outcome<ConnectionPtr, ClientError>> Open(bool http1_only) {
-    const auto deadline = Clock::now() + options.dial_timeout;
-    auto socket = options.dialer != nullptr ? co_await options.dialer->Dial(options.target, deadline)
-                                            : co_await net::Dial(options.target, deadline);
-    if (!socket.ok()) co_return ClientError{ClientError::Kind::kDial, socket.error().message};
-    const int fd = socket->native_handle();
-    const std::string name = options.server_name.empty() ? options.target.host : options.server_name;
-    auto transport = options.tls != nullptr ? options.tls->Connect(fd, name, http1_only || options.http1_only)
-                                            : net::NewPlainTransport(fd);
-    auto connection = std::make_shared<ClientConnection>(executor, queue, *std::move(socket), std::move(transport));
-    if (options.tls != nullptr) {
-      const std::string error = co_await Handshake(connection);
-      if (!error.empty()) co_return ClientError{ClientError::Kind::kTLS, error};
-    }
-    std::string host = options.host_header;
-    if (host.empty()) {
-      const bool usual = options.target.port == (options.tls != nullptr ? 443 : 80) || options.target.port == 0;
-      host = usual ? options.target.host : net::JoinHostPort(options.target.host, options.target.port);
-    }
-    const bool h2 = connection->alpn_h2();
-    connection->Serve([&](ClientSessionHost& session_host) {
-      return h2 ? NewHttp2ClientSession(session_host, host, true, options.response_header_bytes_max)
-                : NewHttp1ClientSession(session_host, host, options.response_header_bytes_max);
-    });
-    co_return connection;
-  }
-
   static Awaitable<void> OpenFor(std::shared_ptr<Impl> self, std::shared_ptr<Opening> opening, bool upgrade) {
-    auto opened = co_await self->Open(upgrade);
+    auto opened = co_await OpenConnection(self->executor, self->queue, self->options,
+                                          upgrade ? ClientProtocol::kHTTP1 : ClientProtocol::kNegotiated);
     auto ticket = opening->ticket.lock();
     if (ticket == nullptr || ticket->ended) {
       if (opened.ok()) self->Keep(*opened, upgrade);

@@ -3,10 +3,12 @@
 #include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "http/park.h"
+#include "net/address.h"
 
 namespace keelson::http {
 namespace {
@@ -228,6 +230,63 @@ void ClientConnection::Close(const ClientError& error) {
 std::unique_ptr<Stream> ClientConnection::TakeStream() {
   raw_mode_ = true;
   return std::make_unique<ClientRawStream>(shared_from_this(), session_->TakeLeftover());
+}
+
+namespace {
+
+// The TLS handshake of a connection; "" or the error.
+Awaitable<std::string> HandshakeWithin(asio::any_io_executor executor, std::shared_ptr<ClientConnection> connection,
+                                       std::chrono::milliseconds timeout) {
+  auto timer = std::make_shared<asio::steady_timer>(executor, timeout);
+  timer->async_wait([connection, timer](const boost::system::error_code& error) {
+    if (!error && !connection->open()) connection->Close({ClientError::Kind::kTLS, "net/http: TLS handshake timeout"});
+  });
+  auto token = asio::use_awaitable;
+  const std::string error = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::string)>(
+      [connection, executor](auto handler) {
+        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+        connection->Handshake(
+            [shared, executor](const std::string& text) { asio::post(executor, [shared, text] { (*shared)(text); }); });
+      },
+      token);
+  timer->cancel();
+  co_return error;
+}
+
+std::string HostHeader(const ClientOptions& options) {
+  if (!options.host_header.empty()) return options.host_header;
+  const bool usual = options.target.port == (options.tls != nullptr ? 443 : 80) || options.target.port == 0;
+  return usual ? options.target.host : net::JoinHostPort(options.target.host, options.target.port);
+}
+
+}  // namespace
+
+Awaitable<Outcome<std::shared_ptr<ClientConnection>, ClientError>> OpenConnection(asio::any_io_executor executor,
+                                                                                  base::Ref<WakeQueue> queue,
+                                                                                  const ClientOptions& options,
+                                                                                  ClientProtocol protocol) {
+  const auto deadline = std::chrono::steady_clock::now() + options.dial_timeout;
+  auto socket = options.dialer != nullptr ? co_await options.dialer->Dial(options.target, deadline)
+                                          : co_await net::Dial(options.target, deadline);
+  if (!socket.ok()) co_return ClientError{ClientError::Kind::kDial, socket.error().message};
+  const int fd = socket->native_handle();
+  const std::string name = options.server_name.empty() ? options.target.host : options.server_name;
+  auto transport = options.tls != nullptr
+                       ? options.tls->Connect(fd, name, protocol == ClientProtocol::kHTTP1 || options.http1_only)
+                       : net::NewPlainTransport(fd);
+  auto connection = std::make_shared<ClientConnection>(executor, queue, *std::move(socket), std::move(transport));
+  if (options.tls != nullptr) {
+    const std::string error = co_await HandshakeWithin(executor, connection, options.tls_handshake_timeout);
+    if (!error.empty()) co_return ClientError{ClientError::Kind::kTLS, error};
+  }
+  const bool tls = options.tls != nullptr;
+  const bool h2 = tls ? connection->alpn_h2() : protocol == ClientProtocol::kHTTP2Known;
+  const std::string host = HostHeader(options);
+  connection->Serve([&](ClientSessionHost& session_host) {
+    return h2 ? NewHttp2ClientSession(session_host, host, tls, options.response_header_bytes_max)
+              : NewHttp1ClientSession(session_host, host, options.response_header_bytes_max);
+  });
+  co_return connection;
 }
 
 }  // namespace keelson::http

@@ -1,4 +1,4 @@
-// The driver of one outgoing connection. For client.cc only. Everything on the client's thread.
+// The driver of one outgoing connection. For this folder only. Everything on the client's thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -74,5 +74,16 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   bool writing_ = false;
   bool scheduled_ = false;
 };
+
+enum class ClientProtocol : std::uint8_t {
+  kNegotiated,  // HTTP/2 where TLS agrees on it
+  kHTTP1,       // h2 is not offered
+  kHTTP2Known,  // HTTP/2 from the first byte where there is no TLS to agree on it (gRPC)
+};
+// Dials, shakes hands and starts a session. `options` must outlive the call.
+Awaitable<Outcome<std::shared_ptr<ClientConnection>, ClientError>> OpenConnection(asio::any_io_executor executor,
+                                                                                  base::Ref<WakeQueue> queue,
+                                                                                  const ClientOptions& options,
+                                                                                  ClientProtocol protocol);
 
 }  // namespace keelson::http

@@ -110,6 +110,25 @@ net::Result<net::StreamSocket> RelayToSocket(const asio::any_io_executor& execut
   return theirs;
 }
 
+Awaitable<net::Result<std::string>> AllowedHost(net::DialTarget target,
+                                                std::chrono::steady_clock::time_point deadline) {
+  if (!target.allow) co_return target.host;
+  std::vector<asio::ip::address> addresses;
+  boost::system::error_code no_address;
+  if (const auto literal = asio::ip::make_address(target.host, no_address); !no_address) {
+    addresses.push_back(literal);
+  } else {
+    auto resolved = co_await net::Resolver::Global().Resolve(target.host, deadline);
+    if (!resolved.ok()) co_return net::Error{"dial tcp: lookup " + target.host + ": " + resolved.error().message};
+    addresses = *std::move(resolved);
+  }
+  for (const auto& one : addresses) {
+    if (target.allow(one.to_string())) continue;
+    co_return net::Error{"dial tcp " + net::JoinHostPort(one.to_string(), target.port) + ": address not allowed"};
+  }
+  co_return addresses.front().to_string();
+}
+
 ConnectDialer::ConnectDialer(async::IOPool& pool, ConnectDialerOptions options) : options_(std::move(options)) {
   ClientOptions client;
   client.target = options_.proxy;
@@ -121,23 +140,9 @@ ConnectDialer::ConnectDialer(async::IOPool& pool, ConnectDialerOptions options) 
 
 Awaitable<net::Result<net::StreamSocket>> ConnectDialer::Dial(net::DialTarget target,
                                                               std::chrono::steady_clock::time_point deadline) {
-  if (target.allow) {  // the address that is checked is the one that the proxy is asked for
-    std::vector<asio::ip::address> addresses;
-    boost::system::error_code no_address;
-    if (const auto literal = asio::ip::make_address(target.host, no_address); !no_address) {
-      addresses.push_back(literal);
-    } else {
-      auto resolved = co_await net::Resolver::Global().Resolve(target.host, deadline);
-      if (!resolved.ok()) co_return net::Error{"dial tcp: lookup " + target.host + ": " + resolved.error().message};
-      addresses = *std::move(resolved);
-    }
-    for (const auto& one : addresses) {
-      if (target.allow(one.to_string())) continue;
-      co_return net::Error{"dial tcp " + net::JoinHostPort(one.to_string(), target.port) + ": address not allowed"};
-    }
-    target.host = addresses.front().to_string();
-  }
-  const std::string address = net::JoinHostPort(target.host, target.port);
+  auto host = co_await AllowedHost(target, deadline);
+  if (!host.ok()) co_return host.error();
+  const std::string address = net::JoinHostPort(*host, target.port);
   const std::string proxy = options_.proxy_name;
   ClientRequest request;
   request.method = "CONNECT";
@@ -149,8 +154,8 @@ Awaitable<net::Result<net::StreamSocket>> ConnectDialer::Dial(net::DialTarget ta
   auto client = client_;
   auto answer = co_await client->Do(std::move(request));
   if (!answer.ok()) {
-    const bool connected = answer.error().kind == ClientError::Kind::kClosed ||
-                           answer.error().kind == ClientError::Kind::kProtocol;
+    const bool connected =
+        answer.error().kind == ClientError::Kind::kClosed || answer.error().kind == ClientError::Kind::kProtocol;
     co_return net::Error{connected ? "reading HTTP response from CONNECT to " + address + " via proxy " + proxy +
                                          " failed: " + answer.error().message
                                    : answer.error().message};

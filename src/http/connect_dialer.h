@@ -1,7 +1,6 @@
-// Dials through an HTTP proxy that understands CONNECT: in plain text, in TLS, or over a Unix socket (HTTPConnect egress,
-// HTTPS_PROXY). The tunnel is one end of a socket pair with a relay behind it, so that TLS inside it works as on any
-// other connection.
-// Thread safety: Dial() from any coroutine.
+// Dials through an HTTP proxy that understands CONNECT: in plain text, in TLS, or over a Unix socket (HTTPConnect
+// egress, HTTPS_PROXY). The tunnel is one end of a socket pair with a relay behind it, so that TLS inside it works as
+// on any other connection. Thread safety: Dial() from any coroutine.
 #pragma once
 
 #include <memory>
@@ -32,6 +31,10 @@ class ConnectDialer final : public net::Dialer {
   ConnectDialerOptions options_;
   std::shared_ptr<Client> client_;
 };
+
+// The host that a proxy is asked for: the target's own, or, where the target says which addresses are allowed, one that
+// was resolved and checked here, so that the checked address is the dialled one.
+Awaitable<net::Result<std::string>> AllowedHost(net::DialTarget target, std::chrono::steady_clock::time_point deadline);
 
 // A socket whose other end is `stream`: bytes are carried both ways until one of them ends.
 net::Result<net::StreamSocket> RelayToSocket(const asio::any_io_executor& executor, std::unique_ptr<Stream> stream);

@@ -1,5 +1,6 @@
 #include "object/json_text.h"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -68,12 +69,25 @@ std::string Scientific(const Decimal& decimal, bool two_exponent_digits) {
   return out + std::to_string(magnitude);
 }
 
+// Bytes that are written as they are.
+constexpr auto kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (int byte = 0x20; byte < 0x7f; ++byte) plain[static_cast<std::size_t>(byte)] = true;
+  for (const char special : {'"', '\\', '<', '>', '&'}) plain[static_cast<std::uint8_t>(special)] = false;
+  return plain;
+}();
+
 }  // namespace
 
 void AppendJSONString(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';
   while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && kPlain[static_cast<std::uint8_t>(text[plain])]) ++plain;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const auto byte = static_cast<std::uint8_t>(text[0]);
     if (byte >= 0x80) {
       const auto rune = base::DecodeRune(text);

@@ -43,11 +43,6 @@ constexpr GroupRow kGroups[] = {
     {"storagemigration.k8s.io", {"v1beta1"}},
 };
 
-// The two group versions whose names do not follow from the one rule: beta versions are off, and v1 is on.
-bool OnByDefault(const meta::GroupVersion& version) {
-  return version.version == "v1" || (version.group == "autoscaling" && version.version == "v2");
-}
-
 // The table of the version that strategies and storage see (itself where there is one version).
 const schema::Resource& HubOf(const schema::Resource& resource) {
   if (const Conversion* conversion = FindConversion(resource.group, resource.version, resource.kind)) {
@@ -151,6 +146,10 @@ std::shared_ptr<ResourceDefinition> NewDefinition(const schema::Resource& hub) {
 }
 
 }  // namespace
+
+bool OnByDefault(const meta::GroupVersion& version) {
+  return version.version == "v1" || (version.group == "autoscaling" && version.version == "v2");
+}
 
 std::span<const std::string_view> GroupsByPriority() {
   static const auto groups = [] {

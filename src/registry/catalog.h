@@ -34,5 +34,7 @@ class Catalog {
 // Group versions of the tables: groups most important first ("" is core), versions preferred first.
 std::span<const std::string_view> GroupsByPriority();
 std::span<const std::string_view> VersionsByPriority(std::string_view group);
+// Served without --runtime-config: beta and alpha versions are not.
+bool OnByDefault(const meta::GroupVersion& version);
 
 }  // namespace keelson::registry

@@ -148,16 +148,21 @@ class Recorder {
   bool decoded_ = false;
 };
 
+std::shared_ptr<Store> NewStore(std::shared_ptr<ScriptedStorage> storage) {
+  Store::Options options;
+  options.resource = {"", "pods"};
+  options.kind = {"", "Pod"};
+  options.strategy = std::make_shared<RESTStrategy>(kPods);
+  options.storage = std::move(storage);
+  options.codec = std::make_shared<testing::LineCodec>();
+  options.key_root = "/pods";
+  return std::make_shared<Store>(std::move(options));
+}
+
 struct Fixture {
   std::shared_ptr<ScriptedStorage> storage = std::make_shared<ScriptedStorage>();
   async::IOPool io{1};
-  std::shared_ptr<Store> store =
-      std::make_shared<Store>(Store::Options{.resource = {"", "pods"},
-                                             .kind = {"", "Pod"},
-                                             .strategy = std::make_shared<RESTStrategy>(kPods),
-                                             .storage = storage,
-                                             .codec = std::make_shared<testing::LineCodec>(),
-                                             .key_root = "/pods"});
+  std::shared_ptr<Store> store = NewStore(storage);
 };
 
 TEST(Informer, DeletionsBetweenTwoWatchesAreReported) {

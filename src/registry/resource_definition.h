@@ -11,7 +11,7 @@
 
 #include "meta/group_version.h"
 #include "registry/catalog/conversion.h"
-#include "registry/rest_strategy.h"
+#include "registry/write_pipeline.h"
 #include "schema/schema.h"
 #include "storage/storage_factory.h"
 
@@ -44,10 +44,10 @@ struct FieldLabels {
 
 // Where a kind's behaviour in the generic code differs from all others.
 struct KindTraits {
-  std::string go_package;    // of the hub type, as upstream's messages have it: core, apps
-  bool unsafe_delete = true;  // false: upstream's storage hides its generic store (namespaces, RBAC)
-  std::string_view orphan_warning;  // sent when it is deleted without a propagation policy
-  bool json_needs_defaults = false;  // protobuf loses what only defaulting restores (StatefulSet's claim templates)
+  std::string go_package;              // of the hub type, as upstream's messages have it: core, apps
+  bool unsafe_delete = true;           // false: upstream's storage hides its generic store (namespaces, RBAC)
+  std::string_view orphan_warning;     // sent when it is deleted without a propagation policy
+  bool json_needs_defaults = false;    // protobuf loses what only defaulting restores (StatefulSet's claim templates)
   std::string_view hidden_annotation;  // kept by conversion only, not part of metadata-only answers (DaemonSet)
   bool expires = false;                // objects live for --event-ttl
   bool spec_finalizers = false;        // spec.finalizers hold deletion back (Namespace)
@@ -74,6 +74,17 @@ struct ResourceDefinition {
     return nullptr;
   }
 };
+
+// The part of the definition that the write pipeline reads.
+inline StoredKind StoredKindOf(const ResourceDefinition& definition) {
+  return {.resource = definition.resource,
+          .kind = definition.kind,
+          .namespaced = definition.namespaced,
+          .type = definition.hub_version().type,
+          .strategy = definition.strategy,
+          .spec_finalizers = definition.traits.spec_finalizers,
+          .defaults_on_read = definition.layout.defaults_on_read};
+}
 
 using ResourceDefinitionPtr = std::shared_ptr<const ResourceDefinition>;
 

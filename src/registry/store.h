@@ -16,62 +16,24 @@
 #include "base/random.h"
 #include "meta/status.h"
 #include "object/value.h"
-#include "registry/rest_strategy.h"
+#include "registry/rest.h"
+#include "registry/write_pipeline.h"
 #include "request/context.h"
-#include "schema/schema.h"
 #include "storage/interface.h"
 #include "storage/resource_codec.h"
 
 namespace keelson::registry {
 
-template <class T>
-using Task = Awaitable<meta::Result<T>>;
-
-using storage::ObjectPtr;
-
-// Admission's place in a write: sees the object (and the old one), may refuse.
-using ValidateObject = std::function<Task<void>(Value object)>;
-using ValidateObjectUpdate = std::function<Task<void>(Value object, Value old)>;
-// Makes the new object of the existing one (null when there is none and creation is allowed): patching, mutating
-// admission and managed fields happen in here. Called again when somebody else wrote meanwhile.
-using UpdatedObject = std::function<Task<Value>(Value existing)>;
-
-struct DeleteOptions {
-  std::optional<std::int64_t> grace_period_seconds;
-  std::optional<std::string> propagation_policy;
-  std::optional<bool> orphan_dependents;
-  std::optional<std::string> uid;  // preconditions
-  std::optional<std::string> resource_version;
-  bool dry_run = false;
-};
-
-struct WriteResult {
-  ObjectPtr object;
-  bool created = false;
-};
-
-struct DeleteResult {
-  ObjectPtr object;
-  bool deleted = false;  // false: it stays until its grace period or finalizers are over
-};
-
-struct UpdateParameters {
-  Endpoint endpoint;
-  std::optional<std::string> uid;               // precondition: the uid of the object sent
-  std::optional<std::string> resource_version;  // precondition
-  bool force_allow_create = false;              // server-side apply may create whatever the kind says
-  bool dry_run = false;
-};
-
-class Store {
+class Store final : public REST,
+                    public Getter,
+                    public Lister,
+                    public Watcher,
+                    public Creater,
+                    public Updater,
+                    public GracefulDeleter,
+                    public CollectionDeleter {
  public:
-  struct Options {
-    meta::GroupResource resource;
-    meta::GroupKind kind;
-    bool namespaced = true;
-    const schema::Struct* type = nullptr;  // of the hub version; null: custom resources
-    std::shared_ptr<const RESTStrategy> strategy;
-    bool spec_finalizers = false;  // spec.finalizers hold deletion back (namespaces)
+  struct Options : StoredKind {  // defaults_on_read follows from the codec
     std::shared_ptr<storage::Interface> storage;
     std::shared_ptr<const storage::ResourceCodec> codec;
     std::string key_root;           // "/pods"
@@ -90,64 +52,66 @@ class Store {
     // protection of RBAC objects against privilege escalation.
     std::function<Task<void>(request::Context& context, Value object, Value old)> authorize_write;
   };
-  explicit Store(Options options) : options_(std::move(options)) {}
+  explicit Store(Options options);
 
   const Options& options() const { return options_; }
   const Strategy& strategy() const { return options_.strategy->row(); }
-  const RESTStrategy& rest_strategy() const { return *options_.strategy; }
+  const storage::ResourceCodec& codec() const override { return *options_.codec; }
+  const RESTStrategy& rest_strategy() const override { return *options_.strategy; }
+  const Getter* getter() const override { return this; }
+  const Lister* lister() const override { return this; }
+  const Watcher* watcher() const override { return this; }
+  const Creater* creater() const override { return this; }
+  const Updater* updater() const override { return this; }
+  const GracefulDeleter* deleter() const override { return this; }
+  const CollectionDeleter* collection_deleter() const override { return this; }
 
   Task<ObjectPtr> Get(std::string name_space, std::string name, std::string resource_version,
-                      telemetry::Caller caller = {}) const;
-  Task<storage::ObjectList> List(std::string name_space, storage::ListOptions options) const;
-  Task<std::unique_ptr<storage::WatchStream>> Watch(std::string name_space, storage::ListOptions options) const;
-  Task<WriteResult> Create(request::Context& context, Value object, ValidateObject validate, bool dry_run) const;
+                      telemetry::Caller caller = {}) const override;
+  Task<storage::ObjectList> List(std::string name_space, storage::ListOptions options) const override;
+  Task<std::unique_ptr<storage::WatchStream>> Watch(std::string name_space,
+                                                    storage::ListOptions options) const override;
+  Task<WriteResult> Create(request::Context& context, Value object, ValidateObject validate,
+                           bool dry_run) const override;
   Task<WriteResult> Update(request::Context& context, std::string name, UpdatedObject updated,
                            ValidateObject validate_create, ValidateObjectUpdate validate_update,
-                           UpdateParameters parameters) const;
+                           UpdateParameters parameters) const override;
   Task<DeleteResult> Delete(request::Context& context, std::string name_space, std::string name, DeleteOptions options,
-                            ValidateObject validate) const;
-  // Deletes an object that cannot be read, whatever it is; preconditions, finalizers, admission and what follows a
-  // deletion are skipped (upstream's corruptObjectDeleter). Invalid when it can be read, or is not there.
-  Task<void> DeleteCorrupt(std::string name_space, std::string name) const;
-  // Deletes what the selectors match; the list of them as they were. `workers` at a time.
+                            ValidateObject validate) const override;
+  Task<void> DeleteCorrupt(std::string name_space, std::string name) const override;
   Task<storage::ObjectList> DeleteCollection(request::Context& context, std::string name_space, DeleteOptions options,
-                                             storage::ListOptions list, ValidateObject validate, int workers) const;
+                                             storage::ListOptions list, ValidateObject validate,
+                                             int workers) const override;
 
-  // The object as a Value in the context's arena.
-  meta::Result<Value> Decode(base::Arena& arena, const ObjectPtr& object) const;
   meta::Result<std::string> KeyFor(std::string_view name_space, std::string_view name) const;
   std::string KeyRootFor(std::string_view name_space) const;
 
  private:
-  struct DeletePlan {
-    bool graceful = false;  // stays for a grace period that was written into the object
-    bool pending = false;   // is being deleted already, nothing changes
-  };
+  friend class UpdateOperation;  // one update, in store_update.cc
 
+  storage::Interface& StorageFor(bool dry_run) const { return dry_run ? *dry_run_storage_ : *options_.storage; }
   Call MakeCall(request::Context& context, std::vector<std::string>& warnings) const;
-  bool SpecChanged(Value object, Value old) const;
-  meta::Result<void> CheckNamespace(request::Context& context, Value metadata) const;
-  meta::Result<void> BeforeCreate(request::Context& context, Value object) const;
-  meta::Result<void> BeforeUpdate(request::Context& context, Value object, Value old, const Endpoint& endpoint) const;
+  Task<void> BeginCreate(request::Context& context, Value object, bool dry_run, Options::Finish& finish) const;
   Task<WriteResult> CreateOnce(request::Context& context, Value object, ValidateObject validate, bool dry_run) const;
-  Task<ObjectPtr> DryRunCreate(request::Context& context, std::string key, Value object) const;
-  meta::Result<ObjectPtr> Wrap(request::Context& context, std::string key, Value object,
-                               std::uint64_t resource_version) const;
+  // `object` as it would be read back at `resource_version`.
+  meta::Result<ObjectPtr> Wrap(std::string key, Value object, std::uint64_t resource_version) const;
+  // 409 in the words of the kinds that check before all others (namespaces, definitions).
+  meta::Result<void> CheckDeletePreconditions(Value object, std::string_view name, const DeleteOptions& options) const;
   // Upstream's REST of customresourcedefinitions: the object stays, marked.
-  Task<DeleteResult> MarkDeletion(request::Context& context, std::string key, std::string name, ObjectPtr existing,
-                                  DeleteOptions options, ValidateObject validate) const;
-  meta::Result<DeletePlan> BeforeDelete(request::Context& context, Value object, const DeleteOptions& options) const;
-  bool UpdateDeletionFinalizers(base::Arena& arena, Value object, const DeleteOptions& options) const;
-  Task<DeleteResult> DeleteForReal(request::Context& context, std::string key, std::string name,
-                                   storage::Preconditions preconditions, ValidateObject validate, ObjectPtr existing,
-                                   bool ignore_not_found, bool dry_run) const;
+  Task<DeleteResult> MarkDeletion(request::Context& context, std::string key, std::string name, DeleteOptions options,
+                                  ValidateObject validate) const;
+  struct Removal {
+    storage::Preconditions preconditions;
+    ValidateObject validate;        // may be empty
+    ObjectPtr existing;             // the result when it is gone already
+    bool ignore_not_found = false;  // somebody else may have deleted it meanwhile
+    bool dry_run = false;
+  };
+  Task<DeleteResult> Remove(request::Context& context, std::string key, std::string name, Removal removal) const;
   meta::Status InterpretError(const storage::Error& error, std::string_view verb, std::string_view name) const;
 
-  Options options_;
+  const Options options_;
+  const std::unique_ptr<storage::Interface> dry_run_storage_;
 };
-
-// Now, as Kubernetes writes times: seconds, UTC.
-std::string FormatTime(base::Clock::SystemTime time);
-std::optional<base::Clock::SystemTime> ParseTime(std::string_view text);
 
 }  // namespace keelson::registry

@@ -7,192 +7,112 @@
 #include <span>
 
 #include "async/event.h"
-#include "base/strings.h"
 #include "registry/store.h"
 
 namespace keelson::registry {
 namespace {
 
-constexpr std::string_view kOrphan = "orphan";
-constexpr std::string_view kForeground = "foregroundDeletion";
 constexpr std::int64_t kDeleteCollectionPage = 10000;
 
-bool HasFinalizer(Value metadata, std::string_view name) {
-  return std::ranges::any_of(metadata["finalizers"].items(), [&](Value item) { return item.as_string() == name; });
+Task<void> ValidateStored(const Store& store, request::Context& context, const ValidateObject& validate,
+                          ObjectPtr object) {
+  if (!validate) co_return meta::Result<void>();
+  KS_CO_TRY(const Value value, store.Decode(context.arena, object));
+  co_return co_await validate(value);
 }
 
-void BumpGeneration(base::Arena& arena, Value metadata) {
-  if (const auto generation = metadata["generation"].as_int(); generation > 0)
-    metadata.Set(arena, "generation", generation + 1);
-}
-
-// Pods: what the option says, else what the spec says; at once when nothing can be running.
-std::int64_t PodGracePeriod(Value pod, const DeleteOptions& options) {
-  std::int64_t period = 0;
-  if (options.grace_period_seconds) {
-    period = *options.grace_period_seconds;
-  } else {
-    period = pod.Get("spec", "terminationGracePeriodSeconds").as_int();
-  }
-  if (period < 0) period = 1;
-  const std::string_view phase = pod.Get("status", "phase").as_string();
-  if (pod.Get("spec", "nodeName").as_string().empty() || phase == "Succeeded" || phase == "Failed") period = 0;
-  return period;
-}
-
-}  // namespace
-
-meta::Result<Store::DeletePlan> Store::BeforeDelete(request::Context& context, Value object,
-                                                    const DeleteOptions& options) const {
-  base::Arena& arena = context.arena;
-  Value metadata = object["metadata"];
-  const std::string name(metadata["name"].as_string());
-  const meta::GroupResource kind{options_.kind.group, options_.kind.kind};  // upstream names the Kind here
-  if (options.uid && *options.uid != metadata["uid"].as_string()) {
-    return meta::NewConflict(kind, name,
-                             "the UID in the precondition (" + *options.uid + ") does not match the UID in record (" +
-                                 std::string(metadata["uid"].as_string()) +
-                                 "). The object might have been deleted and then recreated");
-  }
-  if (options.resource_version && *options.resource_version != metadata["resourceVersion"].as_string()) {
-    return meta::NewConflict(kind, name,
-                             "the ResourceVersion in the precondition (" + *options.resource_version +
-                                 ") does not match the ResourceVersion in record (" +
-                                 std::string(metadata["resourceVersion"].as_string()) +
-                                 "). The object might have been modified");
-  }
-  if (!strategy().graceful_deletion) return DeletePlan{};
-
-  const auto now = options_.clock->Now();
-  if (const Value timestamp = metadata["deletionTimestamp"]; timestamp.is_string()) {
-    const std::int64_t grace = metadata["deletionGracePeriodSeconds"].as_int();
-    if (grace == 0) return DeletePlan{};
-    if (!options.grace_period_seconds) return DeletePlan{.pending = true};
-    const std::int64_t wanted = PodGracePeriod(object, options);
-    if (wanted >= grace) return DeletePlan{.pending = true};
-    std::int64_t period = wanted;
-    const auto marked = ParseTime(timestamp.as_string());
-    auto ends = (marked ? *marked : now) - std::chrono::seconds(grace) + std::chrono::seconds(wanted);
-    if (ends < now) {
-      ends = now;
-      if (period != 0) period = 1;
-    }
-    metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(ends)));
-    metadata.Set(arena, "deletionGracePeriodSeconds", period);
-    return DeletePlan{.graceful = true};
-  }
-  const std::int64_t period = PodGracePeriod(object, options);
-  metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(now + std::chrono::seconds(period))));
-  metadata.Set(arena, "deletionGracePeriodSeconds", period);
-  BumpGeneration(arena, metadata);
-  return DeletePlan{.graceful = true};
-}
-
-bool Store::UpdateDeletionFinalizers(base::Arena& arena, Value object, const DeleteOptions& options) const {
-  Value metadata = object["metadata"];
-  const bool had_orphan = HasFinalizer(metadata, kOrphan);
-  const bool had_foreground = HasFinalizer(metadata, kForeground);
-  bool orphan = false;
-  bool foreground = false;
-  if (options_.garbage_collector && strategy().garbage_collection != GarbageCollection::kUnsupported) {
-    if (options.orphan_dependents) {
-      orphan = *options.orphan_dependents;
-    } else if (options.propagation_policy) {
-      orphan = *options.propagation_policy == "Orphan";
-      foreground = *options.propagation_policy == "Foreground";
-    } else {
-      orphan = had_orphan || (!had_foreground && strategy().garbage_collection == GarbageCollection::kOrphan);
-      foreground = had_foreground;
-    }
-  } else if (!options_.garbage_collector) {
-    return false;
-  }
-  if (orphan == had_orphan && foreground == had_foreground) return false;
-  Value finalizers = Value::List(arena);
-  for (const Value item : metadata["finalizers"].items()) {
-    if (item.as_string() != kOrphan && item.as_string() != kForeground) finalizers.Append(arena, item);
-  }
-  if (orphan) finalizers.Append(arena, kOrphan);
-  if (foreground) finalizers.Append(arena, kForeground);
-  if (finalizers.empty()) {
-    metadata.Erase("finalizers");
-  } else {
-    metadata.Set(arena, "finalizers", finalizers);
-  }
-  return true;
-}
-
-Task<DeleteResult> Store::DeleteForReal(request::Context& context, std::string key, std::string name,
-                                        storage::Preconditions preconditions, ValidateObject validate,
-                                        ObjectPtr existing, bool ignore_not_found, bool dry_run) const {
-  storage::ValidateDeletion check = [this, &context,
-                                     validate](const ObjectPtr& object) -> Awaitable<meta::Result<void>> {
-    if (!validate) co_return meta::Result<void>();
-    KS_CO_TRY(Value value, Decode(context.arena, object));
-    co_return co_await validate(value);
-  };
-  ObjectPtr gone = existing;
-  if (dry_run) {
-    KS_CO_RETURN_IF_ERROR(co_await check(existing));
-  } else {
-    auto deleted = co_await options_.storage->Delete(key, std::move(preconditions), check, nullptr, context.caller());
-    if (deleted.ok()) {
-      gone = *std::move(deleted);
-    } else if (!(ignore_not_found && deleted.error().code == storage::ErrorCode::kKeyNotFound)) {
-      co_return InterpretError(deleted.error(), "delete", name);
-    }
-    if (options_.after_delete) {
-      auto value = Decode(context.arena, gone);
-      if (value.ok()) co_await options_.after_delete(context, *value);
-    }
-  }
-  co_return DeleteResult{.object = std::move(gone), .deleted = true};
-}
-
-namespace {
-
+// The deletion of one object on its way through GuaranteedUpdate's attempts. Lives in the frame that awaits them.
 struct Marking {
   const Store& store;
   request::Context& context;
-  const RESTStrategy& strategy;
   const Call& call;
-  ValidateObject validate;
+  const DeleteOptions& options;
+  const ValidateObject& validate;
+  DeletionPlan::Step step = DeletionPlan::Step::kRemove;  // of the last attempt
 };
 
-Awaitable<meta::Result<storage::Updated>> Mark(std::shared_ptr<const Marking> marking, ObjectPtr current) {
-  base::Arena& arena = marking->context.arena;
-  KS_CO_TRY(Value object, marking->store.Decode(arena, current));
-  if (marking->validate) KS_CO_RETURN_IF_ERROR(co_await marking->validate(object.Clone(arena)));
+Awaitable<meta::Result<storage::Updated>> Mark(Marking& marking, ObjectPtr current) {
+  base::Arena& arena = marking.context.arena;
+  KS_CO_TRY(Value object, marking.store.Decode(arena, current));
+  if (marking.validate) KS_CO_RETURN_IF_ERROR(co_await marking.validate(object.Clone(arena)));
+  const Store::Options& kind = marking.store.options();
+  KS_CO_TRY(const DeletionPlan plan, PlanDeletion(kind, marking.call, object, marking.options, kind.garbage_collector));
+  marking.step = plan.step;
+  using enum DeletionPlan::Step;
+  if (plan.step == kRemove || plan.step == kPending)
+    co_return storage::Updated{.object = {}, .ttl_seconds = {}, .action = storage::Updated::Action::kLeave};
+  co_return storage::Updated{.object = object, .ttl_seconds = kind.ttl_seconds};
+}
+
+// A kind that marks its objects itself (definitions).
+Awaitable<meta::Result<storage::Updated>> MarkByStrategy(const Marking& marking, ObjectPtr current) {
+  base::Arena& arena = marking.context.arena;
+  KS_CO_TRY(Value object, marking.store.Decode(arena, current));
+  if (marking.validate) KS_CO_RETURN_IF_ERROR(co_await marking.validate(object.Clone(arena)));
   Value metadata = object["metadata"];
   if (!metadata["deletionTimestamp"].is_string())
-    metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(marking->call.clock.Now())));
-  marking->strategy.MarkDeletion(marking->call, object);
+    metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(marking.call.clock.Now())));
+  marking.store.rest_strategy().MarkDeletion(marking.call, object);
   co_return storage::Updated{.object = object};
 }
 
 }  // namespace
 
-Task<DeleteResult> Store::MarkDeletion(request::Context& context, std::string key, std::string name, ObjectPtr existing,
+Task<DeleteResult> Store::Remove(request::Context& context, std::string key, std::string name, Removal removal) const {
+  storage::ValidateDeletion check = [this, &context, &removal](const ObjectPtr& object) {
+    return ValidateStored(*this, context, removal.validate, object);
+  };
+  auto deleted = co_await StorageFor(removal.dry_run)
+                     .Delete(std::move(key), std::move(removal.preconditions), check, nullptr, context.caller());
+  ObjectPtr gone = removal.existing;
+  if (deleted.ok()) {
+    // A dry run answers with the object as it was marked; storage has it unmarked.
+    if (!removal.dry_run) gone = *std::move(deleted);
+  } else if (!removal.ignore_not_found || deleted.error().code != storage::ErrorCode::kKeyNotFound) {
+    co_return InterpretError(deleted.error(), "delete", name);
+  }
+  if (options_.after_delete && !removal.dry_run) {
+    auto value = Decode(context.arena, gone);
+    if (value.ok()) co_await options_.after_delete(context, *value);
+  }
+  co_return DeleteResult{.object = std::move(gone), .deleted = true};
+}
+
+Task<DeleteResult> Store::MarkDeletion(request::Context& context, std::string key, std::string name,
                                        DeleteOptions options, ValidateObject validate) const {
   std::vector<std::string> warnings;
   const Call call = MakeCall(context, warnings);
-  auto marking =
-      std::make_shared<const Marking>(Marking{*this, context, *options_.strategy, call, std::move(validate)});
-  if (options.dry_run) {
-    KS_CO_TRY(const storage::Updated updated, co_await Mark(marking, existing));
-    KS_CO_TRY(ObjectPtr wrapped, Wrap(context, key, updated.object, existing->resource_version()));
-    co_return DeleteResult{.object = std::move(wrapped), .deleted = false};
-  }
+  const Marking marking{*this, context, call, options, validate};
   storage::Preconditions preconditions{.uid = options.uid, .resource_version = options.resource_version};
-  auto written = co_await options_.storage->GuaranteedUpdate(
-      key, false, preconditions, [marking](const ObjectPtr& current) { return Mark(marking, current); }, nullptr,
-      context.caller());
+  auto written = co_await StorageFor(options.dry_run)
+                     .GuaranteedUpdate(
+                         std::move(key), false, std::move(preconditions),
+                         [&marking](const ObjectPtr& current) { return MarkByStrategy(marking, current); }, nullptr,
+                         context.caller());
   if (!written.ok()) co_return InterpretError(written.error(), "delete", name);
   co_return DeleteResult{.object = *std::move(written), .deleted = false};
 }
 
+meta::Result<void> Store::CheckDeletePreconditions(Value object, std::string_view name,
+                                                   const DeleteOptions& options) const {
+  const std::string_view uid = object.Get("metadata", "uid").as_string();
+  if (options.uid && *options.uid != uid) {
+    return meta::NewConflict(
+        options_.resource, name,
+        "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + std::string(uid));
+  }
+  const std::string_view version = object.Get("metadata", "resourceVersion").as_string();
+  if (options.resource_version && *options.resource_version != version) {
+    return meta::NewConflict(options_.resource, name,
+                             "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
+                                 ", ResourceVersion in object meta: " + std::string(version));
+  }
+  return {};
+}
+
 Task<DeleteResult> Store::Delete(request::Context& context, std::string name_space, std::string name,
                                  DeleteOptions options, ValidateObject validate) const {
+  using enum DeletionPlan::Step;
   if (strategy().delete_forbidden != nullptr) {
     const std::string_view why = strategy().delete_forbidden(name);
     if (!why.empty()) co_return meta::NewForbidden(options_.resource, name, why);
@@ -201,104 +121,46 @@ Task<DeleteResult> Store::Delete(request::Context& context, std::string name_spa
   auto got = co_await options_.storage->Get(key, {.caller = context.caller()});
   if (!got.ok()) co_return InterpretError(got.error(), "delete", name);
   ObjectPtr existing = *std::move(got);
-  base::Arena& arena = context.arena;
+  KS_CO_TRY(Value trial, Decode(context.arena, existing));
 
-  // What would happen, tried on a copy.
-  KS_CO_TRY(Value trial, Decode(arena, existing));
   const bool marks = options_.strategy->marks_deletion();
   if (options_.spec_finalizers || marks) {
-    // Namespaces and definitions check in their own words; a namespace that is on its way out is left alone.
-    const std::string_view uid = trial.Get("metadata", "uid").as_string();
-    if (options.uid && *options.uid != uid) {
-      co_return meta::NewConflict(
-          options_.resource, name,
-          "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + std::string(uid));
-    }
-    const std::string_view version = trial.Get("metadata", "resourceVersion").as_string();
-    if (options.resource_version && *options.resource_version != version) {
-      co_return meta::NewConflict(options_.resource, name,
-                                  "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
-                                      ", ResourceVersion in object meta: " + std::string(version));
-    }
+    KS_CO_RETURN_IF_ERROR(CheckDeletePreconditions(trial, name, options));
     const bool deleting = trial.Get("metadata", "deletionTimestamp").is_string();
-    if (options_.spec_finalizers && deleting && !trial.Get("spec", "finalizers").empty()) {
+    // A namespace that is on its way out is left alone.
+    if (options_.spec_finalizers && deleting && !trial.Get("spec", "finalizers").empty())
       co_return DeleteResult{.object = existing, .deleted = false};
-    }
-    if (marks && !options.uid) options.uid = std::string(uid);
-    if (marks && !deleting) co_return co_await MarkDeletion(context, key, name, existing, options, validate);
+    if (marks && !options.uid) options.uid = std::string(trial.Get("metadata", "uid").as_string());
+    if (marks && !deleting) co_return co_await MarkDeletion(context, key, name, options, validate);
   }
-  KS_CO_TRY(const DeletePlan plan, BeforeDelete(context, trial, options));
-  if (plan.pending) co_return DeleteResult{.object = existing, .deleted = false};
-  const bool finalizers_change = UpdateDeletionFinalizers(arena, trial, options);
-  const bool namespace_pending = options_.spec_finalizers && !trial.Get("spec", "finalizers").empty();
-  const bool finalizers_pending = !trial.Get("metadata", "finalizers").empty() || namespace_pending;
+  std::vector<std::string> warnings;
+  const Call call = MakeCall(context, warnings);
+  KS_CO_TRY(const DeletionPlan plan, PlanDeletion(options_, call, trial, options, options_.garbage_collector));
+  if (plan.step == kPending) co_return DeleteResult{.object = existing, .deleted = false};
 
-  storage::Preconditions preconditions{.uid = options.uid, .resource_version = options.resource_version};
-  bool zeroed_grace = false;
-  if (plan.graceful || finalizers_pending || finalizers_change) {
-    bool delete_now = false;
-    bool pending = false;
-    storage::UpdateFunc mark = [&](const ObjectPtr& current) -> Awaitable<meta::Result<storage::Updated>> {
-      delete_now = pending = false;
-      KS_CO_TRY(Value object, Decode(arena, current));
-      if (validate) KS_CO_RETURN_IF_ERROR(co_await validate(object.Clone(arena)));
-      const bool was_deleting = object.Get("metadata", "deletionTimestamp").is_string();
-      KS_CO_TRY(const DeletePlan now, BeforeDelete(context, object, options));
-      if (now.pending) {
-        pending = true;
-        co_return meta::NewInternalError("already being deleted");
-      }
-      UpdateDeletionFinalizers(arena, object, options);
-      Value metadata = object["metadata"];
-      const bool stays_for_finalizers =
-          !metadata["finalizers"].empty() || (namespace_pending && !object.Get("spec", "finalizers").empty());
-      if (!now.graceful) {
-        if (!stays_for_finalizers) {
-          delete_now = true;
-          co_return meta::NewInternalError("deleted at once");
-        }
-        const auto moment = options_.clock->Now();
-        const auto marked = ParseTime(metadata["deletionTimestamp"].as_string());
-        if (!marked || *marked > moment)
-          metadata.Set(arena, "deletionTimestamp", Value::String(arena, FormatTime(moment)));
-        if (namespace_pending) {
-          object.EnsureMap(arena, "status").Set(arena, "phase", "Terminating");
-        } else {
-          metadata.Set(arena, "deletionGracePeriodSeconds", 0);
-          if (!was_deleting) BumpGeneration(arena, metadata);
-        }
-      } else if (metadata["deletionGracePeriodSeconds"].as_int() == 0 && !stays_for_finalizers) {
-        zeroed_grace = true;
-      }
-      co_return storage::Updated{.object = object, .ttl_seconds = options_.ttl_seconds};
-    };
-    ObjectPtr marked;
-    if (options.dry_run) {
-      auto tried = co_await mark(existing);
-      if (tried.ok()) {
-        KS_CO_TRY(marked, Wrap(context, key, tried->object, existing->resource_version()));
-      } else if (!delete_now && !pending) {
-        co_return tried.error();
-      }
-    } else {
-      auto updated = co_await options_.storage->GuaranteedUpdate(key, false, preconditions, mark, nullptr,
-                                                                 context.caller());
-      if (updated.ok()) {
-        marked = *std::move(updated);
-      } else if (!delete_now && !pending) {
-        co_return InterpretError(updated.error(), "delete", name);
-      }
-    }
-    if (pending) co_return DeleteResult{.object = existing, .deleted = false};
-    if (marked && !zeroed_grace) co_return DeleteResult{.object = marked, .deleted = false};
-    if (marked) {
-      existing = marked;
-      if (preconditions.resource_version) preconditions.resource_version = std::to_string(marked->resource_version());
+  Removal removal{.preconditions = {.uid = options.uid, .resource_version = options.resource_version},
+                  .validate = validate,
+                  .existing = existing,
+                  .dry_run = options.dry_run};
+  if (plan.step != kRemove || plan.finalizers_changed) {
+    Marking marking{*this, context, call, options, validate};
+    auto marked =
+        co_await StorageFor(options.dry_run)
+            .GuaranteedUpdate(
+                key, false, removal.preconditions,
+                [&marking](const ObjectPtr& current) { return Mark(marking, current); }, nullptr, context.caller());
+    if (!marked.ok()) co_return InterpretError(marked.error(), "delete", name);
+    if (marking.step == kPending) co_return DeleteResult{.object = existing, .deleted = false};
+    if (marking.step == kMark) co_return DeleteResult{.object = *std::move(marked), .deleted = false};
+    if (marking.step == kMarkThenRemove) {
+      removal.ignore_not_found = true;
+      removal.existing = *std::move(marked);
+      auto& version = removal.preconditions.resource_version;
+      if (version) version = std::to_string(removal.existing->resource_version());
     }
   }
   // A deletion without grace is admitted twice, as upstream: when the object is marked and when it goes.
-  co_return co_await DeleteForReal(context, std::move(key), std::move(name), std::move(preconditions), validate,
-                                   existing, zeroed_grace, options.dry_run);
+  co_return co_await Remove(context, std::move(key), std::move(name), std::move(removal));
 }
 
 Task<void> Store::DeleteCorrupt(std::string name_space, std::string name) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,8 +85,10 @@ struct Strategy {
   bool return_deleted_object = false;
   bool random_names = true;  // false: generateName is the name as it stands (ipaddresses)
   std::string_view (*delete_forbidden)(std::string_view name) =
-      nullptr;                     // why an object of this name may not be deleted; "" when it may
-  bool graceful_deletion = false;  // pods
+      nullptr;  // why an object of this name may not be deleted; "" when it may
+  // Upstream's CheckGracefulDelete: the grace period of a deletion that asks for `asked` seconds. nullptr: objects of
+  // this kind have none.
+  std::int64_t (*grace_period)(Value object, std::optional<std::int64_t> asked) = nullptr;
   bool core_finalizers = true;
   GarbageCollection garbage_collection = GarbageCollection::kBackground;
   Generation generation = Generation::kNone;

@@ -8,6 +8,7 @@
 #include "base/atomic_ref.h"
 #include "base/btree.h"
 #include "cacher/cacher.h"
+#include "server/cache_metrics.h"
 #include "server/lazy_storage.h"
 #include "storage/encoded_forms.h"
 #include "storage/lease_manager.h"
@@ -121,121 +122,15 @@ struct ResourceStorage::Impl {
   void Expose(telemetry::Exposition& out) const;
 };
 
-// What the caches count themselves. Series of one family stand together, so each family walks all resources.
 void ResourceStorage::Impl::Expose(telemetry::Exposition& out) const {
-  using cacher::Cacher;
-  using cacher::CacherMetrics;
-  using telemetry::MetricType;
-  using telemetry::Stability;
-  struct Named {
-    std::pair<std::string_view, std::string_view> key;
-    const Backing& entry;
-  };
   const std::vector<EntryPtr> held = All();
-  std::vector<Named> entries;  // those that have a cache which runs
+  std::vector<NamedCache> caches;  // those that run
   for (const EntryPtr& one : held) {
     if (one->backing->cacher && one->backing->started())
-      entries.push_back({{one->resource.group, one->resource.resource}, *one->backing});
+      caches.push_back({one->resource.group, one->resource.resource, *one->backing->cacher});
   }
-  const auto of = [](std::string_view name, std::string_view help, std::vector<std::string_view> labels = {}) {
-    return telemetry::MetricOptions{
-        .name = name, .help = help, .stability = Stability::kAlpha, .labels = std::move(labels)};
-  };
-  const auto counter = [&](std::string_view name, std::string_view help,
-                           std::atomic<std::uint64_t> CacherMetrics::* const value) {
-    const auto family = of(name, help, {"group", "resource"});
-    for (const auto& [key, entry] : entries) {
-      if (!entry.cacher) continue;
-      const auto count = static_cast<double>((entry.cacher->metrics().*value).load(std::memory_order_relaxed));
-      if (count > 0) out.Write(family, MetricType::kCounter, {key.first, key.second}, count);
-    }
-  };
-  const auto figure = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
-    const auto family = of(name, help, {"group", "resource"});
-    for (const auto& [key, entry] : entries) {
-      if (entry.cacher) out.Write(family, type, {key.first, key.second}, static_cast<double>(value(*entry.cacher)));
-    }
-  };
-  const auto by_index = [&](std::string_view name, std::string_view help,
-                            std::atomic<std::uint64_t> CacherMetrics::* const all,
-                            std::atomic<std::uint64_t> CacherMetrics::* const indexed) {
-    const auto family = of(name, help, {"group", "resource", "index"});
-    for (const auto& [key, entry] : entries) {
-      if (!entry.cacher) continue;
-      const auto with = (entry.cacher->metrics().*indexed).load(std::memory_order_relaxed);
-      const auto total = std::max((entry.cacher->metrics().*all).load(std::memory_order_relaxed), with);
-      if (total > with)
-        out.Write(family, MetricType::kCounter, {key.first, key.second, ""}, static_cast<double>(total - with));
-      if (with > 0)
-        out.Write(family, MetricType::kCounter, {key.first, key.second, "f:spec.nodeName"}, static_cast<double>(with));
-    }
-  };
-  by_index("apiserver_cache_list_fetched_objects_total",
-           "Number of objects read from watch cache in the course of serving a LIST request",
-           &CacherMetrics::list_fetched_objects, &CacherMetrics::index_list_fetched_objects);
-  counter("apiserver_cache_list_returned_objects_total",
-          "Number of objects returned for a LIST request from watch cache", &CacherMetrics::list_returned_objects);
-  by_index("apiserver_cache_list_total", "Number of LIST requests served from watch cache", &CacherMetrics::lists,
-           &CacherMetrics::index_lists);
-  counter("apiserver_init_events_total", "Counter of init events processed in watch cache broken by resource type.",
-          &CacherMetrics::init_events);
-  counter("apiserver_terminated_watchers_total",
-          "Counter of watchers closed due to unresponsiveness broken by resource type.",
-          &CacherMetrics::terminated_watchers);
-  const auto reads = of("apiserver_watch_cache_consistent_read_total", "Counter for consistent reads from cache.",
-                        {"group", "resource", "success", "fallback"});
-  for (const auto& [key, entry] : entries) {
-    if (!entry.cacher) continue;
-    const CacherMetrics& m = entry.cacher->metrics();
-    const auto failed = m.consistent_read_failures.load(std::memory_order_relaxed);
-    const auto fell = m.consistent_read_fallbacks.load(std::memory_order_relaxed);
-    const auto fell_failed = std::min(m.consistent_read_fallback_failures.load(std::memory_order_relaxed), fell);
-    const auto all = std::max(m.consistent_reads.load(std::memory_order_relaxed), failed + fell);
-    const auto write = [&](const char* success, const char* fallback, std::uint64_t count) {
-      if (count > 0)
-        out.Write(reads, MetricType::kCounter, {key.first, key.second, success, fallback}, static_cast<double>(count));
-    };
-    write("false", "false", failed);
-    write("false", "true", fell_failed);
-    write("true", "false", all - failed - fell);
-    write("true", "true", fell - fell_failed);
-  }
-  counter("apiserver_watch_cache_events_dispatched_total",
-          "Counter of events dispatched in watch cache broken by resource type.", &CacherMetrics::events_dispatched);
-  counter("apiserver_watch_cache_events_received_total",
-          "Counter of events received in watch cache broken by resource type.", &CacherMetrics::events_received);
-  counter("apiserver_watch_cache_initializations_total",
-          "Counter of watch cache initializations broken by resource type.", &CacherMetrics::initializations);
-  constexpr std::uint64_t kDigits = 1'000'000'000'000'000;
-  figure("apiserver_watch_cache_resource_version",
-         "Current resource version of watch cache broken by resource type. This is truncated to the 15 least "
-         "significant digits.",
-         MetricType::kGauge, [](const Cacher& cache) { return cache.resource_version() % kDigits; });
-  figure("watch_cache_capacity", "Total capacity of watch cache broken by resource type.", MetricType::kGauge,
-         [](const Cacher& cache) { return cache.figures().ring_capacity; });
-  figure("watch_cache_capacity_decrease_total",
-         "Total number of watch cache capacity decrease events broken by resource type.", MetricType::kCounter,
-         [](const Cacher& cache) { return cache.figures().capacity_decreases; });
-  figure("watch_cache_capacity_increase_total",
-         "Total number of watch cache capacity increase events broken by resource type.", MetricType::kCounter,
-         [](const Cacher& cache) { return cache.figures().capacity_increases; });
-  figure("keelson_watch_cache_watchers", "Watches that are open, by resource.", MetricType::kGauge,
-         [](const Cacher& cache) { return cache.figures().watchers; });
-  figure("keelson_watch_cache_history_bytes", "Bytes of superseded objects kept for watchers and exact reads.",
-         MetricType::kGauge, [](const Cacher& cache) { return cache.figures().history_bytes; });
-  const auto plain = [&](std::string_view name, std::string_view help, MetricType type, double value) {
-    out.Write({.name = name, .help = help}, type, {}, value);
-  };
-  plain("keelson_encoded_forms_bytes", "Memory of encoded forms (JSON, table row, metadata only) of objects.",
-        MetricType::kGauge, static_cast<double>(forms.bytes()));
-  plain("keelson_encoded_forms_dropped_total", "Encoded forms given up to stay within --encoded-cache-mb.",
-        MetricType::kCounter, static_cast<double>(forms.dropped()));
-  plain("keelson_encoded_forms_hits_total", "Encoded forms that were there when asked for.", MetricType::kCounter,
-        static_cast<double>(forms.hits()));
-  plain("keelson_encoded_forms_max_bytes", "What --encoded-cache-mb allows.", MetricType::kGauge,
-        static_cast<double>(forms.bytes_max()));
-  plain("keelson_encoded_forms_misses_total", "Encoded forms that had to be made.", MetricType::kCounter,
-        static_cast<double>(forms.misses()));
+  ExposeCaches(caches, out);
+  ExposeEncodedForms(forms, out);
 }
 
 namespace {
@@ -304,14 +199,13 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
   const bool elsewhere = MediaOf(layout, config.media_type) != Media::kSame;
   const std::string type = "*" + definition.traits.go_package + "." + definition.kind.kind;
   backing->store = std::make_unique<storage::Store>(
-      storage::StoreParts{
-          .kv = kv,
-          .codec = *backing->codec,
-          .transformer = transformer,
-          .leases = LeasesOf(kv),
-          .forms = &forms,
-          .metrics = backing->metrics.get(),
-          .form = elsewhere ? dynamic_cast<const storage::StoredForm*>(backing->codec.get()) : nullptr},
+      storage::StoreParts{.kv = kv,
+                          .codec = *backing->codec,
+                          .transformer = transformer,
+                          .leases = LeasesOf(kv),
+                          .forms = &forms,
+                          .metrics = backing->metrics.get(),
+                          .form = elsewhere ? dynamic_cast<const storage::StoredForm*>(backing->codec.get()) : nullptr},
       storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
                             .resource_prefix = layout.resource_prefix,
                             .report_corrupt = config.report_corrupt,
@@ -329,13 +223,7 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
 registry::Store::Options ResourceStorage::Impl::OptionsOf(const registry::ResourceDefinition& definition,
                                                           const Backing& backing,
                                                           std::shared_ptr<storage::Interface> reads) const {
-  registry::Store::Options options;
-  options.resource = definition.resource;
-  options.kind = definition.kind;
-  options.namespaced = definition.namespaced;
-  options.type = definition.hub_version().type;
-  options.strategy = definition.strategy;
-  options.spec_finalizers = definition.traits.spec_finalizers;
+  registry::Store::Options options{registry::StoredKindOf(definition)};
   options.storage = std::move(reads);
   options.codec = backing.codec;
   options.key_root = definition.layout.resource_prefix;
@@ -387,8 +275,8 @@ std::shared_ptr<registry::Store> ResourceStorage::Add(const registry::ResourceDe
   entry->resource = definition.resource;
   entry->built_in = false;
   entry->backing = impl_->NewBackingOf(definition, std::move(codec));
-  entry->registry = std::make_shared<registry::Store>(
-      impl_->OptionsOf(definition, *entry->backing, NewLazyStorage(entry->backing)));
+  entry->registry =
+      std::make_shared<registry::Store>(impl_->OptionsOf(definition, *entry->backing, NewLazyStorage(entry->backing)));
   auto made = entry->registry;
   if (const EntryPtr before = impl_->Publish(EntryPtr(entry)); before && !before->built_in)
     impl_->closing.push_back({before->backing, impl_->config.clock->Monotonic() + kReplacedGrace});

@@ -93,12 +93,18 @@ class WatchStream {
 // Decides about a deletion with the object that would be deleted. A Status stops it.
 using ValidateDeletion = std::function<Awaitable<meta::Result<void>>(const ObjectPtr& existing)>;
 
+// What an update does with the object it was shown.
 struct Updated {
-  Value object;  // in the caller's arena
+  enum class Action : std::uint8_t {
+    kWrite,
+    kLeave,  // nothing is written; the result of the update is the existing object. REQUIRES: there is one
+  };
+  Value object;  // in the caller's arena; of kWrite
   std::optional<std::uint64_t> ttl_seconds;
+  Action action = Action::kWrite;
 };
-// Makes the new object of the existing one (null when there is none). May be called several times. A Status stops the
-// update.
+// Decides about the existing object (null when there is none). May be called several times: the last call counts. A
+// Status refuses the update.
 using UpdateFunc = std::function<Awaitable<meta::Result<Updated>>(const ObjectPtr& existing)>;
 
 struct Stats {

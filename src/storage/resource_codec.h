@@ -40,4 +40,9 @@ class ResourceCodec {
   virtual std::string UID(std::string_view stored) const = 0;
 };
 
+// `object` as it would be read back had it been written at `resource_version` (0: none), completed where the codec does
+// that on reading. Nothing is stored.
+Outcome<ObjectPtr, std::string> NewUnstoredObject(const ResourceCodec& codec, std::string key, Value object,
+                                                  std::uint64_t resource_version);
+
 }  // namespace keelson::storage

@@ -413,6 +413,14 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
       if (state.object && state.revision() == judged) co_return StatusError(std::move(updated).error());
       continue;
     }
+    if (updated->action == Updated::Action::kLeave) {
+      KS_CHECK(state.object);
+      if (state.current) co_return state.object;
+      const std::uint64_t judged = state.revision();
+      KS_CO_TRY(state, co_await Read(full_key, caller));
+      if (state.object && state.revision() == judged) co_return state.object;
+      continue;
+    }
     base::Arena arena;
     span->AddEvent("About to Encode");
     auto plain = parts_.codec.Encode(arena, updated->object);

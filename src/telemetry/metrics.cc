@@ -190,10 +190,10 @@ std::string_view ToString(Stability stability) {
 Histogram::Histogram(std::span<const double> bounds)
     : bounds_(bounds), counts_(std::make_unique<std::atomic<std::uint64_t>[]>(bounds.size() + 1)) {}
 
-void Histogram::Observe(double value) {
+void Histogram::Observe(double value, std::uint64_t times) {
   const auto bucket = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();  // le: value <= bound
-  counts_[static_cast<std::size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
-  sum_.fetch_add(value, std::memory_order_relaxed);
+  counts_[static_cast<std::size_t>(bucket)].fetch_add(times, std::memory_order_relaxed);
+  sum_.fetch_add(value * static_cast<double>(times), std::memory_order_relaxed);
 }
 
 std::uint64_t Histogram::count() const { return Buckets().back(); }

@@ -64,7 +64,8 @@ class Histogram {
  public:
   explicit Histogram(std::span<const double> bounds);  // `bounds` must outlive this.
 
-  void Observe(double value);
+  void Observe(double value) { Observe(value, 1); }
+  void Observe(double value, std::uint64_t times);
   std::uint64_t count() const;
   double sum() const { return sum_.load(std::memory_order_relaxed); }
   std::vector<std::uint64_t> Buckets()

@@ -3,6 +3,7 @@
 
 A table of requests with status and message. --real asks kube-apiserver instead: every row holds there too.
 """
+import json
 import os
 import shutil
 import sys
@@ -134,6 +135,40 @@ def check_yaml_duplicates(client):
     return 0
 
 
+def raw(client, path, accept):
+    client.connection.request("GET", path, headers={"Accept": accept})
+    response = client.connection.getresponse()
+    return response.status, response.read().decode()
+
+
+def check_laid_out_lists(client):
+    """Lists as YAML and as JSON with line breaks, which are sent item by item."""
+    path = "/api/v1/namespaces/laid-out/configmaps"
+    client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "laid-out"}})
+    for name, data in (("b", {"lines": "one\ntwo\n", "long": "word " * 60}), ("c", {}), ("d", {"quoted": ": x"})):
+        client.must(201, "POST", path, {"metadata": {"name": name}, "data": data})
+    query = path + "?fieldSelector=metadata.name!=kube-root-ca.crt"
+    wrong = []
+    compact = json.loads(raw(client, query, JSON)[1])
+    if raw(client, query + "&pretty=true", JSON) != (200, json.dumps(compact, indent=2)):
+        wrong.append("JSON with line breaks")
+    status, text = raw(client, query, YAML)
+    tail = "kind: ConfigMapList\nmetadata:\n  resourceVersion: \"%s\"\n" % compact["metadata"]["resourceVersion"]
+    if status != 200 or not text.startswith("apiVersion: v1\nitems:\n- data:\n    lines: |\n      one\n      two\n    long: ") or text.count("\n- ") != 3 or not text.endswith(tail):
+        wrong.append("YAML")
+    status, text = raw(client, query, "application/yaml;as=Table;g=meta.k8s.io;v=v1")
+    if status != 200 or not text.startswith("apiVersion: meta.k8s.io/v1\ncolumnDefinitions:\n- ") or text.count("\n- cells:") != 3:
+        wrong.append("a Table as YAML")
+    if raw(client, query + "&labelSelector=none", YAML)[1].split("\n")[:3] != ["apiVersion: v1", "items: []", "kind: ConfigMapList"]:
+        wrong.append("an empty list as YAML")
+    client.must(201, "POST", path, {"metadata": {"name": "e"}, "data": {"control": "\x7f"}})
+    if raw(client, query, YAML)[0] != 500:
+        wrong.append("YAML of control characters")
+    for what in wrong:
+        print("lists that are laid out: %s" % what)
+    return len(wrong)
+
+
 def main():
     folder = sys.argv[2]
     shutil.rmtree(folder, ignore_errors=True)
@@ -159,7 +194,7 @@ def main():
             if got != status or message not in (None, text):
                 failed += 1
                 print("%s %s %r\n  want %d %r\n  got  %d %s" % (method, path, body, status, message, got, text))
-        failed += check_eviction(client) + check_yaml_duplicates(client)
+        failed += check_eviction(client) + check_yaml_duplicates(client) + check_laid_out_lists(client)
         client.close()
     finally:
         server.stop()

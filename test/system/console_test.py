@@ -24,6 +24,11 @@ from harness import Client, Server, config_map, source_root  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 RUNNING = []
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"}, "spec": {
+    "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [{"name": "v1", "served": True, "storage": True, "schema": {
+        "openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "required": ["size"], "properties": {
+            "size": {"type": "integer", "minimum": 1, "description": "How large it is."}, "color": {"type": "string", "enum": ["red", "blue"]}}}}}}}]}}
 
 
 def expect(condition, text):
@@ -70,14 +75,47 @@ def pages(binary, folder):
     server.stop()
 
 
+def connections(binary, folder):
+    """Pages leave the HTTP/2 connection of somebody who is not signed in open; other answers end it."""
+    if shutil.which("curl") is None:
+        print("connections: no curl, left out")
+        return
+    server = started(binary, folder)
+
+    def opened(path):
+        url = "https://127.0.0.1:%d%s" % (server.port, path)
+        done = subprocess.run(["curl", "-sk", "--http2", "-w", "%{http_version} %{num_connects}\\n", "-o", "/dev/null", "-o", "/dev/null", url, url],
+                              capture_output=True, text=True, timeout=120)
+        return done.stdout.split("\n")[:2]
+
+    expect(opened("/console/main.js") == ["2 1", "2 0"], "a page ends its connection: %s" % opened("/console/main.js"))
+    expect(opened("/version") == ["2 1", "2 1"], "nobody keeps a connection: %s" % opened("/version"))
+    server.stop()
+
+
 NODE = """
 import { toYAML, diffLines, editable } from "./yaml.js";
 import { parseMetrics, requestRows } from "./server.js";
+import { changers, mergePatch } from "./history.js";
+import { resolve, schemaOf } from "./form.js";
+import { ruleRows } from "./access.js";
+import { refersTo } from "./object.js";
 const check = (got, want) => { if (JSON.stringify(got) !== JSON.stringify(want)) { console.error(JSON.stringify(got), "instead of", JSON.stringify(want)); process.exit(1); } };
 check(toYAML({ a: [1, "x: y", { b: [] }], c: "1", d: "l1\\nl2\\n", e: {}, f: null, g: "yes" }), 'a:\\n- 1\\n- "x: y"\\n- b: []\\nc: "1"\\nd: |\\n  l1\\n  l2\\ne: {}\\nf: null\\ng: "yes"\\n');
 check(diffLines("a\\nb\\nc", "a\\nx\\nc"), [" a", "-b", "+x", " c"]);
 check(editable({ metadata: { name: "a", uid: "u", managedFields: [] }, status: {}, spec: 1 }), { metadata: { name: "a" }, spec: 1 });
 check(requestRows(parseMetrics('apiserver_request_total{code="500",verb="GET",resource="pods",group=""} 4\\n'), null, 2), [["GET pods", "2.0", "0.00", 4]]);
+check(mergePatch({ a: 1, b: { c: 1, d: [1] }, e: 1 }, { a: 1, b: { c: 2, d: [1] } }), { e: null, b: { c: 2 } });
+const version = (...entries) => ({ metadata: { managedFields: entries.map(([manager, time]) => ({ manager, time })) } });
+check(changers(version(["a", 1], ["b", 1]), version(["a", 1], ["b", 2], ["c", 2])).map((entry) => entry.manager), ["b", "c"]);
+check(changers(null, version(["a", 1])).length, 1);
+check(resolve({ description: "own", allOf: [{ $ref: "#/components/schemas/x" }] }, { x: { type: "string", description: "x" } }), { type: "string", description: "own" });
+const kind = { group: "g", version: "v1", kind: "K" };
+check(schemaOf({ components: { schemas: { a: {}, b: { "x-kubernetes-group-version-kind": [kind], type: "object" } } } }, kind).type, "object");
+check(ruleRows({ resourceRules: [{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }], nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/version"] }] }),
+      [["get", "pods in core", "all"], ["get", "/version", ""]]);
+const spec = { volumes: [{ name: "x", configMap: { name: "settings" } }], serviceAccountName: "me" };
+check([refersTo(spec, ["configMap"], "settings"), refersTo(spec, ["configMap"], "x"), refersTo(spec, ["serviceAccountName"], "me"), refersTo(spec, ["secret"], "settings")], [true, false, true, false]);
 """
 
 
@@ -85,7 +123,7 @@ def scripts(binary, folder):
     if shutil.which("node") is None:
         print("scripts: no node, left out")
         return
-    for name in ("yaml.js", "server.js", "api.js", "dom.js"):
+    for name in os.listdir(os.path.join(source_root(), "src", "console", "files")):
         shutil.copy(os.path.join(source_root(), "src", "console", "files", name), folder)
     for name, text in (("package.json", '{"type":"module"}'), ("test.js", NODE)):
         with open(os.path.join(folder, name), "w") as f:
@@ -116,9 +154,10 @@ class Browser:
         self.file = self.socket.makefile("rb")
         while self.file.readline() not in (b"\r\n", b""):
             pass
-        self.number, self.urls = 0, []
+        self.number, self.urls, self.failures = 0, [], []
         self.command("Network.enable")
         self.command("Page.enable")
+        self.command("Log.enable")
 
     def command(self, method, **parameters):
         self.number += 1
@@ -136,6 +175,10 @@ class Browser:
             message = json.loads(self.file.read(size))
             if message.get("method") == "Network.requestWillBeSent":
                 self.urls.append(message["params"]["request"]["url"])
+            if message.get("method") == "Network.loadingFailed" and not message["params"].get("canceled"):
+                self.failures.append(message["params"]["errorText"])
+            if message.get("method") == "Log.entryAdded":
+                self.failures.append(message["params"]["entry"]["text"])
             if message.get("id") == self.number:
                 expect("error" not in message, str(message))
                 return message["result"]
@@ -148,7 +191,7 @@ class Browser:
     def until(self, script, what, seconds=60):
         end = time.monotonic() + seconds
         while not self.run(script):
-            expect(time.monotonic() < end, "%s; the page has: %s" % (what, self.run("document.body.innerText")[:1500]))
+            expect(time.monotonic() < end, "%s; the page has: %s; failures: %s" % (what, self.run("document.body.innerText")[:1500], self.failures[-5:]))
             time.sleep(0.05)
 
     def has(self, text, seconds=60):
@@ -162,16 +205,26 @@ class Browser:
         self.run("location.hash = %s" % json.dumps(hash_))
 
 
+AXE = os.environ.get("KEELSON_AXE", os.path.expanduser("~/.cache/keelson/axe.min.js"))  # of the npm package axe-core
+FINDINGS = "axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ')).slice(0, 3).join(', ')))"
+
+
+def accessible(browser, view):
+    """No finding of axe, in light and in dark. Left out without axe-core."""
+    if not os.path.exists(AXE):
+        return
+    if not browser.run("typeof axe === 'object'"):
+        with open(AXE) as f:
+            browser.run(f.read() + "; 0")
+    for scheme in ("dark", "light"):
+        browser.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        findings = browser.run(FINDINGS)
+        expect(not findings, "%s, %s: %s" % (view, scheme, findings))
+
+
 def sign_in(browser, server, token):
-    # Chromium that just started may drop the requests of its first page when it learns of its network interfaces: once more then.
-    for last in (False, False, True):
-        browser.command("Page.navigate", url="https://127.0.0.1:%d/console" % server.port)
-        try:
-            browser.has("Sign in", 60 if last else 15)
-            break
-        except AssertionError:
-            if last:
-                raise
+    browser.command("Page.navigate", url="https://127.0.0.1:%d/console" % server.port)
+    browser.has("Sign in")
     browser.run("document.querySelector('input[type=password]').value = %s; document.querySelector('form').requestSubmit()" % json.dumps(token))
 
 
@@ -179,6 +232,8 @@ def browser(binary, folder):
     if shutil.which("chromium") is None:
         print("browser: no chromium, left out")
         return
+    if not os.path.exists(AXE):
+        print("browser: no axe-core at %s, its checks are left out" % AXE)
     server = started(binary, folder)
     client = Client(server)
     client.must(201, "POST", MAPS, config_map("first", {"a": "<script>alert(1)</script>"}))
@@ -186,6 +241,7 @@ def browser(binary, folder):
 
     sign_in(page, server, "wrong")
     page.has("Not signed in")
+    accessible(page, "sign in")
     sign_in(page, server, "admin-token")
     page.until("document.getElementById('user').textContent === 'root'", "not signed in")
     page.until("document.querySelectorAll('#kinds a').length > 50", "no kinds")
@@ -199,6 +255,7 @@ def browser(binary, folder):
     page.has("second")
     client.must(200, "DELETE", MAPS + "/second")
     page.until("!document.querySelector('main').innerText.includes('second')", "a deleted object stays")
+    accessible(page, "list")
 
     # An edit: dry run with its diff, then the change; what another manages is a conflict.
     page.go("#/object/core/v1/configmaps/default/first")
@@ -207,6 +264,7 @@ def browser(binary, folder):
     page.run("const t = document.querySelector('textarea'); t.value += 'immutable: false\\n'; t.dispatchEvent(new Event('input'))")
     page.click("Dry run")
     page.has("+immutable: false")
+    accessible(page, "edit")
     expect("immutable" not in client.must(200, "GET", MAPS + "/first"), "the dry run wrote")
     page.click("Apply")
     page.has("Applied.")
@@ -221,18 +279,66 @@ def browser(binary, folder):
     page.click("Dry run")
     page.has("conflict")
 
+    # What happened to it, and back: the newest version is what `other` did, the one before is what the console did.
+    page.go("#/")
+    page.go("#/object/core/v1/configmaps/default/first")
+    page.has("created")
+    rows = page.run("[...document.querySelectorAll('main tbody tr')].slice(0, 3).map((row) => [...row.cells].slice(1, 3).map((cell) => cell.innerText))")
+    expect(rows[0][0] == "other" and rows[1][0] == "keelson-console" and rows[2][1] == "created", "history: %s" % rows)
+    page.run("[...document.querySelectorAll('button')].filter((b) => b.textContent === 'Show')[0].click()")
+    page.has("+  z: other")
+    accessible(page, "object")
+    page.run("[...document.querySelectorAll('button')].filter((b) => b.textContent === 'Put back')[0].click()")
+    page.has("-  z: other")
+    expect(client.must(200, "GET", MAPS + "/first")["data"].get("z") == "other", "the dry run wrote")
+    page.click("Put back now")
+    page.has("Put back.")
+    expect("z" not in client.must(200, "GET", MAPS + "/first")["data"], "not put back")
+
+    # A form made of the schema, for a custom resource.
+    client.must(201, "POST", CRDS, WIDGETS)
+    page.run("location.reload()")
+    page.has("Sign in")
+    page.run("document.querySelector('input[type=password]').value = 'admin-token'; document.querySelector('form').requestSubmit()")
+    page.until("[...document.querySelectorAll('#kinds a')].some((a) => a.textContent === 'Widget')", "no custom resource")
+    page.go("#/new/example.com/v1/widgets")
+    page.has("How large it is.")
+    page.run("""(() => {
+      const field = (name) => [...document.querySelectorAll('.field')].find((f) => f.querySelector('label').textContent.replace(' *', '') === name).querySelector('input,select');
+      field('name').value = 'w'; field('size').value = '-1'; field('color').value = '"red"'; })()""")
+    page.click("Dry run")
+    page.has("spec.size in body should be greater than or equal to 1")
+    accessible(page, "form")
+    page.run("[...document.querySelectorAll('.field')].find((f) => f.querySelector('label').textContent === 'size *').querySelector('input').value = '3'")
+    page.click("Create")
+    page.has("Created.")
+    expect(client.must(200, "GET", "/apis/example.com/v1/namespaces/default/widgets/w")["spec"] == {"size": 3, "color": "red"}, "not created")
+
+    # Who may do what.
+    page.go("#/access")
+    page.has("* in *")
+    page.run("const q = document.querySelectorAll('main form')[1]; q.elements.user.value = 'guest'; q.requestSubmit()")
+    page.until("document.querySelector('main p[role=status]').textContent.startsWith('No.')", "the answer")
+    accessible(page, "access")
+    page.run("document.getElementById('readonly').click()")
+    page.go("#/object/core/v1/configmaps/default/first")
+    page.has("Owners")
+    expect(not page.run("[...document.querySelectorAll('button')].some((b) => ['Edit', 'Delete', 'Put back'].includes(b.textContent))"), "read only")
+    page.run("document.getElementById('readonly').click()")
+
     # The server's own page.
     page.go("#/server")
     page.has("ready: every check passes")
     page.has("global-default")
+    accessible(page, "server")
 
     # Many objects: only rows in view are in the document.
     for i in range(600):
         client.must(201, "POST", MAPS, config_map("many-%04d" % i, {}))
     page.go("#/list/core/v1/configmaps")
-    page.has("and more")
+    page.has("500 and 1")
     page.click("Load more")
-    page.until("!document.body.innerText.includes('and more')", "the second page")
+    page.until("!/ and \\d* more/.test(document.body.innerText)", "the second page")
     rows = page.run("document.querySelectorAll('tbody tr').length")
     expect(rows < 200, "%d rows in the document" % rows)
 
@@ -246,7 +352,7 @@ def browser(binary, folder):
     server.stop()
 
 
-TESTS = [pages, scripts, browser]
+TESTS = [pages, connections, scripts, browser]
 
 
 def main():

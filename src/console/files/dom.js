@@ -11,6 +11,9 @@ export function el(name, attributes = {}, ...children) {
 
 export function show(...children) { document.getElementById("main").replaceChildren(...children); }
 
+// False while the box "Read only" is checked: nothing that writes is offered.
+export function mayWrite() { return !document.getElementById("readonly").checked; }
+
 const STATUS_MILLISECONDS = 8000;
 export function tell(text) {
   const line = el("p", {}, text);

@@ -1,6 +1,8 @@
 // Routes of the console: the view is the URL. Hidden tabs hold no watch.
+import { accessView } from "./access.js";
 import { call, discover, getJSON, hasToken, setToken } from "./api.js";
 import { el, explain, show } from "./dom.js";
+import { newView } from "./form.js";
 import { objectView } from "./object.js";
 import { serverView } from "./server.js";
 import { tableView } from "./table.js";
@@ -42,8 +44,10 @@ async function route() {
   const [view, ...words] = path.split("/").map(decodeURIComponent);
   try {
     if (view === "server") return await serverView(signal);
+    if (view === "access") return await accessView(namespaceBox.value, signal);
     const kind = find(...words.slice(0, 3));
     if (view === "list" && kind) return await tableView(kind, kind.namespaced ? namespaceBox.value : "", new URLSearchParams(query), signal);
+    if (view === "new" && kind) return await newView(kind, namespaceBox.value, signal);
     if (view === "object" && kind) return await objectView(kind, words[3] === "-" ? "" : words[3], words[4], kinds, signal);
     show(el("h1", {}, "Keelson"), el("p", {}, "Choose a kind on the left, or press / and type a few letters of its name."));
   } catch (error) {
@@ -82,6 +86,7 @@ search.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && first) location.hash = first.getAttribute("href");
 });
 namespaceBox.addEventListener("change", route);
+document.getElementById("readonly").addEventListener("change", route);
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || /^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) return;
   event.preventDefault();

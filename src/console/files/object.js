@@ -1,8 +1,9 @@
-// One object: its YAML, an edit by server-side apply with a dry run and its diff first, its events, owners and dependents.
+// One object: its YAML, an edit by server-side apply with a dry run and its diff first, its history, events, owners, dependents and users.
 import { call, getJSON, pathOf } from "./api.js";
-import { el, explain, show, tell } from "./dom.js";
+import { el, explain, mayWrite, show, tell } from "./dom.js";
+import { drawDiff, historyPane } from "./history.js";
 import { remove } from "./table.js";
-import { diffLines, editable, toYAML } from "./yaml.js";
+import { editable, toYAML } from "./yaml.js";
 
 const MANAGER = "keelson-console", DEPENDENTS_MAX = 500;
 
@@ -50,10 +51,62 @@ async function events(object, signal) {
                                                                el("td", {}, event.reason || ""), el("td", { title: event.message }, event.message || "")))));
 }
 
-function drawDiff(before, after) {
-  const rows = diffLines(before, after).filter((line) => line[0] !== " ");
-  if (!rows.length) return el("p", {}, "The server would change nothing.");
-  return el("pre", {}, ...rows.map((line) => el("span", { class: line[0] === "+" ? "added" : "removed" }, line + "\n")));
+const USES = { configmaps: ["configMap", "configMapRef", "configMapKeyRef"], secrets: ["secret", "secretRef", "secretKeyRef", "imagePullSecrets"],
+               persistentvolumeclaims: ["persistentVolumeClaim"], serviceaccounts: ["serviceAccountName"] };
+
+// Whether a pod's spec names `name` below one of the members.
+export function refersTo(value, members, name, inside = false) {
+  if (value === null || typeof value !== "object") return inside && value === name;
+  return Object.entries(value).some(([key, item]) => {
+    const named = Array.isArray(value) ? inside : members.includes(key) || (inside && ["name", "secretName", "claimName"].includes(key));
+    return refersTo(item, members, name, named);
+  });
+}
+
+// Pods that use a ConfigMap, Secret, claim or service account, or that a Service sends to.
+async function users(kind, object, kinds, signal) {
+  const namespace = object.metadata.namespace, name = object.metadata.name;
+  const podKind = kinds.find((candidate) => candidate.group === "" && candidate.plural === "pods");
+  if (!namespace || kind.group !== "" || !podKind) return null;
+  const link = (pod) => el("li", {}, el("a", { href: linkTo(podKind, namespace, pod) }, "Pod " + pod));
+  if (kind.plural === "services") {
+    const slices = await getJSON("/apis/discovery.k8s.io/v1/namespaces/" + encodeURIComponent(namespace) + "/endpointslices?limit=" + DEPENDENTS_MAX + "&labelSelector=" +
+                                 encodeURIComponent("kubernetes.io/service-name=" + name), { signal });
+    const pods = slices.items.flatMap((slice) => slice.endpoints || []).map((endpoint) => endpoint.targetRef).filter((target) => target && target.kind === "Pod");
+    return pods.length ? el("ul", {}, ...pods.map((target) => link(target.name))) : el("p", { class: "quiet" }, "no pods");
+  }
+  if (!USES[kind.plural]) return null;
+  const list = await getJSON(pathOf(podKind, namespace) + "?limit=" + DEPENDENTS_MAX, { signal });
+  const rows = list.items.filter((pod) => refersTo(pod.spec, USES[kind.plural], name)).map((pod) => link(pod.metadata.name));
+  return rows.length ? el("ul", {}, ...rows) : el("p", { class: "quiet" }, "no pod" + (list.metadata.continue ? " among the first " + DEPENDENTS_MAX : ""));
+}
+
+const LOG_LINES = 500;
+async function logs(path, object, pane, signal) {
+  const text = el("pre", { tabindex: "0", class: "log" });
+  const choice = el("select", { "aria-label": "Container" }, ...object.spec.containers.map((container) => el("option", {}, container.name)));
+  let reading = new AbortController();
+  const read = async () => {
+    reading.abort();
+    reading = new AbortController();
+    signal.addEventListener("abort", () => reading.abort());
+    const mine = reading.signal;
+    text.textContent = "";
+    try {
+      const answer = await call("GET", path + "/log?" + new URLSearchParams({ container: choice.value, tailLines: LOG_LINES, follow: "true" }), { accept: "*/*", signal: mine });
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        text.append(part.value);
+        while (text.childNodes.length > LOG_LINES) text.firstChild.remove();
+        text.scrollTop = text.scrollHeight;
+      }
+    } catch (error) {
+      if (!mine.aborted) text.textContent = explain(error);
+    }
+  };
+  choice.addEventListener("change", read);
+  pane.replaceChildren(el("div", { class: "tools" }, choice), text);
+  await read();
 }
 
 function editor(kind, object, path, reload) {
@@ -95,8 +148,9 @@ export async function objectView(kind, namespace, name, kinds, signal) {
   const managed = fields ? el("details", {}, el("summary", {}, "Who set what (managedFields)"), el("pre", {}, toYAML(fields))) : null;
   const command = "kubectl get " + kind.plural + (kind.group ? "." + kind.group : "") + (namespace ? " -n " + namespace : "") + " " + name + " -o yaml";
   const buttons = [el("button", { onclick: () => navigator.clipboard.writeText(command).then(() => tell(command), () => tell(command)) }, "Copy as kubectl")];
-  if (kind.verbs.includes("patch")) buttons.push(el("button", { onclick: () => pane.replaceChildren(editor(kind, object, path, reload)) }, "Edit"));
-  if (kind.verbs.includes("delete")) buttons.push(el("button", { onclick: async () => {
+  if (kind.group === "" && kind.plural === "pods") buttons.push(el("button", { onclick: () => logs(path, object, pane, signal) }, "Log"));
+  if (kind.verbs.includes("patch") && mayWrite()) buttons.push(el("button", { onclick: () => pane.replaceChildren(editor(kind, object, path, reload)) }, "Edit"));
+  if (kind.verbs.includes("delete") && mayWrite()) buttons.push(el("button", { onclick: async () => {
     if (!confirm("Delete " + kind.kind + " " + name + "?")) return;
     try { await remove(kind, namespace, name); tell("Deleted."); history.back(); } catch (error) { tell(explain(error)); }
   } }, "Delete"));
@@ -110,7 +164,9 @@ export async function objectView(kind, namespace, name, kinds, signal) {
       if (!signal.aborted) related.append(el("h2", {}, title), el("p", { class: "bad" }, explain(error)));
     }
   };
+  if (kind.verbs.includes("list")) await part("History", historyPane(kind, object, path, reload, kind.verbs.includes("patch") && mayWrite(), signal));
   await part("Owners", owners(object, kinds));
   await part("Owned by it", dependents(object, kinds, signal));
+  await part(kind.plural === "services" ? "Sends to" : "Used by", users(kind, object, kinds, signal));
   await part("Events", events(object, signal));
 }

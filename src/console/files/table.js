@@ -1,11 +1,11 @@
 // A live table of one kind: pages from the server, one watch for what is on the screen, and only the rows in view in the document.
 import { call, getJSON, pathOf, watch, TABLE } from "./api.js";
-import { el, explain, show, tell } from "./dom.js";
+import { el, explain, mayWrite, show, tell } from "./dom.js";
 
-const PAGE = 500, ROW_PIXELS = 27, SPARE_ROWS = 20, RETRY_MILLISECONDS = 2000;
+const PAGE = 500, ROW_PIXELS = 27, SPARE_ROWS = 20, AHEAD_ROWS = 200, RETRY_MILLISECONDS = 2000;
 
 export async function tableView(kind, namespace, parameters, signal) {
-  const state = { columns: [], rows: new Map(), more: "", version: "", order: [], sort: -1, down: false };
+  const state = { columns: [], rows: new Map(), more: "", left: 0, loading: null, gone: new Set(), version: "", order: [], sort: -1, down: false, drawing: false };
   const count = el("span", { class: "quiet" });
   const filter = el("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows", value: parameters.get("filter") || "" });
   const selector = el("input", { placeholder: "Labels: app=web", "aria-label": "Label selector", value: parameters.get("labels") || "" });
@@ -14,7 +14,7 @@ export async function tableView(kind, namespace, parameters, signal) {
   const before = el("tr", { "aria-hidden": "true" }), after = el("tr", { "aria-hidden": "true" });
   const scroller = el("div", { class: "scroller", tabindex: "0" }, el("table", {}, el("thead", {}, head), body));
   show(el("h1", {}, kind.kind, " ", el("span", { class: "quiet" }, (kind.group || "core") + "/" + kind.version)),
-       el("div", { class: "tools" }, filter, selector, more, count), scroller);
+       el("div", { class: "tools" }, filter, selector, more, count, kind.verbs.includes("create") && mayWrite() ? el("a", { href: location.hash.split("?")[0].replace("#/list/", "#/new/") }, "New") : ""), scroller);
 
   const keyOf = (row) => (row.object.metadata.namespace || "") + "/" + row.object.metadata.name;
   const visible = () => state.order.filter((row) => filter.value === "" || row.cells.some((cell) => String(cell).toLowerCase().includes(filter.value.toLowerCase())));
@@ -26,7 +26,19 @@ export async function tableView(kind, namespace, parameters, signal) {
     before.style.height = first * ROW_PIXELS + "px";
     after.style.height = (rows.length - last) * ROW_PIXELS + "px";
     body.replaceChildren(before, ...rows.slice(first, last).map(drawRow), after);
-    count.textContent = rows.length + (state.more ? " and more" : "") + (rows.length === state.order.length ? "" : " of " + state.order.length);
+    count.textContent = rows.length + (state.more ? " and " + (state.left || "") + " more" : "") + (rows.length === state.order.length ? "" : " of " + state.order.length);
+  }
+  // Many events and scroll steps between two frames are one drawing. Near the end of what is loaded the next page is fetched.
+  function drawSoon() {
+    if (state.drawing) return;
+    state.drawing = true;
+    requestAnimationFrame(() => {
+      state.drawing = false;
+      if (state.stale) arrange();
+      else draw();
+      const seen = (scroller.scrollTop + scroller.clientHeight) / ROW_PIXELS;
+      if (state.more && filter.value === "" && scroller.scrollTop > 0 && seen > state.order.length - AHEAD_ROWS) loadPage().catch((error) => tell(explain(error)));
+    });
   }
   function drawRow(row) {
     const metadata = row.object.metadata;
@@ -36,6 +48,7 @@ export async function tableView(kind, namespace, parameters, signal) {
     return el("tr", { class: row.changed ? "changed" : undefined }, ...cells);
   }
   function arrange() {
+    state.stale = false;
     state.order = [...state.rows.values()];
     if (state.sort >= 0) {
       const compare = (a, b) => String(a.cells[state.sort]).localeCompare(String(b.cells[state.sort]), undefined, { numeric: true });
@@ -60,20 +73,29 @@ export async function tableView(kind, namespace, parameters, signal) {
       state.all = table.columnDefinitions;
       setColumns(table.columnDefinitions.filter((column) => column.priority === 0));
     }
-    for (const row of table.rows || []) state.rows.set(keyOf(row), narrow({ columnDefinitions: state.all }, row));
+    // Later pages show the state of the first one: what the watch has told since is newer.
+    for (const row of table.rows || []) {
+      const key = keyOf(row), known = state.rows.get(key);
+      if (!state.gone.has(key) && !(known && known.changed)) state.rows.set(key, narrow({ columnDefinitions: state.all }, row));
+    }
   }
   const query = (extra) => {
     const search = new URLSearchParams(extra);
     if (selector.value) search.set("labelSelector", selector.value);
     return pathOf(kind, namespace) + "?" + search;
   };
-  async function loadPage() {
+  function loadPage() {
+    state.loading ||= fetchPage().finally(() => { state.loading = null; });
+    return state.loading;
+  }
+  async function fetchPage() {
     const extra = { limit: PAGE };
     if (state.more) extra.continue = state.more;
     const table = await getJSON(query(extra), { accept: TABLE, signal });
     take(table);
+    if (!state.more) state.version = table.metadata.resourceVersion;
     state.more = table.metadata.continue || "";
-    state.version = table.metadata.resourceVersion;
+    state.left = table.metadata.remainingItemCount || 0;
     more.hidden = !state.more;
     arrange();
   }
@@ -85,21 +107,22 @@ export async function tableView(kind, namespace, parameters, signal) {
           for (const row of rows) {
             state.version = row.object.metadata.resourceVersion || state.version;
             if (event.type === "BOOKMARK") continue;
-            if (event.type === "DELETED") state.rows.delete(keyOf(row));
-            else state.rows.set(keyOf(row), { ...narrow({ columnDefinitions: state.all }, row), changed: true });
+            if (event.type === "DELETED") { state.rows.delete(keyOf(row)); state.gone.add(keyOf(row)); continue; }
+            state.gone.delete(keyOf(row));
+            state.rows.set(keyOf(row), { ...narrow({ columnDefinitions: state.all }, row), changed: true });
           }
-          if (event.type !== "BOOKMARK") arrange();
+          if (event.type !== "BOOKMARK") { state.stale = true; drawSoon(); }
         }
       } catch (error) {
         if (signal.aborted) return;
-        if (error.status === 410) { state.rows.clear(); state.more = ""; await loadPage().catch(() => {}); }
+        if (error.status === 410) { state.rows.clear(); state.gone.clear(); state.more = ""; await loadPage().catch(() => {}); }
         else if (error.status === 403) { tell("No live updates: " + error.message); return; }
       }
       await new Promise((done) => setTimeout(done, RETRY_MILLISECONDS));
     }
   }
   filter.addEventListener("input", draw);
-  scroller.addEventListener("scroll", () => requestAnimationFrame(draw));
+  scroller.addEventListener("scroll", drawSoon);
   selector.addEventListener("change", () => { location.hash = location.hash.split("?")[0] + "?" + new URLSearchParams({ labels: selector.value, filter: filter.value }); });
   more.addEventListener("click", () => loadPage().catch((error) => tell(explain(error))));
   await loadPage();

@@ -309,7 +309,7 @@ Task<ServiceAllocation::Finish> ServiceAllocation::BeginWrite(request::Context& 
     co_return done.error();
   }
   if (dry_run) co_return Finish();
-  co_return Finish([this, plan](bool success) -> Awaitable<void> {
+  co_return Finish([this, plan](bool success) {
     return success ? Release(std::move(plan->freed_ips), std::move(plan->freed_ports))
                    : Release(std::move(plan->taken_ips), std::move(plan->taken_ports));
   });

@@ -85,7 +85,8 @@ Handler WithAuthentication(Handler next, AuthenticationOptions options, RequestM
         result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
     exchange->context.user = std::move(result.user);
     http::Response response = co_await next(exchange);
-    if (exchange->http.http_major == 2 && unauthenticated) response.headers.Set("Connection", "close");
+    const bool decided = response.headers.Has("Connection");  // public pages keep theirs
+    if (exchange->http.http_major == 2 && unauthenticated && !decided) response.headers.Set("Connection", "close");
     co_return response;
   };
 }

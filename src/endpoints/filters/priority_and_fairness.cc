@@ -67,10 +67,6 @@ class Filter {
   std::atomic<int> executing_[2] = {0, 0};  // read-only, mutating
 };
 
-bool IsMutating(const request::RequestInfo& info) {
-  return info.verb != "get" && info.verb != "list" && info.verb != "watch";
-}
-
 Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   const request::RequestInfo& info = exchange->context.info;
   const bool watch = info.is_resource_request && info.verb == "watch";
@@ -99,7 +95,7 @@ Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   if (!acquired.ok()) co_return Rejected(*exchange, classification);
   Seat seat = *std::move(acquired);
   auto registration = watch ? options_.controller->watches().Register(info) : flowcontrol::WatchTracker::Registration();
-  const bool mutating = IsMutating(info);
+  const bool mutating = flowcontrol::IsMutating(info);
   NoteExecuting(mutating, 1);
   http::Response response = co_await next_(exchange);
   NoteExecuting(mutating, -1);
@@ -138,12 +134,7 @@ std::optional<MemoryBudget::Reservation> Filter::ReserveMemory(const Exchange& e
   if (!options_.memory || !info.is_resource_request) return MemoryBudget::Reservation();
   const auto stats = options_.stats ? options_.stats(info.api_group, info.resource) : std::nullopt;
   const auto body = base::ParseInt64(exchange.http.headers.Get("Content-Length")).value_or(0);
-  std::int64_t bytes = flowcontrol::EstimateResponseBytes(info, exchange.http.raw_query, stats, body);
-  // YAML is made of the whole list at once; nothing of it is streamed.
-  constexpr std::int64_t kWhole = 4;
-  if (exchange.http.headers.Get("Accept").find("yaml") != std::string_view::npos)
-    bytes = std::min(bytes, INT64_MAX / kWhole) * kWhole;
-  return options_.memory->Reserve(bytes);
+  return options_.memory->Reserve(flowcontrol::EstimateResponseBytes(info, exchange.http.raw_query, stats, body));
 }
 
 // A quarter of the time that the request has, counted from its arrival.

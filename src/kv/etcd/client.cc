@@ -96,7 +96,13 @@ Result<std::shared_ptr<Client>> Client::Connect(Options options) {
     endpoint.host = address.substr(0, colon);
     if (colon != std::string::npos)
       endpoint.port = static_cast<std::uint16_t>(base::ParseUint64(address.substr(colon + 1)).value_or(0));
-    endpoint.channel = grpc::CreateCustomChannel(address, credentials, MakeArguments(given));
+    grpc::ChannelArguments arguments = MakeArguments(given);
+    std::string target = address;
+    if (given.route) {
+      KS_TRY(target, given.route(endpoint.host, endpoint.port));
+      arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address);
+    }
+    endpoint.channel = grpc::CreateCustomChannel(target, credentials, arguments);
     endpoint.kv = pb::KV::NewStub(endpoint.channel);
     endpoint.watch = pb::Watch::NewStub(endpoint.channel);
     endpoint.lease = pb::Lease::NewStub(endpoint.channel);
@@ -156,10 +162,10 @@ telemetry::Span StartCall(std::string_view method, const telemetry::Span& parent
 
 std::string_view CodeName(grpc::StatusCode code) {
   static constexpr std::string_view kNames[] = {
-      "OK",           "CANCELLED",          "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-      "NOT_FOUND",    "ALREADY_EXISTS",     "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-      "ABORTED",      "OUT_OF_RANGE",       "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-      "DATA_LOSS",    "UNAUTHENTICATED"};
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS", "UNAUTHENTICATED"};
   const auto index = static_cast<std::size_t>(code);
   return index < std::size(kNames) ? kNames[index] : "UNKNOWN";
 }

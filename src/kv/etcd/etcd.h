@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,6 +27,9 @@ struct Options {
   // words for the user ("connection refused").
   std::function<bool()> give_up;
   std::function<void(const std::string& cause)> waiting;
+  // The gRPC target to connect to in place of "host:port" (an egress proxy); TLS names stay those of the endpoint.
+  // Empty: the endpoint itself.
+  std::function<Result<std::string>(const std::string& host, std::uint16_t port)> route;
 };
 
 // Connects; kUnavailable when no endpoint answers within the dial timeout. Blocks: not on an I/O thread.

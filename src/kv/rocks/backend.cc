@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
@@ -229,6 +230,23 @@ class ClosedView final : public mvcc::Backend::View {
   const std::string dir_;
 };
 
+// Makes what a killed process wrote to the logs of `db_path` durable. The end of a log may lie in the page cache only;
+// a loss of power would take it from under the logs that are written behind it, and RocksDB reads no log past a gap.
+Result<void> SyncLogs(rocksdb::FileSystem& files, const std::string& db_path) {
+  std::vector<std::string> names;
+  const auto listed = files.GetChildren(db_path, rocksdb::IOOptions(), &names, nullptr);
+  if (listed.IsNotFound() || listed.IsPathNotFound()) return {};  // The store is new.
+  if (!listed.ok()) return FromStatus(listed, "listing " + db_path);
+  for (const std::string& name : names) {
+    if (!name.ends_with(".log")) continue;
+    std::unique_ptr<rocksdb::FSWritableFile> log;
+    auto status = files.ReopenWritableFile(db_path + "/" + name, rocksdb::FileOptions(), &log, nullptr);
+    if (status.ok()) status = log->Fsync(rocksdb::IOOptions(), nullptr);
+    if (!status.ok()) return FromStatus(status, "syncing " + db_path + "/" + name);
+  }
+  return {};
+}
+
 }  // namespace
 
 Error FromStatus(const rocksdb::Status& status, const std::string& what) {
@@ -282,7 +300,7 @@ Result<void> RocksBackend::OpenDB() {
     opened = rocksdb::DB::OpenForReadOnly(db_options, folder_->db_path(), descriptors, &handles, &db);
   } else {
     KS_RETURN_IF_ERROR(CheckSpaceToOpen());
-    if (options_.sync) KS_RETURN_IF_ERROR(folder_->SyncLogs());
+    if (options_.sync) KS_RETURN_IF_ERROR(SyncLogs(*db_options.env->GetFileSystem(), folder_->db_path()));
     opened = rocksdb::DB::Open(db_options, folder_->db_path(), descriptors, &handles, &db);
   }
   if (!opened.ok()) return FromStatus(opened, "opening " + folder_->db_path());

@@ -147,20 +147,6 @@ void Folder::RemoveDurable() { ::unlink((dir_ + "/durable").c_str()); }
 
 Result<void> Folder::Sync() const { return SyncFolder(dir_); }
 
-Result<void> Folder::SyncLogs() const {
-  std::error_code ignored;  // a store that is not there yet has no logs
-  for (const auto& entry : std::filesystem::directory_iterator(db_path(), ignored)) {
-    if (entry.path().extension() != ".log") continue;
-    const int log = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
-    if (log < 0) return SystemError("cannot open " + entry.path().string());
-    const bool synced = ::fdatasync(log) == 0;
-    Error failure = SystemError("cannot sync " + entry.path().string());
-    ::close(log);
-    if (!synced) return failure;
-  }
-  return {};
-}
-
 Result<void> Folder::ProbeWrite() const {
   const std::string path = dir_ + "/probe";
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -37,9 +37,6 @@ class Folder {
   void RemoveDurable();
   // Makes the entries of this folder durable, so that what is in db/ can be found after a loss of power.
   Result<void> Sync() const;
-  // Makes what a killed process wrote to the logs in db/ durable. Such an end may lie in the page cache only; a loss of
-  // power would take it from under the logs that are written behind it, and RocksDB reads no log past a gap.
-  Result<void> SyncLogs() const;
   // Writes a file, syncs and removes it: whether the disk takes anything.
   Result<void> ProbeWrite() const;
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/failpoint.h"
 #include "base/random.h"
 #include "kv/rocks/log_file.h"
 
@@ -65,8 +66,9 @@ class Table {
 
 class NotingFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  NotingFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::string name, Table& table)
-      : FSWritableFileOwnerWrapper(std::move(file)), name_(std::move(name)), table_(table) {}
+  // `written`: what the file held when it was opened.
+  NotingFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::string name, std::uint64_t written, Table& table)
+      : FSWritableFileOwnerWrapper(std::move(file)), name_(std::move(name)), table_(table), written_(written) {}
   rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
                            rocksdb::IODebugContext* debug) override {
     written_ += data.size();
@@ -79,6 +81,8 @@ class NotingFile final : public rocksdb::FSWritableFileOwnerWrapper {
   }
   rocksdb::IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
     auto status = target()->Sync(options, debug);
+    // A process that ends here leaves bytes that its successor reads and a loss of power takes.
+    KS_FAILPOINT("kv/rocks/power-loss/before-durable");
     if (status.ok()) table_.Set(name_, written_);
     return status;
   }
@@ -89,7 +93,7 @@ class NotingFile final : public rocksdb::FSWritableFileOwnerWrapper {
  private:
   const std::string name_;
   Table& table_;
-  std::uint64_t written_ = 0;
+  std::uint64_t written_;
 };
 
 class NotingFileSystem final : public rocksdb::FileSystemWrapper {
@@ -103,7 +107,16 @@ class NotingFileSystem final : public rocksdb::FileSystemWrapper {
     auto status = target()->NewWritableFile(path, options, result, debug);
     if (!status.ok()) return status;
     table_.Set(BaseName(path), 0);
-    *result = std::make_unique<NotingFile>(std::move(*result), BaseName(path), table_);
+    *result = std::make_unique<NotingFile>(std::move(*result), BaseName(path), 0, table_);
+    return status;
+  }
+  rocksdb::IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                       rocksdb::IODebugContext* debug) override {
+    auto status = target()->ReopenWritableFile(path, options, result, debug);
+    if (!status.ok()) return status;
+    *result =
+        std::make_unique<NotingFile>(std::move(*result), BaseName(path), std::filesystem::file_size(path), table_);
     return status;
   }
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,

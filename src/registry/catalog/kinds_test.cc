@@ -25,12 +25,6 @@ struct Refused {
   std::vector<const char*> errors;  // field: body
 };
 
-std::vector<std::string> FieldTexts(const FieldErrors& errors) {
-  std::vector<std::string> texts;
-  for (const auto& error : errors) texts.push_back(error.ToString());
-  return texts;
-}
-
 void ExpectRefused(const std::vector<Refused>& cases) {
   for (const Refused& c : cases) {
     SCOPED_TRACE(c.body);
@@ -39,7 +33,7 @@ void ExpectRefused(const std::vector<Refused>& cases) {
     ASSERT_NE(target.resource, nullptr) << c.path;
     const Player::Outcome outcome = Create(player, target, c.body);
     ASSERT_TRUE(outcome.ran);
-    EXPECT_EQ(FieldTexts(outcome.errors), std::vector<std::string>(c.errors.begin(), c.errors.end()));
+    EXPECT_EQ(outcome.errors, std::vector<std::string>(c.errors.begin(), c.errors.end()));
   }
 }
 
@@ -58,7 +52,7 @@ void ExpectDefaulted(const std::vector<Defaulted>& cases) {
     ASSERT_NE(target.resource, nullptr) << c.path;
     const Player::Outcome outcome = Create(player, target, c.body);
     ASSERT_TRUE(outcome.ran);
-    EXPECT_EQ(FieldTexts(outcome.errors), std::vector<std::string>());
+    EXPECT_EQ(outcome.errors, std::vector<std::string>());
     const schema::Field* const field = target.resource->type->FindField(c.field);
     ASSERT_NE(field, nullptr);
     auto want = codec::DecodeJSON(player.arena(), c.want);
@@ -84,12 +78,12 @@ void ExpectChanged(const std::vector<Changed>& cases) {
     ASSERT_NE(target.resource, nullptr) << c.path;
     const Player::Outcome created = Create(player, target, c.before);
     ASSERT_TRUE(created.ran);
-    ASSERT_EQ(FieldTexts(created.errors), std::vector<std::string>());
+    ASSERT_EQ(created.errors, std::vector<std::string>());
     Value after = player.Decode(target, c.after);
     after["metadata"].Set(player.arena(), "resourceVersion", "1");
     const Player::Outcome updated = player.Update(target, after, created.object);
     ASSERT_TRUE(updated.ran);
-    EXPECT_EQ(FieldTexts(updated.errors), std::vector<std::string>(c.errors.begin(), c.errors.end()));
+    EXPECT_EQ(updated.errors, std::vector<std::string>(c.errors.begin(), c.errors.end()));
   }
 }
 
@@ -392,7 +386,7 @@ TEST(Kinds, JobSharesTheLabelsOfItsTemplate) {
     const Player::Outcome outcome = Create(player, ParsePath("/apis/batch/v1/namespaces/n/jobs"),
                                            R"({"metadata":{"name":"a","uid":"u")" + labels + "}," + kTemplate + "}");
     ASSERT_TRUE(outcome.ran);
-    EXPECT_EQ(FieldTexts(outcome.errors), std::vector<std::string>());
+    EXPECT_EQ(outcome.errors, std::vector<std::string>());
     EXPECT_EQ(outcome.object["metadata"]["labels"].Has("batch.kubernetes.io/job-name"), !own);
     EXPECT_TRUE(outcome.object["spec"]["template"]["metadata"]["labels"].Has("batch.kubernetes.io/job-name"));
   }
@@ -535,7 +529,7 @@ TEST(Kinds, Warnings) {
     SCOPED_TRACE(c.body);
     Player player;
     const Player::Outcome outcome = Create(player, ParsePath(c.path), c.body);
-    EXPECT_EQ(FieldTexts(outcome.errors), std::vector<std::string>());
+    EXPECT_EQ(outcome.errors, std::vector<std::string>());
     EXPECT_EQ(outcome.warnings, c.warnings);
   }
 }

@@ -294,6 +294,14 @@ void DropDisabledPodFields(const Call& call, Value spec, Value old_spec) {
   }
 }
 
+std::int64_t PodGracePeriod(Value pod, std::optional<std::int64_t> asked) {
+  std::int64_t period = asked ? *asked : pod.Get("spec", "terminationGracePeriodSeconds").as_int();
+  if (period < 0) period = 1;
+  const std::string_view phase = pod.Get("status", "phase").as_string();
+  if (pod.Get("spec", "nodeName").as_string().empty() || phase == "Succeeded" || phase == "Failed") period = 0;
+  return period;
+}
+
 void ValidateBinding(Value binding, FieldErrors& errors) {
   constexpr std::string_view kKinds[] = {"Node", "<empty>"};
   const FieldPath target("target");

@@ -170,10 +170,7 @@ class Runner {
 
   void Check(const std::string& name, const Target& target, Value response, const Player::Outcome& outcome) {
     if (!outcome.ran) return;
-    std::vector<std::string> got;
-    for (const validation::FieldError& error : outcome.errors)
-      got.push_back((error.field.empty() ? "<nil>" : error.field) + ": " + error.Body());
-    Report(name, Lines(Expected(response)), Lines(got));
+    Report(name, Lines(Expected(response)), Lines(outcome.errors));
     if (!outcome.errors.empty() || response["status"].as_int() == 422) return;
     CompareWarnings(name + " warnings", response, outcome.warnings);
     if (const Value answer = Decode(response["body"], target); !answer.is_null())

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/random.h"
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
-#include "registry/catalog/conversion.h"
+#include "registry/catalog.h"
 #include "validation/defaulting.h"
 
 namespace keelson::registry::testing {
@@ -17,14 +16,28 @@ const Conversion* ConversionOf(const schema::Resource& resource) {
   return FindConversion(resource.group, resource.version, resource.kind);
 }
 
-// nullptr: the kind has no such subresource.
-const UpdateRules* RulesOf(const Strategy& strategy, std::string_view subresource) {
-  if (subresource.empty()) return &strategy.update;
-  if (subresource == "status") return &strategy.status;
+// Nothing: the kind has no such subresource.
+std::optional<Endpoint> EndpointOf(const Strategy& strategy, std::string_view subresource) {
+  if (subresource.empty()) return Endpoint{};
+  if (subresource == "status") return Endpoint{.part = Endpoint::Part::kStatus};
   for (const Subresource& one : strategy.subresources) {
-    if (one.name == subresource) return &one.rules;
+    if (one.name == subresource) return Endpoint{.part = Endpoint::Part::kOther, .rules = &one.rules};
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+StoredKind KindOf(const schema::Resource& resource, const Strategy& row) {
+  const auto definition = Catalog::BuiltIn()->Find(resource.group, resource.plural);
+  StoredKind kind = StoredKindOf(*definition);
+  if (!kind.strategy) kind.strategy = std::make_shared<RESTStrategy>(row);  // answered and not stored
+  return kind;
+}
+
+std::vector<std::string> ErrorTexts(const meta::Status& status) {
+  if (!status.details() || status.details()->causes.empty()) return {std::string(status.message())};
+  std::vector<std::string> texts;
+  for (const meta::StatusCause& cause : status.details()->causes) texts.push_back(cause.field + ": " + cause.message);
+  return texts;
 }
 
 // A copy in which the structs that are no pointers are there, also where they are empty and the decoder left them out.
@@ -63,6 +76,12 @@ Target ParsePath(std::string_view path) {
   if (parts.size() > at + 1) target.name = parts[at + 1];
   if (parts.size() > at + 2) target.subresource = parts[at + 2];
   return target;
+}
+
+void PlayedRandom::Fill(std::span<std::uint8_t> bytes) {
+  constexpr std::uint8_t kBytes[] = {0x11, 0x11, 0x11, 0x11, 0x22, 0x22, 0x43, 0x33,
+                                     0x84, 0x44, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = kBytes[i % std::size(kBytes)];
 }
 
 Value Player::Decode(const Target& target, std::string_view json) {
@@ -130,14 +149,14 @@ Value Player::ReadBack(const Target& target, const Strategy& strategy, const Val
 Player::Outcome Player::Write(const Target& target, const Value& given, const Value& old) {
   static const std::vector<std::string> kGroups = {"system:masters", "system:authenticated"};
   const schema::Resource& resource = *target.resource;
-  const Strategy* const strategy = FindStrategy(resource.group, resource.kind);
-  if (given.is_null() || strategy == nullptr) return {};
-  const UpdateRules* const rules = RulesOf(*strategy, target.subresource);
-  if (rules == nullptr) return {};
+  const Strategy* const row = FindStrategy(resource.group, resource.kind);
+  if (given.is_null() || row == nullptr) return {};
+  const auto endpoint = EndpointOf(*row, target.subresource);
+  if (!endpoint) return {};
   Outcome outcome{.ran = true, .errors = {}, .warnings = {}, .object = {}};
   const Call call{.arena = arena_,
                   .clock = clock_,
-                  .random = base::Random::Real(),
+                  .random = random_,
                   .warnings = outcome.warnings,
                   .user_name = "admin",
                   .user_groups = kGroups,
@@ -145,93 +164,47 @@ Player::Outcome Player::Write(const Target& target, const Value& given, const Va
                   .request_group = resource.group,
                   .request_version = resource.version,
                   .feature_enabled = nullptr};
-  Value object = Complete(target, *strategy, given);
+  Value object = Complete(target, *row, given);
   Value metadata = object["metadata"];
   metadata.Erase("managedFields");  // the request's are taken away or corrected before strategies see them
   metadata.Erase("selfLink");
-  if (!resource.namespaced) {
-    metadata.Erase("namespace");
-  } else if (metadata["namespace"].is_null()) {
-    metadata.Set(arena_, "namespace", Value(arena_.Copy(target.name_space)));
-  }
   if (metadata["name"].is_null() && metadata["generateName"].is_string()) {
     metadata.Set(arena_, "name",
-                 Value(arena_.Concat(metadata["generateName"].as_string(), strategy->random_names ? "abcde" : "")));
+                 Value(arena_.Concat(metadata["generateName"].as_string(), row->random_names ? "abcde" : "")));
   }
-  if (old.is_null()) {
-    PrepareAndValidate(call, target, *strategy, object, outcome.errors);
+  const StoredKind kind = KindOf(resource, *row);
+  const auto written = old.is_null() ? RunCreate(kind, call, target, object)
+                                     : RunUpdate(kind, call, *endpoint, object, WithStructs(arena_, resource, old));
+  if (written.ok()) {
+    outcome.object = ReadBack(target, *row, object);
   } else {
-    PrepareAndValidateUpdate(call, target, *strategy, *rules, object, WithStructs(arena_, resource, old),
-                             outcome.errors);
+    outcome.errors = ErrorTexts(written.error());
   }
-  if (outcome.errors.empty()) outcome.object = ReadBack(target, *strategy, object);
   return outcome;
 }
 
-void Player::PrepareAndValidate(const Call& call, const Target& target, const Strategy& strategy, Value object,
-                                FieldErrors& errors) {
-  const bool namespaced = target.resource->namespaced;
-  Value metadata = object["metadata"];
-  if (std::ranges::find(target.resource->verbs, "get") !=
-      target.resource->verbs.end()) {  // else it is answered and not stored
-    metadata.Set(arena_, "uid", Value(kPlayedUID));
-    metadata.Set(arena_, "creationTimestamp", Value(kPlayedAt));
-  }
-  if (strategy.has_status && !strategy.keeps_status_on_create) object.Erase("status");
-  if (strategy.generation == Generation::kSpec) metadata.Set(arena_, "generation", 1);
-  if (before_validation_) errors = before_validation_(call, object, {});
-  if (!errors.empty()) return;
-  if (strategy.prepare_for_create != nullptr) strategy.prepare_for_create(call, object, {});
-  const FieldPath path("metadata");
-  if (!strategy.validates_metadata) {
-    validation::ValidateObjectMeta(metadata, namespaced, strategy.name_rule, path, errors, strategy.core_finalizers);
-  }
-  if (strategy.validate != nullptr) strategy.validate(call, object, {}, errors);
-  if (errors.empty())
-    validation::ValidateObjectMeta(metadata, namespaced, validation::NameIsPathSegment, path, errors, false);
-  if (!errors.empty()) return;
-  if (strategy.warnings_on_create != nullptr) strategy.warnings_on_create(call, object, {});
-  if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, {});
+meta::Result<void> Player::Allocate(const StoredKind& kind, const Call& call, Value object, const Value& old) {
+  if (!before_validation_) return {};
+  const FieldErrors errors = before_validation_(call, object, old);
+  if (!errors.empty()) return meta::NewInvalid(kind.kind, object.Get("metadata", "name").as_string(), errors);
+  return {};
 }
 
-void Player::PrepareAndValidateUpdate(const Call& call, const Target& target, const Strategy& strategy,
-                                      const UpdateRules& rules, Value object, const Value& old, FieldErrors& errors) {
-  const Value old_metadata = old["metadata"];
+meta::Result<void> Player::RunCreate(const StoredKind& kind, const Call& call, const Target& target, Value object) {
+  const bool stored = std::ranges::find(target.resource->verbs, "get") != target.resource->verbs.end();
+  if (stored) FillObjectMetaSystemFields(call, object["metadata"]);
+  KS_RETURN_IF_ERROR(Allocate(kind, call, object, {}));
+  return PrepareCreate(kind, call, object);
+}
+
+meta::Result<void> Player::RunUpdate(const StoredKind& kind, const Call& call, const Endpoint& endpoint, Value object,
+                                     const Value& old) {
   Value metadata = object["metadata"];
-  if (metadata["resourceVersion"].is_null() && !strategy.allow_unconditional_update) {
-    errors.push_back(
-        validation::Invalid(FieldPath("metadata.resourceVersion"), Value(0), "must be specified for an update"));
-    return;
-  }
-  for (const std::string_view key : {"uid", "creationTimestamp", "generation", "resourceVersion"}) {
-    const bool kept = key == "creationTimestamp" || key == "generation";
-    if ((kept || metadata[key].is_null()) && !old_metadata[key].is_null()) metadata.Set(arena_, key, old_metadata[key]);
-  }
-  const auto keep = [&](std::string_view key) {
-    object.Erase(key);
-    if (!old[key].is_null()) object.Set(arena_, key, old[key].Clone(arena_));
-  };
-  if (target.subresource == "status") keep("spec");
-  if (target.subresource.empty()) {
-    if (strategy.has_status) keep("status");
-    if (before_validation_) errors = before_validation_(call, object, old);
-    if (!errors.empty()) return;
-  }
-  if (rules.prepare_for_update != nullptr) rules.prepare_for_update(call, object, old);
-  if (target.subresource.empty() && strategy.generation == Generation::kSpec && !(object["spec"] == old["spec"])) {
-    metadata.Set(arena_, "generation", old_metadata["generation"].as_int() + 1);
-  }
-  for (const std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds"}) {
-    if (metadata[key].is_null() && !old_metadata[key].is_null()) metadata.Set(arena_, key, old_metadata[key]);
-  }
-  const FieldPath path("metadata");
-  validation::ValidateObjectMeta(metadata, target.resource->namespaced, validation::NameIsPathSegment, path, errors,
-                                 false);
-  validation::ValidateObjectMetaUpdate(metadata, old_metadata, path, errors, false);
-  if (rules.validate_update != nullptr) rules.validate_update(call, object, old, errors);
-  if (!errors.empty()) return;
-  if (rules.warnings_on_update != nullptr) rules.warnings_on_update(call, object, old);
-  if (strategy.canonicalize != nullptr) strategy.canonicalize(call, object, old);
+  const auto version = base::ParseUint64(old.Get("metadata", "resourceVersion").as_string());
+  KS_RETURN_IF_ERROR(CheckUpdateVersion(kind, arena_, metadata["name"].as_string(), metadata,
+                                        std::max<std::uint64_t>(version.value_or(1), 1)));
+  if (endpoint.part == Endpoint::Part::kMain) KS_RETURN_IF_ERROR(Allocate(kind, call, object, old));
+  return PrepareUpdate(kind, call, endpoint, object, old);
 }
 
 }  // namespace keelson::registry::testing

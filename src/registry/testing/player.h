@@ -1,15 +1,17 @@
-// Writes played against strategies as the Store would call them, without storage, admission and HTTP. For tests, on one
-// thread.
+// Writes played through the write pipeline of the Store (registry/write_pipeline.h), without storage, admission and
+// HTTP. For tests, on one thread.
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "registry/strategy.h"
+#include "base/random.h"
+#include "registry/write_pipeline.h"
 #include "schema/schema.h"
 
 namespace keelson::registry::testing {
@@ -32,6 +34,12 @@ class PlayedClock final : public base::Clock {
   SteadyTime Monotonic() const override { return {}; }
 };
 
+// Every UID is kPlayedUID.
+class PlayedRandom final : public base::Random {
+ public:
+  void Fill(std::span<std::uint8_t> bytes) override;
+};
+
 class Player {
  public:
   // What allocators and admission would have done before validation; errors end the request. `old` is null on create.
@@ -41,7 +49,7 @@ class Player {
 
   struct Outcome {
     bool ran = false;  // false: the body is none of the kind, or the kind or its subresource has no strategy
-    FieldErrors errors;
+    std::vector<std::string> errors;  // field: message
     std::vector<std::string> warnings;
     Value object;  // in the hub's version, as it would be read back
   };
@@ -63,14 +71,15 @@ class Player {
   Outcome Write(const Target& target, const Value& given, const Value& old);
   Value Complete(const Target& target, const Strategy& strategy, const Value& given);
   Value ReadBack(const Target& target, const Strategy& strategy, const Value& object);
-  void PrepareAndValidate(const Call& call, const Target& target, const Strategy& strategy, Value object,
-                          FieldErrors& errors);
-  void PrepareAndValidateUpdate(const Call& call, const Target& target, const Strategy& strategy,
-                                const UpdateRules& rules, Value object, const Value& old, FieldErrors& errors);
+  meta::Result<void> Allocate(const StoredKind& kind, const Call& call, Value object, const Value& old);
+  meta::Result<void> RunCreate(const StoredKind& kind, const Call& call, const Target& target, Value object);
+  meta::Result<void> RunUpdate(const StoredKind& kind, const Call& call, const Endpoint& endpoint, Value object,
+                               const Value& old);
 
   BeforeValidation before_validation_;
   base::Arena arena_;
   PlayedClock clock_;
+  PlayedRandom random_;
 };
 
 }  // namespace keelson::registry::testing

@@ -1,0 +1,47 @@
+// How long a ratio had which value: a histogram that observes the ratio once a nanosecond. Upstream's
+// TimingRatioHistogram; here time is counted by the microsecond.
+// Thread safety: all members from any thread, without a lock. A change is one atomic exchange, which decides who counts
+// the time since the change before it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "telemetry/metrics.h"
+
+namespace keelson::flowcontrol {
+
+class TimingRatio {
+ public:
+  static constexpr std::uint64_t kNumeratorMax = 0xFFFF;  // larger numerators count as this
+
+  TimingRatio(telemetry::Histogram& histogram, base::Clock::SteadyTime now)
+      : histogram_(histogram), state_(Pack(now, 0)) {}
+
+  void Set(base::Clock::SteadyTime now, std::int64_t numerator);
+  void SetDenominator(base::Clock::SteadyTime now, std::int64_t denominator);  // at least 1; 1 at first
+  // Counts the time until now.
+  void Flush(base::Clock::SteadyTime now);
+
+ private:
+  static std::uint64_t Pack(base::Clock::SteadyTime now, std::uint64_t numerator);
+
+  telemetry::Histogram& histogram_;
+  std::atomic<std::uint64_t> state_;  // microseconds of the last change above, numerator in the low 16 bits
+  std::atomic<std::int64_t> denominator_{1};
+};
+
+// The same for a number of things that come and go on several threads.
+class CountedTimingRatio {
+ public:
+  CountedTimingRatio(telemetry::Histogram& histogram, base::Clock::SteadyTime now) : ratio_(histogram, now) {}
+  void Add(base::Clock::SteadyTime now, int delta) { ratio_.Set(now, count_.fetch_add(delta) + delta); }
+  TimingRatio& ratio() { return ratio_; }
+
+ private:
+  std::atomic<std::int64_t> count_{0};
+  TimingRatio ratio_;
+};
+
+}  // namespace keelson::flowcontrol
