@@ -37,6 +37,7 @@ for test in "${tests[@]}"; do
       interop/build.sh kubectl kube-controller-manager kube-scheduler kwok
       status=$?
       [ $status -eq 0 ] && { interop/controllers_test.py $keelson $work/controllers "$bin"; status=$?; }
+      [ $status -eq 0 ] && { interop/controllers_test.py $keelson $work/kubeadm "$bin" --kubeadm; status=$?; }
       outcome controllers $status ;;
     store) # a real kube-apiserver on the embedded store, etcdctl, and migration to etcd and back
       interop/build.sh kubectl kube-apiserver etcd etcdctl
