@@ -214,7 +214,7 @@ constexpr FeatureGate kGates[] = {
     {"StorageNamespaceIndex", Stage::kDeprecated, true, false, Effect::kUnbuilt},
     {"StorageVersionAPI", Stage::kAlpha, false, false, Effect::kUnbuilt},
     {"StorageVersionHash", Stage::kBeta, true, false, Effect::kUnbuilt},
-    {"StorageVersionMigrator", Stage::kBeta, false, false, Effect::kUnbuilt},
+    {"StorageVersionMigrator", Stage::kBeta, false, false, Effect::kBuilt},
     {"StreamingCollectionEncodingToJSON", Stage::kGA, true, true, Effect::kUnbuilt},
     {"StreamingCollectionEncodingToProtobuf", Stage::kGA, true, true, Effect::kUnbuilt},
     {"StrictIPCIDRValidation", Stage::kBeta, true, false, Effect::kUnbuilt},

@@ -5,6 +5,7 @@
 #include "admission/policy/evaluation.h"
 #include "admission/policy/policies.h"
 #include "admission/policy/policy_plugin.h"
+#include "admission/request_interrupt.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
@@ -66,7 +67,8 @@ class Dispatch {
         context_(context),
         attributes_(attributes),
         matcher_(*dependencies.reader, context, attributes),
-        authorizer_(api_, context) {}
+        authorizer_(api_, context),
+        interrupt_(context.cancellation.get()) {}
 
   Task<void> Run(const PolicyList& list) {
     for (const PolicyHook& hook : list.hooks) KS_CO_RETURN_IF_ERROR(co_await RunPolicy(hook));
@@ -198,6 +200,7 @@ class Dispatch {
     cel::AdmissionInputs inputs{.authorizer = &authorizer_,
                                 .request_resource = RequestResource(attributes_),
                                 .time_zones = dependencies_.time_zones,
+                                .interrupt = &interrupt_,
                                 .now = SteadyNow};
     if (!attributes_.object.is_null()) {
       KS_CO_TRY(inputs.object, co_await attributes_.interfaces->ToDocument(arena, attributes_.object, matched.kind));
@@ -225,6 +228,7 @@ class Dispatch {
   const Attributes& attributes_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
+  RequestInterrupt interrupt_;
   std::map<meta::GroupVersionKind, cel::AdmissionInputs> inputs_;
   Value namespace_;
   bool namespace_read_ = false;

@@ -82,11 +82,7 @@ void ValidateVariable(const Value& variable, cel::PolicyCompiler& compiler, cons
   if (base::Trim(expression).empty()) {
     errors.push_back(Required(path.Child("expression"), "expression is not specified"));
   } else {
-    if (const auto compiled = compiler.AddVariable(name, expression); compiled.ok()) {
-      ValidateCELProgram(compiler.environment(true), **compiled, path.Child("expression"), errors);
-    } else {
-      errors.push_back(Invalid(path.Child("expression"), expression, compiled.error()));
-    }
+    ValidateCELProgram(compiler.AddVariable(name, expression), expression, path.Child("expression"), errors);
   }
 }
 
@@ -138,11 +134,7 @@ void ValidateAuditAnnotation(const Value& annotation, std::string_view policy, c
     // Compiled without the white space around it, reported with it.
     const auto compiled =
         cel::CompileExpression(compiler.environment(true), trimmed, {&cel::kStringType, &cel::kNullType});
-    if (compiled.ok()) {
-      ValidateCELProgram(compiler.environment(true), **compiled, at, errors);
-    } else {
-      errors.push_back(Invalid(at, expression, compiled.error()));
-    }
+    ValidateCELProgram(compiled, expression, at, errors);
   }
 }
 
