@@ -268,7 +268,7 @@ Outcome<void, Error> ServerProcess::MakeAuthorizers() {
 Outcome<void, Error> ServerProcess::MakeAdmissionChain() {
   reader_ = controlplane::NewStorageReader(*storage_, chain_config_.authorizer);
   permissions_ = controlplane::NewAdmissionPermissions(*storage_, chain_config_.authorizer);
-admission_informers_->FollowOutlines("apiextensions.k8s.io", "customresourcedefinitions",
+  admission_informers_->FollowOutlines("apiextensions.k8s.io", "customresourcedefinitions",
                                        [reader = reader_.get()](auto changes) { reader->ApplyDefinitions(changes); });
   KS_TRY(AdmissionSetup made,
          MakeAdmission(options_.admission,
