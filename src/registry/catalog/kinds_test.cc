@@ -320,48 +320,46 @@ TEST(Kinds, AdmissionResourceAndExtensionsRefuse) {
        {"spec.variables[0].expression: Internal error: program instantiation failed: type conversion error from "
         "'string' to 'int'",
         "spec.validations[0].expression: Internal error: program instantiation failed: type conversion error from "
-        "'string' to 'int'"}
-}
-,
-    {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
-     R"({"metadata":{"name":"a"},"spec":{"policyName":"p","validationActions":["Deny","Warn"],"paramRef":{"name":"x","selector":{},"parameterNotFoundAction":"Deny"}}})",
-     {"spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
-      "spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
-      "spec.validationActions: Invalid value: [\"Deny\",\"Warn\"]: must not contain both Deny and Warn (repeating "
-      "the same validation failure information in "
-      "the API response and headers serves no purpose)"}},
-    {"/apis/resource.k8s.io/v1/namespaces/n/resourceclaims",
-     R"({"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","tolerations":[{"operator":"Exists","value":"v"}],"selectors":[{"cel":{"expression":"device."}}]}}],"config":[{"requests":["q"],"opaque":{"driver":"d.example.com","parameters":[1]}}]}}})",
-     {"spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: \"device.\": compilation failed: "
-      "ERROR: <input>:1:8: Syntax error: no "
-      "viable alternative at input '.'\n | device.\n | .......^",
-      "spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: \"v\": must be empty for operator "
-      "`Exists`",
-      "spec.devices.config[0].requests[0]: Invalid value: \"q\": must be the name of a request in the claim or the "
-      "name of a request and a subrequest "
-      "separated by '/'",
-      "spec.devices.config[0].opaque.parameters: Invalid value: \"<value omitted>\": must be a valid JSON object"}},
-    {"/apis/resource.k8s.io/v1/resourceslices",
-     R"({"metadata":{"name":"a"},"spec":{"driver":"d.example.com","allNodes":true,"pool":{"name":"p","resourceSliceCount":1},"devices":[{"name":"x","nodeName":"n","capacity":{"m":{"value":"1","requestPolicy":{}}},"bindingConditions":["c"]}]}})",
-     {"spec.devices[0].capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must be true",
-      "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
-      "`perDeviceNodeSelection` is set to true in the "
-      "ResourceSlice spec",
-      "spec.devices[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use "
-      "bindingConditions"}},
-    {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-     R"({"metadata":{"name":"as.g.example.com"},"spec":{"group":"g.example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"x":{"type":"string","anyOf":[{"minLength":1,"description":"d"}],"oneOf":[{"properties":{"q":{}}}]}}}}}]}})",
-     {"spec.validation.openAPIV3Schema.properties[x].anyOf[0].description: Forbidden: must be empty to be "
-      "structural"}},
-    {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-     R"({"metadata":{"name":"as.x.k8s.io"},"spec":{"group":"x.k8s.io","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","oneOf":[{"required":["a"],"properties":{"q":{"type":"string"}}}]}}}]}})",
-     {"spec.validation.openAPIV3Schema.oneOf[0].properties[q].type: Forbidden: must be empty to be structural",
-      "spec.validation.openAPIV3Schema.properties[q]: Required value: because it is defined in "
-      "spec.validation.openAPIV3Schema.oneOf[0].properties[q]",
-      "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
-      "annotation \"api-approved.kubernetes.io\", see "
-      "https://github.com/kubernetes/enhancements/pull/1111"}},
-});
+        "'string' to 'int'"}},
+      {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+       R"({"metadata":{"name":"a"},"spec":{"policyName":"p","validationActions":["Deny","Warn"],"paramRef":{"name":"x","selector":{},"parameterNotFoundAction":"Deny"}}})",
+       {"spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
+        "spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
+        "spec.validationActions: Invalid value: [\"Deny\",\"Warn\"]: must not contain both Deny and Warn (repeating "
+        "the same validation failure information in "
+        "the API response and headers serves no purpose)"}},
+      {"/apis/resource.k8s.io/v1/namespaces/n/resourceclaims",
+       R"({"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","tolerations":[{"operator":"Exists","value":"v"}],"selectors":[{"cel":{"expression":"device."}}]}}],"config":[{"requests":["q"],"opaque":{"driver":"d.example.com","parameters":[1]}}]}}})",
+       {"spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: \"device.\": compilation failed: "
+        "ERROR: <input>:1:8: Syntax error: no "
+        "viable alternative at input '.'\n | device.\n | .......^",
+        "spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: \"v\": must be empty for operator "
+        "`Exists`",
+        "spec.devices.config[0].requests[0]: Invalid value: \"q\": must be the name of a request in the claim or the "
+        "name of a request and a subrequest "
+        "separated by '/'",
+        "spec.devices.config[0].opaque.parameters: Invalid value: \"<value omitted>\": must be a valid JSON object"}},
+      {"/apis/resource.k8s.io/v1/resourceslices",
+       R"({"metadata":{"name":"a"},"spec":{"driver":"d.example.com","allNodes":true,"pool":{"name":"p","resourceSliceCount":1},"devices":[{"name":"x","nodeName":"n","capacity":{"m":{"value":"1","requestPolicy":{}}},"bindingConditions":["c"]}]}})",
+       {"spec.devices[0].capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must be true",
+        "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
+        "`perDeviceNodeSelection` is set to true in the "
+        "ResourceSlice spec",
+        "spec.devices[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use "
+        "bindingConditions"}},
+      {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+       R"({"metadata":{"name":"as.g.example.com"},"spec":{"group":"g.example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"x":{"type":"string","anyOf":[{"minLength":1,"description":"d"}],"oneOf":[{"properties":{"q":{}}}]}}}}}]}})",
+       {"spec.validation.openAPIV3Schema.properties[x].anyOf[0].description: Forbidden: must be empty to be "
+        "structural"}},
+      {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+       R"({"metadata":{"name":"as.x.k8s.io"},"spec":{"group":"x.k8s.io","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","oneOf":[{"required":["a"],"properties":{"q":{"type":"string"}}}]}}}]}})",
+       {"spec.validation.openAPIV3Schema.oneOf[0].properties[q].type: Forbidden: must be empty to be structural",
+        "spec.validation.openAPIV3Schema.properties[q]: Required value: because it is defined in "
+        "spec.validation.openAPIV3Schema.oneOf[0].properties[q]",
+        "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
+        "annotation \"api-approved.kubernetes.io\", see "
+        "https://github.com/kubernetes/enhancements/pull/1111"}},
+  });
 }
 
 // Found by playing the same requests to the real server and to this one.
