@@ -106,13 +106,7 @@ Task<void> PodPriority(ObjectReader& reader, request::Context& context, Attribut
 }
 
 Task<void> OnlyOneDefaultClass(ObjectReader& reader, request::Context& context, const Attributes& attributes) {
-  if (attributes.operation == Operation::kDelete) {
-    const bool system = attributes.name == "system-node-critical" || attributes.name == "system-cluster-critical";
-    if (attributes.Is("scheduling.k8s.io", "priorityclasses") && system) {
-      co_return NewForbidden(attributes, "this is a system priority class and cannot be deleted");
-    }
-    co_return meta::Result<void>();
-  }
+  if (attributes.operation == Operation::kDelete) co_return meta::Result<void>();
   if (!attributes.Is("scheduling.k8s.io", "priorityclasses") || !attributes.object["globalDefault"].as_bool())
     co_return meta::Result<void>();
   KS_CO_TRY(const std::vector<Value> classes,

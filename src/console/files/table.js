@@ -17,7 +17,10 @@ export async function tableView(kind, namespace, parameters, signal) {
        el("div", { class: "tools" }, filter, selector, more, count, kind.verbs.includes("create") && mayWrite() ? el("a", { href: location.hash.split("?")[0].replace("#/list/", "#/new/") }, "New") : ""), scroller);
 
   const keyOf = (row) => (row.object.metadata.namespace || "") + "/" + row.object.metadata.name;
-  const visible = () => state.order.filter((row) => filter.value === "" || row.cells.some((cell) => String(cell).toLowerCase().includes(filter.value.toLowerCase())));
+  const visible = () => {
+    const text = filter.value.toLowerCase();
+    return text === "" ? state.order : state.order.filter((row) => row.cells.some((cell) => String(cell).toLowerCase().includes(text)));
+  };
 
   function draw() {
     const rows = visible();
