@@ -22,14 +22,16 @@ if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = definitions ]
     exit
   fi
   (cd interop/keelson-load && go build -o ../../$work/keelson-load .)
+  "${CXX:-clang++-19}" -std=c++23 -O2 -o $work/floor-server bench/floors/server.cc -lnghttp2 -lssl -lcrypto -lpthread
   if [ "$filter" = list_scale ]; then
     bench/list_scale.py build/release/keelson $work/scale $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" ${SIZES:+--sizes "$SIZES"} \
       --out bench/results/$(date -u +%Y-%m-%d)-list-scale.md "$@"
     exit
   fi
   out=bench/results/$(date -u +%Y-%m-%d)${FAST:+-fast}
-  bench/compare.py build/release/keelson $work/run $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" ${FAST:+--fast} --out "$out"
+  bench/compare.py build/release/keelson $work/run $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" ${FAST:+--fast} --floor $work/floor-server --out "$out"
   [ -n "${FAST:-}" ] || bench/report.py "$out.json" README.md >/dev/null
+  bench/trend.py
   exit 0
 fi
 

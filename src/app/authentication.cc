@@ -306,7 +306,7 @@ Outcome<TokenMembers, Error> MakeTokenMembers(const AuthenticationOptions& optio
     if (!tokens.ok()) return Error(tokens.error());
     for_api(*std::move(tokens));
   }
-  if (!parts.token_keys.empty()) {
+  if (parts.token_keys) {
     members.push_back(std::make_shared<auth::ServiceAccountAuthenticator>(
         auth::ServiceAccountAuthenticator::Options{.issuers = options.service_accounts.issuers,
                                                    .api_audiences = options.api_audiences,
@@ -330,17 +330,6 @@ Outcome<TokenMembers, Error> MakeTokenMembers(const AuthenticationOptions& optio
 }
 
 }  // namespace
-
-Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files) {
-  std::vector<auth::PublicKey> keys;
-  for (const std::string& file : files) {
-    KS_TRY(const std::string pem, ReadSmallFile(file));
-    auto found = auth::ParsePublicKeys(pem);
-    if (!found.ok()) return Error("error reading public key file " + file + ": " + found.error());
-    keys.insert(keys.end(), found->begin(), found->end());
-  }
-  return keys;
-}
 
 Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const AuthenticationOptions& options,
                                                                        AuthenticationParts parts) {

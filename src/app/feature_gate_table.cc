@@ -129,7 +129,7 @@ constexpr FeatureGate kGates[] = {
     {"LogarithmicScaleDown", Stage::kGA, true, true, Effect::kNone},
     {"LoggingAlphaOptions", Stage::kAlpha, false, false, Effect::kBuilt},
     {"LoggingBetaOptions", Stage::kBeta, true, false, Effect::kBuilt},
-    {"ManifestBasedAdmissionControlConfig", Stage::kAlpha, false, false, Effect::kUnbuilt},
+    {"ManifestBasedAdmissionControlConfig", Stage::kAlpha, false, false, Effect::kBuilt},
     {"MatchLabelKeysInPodAffinity", Stage::kGA, true, true, Effect::kUnbuilt},
     {"MatchLabelKeysInPodTopologySpread", Stage::kBeta, true, false, Effect::kUnbuilt},
     {"MatchLabelKeysInPodTopologySpreadSelectorMerge", Stage::kBeta, true, false, Effect::kUnbuilt},

@@ -236,13 +236,13 @@ class Dispatch {
 class MutatingPolicies final : public PolicyPlugin {
  public:
   explicit MutatingPolicies(const PluginContext& context)
-      : PolicyPlugin(context, PolicyForm::kMutating, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings") {}
+      : PolicyPlugin(context, kName, PolicyForm::kMutating, "mutatingadmissionpolicies",
+                     "mutatingadmissionpolicybindings") {}
 
   std::string_view name() const override { return kName; }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
-    if (IsPolicyKind(attributes)) co_return meta::Result<void>();
-    const auto list = policies().Load();
+    const auto list = PoliciesFor(attributes);
     if (list->hooks.empty()) co_return meta::Result<void>();
     Dispatch dispatch(dependencies(), context, attributes, attributes.reinvocation->State<ReinvocationState>(kName));
     co_return co_await dispatch.Run(*list);

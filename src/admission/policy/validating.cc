@@ -12,6 +12,7 @@
 namespace keelson::admission {
 namespace {
 
+constexpr std::string_view kName = "ValidatingAdmissionPolicy";
 constexpr std::size_t kAuditValueBytesMax = 10 * 1024;
 
 struct Denial {
@@ -237,14 +238,13 @@ class Dispatch {
 class ValidatingPolicies final : public PolicyPlugin {
  public:
   explicit ValidatingPolicies(const PluginContext& context)
-      : PolicyPlugin(context, PolicyForm::kValidating, "validatingadmissionpolicies",
+      : PolicyPlugin(context, kName, PolicyForm::kValidating, "validatingadmissionpolicies",
                      "validatingadmissionpolicybindings") {}
 
-  std::string_view name() const override { return "ValidatingAdmissionPolicy"; }
+  std::string_view name() const override { return kName; }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
-    if (IsPolicyKind(attributes)) co_return meta::Result<void>();
-    const auto list = policies().Load();
+    const auto list = PoliciesFor(attributes);
     if (list->hooks.empty()) co_return meta::Result<void>();
     Dispatch dispatch(dependencies(), context, attributes);
     co_return co_await dispatch.Run(*list);
