@@ -18,6 +18,7 @@
 #include "auth/service_account/authenticator.h"
 #include "auth/token_cache.h"
 #include "base/outcome.h"
+#include "http/transport.h"
 #include "net/dialer.h"
 #include "telemetry/metrics.h"
 
@@ -32,6 +33,7 @@ Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files)
 // What authentication needs of the rest of the server. All of it must outlive the authenticator.
 struct AuthenticationParts {
   async::IOPool& io;
+  std::shared_ptr<http::Transport> transport;  // of token webhooks and issuers
   telemetry::MetricsRegistry& metrics;
   auth::TokenCacheMetrics& token_cache_metrics;
   auth::ServiceAccountMetrics& service_account_metrics;
