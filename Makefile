@@ -1,7 +1,7 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
 #   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
-.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest profile projects clean
+.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest reference sequences nightly profile projects clean
 
 ARGS ?=
 ONLY ?=
@@ -44,7 +44,7 @@ package-test: package
 bench: configure
 	@tools/bench.sh "$(ONLY)"
 
-# Our microbenchmarks beside Kubernetes' own Go code: ONLY="codec", "apply", "validation" or "cel".
+# Our microbenchmarks beside Kubernetes' own Go code: ONLY="codec", "apply", "validation", "cel" or "call".
 beside: configure
 	@tools/beside.sh $(ONLY)
 
@@ -60,8 +60,8 @@ format: setup
 	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i
 
 # What needs the real Kubernetes around it: one script each, which also fetches what it needs.
-soak conformance interop envtest profile projects: build
-	@if [ -x tools/$@.sh ]; then exec tools/$@.sh $(ARGS); else echo "make $@: not built yet" >&2; exit 1; fi
+soak conformance interop envtest reference sequences nightly profile projects: build
+	@if [ -x tools/$@.sh ]; then ONLY="$(ONLY)" exec tools/$@.sh $(ARGS); else echo "make $@: not built yet" >&2; exit 1; fi
 
 clean:
 	rm -rf build

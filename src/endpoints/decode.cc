@@ -266,8 +266,7 @@ meta::Result<Value> TableKindCodec::DecodeRequest(Exchange& exchange, const Scop
   if (kind.kind != scope.kind.kind || kind.group != scope.kind.group) {
     return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
                                              "converting (" + kind.version + "." + kind.kind + ") to (" +
-                                                 scope.go_package + "." + scope.kind.kind +
-                                                 "): unknown conversion"));
+                                                 scope.go_package + "." + scope.kind.kind + "): unknown conversion"));
   }
   if (wants_strict) {
     strict.insert(strict.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
@@ -296,7 +295,16 @@ KindCodecPtr TableCodec() {
   return codec;
 }
 
-meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, Format format, std::string_view body) {
+// Kinds of metainternalversion's scheme. Status is registered in v1, where it needs no version; the others in
+// meta.k8s.io/v1.
+static bool InMetaScheme(std::string_view api_version, std::string_view kind) {
+  static constexpr std::string_view kKinds[] = {
+      "CreateOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "PatchOptions", "Table", "UpdateOptions"};
+  if (kind == "Status") return api_version.empty() || api_version == "v1";
+  return api_version == "meta.k8s.io/v1" && std::ranges::find(kKinds, kind) != std::end(kKinds);
+}
+
+meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope&, Format format, std::string_view body) {
   base::Arena& arena = exchange.context.arena;
   static const schema::Struct* const kType = schema::FindType("meta/v1", "DeleteOptions");
   Outcome<codec::Decoded, codec::DecodeError> decoded = codec::DecodeError{};
@@ -327,15 +335,13 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, 
     decoded = codec::DecodeJSON(arena, text, *kType);
   }
   if (!kind.empty() && kind != "DeleteOptions") {
-    const meta::GroupVersion version = ParseAPIVersion(api_version);
-    if (schema::FindKind(version.group, version.version, kind) != nullptr) {
-      return meta::NewBadRequest("decoded object cannot be converted to DeleteOptions");
+    // Upstream decodes the body with the scheme of meta.k8s.io alone, which knows no other kinds.
+    if (InMetaScheme(api_version, kind)) {
+      return meta::NewBadRequest("converting (v1." + std::string(kind) + ") to (v1.DeleteOptions): unknown conversion");
     }
     return meta::NewBadRequest("no kind " + base::GoQuote(kind) + " is registered for version " +
                                base::GoQuote(api_version.empty() ? "meta.k8s.io/v1" : api_version) +
-                               " in scheme " +
-                               (scope.codec->custom_resource() ? "\"pkg/runtime/scheme.go:111\""
-                                                               : "\"pkg/api/legacyscheme/scheme.go:30\""));
+                               " in scheme \"pkg/runtime/scheme.go:111\"");
   }
   if (!decoded.ok()) return meta::NewBadRequest(decoded.error().message);
   return decoded->value;

@@ -118,7 +118,8 @@ Call Store::MakeCall(request::Context& context, std::vector<std::string>& warnin
               .request_group = context.info.api_group,
               .request_version = context.info.api_version,
               .feature_enabled = options_.feature_enabled,
-              .allow_privileged = options_.allow_privileged};
+              .allow_privileged = options_.allow_privileged,
+              .cancellation = context.cancellation.get()};
 }
 
 Task<ObjectPtr> Store::Get(std::string name_space, std::string name, std::string resource_version,
@@ -220,8 +221,12 @@ Task<WriteResult> Store::CreateOnce(request::Context& context, Value object, Val
     } else {
       stored = InterpretError(created.error(), "create", name);
     }
-    if (!stored.ok() && stored.error().reason() == meta::StatusReason::kAlreadyExists)
+    if (!stored.ok() && stored.error().reason() == meta::StatusReason::kAlreadyExists) {
+      // CheckGeneratedNameError: also where the client chose the name and sent a generateName beside it.
+      const bool generated = !metadata["generateName"].as_string().empty();
+      if (generated) stored = meta::NewGenerateNameConflict(options_.resource, name, 1);
       stored = co_await ExplainExisting(*this, context, *key, stored.error());
+    }
   }
   if (finish) co_await finish(stored.ok());
   if (!stored.ok()) co_return stored.error();
@@ -242,8 +247,7 @@ Task<WriteResult> Store::Create(request::Context& context, Value object, Validat
     copy["metadata"].Set(context.arena, "name", Value::String(context.arena, name));
     auto created = co_await CreateOnce(context, copy, validate, dry_run);
     if (created.ok() || created.error().reason() != meta::StatusReason::kAlreadyExists) co_return created;
-    if (attempt >= kGenerateNameAttemptsMax || !strategy().random_names)
-      co_return meta::NewGenerateNameConflict(options_.resource, name, 1);
+    if (attempt >= kGenerateNameAttemptsMax || !strategy().random_names) co_return created;
   }
 }
 

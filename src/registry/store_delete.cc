@@ -113,7 +113,8 @@ meta::Result<void> Store::CheckDeletePreconditions(Value object, std::string_vie
 Task<DeleteResult> Store::Delete(request::Context& context, std::string name_space, std::string name,
                                  DeleteOptions options, ValidateObject validate) const {
   using enum DeletionPlan::Step;
-  if (strategy().delete_forbidden != nullptr) {
+  // Upstream overrides Delete of the generic store, whose DeleteCollection does not see the override.
+  if (strategy().delete_forbidden != nullptr && context.info.verb != "deletecollection") {
     const std::string_view why = strategy().delete_forbidden(name);
     if (!why.empty()) co_return meta::NewForbidden(options_.resource, name, why);
   }

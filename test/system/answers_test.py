@@ -100,6 +100,21 @@ ROWS = [
     ("PUT", LIMITS, JSON, '{"metadata":{"name":"new","resourceVersion":"x"}}', 500, 'strconv.ParseUint: parsing "x": invalid syntax'),
     ("PUT", NONE, JSON, '{"metadata":{"name":"none","resourceVersion":"x"}}', 404, NOT_FOUND),
     ("PUT", MAP, JSON, '{"metadata":{"name":"a","resourceVersion":"x"}}', 500, 'strconv.ParseUint: parsing "x": invalid syntax'),
+    # A name that is taken, with a generateName beside it.
+    ("POST", NAMESPACE + "/configmaps", JSON, '{"metadata":{"name":"a","generateName":"x"}}', 409,
+     'configmaps "a" already exists, the server was not able to generate a unique name for the object'),
+    ("POST", NAMESPACE + "/configmaps?dryRun=All", JSON, '{"metadata":{"name":"a","generateName":"x"}}', 409,
+     'configmaps "a" already exists, the server was not able to generate a unique name for the object'),
+    # A system priority class can be deleted with the whole collection only.
+    ("DELETE", "/apis/scheduling.k8s.io/v1/priorityclasses/system-cluster-critical", JSON, "", 403,
+     'priorityclasses.scheduling.k8s.io "system-cluster-critical" is forbidden: this is a system priority class and cannot be deleted'),
+    ("DELETE", "/apis/scheduling.k8s.io/v1/priorityclasses?dryRun=All", JSON, "", 200, ""),
+    # The body of a delete is read by a scheme that has meta.k8s.io alone.
+    ("DELETE", NONE, JSON, '{"kind":"Status"}', 400, "converting (v1.Status) to (v1.DeleteOptions): unknown conversion"),
+    ("DELETE", NONE, JSON, '{"kind":"Table","apiVersion":"meta.k8s.io/v1"}', 400, "converting (v1.Table) to (v1.DeleteOptions): unknown conversion"),
+    ("DELETE", NONE, JSON, '{"kind":"Pod","apiVersion":"v1"}', 400, 'no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'),
+    ("DELETE", NONE, YAML, "kind: Pod", 400, 'no kind "Pod" is registered for version "meta.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"'),
+    ("DELETE", NONE, JSON, '{"kind":"DeleteOptions","apiVersion":"foo/v1"}', 404, NOT_FOUND),
 ]
 
 
@@ -131,6 +146,20 @@ def check_yaml_duplicates(client):
     warning = response.getheader("Warning") or ""
     if response.status != 201 or 'line 4: key \\"data\\" already set in map' not in warning:
         print("a duplicate key of a YAML body: status %d, warning %r" % (response.status, warning))
+        return 1
+    return 0
+
+
+
+def check_empty_list_apply(client):
+    """An apply whose only news is an empty list changes nothing, so it writes nothing."""
+    client.must(201, "POST", NAMESPACE + "/configmaps", {"metadata": {"name": "e", "labels": {"a": "b"}}})
+    path, config = NAMESPACE + "/configmaps/e?fieldManager=m", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "e", "labels": {"a": "b"}}}
+    first = client.must(200, "PATCH", path, config, content_type=APPLY)
+    config["metadata"]["finalizers"] = []
+    second = client.must(200, "PATCH", path, config, content_type=APPLY)
+    if first != second:
+        print("an apply with an empty list: %s, then %s" % (first, second))
         return 1
     return 0
 
@@ -194,7 +223,7 @@ def main():
             if got != status or message not in (None, text):
                 failed += 1
                 print("%s %s %r\n  want %d %r\n  got  %d %s" % (method, path, body, status, message, got, text))
-        failed += check_eviction(client) + check_yaml_duplicates(client) + check_laid_out_lists(client)
+        failed += check_eviction(client) + check_yaml_duplicates(client) + check_laid_out_lists(client) + check_empty_list_apply(client)
         client.close()
     finally:
         server.stop()

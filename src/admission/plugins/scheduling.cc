@@ -106,13 +106,7 @@ Task<void> PodPriority(ObjectReader& reader, request::Context& context, Attribut
 }
 
 Task<void> OnlyOneDefaultClass(ObjectReader& reader, request::Context& context, const Attributes& attributes) {
-  if (attributes.operation == Operation::kDelete) {
-    const bool system = attributes.name == "system-node-critical" || attributes.name == "system-cluster-critical";
-    if (attributes.Is("scheduling.k8s.io", "priorityclasses") && system) {
-      co_return NewForbidden(attributes, "this is a system priority class and cannot be deleted");
-    }
-    co_return meta::Result<void>();
-  }
+  if (attributes.operation == Operation::kDelete) co_return meta::Result<void>();
   if (!attributes.Is("scheduling.k8s.io", "priorityclasses") || !attributes.object["globalDefault"].as_bool())
     co_return meta::Result<void>();
   KS_CO_TRY(const std::vector<Value> classes,
@@ -223,13 +217,21 @@ std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginContext& options
       nullptr);
 }
 
+namespace {
+
+Task<void> SetPodPriority(ObjectReader& reader, request::Context& context, Attributes& attributes) {
+  if (attributes.operation == Operation::kDelete || !attributes.Is("", "pods") || !attributes.subresource.empty())
+    co_return meta::Result<void>();
+  co_return co_await PodPriority(reader, context, attributes);
+}
+
+}  // namespace
+
 std::unique_ptr<Plugin> NewPriority(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "Priority", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
-      [reader = options.reader](request::Context& context, Attributes& attributes) -> Task<void> {
-        if (attributes.operation == Operation::kDelete || !attributes.Is("", "pods") || !attributes.subresource.empty())
-          co_return meta::Result<void>();
-        co_return co_await PodPriority(*reader, context, attributes);
+      [reader = options.reader](request::Context& context, Attributes& attributes) {
+        return SetPodPriority(*reader, context, attributes);
       },
       [reader = options.reader](request::Context& context, const Attributes& attributes) {
         return OnlyOneDefaultClass(*reader, context, attributes);
