@@ -44,7 +44,7 @@ package-test: package
 bench: configure
 	@tools/bench.sh "$(ONLY)"
 
-# Our microbenchmarks beside Kubernetes' own Go code: ONLY="codec", "apply", "validation" or "cel".
+# Our microbenchmarks beside Kubernetes' own Go code: ONLY="codec", "apply", "validation", "cel" or "call".
 beside: configure
 	@tools/beside.sh $(ONLY)
 

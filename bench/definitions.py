@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Memory and time of many CustomResourceDefinitions. usage: bench/definitions.py KEELSON WORK_FOLDER [DEFINITIONS]
+"""Memory and time of many CustomResourceDefinitions.
+usage: bench/definitions.py KEELSON WORK_FOLDER [DEFINITIONS] [--beside BIN_FOLDER [--theirs DEFINITIONS]]
 
 Generates definitions of about 3 kB (ten to a group, each with a schema of its own) and prints: CPU and time per install at the beginning
 and at the end (flat when they are alike), time from create to served, resident memory per definition cold and with one object and one
-metadata watch each, full discovery and OpenAPI, and the start with all of them. Figures, not a test.
+metadata watch each, full discovery and OpenAPI, the start with all of them and what writes of pods cost beside them. Figures, not a test.
+With --beside the same of kube-apiserver + etcd from BIN_FOLDER, with fewer definitions (default 100: it takes megabytes for each).
 """
+import argparse
 import json
 import os
 import shutil
@@ -14,8 +17,10 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "test", "system"))
-from harness import Client, Server  # noqa: E402
+top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(top, "interop"), os.path.join(top, "test", "system")]
+from harness import Client, Server, config_map  # noqa: E402
+from rig import RealPair  # noqa: E402
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PER_GROUP = 10
@@ -98,17 +103,87 @@ def watching(client):
                if line.startswith("apiserver_longrunning_requests{") and 'verb="WATCH"' in line)
 
 
+DOCUMENTS = (("/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"), ("/openapi/v3", "application/json"), ("/openapi/v2", "application/json"))
+
+
+def documents(server, client):
+    for path, accept in DOCUMENTS:
+        start, spent = time.monotonic(), server.cpu_seconds()
+        status, body = client.request("GET", path, accept=accept)
+        print("GET %-33s %8.0f ms, %.2f s CPU (%d, %.1f MB)" % (
+            path, (time.monotonic() - start) * 1000, server.cpu_seconds() - spent, status, (len(body) if isinstance(body, bytes) else len(json.dumps(body))) / 1e6))
+
+
+def write_cost(server, client, writes=500):
+    """CPU in µs of a small write of a built-in kind."""
+    client.request("DELETE", "/api/v1/namespaces/default/configmaps/written")
+    client.must(201, "POST", "/api/v1/namespaces/default/configmaps", config_map("written", {"n": "0"}))
+    start = server.cpu_seconds()
+    for number in range(writes):
+        client.must(200, "PATCH", "/api/v1/namespaces/default/configmaps/written", {"data": {"n": str(number)}}, content_type="application/merge-patch+json")
+    return (server.cpu_seconds() - start) / writes * 1e6
+
+
+class Theirs(RealPair):
+    """Figures of kube-apiserver and etcd together."""
+
+    def memory_kb(self):
+        return sum(int(line.split()[1]) for pid in self.pids() for line in open("/proc/%d/status" % pid) if line.startswith("VmRSS:"))
+
+    def cpu_seconds(self):
+        fields = [open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split() for pid in self.pids()]
+        return sum(int(f[11]) + int(f[12]) for f in fields) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self):
+        super().stop()
+        self.processes.clear()
+
+
+def theirs(programs, folder, count):
+    print("\nkube-apiserver + etcd, %d definitions" % count)
+    server = Theirs(os.path.join(folder, "theirs"), programs).start()
+    try:
+        client = Client(server)
+        settled(server)
+        empty, alone = server.memory_kb(), write_cost(server, client)
+        cpu = install(server, client, count)
+        print("CPU per install %.2f ms at first, %.2f ms at last" % (cpu[0] * 1000, cpu[-1] * 1000))
+        print("after installing                      %8.1f kB per definition" % ((server.memory_kb() - empty) / count), flush=True)
+        print("a write of a config map               %8.0f µs CPU, %.0f without definitions" % (write_cost(server, client), alone))
+        documents(server, client)
+        client.close()
+        server.stop()
+        server.start()
+        settled(server)
+        print("start with all of them                %8.0f ms, %.2f s CPU" % (server.start_seconds * 1000, server.cpu_seconds()))
+        print("after a start                         %8.1f kB per definition" % ((server.memory_kb() - empty) / count), flush=True)
+    finally:
+        server.stop()
+
+
 def main():
-    binary, folder = sys.argv[1:3]
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 1900
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("keelson")
+    parser.add_argument("folder")
+    parser.add_argument("count", nargs="?", type=int, default=1900)
+    parser.add_argument("--beside", metavar="BIN_FOLDER")
+    parser.add_argument("--theirs", type=int, default=100)
+    arguments = parser.parse_args()
+    binary, folder, count = arguments.keelson, arguments.folder, arguments.count
     shutil.rmtree(folder, ignore_errors=True)
+    ours(binary, folder, count)
+    if arguments.beside:
+        theirs(arguments.beside, folder, arguments.theirs)
+
+
+def ours(binary, folder, count):
     server = Server(binary, folder).start()
     watchers = []
     try:
         client = Client(server)
         size = len(json.dumps(definition(0)))
         settled(server)
-        empty = server.memory_kb()
+        empty, alone = server.memory_kb(), write_cost(server, client)
         print("empty server                          %8.1f MB resident" % (empty / 1024), flush=True)
         cpu = install(server, client, count)
         print("%d definitions of %d bytes: CPU per install %.2f ms at first, %.2f ms at last" % (count, size, cpu[0] * 1000, cpu[-1] * 1000))
@@ -119,10 +194,11 @@ def main():
         server.stop()
         server.start()
         settled(server)
-        print("start with all of them                %8.0f ms" % (server.start_seconds * 1000))
+        print("start with all of them                %8.0f ms, %.2f s CPU" % (server.start_seconds * 1000, server.cpu_seconds()))
         cold = server.memory_kb()
         print("cold, after a start                   %8.1f kB per definition" % ((cold - empty) / count), flush=True)
         client = Client(server)
+        print("a write of a config map               %8.0f µs CPU, %.0f without definitions" % (write_cost(server, client), alone))
         before, watched = server.memory_kb(), watching(client)
         for number in range(count):
             client.must(201, "POST", collection(number), {"apiVersion": names(number)[0] + "/v1", "kind": names(number)[2],
@@ -135,12 +211,7 @@ def main():
         settled(server)
         print("one object and one metadata watch     %8.1f kB more per definition" % ((server.memory_kb() - before) / count))
         print("in all                                %8.1f kB per definition" % ((server.memory_kb() - empty) / count))
-        for path, accept in (("/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"), ("/openapi/v3", "application/json"),
-                             ("/openapi/v2", "application/json")):
-            start, spent = time.monotonic(), server.cpu_seconds()
-            status, body = client.request("GET", path, accept=accept)
-            print("GET %-33s %8.0f ms, %.2f s CPU (%d, %.1f MB)" % (
-                path, (time.monotonic() - start) * 1000, server.cpu_seconds() - spent, status, (len(body) if isinstance(body, bytes) else len(json.dumps(body))) / 1e6))
+        documents(server, client)
         print("after discovery and OpenAPI           %8.1f MB resident" % (server.memory_kb() / 1024), flush=True)
     finally:
         for process in watchers:

@@ -2,11 +2,13 @@
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "interop"))
+from harness import free_port  # noqa: E402
 from rig import Keelson, RealPair  # noqa: E402
 
 SERVERS = ("keelson", "kube-apiserver")
@@ -21,11 +23,42 @@ def add_arguments(parser):
 
 
 def chosen(arguments):
-    """(name, make) of each server that is asked for; make(part) is a new one that keeps its files in a folder of that name."""
+    """(name, make) of each server that is asked for; make(part, flags) is a new one that keeps its files in a folder of that name."""
     for name in SERVERS:
         if arguments.only in (None, name):
             folder = os.path.join(arguments.folder, name)
-            yield name, lambda part, n=name, f=folder: Keelson(arguments.keelson, os.path.join(f, part)) if n == "keelson" else RealPair(os.path.join(f, part), arguments.programs)
+            yield name, lambda part, flags=(), n=name, f=folder: (Keelson(arguments.keelson, os.path.join(f, part), flags=flags) if n == "keelson"
+                                                                 else RealPair(os.path.join(f, part), arguments.programs, flags=flags))
+
+
+class Floor:
+    """bench/floors/server.cc: what TLS, HTTP/2, sockets and disk cost for the same answers. `sizes`: its --NAME bytes."""
+
+    def __init__(self, binary, folder, sizes):
+        self.folder, self.binary, self.sizes = os.path.abspath(folder), os.path.abspath(binary), sizes
+        self.pki, self.process, self.port = self.folder, None, None
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(self.folder)
+
+    def start(self):
+        key = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=floor"]
+        subprocess.run(key + ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "admin.key", "-out", "admin.crt"], cwd=self.folder, check=True, capture_output=True)
+        shutil.copy(os.path.join(self.folder, "admin.crt"), os.path.join(self.folder, "ca.crt"))
+        self.port = free_port()
+        command = [self.binary, "--port", str(self.port), "--cert", "admin.crt", "--key", "admin.key", "--log", "log"]
+        for name, size in self.sizes.items():
+            command += ["--" + name, str(int(size))]
+        self.process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        if self.process.stdout.readline() != b"ready\n":
+            raise RuntimeError("bench: the floor server did not start")
+        return self
+
+    def pids(self):
+        return [self.process.pid]
+
+    def stop(self):
+        self.process.kill()  # it has nothing to finish
+        self.process.wait()
 
 
 class Driver:

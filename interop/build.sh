@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 wanted=("$@")
-[ ${#wanted[@]} -eq 0 ] && wanted=(kubectl kube-apiserver kube-controller-manager kube-scheduler etcd etcdctl kwok ginkgo e2e.test)
+[ ${#wanted[@]} -eq 0 ] && wanted=(kubectl kube-apiserver kube-controller-manager kube-scheduler etcd etcdctl kwok ginkgo e2e.test agnhost)
 
 missing=()
 for name in "${wanted[@]}"; do [ -x "$bin/$name" ] || missing+=("$name"); done
@@ -41,8 +41,11 @@ for name in "${missing[@]}"; do
       (cd e2e && CGO_ENABLED=0 go test -c -vet=off -trimpath -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor" \
         -o "$bin/.$name.new" k8s.io/kubernetes/test/e2e)
       mv "$bin/.$name.new" "$bin/$name" ;;
+    agnhost) build e2e ./agnhost agnhost ;;
     ginkgo) build e2e github.com/onsi/ginkgo/v2/ginkgo ginkgo ;;
     kwok) build kwok sigs.k8s.io/kwok/cmd/kwok kwok ;;
+    sample-apiserver) build sample-apiserver k8s.io/sample-apiserver "$name" ;;
+    metrics-server) build metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server "$name" ;;
     *) echo "interop: nobody knows how to build $name" >&2; exit 2 ;;
   esac
 done

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The real controllers on the server. usage: controllers_test.py KEELSON WORK_FOLDER BIN_FOLDER
+"""The real controllers on the server. usage: controllers_test.py KEELSON WORK_FOLDER BIN_FOLDER [--kubeadm]
 
 kube-controller-manager, kube-scheduler and kwok (which plays the kubelets of ten nodes) work on a fresh server. Checked: the controllers
 become leaders, a Deployment of 100 replicas becomes available on the nodes, is scaled and rolled to a new image, a
 service gets an endpoint slice, deleting the Deployment collects its pods, a Job completes, a StatefulSet, a DaemonSet and a CronJob do their
 work, a HorizontalPodAutoscaler keeps its minimum, a PodDisruptionBudget guards evictions, and a namespace with things in it goes away.
+--kubeadm: the same with the identities of a kubeadm cluster under Node,RBAC and NodeRestriction: controllers act as their service accounts
+(--use-service-account-credentials), each of three nodes works with its own certificate and gets nothing that is another node's.
 """
 import json
 import os
@@ -13,10 +15,14 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import Client, Controllers, Keelson, arguments_of, parser_of  # noqa: E402
+from rig import Client, Controllers, Keelson, KubeadmControllers, arguments_of, parser_of  # noqa: E402
 
 NODES = 10
 REPLICAS = 100
+KUBEADM_NODES = 3
+KUBEADM_FLAGS = ["--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"]
+CONTROLLER_ACCOUNTS = ["cronjob-controller", "deployment-controller", "job-controller", "namespace-controller", "replicaset-controller",
+                       "service-account-controller", "statefulset-controller"]
 
 
 def deployment(replicas):
@@ -27,10 +33,11 @@ def deployment(replicas):
 
 
 class Rig:
-    def __init__(self, server, folder, programs):
+    def __init__(self, server, folder, programs, kubeadm=False):
         self.server = server
         self.client = Client(server)
-        self.controllers = Controllers(server, folder, programs)
+        self.nodes = KUBEADM_NODES if kubeadm else NODES
+        self.controllers = (KubeadmControllers if kubeadm else Controllers)(server, folder, programs)
         self.results = []
 
     def get(self, path):
@@ -58,7 +65,7 @@ class Rig:
 
 def run(rig):
     c = rig.client
-    rig.controllers.start(NODES)
+    rig.controllers.start(rig.nodes)
 
     def leaders():
         holders = {lease["metadata"]["name"]: lease["spec"].get("holderIdentity") for lease in rig.items("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases")}
@@ -67,8 +74,8 @@ def run(rig):
 
     def ready_nodes():
         ready = sum(any(x["type"] == "Ready" and x["status"] == "True" for x in n["status"].get("conditions", [])) for n in rig.items("/api/v1/nodes"))
-        return ready == NODES, "%d ready" % ready
-    rig.step("%d nodes are ready" % NODES, ready_nodes, 60)
+        return ready == rig.nodes, "%d ready" % ready
+    rig.step("%d nodes are ready" % rig.nodes, ready_nodes, 60)
 
     rig.step("service account default appears", lambda: (rig.get("/api/v1/namespaces/default/serviceaccounts/default")[0] == 200, ""), 60)
     rig.step("root CA config map appears", lambda: (rig.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt")[0] == 200, ""), 60)
@@ -127,6 +134,39 @@ def run(rig):
     rig.step("a namespace with things in it goes away", lambda: (rig.get("/api/v1/namespaces/gone")[0] == 404, json.dumps(rig.get("/api/v1/namespaces/gone")[1].get("status"))[:300]), 60)
 
 
+def identities(rig):
+    """What kubeadm's identities may do, and what they may not."""
+    def accounts():
+        names = {a["metadata"]["name"] for a in rig.items("/api/v1/namespaces/kube-system/serviceaccounts")}
+        return names.issuperset(CONTROLLER_ACCOUNTS), "%d service accounts" % len(names)
+    rig.step("controllers have service accounts of their own", accounts, 30)
+    for name in ("mounted", "other"):
+        rig.client.must(201, "POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": name}, "stringData": {"k": "v"}})
+    pod = pod_template("mounts")
+    pod["metadata"]["name"] = "mounts"
+    pod["spec"].update({"nodeName": "node-00", "volumes": [{"name": "s", "secret": {"secretName": "mounted"}}]})
+    rig.client.must(201, "POST", "/api/v1/namespaces/default/pods", pod)
+    rig.step("a node runs a pod that mounts a secret", lambda: (running(pods_of(rig, "mounts")) == 1, ""), 60)
+    clients = {name: Client(identity, context=identity.context()) for name, identity in rig.controllers.nodes.items()}
+    secret = "/api/v1/namespaces/default/secrets/"
+    label = {"metadata": {"labels": {"node-restriction.kubernetes.io/x": "y"}}}
+    merge = {"content_type": "application/merge-patch+json"}
+    for what, who, request, wanted in (
+            ("the node reads the secret its pod mounts", "node-00", ("GET", secret + "mounted"), 200),
+            ("it does not read another secret", "node-00", ("GET", secret + "other"), 403),
+            ("another node does not read it", "node-01", ("GET", secret + "mounted"), 403),
+            ("a node does not list secrets", "node-00", ("GET", "/api/v1/secrets"), 403),
+            ("a node does not change another node", "node-00", ("PATCH", "/api/v1/nodes/node-01/status", {"status": {"phase": "Running"}}), 403),
+            ("a node does not set reserved labels of its own", "node-00", ("PATCH", "/api/v1/nodes/node-00", label), 403),
+            ("a node does not delete another node's pod", "node-01", ("DELETE", "/api/v1/namespaces/default/pods/mounts"), 403),
+            ("a node does not make a token for a pod elsewhere", "node-01", ("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {
+                "spec": {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "mounts", "uid": pods_of(rig, "mounts")[0]["metadata"]["uid"]}}}), 403),
+            ("a node makes a token for its pod", "node-00", ("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {
+                "spec": {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "mounts", "uid": pods_of(rig, "mounts")[0]["metadata"]["uid"]}}}), 201)):
+        status, answer = clients[who].request(*request, **(merge if request[0] == "PATCH" else {}))
+        rig.step(what, lambda: (status == wanted, "%d %s" % (status, answer.get("message", ""))), 0)
+
+
 def pod_template(app):
     return {"metadata": {"labels": {"app": app}}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": app + ":v1"}]}}
 
@@ -169,7 +209,7 @@ def daemon_set(rig):
     def everywhere():
         nodes = sorted(p["spec"].get("nodeName", "") for p in pods_of(rig, "agent"))
         status = rig.get(path + "/agent")[1]["status"]
-        return len(set(nodes)) == NODES == len(nodes) and status.get("numberReady") == NODES, "%d pods, %s ready" % (len(nodes), status.get("numberReady"))
+        return len(set(nodes)) == rig.nodes == len(nodes) and status.get("numberReady") == rig.nodes, "%d pods, %s ready" % (len(nodes), status.get("numberReady"))
     rig.step("a DaemonSet has a pod on every node", everywhere, 90)
     rig.client.must(200, "DELETE", path + "/agent")
     rig.step("deleted, its pods go", lambda: (not pods_of(rig, "agent"), ""), 60)
@@ -227,12 +267,16 @@ def disruption_budget(rig):
 
 
 def main():
-    arguments = arguments_of(parser_of(__doc__))
+    parser = parser_of(__doc__)
+    parser.add_argument("--kubeadm", action="store_true")
+    arguments = arguments_of(parser)
     folder = arguments.folder
-    server = Keelson(arguments.keelson, folder).start()
-    rig = Rig(server, folder, arguments.programs)
+    server = Keelson(arguments.keelson, folder, KUBEADM_FLAGS if arguments.kubeadm else ()).start()
+    rig = Rig(server, folder, arguments.programs, arguments.kubeadm)
     try:
         run(rig)
+        if arguments.kubeadm:
+            identities(rig)
     finally:
         rig.controllers.stop()
         print("server: %.1f s CPU, peak %.0f MB; logs in %s" % (server.cpu_seconds(), server.memory_kb("VmHWM") / 1024, folder))

@@ -8,6 +8,7 @@ import argparse
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -169,12 +170,12 @@ class Controllers:
         self.programs = programs
         self.processes = []
 
-    def program(self, name, *arguments):
-        log = open(os.path.join(self.folder, name + ".log"), "w")
-        process = subprocess.Popen([os.path.join(self.programs, name)] + list(arguments), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        self.processes.append((name, process))
+    def program(self, name, *arguments, log=None):
+        with open(os.path.join(self.folder, (log or name) + ".log"), "w") as out:
+            process = subprocess.Popen([os.path.join(self.programs, name)] + list(arguments), stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        self.processes.append((log or name, process))
 
-    def start(self, nodes):
+    def start(self, nodes, pods=POD_RANGE):
         client = Client(self.server)
         for i in range(nodes):
             client.must(201, "POST", "/api/v1/nodes", node("node-%02d" % i))
@@ -185,9 +186,10 @@ class Controllers:
         # Nodes are not given up when a busy machine keeps kwok from its leases for a minute.
         self.program("kube-controller-manager", *common, "--secure-port=%d" % free_port(), "--use-service-account-credentials=false",
                      "--root-ca-file=" + os.path.join(pki, "ca.crt"), "--service-account-private-key-file=" + os.path.join(pki, "sa.key"),
+                     "--cluster-signing-cert-file=" + os.path.join(pki, "ca.crt"), "--cluster-signing-key-file=" + os.path.join(pki, "ca.key"),
                      "--node-monitor-grace-period=5m", "--concurrent-namespace-syncs=20")
         self.program("kube-scheduler", *common, "--secure-port=%d" % free_port())
-        self.program("kwok", "--kubeconfig=" + kubeconfig, "--config=" + os.path.join(os.path.dirname(os.path.abspath(__file__)), "kwok", "stages.yaml"), "--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--cidr=" + POD_RANGE, "--node-ip=127.0.0.1",
+        self.program("kwok", "--kubeconfig=" + kubeconfig, "--config=" + os.path.join(os.path.dirname(os.path.abspath(__file__)), "kwok", "stages.yaml"), "--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--cidr=" + pods, "--node-ip=127.0.0.1",
                      "--node-port=%d" % free_port(), "--server-address=127.0.0.1:%d" % free_port())
         return self
 
@@ -202,3 +204,84 @@ class Controllers:
                 process.terminate()
         for _, process in self.processes:
             end(process, 10)
+
+
+NODE_KUBECONFIG = """apiVersion: v1
+kind: Config
+clusters: [{name: it, cluster: {server: "https://127.0.0.1:%(port)d", certificate-authority: "%(pki)s/ca.crt"}}]
+users: [{name: it, user: {client-certificate: "%(folder)s/%(name)s.crt", client-key: "%(folder)s/%(name)s.key"}}]
+contexts: [{name: it, context: {cluster: it, user: it}}]
+current-context: it
+"""
+
+
+class Identity:
+    """A client certificate of the server's authority, with a kubeconfig: server, pki and port as Client wants them."""
+
+    def __init__(self, server, folder, name, subject):
+        self.server, self.port, self.pki, self.folder, self.name = server, server.port, server.pki, os.path.abspath(folder), name
+        os.makedirs(self.folder, exist_ok=True)
+        key, request, extension = self.path("key"), self.path("csr"), self.path("ext")
+        with open(extension, "w") as f:
+            f.write("extendedKeyUsage=clientAuth\n")
+        ca = os.path.join(self.pki, "ca")
+        for arguments in (["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request, "-subj", subject],
+                          ["x509", "-req", "-in", request, "-CA", ca + ".crt", "-CAkey", ca + ".key", "-set_serial", str(time.time_ns()), "-days", "2",
+                           "-extfile", extension, "-out", self.path("crt")]):
+            subprocess.run(["openssl"] + arguments, check=True, capture_output=True)
+        self.kubeconfig = self.path("kubeconfig")
+        with open(self.kubeconfig, "w") as f:
+            f.write(NODE_KUBECONFIG % {"port": self.port, "pki": self.pki, "folder": self.folder, "name": name})
+
+    def path(self, extension):
+        return os.path.join(self.folder, self.name + "." + extension)
+
+    def context(self):
+        context = ssl.create_default_context(cafile=os.path.join(self.pki, "ca.crt"))
+        context.load_cert_chain(self.path("crt"), self.path("key"))
+        return context
+
+
+class KubeadmControllers(Controllers):
+    """The same programs with the identities that kubeadm gives them: the controller-manager's controllers act as their own service accounts, and each node
+    has a kwok of its own that knows only the node's certificate (system:node:NAME in system:nodes)."""
+
+    def allow_ready_check(self):
+        """kwok lists the nodes once before it starts, which no kubelet does and the Node authorizer does not allow: here RBAC does. All else is the Node
+        authorizer's."""
+        admin = Client(self.server)
+        rbac = "/apis/rbac.authorization.k8s.io/v1/"
+        admin.must(201, "POST", rbac + "clusterroles", {"metadata": {"name": "kwok-ready"}, "rules": [
+            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]})
+        admin.must(201, "POST", rbac + "clusterrolebindings", {"metadata": {"name": "kwok-ready"}, "subjects": [
+            {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:nodes"}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kwok-ready"}})
+        admin.close()
+
+    def start(self, nodes):
+        self.nodes = {}
+        credentials = os.path.join(self.folder, "credentials")
+        manager = Identity(self.server, credentials, "controller-manager", "/CN=system:kube-controller-manager")
+        scheduler = Identity(self.server, credentials, "scheduler", "/CN=system:kube-scheduler")
+
+        def common(identity):
+            return ["--kubeconfig=" + identity.kubeconfig, "--authentication-kubeconfig=" + identity.kubeconfig,
+                    "--authorization-kubeconfig=" + identity.kubeconfig, "--bind-address=127.0.0.1", "--secure-port=%d" % free_port(), "--leader-elect=true"]
+        pki = self.server.pki
+        self.program("kube-controller-manager", *common(manager), "--use-service-account-credentials=true", "--root-ca-file=" + os.path.join(pki, "ca.crt"),
+                     "--service-account-private-key-file=" + os.path.join(pki, "sa.key"), "--cluster-signing-cert-file=" + os.path.join(pki, "ca.crt"),
+                     "--cluster-signing-key-file=" + os.path.join(pki, "ca.key"), "--node-monitor-grace-period=5m")
+        self.program("kube-scheduler", *common(scheduler))
+        self.allow_ready_check()
+        for i in range(nodes):
+            name = "node-%02d" % i
+            identity = Identity(self.server, credentials, name, "/O=system:nodes/CN=system:node:" + name)
+            self.nodes[name] = identity
+            client = Client(identity, context=identity.context())
+            client.must(201, "POST", "/api/v1/nodes", node(name))  # as a kubelet registers itself
+            client.close()
+            # No lease: kwok lists leases, which a node may not; the conditions it renews keep the node ready.
+            self.program("kwok", "--kubeconfig=" + identity.kubeconfig, "--config=" + os.path.join(os.path.dirname(os.path.abspath(__file__)), "kwok", "stages.yaml"),
+                         "--manage-single-node=" + name, "--node-lease-duration-seconds=0", "--cidr=" + POD_RANGE, "--node-ip=127.0.0.1",
+                         "--node-port=%d" % free_port(), "--server-address=127.0.0.1:%d" % free_port(), log=name)
+        return self

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # usage: tools/bench.sh                      Keelson beside kube-apiserver + etcd, the rows of docs/benchmarks.md, and the README's table; FAST=1 for the short form
 #        tools/bench.sh list_scale           what a LIST costs with 1,000, 10,000 and 100,000 pods, beside kube-apiserver; SIZES=1000,10000 for less
+#        tools/bench.sh definitions          many CustomResourceDefinitions, beside kube-apiserver
 #        tools/bench.sh NAME [arguments]     the microbenchmarks beside the code whose name contains NAME (all: "_bench")
 set -euo pipefail
 cd "$(dirname "$0")/.."
 filter=${1:-}
 [ $# -gt 0 ] && shift
 
-if [ -z "$filter" ] || [ "$filter" = list_scale ]; then
+if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = definitions ]; then
   cmake --build build/release --target keelson >/dev/null
   if ! command -v go >/dev/null; then
     echo "bench: the comparison needs Go for the load program and the real servers; tools/bench.sh _bench runs the microbenchmarks" >&2
@@ -16,15 +17,21 @@ if [ -z "$filter" ] || [ "$filter" = list_scale ]; then
   interop/build.sh kube-apiserver etcd
   work=build/release/bench
   mkdir -p $work
+  if [ "$filter" = definitions ]; then
+    bench/definitions.py build/release/keelson $work/definitions --beside "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" "$@"
+    exit
+  fi
   (cd interop/keelson-load && go build -o ../../$work/keelson-load .)
+  "${CXX:-clang++-19}" -std=c++23 -O2 -o $work/floor-server bench/floors/server.cc -lnghttp2 -lssl -lcrypto -lpthread
   if [ "$filter" = list_scale ]; then
     bench/list_scale.py build/release/keelson $work/scale $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" ${SIZES:+--sizes "$SIZES"} \
       --out bench/results/$(date -u +%Y-%m-%d)-list-scale.md "$@"
     exit
   fi
   out=bench/results/$(date -u +%Y-%m-%d)${FAST:+-fast}
-  bench/compare.py build/release/keelson $work/run $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" ${FAST:+--fast} --out "$out"
+  bench/compare.py build/release/keelson $work/run $work/keelson-load "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" ${FAST:+--fast} --floor $work/floor-server --out "$out"
   [ -n "${FAST:-}" ] || bench/report.py "$out.json" README.md >/dev/null
+  bench/trend.py
   exit 0
 fi
 

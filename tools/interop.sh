@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|store|linearizability|etcd-versions|swap|corrupt|differences]...; all of them without arguments.
+# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|store|linearizability|etcd-versions|swap|corrupt|differences|aggregation]...; all of them without arguments.
 # Builds what it needs from the Go module proxy into the user's cache (interop/build.sh); without Go it says what is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tests=("$@")
-[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers store linearizability etcd-versions swap corrupt differences)
+[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers store linearizability etcd-versions swap corrupt differences aggregation)
 keelson=build/release/keelson
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 work=build/release/interop
@@ -37,6 +37,7 @@ for test in "${tests[@]}"; do
       interop/build.sh kubectl kube-controller-manager kube-scheduler kwok
       status=$?
       [ $status -eq 0 ] && { interop/controllers_test.py $keelson $work/controllers "$bin"; status=$?; }
+      [ $status -eq 0 ] && { interop/controllers_test.py $keelson $work/kubeadm "$bin" --kubeadm; status=$?; }
       outcome controllers $status ;;
     store) # a real kube-apiserver on the embedded store, etcdctl, and migration to etcd and back
       interop/build.sh kubectl kube-apiserver etcd etcdctl
@@ -80,6 +81,10 @@ for test in "${tests[@]}"; do
     differences)
       interop/build.sh kube-apiserver etcd && interop/cache_gates_test.py $keelson $work/cache-gates "$bin" && interop/generation_test.py $keelson $work/generation "$bin"
       outcome differences $? ;;
+    aggregation)
+      interop/build.sh sample-apiserver metrics-server kubectl etcd
+      interop/aggregation_test.py $keelson $work/aggregation "$bin"
+      outcome aggregation $? ;;
     *) echo "interop: there is no test $test" >&2; exit 2 ;;
   esac
 done

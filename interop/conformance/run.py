@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Kubernetes' own conformance tests that need no container runtime, against the server with controller-manager, scheduler and kwok.
 
-usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others] [--focus REGEX] [--skip-expected] [--procs N] [--shrink]
+usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others|auth|webhooks] [--focus REGEX] [--skip-expected] [--procs N] [--shrink]
               [--real] [--list FILE] [--no-second-attempt]
 
-The tests are those of api-machinery.txt and others.txt beside this file: every one of them passes on kube-apiserver on the same rig
+The tests are those of api-machinery.txt, others.txt, auth.txt (sig-auth's that are not conformance) and webhooks.txt (AdmissionWebhook and conversion, run
+with local processes instead of pods, in a run of their own) beside this file: every one of them passes on kube-apiserver on the same rig
 (--real runs them there). expected-failures.txt names those that fail here, one a line: the name, a tab, the reason. It may only shrink:
 a test in it that passes fails the run until its line is gone (--shrink removes such lines). A test that fails and is not in it
 is tried a second time alone; if it fails again the run fails. Writes junit.xml into the work folder.
@@ -19,12 +20,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(HERE))
 from outcomes import conclude, expected_failures, lines, read_junit, write_junit  # noqa: E402
-from rig import Client, Controllers, Keelson, RealPair, arguments_of, end, parser_of  # noqa: E402
+from local_webhooks import LocalWebhooks  # noqa: E402
+from rig import POD_RANGE, Client, Controllers, Keelson, RealPair, arguments_of, end, parser_of  # noqa: E402
 
 NODES = 4
 EXPECTED_MINUTES = 6
 EXPECTED_PROCS = 8
-GROUPS = ["api-machinery", "others"]
+GROUPS = ["api-machinery", "others", "auth", "webhooks"]
+WEBHOOKS = "webhooks"  # the group whose webhooks run as local processes
+# Endpoint slices may not hold loopback addresses, and the tests wait for them. Nothing is ever sent to these (RFC 5737).
+WEBHOOK_PODS = "192.0.2.0/24"
 EXPECTED = os.path.join(HERE, "expected-failures.txt")
 
 
@@ -64,7 +69,7 @@ def attempt(names, server, programs, folder, procs, minutes):
         sys.exit("conformance: the tests did not run; see " + log.name)
     ran = read_junit(junit)
     for name in list(ran):  # labels may stand at the end of the name, as a list of their own
-        ran.setdefault(re.sub(r" \[[^\]]*, [^\]]*\]$", "", name), ran[name])
+        ran.setdefault(re.sub(r" \[(sig-[^\]]*|[^\]]*, [^\]]*)\]$", "", name), ran[name])
     return {name: ran.get(name, ("failed", "there is no such test in this version", 0.0)) for name in names}
 
 
@@ -81,7 +86,8 @@ def main():
     parser.add_argument("--no-second-attempt", action="store_true")
     a = arguments_of(parser)
     expected = {} if a.real else expected_failures(EXPECTED)
-    names = lines(a.list) if a.list else [n for g in GROUPS if a.group in (None, g) for n in lines(os.path.join(HERE, g + ".txt"))]
+    local = a.group == WEBHOOKS
+    names = lines(a.list) if a.list else [n for g in GROUPS if a.group == g or (a.group is None and g != WEBHOOKS) for n in lines(os.path.join(HERE, g + ".txt"))]
     names = [n for n in names if not a.focus or re.search(a.focus, n)]
     left_out = [n for n in names if a.skip_expected and n in expected]
     names = [n for n in names if n not in set(left_out)]
@@ -89,14 +95,17 @@ def main():
         sys.exit("conformance: no test has such a name")
     folder = a.folder
     begin = time.monotonic()
-    flags = ["--etcd-compaction-interval=1m"]  # one test waits until its continue token has been compacted away
+    # One test waits until its continue token has been compacted away; sig-auth's expect NodeRestriction, which kubeadm and others enable.
+    flags = ["--etcd-compaction-interval=1m", "--enable-admission-plugins=NodeRestriction"]
     server = RealPair(os.path.join(folder, "server"), a.programs, flags) if a.real else Keelson(a.keelson, os.path.join(folder, "server"), flags)
     server.start()
     controllers = Controllers(server, folder, a.programs)
-    second = []
+    second, webhooks = [], None
     try:
-        controllers.start(NODES)
+        controllers.start(NODES, pods=WEBHOOK_PODS if local else POD_RANGE)
         wait_for_rig(server)
+        if local:
+            webhooks = LocalWebhooks(server, folder, os.path.join(a.programs, "agnhost"))
         print("conformance: %d tests, %d at a time; log in %s" % (len(names), a.procs, os.path.join(folder, "first", "e2e.log")), flush=True)
         known = [n for n in names if n in expected]
         results = {}
@@ -115,6 +124,8 @@ def main():
                     second.append(name)
                 results[name] = result
     finally:
+        if webhooks:
+            webhooks.stop()
         controllers.stop()
         server.stop()
     write_junit(os.path.join(folder, "junit.xml"), "conformance", results, expected)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -12,6 +13,7 @@
 #include "admission/admission.h"
 #include "admission/api_reader.h"
 #include "admission/configuration.h"
+#include "admission/manifest/manifests.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "net/dialer.h"
@@ -45,13 +47,19 @@ struct PluginContext {
   PolicyMetrics* policy_metrics = nullptr;                     // may be null
   std::shared_ptr<const PluginConfigurations> configurations;  // null: no file
   std::function<bool(std::string_view gate)> feature_enabled;  // null: all gates are off
-  const cel::TimeZones* time_zones = nullptr;  // of expressions; null: no named zone is known
+  const cel::TimeZones* time_zones = nullptr;                  // of expressions; null: no named zone is known
   const base::Clock* clock = &base::Clock::Real();
   base::Random* random = &base::Random::Real();
   std::int64_t default_not_ready_toleration_seconds = 300;
   std::int64_t default_unreachable_toleration_seconds = 300;
   Observer observer;  // may be empty
 
+  std::map<std::string, std::shared_ptr<StaticManifests>, std::less<>> manifests;  // by plugin, loaded
+
+  std::shared_ptr<StaticManifests> ManifestsOf(std::string_view plugin) const {
+    const auto found = manifests.find(plugin);
+    return found == manifests.end() ? nullptr : found->second;
+  }
   Value ConfigurationOf(std::string_view plugin) const { return configurations ? configurations->Of(plugin) : Value(); }
   bool FeatureEnabled(std::string_view gate) const { return feature_enabled && feature_enabled(gate); }
 };
@@ -65,6 +73,7 @@ struct PluginRow {
   std::unique_ptr<Plugin> (*make)(const PluginContext& context);
   // Why its configuration (null: none) cannot be used; "" when it can. Null: every one can.
   std::string (*check)(Value configuration) = nullptr;
+  bool static_manifests = false;  // its configuration may name a folder of manifests
 };
 
 std::span<const PluginRow> PluginTable();

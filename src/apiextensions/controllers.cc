@@ -13,6 +13,7 @@
 #include "async/event.h"
 #include "async/gate.h"
 #include "patch/field_manager.h"
+#include "storage/definition_outline.h"
 #include "telemetry/log.h"
 
 namespace keelson::apiextensions {
@@ -140,7 +141,14 @@ void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
     }
     return;
   }
-  DefinitionPtr definition = ReadDefinition(change.value, change.object);
+  base::Arena arena;
+  auto outline = storage::DefinitionOutline(arena, change.object->stored().view());
+  if (!outline) {  // Stored as YAML, say.
+    auto whole = definitions->Decode(arena, change.object);
+    if (whole.ok()) outline = *whole;
+  }
+  if (!outline) return log::Error("Could not read a definition", "name", name);
+  DefinitionPtr definition = ReadDefinition(*outline, change.object);
   if (definition->versions.empty()) return;
   handler->Update(definition);
   discovery->Update(definition);
@@ -266,12 +274,13 @@ Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string 
     co_return;
   }
   const auto group = impl->GroupOf(definition->group);
-  bool written =
-      co_await Write(impl, name, definition->uid, [&group](base::Arena& scratch, Value object, std::string_view now) {
-        const bool names = AcceptNames(scratch, object, group, now);
-        const bool approval = CheckApproval(scratch, object, now);
-        return CheckStructural(scratch, object, now) || approval || names;
-      });
+  const Change judge = [&group](base::Arena& scratch, Value object, std::string_view now) {
+    const bool names = AcceptNames(scratch, object, group, now);
+    const bool approval = CheckApproval(scratch, object, now);
+    return CheckStructural(scratch, object, now) || approval || names;
+  };
+  // After a start nearly all definitions are as they should be: that is seen in the cache, without a write.
+  bool written = !judge(arena, value->Clone(arena), "") || co_await Write(impl, name, definition->uid, judge);
   if (written && definition->names_accepted && !definition->established && !definition->deleting) {
     if (impl->options.establishing_delay.count() > 0) co_await SleepFor(impl->options.establishing_delay);
     const Value conversion = value->Get("spec", "conversion");
@@ -311,10 +320,12 @@ Controllers::Controllers(std::shared_ptr<registry::Store> definitions, std::shar
   impl_->handler = std::move(handler);
   impl_->discovery = std::move(discovery);
   impl_->options = options;
-  informer_ = std::make_unique<registry::Informer>(std::move(definitions),
-                                                   [impl = impl_](std::vector<registry::Informer::Change>& changes) {
-                                                     for (const auto& change : changes) impl->OnChange(change);
-                                                   });
+  informer_ = std::make_unique<registry::Informer>(std::move(definitions));
+  informer_->AddHandler(
+      [impl = impl_](std::vector<registry::Informer::Change>& changes) {
+        for (const auto& change : changes) impl->OnChange(change);
+      },
+      registry::Informer::Form::kStored);
 }
 
 Controllers::~Controllers() { Stop(); }

@@ -14,9 +14,9 @@ class CompiledRules final : public validation::structural::RuleSet {
  public:
   CompiledRules(std::shared_ptr<const validation::structural::RuleValidator> rules, const cel::TimeZones* time_zones)
       : rules_(std::move(rules)), time_zones_(time_zones) {}
-  void Evaluate(base::Arena& arena, const Value& object, const Value* old,
+  void Evaluate(base::Arena& arena, const Value& object, const Value* old, const cel::Interrupt* interrupt,
                 validation::structural::Verdict& verdict) const override {
-    auto result = rules_->Validate(arena, object, old, {.time_zones = time_zones_});
+    auto result = rules_->Validate(arena, object, old, {.time_zones = time_zones_, .interrupt = interrupt});
     std::ranges::move(result.errors, std::back_inserter(verdict.errors));
     std::ranges::move(result.warnings, std::back_inserter(verdict.warnings));
   }
@@ -73,9 +73,8 @@ validation::structural::CustomResource VersionKind::ForValidation() const {
 }
 
 const VersionKind* CustomKind::FindAPIVersion(std::string_view api_version) const {
-  const auto found = std::ranges::find(versions, api_version, [](const auto& one) -> std::string_view {
-    return one->api_version;
-  });
+  const auto found =
+      std::ranges::find(versions, api_version, [](const auto& one) -> std::string_view { return one->api_version; });
   return found == versions.end() ? nullptr : found->get();
 }
 

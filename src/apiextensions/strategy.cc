@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "admission/request_interrupt.h"
 #include "validation/structural/custom_resource.h"
 #include "validation/structural/object_pipeline.h"
 
@@ -78,12 +79,17 @@ class CustomResourceStrategy final : private RowHolder, public registry::RESTStr
   }
 
   void Validate(const Call& call, bool, Value object, FieldErrors& errors) const override {
-    Report(call, structural::ValidateCreate(call.arena, version->ForValidation(), object), errors);
+    const admission::RequestInterrupt interrupt(call.cancellation);
+    auto resource = version->ForValidation();
+    resource.interrupt = &interrupt;
+    Report(call, structural::ValidateCreate(call.arena, resource, object), errors);
   }
 
   void ValidateUpdate(const Call& call, const Endpoint& endpoint, Value object, Value old,
                       FieldErrors& errors) const override {
-    const auto resource = version->ForValidation();
+    const admission::RequestInterrupt interrupt(call.cancellation);
+    auto resource = version->ForValidation();
+    resource.interrupt = &interrupt;
     Report(call,
            endpoint.part == Endpoint::Part::kStatus
                ? structural::ValidateStatusUpdate(call.arena, resource, object, old)
@@ -93,8 +99,7 @@ class CustomResourceStrategy final : private RowHolder, public registry::RESTStr
 
   void Warnings(const Call& call, const Endpoint& endpoint, Value object, Value old) const override {
     if (endpoint.part == Endpoint::Part::kStatus) return;
-    for (std::string& warning : structural::FinalizerWarnings(object, old))
-      call.warnings.push_back(std::move(warning));
+    for (std::string& warning : structural::FinalizerWarnings(object, old)) call.warnings.push_back(std::move(warning));
   }
 
   bool TableRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells) const override {

@@ -11,6 +11,7 @@
 #include "controlplane/status_controllers.h"
 #include "registry/apiregistration/bootstrap.h"
 #include "registry/catalog.h"
+#include "storage/definition_outline.h"
 #include "telemetry/log.h"
 
 namespace keelson::app {
@@ -85,14 +86,30 @@ void Aggregation::Watch(controlplane::ResourceStorage& storage) {
     if (auto store = storage.Find(group, resource))
       informers_.push_back(std::make_unique<controlplane::Informer>(std::move(store), std::move(take)));
   };
-  watch("", "services", ForEach([this](const std::string& name_space, const std::string& name, const Value& value,
-                                       bool deleted) { aggregator_->OnService(name_space, name, value, deleted); }));
+  watch("", "services",
+        ForEach([this](const std::string& name_space, const std::string& name, const Value& value, bool deleted) {
+          aggregator_->OnService(name_space, name, value, deleted);
+        }));
   watch("discovery.k8s.io", "endpointslices",
         ForEach([this](const std::string& name_space, const std::string& name, const Value& value, bool deleted) {
           aggregator_->OnEndpointSlice(name_space, name, value, deleted);
         }));
-  watch("apiextensions.k8s.io", "customresourcedefinitions",
-        [this](std::vector<controlplane::Informer::Change>& changes) { OnDefinitions(changes); });
+  if (auto store = storage.Find("apiextensions.k8s.io", "customresourcedefinitions")) {
+    auto& informer = informers_.emplace_back(std::make_unique<controlplane::Informer>(store));
+    informer->AddHandler(
+        [this, store](std::vector<controlplane::Informer::Change>& changes) {
+          base::Arena arena;
+          for (controlplane::Informer::Change& change : changes) {
+            if (const auto outline = storage::DefinitionOutline(arena, change.object->stored().view())) {
+              change.value = *outline;
+            } else {
+              change.value = store->Decode(arena, change.object).value_or(Value());
+            }
+          }
+          OnDefinitions(changes);
+        },
+        controlplane::Informer::Form::kStored);
+  }
   watch(kGroup, "apiservices",
         [this](std::vector<controlplane::Informer::Change>& changes) { OnAPIServices(changes); });
 }

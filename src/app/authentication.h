@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "app/error.h"
 #include "app/feature_gates.h"
@@ -13,11 +12,12 @@
 #include "async/io_pool.h"
 #include "auth/authenticator.h"
 #include "auth/bootstrap_token/authenticator.h"
-#include "auth/jose/keys.h"
 #include "auth/oidc/metrics.h"
 #include "auth/service_account/authenticator.h"
+#include "auth/service_account/public_keys.h"
 #include "auth/token_cache.h"
 #include "base/outcome.h"
+#include "http/transport.h"
 #include "net/dialer.h"
 #include "telemetry/metrics.h"
 
@@ -26,12 +26,10 @@ class TimeZones;  // cel/temporal.h
 }
 namespace keelson::app {
 
-// Keys that verify service account tokens.
-Outcome<std::vector<auth::PublicKey>, Error> ReadTokenKeys(const Strings& files);
-
 // What authentication needs of the rest of the server. All of it must outlive the authenticator.
 struct AuthenticationParts {
   async::IOPool& io;
+  std::shared_ptr<http::Transport> transport;  // of token webhooks and issuers
   telemetry::MetricsRegistry& metrics;
   auth::TokenCacheMetrics& token_cache_metrics;
   auth::ServiceAccountMetrics& service_account_metrics;
@@ -40,7 +38,7 @@ struct AuthenticationParts {
   bool anonymous_flag_set = false;  // --anonymous-auth is on the command line
   FollowedFiles& files;             // gets the files to follow; not to be looked at after the authenticator is gone
   std::string loopback_token;
-  std::vector<auth::PublicKey> token_keys;
+  std::shared_ptr<auth::PublicKeysGetter> token_keys;  // null: no service account tokens
   std::shared_ptr<auth::TokenObjects> token_objects;
   std::shared_ptr<auth::BootstrapSecrets> bootstrap_secrets;
   net::DialerPtr cluster_dialer, control_plane_dialer;  // of the egress selector; null: direct

@@ -26,7 +26,6 @@ constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
 constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kContention = "a profile of lock contention";
-constexpr std::string_view kExternalSigner = "the external signer";
 
 void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
   rows.push_back({kGeneric, "advertise-address", IP(o.advertise_address), kBuilt,
@@ -465,7 +464,7 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
                   "Client certificate shown to extension servers and webhooks."});
   rows.push_back({kMisc, "proxy-client-key-file", String(o.proxy_client_key_file), kBuilt, "Its key."});
   rows.push_back({kMisc, "service-account-signing-endpoint", String(o.service_account_signing_endpoint),
-                  kExternalSigner, "Socket of an external signer. Excludes the signing key and key files."});
+                  kBuilt, "Socket of an external signer. Excludes the signing key and key files."});
   rows.push_back({kMisc, "service-account-signing-key-file", String(o.service_account_signing_key_file), kBuilt,
                   "Private key that signs service account tokens."});
   rows.push_back({kMisc, "service-cluster-ip-range", String(o.service_cluster_ip_ranges), kBuilt,

@@ -121,14 +121,14 @@ class ServerProcess {
   std::optional<controlplane::ResourceStorage> storage_;
   std::optional<controlplane::RBACPolicy> rbac_policy_;
   std::optional<controlplane::AdmissionInformers> admission_informers_;
-  std::shared_ptr<http::Transport> transport_;
-  LateServiceResolver service_resolver_;  // of webhooks and conversion; the aggregator's, once that is made
+  std::shared_ptr<http::Transport> transport_;  // of calls out, but those to kubelets, pods and aggregated servers
+  LateServiceResolver service_resolver_;        // of webhooks and conversion; the aggregator's, once that is made
   std::optional<controlplane::ServiceController> services_;
   std::optional<StoreUpkeep> upkeep_;
 
   FollowedFiles followed_;
   controlplane::ChainConfig chain_config_;
-  std::vector<auth::PublicKey> token_keys_;
+  TokenSigning tokens_;
   EgressSelector egress_;
   Tracing tracing_;
   std::shared_ptr<audit::Auditor> auditor_;
@@ -141,6 +141,8 @@ class ServerProcess {
   const std::shared_ptr<auth::node::Graph> node_graph_ = std::make_shared<auth::node::Graph>();
   std::unique_ptr<Authorizers> authorizers_;
 
+  admission::ManifestMetrics manifest_metrics_{metrics_, auth::MetricHash(server_id_)};
+  std::vector<std::shared_ptr<admission::StaticManifests>> manifests_;
   std::unique_ptr<controlplane::AdmissionReader> reader_;
   std::unique_ptr<admission::Permissions> permissions_;
   std::optional<CustomResources> custom_resources_;
@@ -163,6 +165,7 @@ class ServerProcess {
   std::unique_ptr<ControlSocket> control_;
   std::optional<Repeated> aggregation_tick_;
   std::optional<Repeated> borrowing_;
+  std::optional<Repeated> key_refresh_;  // of an external signer
 };
 
 Outcome<void, Error> ServerProcess::Open() {
@@ -216,16 +219,18 @@ Outcome<void, Error> ServerProcess::MakeStorage() {
 Outcome<void, Error> ServerProcess::MakeAccess() {
   KS_TRY(chain_config_, MakeChainConfig(completed_));
   chain_config_.storage = &*storage_;
-  KS_TRY(token_keys_, ReadTokenKeys(options_.authentication.service_accounts.key_files));
-  KS_TRY(chain_config_.token_issuer, MakeTokenIssuer(options_));
+  KS_TRY(tokens_,
+         MakeTokenSigning(options_, *io_, metrics_, [this] { return signals_.WaitFor(std::chrono::milliseconds(0)); }));
+  chain_config_.token_issuer = tokens_.issuer;
   chain_config_.store_health = &upkeep_->health();
   KS_TRY(tracing_, MakeTracing(options_.tracing_config_file, ControlPlaneDialer()));
-  KS_TRY(auditor_, MakeAuditor(options_.audit, *io_, ControlPlaneDialer(), metrics_));
+  KS_TRY(auditor_, MakeAuditor(options_.audit, *io_, transport_, ControlPlaneDialer(), metrics_));
   KS_TRY(chain_config_.kubelets, MakeKubeletConnections(options_.extra, *storage_, *io_, ClusterDialer()));
   if (!time_zones_.available())
     log::Warning("No tz database found (package tzdata): named time zones in expressions are unknown");
   KS_TRY(chain_config_.authenticator,
          MakeAuthenticator(options_.authentication, {.io = *io_,
+                                                     .transport = transport_,
                                                      .metrics = metrics_,
                                                      .token_cache_metrics = token_cache_metrics_,
                                                      .service_account_metrics = service_account_metrics_,
@@ -234,7 +239,7 @@ Outcome<void, Error> ServerProcess::MakeAccess() {
                                                      .anonymous_flag_set = completed_.Changed("anonymous-auth"),
                                                      .files = followed_,
                                                      .loopback_token = base::Random::Real().UUID(),
-                                                     .token_keys = token_keys_,
+                                                     .token_keys = tokens_.keys,
                                                      .token_objects = controlplane::NewTokenObjects(*storage_),
                                                      .bootstrap_secrets = controlplane::NewBootstrapSecrets(*storage_),
                                                      .cluster_dialer = ClusterDialer(),
@@ -247,7 +252,7 @@ Outcome<void, Error> ServerProcess::MakeAuthorizers() {
   KS_TRY(authorizers_, Authorizers::New(options_.authorization, {.rbac = rbac_,
                                                                  .node = MakeNodeAuthorizer(completed_, node_graph_),
                                                                  .metrics = &metrics_,
-                                                                 .transport = std::make_shared<http::Transport>(*io_),
+                                                                 .transport = transport_,
                                                                  .control_plane_dialer = ControlPlaneDialer(),
                                                                  .server_id_hash = auth::MetricHash(server_id_),
                                                                  .time_zones = &time_zones_}));
@@ -264,9 +269,9 @@ Outcome<void, Error> ServerProcess::MakeAuthorizers() {
 Outcome<void, Error> ServerProcess::MakeAdmissionChain() {
   reader_ = controlplane::NewStorageReader(*storage_, chain_config_.authorizer);
   permissions_ = controlplane::NewAdmissionPermissions(*storage_, chain_config_.authorizer);
-  admission_informers_->Follow("apiextensions.k8s.io", "customresourcedefinitions",
-                               [reader = reader_.get()](auto changes) { reader->ApplyDefinitions(changes); });
-  KS_TRY(chain_config_.admission,
+  admission_informers_->FollowOutlines("apiextensions.k8s.io", "customresourcedefinitions",
+                                       [reader = reader_.get()](auto changes) { reader->ApplyDefinitions(changes); });
+  KS_TRY(AdmissionSetup made,
          MakeAdmission(options_.admission,
                        {.reader = reader_.get(),
                         .api = reader_.get(),
@@ -280,20 +285,22 @@ Outcome<void, Error> ServerProcess::MakeAdmissionChain() {
                         .policy_metrics = &policy_metrics_,
                         .feature_enabled = [this](std::string_view gate) { return Enabled(gate); },
                         .time_zones = &time_zones_,
-                        .observer = [this](const admission::Observation& seen) { admission_metrics_.Observe(seen); }}));
+                        .observer = [this](const admission::Observation& seen) { admission_metrics_.Observe(seen); }},
+                       manifest_metrics_));
+  chain_config_.admission = std::move(made.chain);
+  manifests_ = std::move(made.manifests);
   return {};
 }
 
 Outcome<void, Error> ServerProcess::MakeServers() {
   KS_RETURN_IF_ERROR(MakeAdmissionChain());
-  custom_resources_.emplace(chain_config_,
-                            CustomResourcesOptions{.metrics = &metrics_,
-                                                   .servers = options_.extra.master_count,
-                                                   .service_resolver = &service_resolver_,
-                                                   .cluster_dialer = ClusterDialer(),
-                                                   .control_plane_dialer = ControlPlaneDialer(),
-                                                   .time_zones = &time_zones_},
-                            *io_);
+  custom_resources_.emplace(chain_config_, CustomResourcesOptions{.metrics = &metrics_,
+                                                                  .servers = options_.extra.master_count,
+                                                                  .service_resolver = &service_resolver_,
+                                                                  .transport = transport_,
+                                                                  .cluster_dialer = ClusterDialer(),
+                                                                  .control_plane_dialer = ControlPlaneDialer(),
+                                                                  .time_zones = &time_zones_});
   KS_TRY(aggregation_,
          Aggregation::New(options_.extra, *io_, metrics_, chain_config_.custom_discovery, ClusterDialer(), followed_));
   chain_config_.discovery_merger = aggregation_->aggregator().discovery();
@@ -309,7 +316,7 @@ Outcome<void, Error> ServerProcess::MakeServers() {
   if (const auto& accounts = options_.authentication.service_accounts; chain_config_.token_issuer) {
     const std::string own = "https://" + chain_config_.external_address + "/openid/v1/jwks";
     controlplane::InstallTokenDiscovery(*chain_, accounts.issuers.front(),
-                                        accounts.jwks_uri.empty() ? own : accounts.jwks_uri, token_keys_);
+                                        accounts.jwks_uri.empty() ? own : accounts.jwks_uri, tokens_.keys);
   }
   services_->Install(*chain_, *storage_);
   KS_TRY(controlplane::PresenceOptions presence, MakePresenceOptions(completed_));
@@ -383,9 +390,12 @@ Awaitable<void> Renew(async::BlockingPool& files, CompletedOptions& completed, c
   if (!renewed.ok()) log::Error("Could not renew the certificates", "err", renewed.error());
 }
 
-Awaitable<void> Look(async::BlockingPool& files, FollowedFiles& followed) {
+using Manifests = std::vector<std::shared_ptr<admission::StaticManifests>>;
+
+Awaitable<void> Look(async::BlockingPool& files, FollowedFiles& followed, const Manifests& manifests) {
   co_await files.Run([&] {
     followed.Look();
+    for (const auto& folder : manifests) folder->Look();
     return true;
   });
 }
@@ -399,6 +409,7 @@ Awaitable<void> Now(std::function<void()> work) {
 // What goes on beside the requests: ticks of the caches, certificates, followed files, backups.
 Outcome<void, Error> ServerProcess::StartUpkeep() {
   constexpr std::chrono::hours kRenewalPeriod{24};
+  constexpr std::chrono::seconds kKeyRefreshTick{1};
   storage_->Start();
   ticker_.emplace([this] { storage_->Tick(); });
   files_.emplace("files", 1);
@@ -406,7 +417,10 @@ Outcome<void, Error> ServerProcess::StartUpkeep() {
                    [this] { return Renew(*files_, completed_, *folder_); });
   upkeep_->Start();
   KS_RETURN_IF_ERROR(PublishFollowedCAs(options_.authentication, *presence_, followed_));
-  following_.emplace(io_->Next(), kFollowInterval, [this] { return Look(*files_, followed_); });
+  following_.emplace(io_->Next(), kFollowInterval, [this] { return Look(*files_, followed_, manifests_); });
+  if (tokens_.external_keys) {
+    key_refresh_.emplace(io_->Next(), kKeyRefreshTick, [this] { return tokens_.external_keys->RefreshWhenDue(); });
+  }
   backups_ = MakeBackups(options_.keelson, folder_, *stores_.main, *io_);
   control_ = OpenControl(folder_, *stores_.main);
   return {};
@@ -481,6 +495,7 @@ void ServerProcess::Stop() {
   shared_informers_->Stop();
   admission_informers_->Stop();
   storage_->Stop();
+  if (tokens_.external_signer) tokens_.external_signer->Close();
 }
 
 }  // namespace

@@ -259,6 +259,7 @@ Outcome<controlplane::ChainConfig, Error> MakeChainConfig(const CompletedOptions
   const ServerRunOptions& options = completed.options;
   auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);
   if (!enablement.ok()) return Error(enablement.error());
+  if (!completed.features.Enabled("StorageVersionMigrator")) enablement->Withdraw("storagemigration.k8s.io", "v1beta1");
   controlplane::ChainConfig config;
   config.watch_list = completed.features.Enabled("WatchList");
   config.allow_unsafe_delete = completed.features.Enabled("AllowUnsafeMalformedObjectDeletion");

@@ -82,6 +82,7 @@ struct StoreUpkeep::Impl {
 
   Awaitable<void> Reload();
   Awaitable<void> TellHealth();
+  Awaitable<void> Compact(Care& care);
   Awaitable<void> PollSize();
   Awaitable<void> PollWrites();
 
@@ -174,6 +175,19 @@ void StoreUpkeep::AddHealthChecks(server::HealthChecks& checks) {
   }
 }
 
+namespace {
+
+Awaitable<void> CheckHealth(storage::HealthProbe& probe) { co_await probe.Check(); }
+
+}  // namespace
+
+Awaitable<void> StoreUpkeep::Impl::Compact(Care& care) {
+  auto done = co_await care.compactor.Compact();
+  if (!done.ok()) log::Error("Could not compact the store", "err", done.error().message);
+  // Caches follow the main store.
+  if (&care == &cares.front()) parts.storage.Compacted(static_cast<std::uint64_t>(care.compactor.compact_revision()));
+}
+
 void StoreUpkeep::Start() {
   Impl& impl = *impl_;
   const auto every = [&impl](std::chrono::nanoseconds period, std::function<Awaitable<void>()> work, double jitter = 0,
@@ -182,17 +196,9 @@ void StoreUpkeep::Start() {
   };
   for (Impl::Care& care : impl.cares) {
     // At once, too: readiness waits for the first answer.
-    every(
-        impl.options.healthcheck_timeout / 2, [&care]() -> Awaitable<void> { co_await care.health.Check(); }, 0, kNow);
-    every(
-        impl.options.readycheck_timeout / 2, [&care]() -> Awaitable<void> { co_await care.readiness.Check(); }, 0,
-        kNow);
-    const bool first = &care == &impl.cares.front();
-    every(impl.options.compaction_interval, [&impl, &care, first]() -> Awaitable<void> {
-      auto done = co_await care.compactor.Compact();
-      if (!done.ok()) log::Error("Could not compact the store", "err", done.error().message);
-      if (first) impl.parts.storage.Compacted(static_cast<std::uint64_t>(care.compactor.compact_revision()));
-    });
+    every(impl.options.healthcheck_timeout / 2, [&care] { return CheckHealth(care.health); }, 0, kNow);
+    every(impl.options.readycheck_timeout / 2, [&care] { return CheckHealth(care.readiness); }, 0, kNow);
+    every(impl.options.compaction_interval, [&impl, &care] { return impl.Compact(care); });
   }
   every(kHealthToldEvery, [&impl] { return impl.TellHealth(); });
   every(impl.options.count_metric_poll_period, [&impl] { return impl.parts.storage.PollCounts(); }, 0.2, kFirstPoll);

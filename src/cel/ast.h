@@ -129,6 +129,7 @@ class Ast {
   const Type& result_type() const { return *root_->type; }
   const std::shared_ptr<const Environment>& environment() const { return environment_; }
   std::uint32_t id_count() const { return id_count_; }  // ids are below this
+  std::size_t bytes() const { return sizeof(Ast) + arena_.reserved_bytes() + 2 * source_.text().size(); }
 
   // For the compiler only.
   base::Arena& arena() { return arena_; }

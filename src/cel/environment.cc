@@ -204,6 +204,7 @@ EnvironmentPtr Environment::New(EnvironmentOptions options) {
   env->variables_ = std::move(options.variables);
   if (options.types) env->types_.push_back(std::move(options.types));
   env->literal_validators_ = options.literal_validators;
+  env->permanent_ = options.permanent;
   return env;
 }
 
@@ -230,6 +231,7 @@ EnvironmentPtr Environment::Extend(EnvironmentOptions more) const {
     }
   }
   if (more.types) env->types_.insert(env->types_.begin(), std::move(more.types));
+  env->permanent_ = more.permanent;
   return env;
 }
 

@@ -23,6 +23,8 @@ struct EnvironmentOptions {
   std::shared_ptr<const TypeProvider> types;  // may be null
   bool literal_validators =
       true;  // durations, timestamps, regular expressions, formats; one type in list and map literals
+  // The environment is made once and lives as long as the process: CompileShared keeps programs of it. Not inherited.
+  bool permanent = false;
 };
 
 class Environment {
@@ -44,6 +46,7 @@ class Environment {
   bool has(Library library) const { return (libraries_ & (1u << static_cast<unsigned>(library))) != 0; }
   std::span<const Variable> variables() const { return variables_; }
   bool literal_validators() const { return literal_validators_; }
+  bool permanent() const { return permanent_; }
 
  private:
   struct Functions;  // overloads by name, shared by extensions without libraries of their own
@@ -55,6 +58,7 @@ class Environment {
   std::vector<Library> library_order_;
   std::uint32_t libraries_ = 0;
   bool literal_validators_ = true;
+  bool permanent_ = false;
 };
 
 enum class ExpressionMode : std::uint8_t {

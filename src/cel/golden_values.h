@@ -217,16 +217,18 @@ inline std::string NormalGoldenText(const object::Value& value) {
 class ScriptedAuthorizer final : public AuthorizerFunctions {
  public:
   std::optional<Decision> Authorize(const Attributes& a) override {
-    Question question{a, {}};
-    const bool robot = !a.service_account_name.empty();
-    if (robot)
-      question.user = "system:serviceaccount:" + std::string(a.service_account_namespace) + ":" +
-                      std::string(a.service_account_name);
-    asked_.push_back(question);
+    std::string user;
+    if (!a.service_account_name.empty())
+      user = "system:serviceaccount:" + std::string(a.service_account_namespace) + ":" +
+             std::string(a.service_account_name);
+    asked_ += "user=" + (user.empty() ? "alice" : user) + " verb=" + std::string(a.verb) +
+              " path=" + std::string(a.path) + " group=" + std::string(a.group) +
+              " resource=" + std::string(a.resource) + " subresource=" + std::string(a.subresource) +
+              " namespace=" + std::string(a.namespace_name) + " name=" + std::string(a.name) + "\n";
     using Verdict = Decision::Verdict;
     if (a.verb == "boom") return Decision{Verdict::kNoOpinion, "", "authorizer exploded"};
     if (a.verb == "deny") return Decision{Verdict::kDeny, "verb deny is denied", std::nullopt};
-    if (question.user == "system:serviceaccount:ns1:robot") return Decision{Verdict::kAllow, "robot may", std::nullopt};
+    if (user == "system:serviceaccount:ns1:robot") return Decision{Verdict::kAllow, "robot may", std::nullopt};
     if (a.path == "/healthz") return Decision{Verdict::kAllow, "healthz is open", std::nullopt};
     if (a.resource == "pods" && a.namespace_name == "ns1")
       return Decision{Verdict::kAllow, "pods in ns1", std::nullopt};
@@ -235,24 +237,10 @@ class ScriptedAuthorizer final : public AuthorizerFunctions {
   }
 
   // The questions in the recorded form, without groups and selectors.
-  std::string Asked() const {
-    std::string out;
-    for (const Question& question : asked_) {
-      const Attributes& a = question.attributes;
-      out += "user=" + (question.user.empty() ? "alice" : question.user) + " verb=" + std::string(a.verb) +
-             " path=" + std::string(a.path) + " group=" + std::string(a.group) +
-             " resource=" + std::string(a.resource) + " subresource=" + std::string(a.subresource) +
-             " namespace=" + std::string(a.namespace_name) + " name=" + std::string(a.name) + "\n";
-    }
-    return out;
-  }
+  const std::string& Asked() const { return asked_; }
 
  private:
-  struct Question {
-    Attributes attributes;
-    std::string user;
-  };
-  std::vector<Question> asked_;
+  std::string asked_;
 };
 
 inline std::string NormalAsked(const object::Value& asked) {

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "base/check.h"
-#include "cel/compiler.h"
 #include "cel/cost_estimator.h"
 #include "cel/decl_type.h"
 #include "cel/expr_builder.h"
@@ -245,7 +244,8 @@ const std::shared_ptr<const RowTypes>& AdmissionTypes() {
 
 EnvironmentPtr MakeAdmissionEnvironment(ExpressionMode mode, AdmissionVariables variables) {
   const auto& types = AdmissionTypes();
-  auto env = BaseEnvironment(mode)->Extend({.variables = AdmissionVariableList(variables, *types), .types = types});
+  auto env = BaseEnvironment(mode)->Extend(
+      {.variables = AdmissionVariableList(variables, *types), .types = types, .permanent = true});
   return variables.patch_types ? env->Extend({.libraries = {Library::kJSONPatch}}) : env;
 }
 
@@ -302,26 +302,22 @@ class DeviceSizes : public SizeEstimator {
 
 }  // namespace
 
-Outcome<AstPtr, std::string> CompileExpression(const EnvironmentPtr& env, std::string_view expression,
-                                               std::span<const Type* const> results, ResultWording wording) {
-  auto compiled = Compile(env, expression);
-  if (!compiled.ok()) return "compilation failed: " + compiled.error();
-  const Type& got = (*compiled)->result_type();
+Outcome<CompilationPtr, std::string> CompileExpression(const EnvironmentPtr& env, std::string_view expression,
+                                                       std::span<const Type* const> results, ResultWording wording) {
+  CompilationPtr compiled = CompileShared(env, expression);
+  if (compiled->ast == nullptr) return compiled->error;
+  const Type& got = compiled->ast->result_type();
   const auto fits = [&got](const Type* result) { return result->kind == Kind::kAny || IsExactType(*result, got); };
-  if (std::ranges::any_of(results, fits)) {
-    // Constants are folded when the program is made, which may fail even where the expression compiles.
-    const auto program = Program::New(env, **compiled);
-    if (!program.ok()) return "program instantiation failed: " + program.error();
-    return compiled;
-  }
+  if (std::ranges::any_of(results, fits)) return compiled;
   std::string reason = results.size() == 1 ? "must evaluate to " + ToString(*results[0])
                                            : "must evaluate to one of " + TypeList(results);
   if (wording == ResultWording::kGot) reason += " but got " + ToString(got);
   return reason;
 }
 
-Outcome<AstPtr, std::string> CompileExpression(const EnvironmentPtr& env, std::string_view expression,
-                                               std::initializer_list<const Type*> results, ResultWording wording) {
+Outcome<CompilationPtr, std::string> CompileExpression(const EnvironmentPtr& env, std::string_view expression,
+                                                       std::initializer_list<const Type*> results,
+                                                       ResultWording wording) {
   return CompileExpression(env, expression, std::span<const Type* const>(results.begin(), results.size()), wording);
 }
 
@@ -410,9 +406,10 @@ EnvironmentPtr PolicyCompiler::environment(bool authorizer, bool patch_types) {
   return made;
 }
 
-Outcome<AstPtr, std::string> PolicyCompiler::AddVariable(std::string_view name, std::string_view expression) {
+Outcome<CompilationPtr, std::string> PolicyCompiler::AddVariable(std::string_view name, std::string_view expression) {
   auto compiled = CompileExpression(environment(true), expression, {&kAnyType});
-  types_->Add(name, compiled.ok() ? (*compiled)->result_type() : kDynType);
+  const bool usable = compiled.ok() && (*compiled)->program != nullptr;
+  types_->Add(name, usable ? (*compiled)->ast->result_type() : kDynType);
   return compiled;
 }
 
@@ -422,7 +419,8 @@ EnvironmentPtr ClaimsEnvironment() {
   static const EnvironmentPtr env =
       BaseEnvironment(ExpressionMode::kStored)
           ->Extend({.variables = {{"claims", &kClaims}},
-                    .types = std::make_shared<const RowTypes>(std::initializer_list<std::string_view>{})});
+                    .types = std::make_shared<const RowTypes>(std::initializer_list<std::string_view>{}),
+                    .permanent = true});
   return env;
 }
 
@@ -430,7 +428,8 @@ EnvironmentPtr UserEnvironment() {
   static const auto types = std::make_shared<const RowTypes>(std::initializer_list<std::string_view>{kUserInfoRows});
   static const EnvironmentPtr env =
       BaseEnvironment(ExpressionMode::kStored)
-          ->Extend({.variables = {{"user", types->FindType("kubernetes.UserInfo")}}, .types = types});
+          ->Extend(
+              {.variables = {{"user", types->FindType("kubernetes.UserInfo")}}, .types = types, .permanent = true});
   return env;
 }
 
@@ -438,7 +437,9 @@ EnvironmentPtr SubjectAccessReviewEnvironment() {
   static const auto types = std::make_shared<const RowTypes>(std::initializer_list<std::string_view>{kReviewRows});
   static const EnvironmentPtr env =
       BaseEnvironment(ExpressionMode::kStored)
-          ->Extend({.variables = {{"request", types->FindType("kubernetes.SubjectAccessReviewSpec")}}, .types = types});
+          ->Extend({.variables = {{"request", types->FindType("kubernetes.SubjectAccessReviewSpec")}},
+                    .types = types,
+                    .permanent = true});
   return env;
 }
 
@@ -471,7 +472,8 @@ EnvironmentPtr DeviceEnvironment(ExpressionMode mode, DeviceFeatures features) {
       rows, stored || features.consumable_capacity ? kConsumableRows : std::string_view()});
   EnvironmentOptions more{.libraries = {Library::kBindings},
                           .variables = {{"device", types->FindType("kubernetes.DRADevice")}},
-                          .types = types};
+                          .types = types,
+                          .permanent = true};
   if (stored) more.libraries.push_back(Library::kDeviceLists);
   made[index] = BaseEnvironment(mode)->Extend(std::move(more));
   return made[index];
@@ -480,15 +482,15 @@ EnvironmentPtr DeviceEnvironment(ExpressionMode mode, DeviceFeatures features) {
 Outcome<DeviceSelector, std::string> CompileDeviceSelector(std::string_view expression, ExpressionMode mode,
                                                            DeviceFeatures features) {
   const auto env = DeviceEnvironment(mode, features);
-  auto compiled = Compile(env, expression);
-  if (!compiled.ok()) return "compilation failed: " + compiled.error();
-  const Type& got = (*compiled)->result_type();
+  const CompilationPtr compiled = CompileShared(env, expression);
+  if (compiled->ast == nullptr) return compiled->error;
+  const Type& got = compiled->ast->result_type();
   const bool fits = (got.kind == Kind::kBool && !got.wrapper) || got.kind == Kind::kAny ||
                     (features.list_type_attributes && got.kind == Kind::kDyn);
   if (!fits) return "must evaluate to bool or the unknown type, not " + ToString(got);
   const DeviceSizes sizes;
-  const std::uint64_t max_cost = EstimateCost(**compiled, {.sizes = &sizes}).max;
-  return DeviceSelector{*std::move(compiled), max_cost};
+  const std::uint64_t max_cost = EstimateCost(*compiled->ast, {.sizes = &sizes}).max;
+  return DeviceSelector{compiled->ast, compiled->program, compiled->program ? "" : compiled->error, max_cost};
 }
 
 }  // namespace keelson::cel

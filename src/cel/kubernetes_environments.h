@@ -16,6 +16,7 @@
 #include "base/outcome.h"
 #include "cel/ast.h"
 #include "cel/environment.h"
+#include "cel/program_cache.h"
 
 namespace keelson::cel {
 
@@ -26,14 +27,16 @@ enum class ResultWording : std::uint8_t {
   kBare,  // "must evaluate to bool"
 };
 
-// Compiles and checks the type of the result; kAnyType among `results` accepts every type. The error is the whole
-// detail of a field error: "compilation failed: ERROR: …", "must evaluate to …".
-Outcome<AstPtr, std::string> CompileExpression(const EnvironmentPtr& env, std::string_view expression,
-                                               std::span<const Type* const> results,
-                                               ResultWording wording = ResultWording::kGot);
-Outcome<AstPtr, std::string> CompileExpression(const EnvironmentPtr& env, std::string_view expression,
-                                               std::initializer_list<const Type*> results,
-                                               ResultWording wording = ResultWording::kGot);
+// Compiles, checks the type of the result and makes the program; kAnyType among `results` accepts every type. The error
+// is the whole detail of a field error: "compilation failed: ERROR: …", "must evaluate to …". Constants are folded when
+// the program is made, which may fail even where the expression compiles: the result then has no program, and its error
+// says why. Programs of permanent environments are shared (CompileShared).
+Outcome<CompilationPtr, std::string> CompileExpression(const EnvironmentPtr& env, std::string_view expression,
+                                                       std::span<const Type* const> results,
+                                                       ResultWording wording = ResultWording::kGot);
+Outcome<CompilationPtr, std::string> CompileExpression(const EnvironmentPtr& env, std::string_view expression,
+                                                       std::initializer_list<const Type*> results,
+                                                       ResultWording wording = ResultWording::kGot);
 
 // ---- Admission: object, oldObject, request, namespaceObject, params, authorizer, variables
 
@@ -64,7 +67,7 @@ class PolicyCompiler {
   explicit PolicyCompiler(const EnvironmentPtr& base);  // in an environment of the caller's, with `variables`
   ~PolicyCompiler();
   // Compiles a variable and declares it for the expressions that follow, with type dyn where it does not compile.
-  Outcome<AstPtr, std::string> AddVariable(std::string_view name, std::string_view expression);
+  Outcome<CompilationPtr, std::string> AddVariable(std::string_view name, std::string_view expression);
   // With the parameters and variables of the policy.
   EnvironmentPtr environment(bool authorizer, bool patch_types = false);
 
@@ -101,6 +104,8 @@ EnvironmentPtr DeviceEnvironment(ExpressionMode mode, DeviceFeatures features);
 
 struct DeviceSelector {
   AstPtr ast;
+  ProgramPtr program;  // null with an error
+  std::string error;   // "program instantiation failed: …"
   std::uint64_t max_cost = 0;
 };
 Outcome<DeviceSelector, std::string> CompileDeviceSelector(std::string_view expression, ExpressionMode mode,

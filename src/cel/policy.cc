@@ -22,19 +22,15 @@ std::string Aggregate(const std::vector<std::string>& errors) {
   return "[" + base::Join(distinct, ", ") + "]";
 }
 
-PolicyExpression Planned(const EnvironmentPtr& env, std::string_view expression, Outcome<AstPtr, std::string> ast) {
+PolicyExpression Made(std::string_view expression, const Outcome<CompilationPtr, std::string>& compiled) {
   PolicyExpression made;
   made.expression = expression;
-  if (!ast.ok()) {
-    made.error = ast.error();
-    return made;
-  }
-  made.ast = *std::move(ast);
-  auto program = Program::New(env, *made.ast);
-  if (program.ok()) {
-    made.program = *std::move(program);
+  if (compiled.ok()) {
+    made.ast = (*compiled)->ast;
+    made.program = (*compiled)->program;
+    made.error = (*compiled)->error;
   } else {
-    made.error = "program instantiation failed: " + program.error();
+    made.error = compiled.error();
   }
   return made;
 }
@@ -43,16 +39,14 @@ PolicyExpression Planned(const EnvironmentPtr& env, std::string_view expression,
 
 PolicyExpression MakePolicyExpression(const EnvironmentPtr& env, std::string_view expression,
                                       std::initializer_list<const Type*> results, ResultWording wording) {
-  return Planned(env, expression, CompileExpression(env, expression, results, wording));
+  return Made(expression, CompileExpression(env, expression, results, wording));
 }
 
 std::vector<PolicyVariable> AddPolicyVariables(
     PolicyCompiler& compiler, std::span<const std::pair<std::string_view, std::string_view>> variables) {
   std::vector<PolicyVariable> out;
-  for (const auto& [name, expression] : variables) {
-    const EnvironmentPtr env = compiler.environment(/*authorizer=*/true);  // sees the variables before it
-    out.push_back({std::string(name), Planned(env, expression, compiler.AddVariable(name, expression))});
-  }
+  for (const auto& [name, expression] : variables)
+    out.push_back({std::string(name), Made(expression, compiler.AddVariable(name, expression))});
   return out;
 }
 

@@ -22,25 +22,36 @@ struct Compilation {
   AstPtr ast;          // null where the expression does not compile
   ProgramPtr program;  // null where it does not compile or cannot be planned
   std::string error;   // "compilation failed: …" or "program instantiation failed: …"; "" where it can be evaluated
+
+  std::size_t bytes() const;  // of memory
 };
 using CompilationPtr = std::shared_ptr<const Compilation>;
 
 CompilationPtr CompileProgram(const EnvironmentPtr& env, std::string_view expression);
+// The same; what is compiled in a permanent environment is kept in one ProgramCache of the process and shared by all
+// who use the expression: match conditions that many webhooks repeat, policies without variables, selectors of the
+// claims of one template. Environments of one policy with variables or of one schema node are not permanent: the policy
+// or schema keeps its programs itself.
+CompilationPtr CompileShared(const EnvironmentPtr& env, std::string_view expression);
 
 class ProgramCache {
  public:
   static constexpr std::size_t kEntriesMax = 4096;
+  static constexpr std::size_t kBytesMax = 16 * 1024 * 1024;     // of all entries
   static constexpr std::size_t kExpressionBytesMax = 16 * 1024;  // longer expressions are not kept
 
-  explicit ProgramCache(std::size_t entries_max = kEntriesMax) : entries_max_(entries_max) {}
+  explicit ProgramCache(std::size_t entries_max = kEntriesMax, std::size_t bytes_max = kBytesMax)
+      : entries_max_(entries_max), bytes_max_(bytes_max) {}
   CompilationPtr Get(const EnvironmentPtr& env, std::string_view expression);
   std::size_t size() const;
+  std::size_t bytes() const;
 
  private:
   struct Entry {
     EnvironmentPtr env;
     std::string expression;
     CompilationPtr compilation;
+    std::size_t bytes = 0;
   };
   struct Key {
     const Environment* env;
@@ -53,8 +64,12 @@ class ProgramCache {
     }
   };
 
+  void DropLast();  // REQUIRES: mutex_, an entry
+
   const std::size_t entries_max_;
+  const std::size_t bytes_max_;
   mutable std::mutex mutex_;
+  std::size_t bytes_ = 0;
   std::list<Entry> entries_;  // most recently used first
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> index_;
 };

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "cel/environment.h"
+#include "cel/kubernetes_environments.h"
+#include "cel/policy.h"
 #include "cel/program_cache.h"
 #include "object/json_text.h"
 #include "schema/structural/structural.h"
@@ -103,6 +105,33 @@ TEST(ProgramCache, KeepsTheMostRecentlyUsed) {
   EXPECT_TRUE(cache.Get(env, "1 +")->error.starts_with("compilation failed: "));
   EXPECT_EQ(cache.Get(env, "int('x') == 1")->error,
             "program instantiation failed: type conversion error from 'string' to 'int'");
+}
+
+TEST(ProgramCache, BytesAreBounded) {
+  const EnvironmentPtr env = Env();
+  const std::size_t one = ProgramCache().Get(env, "1 == 1")->bytes() + 1024;
+  ProgramCache cache(100, 3 * one);
+  for (int i = 0; i < 20; ++i) cache.Get(env, std::to_string(i) + " == 1");
+  EXPECT_GE(cache.size(), 1u);
+  EXPECT_LE(cache.size(), 3u);
+  EXPECT_LE(cache.bytes(), 3 * one);
+}
+
+TEST(CompileShared, KeepsProgramsOfPermanentEnvironmentsOnly) {
+  const auto env = AdmissionEnvironment(ExpressionMode::kStored, {.authorizer = true});
+  const CompilationPtr first = CompileShared(env, "request.name == 'a'");
+  EXPECT_EQ(CompileShared(env, "request.name == 'a'"), first);
+  EXPECT_NE(CompileShared(env, "request.name == 'b'"), first);
+  const auto other = AdmissionEnvironment(ExpressionMode::kNew, {.authorizer = true});
+  EXPECT_NE(CompileShared(other, "request.name == 'a'"), first);
+  const auto extended = env->Extend({.variables = {{"x", &kIntType}}});
+  EXPECT_NE(CompileShared(extended, "x == 1"), CompileShared(extended, "x == 1"));
+  for (const auto& shared : {ClaimsEnvironment(), UserEnvironment(), SubjectAccessReviewEnvironment(),
+                             DeviceEnvironment(ExpressionMode::kNew, {})})
+    EXPECT_TRUE(shared->permanent());
+  // Match conditions of two webhooks have one program.
+  const auto one = MakePolicyExpression(env, "object.spec.x == 1", {&kBoolType});
+  EXPECT_EQ(MakePolicyExpression(env, "object.spec.x == 1", {&kBoolType}).program, one.program);
 }
 
 }  // namespace

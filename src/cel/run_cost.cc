@@ -64,10 +64,15 @@ std::uint64_t TraversalCost(Evaluation& e, const Val& value) {
   }
 }
 
+// Go's uint64(x) on amd64: negative numbers wrap, numbers that fit neither int64 nor uint64 are 2^63.
+std::uint64_t GoUint64(double x) {
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  if (!(x >= -kTwoTo63 && x < 2 * kTwoTo63)) return std::uint64_t{1} << 63;
+  return x >= kTwoTo63 ? static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(static_cast<std::int64_t>(x));
+}
+
 std::uint64_t AllocatingListCost(double factor, std::uint64_t size) {
-  const double product = static_cast<double>(size) * factor;
-  if (product < 0) return 1 + kListBase - static_cast<std::uint64_t>(-product);  // Go's conversion wraps.
-  return static_cast<std::uint64_t>(product) + 1 + kListBase;
+  return GoUint64(static_cast<double>(size) * factor) + 1 + kListBase;
 }
 
 std::uint64_t SelfCompareCost(Evaluation& e, const Val& value) {

@@ -148,12 +148,15 @@ class Unparser {
     }
     if (e.text == operators::kConditional) return WriteConditional(e);
     if (e.text == operators::kLogicalNot || e.text == operators::kNegate) {
-      // -(1) negates a literal, -1 is one.
-      const bool literal = e.args[0]->kind == ExprKind::kLiteral;
       out_ += e.text == operators::kNegate ? '-' : '!';
-      if (literal) out_ += '(';
+      const std::size_t operand = out_.size();
       Write(*e.args[0], kMember);
-      if (literal) out_ += ')';
+      // -(1) negates a literal, -1 is one; -(1.a) negates a selection, -1.a selects from a literal.
+      const char first = out_[operand];
+      if (e.args[0]->kind == ExprKind::kLiteral || first == '-' || (first >= '0' && first <= '9')) {
+        out_.insert(operand, 1, '(');
+        out_ += ')';
+      }
       return;
     }
     if (e.text == operators::kIndex || e.text == operators::kOptIndex) {

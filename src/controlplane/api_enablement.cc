@@ -11,8 +11,8 @@ namespace keelson::controlplane {
 namespace {
 
 // Versions whose resources upstream serves when they are enabled, and this server does not have.
-constexpr std::array<std::string_view, 3> kNotBuilt = {"internal.apiserver.k8s.io/v1alpha1", "resource.k8s.io/v1alpha3",
-                                                       "storagemigration.k8s.io/v1beta1"};
+constexpr std::array<std::string_view, 2> kNotBuilt = {"internal.apiserver.k8s.io/v1alpha1",
+                                                       "resource.k8s.io/v1alpha3"};
 
 std::string Key(std::string_view group, std::string_view version) {
   return std::string(group) + "/" + std::string(version);
@@ -78,6 +78,12 @@ Outcome<APIEnablement, std::string> APIEnablement::FromRuntimeConfig(
     }
   }
   return enablement;
+}
+
+void APIEnablement::Withdraw(std::string_view group, std::string_view version) {
+  const std::string key = Key(group, version);
+  versions_[key] = false;
+  std::erase_if(resources_, [&key](const auto& entry) { return entry.first.starts_with(key + "/"); });
 }
 
 bool APIEnablement::VersionEnabled(std::string_view group, std::string_view version) const {

@@ -17,6 +17,9 @@ class APIEnablement {
   static Outcome<APIEnablement, std::string> FromRuntimeConfig(
       const std::map<std::string, std::string>& runtime_config);
 
+  // Not served, whatever --runtime-config says: the feature gate of all its resources is off.
+  void Withdraw(std::string_view group, std::string_view version);
+
   bool ResourceEnabled(std::string_view group, std::string_view version, std::string_view resource) const;
   bool VersionEnabled(std::string_view group, std::string_view version) const;
 

@@ -314,11 +314,13 @@ endpoints::Route ConnectRoute(const ScopePtr& scope, std::span<const std::string
   return route;
 }
 
+Awaitable<http::Response> NoSuchRoute(ExchangePtr exchange) { co_return endpoints::NoRoute(*exchange); }
+
 // Only proxies have paths below their name.
 endpoints::ScopeHandler WithoutSubpath(endpoints::ScopeHandler next) {
-  return [next = std::move(next)](ScopePtr scope, ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (exchange->context.info.parts.size() > 3) co_return endpoints::NoRoute(*exchange);
-    co_return co_await next(std::move(scope), std::move(exchange));
+  return [next = std::move(next)](ScopePtr scope, ExchangePtr exchange) {
+    if (exchange->context.info.parts.size() > 3) return NoSuchRoute(std::move(exchange));
+    return next(std::move(scope), std::move(exchange));
   };
 }
 
@@ -330,9 +332,12 @@ bool InstallConnect(const ChainConfig& config, const schema::Resource& resource,
   auto backends = std::make_shared<ConnectBackends>();
   backends->kubelets = config.kubelets;
   backends->authorizer = config.authorizer;
-  backends->pods = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "pods"));
-  backends->services = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "services"));
-  backends->endpoints = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "endpoints"));
+  const auto store_of = [&](std::string_view plural) {
+    return config.storage->Get(*registry::Catalog::BuiltIn()->Find("", plural));
+  };
+  backends->pods = store_of("pods");
+  backends->services = store_of("services");
+  backends->endpoints = store_of("endpoints");
   const auto add = [&](std::span<const std::string_view> methods, const endpoints::ScopeHandler& handler) {
     const ScopePtr scope = NewSubresourceScope(config, resource, subresource, store);
     version.Add(resource.plural, subresource.name, ConnectRoute(scope, methods, handler));

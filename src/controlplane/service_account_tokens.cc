@@ -1,6 +1,7 @@
 #include "controlplane/service_account_tokens.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/strings.h"
 #include "controlplane/bootstrap.h"
@@ -21,7 +22,6 @@ using registry::Text;
 using std::chrono::seconds;
 
 constexpr seconds kWarnOnlyBoundToken{3607};  // what admission asks for tokens it puts into pods
-constexpr seconds kExtendedExpiration{365 * 24 * 3600};
 
 constexpr std::string_view kLastUsed = "kubernetes.io/legacy-token-last-used";
 
@@ -106,6 +106,7 @@ const meta::GroupKind kTokenRequest{"authentication.k8s.io", "TokenRequest"};
 
 struct TokenService {
   TokenIssuer issuer;
+  const registry::Strategy& strategy;  // of TokenRequest
   std::shared_ptr<registry::Store> accounts, pods, secrets, nodes;
 };
 
@@ -172,7 +173,7 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, request::Context& 
   base::Arena& arena = context.arena;
   const TokenIssuer& issuer = service->issuer;
   const std::string name = context.info.name, name_space = context.info.name_space;
-  const registry::Strategy& strategy = *registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind);
+  const registry::Strategy& strategy = service->strategy;
   Value metadata = request.EnsureMap(arena, "metadata");
   const auto now = std::chrono::floor<seconds>(base::Clock::Real().Now());
   const std::string_view now_text = arena.Copy(registry::FormatTime(now));
@@ -236,14 +237,16 @@ Task<Value> IssueToken(std::shared_ptr<TokenService> service, request::Context& 
   claims.subject = auth::ServiceAccountUserName(name_space, name);
   for (const Value audience : spec["audiences"].items()) claims.audiences.emplace_back(audience.as_string());
   claims.issued_at = claims.not_before = since.count();
-  claims.expires = (since + (extended ? kExtendedExpiration : asked)).count();
+  claims.expires = (since + (extended ? issuer.max_extended_expiration : asked)).count();
   if (extended) claims.warn_after = (since + asked).count();
   claims.id = base::Random::Real().UUID();
-  context.audit_annotations.Add("authentication.kubernetes.io/issued-credential-id", "JTI=" + claims.id);
   claims.name_space = name_space;
   claims.service_account = {.name = name, .uid = std::string(uid)};
+  auto token = co_await issuer.generator->GenerateToken(claims.ToJSON());
+  if (!token.ok()) co_return meta::NewInternalError("failed to generate token: " + token.error().message);
+  context.audit_annotations.Add("authentication.kubernetes.io/issued-credential-id", "JTI=" + claims.id);
   Value status = Value::Map(arena);
-  status.Set(arena, "token", Value::String(arena, issuer.key.Sign(claims.ToJSON())));
+  status.Set(arena, "token", Value::String(arena, *token));
   status.Set(arena, "expirationTimestamp", Value::String(arena, registry::FormatTime(now + asked)));
   request.Set(arena, "status", status);
   co_return request;
@@ -261,14 +264,50 @@ class TokenREST final : public registry::Reviewer {
   const std::shared_ptr<TokenService> service_;
 };
 
-Awaitable<http::Response> ServeDocument(std::shared_ptr<const std::string> document, std::string_view type,
+// The issuer's discovery documents for the keys of the moment.
+class TokenDocuments {
+ public:
+  struct Texts {
+    std::string configuration, key_set;
+  };
+  TokenDocuments(std::string issuer, std::string jwks_uri, std::shared_ptr<const auth::PublicKeysGetter> keys)
+      : issuer_(std::move(issuer)), jwks_uri_(std::move(jwks_uri)), keys_(std::move(keys)) {}
+
+  // Null when no key was ever published; the last texts when none is published any more.
+  std::shared_ptr<const Texts> Get() {
+    auto keys = keys_->Current();
+    std::lock_guard lock(mutex_);
+    if (keys == made_for_) return texts_;
+    made_for_ = keys;
+    if (keys->published.empty()) {
+      log::Error("Could not update the openid config metadata", "err", "no keys provided for validating keyset");
+      return texts_;
+    }
+    texts_ = std::make_shared<const Texts>(
+        Texts{.configuration = auth::DiscoveryDocument(issuer_, jwks_uri_, keys->published),
+              .key_set = auth::KeySetDocument(keys->published)});
+    return texts_;
+  }
+  std::chrono::seconds max_age() const { return keys_->CacheAgeMax(); }
+
+ private:
+  const std::string issuer_, jwks_uri_;
+  const std::shared_ptr<const auth::PublicKeysGetter> keys_;
+  std::mutex mutex_;
+  std::shared_ptr<const auth::VerificationKeys> made_for_;
+  std::shared_ptr<const Texts> texts_;
+};
+
+Awaitable<http::Response> ServeDocument(std::shared_ptr<TokenDocuments> documents,
+                                        std::string TokenDocuments::Texts::* which, std::string_view type,
                                         ExchangePtr exchange) {
   if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
   if (auto refused = endpoints::CheckAccept(*exchange, std::span(&type, 1))) co_return std::move(*refused);
   http::Response response;
   response.headers.Add("Content-Type", std::string(type));
-  response.headers.Add("Cache-Control", "public, max-age=3600");
-  response.body = base::SharedBytes::FromString(std::string(*document));
+  response.headers.Add("Cache-Control", "public, max-age=" + std::to_string(documents->max_age().count()));
+  const auto texts = documents->Get();
+  response.body = base::SharedBytes::FromString(std::string((*texts).*which));
   co_return response;
 }
 
@@ -283,15 +322,15 @@ std::shared_ptr<auth::BootstrapSecrets> NewBootstrapSecrets(ResourceStorage& sto
 }
 
 void InstallTokenDiscovery(server::GenericAPIServer& server, const std::string& issuer, const std::string& jwks_uri,
-                           const std::vector<auth::PublicKey>& keys) {
+                           std::shared_ptr<const auth::PublicKeysGetter> keys) {
   if (!issuer.starts_with("https://") || issuer.find_first_of("?#") != std::string::npos) return;
-  const auto configuration = std::make_shared<const std::string>(auth::DiscoveryDocument(issuer, jwks_uri, keys));
-  const auto key_set = std::make_shared<const std::string>(auth::KeySetDocument(keys));
-  server.mux().Handle("/.well-known/openid-configuration", [configuration](ExchangePtr exchange) {
-    return ServeDocument(configuration, "application/json", std::move(exchange));
+  const auto documents = std::make_shared<TokenDocuments>(issuer, jwks_uri, std::move(keys));
+  if (!documents->Get()) return;
+  server.mux().Handle("/.well-known/openid-configuration", [documents](ExchangePtr exchange) {
+    return ServeDocument(documents, &TokenDocuments::Texts::configuration, "application/json", std::move(exchange));
   });
-  server.mux().Handle("/openid/v1/jwks", [key_set](ExchangePtr exchange) {
-    return ServeDocument(key_set, "application/jwk-set+json", std::move(exchange));
+  server.mux().Handle("/openid/v1/jwks", [documents](ExchangePtr exchange) {
+    return ServeDocument(documents, &TokenDocuments::Texts::key_set, "application/jwk-set+json", std::move(exchange));
   });
 }
 
@@ -303,13 +342,15 @@ bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& reso
   const auto other = [&](std::string_view plural) {
     return config.storage->Get(*registry::Catalog::BuiltIn()->Find("", plural));
   };
+  const registry::Strategy& strategy = *registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind);
   auto service = std::make_shared<TokenService>(TokenService{.issuer = *config.token_issuer,
+                                                             .strategy = strategy,
                                                              .accounts = store,
                                                              .pods = other("pods"),
                                                              .secrets = other("secrets"),
                                                              .nodes = other("nodes")});
   auto scope = NewSubresourceScope(config, resource, subresource, store);
-  scope->own_defaults = registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind)->defaults;
+  scope->own_defaults = strategy.defaults;
   TrackSubresource(*scope);
   endpoints::Route route{.scope = std::move(scope)};
   route.item["POST"] = endpoints::NewCreater(std::make_shared<TokenREST>(std::move(service)));

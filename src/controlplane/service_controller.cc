@@ -299,19 +299,27 @@ Awaitable<void> ServiceController::SyncKubernetesService() {
   co_await EnsureObject(services_, service, nullptr);
 }
 
+namespace {
+
+Awaitable<std::string> AddPorts(std::vector<int>& ports, Value service) {
+  std::ranges::copy(ServiceNodePorts(service), std::back_inserter(ports));
+  if (const auto health = service.Get("spec", "healthCheckNodePort").as_int(); health > 0)
+    ports.push_back(static_cast<int>(health));
+  co_return std::string();
+}
+
+Awaitable<Outcome<std::vector<int>, std::string>> UsedPorts(const registry::Store& services) {
+  std::vector<int> ports;
+  const std::string error = co_await ForEach(services, [&ports](Value service) { return AddPorts(ports, service); });
+  if (!error.empty()) co_return error;
+  co_return ports;
+}
+
+}  // namespace
+
 Awaitable<std::string> ServiceController::Repair() {
-  const auto used = [this]() -> Awaitable<Outcome<std::vector<int>, std::string>> {
-    std::vector<int> ports;
-    const std::string error = co_await ForEach(*services_, [&ports](Value service) -> Awaitable<std::string> {
-      std::ranges::copy(ServiceNodePorts(service), std::back_inserter(ports));
-      if (const auto health = service.Get("spec", "healthCheckNodePort").as_int(); health > 0)
-        ports.push_back(static_cast<int>(health));
-      co_return std::string();
-    });
-    if (!error.empty()) co_return error;
-    co_return ports;
-  };
-  if (std::string error = co_await ports_->Repair(used); !error.empty()) co_return error;
+  std::string error = co_await ports_->Repair([this] { return UsedPorts(*services_); });
+  if (!error.empty()) co_return error;
   co_return co_await RepairAddresses();
 }
 

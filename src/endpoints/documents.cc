@@ -5,6 +5,7 @@
 #include "codec/cbor.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "endpoints/answering.h"
 #include "endpoints/api_group_version.h"
 #include "endpoints/audit_hooks.h"
 #include "endpoints/negotiation.h"
@@ -40,15 +41,15 @@ Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Str
     codec::EncodeCBOR(arena, document, type, cbor);
     encoded->cbor = base::SharedBytes(cbor);
   }
-  return [encoded, options](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return Answering([encoded, options](Exchange& exchange) -> http::Response {
     if (!options.any_method) {
-      if (exchange->http.method != "GET") co_return NoMethod(*exchange);
+      if (exchange.http.method != "GET") return NoMethod(exchange);
       const auto produces = std::span(kProduces).first(kProduces.size() - (options.cbor ? 0 : 1));
-      if (auto refused = CheckAccept(*exchange, produces)) co_return std::move(*refused);
+      if (auto refused = CheckAccept(exchange, produces)) return std::move(*refused);
     }
-    auto media = NegotiateOutput(exchange->http, exchange->query, {.allow_cbor = options.cbor});
-    if (!media.ok()) co_return StatusResponse(*exchange, media.error());
-    AuditResponseJSON(*exchange, encoded->json);
+    auto media = NegotiateOutput(exchange.http, exchange.query, {.allow_cbor = options.cbor});
+    if (!media.ok()) return StatusResponse(exchange, media.error());
+    AuditResponseJSON(exchange, encoded->json);
     http::Response response;
     response.headers.Add("Content-Type", MediaType(media->format));
     switch (media->format) {
@@ -64,9 +65,9 @@ Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Str
       default:
         response.body = media->pretty ? encoded->pretty : encoded->json;
     }
-    exchange->trace.SerializeAs(*exchange, "", *media, std::get<base::SharedBytes>(response.body).size());
-    co_return response;
-  };
+    exchange.trace.SerializeAs(exchange, "", *media, std::get<base::SharedBytes>(response.body).size());
+    return response;
+  });
 }
 
 }  // namespace keelson::endpoints

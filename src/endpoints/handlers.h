@@ -77,6 +77,8 @@ class Patcher {
   meta::Result<Value> Apply(Value current);
 
  private:
+  std::optional<Value> ApplyToTouchedFields(Value current);
+
   const Scope& scope_;
   Exchange& exchange_;
   base::Arena& arena_;

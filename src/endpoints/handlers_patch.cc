@@ -12,6 +12,7 @@
 #include "patch/json_patch.h"
 #include "patch/merge_patch.h"
 #include "patch/strategic_merge.h"
+#include "patch/touched_part.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -88,7 +89,32 @@ meta::Result<void> Patcher::Read(std::string_view body) {
   return {};
 }
 
+// Most patches name a few fields: only those become JSON and come back. Nothing where there is more to it, errors above
+// all, whose texts show the whole object.
+std::optional<Value> Patcher::ApplyToTouchedFields(Value current) {
+  if (type_ == kJSONPatch || !scope_.codec->strategic_merge() || !patch_errors_.empty()) return std::nullopt;
+  const auto part = patch::TouchedPart(arena_, current, patch_, *scope_.type);
+  if (!part) return std::nullopt;
+  const auto document = scope_.codec->ToDocument(arena_, scope_, *part);
+  if (!document.ok()) return std::nullopt;
+  const bool checked = options_.field_validation != "Ignore";
+  const bool strategic = type_ == kStrategicPatch;
+  const auto patched = strategic ? patch::ApplyStrategicMergePatch(arena_, *document, patch_, *scope_.type)
+                                 : patch::ApplyMergePatch(arena_, *document, patch_, checked);
+  if (!patched.ok()) return std::nullopt;
+  const auto source = strategic ? KindCodec::Source::kStrategicMerge : KindCodec::Source::kPatch;
+  const auto read = scope_.codec->FromDocument(arena_, scope_, *patched, source, checked);
+  if (!read.ok() || !read->strict_errors.empty()) return std::nullopt;
+  const Value object = current.Clone(arena_);
+  patch::PutTouchedPart(arena_, object, read->object, patch_, *scope_.type);
+  return object;
+}
+
 meta::Result<Value> Patcher::Apply(Value current) {
+  if (const auto quick = ApplyToTouchedFields(current)) {
+    scope_.codec->ApplyDefaults(arena_, scope_, *quick);
+    return *quick;
+  }
   KS_TRY(const Value document, scope_.codec->ToDocument(arena_, scope_, current));
   const bool checked = options_.field_validation != "Ignore";
   const bool strategic = type_ == kStrategicPatch;

@@ -3,14 +3,16 @@
 #include <string>
 #include <utility>
 
+#include "endpoints/answering.h"
+
 namespace keelson::endpoints {
 
 Handler OpenAPIHandler(std::shared_ptr<const OpenAPIService> service, const base::Clock& clock) {
-  return [service = std::move(service), &clock](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const http::Request& request = exchange->http;
+  return Answering([service = std::move(service), &clock](Exchange& exchange) -> http::Response {
+    const http::Request& request = exchange.http;
     http::Response response;
     // Any method: upstream's handlers do not look at it.
-    const std::string hash(exchange->query.Get("hash"));
+    const std::string hash(exchange.query.Get("hash"));
     OpenAPIService::Response answer = service->Serve({.path = request.path,
                                                       .hash = hash,
                                                       .accept = request.headers.Get("Accept"),
@@ -21,8 +23,8 @@ Handler OpenAPIHandler(std::shared_ptr<const OpenAPIService> service, const base
     response.status = answer.status;
     for (const auto& [name, value] : answer.headers) response.headers.Add(name, value);
     response.body = std::move(answer.body);
-    co_return response;
-  };
+    return response;
+  });
 }
 
 }  // namespace keelson::endpoints

@@ -167,7 +167,7 @@ TEST_F(ControllerTest, NoSeatIsLostWhenClientsLeaveAtRandomMoments) {
   UseOneSeat(20);
   std::mt19937 random(7);
   std::deque<Client*> open;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 100'000; ++i) {
     open.push_back(&Ask(base::Clock::Real().Monotonic() + 1h, "user" + std::to_string(random() % 5)));
     while (open.size() > random() % 24) {
       const std::size_t at = random() % open.size();

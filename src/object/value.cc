@@ -308,6 +308,22 @@ Value Value::Clone(Arena& arena, bool copy_text) const {
   }
 }
 
+namespace {
+
+// Two forms of one object mostly have their members in the same order, which needs no look-up.
+bool EqualMaps(const Value& a, const Value& b) {
+  const auto left = a.members();
+  const auto right = b.members();
+  if (left.size() != right.size()) return false;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const Value* other = left[i].key == right[i].key ? &right[i].value : b.Find(left[i].key);
+    if (other == nullptr || !(left[i].value == *other)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool Value::Equal(const Value& a, const Value& b) {
   if (a.kind_ != b.kind_) return a.is_number() && b.is_number() && a.as_double() == b.as_double();
   switch (a.kind_) {
@@ -323,14 +339,10 @@ bool Value::Equal(const Value& a, const Value& b) {
     case Kind::kRaw:
       return a.size_ == b.size_ && (a.size_ == 0 || std::memcmp(a.text_, b.text_, a.size_) == 0);
     case Kind::kList:
-      return std::ranges::equal(a.items(), b.items(), Equal);
+      return a.list_ == b.list_ || std::ranges::equal(a.items(), b.items(), Equal);
     case Kind::kMap:
       if (a.map_ == b.map_) return true;
-      if (a.size() != b.size()) return false;
-      return std::ranges::all_of(a.members(), [&](const Member& member) {
-        const Value* other = b.Find(member.key);
-        return other != nullptr && Equal(member.value, *other);
-      });
+      return EqualMaps(a, b);
   }
   return false;
 }

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "object/json_text.h"
+#include "patch/created_fields.h"
 #include "patch/typed_atom.h"
 
 namespace keelson::patch {
@@ -126,6 +127,11 @@ struct FieldManager::Applied {
 FieldManager::FieldManager(Options options)
     : options_(std::move(options)), api_version_(options_.kind.group_version().ToString()) {
   root_ = {.kind = schema::Kind::kStruct, .structure = options_.type};
+  never_owned_ = NeverOwned(sets_);
+  for (const std::string& path : options_.reset_fields)
+    reset_ = FieldSet::Union(sets_, reset_, FieldSet::OfDotted(sets_, path));
+  not_from_created_ = FieldSet::Union(sets_, reset_, FieldSet::OfDotted(sets_, "metadata.managedFields"));
+  known_ = std::make_unique<KnownFieldsCache>(type());
   if (options_.custom_resource) return;
   for (const schema::Package* package : schema::Packages()) {
     if (!package->serves) continue;
@@ -214,10 +220,7 @@ Outcome<FieldManager::Version, FieldManager::NoView> FieldManager::View(const Ca
 }
 
 FieldSet FieldManager::Filtered(Arena& arena, const FieldSet& set) const {
-  FieldSet reset;
-  for (const std::string& path : options_.reset_fields)
-    reset = FieldSet::Union(arena, reset, FieldSet::OfDotted(arena, path));
-  return FieldSet::RecursiveDifference(arena, set, reset);
+  return FieldSet::RecursiveDifference(arena, set, reset_);
 }
 
 Comparison FieldManager::Filtered(Arena& arena, const Comparison& changed) const {
@@ -243,7 +246,7 @@ FieldManager::Tried<void> FieldManager::Reconcile(const Call& call, const Value&
   if (pending || !failure.empty()) return failure;
   std::erase_if(managed, [&](ManagedEntry& entry) {
     const auto& type = types[entry.api_version];
-    if (type) entry.set = ReconcileWithSchema(call.arena, entry.set, *type);
+    if (type && !entry.reconciled()) entry.set = ReconcileWithSchema(call.arena, entry.set, *type);
     return !type;
   });
   return {};
@@ -328,7 +331,7 @@ FieldManager::Tried<void> FieldManager::TrackUpdate(const Call& call, const Valu
   Conflicts taken;
   KS_TRY(const Comparison changed, TakeOver(call, live, now, managed, nullptr, true, taken));
   const FieldSet touched = FieldSet::Difference(
-      arena, Filtered(arena, FieldSet::Union(arena, changed.modified, changed.added)), NeverOwned(arena));
+      arena, Filtered(arena, FieldSet::Union(arena, changed.modified, changed.added)), never_owned_);
   if (!touched.empty()) {
     ManagedEntry self = Self(arena, manager);
     self.time = time;
@@ -339,6 +342,7 @@ FieldManager::Tried<void> FieldManager::TrackUpdate(const Call& call, const Valu
       managed.push_back(self);
     } else {
       before->set = FieldSet::Union(arena, touched, before->set);
+      if (before->known && before->set == before->known->set) before->set = before->known->set;
       before->time = time;
     }
   }
@@ -346,12 +350,28 @@ FieldManager::Tried<void> FieldManager::TrackUpdate(const Call& call, const Valu
   return {};
 }
 
+bool FieldManager::AllOfThisVersion(const ManagedFields& managed) const {
+  return std::ranges::all_of(managed, [&](const ManagedEntry& entry) { return entry.api_version == api_version_; });
+}
+
+// Of an object that nobody manages yet. False where its parts have to be compared one by one.
+bool FieldManager::TrackCreate(Arena& arena, Value now, std::string_view manager, std::string_view time) const {
+  if (options_.custom_resource || options_.type == nullptr) return false;
+  const auto fields = CreatedFields(arena, now, root_, not_from_created_, never_owned_);
+  if (!fields) return false;
+  ManagedEntry self = Self(arena, manager);
+  self.time = time;
+  SetManagedFields(arena, now, *fields == "{}" ? Value() : EncodeManagedEntry(arena, self, arena.Copy(*fields)));
+  return true;
+}
+
 void FieldManager::Update(Arena& arena, const Value& live, Value now, std::string_view manager, std::string_view time,
                           Conversions* conversions) const {
   const Call call{arena, conversions};
   ManagedFields managed;
+  const KnownVersion known = this->known();
   const auto decode = [&](const Value& entries) {
-    auto decoded = DecodeManagedFields(arena, entries);
+    auto decoded = DecodeManagedFields(arena, entries, &known);
     return decoded.ok() ? *std::move(decoded) : ManagedFields();
   };
   const Value metadata = now["metadata"];
@@ -365,8 +385,15 @@ void FieldManager::Update(Arena& arena, const Value& live, Value now, std::strin
     SetManagedFields(arena, now, {});  // not tracked until somebody applies
     return;
   }
-  const Value before = live.is_null() ? BaseObject(arena) : CanonicalLive(arena, live);
-  const Value after = Canonicalized(arena, now);
+  if (live.is_null() && managed.empty() && TrackCreate(arena, now, manager, time)) return;
+  Differing objects{live, now};
+  if (live.is_map() && !options_.custom_resource && AllOfThisVersion(managed)) {
+    objects = DifferingParts(arena, live, now);
+    objects.old.Set(arena, "apiVersion", live["apiVersion"]);
+    objects.now.Set(arena, "apiVersion", now["apiVersion"]);
+  }
+  const Value before = live.is_null() ? BaseObject(arena) : CanonicalLive(arena, objects.old);
+  const Value after = Canonicalized(arena, objects.now);
   // Built-in objects were decoded by their schema.
   const bool fits =
       !options_.custom_resource || (Validate(after, type(), true).empty() && Validate(before, type(), true).empty());
@@ -470,7 +497,7 @@ FieldManager::Tried<std::optional<FieldManager::Applied>> FieldManager::Merge(
   const bool same = live == merged;
   for (ManagedEntry& entry : managed) {
     if (!entry.SameIdentity(self)) continue;
-    entry.set = FieldSet::Difference(arena, entry.set, NeverOwned(arena));
+    entry.set = FieldSet::Difference(arena, entry.set, never_owned_);
     if (!same) entry.time = time;
   }
   std::erase_if(managed, [](const ManagedEntry& entry) { return entry.set.empty(); });
@@ -513,7 +540,8 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
                                   bool force, std::string_view time, bool* unchanged, Conversions* conversions) const {
   const Call call{arena, conversions};
   const meta::GroupVersionKind kind = KindOf(config);
-  auto decoded = DecodeManagedFields(arena, live.Get("metadata", "managedFields"));
+  const KnownVersion known = this->known();
+  auto decoded = DecodeManagedFields(arena, live.Get("metadata", "managedFields"), &known);
   if (!decoded.ok()) return meta::NewPlainError("failed to decode managed fields: " + decoded.error());
   ManagedFields managed = *std::move(decoded);
   if (kind != options_.kind) return meta::NewBadRequest("invalid object type: " + kind.ToString());
@@ -580,8 +608,8 @@ void FindAtomics(const Value& value, const TypeRef& type, const std::string& pat
   }
 }
 
-// The null of an expression, which upstream keeps as a value of its own type (structpb.NullValue) that fits nothing. The
-// text of the first one, or "".
+// The null of an expression, which upstream keeps as a value of its own type (structpb.NullValue) that fits nothing.
+// The text of the first one, or "".
 std::string NullError(const Value& value, const TypeRef& type, const std::string& path) {
   const Atom atom = Deduce(Resolve(type), &value);
   if (value.is_null()) {

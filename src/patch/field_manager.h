@@ -1,10 +1,12 @@
 // Server-side apply, and the bookkeeping of every other write: metadata.managedFields.
-// One FieldManager per endpoint (a kind in a version, or a subresource of it). Immutable; thread safe. Time comes in as
-// text (RFC 3339, UTC, to the second) and stands in the result, so it must live as long as the arena.
+// One FieldManager per endpoint (a kind in a version, or a subresource of it). Thread safe; what it answers never
+// changes, though it remembers sets that it has read. Time comes in as text (RFC 3339, UTC, to the second) and stands
+// in the result, so it must live as long as the arena.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,6 +44,8 @@ class FieldManager {
   };
 
   explicit FieldManager(Options options);
+  FieldManager(const FieldManager&) = delete;
+  FieldManager& operator=(const FieldManager&) = delete;
 
   // After create, update, and patches other than apply. `live` is null on create. The new object with its managedFields
   // set; where they cannot be worked out they are removed (upstream's UpdateNoErrors). Changes `now` only in
@@ -73,6 +77,7 @@ class FieldManager {
   template <class T>
   using Tried = Outcome<T, std::string>;  // the error is upstream's text
 
+  KnownVersion known() const { return {api_version_, *known_}; }
   TypeRef type() const {
     if (options_.custom_resource) return RootType(options_.schema);
     return RootType(options_.type != nullptr ? &root_ : nullptr);
@@ -84,6 +89,8 @@ class FieldManager {
   Outcome<Value, NoView> Convert(const Call& call, const Value& object, std::string_view api_version) const;
   Outcome<Version, NoView> View(const Call& call, const Value& object, std::string_view api_version) const;
   ManagedEntry Self(base::Arena& arena, std::string_view manager) const;
+  bool AllOfThisVersion(const ManagedFields& managed) const;
+  bool TrackCreate(base::Arena& arena, Value now, std::string_view manager, std::string_view time) const;
   FieldSet Filtered(base::Arena& arena, const FieldSet& set) const;
   Comparison Filtered(base::Arena& arena, const Comparison& changed) const;
   Tried<void> Reconcile(const Call& call, const Value& live, ManagedFields& managed) const;
@@ -107,6 +114,11 @@ class FieldManager {
   Options options_;
   std::string api_version_;
   schema::Type root_;
+  base::Arena sets_;
+  FieldSet never_owned_;
+  FieldSet reset_;             // of reset_fields
+  FieldSet not_from_created_;  // the same, and managedFields
+  std::unique_ptr<KnownFieldsCache> known_;
   std::map<std::string, schema::Type, std::less<>> versions_;  // the kind in other versions, built-in kinds only
 };
 

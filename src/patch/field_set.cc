@@ -67,29 +67,22 @@ std::string ValueText(const Value& value) {
   }
 }
 
+bool NeedsNoEscape(std::string_view text) {
+  unsigned special = 0;
+  for (const char c : text) special |= static_cast<unsigned>(c < 0x20 || c == '"' || c == '\\' || c == 0x7f);
+  return special == 0;
+}
+
 // As jsoniter writes member names: no HTML escapes.
 void AppendName(std::string& out, std::string_view prefix, std::string_view text) {
   out += '"';
   out += prefix;
-  base::AppendJSONEscaped(out, text);
-  out += '"';
-}
-
-void AppendElement(std::string& out, const PathElement& element) {
-  switch (element.kind) {
-    case PathElement::Kind::kField:
-      AppendName(out, "f:", element.value.as_string());
-      break;
-    case PathElement::Kind::kKey:
-      AppendName(out, "k:", object::ToJSON(element.value));
-      break;
-    case PathElement::Kind::kValue:
-      AppendName(out, "v:", object::ToJSON(element.value));
-      break;
-    case PathElement::Kind::kIndex:
-      AppendName(out, "i:", object::ToJSON(element.value));
-      break;
+  if (NeedsNoEscape(text)) {
+    out += text;
+  } else {
+    base::AppendJSONEscaped(out, text);
   }
+  out += '"';
 }
 
 // Reads FieldsV1 without building the JSON tree in between.
@@ -240,18 +233,18 @@ class Reader {
 };
 
 // A node that is a member and has children says so first: ".":{}.
-void AppendContents(std::string& out, const FieldSet& set, bool includes_itself) {
+void AppendContents(std::string& out, const FieldSet& set, bool includes_itself, std::string& scratch) {
   out += includes_itself ? "{\".\":{}" : "{";
   bool first = !includes_itself;
   for (const Node& node : set.nodes()) {
     if (!first) out += ',';
     first = false;
-    AppendElement(out, node.element);
+    AppendElement(out, node.element, scratch);
     out += ':';
     if (node.children.empty()) {
       out += "{}";
     } else {
-      AppendContents(out, node.children, node.member);
+      AppendContents(out, node.children, node.member, scratch);
     }
   }
   out += '}';
@@ -355,6 +348,17 @@ int Compare(const PathElement& a, const PathElement& b) {
   return CompareValues(a.value, b.value);
 }
 
+void AppendElement(std::string& out, const PathElement& element, std::string& scratch) {
+  if (element.kind == PathElement::Kind::kField) return AppendName(out, "f:", element.value.as_string());
+  scratch.clear();
+  object::AppendJSON(scratch, element.value);
+  AppendName(out,
+             element.kind == PathElement::Kind::kKey     ? "k:"
+             : element.kind == PathElement::Kind::kValue ? "v:"
+                                                         : "i:",
+             scratch);
+}
+
 std::string PathElement::ToString() const {
   switch (kind) {
     case Kind::kField:
@@ -438,9 +442,9 @@ void FieldSet::ForEach(const std::function<void(const Path&)>& visit) const {
 }
 
 bool operator==(const FieldSet& a, const FieldSet& b) {
-  return std::ranges::equal(a.nodes(), b.nodes(), [](const Node& x, const Node& y) {
-    return x.member == y.member && x.element == y.element && x.children == y.children;
-  });
+  return a.IsSame(b) || std::ranges::equal(a.nodes(), b.nodes(), [](const Node& x, const Node& y) {
+           return x.member == y.member && x.element == y.element && x.children == y.children;
+         });
 }
 
 FieldSet FieldSet::Union(Arena& arena, const FieldSet& a, const FieldSet& b) {
@@ -472,7 +476,10 @@ FieldSet FieldSet::RecursiveDifference(Arena& arena, const FieldSet& a, const Fi
 
 std::optional<FieldSet> FieldSet::Parse(Arena& arena, std::string_view json) { return Reader(arena, json).Document(); }
 
-void FieldSet::AppendJSON(std::string& out) const { AppendContents(out, *this, false); }
+void FieldSet::AppendJSON(std::string& out) const {
+  std::string scratch;
+  AppendContents(out, *this, false, scratch);
+}
 
 std::string FieldSet::ToJSON() const {
   std::string out;

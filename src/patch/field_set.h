@@ -38,6 +38,8 @@ int Compare(const PathElement& a, const PathElement& b);
 int CompareValues(const Value& a,
                   const Value& b);  // a total order over all values: numbers, strings, booleans, lists, maps, null
 inline bool operator==(const PathElement& a, const PathElement& b) { return Compare(a, b) == 0; }
+// The element as a member name of FieldsV1, quoted: "f:name", "k:{...}". `scratch` is overwritten.
+void AppendElement(std::string& out, const PathElement& element, std::string& scratch);
 
 using Path = std::vector<PathElement>;
 std::string ToString(const Path& path);
@@ -58,6 +60,8 @@ class FieldSet {
   bool Has(const Path& path) const;
   void ForEach(const std::function<void(const Path&)>& visit) const;  // members of a level first, then its children
   friend bool operator==(const FieldSet& a, const FieldSet& b);
+  // The same nodes in memory: equal without a look at them.
+  bool IsSame(const FieldSet& other) const { return nodes_ == other.nodes_ && size_ == other.size_; }
 
   static FieldSet Union(base::Arena& arena, const FieldSet& a, const FieldSet& b);
   // Of many, by halves: what it allocates grows with n log n, not with the square.

@@ -57,9 +57,30 @@ std::string ManagedEntry::Describe() const {
   return out;
 }
 
-Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Value& list) {
+namespace {
+
+// False for what is not a FieldsV1.
+bool ReadSet(Arena& arena, const Value& fields, const KnownVersion* known, ManagedEntry& entry) {
+  if (fields.is_null()) return true;
+  entry.text = fields.is_raw() ? fields.as_raw() : arena.Copy(object::ToJSON(fields));
+  if (known != nullptr && known->api_version == entry.api_version) entry.known = known->cache.Find(entry.text);
+  if (entry.known) {
+    entry.set = entry.known->set;
+    return true;
+  }
+  const auto set = FieldSet::Parse(arena, entry.text);
+  if (set) entry.set = *set;
+  return set.has_value();
+}
+
+constexpr std::size_t kWalkedEntriesMax = 16;  // Among so many a manager is looked for one by one.
+
+}  // namespace
+
+Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Value& list, const KnownVersion* known) {
   ManagedFields entries;
   base::StringMap<std::size_t> places;
+  const bool indexed = list.size() > kWalkedEntriesMax;
   entries.reserve(list.size() + 2);
   std::size_t index = 0;
   for (const Value& value : list.items()) {
@@ -77,23 +98,43 @@ Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Valu
     if (type != "FieldsV1")
       return "invalid fieldsType " + base::GoQuote(type) + " in managed fields entry " + std::to_string(index);
     ++index;
-    const Value fields = value["fieldsV1"];
-    if (!fields.is_null()) {
-      const std::string_view json = fields.is_raw() ? fields.as_raw() : arena.Copy(object::ToJSON(fields));
-      const auto set = FieldSet::Parse(arena, json);
-      if (!set)
-        return "error decoding versioned set from " + entry.Identifier() + ": error decoding set: not a FieldsV1";
-      entry.set = *set;
-    }
+    if (!ReadSet(arena, value["fieldsV1"], known, entry))
+      return "error decoding versioned set from " + entry.Identifier() + ": error decoding set: not a FieldsV1";
     // Of entries with one identity the last one counts.
-    const auto [place, fresh] = places.try_emplace(entry.Identifier(), entries.size());
-    if (fresh) {
-      entries.push_back(entry);
+    ManagedEntry* before = indexed ? nullptr : FindIdentity(entries, entry);
+    if (indexed) {
+      const auto [place, fresh] = places.try_emplace(entry.Identifier(), entries.size());
+      if (!fresh) before = &entries[place->second];
+    }
+    if (before != nullptr) {
+      *before = std::move(entry);
     } else {
-      entries[place->second] = entry;
+      entries.push_back(std::move(entry));
     }
   }
   return entries;
+}
+
+namespace {
+
+Value EntryValue(Arena& arena, const ManagedEntry& entry, std::string_view fields) {
+  Value value = Value::Map(arena, 7);
+  if (!entry.manager.empty()) value.AppendMember(arena, "manager", entry.manager);
+  value.AppendMember(arena, "operation", entry.applied ? "Apply" : "Update");
+  value.AppendMember(arena, "apiVersion", entry.api_version);
+  if (!entry.time.empty()) value.AppendMember(arena, "time", entry.time);
+  value.AppendMember(arena, "fieldsType", "FieldsV1");
+  value.AppendMember(arena, "fieldsV1", Value::Raw(fields));
+  if (!entry.subresource.empty()) value.AppendMember(arena, "subresource", entry.subresource);
+  return value;
+}
+
+}  // namespace
+
+Value EncodeManagedEntry(Arena& arena, const ManagedEntry& entry, std::string_view fields) {
+  Value list = Value::List(arena, 1);
+  list.Append(arena, EntryValue(arena, entry, fields));
+  return list;
 }
 
 Value EncodeManagedFields(Arena& arena, ManagedFields entries) {
@@ -108,17 +149,9 @@ Value EncodeManagedFields(Arena& arena, ManagedFields entries) {
   Value list = Value::List(arena, entries.size());
   std::string json;
   for (const ManagedEntry& entry : entries) {
-    Value value = Value::Map(arena, 7);
-    if (!entry.manager.empty()) value.AppendMember(arena, "manager", entry.manager);
-    value.AppendMember(arena, "operation", entry.applied ? "Apply" : "Update");
-    value.AppendMember(arena, "apiVersion", entry.api_version);
-    if (!entry.time.empty()) value.AppendMember(arena, "time", entry.time);
-    value.AppendMember(arena, "fieldsType", "FieldsV1");
     json.clear();
-    entry.set.AppendJSON(json);
-    value.AppendMember(arena, "fieldsV1", Value::Raw(arena.Copy(json)));
-    if (!entry.subresource.empty()) value.AppendMember(arena, "subresource", entry.subresource);
-    list.Append(arena, value);
+    if (!entry.verbatim()) entry.set.AppendJSON(json);
+    list.Append(arena, EntryValue(arena, entry, entry.verbatim() ? entry.text : arena.Copy(json)));
   }
   return list;
 }

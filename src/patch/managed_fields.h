@@ -1,6 +1,8 @@
 // metadata.managedFields between its wire form and sets: who wrote which fields, by apply or by any other write.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "base/outcome.h"
 #include "object/value.h"
 #include "patch/field_set.h"
+#include "patch/known_fields.h"
 
 namespace keelson::patch {
 
@@ -20,7 +23,13 @@ struct ManagedEntry {
   std::string_view subresource;
   std::string_view time;  // RFC 3339 in UTC, to the second; "" for none
   FieldSet set;
+  std::string_view text;                     // FieldsV1 as it was read
+  std::shared_ptr<const KnownFields> known;  // what is known of `text`; null: nothing
 
+  // `set` is what was read, already reconciled with the schema.
+  bool reconciled() const { return known != nullptr && set.IsSame(known->set); }
+  // `set` is what was read, and is written as it was.
+  bool verbatim() const { return reconciled() && known->canonical; }
   bool SameIdentity(const ManagedEntry& other) const {
     return manager == other.manager && applied == other.applied && subresource == other.subresource &&
            (applied || api_version == other.api_version);
@@ -33,10 +42,18 @@ struct ManagedEntry {
 
 using ManagedFields = std::vector<ManagedEntry>;
 
+// Where the sets of entries of one version may be known already.
+struct KnownVersion {
+  std::string_view api_version;
+  const KnownFieldsCache& cache;
+};
 // The error says what is wrong, in upstream's words; one bad entry spoils the list.
-Outcome<ManagedFields, std::string> DecodeManagedFields(base::Arena& arena, const Value& entries);
+Outcome<ManagedFields, std::string> DecodeManagedFields(base::Arena& arena, const Value& entries,
+                                                        const KnownVersion* known = nullptr);
 // A list in the stored order: operation, time, manager, version, subresource. Null for none.
 Value EncodeManagedFields(base::Arena& arena, ManagedFields entries);
+// A list of one entry, whose FieldsV1 is `fields`; its `set` is not looked at.
+Value EncodeManagedEntry(base::Arena& arena, const ManagedEntry& entry, std::string_view fields);
 
 inline constexpr std::size_t kUpdateManagersMax = 10;
 // Folds the oldest updates into one entry per version until no more than kUpdateManagersMax are left.

@@ -225,10 +225,14 @@ TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared) {
   const Field* field = atom.fields != nullptr ? atom.fields->FindField(name) : nullptr;
   if (declared != nullptr) *declared = field != nullptr;
   if (field == nullptr) return atom.map_element;
-  TypeRef type = FieldType(*field);
+  return MemberType(*atom.fields, *field);
+}
+
+TypeRef MemberType(const schema::Struct& type, const Field& field) {
+  TypeRef member = FieldType(field);
   // The one reference that is granular where its type is atomic (map=granular in api/core/v1.kapi).
-  type.map_granular = name == "claimRef" && atom.fields->name == "PersistentVolumeSpec";
-  return type;
+  member.map_granular = field.name == "claimRef" && type.name == "PersistentVolumeSpec";
+  return member;
 }
 
 // The published schema gives fields that are always written their zero value as default, and so to the name of a

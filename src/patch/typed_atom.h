@@ -32,6 +32,7 @@ inline bool SameParts(const Atom& a, const Atom& b) {
 TypeRef FieldType(const schema::Field& field);
 // The type of a member, declared or not.
 TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared = nullptr);
+TypeRef MemberType(const schema::Struct& type, const schema::Field& field);
 
 // How an item of a set or keyed list is named. Nothing with `error` for one that cannot be.
 std::optional<PathElement> ItemElement(base::Arena& arena, const Atom& list, const Value& item,

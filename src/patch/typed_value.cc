@@ -251,6 +251,39 @@ Value ZeroObject(Arena& arena, const TypeRef& type) {
   return Canonicalizer(arena).Typed(Value(), *type.type);
 }
 
+Differing DifferingParts(Arena& arena, const Value& old, const Value& now) {
+  Differing parts{Value::Map(arena), Value::Map(arena)};
+  const auto after = now.members();
+  std::size_t index = 0;
+  for (const object::Member& member : old.members()) {
+    const bool same_place = index < after.size() && after[index].key == member.key;
+    const Value* other = same_place ? &after[index].value : now.Find(member.key);
+    ++index;
+    if (other != nullptr && member.value == *other) continue;
+    if (other != nullptr && member.value.is_map() && other->is_map()) {
+      const Differing inner = DifferingParts(arena, member.value, *other);
+      parts.old.AppendMember(arena, member.key, inner.old);
+      parts.now.AppendMember(arena, member.key, inner.now);
+      continue;
+    }
+    parts.old.AppendMember(arena, member.key, member.value);
+    if (other != nullptr) parts.now.AppendMember(arena, member.key, *other);
+  }
+  for (const object::Member& member : after) {
+    if (!old.Has(member.key)) parts.now.AppendMember(arena, member.key, member.value);
+  }
+  // A map that had members must not look empty: Go leaves empty ones out.
+  const Value* const emptied = parts.old.empty() && !old.empty()   ? &old
+                               : parts.now.empty() && !now.empty() ? &now
+                                                                   : nullptr;
+  if (emptied != nullptr) {
+    const object::Member& shared = emptied->members()[0];
+    parts.old.AppendMember(arena, shared.key, shared.value);
+    parts.now.AppendMember(arena, shared.key, shared.value);
+  }
+  return parts;
+}
+
 std::string Validate(const Value& value, const TypeRef& type, bool allow_duplicates, Nulls nulls) {
   Validator validator(allow_duplicates, nulls);
   validator.Visit(value, type, nullptr);

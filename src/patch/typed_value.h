@@ -25,8 +25,8 @@ struct TypeRef {
     kNone,  // nothing may stand here
     kTyped,
     kStructural,  // by the structural schema of a custom resource
-    kDeduced,  // from the value: maps granular, lists atomic
-    kUntyped,  // all of it one value
+    kDeduced,     // from the value: maps granular, lists atomic
+    kUntyped,     // all of it one value
   };
   Mode mode = Mode::kNone;
   bool map_atomic = false;    // whatever the type says
@@ -35,7 +35,7 @@ struct TypeRef {
   const schema::Type* type = nullptr;
   std::span<const std::string_view> keys;  // of a list by key
   schema::structural::Node node;           // of kStructural
-  bool resource = false;                   // of kStructural: the node is a whole object, with apiVersion, kind, metadata
+  bool resource = false;  // of kStructural: the node is a whole object, with apiVersion, kind, metadata
 };
 
 // The root of a kind; without a schema everything is deduced. `root` must outlive the reference.
@@ -48,6 +48,15 @@ TypeRef RootType(schema::structural::Node root);
 Value Canonical(base::Arena& arena, const Value& value, const TypeRef& type, bool typed);
 // The canonical form of a kind's zero value: what a created object is compared with.
 Value ZeroObject(base::Arena& arena, const TypeRef& type);
+
+// Two objects without the members, of maps at any depth, that are the same in both (but for one, where nothing else
+// would be left). CompareTyped() finds the same
+// differences in their canonical forms, whatever the type. REQUIRES: both are maps.
+struct Differing {
+  Value old;
+  Value now;
+};
+Differing DifferingParts(base::Arena& arena, const Value& old, const Value& now);
 
 // What is wrong with the value by its schema, in structured-merge-diff's words; "" when nothing is.
 enum class Nulls : std::uint8_t {

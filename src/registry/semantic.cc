@@ -72,14 +72,17 @@ bool Equal(Value a, Value b, const schema::Type& type, bool pointer) {
 
 }  // namespace
 
-bool SemanticEqual(Value a, Value b, const schema::Struct& type) { return EqualStructs<Nothing::kAlike>(a, b, type); }
+// What is the same to the letter is equal by any schema, and most of what is compared is.
+bool SemanticEqual(Value a, Value b, const schema::Struct& type) {
+  return a == b || EqualStructs<Nothing::kAlike>(a, b, type);
+}
 
 bool SemanticEqual(Value a, Value b, const schema::Type& type, bool pointer) {
-  return Equal<Nothing::kAlike>(a, b, type, pointer);
+  return a == b || Equal<Nothing::kAlike>(a, b, type, pointer);
 }
 
 bool DeepEqual(Value a, Value b, const schema::Type& type, bool pointer) {
-  return Equal<Nothing::kNilDiffersFromEmpty>(a, b, type, pointer);
+  return a == b || Equal<Nothing::kNilDiffersFromEmpty>(a, b, type, pointer);
 }
 
 bool SemanticEqual(Value a, Value b, std::string_view package, std::string_view type) {

@@ -118,7 +118,8 @@ Call Store::MakeCall(request::Context& context, std::vector<std::string>& warnin
               .request_group = context.info.api_group,
               .request_version = context.info.api_version,
               .feature_enabled = options_.feature_enabled,
-              .allow_privileged = options_.allow_privileged};
+              .allow_privileged = options_.allow_privileged,
+              .cancellation = context.cancellation.get()};
 }
 
 Task<ObjectPtr> Store::Get(std::string name_space, std::string name, std::string resource_version,

@@ -17,6 +17,9 @@
 #include "validation/errors.h"
 #include "validation/primitives.h"
 
+namespace keelson::async {
+class Cancellation;  // async/cancellation.h
+}
 namespace keelson::registry {
 
 using validation::FieldErrors;
@@ -38,6 +41,8 @@ struct Call {
   std::string_view request_version;
   bool (*feature_enabled)(std::string_view gate);
   bool allow_privileged = false;  // --allow-privileged
+  // Set when nobody waits for the answer any more; null: never. Long work looks at it.
+  const async::Cancellation* cancellation = nullptr;
 };
 
 // metadata.generation.

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/strings.h"
+#include "endpoints/answering.h"
 #include "endpoints/negotiation.h"
 #include "endpoints/responses.h"
 #include "endpoints/sources.h"
@@ -33,25 +34,25 @@ constexpr std::chrono::seconds kConnectionsGrace{2};
 endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resettable) {
   const auto now = base::Clock::Real().Now().time_since_epoch();
   const auto started = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count());
-  return [&metrics, started, resettable](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return endpoints::Answering([&metrics, started, resettable](endpoints::Exchange& exchange) -> http::Response {
     http::Response response;
-    if (resettable && exchange->http.method == "DELETE") {
+    if (resettable && exchange.http.method == "DELETE") {
       metrics.Reset();
       response.headers.Add("Content-Type", "text/plain; charset=utf-8");
       response.body = base::SharedBytes::Static("metrics reset\n");
-      co_return response;
+      return response;
     }
     response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
     response.headers.Add("Process-Start-Time-Unix", started);
     auto text = base::SharedBytes::FromString(metrics.Expose());
-    if (endpoints::AcceptsGzip(exchange->http)) {
+    if (endpoints::AcceptsGzip(exchange.http)) {
       response.headers.Add("Content-Encoding", "gzip");
       response.body = endpoints::NewGzipSource(endpoints::NewBytesSource(std::move(text)));
     } else {
       response.body = std::move(text);
     }
-    co_return response;
-  };
+    return response;
+  });
 }
 
 // Everybody is the same user.
@@ -105,14 +106,15 @@ void Serving::StartWatchdog() {
 void Serving::PrepareRun() {
   PathMux& mux = chain_->mux();
   for (const std::string endpoint : {"healthz", "livez", "readyz"}) {
-    mux.Handle("/" + endpoint, [this, endpoint](ExchangePtr exchange) -> Awaitable<http::Response> {
-      co_return health_.Respond(endpoint, "", *exchange);
-    });
-    mux.UnlistedPrefix("/" + endpoint + "/", [this, endpoint](ExchangePtr exchange) -> Awaitable<http::Response> {
-      const std::string check = exchange->http.path.substr(endpoint.size() + 2);
-      if (check.empty()) co_return endpoints::PlainError(404, "404 page not found");
-      co_return health_.Respond(endpoint, check, *exchange);
-    });
+    mux.Handle("/" + endpoint, endpoints::Answering([this, endpoint](endpoints::Exchange& exchange) -> http::Response {
+                 return health_.Respond(endpoint, "", exchange);
+               }));
+    mux.UnlistedPrefix("/" + endpoint + "/",
+                       endpoints::Answering([this, endpoint](endpoints::Exchange& exchange) -> http::Response {
+                         const std::string check = exchange.http.path.substr(endpoint.size() + 2);
+                         if (check.empty()) return endpoints::PlainError(404, "404 page not found");
+                         return health_.Respond(endpoint, check, exchange);
+                       }));
   }
   auto& gauges = health_metrics_.Gauges({.name = "kubernetes_healthcheck",
                                          .help = "This metric records the result of a single healthcheck.",
@@ -129,12 +131,13 @@ void Serving::PrepareRun() {
   mux.Handle("/metrics", ServeMetrics(metrics_, options_.profiling));
   mux.Handle("/metrics/slis", ServeMetrics(health_metrics_, options_.profiling));
   const auto version = base::SharedBytes(options_.version_document);
-  const endpoints::Handler serve_version = [version](ExchangePtr exchange) -> Awaitable<http::Response> {
-    static constexpr std::string_view kJSON[] = {"application/json"};
-    if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
-    if (auto refused = endpoints::CheckAccept(*exchange, kJSON)) co_return std::move(*refused);
-    co_return endpoints::JSONDocument(200, version);
-  };
+  const endpoints::Handler serve_version =
+      endpoints::Answering([version](endpoints::Exchange& exchange) -> http::Response {
+        static constexpr std::string_view kJSON[] = {"application/json"};
+        if (exchange.http.method != "GET") return endpoints::NoMethod(exchange);
+        if (auto refused = endpoints::CheckAccept(exchange, kJSON)) return std::move(*refused);
+        return endpoints::JSONDocument(200, version);
+      });
   mux.Handle("/version", serve_version);
   mux.Unlisted("/version/", serve_version);
   mux.UnlistedPrefix(
@@ -151,15 +154,15 @@ void Serving::PrepareRun() {
     InstallStatusz(mux, std::move(statusz));
   }
   // Each check is a path; checks come with the hooks, which are known only when serving starts.
-  const endpoints::Handler serve_index = [this,
-                                          listed = chain_->AllListedPaths()](ExchangePtr) -> Awaitable<http::Response> {
-    std::vector<std::string> paths = listed;
-    for (const std::string endpoint : {"healthz", "livez", "readyz"}) {
-      for (const std::string& name : health_.Names(endpoint)) paths.push_back("/" + endpoint + "/" + name);
-    }
-    std::ranges::sort(paths);
-    co_return endpoints::JSONDocument(200, base::SharedBytes::FromString(IndexDocument(paths)));
-  };
+  const endpoints::Handler serve_index =
+      endpoints::Answering([this, listed = chain_->AllListedPaths()](endpoints::Exchange&) -> http::Response {
+        std::vector<std::string> paths = listed;
+        for (const std::string endpoint : {"healthz", "livez", "readyz"}) {
+          for (const std::string& name : health_.Names(endpoint)) paths.push_back("/" + endpoint + "/" + name);
+        }
+        std::ranges::sort(paths);
+        return endpoints::JSONDocument(200, base::SharedBytes::FromString(IndexDocument(paths)));
+      });
   mux.Unlisted("/", serve_index);
   mux.Unlisted("/index.html", serve_index);
 }

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
+#include "endpoints/answering.h"
 #include "endpoints/negotiation.h"
 #include "endpoints/responses.h"
 #include "object/value.h"
@@ -123,49 +124,51 @@ std::string UpTime(std::int64_t seconds) {
 
 void InstallFlagz(PathMux& mux, FlagValues flags) {
   auto shared = std::make_shared<const FlagValues>(std::move(flags));
-  mux.Handle("/flagz", [shared](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const auto form = Negotiate(exchange->http, "Flagz");
-    if (!form) co_return NotAcceptable(*exchange);
-    if (form->encoding == Form::Encoding::kText) {
-      std::string text = Heading("flagz");
-      for (const auto& [name, value] : *shared) text += name + ": " + value + "\n";
-      co_return endpoints::Text(200, text);
-    }
-    base::Arena arena;
-    Value document = NewDocument(arena, "Flagz", form->version);
-    Value map = document.EnsureMap(arena, "flags");
-    for (const auto& [name, value] : *shared) map.Set(arena, name, std::string_view(value));
-    co_return Encoded(document, *form, "Flagz", "flagz");
-  });
+  mux.Handle("/flagz", endpoints::Answering([shared](endpoints::Exchange& exchange) -> http::Response {
+               const auto form = Negotiate(exchange.http, "Flagz");
+               if (!form) return NotAcceptable(exchange);
+               if (form->encoding == Form::Encoding::kText) {
+                 std::string text = Heading("flagz");
+                 for (const auto& [name, value] : *shared) text += name + ": " + value + "\n";
+                 return endpoints::Text(200, text);
+               }
+               base::Arena arena;
+               Value document = NewDocument(arena, "Flagz", form->version);
+               Value map = document.EnsureMap(arena, "flags");
+               for (const auto& [name, value] : *shared) map.Set(arena, name, std::string_view(value));
+               return Encoded(document, *form, "Flagz", "flagz");
+             }));
 }
 
 void InstallStatusz(PathMux& mux, StatuszOptions options, const base::Clock& clock) {
   auto shared = std::make_shared<const StatuszOptions>(std::move(options));
   const auto started = clock.Now();
   const auto since = clock.Monotonic();
-  mux.Handle("/statusz", [shared, started, since, &clock](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const auto form = Negotiate(exchange->http, "Statusz");
-    if (!form) co_return NotAcceptable(*exchange);
-    const auto up = std::chrono::duration_cast<std::chrono::seconds>(clock.Monotonic() - since).count();
-    if (form->encoding == Form::Encoding::kText) {
-      std::string text = Heading("statusz");
-      text += "\nStarted: " + UnixDate(started) + "\nUp: " + UpTime(up) + "\nGo version: " + shared->compiler +
-              "\nBinary version: " + shared->binary_version + "\nEmulation version: " + shared->emulation_version +
-              "\nPaths: " + base::Join(shared->paths, " ") + "\n";
-      co_return endpoints::Text(200, text);
-    }
-    base::Arena arena;
-    Value document = NewDocument(arena, "Statusz", form->version);
-    document.Set(arena, "startTime", Value::String(arena, RFC3339(started)));
-    document.Set(arena, "uptimeSeconds", up);
-    document.Set(arena, "goVersion", std::string_view(shared->compiler));
-    document.Set(arena, "binaryVersion", std::string_view(shared->binary_version));
-    document.Set(arena, "emulationVersion", std::string_view(shared->emulation_version));
-    Value paths = Value::List(arena);
-    for (const auto& path : shared->paths) paths.Append(arena, Value(std::string_view(path)));
-    document.Set(arena, "paths", paths);
-    co_return Encoded(document, *form, "Statusz", "statusz");
-  });
+  mux.Handle("/statusz",
+             endpoints::Answering([shared, started, since, &clock](endpoints::Exchange& exchange) -> http::Response {
+               const auto form = Negotiate(exchange.http, "Statusz");
+               if (!form) return NotAcceptable(exchange);
+               const auto up = std::chrono::duration_cast<std::chrono::seconds>(clock.Monotonic() - since).count();
+               if (form->encoding == Form::Encoding::kText) {
+                 std::string text = Heading("statusz");
+                 text += "\nStarted: " + UnixDate(started) + "\nUp: " + UpTime(up) +
+                         "\nGo version: " + shared->compiler + "\nBinary version: " + shared->binary_version +
+                         "\nEmulation version: " + shared->emulation_version +
+                         "\nPaths: " + base::Join(shared->paths, " ") + "\n";
+                 return endpoints::Text(200, text);
+               }
+               base::Arena arena;
+               Value document = NewDocument(arena, "Statusz", form->version);
+               document.Set(arena, "startTime", Value::String(arena, RFC3339(started)));
+               document.Set(arena, "uptimeSeconds", up);
+               document.Set(arena, "goVersion", std::string_view(shared->compiler));
+               document.Set(arena, "binaryVersion", std::string_view(shared->binary_version));
+               document.Set(arena, "emulationVersion", std::string_view(shared->emulation_version));
+               Value paths = Value::List(arena);
+               for (const auto& path : shared->paths) paths.Append(arena, Value(std::string_view(path)));
+               document.Set(arena, "paths", paths);
+               return Encoded(document, *form, "Statusz", "statusz");
+             }));
 }
 
 }  // namespace keelson::server

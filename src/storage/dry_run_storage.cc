@@ -1,6 +1,7 @@
 #include "storage/dry_run_storage.h"
 
 #include "base/strings.h"
+#include "storage/keys.h"
 #include "storage/list_plan.h"
 
 namespace keelson::storage {
@@ -31,7 +32,7 @@ std::optional<Error> DryRunStorage::Refused(const Preconditions& preconditions, 
 
 Result<ObjectPtr> DryRunStorage::AsIfStored(std::string key, Value object, std::uint64_t resource_version) const {
   auto made = NewUnstoredObject(*codec_, std::move(key), object, resource_version);
-  if (!made.ok()) return StatusError(meta::NewPlainError(made.error()));
+  if (!made.ok()) return UntypedError(made.error());
   return *std::move(made);
 }
 

@@ -13,9 +13,9 @@ bool HasComponent(std::string_view key, std::string_view component) {
   return false;
 }
 
-Error PlainError(std::string_view message) { return StatusError(meta::NewPlainError(message)); }
-
 }  // namespace
+
+Error UntypedError(std::string_view message) { return StatusError(meta::NewPlainError(message)); }
 
 std::string PathPrefix(std::string_view etcd_prefix) {
   std::string path = "/";
@@ -26,16 +26,16 @@ std::string PathPrefix(std::string_view etcd_prefix) {
 }
 
 Outcome<std::string, Error> PrepareKey(std::string_view resource_prefix, std::string_view key, bool recursive) {
-  if (HasComponent(key, "..") || HasComponent(key, ".")) return PlainError("invalid key: " + base::GoQuote(key));
-  if (key.empty() || key == "/") return PlainError("empty key: " + base::GoQuote(key));
+  if (HasComponent(key, "..") || HasComponent(key, ".")) return UntypedError("invalid key: " + base::GoQuote(key));
+  if (key.empty() || key == "/") return UntypedError("empty key: " + base::GoQuote(key));
   std::string prepared(key);
   if (recursive && !prepared.ends_with('/')) prepared += '/';
   const bool inside = prepared.starts_with(resource_prefix) &&
                       (prepared.size() == resource_prefix.size() || resource_prefix.ends_with('/') ||
                        prepared[resource_prefix.size()] == '/');
   if (!inside) {
-    return PlainError("invalid key: " + base::GoQuote(key) +
-                      " lacks resource prefix: " + base::GoQuote(resource_prefix));
+    return UntypedError("invalid key: " + base::GoQuote(key) +
+                        " lacks resource prefix: " + base::GoQuote(resource_prefix));
   }
   return prepared;
 }

@@ -17,6 +17,9 @@ std::string PathPrefix(std::string_view etcd_prefix);
 // `recursive`.
 Outcome<std::string, Error> PrepareKey(std::string_view resource_prefix, std::string_view key, bool recursive);
 
+// An error of upstream that is no StorageError and no Status: 500 with its text alone.
+Error UntypedError(std::string_view message);
+
 // 0 for "" and "0". The error is the text of upstream's InvalidError.
 Outcome<std::uint64_t, std::string> ParseResourceVersion(std::string_view text);
 

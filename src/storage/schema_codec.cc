@@ -10,6 +10,8 @@
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/yaml.h"
+#include "object/json_reader.h"
+#include "object/json_text.h"
 #include "storage/json_splice.h"
 #include "storage/proto_scan.h"
 #include "storage/stored_form.h"
@@ -380,9 +382,33 @@ Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes&
   return attributes;
 }
 
+// An object with nothing but metadata, for kinds that select by names and labels only; null where the text is not JSON.
+Value SelectedMetadata(base::Arena& arena, std::string_view stored) {
+  const auto text = object::FindJSONMember(stored, "metadata");
+  if (!text) return {};
+  object::JSONReader reader(*text);
+  if (!reader.EnterObject()) return {};
+  Value found = Value::Map(arena);
+  Value metadata = found.EnsureMap(arena, "metadata");
+  std::string_view key;
+  while (reader.NextMember(key)) {
+    const std::string_view value = reader.TakeValue();
+    if (key != "name" && key != "namespace" && key != "labels") continue;
+    const auto parsed = object::ParseJSON(arena, value);
+    if (!parsed) return {};
+    metadata.Set(arena, key, *parsed);
+  }
+  return reader.ok() ? found : Value();
+}
+
 Outcome<Attributes, std::string> SchemaCodec::ValueAttributes(const SharedBytes& stored) const {
   base::Arena arena;
-  KS_TRY(const Value object, DecodeAny(arena, stored.view()));
+  Value object;
+  // Normalize() has seen that it is JSON of the kind.
+  if (options_.fields.empty()) object = SelectedMetadata(arena, stored.view());
+  if (object.is_null()) {
+    KS_TRY(object, DecodeAny(arena, stored.view()));
+  }
   const Value metadata = object["metadata"];
   ExtraTexts extra;
   const auto name = extra.Add(metadata["name"].as_string());

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "storage/definition_outline.h"
 #include "storage/stored_form.h"
 #include "storage/stored_versions.h"
 
@@ -176,6 +177,25 @@ constexpr std::string_view kStoredDefinition =
     R"(ceptedNames":{"plural":"foos","singular":"foo","kind":"Foo","listKind":"FooList"},"storedVersions":["v1"]}})"
     "\n";
 
+TEST(DefinitionOutline, HasEverythingButSchemas) {
+  base::Arena arena;
+  const auto outline = DefinitionOutline(arena, kStoredDefinition);
+  ASSERT_TRUE(outline.has_value());
+  EXPECT_EQ((*outline)["apiVersion"].as_string(), "apiextensions.k8s.io/v1");
+  EXPECT_EQ(outline->Get("metadata", "uid").as_string(), "32ebbc41-1225-4da5-953f-a492c7bbfdcd");
+  EXPECT_EQ(outline->Get("spec", "names", "listKind").as_string(), "FooList");
+  const Value version = (*outline)["spec"]["versions"][std::size_t{0}];
+  EXPECT_TRUE(version["served"].as_bool());
+  EXPECT_TRUE(version["subresources"]["status"].is_map());
+  EXPECT_FALSE(version.Has("schema"));
+  EXPECT_FALSE((*outline)["spec"].Has("validation"));
+  EXPECT_EQ(outline->Get("status", "acceptedNames", "kind").as_string(), "Foo");
+  EXPECT_EQ(outline->Get("status", "conditions").size(), 2u);
+  EXPECT_FALSE(DefinitionOutline(arena, "kind: CustomResourceDefinition").has_value());
+  EXPECT_FALSE(DefinitionOutline(arena, R"({"apiVersion":"apiextensions.k8s.io/v1beta1","spec":{)").has_value());
+  EXPECT_FALSE(DefinitionOutline(arena, R"({"apiVersion":"apiextensions.k8s.io/v7","spec":{}})").has_value());
+}
+
 TEST(SchemaCodec, CustomResourceDefinitionIsStoredAsV1beta1) {
   const auto codec =
       NewSchemaCodec({.resource = {"apiextensions.k8s.io", "customresourcedefinitions"},
@@ -199,6 +219,17 @@ TEST(SchemaCodec, CustomResourceDefinitionIsStoredAsV1beta1) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->view(), kStoredDefinition);
   EXPECT_EQ((*object)["apiVersion"].as_string(), "apiextensions.k8s.io/v1");  // encoding leaves the object as it was
+
+  const auto attributes = codec->GetAttrs(SharedBytes(kStoredDefinition));
+  ASSERT_TRUE(attributes.ok());
+  EXPECT_EQ(attributes->name, "foos.cr.bar.com");
+  EXPECT_EQ(attributes->Field("metadata.name"), "foos.cr.bar.com");
+  std::string labelled(kStoredDefinition);
+  labelled.insert(labelled.find("\"uid\""), R"("labels":{"b":"2","a":"\u0041"},)");
+  const auto labels = codec->GetAttrs(SharedBytes(labelled));
+  ASSERT_TRUE(labels.ok());
+  EXPECT_EQ(labels->labels[0].second, "A");
+  EXPECT_EQ(labels->labels[1].second, "2");
 
   // Versions that differ keep what is their own; a webhook has another shape.
   const auto two = codec::DecodeJSON(

@@ -15,7 +15,6 @@ constexpr std::int64_t kPageMax = 10000;  // of a range that a selector makes us
 
 Error NotFound(std::string key) { return {.code = ErrorCode::kKeyNotFound, .key = std::move(key)}; }
 Error Internal(std::string message) { return {.code = ErrorCode::kInternal, .message = std::move(message)}; }
-Error PlainError(std::string_view message) { return StatusError(meta::NewPlainError(message)); }
 
 kv::Compare ModRevisionIs(const std::string& key, std::uint64_t revision) {
   return {.key = key, .target = kv::Compare::Target::kModRevision, .number = static_cast<std::int64_t>(revision)};
@@ -50,7 +49,7 @@ Error FromKV(const kv::Error& error, std::string_view key) {
     case kv::ErrorCode::kDeadline:
       return {.code = ErrorCode::kTimeout, .key = std::string(key), .message = error.message};
     default:
-      return PlainError(error.message);  // as upstream: etcd's text
+      return UntypedError(error.message);  // as upstream: etcd's text
   }
 }
 
@@ -128,13 +127,13 @@ Error Store::ReadError(std::string key, const Unreadable& why) const {
   CountUnreadable(why);
   if (options_.report_corrupt)
     return {.code = ErrorCode::kCorruptObject, .key = std::move(key), .message = CorruptText(why)};
-  return why.transformed ? PlainError(why.message) : Internal(why.message);
+  return why.transformed ? UntypedError(why.message) : Internal(why.message);
 }
 
 Error Store::ListError(const std::string& full_key, const Unreadable& why) const {
   CountUnreadable(why);
   if (options_.report_corrupt) return {.code = ErrorCode::kCorruptObject, .key = full_key, .message = CorruptText(why)};
-  return why.transformed ? PlainError(why.message)
+  return why.transformed ? UntypedError(why.message)
                          : Internal("unable to transform key \"" + full_key + "\": " + why.message);
 }
 
@@ -142,7 +141,7 @@ Error Store::ListError(const std::string& full_key, const Unreadable& why) const
 Error Store::StateError(const Unreadable& why) const {
   CountUnreadable(why);
   std::string text = options_.report_corrupt ? CorruptText(why) : why.message;
-  return why.transformed ? PlainError(text) : Internal(std::move(text));
+  return why.transformed ? UntypedError(text) : Internal(std::move(text));
 }
 
 meta::Status Store::WatchError(const Unreadable& why, bool deleted) const {
@@ -189,9 +188,9 @@ Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pa
 
 Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t resource_version) const {
   auto stored = parts_.codec.WithResourceVersion(object.stored().view(), resource_version);
-  if (!stored.ok()) return PlainError(stored.error());
+  if (!stored.ok()) return UntypedError(stored.error());
   auto attributes = parts_.codec.GetAttrs(*stored);
-  if (!attributes.ok()) return PlainError(attributes.error());
+  if (!attributes.ok()) return UntypedError(attributes.error());
   return ObjectPtr(new Object(std::string(object.key()), resource_version, *std::move(stored), *std::move(attributes),
                               parts_.forms));
 }
@@ -201,14 +200,14 @@ Result<ObjectPtr> Store::Written(std::string full_key, SharedBytes plain, kv::Re
   bool stale = false;
   if (parts_.codec.completes_on_read()) {
     auto complete = parts_.codec.Normalize(plain.view());
-    if (!complete.ok()) return PlainError(complete.error());
+    if (!complete.ok()) return UntypedError(complete.error());
     stale = !complete->empty();
     if (stale) plain = *std::move(complete);
   }
   auto stored = parts_.codec.WithResourceVersion(plain.view(), version);
-  if (!stored.ok()) return PlainError(stored.error());
+  if (!stored.ok()) return UntypedError(stored.error());
   auto attributes = parts_.codec.GetAttrs(*stored);
-  if (!attributes.ok()) return PlainError(attributes.error());
+  if (!attributes.ok()) return UntypedError(attributes.error());
   return ObjectPtr(new Object(full_key.substr(path_prefix_.size() - 1), version, *std::move(stored),
                               *std::move(attributes), parts_.forms, stale));
 }
@@ -306,7 +305,7 @@ Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, S
   }
   Outcome<SharedBytes, std::string> data = plain;
   if (parts_.form != nullptr) data = parts_.form->ToStorage(plain);
-  if (!data.ok()) co_return PlainError(data.error());
+  if (!data.ok()) co_return UntypedError(data.error());
   if (parts_.transformer.WritesElsewhere()) {
     data = co_await parts_.transformer.AwaitToStorage(*std::move(data), full_key);
   } else {
@@ -332,12 +331,12 @@ Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::u
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
   if (!object["metadata"]["resourceVersion"].as_string().empty()) {
-    co_return PlainError("resourceVersion should not be set on objects to be created");
+    co_return UntypedError("resourceVersion should not be set on objects to be created");
   }
   base::Arena arena;
   span->AddEvent("About to Encode");
   auto plain = parts_.codec.Encode(arena, object);
-  if (!plain.ok()) co_return PlainError(plain.error());
+  if (!plain.ok()) co_return UntypedError(plain.error());
   const std::size_t length = plain->size();
   span->AddEvent("Encode succeeded", {{"len", length}});
   KS_CO_TRY(const kv::TxnResponse response,
@@ -424,7 +423,7 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
     base::Arena arena;
     span->AddEvent("About to Encode");
     auto plain = parts_.codec.Encode(arena, updated->object);
-    if (!plain.ok()) co_return PlainError(plain.error());
+    if (!plain.ok()) co_return UntypedError(plain.error());
     const std::size_t length = plain->size();
     span->AddEvent("Encode succeeded", {{"len", length}});
     if (state.object && !state.object->stale()) {
@@ -440,8 +439,8 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
     }
     if (state.object && state.object->stale() && co_await LiesInStore(full_key, *plain, state.object))
       co_return state.object;
-    KS_CO_TRY(kv::TxnResponse response,
-              co_await PutIfUnchanged(full_key, *plain, state.revision(), updated->ttl_seconds.value_or(0), true, caller));
+    KS_CO_TRY(kv::TxnResponse response, co_await PutIfUnchanged(full_key, *plain, state.revision(),
+                                                                updated->ttl_seconds.value_or(0), true, caller));
     if (response.succeeded) {
       span->AddEvent("Transaction committed");
       span->AddEvent("decode succeeded", {{"len", length}});
@@ -496,7 +495,7 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
     count = range->count;
     has_more = options.recursive && static_cast<std::int64_t>(range->kvs.size()) < count;
     if (range->kvs.empty() && has_more) {
-      co_return PlainError("no results were found, but etcd indicated there were more values remaining");
+      co_return UntypedError("no results were found, but etcd indicated there were more values remaining");
     }
     fetched += range->kvs.size();
     for (std::size_t i = 0; i < range->kvs.size() && !corrupt_left_out; ++i) {
@@ -537,7 +536,8 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
 
 Awaitable<Result<Stats>> Store::GetStats() {
   const std::string prefix = FullKey(options_.resource_prefix + "/");
-  auto range = co_await Range("listWithCount", {.key = prefix, .range_end = kv::PrefixEnd(prefix), .count_only = true}, {});
+  auto range =
+      co_await Range("listWithCount", {.key = prefix, .range_end = kv::PrefixEnd(prefix), .count_only = true}, {});
   if (!range.ok()) co_return FromKV(range.error(), prefix);
   co_return Stats{.object_count = range->count};
 }
@@ -561,7 +561,7 @@ Awaitable<Result<std::uint64_t>> Store::CurrentResourceVersion(telemetry::Caller
     if (!range.ok()) co_return FromKV(range.error(), full_key);
     revision = range->revision;
   }
-  if (revision == 0) co_return PlainError("the current resource version must be greater than 0");
+  if (revision == 0) co_return UntypedError("the current resource version must be greater than 0");
   co_return static_cast<std::uint64_t>(revision);
 }
 

@@ -133,6 +133,8 @@ Value SpecFromStored(base::Arena& arena, Value stored) {
   return spec;
 }
 
+}  // namespace
+
 Outcome<Value, std::string> ConvertDefinition(base::Arena& arena, Value object, std::string_view from,
                                               std::string_view to) {
   Value converted = Shallow(arena, object);
@@ -144,8 +146,6 @@ Outcome<Value, std::string> ConvertDefinition(base::Arena& arena, Value object, 
   if (spec.is_map()) converted.Set(arena, "spec", storing ? SpecToStored(arena, spec) : SpecFromStored(arena, spec));
   return converted;
 }
-
-}  // namespace
 
 const schema::Struct* StoredType(const meta::GroupVersionKind& kind) {
   if (const schema::Struct* served = schema::FindKind(kind.group, kind.version, kind.kind)) return served;

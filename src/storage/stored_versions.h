@@ -13,5 +13,8 @@ const schema::Struct* StoredType(const meta::GroupVersionKind& kind);
 // Between the served and the stored version of a resource where their shapes differ (customresourcedefinitions: v1 and
 // v1beta1); empty for all others. The object given stays as it is.
 Convert StoredConversion(const meta::GroupResource& resource);
+// That of customresourcedefinitions.
+Outcome<Value, std::string> ConvertDefinition(base::Arena& arena, Value object, std::string_view from,
+                                              std::string_view to);
 
 }  // namespace keelson::storage

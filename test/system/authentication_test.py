@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tokens of every kind through every way in, at -v=10. usage: authentication_test.py KEELSON WORK_FOLDER
+"""Tokens of every kind through every way in, at -v=10. usage: authentication_test.py KEELSON WORK_FOLDER OTLP_COLLECTOR
 
-No token may show in the log, in /metrics or in an answer that did not ask for it. An OIDC issuer and a token webhook that hang delay
-nobody with other credentials.
+No token may show in the log, in /metrics, in exported spans or in an answer that did not ask for it. An OIDC issuer, a token webhook and an authorizer
+webhook that hang delay nobody with other credentials.
 """
 import base64
 import http.client
@@ -18,6 +18,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Client, Server  # noqa: E402
+from tracing_test import Collector  # noqa: E402
 
 CANARY = "c4n4ry"
 
@@ -77,8 +78,12 @@ def main():
                    "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:%d" % hole.port}}],
                    "users": [{"name": "u", "user": {"token": CANARY + "-hook"}}]}, f)
     issuer = "https://127.0.0.1:%d" % hole.port
+    collector = Collector(sys.argv[3])
+    tracing = os.path.join(folder, "tracing.yaml")
+    with open(tracing, "w") as f:
+        f.write("apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: 127.0.0.1:%d\nsamplingRatePerMillion: 1000000\n" % collector.port)
     server = Server(binary, os.path.join(folder, "server"),
-                    ["-v=10", "--token-auth-file=" + tokens, "--enable-bootstrap-token-auth=true", "--oidc-issuer-url=" + issuer, "--oidc-client-id=c",
+                    ["-v=10", "--tracing-config-file=" + tracing, "--token-auth-file=" + tokens, "--enable-bootstrap-token-auth=true", "--oidc-issuer-url=" + issuer, "--oidc-client-id=c",
                      "--authentication-token-webhook-config-file=" + hook]).start()
     try:
         admin = Client(server)
@@ -115,7 +120,40 @@ def main():
     with open(server.log_path, errors="replace") as f:
         lines = [line for line in f if CANARY in line or protocol in line]
     expect(not lines, "the log has tokens:\n" + "".join(lines[:10]))
+    spans = collector.end()
+    exported = b"".join(bytes.fromhex(line.strip()) for line in collector.lines)
+    expect(len(spans) > 20, "requests make spans: %d" % len(spans))
+    expect(CANARY.encode() not in exported and protocol.encode() not in exported, "spans have tokens")
+    hung_authorizer(binary, folder, tokens, hook)
     print("authentication_test: fine")
+
+
+def hung_authorizer(binary, folder, tokens, hook):
+    """A webhook authorizer that never answers delays only those whom nobody before it allows."""
+    with open(tokens, "a") as f:
+        f.write("%s-bob,bob,u2\n" % CANARY)
+    server = Server(binary, os.path.join(folder, "authorizer"), ["--token-auth-file=" + tokens, "--authorization-mode=Node,RBAC,Webhook",
+                                                                 "--authorization-webhook-config-file=" + hook]).start()
+    try:
+        admin = Client(server)
+        waiting = [threading.Thread(target=ignore, args=(server,), daemon=True) for _ in range(20)]
+        for thread in waiting:
+            thread.start()
+        for _ in range(20):
+            begin = time.monotonic()
+            expect(call(server, bearer(CANARY + "-static"))[0] == 200, "RBAC allows while others wait for the webhook")
+            admin.must(200, "GET", "/api/v1/namespaces/default")
+            expect(time.monotonic() - begin < 5, "others wait for the authorizer, too")
+        expect(all(thread.is_alive() for thread in waiting), "the webhook was asked about bob")
+    finally:
+        server.stop(90)
+
+
+def ignore(server):
+    try:
+        call(server, bearer(CANARY + "-bob"))
+    except (OSError, http.client.HTTPException):
+        pass
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -109,6 +110,8 @@ check(mergePatch({ a: 1, b: { c: 1, d: [1] }, e: 1 }, { a: 1, b: { c: 2, d: [1] 
 const version = (...entries) => ({ metadata: { managedFields: entries.map(([manager, time]) => ({ manager, time })) } });
 check(changers(version(["a", 1], ["b", 1]), version(["a", 1], ["b", 2], ["c", 2])).map((entry) => entry.manager), ["b", "c"]);
 check(changers(null, version(["a", 1])).length, 1);
+const owns = (fields) => ({ metadata: { managedFields: [{ manager: "a", time: 1, fieldsV1: fields }] } });
+check([changers(owns({ x: {}, y: { z: {} } }), owns({ x: {} })).length, changers(owns({ y: {} }), owns({ y: { z: {} } })).length], [0, 1]);
 check(resolve({ description: "own", allOf: [{ $ref: "#/components/schemas/x" }] }, { x: { type: "string", description: "x" } }), { type: "string", description: "own" });
 const kind = { group: "g", version: "v1", kind: "K" };
 check(schemaOf({ components: { schemas: { a: {}, b: { "x-kubernetes-group-version-kind": [kind], type: "object" } } } }, kind).type, "object");
@@ -248,6 +251,12 @@ def browser(binary, folder):
     page.run("const s = document.getElementById('search'); s.value = 'dplymnt'; s.dispatchEvent(new Event('input'))")
     page.until("document.querySelectorAll('#kinds a').length === 1 && document.querySelector('#kinds a').textContent === 'Deployment'", "the search")
 
+    # Names of every kind, by the same box.
+    page.run("s.value = 'fir'; s.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: true}))")
+    page.has("1 found.")
+    accessible(page, "find")
+    expect(page.run("document.querySelector('main tbody a').getAttribute('href')") == "#/object/core/v1/configmaps/default/first", "the link")
+
     # A table that follows what happens.
     page.go("#/list/core/v1/configmaps")
     page.has("first")
@@ -352,14 +361,111 @@ def browser(binary, folder):
     server.stop()
 
 
+POD = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-%06d","labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"example.com/web:1.0"}]}}'
+
+
+def resident(server):
+    with open("/proc/%d/status" % server.process.pid) as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) / 1024
+
+
+def many(binary, folder):
+    """100,000 pods (KEELSON_CONSOLE_OBJECTS): first paint, scrolling to the end, memory. Only when it is named."""
+    count = int(os.environ.get("KEELSON_CONSOLE_OBJECTS", "100000"))
+    server = started(binary, folder, ["--disable-admission-plugins=ServiceAccount"])
+
+    def create(first, last):
+        client = Client(server)
+        for i in range(first, last):
+            client.must(201, "POST", "/api/v1/namespaces/default/pods", POD % i)
+
+    parts = [threading.Thread(target=create, args=(i * count // 4, (i + 1) * count // 4)) for i in range(4)]
+    for part in parts:
+        part.start()
+    for part in parts:
+        part.join()
+    page = Browser(folder + "/profile")
+    sign_in(page, server, "admin-token")
+    page.until("document.getElementById('user').textContent === 'root'", "not signed in")
+    before, begin = resident(server), time.monotonic()
+    page.go("#/list/core/v1/pods")
+    page.has("web-000000")
+    paint = time.monotonic() - begin
+    page.has("500 and %d more" % (count - 500))
+    with_page, begin = resident(server), time.monotonic()
+    page.run("""(async () => {
+      const scroller = document.querySelector('.scroller'), frame = () => new Promise(requestAnimationFrame);
+      window.slowest = 0;
+      while (/ and .* more/.test(document.querySelector('.tools').innerText) || !document.body.innerText.includes('web-%06d')) {
+        const at = performance.now();
+        scroller.scrollTop = scroller.scrollHeight;
+        await frame();
+        window.slowest = Math.max(window.slowest, performance.now() - at);
+      } })()""" % (count - 1))
+    scrolled = time.monotonic() - begin
+    rows = page.run("document.querySelectorAll('tbody tr').length")
+    expect(rows < 200, "%d rows in the document" % rows)
+    begin = time.monotonic()
+    page.run("const f = document.querySelector('.tools input'); f.value = 'web-%06d'; f.dispatchEvent(new Event('input'))" % (count - 7))
+    page.has("1 of %d" % count)
+    filtered = time.monotonic() - begin
+    heap = page.command("Runtime.getHeapUsage")["usedSize"] / 1e6
+    print("%d pods: first rows after %.2f s, the last one after %.1f s of scrolling (slowest frame %.0f ms), filter %.2f s; page %.0f MB; server %.0f MB, +%.1f MB with "
+          "the page, +%.1f MB after scrolling" % (count, paint, scrolled, page.run("window.slowest"), filtered, heap, before, with_page - before, resident(server) - before))
+    server.stop()
+
+
+def screenshots(binary, folder):
+    """Pictures for docs/console.md. Only when it is named."""
+    server = started(binary, folder)
+    client = Client(server)
+    for name, replicas in (("web", 3), ("api", 2), ("worker", 5)):
+        client.must(201, "POST", "/apis/apps/v1/namespaces/default/deployments?fieldManager=kubectl", {
+            "metadata": {"name": name, "labels": {"app": name}}, "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "example.com/%s:1.0" % name}]}}}})
+    path = "/apis/apps/v1/namespaces/default/deployments/web"
+    for manager, patch in (("pipeline", {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example.com/web:1.1"}]}}}}), ("autoscaler", {"spec": {"replicas": 12}})):
+        client.must(200, "PATCH", path + "?fieldManager=" + manager, json.dumps(patch), content_type="application/strategic-merge-patch+json")
+    client.must(201, "POST", CRDS, WIDGETS)
+    page = Browser(folder + "/profile")
+    page.command("Emulation.setDeviceMetricsOverride", width=1200, height=760, deviceScaleFactor=1, mobile=False)
+
+    def picture(name):
+        with open(os.path.join(source_root(), "docs", "images", "console-%s.png" % name), "wb") as f:
+            f.write(base64.b64decode(page.command("Page.captureScreenshot", format="png")["data"]))
+
+    sign_in(page, server, "admin-token")
+    page.until("[...document.querySelectorAll('#kinds a')].some((a) => a.textContent === 'Widget')", "no custom resource")
+    page.go("#/list/apps/v1/deployments")
+    page.has("worker")
+    picture("list")
+    page.go("#/object/apps/v1/deployments/default/web")
+    page.has("created")
+    page.run("[...document.querySelectorAll('button')].filter((b) => b.textContent === 'Put back')[0].click()")
+    page.has("Put back now")
+    page.run("[...document.querySelectorAll('h2')].find((h) => h.textContent === 'History').scrollIntoView()")
+    picture("history")
+    page.go("#/new/example.com/v1/widgets")
+    page.has("How large it is.")
+    picture("form")
+    page.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.go("#/server")
+    page.has("global-default")
+    picture("server")
+    server.stop()
+
+
 TESTS = [pages, connections, scripts, browser]
+ON_REQUEST = [many, screenshots]
 
 
 def main():
     binary, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     chosen = sys.argv[3:]
     failures = []
-    for test in TESTS:
+    for test in TESTS + ON_REQUEST:
+        if not chosen and test in ON_REQUEST:
+            continue
         if chosen and test.__name__ not in chosen:
             continue
         place = os.path.join(folder, test.__name__)

@@ -57,30 +57,41 @@ std::unique_ptr<Plugin> NewClusterTrustBundleAttest(const PluginContext& context
                                         nullptr, std::move(validate));
 }
 
+namespace {
+
+bool IsRequestPart(const Attributes& attributes, std::string_view subresource) {
+  return attributes.Is("certificates.k8s.io", "certificatesigningrequests") && attributes.subresource == subresource;
+}
+
+Task<void> CheckApproval(ObjectReader& reader, request::Context& context, const Attributes& attributes) {
+  if (!IsRequestPart(attributes, "approval")) co_return meta::Result<void>();
+  co_return co_await Check(reader, context, attributes, "approve");
+}
+
+Task<void> CheckSigning(ObjectReader& reader, request::Context& context, const Attributes& attributes) {
+  if (!IsRequestPart(attributes, "status")) co_return meta::Result<void>();
+  const Value now = attributes.object["status"];
+  const Value old = attributes.old_object["status"];
+  if (now["certificate"] == old["certificate"] && now["conditions"] == old["conditions"])
+    co_return meta::Result<void>();
+  co_return co_await Check(reader, context, attributes, "sign");
+}
+
+}  // namespace
+
 std::unique_ptr<Plugin> NewCertificateApproval(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "CertificateApproval", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
-      [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
-        if (!attributes.Is("certificates.k8s.io", "certificatesigningrequests") ||
-            attributes.subresource != "approval") {
-          co_return meta::Result<void>();
-        }
-        co_return co_await Check(*reader, context, attributes, "approve");
+      [reader = options.reader](request::Context& context, const Attributes& attributes) {
+        return CheckApproval(*reader, context, attributes);
       });
 }
 
 std::unique_ptr<Plugin> NewCertificateSigning(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "CertificateSigning", std::initializer_list<Operation>{Operation::kUpdate}, nullptr,
-      [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
-        if (!attributes.Is("certificates.k8s.io", "certificatesigningrequests") || attributes.subresource != "status") {
-          co_return meta::Result<void>();
-        }
-        const Value now = attributes.object["status"];
-        const Value old = attributes.old_object["status"];
-        if (now["certificate"] == old["certificate"] && now["conditions"] == old["conditions"])
-          co_return meta::Result<void>();
-        co_return co_await Check(*reader, context, attributes, "sign");
+      [reader = options.reader](request::Context& context, const Attributes& attributes) {
+        return CheckSigning(*reader, context, attributes);
       });
 }
 

@@ -36,8 +36,8 @@ class DeletedNamespaces {
   }
   bool Contains(std::string_view name) const {
     std::lock_guard lock(mutex_);
-    return std::ranges::any_of(
-        by_age_, [&](const auto& entry) { return entry.first == name && !Expired(entry.second); });
+    return std::ranges::any_of(by_age_,
+                               [&](const auto& entry) { return entry.first == name && !Expired(entry.second); });
   }
 
  private:
@@ -62,8 +62,8 @@ Task<void> Lifecycle(ObjectReader& reader, DeletedNamespaces& deleted, request::
   }
   // The cache follows the store closely; what it does not have is asked for once more, live.
   auto found = co_await reader.Get(context.arena, "", "namespaces", "", attributes.name_space, false);
-  const bool force_live = found.ok() && found->Get("status", "phase").as_string() == "Active" &&
-                          deleted.Contains(attributes.name_space);
+  const bool force_live =
+      found.ok() && found->Get("status", "phase").as_string() == "Active" && deleted.Contains(attributes.name_space);
   if (!found.ok() || force_live)
     found = co_await reader.Get(context.arena, "", "namespaces", "", attributes.name_space, true);
   if (!found.ok()) co_return found.error();
@@ -86,19 +86,19 @@ std::unique_ptr<Plugin> NewNamespaceLifecycle(const PluginContext& options) {
       nullptr);
 }
 
-std::unique_ptr<Plugin> NewNamespaceExists(const PluginContext& options) {
-  return std::make_unique<SimplePlugin>(
-      "NamespaceExists", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
-      nullptr, [reader = options.reader](request::Context& context, const Attributes& attributes) -> Task<void> {
-        if (attributes.name_space.empty() || attributes.Is("", "namespaces")) co_return meta::Result<void>();
-        auto found = co_await reader->Get(context.arena, "", "namespaces", "", attributes.name_space, false);
-        if (!found.ok()) found = co_await reader->Get(context.arena, "", "namespaces", "", attributes.name_space, true);
-        if (!found.ok()) co_return found.error();
-        co_return meta::Result<void>();
-      });
+namespace {
+
+Task<void> CheckExists(ObjectReader& reader, request::Context& context, const Attributes& attributes) {
+  if (attributes.name_space.empty() || attributes.Is("", "namespaces")) co_return meta::Result<void>();
+  auto found = co_await reader.Get(context.arena, "", "namespaces", "", attributes.name_space, false);
+  if (!found.ok()) found = co_await reader.Get(context.arena, "", "namespaces", "", attributes.name_space, true);
+  if (!found.ok()) co_return found.error();
+  co_return meta::Result<void>();
 }
 
-namespace {
+Task<void> Deny(const Attributes& attributes) {
+  co_return NewForbidden(attributes, "admission control is denying all modifications");
+}
 
 Task<void> Provision(ObjectReader& reader, APIReader& api, request::Context& context, Attributes& attributes) {
   if (attributes.dry_run || attributes.name_space.empty() || attributes.Is("", "namespaces"))
@@ -117,6 +117,14 @@ Task<void> Provision(ObjectReader& reader, APIReader& api, request::Context& con
 
 }  // namespace
 
+std::unique_ptr<Plugin> NewNamespaceExists(const PluginContext& options) {
+  return std::make_unique<SimplePlugin>(
+      "NamespaceExists", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
+      nullptr, [reader = options.reader](request::Context& context, const Attributes& attributes) {
+        return CheckExists(*reader, context, attributes);
+      });
+}
+
 std::unique_ptr<Plugin> NewNamespaceAutoProvision(const PluginContext& context) {
   return std::make_unique<SimplePlugin>(
       "NamespaceAutoProvision", std::initializer_list<Operation>{Operation::kCreate},
@@ -131,14 +139,11 @@ std::unique_ptr<Plugin> NewAlwaysAdmit(const PluginContext&) {
 }
 
 std::unique_ptr<Plugin> NewAlwaysDeny(const PluginContext&) {
-  const auto deny = [](const Attributes& attributes) {
-    return NewForbidden(attributes, "admission control is denying all modifications");
-  };
   return std::make_unique<SimplePlugin>(
       "AlwaysDeny",
       std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete, Operation::kConnect},
-      [deny](request::Context&, Attributes& attributes) -> Task<void> { co_return deny(attributes); },
-      [deny](request::Context&, const Attributes& attributes) -> Task<void> { co_return deny(attributes); });
+      [](request::Context&, Attributes& attributes) { return Deny(attributes); },
+      [](request::Context&, const Attributes& attributes) { return Deny(attributes); });
 }
 
 }  // namespace keelson::admission

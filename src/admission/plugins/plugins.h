@@ -49,12 +49,14 @@ std::unique_ptr<Plugin> NewTaintNodesByCondition(const PluginContext& context);
 std::unique_ptr<Plugin> NewValidatingAdmissionPolicy(const PluginContext& context);
 std::unique_ptr<Plugin> NewValidatingAdmissionWebhook(const PluginContext& context);
 
-// Of policies and their bindings, which policies never match.
+// Of policies and their bindings, which policies of the API never match.
 bool IsPolicyKind(const Attributes& attributes);
 // Why a configuration cannot be used; "" when it can.
 std::string CheckEventRateLimit(Value configuration);
 std::string CheckImagePolicy(Value configuration);
+std::string CheckMutatingPolicy(Value configuration);
 std::string CheckPodSecurity(Value configuration);
 std::string CheckResourceQuota(Value configuration);
+std::string CheckValidatingPolicy(Value configuration);
 
 }  // namespace keelson::admission

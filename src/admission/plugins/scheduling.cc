@@ -217,13 +217,21 @@ std::unique_ptr<Plugin> NewDefaultTolerationSeconds(const PluginContext& options
       nullptr);
 }
 
+namespace {
+
+Task<void> SetPodPriority(ObjectReader& reader, request::Context& context, Attributes& attributes) {
+  if (attributes.operation == Operation::kDelete || !attributes.Is("", "pods") || !attributes.subresource.empty())
+    co_return meta::Result<void>();
+  co_return co_await PodPriority(reader, context, attributes);
+}
+
+}  // namespace
+
 std::unique_ptr<Plugin> NewPriority(const PluginContext& options) {
   return std::make_unique<SimplePlugin>(
       "Priority", std::initializer_list<Operation>{Operation::kCreate, Operation::kUpdate, Operation::kDelete},
-      [reader = options.reader](request::Context& context, Attributes& attributes) -> Task<void> {
-        if (attributes.operation == Operation::kDelete || !attributes.Is("", "pods") || !attributes.subresource.empty())
-          co_return meta::Result<void>();
-        co_return co_await PodPriority(*reader, context, attributes);
+      [reader = options.reader](request::Context& context, Attributes& attributes) {
+        return SetPodPriority(*reader, context, attributes);
       },
       [reader = options.reader](request::Context& context, const Attributes& attributes) {
         return OnlyOneDefaultClass(*reader, context, attributes);

@@ -5,6 +5,7 @@
 #include "admission/policy/policies.h"
 #include "admission/policy/policy_plugin.h"
 #include "admission/reinvocation.h"
+#include "admission/request_interrupt.h"
 #include "base/check.h"
 #include "base/strings.h"
 #include "object/json_text.h"
@@ -53,6 +54,7 @@ class Dispatch {
         state_(state),
         matcher_(*dependencies.reader, context, attributes),
         authorizer_(api_, context),
+        interrupt_(context.cancellation.get()),
         merger_(dynamic_cast<const ConfigurationMerger*>(attributes.interfaces)) {
     KS_CHECK(merger_ != nullptr);  // Interfaces of served requests are both.
   }
@@ -118,7 +120,8 @@ class Dispatch {
     const Policy& policy = *invocation.policy;
     cel::AdmissionInputs inputs{.authorizer = &authorizer_,
                                 .request_resource = RequestResource(attributes_),
-                                .time_zones = dependencies_.time_zones};
+                                .time_zones = dependencies_.time_zones,
+                                .interrupt = &interrupt_};
     KS_CO_RETURN_IF_ERROR(co_await ReadObjects(invocation, inputs));
     const cel::MutatingPolicyProgram& program = *policy.mutating;
     if (program.has_match_conditions()) {
@@ -224,6 +227,7 @@ class Dispatch {
   ReinvocationState& state_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
+  RequestInterrupt interrupt_;
   const ConfigurationMerger* merger_;
   Value namespace_;
   std::vector<PolicyError> errors_;
@@ -232,13 +236,13 @@ class Dispatch {
 class MutatingPolicies final : public PolicyPlugin {
  public:
   explicit MutatingPolicies(const PluginContext& context)
-      : PolicyPlugin(context, PolicyForm::kMutating, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings") {}
+      : PolicyPlugin(context, kName, PolicyForm::kMutating, "mutatingadmissionpolicies",
+                     "mutatingadmissionpolicybindings") {}
 
   std::string_view name() const override { return kName; }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
-    if (IsPolicyKind(attributes)) co_return meta::Result<void>();
-    const auto list = policies().Load();
+    const auto list = PoliciesFor(attributes);
     if (list->hooks.empty()) co_return meta::Result<void>();
     Dispatch dispatch(dependencies(), context, attributes, attributes.reinvocation->State<ReinvocationState>(kName));
     co_return co_await dispatch.Run(*list);

@@ -79,14 +79,33 @@ void Policies::ApplyBindings(std::span<const Informers::Change> changes) {
   Publish();
 }
 
+void Policies::ReplaceStatic(std::span<const Value> policies, std::span<const Value> bindings) {
+  PolicyMap compiled;
+  for (const Value policy : policies) {
+    compiled.emplace(TextOf(policy["metadata"], "name"), std::make_shared<const Policy>(Policy::Of(policy, form_)));
+  }
+  BindingMap read;
+  for (const Value binding : bindings) read.emplace(TextOf(binding["metadata"], "name"), BindingOf(binding));
+  auto list = base::MakeRef<PolicyList>();
+  AppendHooks(compiled, read, list->hooks);
+  std::lock_guard lock(mutex_);
+  static_.Store(std::move(list));
+  Publish();
+}
+
+void Policies::AppendHooks(const PolicyMap& policies, const BindingMap& bindings, std::vector<PolicyHook>& hooks) {
+  std::map<std::string_view, std::vector<std::shared_ptr<const PolicyBinding>>> by_policy;
+  for (const auto& [name, binding] : bindings) by_policy[binding->policy].push_back(binding);
+  for (auto& [name, bound] : by_policy) {
+    const auto policy = policies.find(name);
+    if (policy != policies.end()) hooks.push_back({policy->second, std::move(bound)});
+  }
+}
+
 void Policies::Publish() {
   auto list = base::MakeRef<PolicyList>();
-  std::map<std::string_view, std::vector<std::shared_ptr<const PolicyBinding>>> by_policy;
-  for (const auto& [name, binding] : bindings_) by_policy[binding->policy].push_back(binding);
-  for (auto& [name, bindings] : by_policy) {
-    const auto policy = policies_.find(name);
-    if (policy != policies_.end()) list->hooks.push_back({policy->second, std::move(bindings)});
-  }
+  list->hooks = static_.Load()->hooks;
+  AppendHooks(policies_, bindings_, list->hooks);
   published_.Store(std::move(list));
 }
 

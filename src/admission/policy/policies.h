@@ -1,5 +1,5 @@
 // Admission policies and their bindings, compiled: an immutable list of policies with bindings, republished when
-// something changes. Thread safety: Load() from any thread; the Apply functions one at a time each.
+// something changes. Thread safety: all members from any thread.
 #pragma once
 
 #include <map>
@@ -62,16 +62,24 @@ struct PolicyList : base::RefCounted {
 class Policies {
  public:
   explicit Policies(PolicyForm form) : form_(form) {}
+  // Policies of static manifests first, then those of the API.
   base::Ref<const PolicyList> Load() const { return published_.Load(); }
+  base::Ref<const PolicyList> LoadStatic() const { return static_.Load(); }
   void ApplyPolicies(std::span<const Informers::Change> changes);
   void ApplyBindings(std::span<const Informers::Change> changes);
+  // All policies and bindings of static manifests, by name.
+  void ReplaceStatic(std::span<const Value> policies, std::span<const Value> bindings);
 
  private:
+  using PolicyMap = std::map<std::string, std::shared_ptr<const Policy>, std::less<>>;
+  using BindingMap = std::map<std::string, std::shared_ptr<const PolicyBinding>, std::less<>>;
+  static void AppendHooks(const PolicyMap& policies, const BindingMap& bindings, std::vector<PolicyHook>& hooks);
   void Publish();  // REQUIRES: mutex_
   const PolicyForm form_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies_;
-  std::map<std::string, std::shared_ptr<const PolicyBinding>, std::less<>> bindings_;
+  PolicyMap policies_;
+  BindingMap bindings_;
+  base::AtomicRef<const PolicyList> static_{base::MakeRef<const PolicyList>()};
   base::AtomicRef<const PolicyList> published_{base::MakeRef<const PolicyList>()};
 };
 

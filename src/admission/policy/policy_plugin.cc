@@ -9,7 +9,8 @@ constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 
 }  // namespace
 
-PolicyPlugin::PolicyPlugin(const PluginContext& context, PolicyForm form, std::string policies, std::string bindings)
+PolicyPlugin::PolicyPlugin(const PluginContext& context, std::string_view name, PolicyForm form, std::string policies,
+                           std::string bindings)
     : dependencies_{.reader = context.reader,
                     .api = context.api,
                     .metrics = context.policy_metrics,
@@ -22,6 +23,32 @@ PolicyPlugin::PolicyPlugin(const PluginContext& context, PolicyForm form, std::s
   bindings_synced_ =
       context.informers->Follow(std::string(kGroup), std::move(bindings),
                                 [policies = policies_](auto changes) { policies->ApplyBindings(changes); });
+  if (const auto manifests = context.ManifestsOf(name)) {
+    manifests->Follow([policies = policies_](const LoadedManifests& loaded) {
+      policies->ReplaceStatic(loaded.objects, loaded.bindings);
+    });
+  }
+}
+
+base::Ref<const PolicyList> PolicyPlugin::PoliciesFor(const Attributes& attributes) const {
+  return IsPolicyKind(attributes) ? policies_->LoadStatic() : policies_->Load();
+}
+
+std::string CheckPolicyConfiguration(Value configuration, std::string_view wanted) {
+  constexpr ConfigurationKind kKinds[] = {{"apiserver.config.k8s.io", "v1", "ValidatingAdmissionPolicyConfiguration"},
+                                          {"apiserver.config.k8s.io", "v1", "MutatingAdmissionPolicyConfiguration"}};
+  if (configuration.is_null()) return "";
+  if (std::string error = CheckConfigurationKind(configuration, kKinds); !error.empty()) return error;
+  const std::string kind(configuration["kind"].as_string());
+  return kind == wanted ? "" : "unexpected type: *policyconfig." + kind;
+}
+
+std::string CheckValidatingPolicy(Value configuration) {
+  return CheckPolicyConfiguration(configuration, "ValidatingAdmissionPolicyConfiguration");
+}
+
+std::string CheckMutatingPolicy(Value configuration) {
+  return CheckPolicyConfiguration(configuration, "MutatingAdmissionPolicyConfiguration");
 }
 
 bool IsPolicyKind(const Attributes& attributes) {

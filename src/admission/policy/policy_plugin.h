@@ -32,8 +32,10 @@ class PolicyPlugin : public Plugin {
   bool Ready() const override { return policies_synced_() && bindings_synced_(); }
 
  protected:
-  PolicyPlugin(const PluginContext& context, PolicyForm form, std::string policies, std::string bindings);
-  const Policies& policies() const { return *policies_; }
+  PolicyPlugin(const PluginContext& context, std::string_view name, PolicyForm form, std::string policies,
+               std::string bindings);
+  // Those that may see the request: policies and bindings themselves are judged by static manifests only.
+  base::Ref<const PolicyList> PoliciesFor(const Attributes& attributes) const;
   const PolicyDependencies& dependencies() const { return dependencies_; }
 
  private:

@@ -5,12 +5,14 @@
 #include "admission/policy/evaluation.h"
 #include "admission/policy/policies.h"
 #include "admission/policy/policy_plugin.h"
+#include "admission/request_interrupt.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
 namespace keelson::admission {
 namespace {
 
+constexpr std::string_view kName = "ValidatingAdmissionPolicy";
 constexpr std::size_t kAuditValueBytesMax = 10 * 1024;
 
 struct Denial {
@@ -65,7 +67,8 @@ class Dispatch {
         context_(context),
         attributes_(attributes),
         matcher_(*dependencies.reader, context, attributes),
-        authorizer_(api_, context) {}
+        authorizer_(api_, context),
+        interrupt_(context.cancellation.get()) {}
 
   Task<void> Run(const PolicyList& list) {
     for (const PolicyHook& hook : list.hooks) KS_CO_RETURN_IF_ERROR(co_await RunPolicy(hook));
@@ -197,6 +200,7 @@ class Dispatch {
     cel::AdmissionInputs inputs{.authorizer = &authorizer_,
                                 .request_resource = RequestResource(attributes_),
                                 .time_zones = dependencies_.time_zones,
+                                .interrupt = &interrupt_,
                                 .now = SteadyNow};
     if (!attributes_.object.is_null()) {
       KS_CO_TRY(inputs.object, co_await attributes_.interfaces->ToDocument(arena, attributes_.object, matched.kind));
@@ -224,6 +228,7 @@ class Dispatch {
   const Attributes& attributes_;
   Matcher matcher_;
   CachingAuthorizer authorizer_;
+  RequestInterrupt interrupt_;
   std::map<meta::GroupVersionKind, cel::AdmissionInputs> inputs_;
   Value namespace_;
   bool namespace_read_ = false;
@@ -233,14 +238,13 @@ class Dispatch {
 class ValidatingPolicies final : public PolicyPlugin {
  public:
   explicit ValidatingPolicies(const PluginContext& context)
-      : PolicyPlugin(context, PolicyForm::kValidating, "validatingadmissionpolicies",
+      : PolicyPlugin(context, kName, PolicyForm::kValidating, "validatingadmissionpolicies",
                      "validatingadmissionpolicybindings") {}
 
-  std::string_view name() const override { return "ValidatingAdmissionPolicy"; }
+  std::string_view name() const override { return kName; }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
-    if (IsPolicyKind(attributes)) co_return meta::Result<void>();
-    const auto list = policies().Load();
+    const auto list = PoliciesFor(attributes);
     if (list->hooks.empty()) co_return meta::Result<void>();
     Dispatch dispatch(dependencies(), context, attributes);
     co_return co_await dispatch.Run(*list);

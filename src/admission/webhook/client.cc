@@ -78,10 +78,6 @@ std::string CheckWebhookConfiguration(Value configuration) {
   const std::string path(configuration["kubeConfigFile"].as_string());
   if (!path.empty() && path.front() != '/')
     return "kubeConfigFile: Invalid value: " + base::GoQuote(path) + ": must be an absolute file path";
-  if (const std::string_view manifests = configuration["staticManifestsDir"].as_string(); !manifests.empty()) {
-    return "static webhook manifests dir " + base::GoQuote(manifests) +
-           " configured but ManifestBasedAdmissionControlConfig feature gate is not enabled";
-  }
   if (path.empty()) return "";
   auto loaded = webhook::KubeconfigAuthentication::Load(path);
   return loaded.ok() ? "" : loaded.error();

@@ -1,5 +1,6 @@
 // matchConditions of webhooks.
 #include "admission/policy/evaluation.h"
+#include "admission/request_interrupt.h"
 #include "admission/webhook/dispatch.h"
 
 namespace keelson::admission {
@@ -9,9 +10,11 @@ Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const We
                                ObjectInterfaces::Resource matched, std::string_view type) {
   base::Arena& arena = context.arena;
   CachingAuthorizer authorizer(*dependencies.api, context);
+  const RequestInterrupt interrupt(context.cancellation.get());
   cel::AdmissionInputs inputs{.authorizer = &authorizer,
                               .request_resource = RequestResource(attributes),
-                              .time_zones = dependencies.time_zones};
+                              .time_zones = dependencies.time_zones,
+                              .interrupt = &interrupt};
   if (!attributes.object.is_null()) {
     KS_CO_TRY(inputs.object, co_await attributes.interfaces->ToDocument(arena, attributes.object, matched.kind));
   }

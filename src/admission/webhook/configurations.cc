@@ -42,23 +42,50 @@ Webhook Webhook::Of(Value webhook, std::string configuration, std::string uid) {
   return compiled;
 }
 
+namespace {
+
+// The webhooks of one configuration; `prefix` of their uids tells static ones from those of the API.
+std::vector<WebhookPtr> WebhooksOf(Value configuration, std::string_view prefix) {
+  const std::string name(configuration.Get("metadata", "name").as_string());
+  std::vector<WebhookPtr> webhooks;
+  std::map<std::string, int, std::less<>> numbers;
+  for (const Value webhook : configuration["webhooks"].items()) {
+    const std::string own(webhook["name"].as_string());
+    std::string uid = std::string(prefix) + name + "/" + own + "/" + std::to_string(numbers[own]++);
+    webhooks.push_back(std::make_shared<const Webhook>(Webhook::Of(webhook, name, std::move(uid))));
+  }
+  return webhooks;
+}
+
+}  // namespace
+
 void WebhookConfigurations::Apply(std::span<const Informers::Change> changes) {
+  std::lock_guard lock(mutex_);
   for (const Informers::Change& change : changes) {
     std::string name(change.object.Get("metadata", "name").as_string());
     if (change.deleted) {
       by_name_.erase(name);
-      continue;
+    } else {
+      by_name_[std::move(name)] = WebhooksOf(change.object, "");
     }
-    std::vector<WebhookPtr> webhooks;
-    std::map<std::string, int, std::less<>> numbers;
-    for (const Value webhook : change.object["webhooks"].items()) {
-      const std::string own(webhook["name"].as_string());
-      std::string uid = name + "/" + own + "/" + std::to_string(numbers[own]++);
-      webhooks.push_back(std::make_shared<const Webhook>(Webhook::Of(webhook, name, std::move(uid))));
-    }
-    by_name_[std::move(name)] = std::move(webhooks);
   }
+  Publish();
+}
+
+void WebhookConfigurations::ReplaceStatic(std::span<const Value> configurations) {
   auto list = base::MakeRef<WebhookList>();
+  for (const Value configuration : configurations) {
+    std::vector<WebhookPtr> webhooks = WebhooksOf(configuration, "manifest/");
+    list->webhooks.insert(list->webhooks.end(), webhooks.begin(), webhooks.end());
+  }
+  std::lock_guard lock(mutex_);
+  static_.Store(std::move(list));
+  Publish();
+}
+
+void WebhookConfigurations::Publish() {
+  auto list = base::MakeRef<WebhookList>();
+  list->webhooks = static_.Load()->webhooks;
   for (const auto& [name, webhooks] : by_name_) {
     list->webhooks.insert(list->webhooks.end(), webhooks.begin(), webhooks.end());
   }

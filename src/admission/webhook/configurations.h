@@ -1,10 +1,11 @@
-// Webhook configurations, compiled: an immutable list in the order of calling, republished when a configuration changes.
-// Thread safety: Load() from any thread; Apply() from one at a time.
+// Webhook configurations, compiled: an immutable list in the order of calling, republished when a configuration
+// changes. Thread safety: all members from any thread.
 #pragma once
 
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,12 +52,20 @@ struct WebhookList : base::RefCounted {
 
 class WebhookConfigurations {
  public:
+  // Webhooks of static manifests first, then those of the API.
   base::Ref<const WebhookList> Load() const { return published_.Load(); }
+  base::Ref<const WebhookList> LoadStatic() const { return static_.Load(); }
   // Configurations that changed (hub version).
   void Apply(std::span<const Informers::Change> changes);
+  // All configurations of static manifests, by name.
+  void ReplaceStatic(std::span<const Value> configurations);
 
  private:
+  void Publish();  // REQUIRES: mutex_
+
+  std::mutex mutex_;
   std::map<std::string, std::vector<WebhookPtr>, std::less<>> by_name_;  // calls go in the order of names
+  base::AtomicRef<const WebhookList> static_{base::MakeRef<const WebhookList>()};
   base::AtomicRef<const WebhookList> published_{base::MakeRef<const WebhookList>()};
 };
 

@@ -16,6 +16,15 @@ WebhookPlugin::WebhookPlugin(const PluginContext& context, std::string_view name
   synced_ =
       context.informers->Follow("admissionregistration.k8s.io", std::move(resource),
                                 [configurations = configurations_](auto changes) { configurations->Apply(changes); });
+  if (const auto manifests = context.ManifestsOf(name)) {
+    manifests->Follow([configurations = configurations_](const LoadedManifests& loaded) {
+      configurations->ReplaceStatic(loaded.objects);
+    });
+  }
+}
+
+base::Ref<const WebhookList> WebhookPlugin::WebhooksFor(const Attributes& attributes) const {
+  return IsAdmissionConfiguration(attributes) ? configurations_->LoadStatic() : configurations_->Load();
 }
 
 bool IsAdmissionConfiguration(const Attributes& attributes) {

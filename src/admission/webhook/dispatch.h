@@ -24,7 +24,7 @@ struct WebhookDependencies {
   ObjectReader* reader = nullptr;
   APIReader* api = nullptr;
   WebhookClients* clients = nullptr;
-  WebhookMetrics* metrics = nullptr;  // may be null
+  WebhookMetrics* metrics = nullptr;           // may be null
   const cel::TimeZones* time_zones = nullptr;  // of match conditions; null: no named zone is known
   const base::Clock* clock = &base::Clock::Real();
   base::Random* random = &base::Random::Real();
@@ -38,7 +38,8 @@ class WebhookPlugin : public Plugin {
 
  protected:
   WebhookPlugin(const PluginContext& context, std::string_view name, std::string resource);
-  base::Ref<const WebhookList> webhooks() const { return configurations_->Load(); }
+  // Those that may see the request: admission's own configuration goes to webhooks of static manifests only.
+  base::Ref<const WebhookList> WebhooksFor(const Attributes& attributes) const;
   const WebhookDependencies& dependencies() const { return dependencies_; }
 
  private:
@@ -48,7 +49,7 @@ class WebhookPlugin : public Plugin {
   Informers::HasSynced synced_;
 };
 
-// Configuration objects are never sent to webhooks: a broken webhook could not be removed.
+// Configuration objects are never sent to webhooks of the API: a broken webhook could not be removed.
 bool IsAdmissionConfiguration(const Attributes& attributes);
 
 // The objects of a request as JSON, by version. A changed object is forgotten with Changed().

@@ -24,8 +24,7 @@ class MutatingWebhooks final : public WebhookPlugin {
   std::string_view name() const override { return kName; }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
-    if (IsAdmissionConfiguration(attributes)) co_return meta::Result<void>();
-    const auto list = webhooks();
+    const auto list = WebhooksFor(attributes);
     auto& state = attributes.reinvocation->State<ReinvocationState>(kName);
     if (attributes.reinvocation->is_reinvoke() && !(state.last_output == attributes.object)) {
       state.RequirePreviouslyInvoked();

@@ -71,8 +71,7 @@ class ValidatingWebhooks final : public WebhookPlugin {
   std::string_view name() const override { return kName; }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
-    if (IsAdmissionConfiguration(attributes)) co_return meta::Result<void>();
-    const auto list = webhooks();
+    const auto list = WebhooksFor(attributes);
     if (list->webhooks.empty()) co_return meta::Result<void>();
     Matcher matcher(*dependencies().reader, context, attributes);
     EncodedObjects encoded(context.arena, attributes);

@@ -72,21 +72,32 @@ struct PublicKey::Impl {
   std::string id, name;
 };
 
-std::shared_ptr<const PublicKey::Impl> DescribeKey(KeyPtr key) {
+namespace {
+
+// base64url of SHA-256 over the key's PKIX DER; "" when it has none.
+std::string IDOf(const EVP_PKEY* key) {
+  unsigned char* der = nullptr;
+  const int size = i2d_PUBKEY(key, &der);
+  if (size <= 0) return {};
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(der, static_cast<std::size_t>(size), digest);
+  OPENSSL_free(der);
+  return base::Base64URLEncode({reinterpret_cast<char*>(digest), sizeof(digest)});
+}
+
+}  // namespace
+
+std::shared_ptr<const PublicKey::Impl> DescribeKey(KeyPtr key, std::string id) {
   constexpr int kRSABitsMin = 1024;
   const Algorithm* algorithm = key ? AlgorithmOf(key.get()) : nullptr;
   if (algorithm == nullptr) return nullptr;
   if (algorithm->coordinate == 0 && EVP_PKEY_get_bits(key.get()) < kRSABitsMin) return nullptr;
-  unsigned char* der = nullptr;
-  const int size = i2d_PUBKEY(key.get(), &der);
-  if (size <= 0) return nullptr;
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(der, static_cast<std::size_t>(size), digest);
-  OPENSSL_free(der);
+  if (id.empty()) id = IDOf(key.get());
+  if (id.empty()) return nullptr;
   auto impl = std::make_shared<PublicKey::Impl>();
   impl->key = std::move(key);
   impl->algorithm = algorithm;
-  impl->id = base::Base64URLEncode({reinterpret_cast<char*>(digest), sizeof(digest)});
+  impl->id = std::move(id);
   impl->name = algorithm->name;
   return impl;
 }
@@ -128,6 +139,18 @@ void AppendMember(std::string& out, std::string_view key, std::string_view value
 }
 
 }  // namespace
+
+Outcome<PublicKey, std::string> PublicKey::FromPKIX(std::string_view der, std::string id) {
+  const auto* at = Bytes(der);
+  KeyPtr key(d2i_PUBKEY(nullptr, &at, static_cast<long>(der.size())));
+  const bool whole = key && at == Bytes(der) + der.size();
+  ERR_clear_error();
+  if (!key) return std::string("x509: failed to parse public key");
+  if (!whole) return std::string("x509: trailing data after ASN.1 of public-key");
+  auto described = DescribeKey(std::move(key), std::move(id));
+  if (!described) return std::string("x509: unknown public key algorithm");
+  return PublicKey(std::move(described));
+}
 
 const std::string& PublicKey::id() const { return impl_->id; }
 const std::string& PublicKey::algorithm() const { return impl_->name; }

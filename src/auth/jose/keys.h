@@ -14,7 +14,10 @@ namespace keelson::auth {
 
 class PublicKey {
  public:
-  const std::string& id() const;         // base64url of SHA-256 over the key's PKIX DER
+  // A key in PKIX DER under an id of somebody else's choosing. An error for a type or curve that signs no tokens here.
+  static Outcome<PublicKey, std::string> FromPKIX(std::string_view der, std::string id);
+
+  const std::string& id() const;         // base64url of SHA-256 over the key's PKIX DER, unless it was given one
   const std::string& algorithm() const;  // RS256
   // False for an algorithm that does not fit the key.
   bool Verify(std::string_view algorithm, std::string_view signed_text, std::string_view signature) const;

@@ -7,6 +7,7 @@
 #include "async/run_now.h"
 #include "auth/oidc/authenticator.h"
 #include "auth/oidc/claims.h"
+#include "auth/oidc/metrics.h"
 #include "base/fake_clock.h"
 #include "object/json_text.h"
 
@@ -302,6 +303,49 @@ TEST(AuthenticationConfiguration, ErrorsInUpstreamsWords) {
     EXPECT_EQ(validate(c.rest), c.want);
   }
   EXPECT_EQ(ParseAuthenticationConfig("").error(), "empty config data");
+}
+
+TEST(JWTMetrics, KeySetsAndReloads) {
+  telemetry::MetricsRegistry registry;
+  JWTMetrics metrics(registry, "server");
+  auto issuer = std::make_shared<FakeIssuer>();
+  const std::string url = "https://issuer.example.com";
+  const SigningKey key = NewKey();
+  issuer->Serve(url, {key.public_key()});
+  const std::string first = issuer->documents[url + "/keys"].body;
+  const auto provider = std::make_shared<Provider>(issuer, url, "", base::Clock::Real(),
+                                                   [&](const std::string* set) { metrics.KeysFetched(url, set); });
+  ASSERT_EQ(RunNow(provider->Discover()), "");
+  const auto token = ParseToken(key.Sign("{}"));
+  ASSERT_EQ(RunNow(provider->Verify(*token)), "");
+  const std::string labels = "apiserver_id_hash=\"" + MetricHash("server") + "\"";
+  const std::string of = ",jwt_issuer_hash=\"" + MetricHash(url) + "\"";
+  const std::string info = "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info{";
+  const auto has = [&](const std::string& text) { return registry.Expose().find("\n" + text) != std::string::npos; };
+  EXPECT_TRUE(has(info + labels + ",hash=\"" + MetricHash(first) + "\"" + of + "} 1\n")) << registry.Expose();
+  const std::string fetched = "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds{";
+  EXPECT_TRUE(has(fetched + labels + of + ",result=\"success\"}"));
+  EXPECT_FALSE(has(fetched + labels + of + ",result=\"failure\"}"));
+
+  const SigningKey other = NewKey();
+  issuer->Serve(url, {other.public_key()});
+  ASSERT_EQ(RunNow(provider->Verify(*ParseToken(other.Sign("{}")))), "");
+  EXPECT_TRUE(has(info + labels + ",hash=\"" + MetricHash(first) + "\"" + of + "} 0\n"));
+  issuer->documents.erase(url + "/keys");
+  EXPECT_NE(RunNow(provider->Verify(*ParseToken(NewKey().Sign("{}")))), "");
+  EXPECT_TRUE(has(fetched + labels + of + ",result=\"failure\"}"));
+
+  metrics.Configured("one");
+  const std::string two = "two";
+  metrics.Reloaded(&two);
+  metrics.Reloaded(nullptr);
+  const std::string controller = "apiserver_authentication_config_controller_";
+  EXPECT_TRUE(has(controller + "last_config_info{" + labels + ",hash=\"" + MetricHash("two") + "\"} 1\n"));
+  EXPECT_TRUE(has(controller + "last_config_info{" + labels + ",hash=\"" + MetricHash("one") + "\"} 0\n"));
+  for (const char* const status : {"success", "failure"}) {
+    EXPECT_TRUE(has(controller + "automatic_reloads_total{" + labels + ",status=\"" + status + "\"} 1\n"));
+    EXPECT_TRUE(has(controller + "automatic_reload_last_timestamp_seconds{" + labels + ",status=\"" + status + "\"}"));
+  }
 }
 
 }  // namespace

@@ -33,6 +33,11 @@ std::string NotFound(const std::string& name) {
   return name.empty() ? "resource name may not be empty" : "serviceaccounts \"" + name + "\" not found";
 }
 
+bool HasKey(const Token& token, const std::vector<PublicKey>& keys) {
+  return std::ranges::any_of(keys,
+                             [&](const PublicKey& key) { return token.key_id.empty() || key.id() == token.key_id; });
+}
+
 telemetry::Counter& NewCounter(telemetry::MetricsRegistry& registry, std::string_view name, std::string_view help) {
   return registry.NewCounter({.name = name, .help = help, .stability = telemetry::Stability::kAlpha});
 }
@@ -57,6 +62,13 @@ void ServiceAccountAuthenticator::Count(telemetry::Counter& (*which)(ServiceAcco
   if (options_.metrics != nullptr) which(*options_.metrics).Inc();
 }
 
+// "" when a key verifies the token.
+Awaitable<std::string> ServiceAccountAuthenticator::Verify(const Token& token) const {
+  auto keys = options_.keys->Current();
+  if (!HasKey(token, keys->keys) && co_await options_.keys->Sync()) keys = options_.keys->Current();
+  co_return VerifyToken(token, keys->keys);
+}
+
 Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateToken(std::string text,
                                                                                std::vector<std::string> audiences) {
   if (text.empty() || text.starts_with('{')) co_return AuthenticationResult();
@@ -69,7 +81,7 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateToken(s
   const bool legacy = claims.issuer == kLegacyIssuer;
   if (!legacy && std::ranges::find(options_.issuers, claims.issuer) == options_.issuers.end())
     co_return AuthenticationResult();
-  if (std::string error = VerifyToken(*token, options_.keys); !error.empty()) co_return Refuse(std::move(error));
+  if (std::string error = co_await Verify(*token); !error.empty()) co_return Refuse(std::move(error));
   if (HasDuplicateKeys(token->payload)) co_return Refuse("go-jose/go-jose/json: duplicate key in token claims");
 
   AuthenticationResult result;

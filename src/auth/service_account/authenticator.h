@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "auth/jose/keys.h"
 #include "auth/service_account/claims.h"
+#include "auth/service_account/public_keys.h"
 #include "auth/token_authenticator.h"
 #include "base/clock.h"
 #include "telemetry/metrics.h"
@@ -46,7 +46,7 @@ class ServiceAccountAuthenticator final : public TokenAuthenticator {
   struct Options {
     std::vector<std::string> issuers;
     std::vector<std::string> api_audiences;
-    std::vector<PublicKey> keys;
+    std::shared_ptr<PublicKeysGetter> keys;
     std::shared_ptr<TokenObjects> objects;
     bool lookup = true;                        // legacy tokens: compare with the secret
     ServiceAccountMetrics* metrics = nullptr;  // must outlive this
@@ -57,6 +57,7 @@ class ServiceAccountAuthenticator final : public TokenAuthenticator {
   Awaitable<AuthenticationResult> AuthenticateToken(std::string token, std::vector<std::string> audiences) override;
 
  private:
+  Awaitable<std::string> Verify(const Token& token) const;
   Awaitable<AuthenticationResult> Bound(TokenClaims claims) const;
   Awaitable<AuthenticationResult> Legacy(Value payload, std::string_view token) const;
   Awaitable<void> CheckSecret(std::string name_space, std::string name, std::string account, std::string uid,

@@ -151,11 +151,12 @@ class ServiceAccountTokens : public ::testing::Test {
     return std::chrono::duration_cast<std::chrono::seconds>(clock_.Now().time_since_epoch()).count();
   }
   AuthenticationResult Ask(const std::string& token, std::optional<std::vector<std::string>> audiences = std::nullopt) {
-    ServiceAccountAuthenticator authenticator({.issuers = {"https://issuer"},
-                                               .api_audiences = {"api"},
-                                               .keys = {key_.public_key()},
-                                               .objects = objects_,
-                                               .clock = &clock_});
+    ServiceAccountAuthenticator authenticator(
+        {.issuers = {"https://issuer"},
+         .api_audiences = {"api"},
+         .keys = std::make_shared<StaticPublicKeys>(std::vector{key_.public_key()}),
+         .objects = objects_,
+         .clock = &clock_});
     return RunNow(authenticator.AuthenticateToken(token, audiences.value_or(std::vector<std::string>{})));
   }
   AuthenticationResult Ask() { return Ask(key_.Sign(claims_.ToJSON())); }

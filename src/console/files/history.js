@@ -17,10 +17,18 @@ async function versionBefore(kind, object, version, signal) {
 
 const keyOf = (entry) => [entry.manager, entry.operation, entry.subresource || "", entry.apiVersion].join("|");
 
-// The managers whose fields differ between two versions: [{manager, operation, subresource, time}].
+// Whether a set of fields has one that the older set has not.
+function gained(older, newer) {
+  return Object.entries(newer || {}).some(([key, below]) => !older || !(key in older) || gained(older[key], below));
+}
+
+// The managers that wrote the newer version: [{manager, operation, subresource, time}]. A manager that only lost fields to another is none of them.
 export function changers(older, newer) {
-  const before = new Map(((older && older.metadata.managedFields) || []).map((entry) => [keyOf(entry), JSON.stringify(entry)]));
-  return (newer.metadata.managedFields || []).filter((entry) => before.get(keyOf(entry)) !== JSON.stringify(entry));
+  const before = new Map(((older && older.metadata.managedFields) || []).map((entry) => [keyOf(entry), entry]));
+  return (newer.metadata.managedFields || []).filter((entry) => {
+    const known = before.get(keyOf(entry));
+    return !known || known.time !== entry.time || gained(known.fieldsV1, entry.fieldsV1);
+  });
 }
 
 const isMap = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

@@ -2,7 +2,8 @@
 import { call, getJSON, pathOf, watch, TABLE } from "./api.js";
 import { el, explain, mayWrite, show, tell } from "./dom.js";
 
-const PAGE = 500, ROW_PIXELS = 27, SPARE_ROWS = 20, AHEAD_ROWS = 200, RETRY_MILLISECONDS = 2000;
+// The first page is small, to be there at once; later ones are for whoever scrolls on.
+const PAGE = 500, LATER_PAGE = 2500, ROW_PIXELS = 27, SPARE_ROWS = 20, AHEAD_ROWS = 200, RETRY_MILLISECONDS = 2000;
 
 export async function tableView(kind, namespace, parameters, signal) {
   const state = { columns: [], rows: new Map(), more: "", left: 0, loading: null, gone: new Set(), version: "", order: [], sort: -1, down: false, drawing: false };
@@ -17,7 +18,10 @@ export async function tableView(kind, namespace, parameters, signal) {
        el("div", { class: "tools" }, filter, selector, more, count, kind.verbs.includes("create") && mayWrite() ? el("a", { href: location.hash.split("?")[0].replace("#/list/", "#/new/") }, "New") : ""), scroller);
 
   const keyOf = (row) => (row.object.metadata.namespace || "") + "/" + row.object.metadata.name;
-  const visible = () => state.order.filter((row) => filter.value === "" || row.cells.some((cell) => String(cell).toLowerCase().includes(filter.value.toLowerCase())));
+  const visible = () => {
+    const text = filter.value.toLowerCase();
+    return text === "" ? state.order : state.order.filter((row) => row.cells.some((cell) => String(cell).toLowerCase().includes(text)));
+  };
 
   function draw() {
     const rows = visible();
@@ -89,7 +93,7 @@ export async function tableView(kind, namespace, parameters, signal) {
     return state.loading;
   }
   async function fetchPage() {
-    const extra = { limit: PAGE };
+    const extra = { limit: state.more ? LATER_PAGE : PAGE };
     if (state.more) extra.continue = state.more;
     const table = await getJSON(query(extra), { accept: TABLE, signal });
     take(table);

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "async/gate.h"
+#include "async/suspend.h"
 #include "base/check.h"
 #include "kv/etcd/etcd.h"
 #include "kv/etcdpb/convert.h"
 #include "kv/etcdpb/rpc.grpc.pb.h"
-#include "kv/mvcc/suspend.h"
 #include "telemetry/span.h"
 
 namespace keelson::kv::etcd {
@@ -112,9 +112,9 @@ Awaitable<Result<Response>> Client::Call(Request request, bool repeatable, Start
     const CallSpan span(traced.method, traced.parent, endpoint, state->context);
     if (span.recording()) span.Sent(state->request.ByteSizeLong());
     const grpc::Status status =
-        co_await mvcc::Suspend<grpc::Status>([state, &endpoint, start](mvcc::Callback<grpc::Status> done) {
+        co_await async::Suspend<grpc::Status>([state, &endpoint, start](async::Callback<grpc::Status> done) {
           // gRPC wants a callback that can be copied.
-          auto shared = std::make_shared<mvcc::Callback<grpc::Status>>(std::move(done));
+          auto shared = std::make_shared<async::Callback<grpc::Status>>(std::move(done));
           start(endpoint, &state->context, &state->request, &state->response,
                 [state, shared](const grpc::Status& result) { (*shared)(result); });
         });

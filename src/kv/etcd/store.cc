@@ -13,7 +13,7 @@ using DoneFunction = std::function<void(grpc::Status)>;
 // A keep-alive is a stream of questions and answers; this asks one.
 class KeepAliveOnce final : public grpc::ClientBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse> {
  public:
-  using Done = mvcc::Callback<Result<Lease>>;
+  using Done = async::Callback<Result<Lease>>;
   static void Ask(Client& client, LeaseID id, Done done) {
     auto entry = client.Enter();
     if (!entry) {
@@ -127,7 +127,7 @@ class EtcdStore final : public Store {
   }
 
   Awaitable<Result<Lease>> LeaseKeepAlive(LeaseID id) override {
-    return mvcc::Suspend<Result<Lease>>(
+    return async::Suspend<Result<Lease>>(
         [client = client_, id](KeepAliveOnce::Done done) { KeepAliveOnce::Ask(*client, id, std::move(done)); });
   }
 

@@ -10,7 +10,7 @@
 namespace keelson::kv::etcd {
 namespace {
 
-using Done = mvcc::Callback<Result<WatchResponse>>;
+using Done = async::Callback<Result<WatchResponse>>;
 
 constexpr auto kRetryMin = std::chrono::milliseconds(50);
 constexpr auto kRetryMax = std::chrono::milliseconds(3000);
@@ -302,8 +302,8 @@ class EtcdWatcher final : public Watcher {
       : client_(std::move(client)), state_(std::move(state)) {}
   ~EtcdWatcher() override { state_->Cancel(); }
   Awaitable<Result<WatchResponse>> Next() override {
-    return mvcc::Suspend<Result<WatchResponse>>([state = state_](Done done) { state->Take(std::move(done)); },
-                                                [state = state_] { state->Interrupt(); });
+    return async::Suspend<Result<WatchResponse>>([state = state_](Done done) { state->Take(std::move(done)); },
+                                                 [state = state_] { state->Interrupt(); });
   }
   void RequestProgress() override { state_->RequestProgress(); }
   void Cancel() override { state_->Cancel(); }

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "async/suspend.h"
 #include "kv/etcdserver/range_encoder.h"
-#include "kv/mvcc/suspend.h"
 #include "kv/snapshot/snapshot.h"
 
 namespace keelson::kv::etcdserver {
@@ -247,17 +247,18 @@ class SnapshotStream final : public grpc::ServerWriteReactor<pb::SnapshotRespons
     Finish(info.ok() ? grpc::Status::OK : etcdpb::ToStatus(info.error()));
   }
   Awaitable<Result<void>> Send(std::string bytes) {
-    return mvcc::Suspend<Result<void>>([this, bytes = std::move(bytes)](mvcc::Callback<Result<void>> written) mutable {
-      written_ = std::move(written);
-      response_.Clear();
-      response_.set_version(version_);
-      response_.set_blob(std::move(bytes));
-      StartWrite(&response_);
-    });
+    return async::Suspend<Result<void>>(
+        [this, bytes = std::move(bytes)](async::Callback<Result<void>> written) mutable {
+          written_ = std::move(written);
+          response_.Clear();
+          response_.set_version(version_);
+          response_.set_blob(std::move(bytes));
+          StartWrite(&response_);
+        });
   }
   std::string version_;
   pb::SnapshotResponse response_;
-  mvcc::Callback<Result<void>> written_;
+  async::Callback<Result<void>> written_;
 };
 
 }  // namespace

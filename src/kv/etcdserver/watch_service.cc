@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "kv/mvcc/suspend.h"
+#include "async/suspend.h"
 
 namespace keelson::kv::etcdserver {
 namespace {
@@ -49,7 +49,7 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     if (!paused_) StartRead(&incoming_);
   }
   void OnWriteDone(bool ok) override {
-    mvcc::Callback<bool> written;
+    async::Callback<bool> written;
     {
       std::lock_guard guard(mutex_);
       written = std::move(outgoing_.front().written);
@@ -72,11 +72,11 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     // Of the last write: whether it is under way, and who waits for its end. Guarded by the stream's mutex.
     bool writing = false;
     bool failed = false;
-    mvcc::Callback<bool> waiting;
+    async::Callback<bool> waiting;
   };
   struct Outgoing {
     grpc::ByteBuffer response;
-    mvcc::Callback<bool> written;  // null: nobody waits
+    async::Callback<bool> written;  // null: nobody waits
   };
   // A question of how far all watches are: answered when each has delivered everything up to `revision`.
   struct Progress {
@@ -228,7 +228,7 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
       busy = watch->writing;
     }
     if (busy) {
-      co_await mvcc::Suspend<bool>([self, watch](mvcc::Callback<bool> done) {
+      co_await async::Suspend<bool>([self, watch](async::Callback<bool> done) {
         {
           std::lock_guard guard(self->mutex_);
           if (watch->writing) {
@@ -244,7 +244,7 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
       if (self->over_ || watch->failed) co_return false;
       watch->writing = true;
       auto written = [self, watch](bool ok) {
-        mvcc::Callback<bool> waiting;
+        async::Callback<bool> waiting;
         {
           std::lock_guard inner(self->mutex_);
           watch->writing = false;
@@ -309,7 +309,7 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
 
   // Waits until the response is written; false when the stream is over.
   static Awaitable<bool> Write(std::shared_ptr<WatchStream> self, grpc::ByteBuffer response) {
-    return mvcc::Suspend<bool>([self, response = std::move(response)](mvcc::Callback<bool> written) mutable {
+    return async::Suspend<bool>([self, response = std::move(response)](async::Callback<bool> written) mutable {
       {
         std::lock_guard guard(self->mutex_);
         if (!self->over_) {

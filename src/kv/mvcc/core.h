@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "async/blocking_pool.h"
+#include "async/suspend.h"
 #include "kv/kv.h"
 #include "kv/mvcc/backend.h"
 #include "kv/mvcc/index.h"
 #include "kv/mvcc/lessor.h"
 #include "kv/mvcc/rwlock.h"
 #include "kv/mvcc/store.h"
-#include "kv/mvcc/suspend.h"
 #include "kv/mvcc/watch_hub.h"
 
 namespace keelson::kv::mvcc {
@@ -63,7 +63,7 @@ class Core final : public LoadSink {
   WriteHealth write_health() const { return {.refuses_writes = refuses_writes_, .failures = write_failures_}; }
 
   template <class T, class F>
-  void Submit(std::size_t bytes, F apply, Callback<Result<T>> done);
+  void Submit(std::size_t bytes, F apply, async::Callback<Result<T>> done);
   template <class T, class F>
   Awaitable<Result<T>> Submit(std::size_t bytes, F apply);
 
@@ -149,7 +149,7 @@ class Core final : public LoadSink {
   std::optional<base::Clock::SteadyTime> recover_at_;      // when failed_; nothing: never
   std::string recover_error_;                              // what was logged last
   Revision trimmed_ = -1;
-  std::vector<Callback<Result<Revision>>> trim_waiters_;
+  std::vector<async::Callback<Result<Revision>>> trim_waiters_;
   base::Clock::SteadyTime next_progress_;
 
   std::atomic<bool> refuses_writes_{false};  // failed_, for others
@@ -166,7 +166,7 @@ class Core final : public LoadSink {
 template <class T, class F>
 class TaskOf final : public Task {
  public:
-  TaskOf(std::size_t bytes, F apply, Callback<Result<T>> done)
+  TaskOf(std::size_t bytes, F apply, async::Callback<Result<T>> done)
       : Task(bytes), apply_(std::move(apply)), done_(std::move(done)) {}
   void Apply() override { result_.emplace(apply_()); }
   void Complete(const Error* failure) override {
@@ -179,18 +179,18 @@ class TaskOf final : public Task {
 
  private:
   F apply_;
-  Callback<Result<T>> done_;
+  async::Callback<Result<T>> done_;
   std::optional<Result<T>> result_;
 };
 
 template <class T, class F>
-void Core::Submit(std::size_t bytes, F apply, Callback<Result<T>> done) {
+void Core::Submit(std::size_t bytes, F apply, async::Callback<Result<T>> done) {
   Enqueue(std::make_unique<TaskOf<T, F>>(bytes, std::move(apply), std::move(done)));
 }
 
 template <class T, class F>
 Awaitable<Result<T>> Core::Submit(std::size_t bytes, F apply) {
-  return Suspend<Result<T>>([this, bytes, apply = std::move(apply)](Callback<Result<T>> done) mutable {
+  return async::Suspend<Result<T>>([this, bytes, apply = std::move(apply)](async::Callback<Result<T>> done) mutable {
     Submit<T>(bytes, std::move(apply), std::move(done));
   });
 }

@@ -51,7 +51,7 @@ bool Less(SortTarget target, const KeyValue& a, const KeyValue& b, bool descend)
 // Answers once old versions are dropped, when it was asked to wait for that.
 class CompactTask final : public Task {
  public:
-  CompactTask(Core& core, Revision revision, bool physical, Callback<Result<Revision>> done)
+  CompactTask(Core& core, Revision revision, bool physical, async::Callback<Result<Revision>> done)
       : Task(0), core_(core), revision_(revision), physical_(physical), done_(std::move(done)) {}
   void Apply() override { result_.emplace(core_.ApplyCompact(revision_)); }
   void Complete(const Error* failure) override {
@@ -63,7 +63,7 @@ class CompactTask final : public Task {
       done_(*std::move(result_));
     }
   }
-  static void Submit(Core& core, Revision revision, bool physical, Callback<Result<Revision>> done) {
+  static void Submit(Core& core, Revision revision, bool physical, async::Callback<Result<Revision>> done) {
     core.Enqueue(std::make_unique<CompactTask>(core, revision, physical, std::move(done)));
   }
 
@@ -71,7 +71,7 @@ class CompactTask final : public Task {
   Core& core_;
   const Revision revision_;
   const bool physical_;
-  Callback<Result<Revision>> done_;
+  async::Callback<Result<Revision>> done_;
   std::optional<Result<Revision>> result_;
 };
 
@@ -196,9 +196,10 @@ std::unique_ptr<Watcher> EmbeddedStore::Watch(WatchRequest request) {
 }
 
 Awaitable<Result<Revision>> EmbeddedStore::Compact(Revision revision, bool physical) {
-  return Suspend<Result<Revision>>([core = core_.get(), revision, physical](Callback<Result<Revision>> done) {
-    CompactTask::Submit(*core, revision, physical, std::move(done));
-  });
+  return async::Suspend<Result<Revision>>(
+      [core = core_.get(), revision, physical](async::Callback<Result<Revision>> done) {
+        CompactTask::Submit(*core, revision, physical, std::move(done));
+      });
 }
 
 Awaitable<Result<Revision>> EmbeddedStore::CurrentRevision() {

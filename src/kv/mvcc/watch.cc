@@ -116,8 +116,8 @@ Awaitable<Result<WatchResponse>> HistoryWatcher::Next() {
       }
       co_return response;
     }
-    const Wake wake = co_await Suspend<Wake>(
-        [this](Callback<Wake> callback) {
+    const Wake wake = co_await async::Suspend<Wake>(
+        [this](async::Callback<Wake> callback) {
           std::shared_lock guard(core_->lock);
           core_->hub.Wait(cursor_, core_->visible, std::move(callback));
         },

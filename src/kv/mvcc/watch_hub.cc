@@ -20,7 +20,7 @@ void WatchHub::Leave(WatchCursor& cursor, bool prev_kv) {
   if (prev_kv) --prev_kv_;
 }
 
-void WatchHub::Wait(WatchCursor& cursor, Revision visible, Callback<Wake> callback) {
+void WatchHub::Wait(WatchCursor& cursor, Revision visible, async::Callback<Wake> callback) {
   {
     std::lock_guard guard(mutex_);
     if (!closed_ && !cursor.canceled && !cursor.progress_wanted && cursor.next > visible) {

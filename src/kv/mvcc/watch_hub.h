@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "async/suspend.h"
 #include "kv/kv.h"
 #include "kv/mvcc/index.h"
 #include "kv/mvcc/range_tree.h"
-#include "kv/mvcc/suspend.h"
 
 namespace keelson::kv::mvcc {
 
@@ -36,19 +36,19 @@ struct WatchCursor {
   bool canceled = false;
   bool progress_wanted = false;
   bool progress_notify = false;
-  Callback<Wake> waiting;         // set while Next() waits
+  async::Callback<Wake> waiting;  // set while Next() waits
   WatchCursor* before = nullptr;  // among the group's waiting
   WatchCursor* after = nullptr;
 };
 
 class WatchHub {
  public:
-  using Wakes = std::vector<Callback<Wake>>;  // to be called without any lock
+  using Wakes = std::vector<async::Callback<Wake>>;  // to be called without any lock
 
   void Join(WatchCursor& cursor, const std::string& key, const std::string& range_end, bool prev_kv);
   void Leave(WatchCursor& cursor, bool prev_kv);
   // Waits unless there is a reason to look first; then `callback` is called at once. REQUIRES: the store's shared lock.
-  void Wait(WatchCursor& cursor, Revision visible, Callback<Wake> callback);
+  void Wait(WatchCursor& cursor, Revision visible, async::Callback<Wake> callback);
   void Interrupt(WatchCursor& cursor, Wake wake);
   void Cancel(WatchCursor& cursor);
   void RequestProgress(WatchCursor& cursor);

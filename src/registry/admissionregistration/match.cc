@@ -19,6 +19,12 @@ using validation::Required;
 
 constexpr std::int64_t kMatchConditionsMax = 64;
 constexpr std::string_view kStaticSuffix = ".static.k8s.io";
+constexpr std::string_view kManifestGate = "ManifestBasedAdmissionControlConfig";
+
+std::string ReservedText() {
+  return "names ending with " + base::GoQuote(kStaticSuffix) +
+         " are reserved for static manifest-based configurations and cannot be managed via the API";
+}
 
 bool HasWildcard(const Value& list) {
   return std::ranges::any_of(list.items(), [](const Value& item) { return item.as_string() == "*"; });
@@ -190,10 +196,19 @@ void ValidateMutatingOperations(const Value& resources, const FieldPath& path, F
   }
 }
 
+void ValidateStaticSuffix(const Call& call, const Value& object, FieldErrors& errors) {
+  const std::string_view name = object["metadata"]["name"].as_string();
+  if (!name.ends_with(kStaticSuffix) || !FeatureEnabled(call, kManifestGate)) return;
+  errors.push_back(Invalid(FieldPath("metadata").Child("name"), name, ReservedText()));
+}
+
+void WarnAboutStaticSuffixOnCreate(const Call& call, Value object, Value old) {
+  if (!FeatureEnabled(call, kManifestGate)) WarnAboutStaticSuffix(call, object, old);
+}
+
 void WarnAboutStaticSuffix(const Call& call, Value object, Value) {
-  if (!object["metadata"]["name"].as_string().ends_with(kStaticSuffix)) return;
-  call.warnings.push_back("metadata.name: names ending with " + base::GoQuote(kStaticSuffix) +
-                          " are reserved for static manifest-based configurations and cannot be managed via the API");
+  if (object["metadata"]["name"].as_string().ends_with(kStaticSuffix))
+    call.warnings.push_back("metadata.name: " + ReservedText());
 }
 
 }  // namespace keelson::registry::match

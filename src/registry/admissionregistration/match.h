@@ -13,6 +13,18 @@ void ValidateMatchResources(const Value& resources, const FieldPath& path, Field
 void ValidateMatchConditions(const Value& conditions, bool params, const FieldPath& path, FieldErrors& errors);
 // Policies that change objects never see deletions. The path has no indices, as upstream's.
 void ValidateMutatingOperations(const Value& resources, const FieldPath& path, FieldErrors& errors);
+
+// Names that only static manifests may have: refused on create with the gate ManifestBasedAdmissionControlConfig, a
+// warning without it. An update always warns.
+void ValidateStaticSuffix(const Call& call, const Value& object, FieldErrors& errors);
+void WarnAboutStaticSuffixOnCreate(const Call& call, Value object, Value old);
 void WarnAboutStaticSuffix(const Call& call, Value object, Value old);
+
+// A kind's rules on create, with ValidateStaticSuffix after them.
+template <Validate kRules>
+void ValidateCreate(const Call& call, Value object, Value old, FieldErrors& errors) {
+  kRules(call, object, old, errors);
+  ValidateStaticSuffix(call, object, errors);
+}
 
 }  // namespace keelson::registry::match

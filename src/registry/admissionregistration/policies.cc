@@ -82,11 +82,7 @@ void ValidateVariable(const Value& variable, cel::PolicyCompiler& compiler, cons
   if (base::Trim(expression).empty()) {
     errors.push_back(Required(path.Child("expression"), "expression is not specified"));
   } else {
-    if (const auto compiled = compiler.AddVariable(name, expression); compiled.ok()) {
-      ValidateCELProgram(compiler.environment(true), **compiled, path.Child("expression"), errors);
-    } else {
-      errors.push_back(Invalid(path.Child("expression"), expression, compiled.error()));
-    }
+    ValidateCELProgram(compiler.AddVariable(name, expression), expression, path.Child("expression"), errors);
   }
 }
 
@@ -138,11 +134,7 @@ void ValidateAuditAnnotation(const Value& annotation, std::string_view policy, c
     // Compiled without the white space around it, reported with it.
     const auto compiled =
         cel::CompileExpression(compiler.environment(true), trimmed, {&cel::kStringType, &cel::kNullType});
-    if (compiled.ok()) {
-      ValidateCELProgram(compiler.environment(true), **compiled, at, errors);
-    } else {
-      errors.push_back(Invalid(at, expression, compiled.error()));
-    }
+    ValidateCELProgram(compiled, expression, at, errors);
   }
 }
 
@@ -308,8 +300,8 @@ constexpr Strategy kValidatingAdmissionPolicyStrategy = {
     .generation = Generation::kSpec,
     .has_status = true,
     .defaults = SetDefaults,
-    .validate = ValidatePolicy<false>,
-    .warnings_on_create = match::WarnAboutStaticSuffix,
+    .validate = match::ValidateCreate<ValidatePolicy<false>>,
+    .warnings_on_create = match::WarnAboutStaticSuffixOnCreate,
     .update = {.validate_update = ValidatePolicyUpdate<false>,
                .warnings_on_update = match::WarnAboutStaticSuffix,
                .reset_fields = kMainReset},
@@ -326,8 +318,8 @@ constexpr Strategy kMutatingAdmissionPolicyStrategy = {
     .core_finalizers = false,
     .generation = Generation::kSpec,
     .defaults = SetDefaults,
-    .validate = ValidatePolicy<true>,
-    .warnings_on_create = match::WarnAboutStaticSuffix,
+    .validate = match::ValidateCreate<ValidatePolicy<true>>,
+    .warnings_on_create = match::WarnAboutStaticSuffixOnCreate,
     .update = {.validate_update = ValidatePolicyUpdate<true>, .warnings_on_update = match::WarnAboutStaticSuffix},
     .table_row = Row<true>,
 };

@@ -26,6 +26,7 @@
 #include "registry/resource/strategies.h"
 #include "registry/scheduling/strategies.h"
 #include "registry/storage_k8s_io/strategies.h"
+#include "registry/storagemigration/strategies.h"
 #include "registry/strategy.h"
 
 namespace keelson::registry {
@@ -57,6 +58,7 @@ constexpr Group kGroups[] = {
     {"resource.k8s.io", ResourceStrategies},
     {"scheduling.k8s.io", SchedulingStrategies},
     {"storage.k8s.io", StorageStrategies},
+    {"storagemigration.k8s.io", StoragemigrationStrategies},
 };
 
 void DefaultHorizontalPodAutoscalerV1(base::Arena& arena, Value object) {

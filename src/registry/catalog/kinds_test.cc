@@ -102,6 +102,18 @@ TEST(Kinds, SmallGroupsRefuse) {
         "spec.emulationVersion: Invalid value: \"1.036.0\": must be a valid semantic version",
         "spec.binaryVersion: Invalid value: \"v1\": must be a valid semantic version",
         "spec.strategy.strategy: Unsupported value: \"x\": supported values: \"OldestEmulationVersion\""}},
+      {"/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations",
+       R"({"metadata":{"name":"a"},"spec":{"resource":{"group":"A_b","resource":"Pods"}}})",
+       {"spec.resource.resource: Invalid value: \"Pods\": a DNS-1035 label must consist of lower case alphanumeric "
+        "characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. "
+        "'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
+        "spec.resource.group: Invalid value: \"A_b\": a lowercase RFC 1123 subdomain must consist of lower case "
+        "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. "
+        "'example.com', regex used for validation is "
+        "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"}},
+      {"/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations",
+       R"({"metadata":{"name":"a"},"spec":{"resource":{"group":"","resource":""}}})",
+       {"spec.resource.resource: Required value: resource is required to be set"}},
       {"/apis/scheduling.k8s.io/v1/priorityclasses",
        R"({"metadata":{"name":"system-x"},"value":1})",
        {"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: "
@@ -303,6 +315,12 @@ TEST(Kinds, AdmissionResourceAndExtensionsRefuse) {
         "<EOF>\n | object.x]\n | ........^",
         "spec.validations[0].reason: Unsupported value: \"No\": supported values: \"Forbidden\", \"Invalid\", "
         "\"RequestEntityTooLarge\""}},
+      {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+       R"j({"metadata":{"name":"a"},"spec":{"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]},"validations":[{"expression":"int('x') == 1"}],"variables":[{"name":"v","expression":"int('y')"}]}})j",
+       {"spec.variables[0].expression: Internal error: program instantiation failed: type conversion error from "
+        "'string' to 'int'",
+        "spec.validations[0].expression: Internal error: program instantiation failed: type conversion error from "
+        "'string' to 'int'"}},
       {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
        R"({"metadata":{"name":"a"},"spec":{"policyName":"p","validationActions":["Deny","Warn"],"paramRef":{"name":"x","selector":{},"parameterNotFoundAction":"Deny"}}})",
        {"spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
@@ -424,6 +442,16 @@ TEST(Kinds, Defaults) {
 
 TEST(Kinds, Updates) {
   ExpectChanged({
+      {"/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations/a",
+       R"({"metadata":{"name":"a"},"spec":{"resource":{"group":"apps","resource":"deployments"}}})",
+       R"({"metadata":{"name":"a"},"spec":{"resource":{"group":"","resource":"pods"}}})",
+       {"spec: Invalid value: {\"Resource\":{\"group\":\"\",\"resource\":\"pods\"}}: field is immutable"}},
+      {"/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations/a/status",
+       R"({"metadata":{"name":"a"},"spec":{"resource":{"group":"apps","resource":"deployments"}}})",
+       R"({"metadata":{"name":"a"},"status":{"resourceVersion":"07","conditions":[
+         {"type":"Succeeded","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Done","message":""},
+         {"type":"Running","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Done","message":""}]}})",
+       {"status.resourceVersion: Invalid value: \"07\": resource version is not well formed: 07"}},
       {"/apis/events.k8s.io/v1/namespaces/n/events/a",
        R"({"metadata":{"name":"a"},"eventTime":"2020-01-01T00:00:00.000000Z","reportingController":"x.y/z","reportingInstance":"i","action":"a","reason":"r","type":"Normal","regarding":{"namespace":"n"}})",
        R"({"metadata":{"name":"a"},"eventTime":"2020-01-01T00:00:00.000000Z","reportingController":"x.y/z","reportingInstance":"i","action":"a","reason":"r","type":"Normal","regarding":{"namespace":"n"},"series":{}})",

@@ -172,10 +172,11 @@ void ValidateCELSelector(std::string_view expression, const SelectorOptions& opt
     errors.push_back(Invalid(path, expression, selector.error()));
     return;
   }
-  const std::size_t before = errors.size();
-  ValidateCELProgram(cel::DeviceEnvironment(mode, features), *selector->ast, path, errors);
-  if (errors.size() == before && selector->max_cost > cel::kDeviceSelectorCostMax)
+  if (!selector->error.empty()) {
+    errors.push_back(validation::InternalError(path, selector->error));
+  } else if (selector->max_cost > cel::kDeviceSelectorCostMax) {
     errors.push_back(Forbidden(path, "too complex, exceeds cost limit"));
+  }
 }
 
 }  // namespace

@@ -12,11 +12,11 @@ namespace keelson::registry::rules {
 
 using validation::FieldErrors;
 
-// The field error of a checked expression of which no program can be made (a constant that cannot be converted), or
-// none.
-void ValidateCELProgram(const cel::EnvironmentPtr& env, const cel::Ast& ast, const FieldPath& path,
-                        FieldErrors& errors);
-// Invalid with the compiler's text when the expression does not compile or has another type than `results`.
+// The field error of a compilation: Invalid where the expression does not compile, InternalError where it compiles but
+// no program can be made of it (a constant that cannot be converted); or none.
+void ValidateCELProgram(const Outcome<cel::CompilationPtr, std::string>& compiled, std::string_view expression,
+                        const FieldPath& path, FieldErrors& errors);
+// The same of an expression whose result has one of the types `results`.
 void ValidateCELExpression(const cel::EnvironmentPtr& env, std::string_view expression,
                            std::initializer_list<const cel::Type*> results, const FieldPath& path, FieldErrors& errors);
 

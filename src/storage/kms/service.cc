@@ -1,86 +1,33 @@
 #include "storage/kms/service.h"
 
-#include <grpcpp/create_channel.h>
-#include <grpcpp/grpcpp.h>
-
 #include <atomic>
 
-#include "async/gate.h"
-#include "kv/mvcc/suspend.h"
+#include "async/rpc/connection.h"
 #include "storage/kms/v1beta1.grpc.pb.h"
 #include "storage/kms/v2.grpc.pb.h"
 
 namespace keelson::storage::kms {
 namespace {
 
-constexpr int kReconnectBackoffMaxMillis = 3000;
 constexpr std::string_view kVersionV1 = "v1beta1";
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& endpoint) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectBackoffMaxMillis);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+// unix:///@name is an abstract socket.
+std::string TargetOf(const std::string& endpoint) {
   constexpr std::string_view kAbstract = "unix:///@";
-  const std::string target =
-      endpoint.starts_with(kAbstract) ? "unix-abstract:" + endpoint.substr(kAbstract.size()) : endpoint;
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  return endpoint.starts_with(kAbstract) ? "unix-abstract:" + endpoint.substr(kAbstract.size()) : endpoint;
 }
 
-std::string_view CodeName(grpc::StatusCode code) {
-  static constexpr std::string_view kNames[] = {
-      "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
-      "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
-      "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
-      "DataLoss", "Unauthenticated"};
-  const auto index = static_cast<std::size_t>(code);
-  return index < std::size(kNames) ? kNames[index] : "Unknown";
-}
-
-CallError ErrorOf(const grpc::Status& status) {
-  const std::string name(CodeName(status.error_code()));
-  return {.code = name, .message = "rpc error: code = " + name + " desc = " + status.error_message()};
-}
-
-// One connection, and what is under way over it.
-struct Connection {
-  explicit Connection(DialOptions options_in) : options(std::move(options_in)), channel(Connect(options.endpoint)) {}
-  ~Connection() { gate.Close(); }  // the channel must not go on one of gRPC's own threads
-
-  const DialOptions options;
-  async::Gate gate;
-  const std::shared_ptr<grpc::Channel> channel;
-
-  template <class Request, class Response>
-  struct State {
-    explicit State(async::Gate::Entry in) : entry(std::move(in)) {}
-    const async::Gate::Entry entry;  // first, so that it is left last
-    grpc::ClientContext context;
-    Request request;
-    Response response;
-  };
+struct Plugin {
+  explicit Plugin(DialOptions options)
+      : timeout(options.timeout), connection(TargetOf(options.endpoint), options.observe) {}
 
   template <class Request, class Response, class Start>
   Awaitable<CallResult<Response>> Call(std::string_view method, Request request, Start start) {
-    auto entry = gate.Enter();
-    if (!entry) co_return CallError{.code = "Canceled", .message = "the connection is closing"};
-    const auto begun = std::chrono::steady_clock::now();
-    auto state = std::make_shared<State<Request, Response>>(*std::move(entry));
-    state->request = std::move(request);
-    state->context.set_deadline(std::chrono::system_clock::now() + options.timeout);
-    state->context.set_wait_for_ready(true);
-    const grpc::Status status =
-        co_await kv::mvcc::Suspend<grpc::Status>([state, start](kv::mvcc::Callback<grpc::Status> done) {
-          auto shared = std::make_shared<kv::mvcc::Callback<grpc::Status>>(std::move(done));
-          start(&state->context, &state->request, &state->response,
-                [state, shared](const grpc::Status& result) { (*shared)(result); });
-        });
-    if (options.observe) {
-      options.observe(method, CodeName(status.error_code()), std::chrono::steady_clock::now() - begun);
-    }
-    if (!status.ok()) co_return ErrorOf(status);
-    co_return std::move(state->response);
+    return connection.Call<Request, Response>(method, timeout, std::move(request), std::move(start));
   }
+
+  const std::chrono::milliseconds timeout;
+  async::rpc::Connection connection;
 };
 
 std::map<std::string, std::string> ToMap(const google::protobuf::Map<std::string, std::string>& from) {
@@ -91,8 +38,8 @@ std::map<std::string, std::string> ToMap(const google::protobuf::Map<std::string
 
 struct ServiceV2::Impl {
   explicit Impl(DialOptions options)
-      : connection(std::move(options)), stub(v2::KeyManagementService::NewStub(connection.channel)) {}
-  Connection connection;
+      : plugin(std::move(options)), stub(v2::KeyManagementService::NewStub(plugin.connection.channel())) {}
+  Plugin plugin;
   const std::unique_ptr<v2::KeyManagementService::Stub> stub;
 };
 
@@ -102,8 +49,8 @@ ServiceV2::~ServiceV2() = default;
 Awaitable<CallResult<StatusResponse>> ServiceV2::Status() {
   auto* const stub = impl_->stub.get();
   auto start = [stub](auto* context, auto* in, auto* out, auto done) { stub->async()->Status(context, in, out, done); };
-  auto answer = co_await impl_->connection.Call<v2::StatusRequest, v2::StatusResponse>(
-      "/v2.KeyManagementService/Status", v2::StatusRequest(), start);
+  auto answer = co_await impl_->plugin.Call<v2::StatusRequest, v2::StatusResponse>("/v2.KeyManagementService/Status",
+                                                                                   v2::StatusRequest(), start);
   if (!answer.ok()) co_return std::move(answer).error();
   co_return StatusResponse{.version = answer->version(), .healthz = answer->healthz(), .key_id = answer->key_id()};
 }
@@ -116,8 +63,8 @@ Awaitable<CallResult<EncryptResponse>> ServiceV2::Encrypt(std::string plaintext,
   auto start = [stub](auto* context, auto* in, auto* out, auto done) {
     stub->async()->Encrypt(context, in, out, done);
   };
-  auto answer = co_await impl_->connection.Call<v2::EncryptRequest, v2::EncryptResponse>(
-      "/v2.KeyManagementService/Encrypt", std::move(request), start);
+  auto answer = co_await impl_->plugin.Call<v2::EncryptRequest, v2::EncryptResponse>("/v2.KeyManagementService/Encrypt",
+                                                                                     std::move(request), start);
   if (!answer.ok()) co_return std::move(answer).error();
   co_return EncryptResponse{
       .ciphertext = answer->ciphertext(), .key_id = answer->key_id(), .annotations = ToMap(answer->annotations())};
@@ -133,16 +80,16 @@ Awaitable<CallResult<std::string>> ServiceV2::Decrypt(DecryptRequest wanted) {
   auto start = [stub](auto* context, auto* in, auto* out, auto done) {
     stub->async()->Decrypt(context, in, out, done);
   };
-  auto answer = co_await impl_->connection.Call<v2::DecryptRequest, v2::DecryptResponse>(
-      "/v2.KeyManagementService/Decrypt", std::move(request), start);
+  auto answer = co_await impl_->plugin.Call<v2::DecryptRequest, v2::DecryptResponse>("/v2.KeyManagementService/Decrypt",
+                                                                                     std::move(request), start);
   if (!answer.ok()) co_return std::move(answer).error();
   co_return std::move(*answer->mutable_plaintext());
 }
 
 struct ServiceV1::Impl {
   explicit Impl(DialOptions options)
-      : connection(std::move(options)), stub(v1beta1::KeyManagementService::NewStub(connection.channel)) {}
-  Connection connection;
+      : plugin(std::move(options)), stub(v1beta1::KeyManagementService::NewStub(plugin.connection.channel())) {}
+  Plugin plugin;
   const std::unique_ptr<v1beta1::KeyManagementService::Stub> stub;
   std::atomic<bool> version_known{false};
 
@@ -152,7 +99,7 @@ struct ServiceV1::Impl {
     request.set_version(std::string(kVersionV1));
     auto* const to = stub.get();
     auto start = [to](auto* context, auto* in, auto* out, auto done) { to->async()->Version(context, in, out, done); };
-    auto answer = co_await connection.Call<v1beta1::VersionRequest, v1beta1::VersionResponse>(
+    auto answer = co_await plugin.Call<v1beta1::VersionRequest, v1beta1::VersionResponse>(
         "/v1beta1.KeyManagementService/Version", std::move(request), start);
     if (!answer.ok()) co_return std::move(answer).error();
     if (answer->version() != kVersionV1) {
@@ -178,7 +125,7 @@ Awaitable<CallResult<std::string>> ServiceV1::Encrypt(std::string plain) {
   auto start = [stub](auto* context, auto* in, auto* out, auto done) {
     stub->async()->Encrypt(context, in, out, done);
   };
-  auto answer = co_await impl_->connection.Call<v1beta1::EncryptRequest, v1beta1::EncryptResponse>(
+  auto answer = co_await impl_->plugin.Call<v1beta1::EncryptRequest, v1beta1::EncryptResponse>(
       "/v1beta1.KeyManagementService/Encrypt", std::move(request), start);
   if (!answer.ok()) co_return std::move(answer).error();
   co_return std::move(*answer->mutable_cipher());
@@ -194,7 +141,7 @@ Awaitable<CallResult<std::string>> ServiceV1::Decrypt(std::string cipher) {
   auto start = [stub](auto* context, auto* in, auto* out, auto done) {
     stub->async()->Decrypt(context, in, out, done);
   };
-  auto answer = co_await impl_->connection.Call<v1beta1::DecryptRequest, v1beta1::DecryptResponse>(
+  auto answer = co_await impl_->plugin.Call<v1beta1::DecryptRequest, v1beta1::DecryptResponse>(
       "/v1beta1.KeyManagementService/Decrypt", std::move(request), start);
   if (!answer.ok()) co_return std::move(answer).error();
   co_return std::move(*answer->mutable_plain());

@@ -4,23 +4,18 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "async/awaitable.h"
-#include "base/outcome.h"
+#include "async/rpc/call.h"
 
 namespace keelson::storage::kms {
 
-struct CallError {
-  std::string code;     // gRPC's name: Unavailable
-  std::string message;  // as Go shows it: rpc error: code = Unavailable desc = ...
-};
-template <class T>
-using CallResult = Outcome<T, CallError>;
+using async::rpc::CallError;
+using async::rpc::CallResult;
+using async::rpc::Observer;  // methods as upstream's metric names them
 
 struct StatusResponse {
   std::string version, healthz, key_id;
@@ -33,9 +28,6 @@ struct EncryptResponse {
   std::string ciphertext, key_id;
   std::map<std::string, std::string> annotations;
 };
-
-// Told after each call: method as upstream's metric names it, gRPC's code, how long it took.
-using Observer = std::function<void(std::string_view method, std::string_view code, std::chrono::nanoseconds took)>;
 
 struct DialOptions {
   std::string endpoint;  // unix:///path, or unix:///@name for an abstract socket

@@ -51,7 +51,7 @@ void EvaluateRules(base::Arena& arena, const CustomResource& resource, const Val
     verdict.errors.push_back(Invalid(FieldPath(), Value(), kRulesSkipped));
     return;
   }
-  resource.rules->Evaluate(arena, object, old, verdict);
+  resource.rules->Evaluate(arena, object, old, resource.interrupt, verdict);
 }
 
 // unstructured.NestedFieldNoCopy: the value at the dotted path, null when it is absent; the error of a step into
@@ -78,7 +78,9 @@ std::string WrongKindText(std::string_view path, const Value& value, std::string
          std::string(object::GoTypeName(value)) + ", expected " + std::string(expected);
 }
 
-std::string DottedPath(std::string_view path) { return path.starts_with('.') ? std::string(path) : "." + std::string(path); }
+std::string DottedPath(std::string_view path) {
+  return path.starts_with('.') ? std::string(path) : "." + std::string(path);
+}
 
 void ValidateReplicas(const Value& object, std::string_view path, FieldErrors& errors) {
   const FieldPath at(path);

@@ -12,6 +12,9 @@
 #include "schema/structural/structural.h"
 #include "validation/errors.h"
 
+namespace keelson::cel {
+class Interrupt;  // cel/program.h
+}
 namespace keelson::validation::structural {
 
 using schema::structural::Node;
@@ -27,7 +30,9 @@ class RuleSet {
  public:
   virtual ~RuleSet() = default;
   // Appends what the rules say of the whole object; `old` is nullptr on create.
-  virtual void Evaluate(base::Arena& arena, const Value& object, const Value* old, Verdict& verdict) const = 0;
+  // `interrupt` ends evaluations early; null: nothing does.
+  virtual void Evaluate(base::Arena& arena, const Value& object, const Value* old, const cel::Interrupt* interrupt,
+                        Verdict& verdict) const = 0;
 };
 
 // spec.versions[].subresources.scale. Views into the definition; "" for an absent selector path.
@@ -46,7 +51,8 @@ struct CustomResource {
   bool namespaced = true;
   Node schema;
   ScalePaths scale;
-  const RuleSet* rules = nullptr;  // x-kubernetes-validations; nullptr: the schema has none
+  const RuleSet* rules = nullptr;             // x-kubernetes-validations; nullptr: the schema has none
+  const cel::Interrupt* interrupt = nullptr;  // of the request; nullptr: rules are evaluated to their end
 };
 
 Verdict ValidateCreate(base::Arena& arena, const CustomResource& resource, const Value& object);

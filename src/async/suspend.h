@@ -13,7 +13,7 @@
 
 #include "async/awaitable.h"
 
-namespace keelson::kv::mvcc {
+namespace keelson::async {
 
 template <class T>
 using Callback = std::move_only_function<void(T)>;
@@ -44,4 +44,4 @@ Awaitable<T> Suspend(Start start) {
   return Suspend<T>(std::move(start), [] {});
 }
 
-}  // namespace keelson::kv::mvcc
+}  // namespace keelson::async

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""CPU time of a create with one webhook, with ten policies of one rule each, and with both, beside kube-apiserver + etcd.
+usage: admission.py KEELSON WORK_FOLDER [BIN_FOLDER] [--creates N] [--rounds N] [--only keelson|kube-apiserver]
+
+h2load creates config maps over HTTP/2. The CPU time is that of all server processes (with the store), without the webhook's, which is agnhost; rounds
+of the four kinds follow each other and the best of each counts, so that a busy machine changes the figures little. Programs come from BIN_FOLDER
+(default: the cache that `make interop` fills).
+"""
+import argparse
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(top, "interop"), os.path.join(top, "test", "system"), os.path.join(top, "bench")]
+from harness import Client, free_port, skip  # noqa: E402
+from rig import Keelson, RealPair, end  # noqa: E402
+from small_requests import TOKEN, cpu_seconds  # noqa: E402
+from webhook_peer import make_certificate  # noqa: E402
+
+POLICIES = 10
+GROUP = "/apis/admissionregistration.k8s.io/v1/"
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
+KINDS = ("bare", "webhook", "policies", "both")
+
+
+def webhook(port, ca):
+    return {"metadata": {"name": "bench"}, "webhooks": [{
+        "name": "bench.example.com", "clientConfig": {"url": "https://127.0.0.1:%d/configmaps" % port, "caBundle": ca}, "sideEffects": "None",
+        "admissionReviewVersions": ["v1"], "rules": [RULE]}]}
+
+
+def install(client, kind, hook):
+    """What the kind needs, and nothing else."""
+    for resource in ("validatingwebhookconfigurations", "validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+        client.must(200, "DELETE", GROUP + resource)
+    if kind in ("policies", "both"):
+        for i in range(POLICIES):
+            name = "bench-%d" % i
+            client.must(201, "POST", GROUP + "validatingadmissionpolicies", {"metadata": {"name": name}, "spec": {
+                "matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "!has(object.data) || size(object.data) < %d" % (100 + i)}]}})
+            client.must(201, "POST", GROUP + "validatingadmissionpolicybindings", {"metadata": {"name": name}, "spec": {
+                "policyName": name, "validationActions": ["Deny"]}})
+    if kind in ("webhook", "both"):
+        client.must(201, "POST", GROUP + "validatingwebhookconfigurations", hook)
+    time.sleep(2)  # they are followed, not read with each request
+
+
+def creates(server, body, count):
+    command = ["h2load", "-c", "2", "-m", "8", "-t", "1", "-n", str(count), "-H", "Authorization: Bearer " + TOKEN, "-H", "Content-Type: application/json",
+               "-d", body, "https://127.0.0.1:%d/api/v1/namespaces/default/configmaps" % server.port]
+    before = cpu_seconds(server.pids())
+    out = subprocess.run(command, capture_output=True, text=True).stdout
+    used = cpu_seconds(server.pids()) - before
+    status = re.search(r"status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", out)
+    if status is None or int(status.group(1)) != count:
+        raise RuntimeError("h2load: " + out[-600:])
+    return used / count * 1e6
+
+
+def measure(server, body, hook, options):
+    client = Client(server)
+    best = {}
+    for _ in range(options.rounds):
+        for kind in KINDS:
+            install(client, kind, hook)
+            creates(server, body, 200)
+            best[kind] = min(best.get(kind, 1e9), creates(server, body, options.creates))
+    return best
+
+
+def report(results):
+    print("%-16s %12s %12s %12s %12s %16s %16s" % ("CPU µs a create", *KINDS, "webhook call", "policy rule"))
+    for name, best in results.items():
+        print("%-16s %12.0f %12.0f %12.0f %12.0f %16.0f %16.1f" % (name, *(best[kind] for kind in KINDS), best["webhook"] - best["bare"],
+                                                                  (best["policies"] - best["bare"]) / POLICIES))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("keelson")
+    parser.add_argument("folder", type=os.path.abspath)
+    parser.add_argument("programs", nargs="?", default=os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "keelson", "bin"))
+    parser.add_argument("--creates", type=int, default=5000)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only", choices=["keelson", "kube-apiserver"])
+    options = parser.parse_args()
+    if shutil.which("h2load") is None:
+        skip("h2load is missing (Debian package nghttp2-client)")
+    agnhost = os.path.join(options.programs, "agnhost")
+    if not os.path.exists(agnhost):
+        skip("agnhost is missing: interop/build.sh agnhost")
+    shutil.rmtree(options.folder, ignore_errors=True)
+    os.makedirs(options.folder)
+    tokens, body = os.path.join(options.folder, "tokens.csv"), os.path.join(options.folder, "body.json")
+    with open(tokens, "w") as f:
+        f.write("%s,bench,bench,system:masters\n" % TOKEN)
+    with open(body, "w") as f:
+        json.dump({"metadata": {"generateName": "bench-"}, "data": {"key": "value"}}, f)
+    certificate, key = make_certificate(os.path.join(options.folder, "peer"))
+    port = free_port()
+    with open(os.path.join(options.folder, "webhook.log"), "w") as log:
+        peer = subprocess.Popen([agnhost, "webhook", "--tls-cert-file=" + certificate, "--tls-private-key-file=" + key, "--port=%d" % port], stdout=log, stderr=log)
+    with open(certificate, "rb") as f:
+        hook = webhook(port, base64.b64encode(f.read()).decode())
+    flags, results = ["--token-auth-file=" + tokens], {}
+    try:
+        for name, make in (("keelson", lambda: Keelson(options.keelson, os.path.join(options.folder, "keelson"), flags=flags)),
+                           ("kube-apiserver", lambda: RealPair(os.path.join(options.folder, "real"), options.programs, flags))):
+            if options.only in (None, name):
+                server = make().start()
+                try:
+                    results[name] = measure(server, body, hook, options)
+                finally:
+                    server.stop()
+    finally:
+        end(peer)
+    report(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+// The webhooks of agnhost, the image of Kubernetes' e2e tests, as a program for this machine (interop/local_webhooks.py).
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	crdconversion "k8s.io/kubernetes/test/images/agnhost/crd-conversion-webhook"
+	"k8s.io/kubernetes/test/images/agnhost/webhook"
+)
+
+func main() {
+	root := &cobra.Command{Use: "agnhost"}
+	root.AddCommand(webhook.CmdWebhook, crdconversion.CmdCrdConversionWebhook)
+	if root.Execute() != nil {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,3 @@
+module keelson/interop/proxiedwatches
+
+go 1.26.0

@@ -1,0 +1,22 @@
+// The managed fields of a created object, written in one walk of the object: what comparing its canonical form with the
+// kind's zero value would give, without making either.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/arena.h"
+#include "object/value.h"
+#include "patch/field_set.h"
+#include "schema/schema.h"
+
+namespace keelson::patch {
+
+// FieldsV1 of everything in `object` that differs from the zero value of `type`. A member of `without` is left out,
+// with everything below it; a member of `never` is left out without what is below it. "{}" where nothing is left.
+// Nothing for objects with parts whose topology is deduced from their value, or that do not fit the schema: compare
+// those.
+std::optional<std::string> CreatedFields(base::Arena& arena, const Value& object, const schema::Type& type,
+                                         const FieldSet& without, const FieldSet& never);
+
+}  // namespace keelson::patch
