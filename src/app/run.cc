@@ -17,6 +17,7 @@
 #include "app/custom_resources.h"
 #include "app/egress.h"
 #include "app/files.h"
+#include "app/io_threads.h"
 #include "app/late_service_resolver.h"
 #include "app/memory_limit.h"
 #include "app/pki.h"
@@ -179,7 +180,7 @@ Outcome<void, Error> ServerProcess::Open() {
   // The port first: when it is taken, nothing else is worth doing.
   KS_TRY(listener_, Listen(options_.secure_serving));
   KS_TRY(tls_, MakeTLS(options_));
-  io_.emplace(std::max(1u, std::thread::hardware_concurrency()));
+  io_.emplace(IOThreads(options_.keelson.io_threads));
   KS_TRY(egress_, EgressSelector::Load(options_.egress_selector_config_file, *io_, metrics_));
   KS_TRY(stores_,
          OpenStores(options_, folder_, egress_, [this] { return signals_.WaitFor(std::chrono::milliseconds(0)); }));
