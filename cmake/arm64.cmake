@@ -14,6 +14,8 @@ set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 # char is signed, as on amd64: the same code, the same meaning. SSE2 in NEON.
 set(CMAKE_C_FLAGS_INIT "-fsigned-char")
 set(CMAKE_CXX_FLAGS_INIT "-fsigned-char -isystem ${CMAKE_CURRENT_LIST_DIR}/arm64")
+# 128-bit arithmetic with overflow checks is in the compiler's own library, not in libgcc.
+set(CMAKE_CXX_STANDARD_LIBRARIES_INIT "${KEELSON_ARM64_ROOT}/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.builtins-aarch64.a")
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT "-fuse-ld=lld")
 endforeach()

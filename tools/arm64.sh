@@ -12,7 +12,7 @@ if ! [ -e "$root/usr/lib/aarch64-linux-gnu/librocksdb.a" ]; then
   apt=(apt-get -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State::lists="$folder/lists" -o Dir::State::status="$folder/status"
        -o Dir::Cache="$folder/cache" -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/debian.sources -o Dir::Etc::sourceparts=/dev/null)
   "${apt[@]}" update >/dev/null
-  libraries=$(grep -E '^(lib.*-dev|zlib1g-dev)$' tools/packages.txt | grep -v libclang-rt)
+  libraries=$(grep -E '^(lib.*-dev|zlib1g-dev)$' tools/packages.txt)
   # shellcheck disable=SC2086
   "${apt[@]}" --print-uris -y --no-install-recommends install libc6-dev libstdc++-12-dev $libraries | sed -nE "s/^'([^']+)'.*/\1/p" |
     xargs -P 4 -n 8 wget -q -nc -P "$folder/debs"

@@ -16,7 +16,8 @@ namespace {
 Outcome<audit::PolicyPtr, Error> LoadPolicy(const std::string& path) {
   const std::string prefix = "loading audit policy file: ";
   auto text = ReadSmallFile(path);
-  if (!text.ok()) return Error(prefix + "failed to read file path " + base::GoQuote(path) + ": " + text.error().message());
+  if (!text.ok())
+    return Error(prefix + "failed to read file path " + base::GoQuote(path) + ": " + text.error().message());
   std::string warning;
   auto policy = audit::Policy::Parse(*text, &warning);
   if (!policy.ok()) return Error(prefix + policy.error() + ": from file " + path);
@@ -27,7 +28,9 @@ Outcome<audit::PolicyPtr, Error> LoadPolicy(const std::string& path) {
 
 audit::BackendOptions ToBackend(const AuditBackendOptions& options) {
   using enum audit::Mode;
-  return {.mode = options.mode == "batch" ? kBatch : options.mode == "blocking" ? kBlocking : kBlockingStrict,
+  return {.mode = options.mode == "batch"      ? kBatch
+                  : options.mode == "blocking" ? kBlocking
+                                               : kBlockingStrict,
           .buffer_size = static_cast<std::size_t>(options.batch_buffer_size),
           .batch_max_size = static_cast<std::size_t>(options.batch_max_size),
           .batch_max_wait = options.batch_max_wait,
@@ -59,19 +62,21 @@ Awaitable<Answered> PostOnce(std::shared_ptr<webhook::RESTClient> client, base::
 }
 
 // Every error is tried again (upstream's retryOnError), the first time after `initial_backoff`.
-Awaitable<Answered> PostWithRetries(std::shared_ptr<webhook::RESTClient> client, std::chrono::milliseconds initial_backoff,
-                                    base::SharedBytes body) {
+Awaitable<Answered> PostWithRetries(std::shared_ptr<webhook::RESTClient> client,
+                                    std::chrono::milliseconds initial_backoff, base::SharedBytes body) {
   webhook::RetryOptions options;
   options.backoff.duration = initial_backoff;
   co_return co_await webhook::WithExponentialBackoff(
-      std::move(options), [client, body] { return PostOnce(client, body); }, [](const webhook::Error&) { return true; });
+      std::move(options), [client, body] { return PostOnce(client, body); },
+      [](const webhook::Error&) { return true; });
 }
 
 Outcome<std::unique_ptr<audit::Sink>, Error> MakeWebhookSink(const AuditOptions& options, async::IOPool& io,
+                                                             std::shared_ptr<http::Transport> transport,
                                                              net::DialerPtr dialer) {
   auto config = webhook::LoadKubeconfig(options.webhook_config_file, std::move(dialer));
   if (!config.ok()) return Error("initializing audit webhook: " + config.error());
-  auto client = webhook::RESTClient::New(std::make_shared<http::Transport>(io), *std::move(config));
+  auto client = webhook::RESTClient::New(std::move(transport), *std::move(config));
   if (!client.ok()) return Error("initializing audit webhook: " + client.error());
   const auto backoff = std::chrono::duration_cast<std::chrono::milliseconds>(options.webhook_initial_backoff);
   return audit::NewWebhookSink(
@@ -86,6 +91,7 @@ Outcome<std::unique_ptr<audit::Sink>, Error> MakeWebhookSink(const AuditOptions&
 }  // namespace
 
 Outcome<std::shared_ptr<audit::Auditor>, Error> MakeAuditor(const AuditOptions& options, async::IOPool& io,
+                                                            std::shared_ptr<http::Transport> transport,
                                                             net::DialerPtr dialer,
                                                             telemetry::MetricsRegistry& metrics) {
   audit::PolicyPtr policy;
@@ -106,7 +112,7 @@ Outcome<std::shared_ptr<audit::Auditor>, Error> MakeAuditor(const AuditOptions& 
     if (!policy) {
       log::Warning("No audit policy file provided, no events will be recorded for webhook backend");
     } else {
-      KS_TRY(auto sink, MakeWebhookSink(options, io, std::move(dialer)));
+      KS_TRY(auto sink, MakeWebhookSink(options, io, std::move(transport), std::move(dialer)));
       backends.push_back(std::make_unique<audit::Backend>(std::move(sink), ToBackend(options.webhook), counters));
     }
   }

@@ -8,6 +8,7 @@
 #include "async/io_pool.h"
 #include "audit/auditor.h"
 #include "base/outcome.h"
+#include "http/transport.h"
 #include "net/dialer.h"
 #include "telemetry/metrics.h"
 
@@ -15,8 +16,9 @@ namespace keelson::app {
 
 // Null where no policy or no backend is given; the policy file is read and checked all the same. `metrics` must outlive
 // the auditor.
-// `io` must outlive the auditor's Shutdown(). `dialer` is that of the webhook; null: direct.
+// `io` must outlive the auditor's Shutdown(). `transport` and `dialer` are those of the webhook; a null dialer: direct.
 Outcome<std::shared_ptr<audit::Auditor>, Error> MakeAuditor(const AuditOptions& options, async::IOPool& io,
+                                                            std::shared_ptr<http::Transport> transport,
                                                             net::DialerPtr dialer, telemetry::MetricsRegistry& metrics);
 
 }  // namespace keelson::app

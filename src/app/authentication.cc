@@ -176,13 +176,13 @@ class JWTFactory {
   Outcome<auth::JWTAuthenticators::Set, std::string> Make(const auth::AuthenticationConfig& config) const {
     auth::JWTAuthenticators::Set set;
     for (const auth::JWTConfig& jwt : config.jwt) {
-      auto made = auth::JWTAuthenticator::New(
-          {.config = jwt,
-           .signing_algorithms = algorithms_,
-           .disallowed_issuers = own_issuers_,
-           .fetcher = std::make_shared<auth::HTTPFetcher>(transport_, jwt.issuer.certificate_authority, DialerOf(jwt.issuer)),
-           .metrics = &metrics_,
-           .time_zones = time_zones_});
+      auto made = auth::JWTAuthenticator::New({.config = jwt,
+                                               .signing_algorithms = algorithms_,
+                                               .disallowed_issuers = own_issuers_,
+                                               .fetcher = std::make_shared<auth::HTTPFetcher>(
+                                                   transport_, jwt.issuer.certificate_authority, DialerOf(jwt.issuer)),
+                                               .metrics = &metrics_,
+                                               .time_zones = time_zones_});
       if (!made.ok()) return made.error();
       set.push_back(*std::move(made));
     }
@@ -257,7 +257,8 @@ bool TakeConfiguration(const std::string& text, const std::optional<auth::Anonym
 Outcome<std::shared_ptr<auth::TokenAuthenticator>, Error> MakeJWTAuthenticators(
     const AuthenticationOptions& options, AuthenticationParts& parts, const ConfiguredTokens& configured,
     std::shared_ptr<http::Transport> transport) {
-  const auto factory = std::make_shared<JWTFactory>(parts, std::move(transport), configured.signing_algorithms, options.service_accounts.issuers);
+  const auto factory = std::make_shared<JWTFactory>(parts, std::move(transport), configured.signing_algorithms,
+                                                    options.service_accounts.issuers);
   auto set = factory->Make(configured.config);
   if (!set.ok()) return Error(set.error());
   const auto made = std::make_shared<auth::JWTAuthenticators>(*std::move(set));
@@ -317,7 +318,7 @@ Outcome<TokenMembers, Error> MakeTokenMembers(const AuthenticationOptions& optio
   }
   if (options.bootstrap_token_enable)
     for_api(std::make_shared<auth::BootstrapTokenAuthenticator>(parts.bootstrap_secrets));
-  const auto transport = std::make_shared<http::Transport>(parts.io);
+  const auto& transport = parts.transport;
   if (!configured.config.jwt.empty() || !options.authentication_config_file.empty()) {
     KS_TRY(auto issuers, MakeJWTAuthenticators(options, parts, configured, transport));
     for_api(std::move(issuers));

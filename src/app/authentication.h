@@ -17,6 +17,7 @@
 #include "auth/service_account/public_keys.h"
 #include "auth/token_cache.h"
 #include "base/outcome.h"
+#include "http/transport.h"
 #include "net/dialer.h"
 #include "telemetry/metrics.h"
 
@@ -28,6 +29,7 @@ namespace keelson::app {
 // What authentication needs of the rest of the server. All of it must outlive the authenticator.
 struct AuthenticationParts {
   async::IOPool& io;
+  std::shared_ptr<http::Transport> transport;  // of token webhooks and issuers
   telemetry::MetricsRegistry& metrics;
   auth::TokenCacheMetrics& token_cache_metrics;
   auth::ServiceAccountMetrics& service_account_metrics;

@@ -49,9 +49,9 @@ using ConversionClientFor =
     std::function<Outcome<std::shared_ptr<apiextensions::ConversionClient>, std::string>(const Value& webhook)>;
 
 // Clients for spec.conversion.webhook.
-ConversionClientFor ConversionClients(async::IOPool& io, const CustomResourcesOptions& options) {
+ConversionClientFor ConversionClients(const CustomResourcesOptions& options) {
   auto manager = std::make_shared<webhook::ClientManager>(
-      webhook::ClientManagerOptions{.transport = std::make_shared<http::Transport>(io),
+      webhook::ClientManagerOptions{.transport = options.transport,
                                     .service_resolver = options.service_resolver,
                                     .cluster_dialer = options.cluster_dialer,
                                     .control_plane_dialer = options.control_plane_dialer});
@@ -86,7 +86,7 @@ Awaitable<void> WaitForDefinitions(std::shared_ptr<apiextensions::Handler> handl
 
 }  // namespace
 
-CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourcesOptions options, async::IOPool& io) {
+CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourcesOptions options) {
   const auto definition = registry::Catalog::BuiltIn()->Find("apiextensions.k8s.io", "customresourcedefinitions");
   const auto definitions = chain.storage->Get(*definition);
   apiextensions::ServingConfig config;
@@ -96,7 +96,7 @@ CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourc
   if (chain.allow_unsafe_delete) config.unsafe_delete_authorizer = chain.authorizer;
   config.delete_collection_workers = chain.delete_collection_workers;
   config.min_request_timeout = chain.min_request_timeout;
-  config.conversion_client = ConversionClients(io, options);
+  config.conversion_client = ConversionClients(options);
   config.time_zones = options.time_zones;
   if (options.metrics != nullptr)
     config.conversion_metrics = std::make_shared<apiextensions::ConversionMetrics>(*options.metrics);
@@ -105,15 +105,15 @@ CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourc
   config.watch_list = chain.watch_list;
   handler_ = std::make_shared<apiextensions::Handler>(std::move(config), definitions);
   discovery_ = std::make_shared<apiextensions::DiscoveryDocuments>(definitions);
-  handler_->SetDiscovery([discovery = discovery_](const endpoints::Exchange& exchange, std::string_view group,
-                                                  std::string_view version) {
-    return discovery->Respond(exchange, group, version);
-  });
+  handler_->SetDiscovery(
+      [discovery = discovery_](const endpoints::Exchange& exchange, std::string_view group, std::string_view version) {
+        return discovery->Respond(exchange, group, version);
+      });
   controllers_ = std::make_shared<apiextensions::Controllers>(
       definitions, handler_, discovery_,
       apiextensions::Controllers::Options{
           .establishing_delay = options.servers > 1 ? kEstablishingDelay : std::chrono::seconds(0),
-          .usable_webhook = [clients = ConversionClients(io, options)](const Value& hook) { return clients(hook).ok(); }});
+          .usable_webhook = [clients = ConversionClients(options)](const Value& hook) { return clients(hook).ok(); }});
   chain.custom_resources = [handler = handler_](endpoints::ExchangePtr exchange) {
     return handler->Handle(std::move(exchange));
   };
@@ -121,7 +121,9 @@ CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourc
 }
 
 void CustomResources::InstallHooks(server::GenericAPIServer& server) {
-  const auto wait = [handler = handler_, controllers = controllers_] { return WaitForDefinitions(handler, controllers); };
+  const auto wait = [handler = handler_, controllers = controllers_] {
+    return WaitForDefinitions(handler, controllers);
+  };
   for (const char* const hook :
        {"start-apiextensions-informers", "start-apiextensions-controllers", "crd-informer-synced"})
     server.AddPostStartHook(hook, wait);

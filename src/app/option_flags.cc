@@ -501,6 +501,9 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "Megabytes for encoded forms of objects that were made on demand."});
   rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,
                   "End when the process that started this one has ended, for servers of tests."});
+  rows.push_back({kKeelson, "io-threads", Int(o.io_threads), kBuilt,
+                  "Threads that serve connections; each connection stays on one. 0: one for each core that this process "
+                  "may use."});
   rows.push_back({kKeelson, "memory-limit", Int(o.memory_limit_mb), kBuilt,
                   "Megabytes of memory near which requests are answered 429 instead of being served: seats of priority "
                   "and fairness then also stand for bytes of responses. 0: no limit."});

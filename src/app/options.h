@@ -215,6 +215,8 @@ struct ExtraOptions {
 // --serve-etcd-api without a value: a socket in the data folder.
 inline constexpr std::string_view kOwnSocket = "unix";
 
+inline constexpr std::int64_t kIOThreadsMax = 256;
+
 // Keelson's own.
 struct KeelsonOptions {
   bool allow_core_dumps = false;
@@ -227,6 +229,7 @@ struct KeelsonOptions {
   std::string embedded_controllers = "auto";  // on or off when completed
   std::int64_t encoded_cache_mb = 64;
   bool exit_with_parent = false;
+  std::int64_t io_threads = 0;  // 0: one for each core that this process may use
   std::int64_t memory_limit_mb = 0;  // 0: none
   std::string serve_etcd_api;                 // "host:port", "unix:path", kOwnSocket; "" is off
   std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only

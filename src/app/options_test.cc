@@ -208,6 +208,8 @@ TEST(Validate, ErrorsAreUpstreams) {
        "--serve-etcd-api needs an address: there is no data folder for its socket"},
       {{"--serve-etcd-api", "--serve-etcd-api-client-ca-file=ca"},
        "--serve-etcd-api-client-ca-file needs an address of --serve-etcd-api: there is no TLS on a socket"},
+      {{"--io-threads=-1"}, "--io-threads must be between 0 and 256"},
+      {{"--io-threads=257"}, "--io-threads must be between 0 and 256"},
       {{"--store-quota-mb=-1"}, "--store-quota-mb can not be negative value"},
   };
   for (const Case& c : kCases) {

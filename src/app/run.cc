@@ -17,6 +17,7 @@
 #include "app/custom_resources.h"
 #include "app/egress.h"
 #include "app/files.h"
+#include "app/io_threads.h"
 #include "app/late_service_resolver.h"
 #include "app/memory_limit.h"
 #include "app/pki.h"
@@ -121,8 +122,8 @@ class ServerProcess {
   std::optional<controlplane::ResourceStorage> storage_;
   std::optional<controlplane::RBACPolicy> rbac_policy_;
   std::optional<controlplane::AdmissionInformers> admission_informers_;
-  std::shared_ptr<http::Transport> transport_;
-  LateServiceResolver service_resolver_;  // of webhooks and conversion; the aggregator's, once that is made
+  std::shared_ptr<http::Transport> transport_;  // of calls out, but those to kubelets, pods and aggregated servers
+  LateServiceResolver service_resolver_;        // of webhooks and conversion; the aggregator's, once that is made
   std::optional<controlplane::ServiceController> services_;
   std::optional<StoreUpkeep> upkeep_;
 
@@ -179,7 +180,7 @@ Outcome<void, Error> ServerProcess::Open() {
   // The port first: when it is taken, nothing else is worth doing.
   KS_TRY(listener_, Listen(options_.secure_serving));
   KS_TRY(tls_, MakeTLS(options_));
-  io_.emplace(std::max(1u, std::thread::hardware_concurrency()));
+  io_.emplace(IOThreads(options_.keelson.io_threads));
   KS_TRY(egress_, EgressSelector::Load(options_.egress_selector_config_file, *io_, metrics_));
   KS_TRY(stores_,
          OpenStores(options_, folder_, egress_, [this] { return signals_.WaitFor(std::chrono::milliseconds(0)); }));
@@ -224,12 +225,13 @@ Outcome<void, Error> ServerProcess::MakeAccess() {
   chain_config_.token_issuer = tokens_.issuer;
   chain_config_.store_health = &upkeep_->health();
   KS_TRY(tracing_, MakeTracing(options_.tracing_config_file, ControlPlaneDialer()));
-  KS_TRY(auditor_, MakeAuditor(options_.audit, *io_, ControlPlaneDialer(), metrics_));
+  KS_TRY(auditor_, MakeAuditor(options_.audit, *io_, transport_, ControlPlaneDialer(), metrics_));
   KS_TRY(chain_config_.kubelets, MakeKubeletConnections(options_.extra, *storage_, *io_, ClusterDialer()));
   if (!time_zones_.available())
     log::Warning("No tz database found (package tzdata): named time zones in expressions are unknown");
   KS_TRY(chain_config_.authenticator,
          MakeAuthenticator(options_.authentication, {.io = *io_,
+                                                     .transport = transport_,
                                                      .metrics = metrics_,
                                                      .token_cache_metrics = token_cache_metrics_,
                                                      .service_account_metrics = service_account_metrics_,
@@ -251,7 +253,7 @@ Outcome<void, Error> ServerProcess::MakeAuthorizers() {
   KS_TRY(authorizers_, Authorizers::New(options_.authorization, {.rbac = rbac_,
                                                                  .node = MakeNodeAuthorizer(completed_, node_graph_),
                                                                  .metrics = &metrics_,
-                                                                 .transport = std::make_shared<http::Transport>(*io_),
+                                                                 .transport = transport_,
                                                                  .control_plane_dialer = ControlPlaneDialer(),
                                                                  .server_id_hash = auth::MetricHash(server_id_),
                                                                  .time_zones = &time_zones_}));
@@ -293,14 +295,13 @@ Outcome<void, Error> ServerProcess::MakeAdmissionChain() {
 
 Outcome<void, Error> ServerProcess::MakeServers() {
   KS_RETURN_IF_ERROR(MakeAdmissionChain());
-  custom_resources_.emplace(chain_config_,
-                            CustomResourcesOptions{.metrics = &metrics_,
-                                                   .servers = options_.extra.master_count,
-                                                   .service_resolver = &service_resolver_,
-                                                   .cluster_dialer = ClusterDialer(),
-                                                   .control_plane_dialer = ControlPlaneDialer(),
-                                                   .time_zones = &time_zones_},
-                            *io_);
+  custom_resources_.emplace(chain_config_, CustomResourcesOptions{.metrics = &metrics_,
+                                                                  .servers = options_.extra.master_count,
+                                                                  .service_resolver = &service_resolver_,
+                                                                  .transport = transport_,
+                                                                  .cluster_dialer = ClusterDialer(),
+                                                                  .control_plane_dialer = ControlPlaneDialer(),
+                                                                  .time_zones = &time_zones_});
   KS_TRY(aggregation_,
          Aggregation::New(options_.extra, *io_, metrics_, chain_config_.custom_discovery, ClusterDialer(), followed_));
   chain_config_.discovery_merger = aggregation_->aggregator().discovery();

@@ -483,6 +483,8 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
   if (std::string error = controllers::CheckControllerList(c.options.keelson.controllers); !error.empty())
     errors.push_back(std::move(error));
   if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
+  if (const std::int64_t threads = c.options.keelson.io_threads; threads < 0 || threads > kIOThreadsMax)
+    errors.push_back("--io-threads must be between 0 and " + std::to_string(kIOThreadsMax));
   if (c.options.keelson.memory_limit_mb < 0) errors.emplace_back("--memory-limit can not be negative value");
   if (c.options.keelson.memory_limit_mb > 0 && !c.options.features.enable_priority_and_fairness)
     errors.emplace_back("--memory-limit needs --enable-priority-and-fairness");

@@ -70,7 +70,7 @@ struct Cacher::Impl {
         options(std::move(options_in)),
         freshness(clock),
         dispatcher(std::make_shared<Dispatcher>(clock, budget, DispatcherOptions(options))),
-        reflector(store, clock, *dispatcher, freshness, metrics, options) {}
+        reflector(store, clock, *dispatcher, freshness, metrics, options, label_demand) {}
 
   storage::Store& store;
   const asio::any_io_executor executor;
@@ -79,6 +79,7 @@ struct Cacher::Impl {
   CacherMetrics metrics;
   Freshness freshness;
   const std::shared_ptr<Dispatcher> dispatcher;  // streams hold it too
+  LabelDemand label_demand;
   Reflector reflector;
   // Outlives this by the moment between letting Stop() go and being done with it.
   const std::shared_ptr<async::Gate> gate = std::make_shared<async::Gate>();
@@ -171,6 +172,12 @@ struct Cacher::Impl {
   ObjectList ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix, const ListPlan& plan,
                       const ListOptions& list_options);
 
+  // A LIST by label that no index answered.
+  void NoteLabelList(const meta::LabelSelector& selector, std::size_t objects) {
+    const std::string_view label = EqualityKey(selector);
+    if (!label.empty() && label_demand.Note(label, objects)) reflector.RequestProgress();
+  }
+
   // Of a read: upstream's cacher.GetList, cacher.Watch.
   telemetry::Span StartSpan(const telemetry::Caller& caller, std::string_view name) const {
     const telemetry::Span& parent = caller.span;
@@ -196,13 +203,18 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
                          : std::nullopt;
   const bool everything = predicate.MatchesEverything();
   const std::string_view start = plan.start_key.empty() ? std::string_view(prefix) : std::string_view(plan.start_key);
-  SnapshotCursor cursor =
-      value ? SnapshotCursor::OfIndex(snapshot, prefix, *value) : SnapshotCursor(snapshot, prefix, start);
+  const LabelChoice by_label = predicate.label && !value && plan.start_key.empty()
+                                   ? ChooseLabelIndex(snapshot->labels, *predicate.label, prefix)
+                                   : LabelChoice();
+  const bool indexed = value || by_label.tree != nullptr;
+  SnapshotCursor cursor = value     ? SnapshotCursor::OfIndex(snapshot, prefix, *value)
+                          : indexed ? SnapshotCursor::OfIndex(snapshot, *by_label.tree, prefix, by_label.value)
+                                    : SnapshotCursor(snapshot, prefix, start);
   const auto count = static_cast<std::int64_t>(cursor.remaining());
   const telemetry::Span& span = list_options.caller.span;
   span.AddEvent("Listed items from cache", {{"count", count}});
   if (everything) list.items.reserve(static_cast<std::size_t>(limit > 0 ? std::min(limit, count) : count));
-  const LabelFilter filter = predicate.label && !value ? LabelFilter(*predicate.label) : LabelFilter();
+  const LabelFilter filter = predicate.label && !indexed ? LabelFilter(*predicate.label) : LabelFilter();
   bool has_more = false;
   std::size_t left = 0;  // unread, when the limit was reached
   for (bool more = true; more && !has_more;) {
@@ -226,6 +238,7 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
       left = remaining[i];
     }
   }
+  if (predicate.label && !indexed) NoteLabelList(*predicate.label, static_cast<std::size_t>(count));
   const std::uint64_t fetched = static_cast<std::uint64_t>(count) - left;
   metrics.list_fetched_objects.fetch_add(fetched, std::memory_order_relaxed);
   if (value) {
@@ -338,8 +351,7 @@ Awaitable<Result<ObjectPtr>> Cacher::Create(std::string key, Value object, std::
 }
 
 Awaitable<Result<ObjectPtr>> Cacher::Delete(std::string key, storage::Preconditions preconditions,
-                                            storage::ValidateDeletion validate, ObjectPtr,
-                                            telemetry::Caller caller) {
+                                            storage::ValidateDeletion validate, ObjectPtr, telemetry::Caller caller) {
   ObjectPtr cached = impl_->Cached(key);
   return impl_->store.Delete(std::move(key), std::move(preconditions), std::move(validate), std::move(cached), caller);
 }
@@ -370,11 +382,11 @@ Awaitable<Result<std::uint64_t>> Cacher::GetCurrentResourceVersion() {
 Awaitable<Result<ObjectPtr>> Cacher::Get(std::string key, storage::GetOptions options) {
   Impl& impl = *impl_;
   const telemetry::Span& parent = options.caller.span;
-  const telemetry::ScopedSpan span =
-      parent.active() ? parent.Start("cacher.Get", {{"audit-id", parent.audit_id()},
-                                                    {"key", key},
-                                                    {"resource-version", options.resource_version}})
-                      : telemetry::Span();
+  const telemetry::ScopedSpan span = parent.active()
+                                         ? parent.Start("cacher.Get", {{"audit-id", parent.audit_id()},
+                                                                       {"key", key},
+                                                                       {"resource-version", options.resource_version}})
+                                         : telemetry::Span();
   options.caller.span = *span;
   if (options.resource_version.empty()) {
     span->AddEvent("About to Get from underlying storage");

@@ -19,13 +19,14 @@ storage::Error Gone() { return storage::StatusError(meta::NewExpired("the histor
 }  // namespace
 
 Reflector::Reflector(storage::Store& store, const base::Clock& clock, Dispatcher& dispatcher, Freshness& freshness,
-                     CacherMetrics& metrics, const CacherOptions& options)
+                     CacherMetrics& metrics, const CacherOptions& options, const LabelDemand& label_demand)
     : store_(store),
       clock_(clock),
       dispatcher_(dispatcher),
       freshness_(freshness),
       metrics_(metrics),
       options_(options),
+      label_demand_(label_demand),
       down_{.since = clock.Monotonic()} {}
 
 std::string Reflector::PrefixKey() const { return store_.FullKey(store_.resource_prefix() + "/"); }
@@ -112,6 +113,7 @@ Awaitable<void> Reflector::LearnProgressOrder() {
 Awaitable<storage::Result<void>> Reflector::List() {
   objects_.Clear();
   index_.Clear();
+  labels_.Clear();
   replayed_.clear();
   const std::string prefix = PrefixKey();
   kv::RangeRequest request{.key = prefix, .range_end = kv::PrefixEnd(prefix), .limit = kListPage};
@@ -223,6 +225,7 @@ void Reflector::Change(EventPtr event) {
       index_.Erase({event->previous->attributes().Field(options_.trigger_field), event->previous->key()});
     if (event->object) index_.Put({event->object->attributes().Field(options_.trigger_field), event->object});
   }
+  labels_.Change(event->previous, event->object);
   if (event->object) {
     objects_.Put(event->object);
   } else {
@@ -232,7 +235,9 @@ void Reflector::Change(EventPtr event) {
 
 void Reflector::Publish(std::vector<EventPtr> events, std::uint64_t revision) {
   metrics_.events_dispatched.fetch_add(events.size(), std::memory_order_relaxed);
-  dispatcher_.Append(std::move(events), base::MakeRef<Snapshot>(objects_, index_, revision));
+  // A part at a time: the rest is done with the next changes, or when progress is told.
+  if (labels_.Extend(label_demand_, objects_)) RequestProgress();
+  dispatcher_.Append(std::move(events), base::MakeRef<Snapshot>(objects_, index_, revision, labels_));
   freshness_.Reached(revision);
 }
 

@@ -23,7 +23,7 @@ namespace keelson::cacher {
 class Reflector {
  public:
   Reflector(storage::Store& store, const base::Clock& clock, Dispatcher& dispatcher, Freshness& freshness,
-            CacherMetrics& metrics, const CacherOptions& options);
+            CacherMetrics& metrics, const CacherOptions& options, const LabelDemand& label_demand);
 
   Awaitable<void> Run();  // until Stop()
   void Stop();
@@ -63,10 +63,12 @@ class Reflector {
   Freshness& freshness_;
   CacherMetrics& metrics_;
   const CacherOptions& options_;
+  const LabelDemand& label_demand_;
 
   // The reflector's own.
   ObjectTree objects_;
   IndexTree index_;
+  LabelIndexes labels_;
   std::uint64_t applied_ = 0;                                // every change up to here is in objects_
   std::uint64_t delivered_ = 0;                              // how far the watch is
   std::optional<base::Clock::SteadyTime> unreadable_since_;  // the next change cannot be read

@@ -7,68 +7,25 @@
 #include <string_view>
 #include <utility>
 
-#include "base/btree.h"
 #include "base/ref.h"
-#include "cacher/label_filter.h"
+#include "cacher/index_tree.h"
+#include "cacher/label_index.h"
 #include "kv/kv.h"
-#include "storage/object.h"
 
 namespace keelson::cacher {
-
-using storage::ObjectPtr;
-
-// Objects by key. Beside each reference stand the bits of its labels (label_filter.h).
-class ObjectTree {
-  struct Entry {
-    ObjectPtr object;
-    std::uint64_t label_bits = 0;
-  };
-  struct KeyOf {
-    std::string_view operator()(const Entry& entry) const { return entry.object->key(); }
-  };
-  using Tree = base::BTree<Entry, KeyOf>;
-
- public:
-  using Iterator = Tree::Iterator;
-
-  std::size_t size() const { return tree_.size(); }
-  void Clear() { tree_.Clear(); }
-  const ObjectPtr* Find(std::string_view key) const {
-    const Entry* const found = tree_.Find(key);
-    return found != nullptr ? &found->object : nullptr;
-  }
-  std::size_t Rank(std::string_view key) const { return tree_.Rank(key); }
-  Iterator Seek(std::string_view key) const { return tree_.Seek(key); }
-  void Put(ObjectPtr object) {
-    const std::uint64_t bits = LabelBits(object->attributes().labels);
-    tree_.Put({std::move(object), bits});
-  }
-  void Erase(std::string_view key) { tree_.Erase(key); }
-
- private:
-  Tree tree_;
-};
-
-// An object under the value of the field it is indexed by, which is a view into the object.
-struct Indexed {
-  std::string_view value;
-  ObjectPtr object;
-};
-struct KeyOfIndexed {
-  std::pair<std::string_view, std::string_view> operator()(const Indexed& item) const {
-    return {item.value, item.object->key()};
-  }
-};
-using IndexTree = base::BTree<Indexed, KeyOfIndexed>;
 
 struct Snapshot : base::RefCounted {
   ObjectTree objects;
   IndexTree index;  // by the trigger field; empty where the resource has none
+  LabelIndexes labels;
   std::uint64_t revision = 0;
 
   Snapshot() = default;
-  Snapshot(ObjectTree objects_in, IndexTree index_in, std::uint64_t revision_in)
-      : objects(std::move(objects_in)), index(std::move(index_in)), revision(revision_in) {}
+  Snapshot(ObjectTree objects_in, IndexTree index_in, std::uint64_t revision_in, LabelIndexes labels_in = {})
+      : objects(std::move(objects_in)),
+        index(std::move(index_in)),
+        labels(std::move(labels_in)),
+        revision(revision_in) {}
 };
 using SnapshotPtr = base::Ref<const Snapshot>;
 
@@ -85,10 +42,15 @@ class SnapshotCursor {
     Expect(snapshot_->objects.Rank(start), snapshot_->objects.Rank(kv::PrefixEnd(prefix)));
   }
   static SnapshotCursor OfIndex(SnapshotPtr snapshot, const std::string& prefix, std::string_view value) {
+    const IndexTree& index = snapshot->index;
+    return OfIndex(std::move(snapshot), index, prefix, value);
+  }
+  // `index` is one of the snapshot's.
+  static SnapshotCursor OfIndex(SnapshotPtr snapshot, const IndexTree& index, const std::string& prefix,
+                                std::string_view value) {
     SnapshotCursor cursor;
     cursor.snapshot_ = std::move(snapshot);
     cursor.indexed_ = true;
-    const IndexTree& index = cursor.snapshot_->index;
     cursor.index_ = index.Seek({value, prefix});
     cursor.Expect(index.Rank({value, prefix}), index.Rank({value, kv::PrefixEnd(prefix)}));
     return cursor;

@@ -185,6 +185,7 @@ void ClientConnection::Work() {
       last_read_ = std::chrono::steady_clock::now();
       ping_sent_ = {};  // any frame is a sign of life
       session_->Receive({buffer.data(), got});
+      if (transport_->drained()) WaitReadable();  // another read would find nothing
     } else if (status == net::IOStatus::kWouldBlock) {
       WaitReadable();
     } else if (status == net::IOStatus::kClosed) {

@@ -335,6 +335,25 @@ TEST_F(FieldManagerTest, CustomResources) {
   EXPECT_EQ(Owners(now), R"(up/Update:{"f:spec":{".":{},"f:l":{},"f:x":{}}})");
 }
 
+TEST_F(FieldManagerTest, StringsWithAFormatTakeAnyScalar) {
+  schema::structural::Pool pool;
+  constexpr std::string_view kSchema =
+      R"({"type":"object","properties":{"when":{"type":"string","format":"date-time"},"raw":{"type":"string","format":"byte"},"text":{"type":"string"}}})";
+  const auto schema = pool.Build(kSchema);
+  ASSERT_TRUE(schema.ok());
+  const FieldManager manager(
+      {.kind = {"example.com", "v1", "Widget"}, .schema = schema->root(), .custom_resource = true});
+  const auto apply = [&](std::string_view field) {
+    const std::string config = R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},")" +
+                               std::string(field) + R"(":3.5})";
+    const auto applied = manager.Apply(arena_, {}, Json(config), "m", false, kNow);
+    return applied.ok() ? std::string() : std::string(applied.error().message());
+  };
+  EXPECT_EQ(apply("when"), "");
+  EXPECT_NE(apply("raw").find(".raw: expected string"), std::string::npos) << apply("raw");
+  EXPECT_NE(apply("text").find(".text: expected string"), std::string::npos) << apply("text");
+}
+
 // v1 has spec.hostPort where v2 has spec.host.
 class ConvertedVersionsTest : public FieldManagerTest {
  protected:

@@ -18,6 +18,20 @@ bool Enters(const Value& patch, const Value& value, const schema::Field& field) 
   return field.type->kind == schema::Kind::kStruct && value.is_map() && NamesFieldsOnly(patch, *field.type->structure);
 }
 
+// Raw JSON (ControllerRevision's data, RawExtension) outside of metadata, where managedFields have it.
+bool HoldsRaw(const Value& value) {
+  if (value.is_map())
+    return std::ranges::any_of(value.members(), [](const object::Member& member) { return HoldsRaw(member.value); });
+  if (value.is_list()) return std::ranges::any_of(value.items(), HoldsRaw);
+  return value.kind() == Value::Kind::kRaw;
+}
+
+bool HoldsRawOutsideMetadata(const Value& object) {
+  return std::ranges::any_of(object.members(), [](const object::Member& member) {
+    return member.key != "metadata" && HoldsRaw(member.value);
+  });
+}
+
 Value Taken(Arena& arena, const Value& object, const Value& patch, const schema::Struct& type) {
   Value part = Value::Map(arena, patch.size() + 2);
   for (const object::Member& member : patch.members()) {
@@ -36,6 +50,7 @@ std::optional<Value> TouchedPart(Arena& arena, const Value& object, const Value&
   constexpr std::string_view kTypeMeta[] = {"apiVersion", "kind"};
   if (!object.is_map() || !NamesFieldsOnly(patch, type)) return std::nullopt;
   if (std::ranges::any_of(kTypeMeta, [&](std::string_view name) { return patch.Has(name); })) return std::nullopt;
+  if (HoldsRawOutsideMetadata(object)) return std::nullopt;
   Value part = Taken(arena, object, patch, type);
   for (const std::string_view name : kTypeMeta) part.Set(arena, name, object[name]);
   return part;

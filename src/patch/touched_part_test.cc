@@ -63,6 +63,16 @@ TEST(TouchedPart, IsWhatThePatchNames) {
 }
 
 // Patching the part and putting it back is patching the whole.
+TEST(TouchedPart, ObjectsWithRawJSONAreTakenWhole) {
+  Arena arena;
+  const schema::Struct& type = *schema::FindKind("apps", "v1", "ControllerRevision");
+  const Value patch = J(arena, R"({"metadata":{"labels":{"x":"2"}}})");
+  Value revision = J(arena, R"({"metadata":{"name":"a"},"revision":1})");
+  EXPECT_TRUE(TouchedPart(arena, revision, patch, type));
+  revision.Set(arena, "data", Value::Raw(R"({ "b":1, "a":2 })"));
+  EXPECT_FALSE(TouchedPart(arena, revision, patch, type));
+}
+
 TEST(TouchedPart, GivesWhatPatchingTheWholeGives) {
   constexpr std::string_view kPatches[] = {
       R"({"metadata":{"labels":{"x":"2"}}})",

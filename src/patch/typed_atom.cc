@@ -105,8 +105,8 @@ TypeRef Structural(schema::structural::Node node, bool resource = false) {
   return type;
 }
 
-// What upstream's schema for server-side apply makes of a structural schema: value validations and nullability do not
-// count, fields that are not declared are deduced where unknown fields are preserved.
+// What upstream's schema for server-side apply makes of a structural schema: value validations except the format, and
+// nullability, do not count, fields that are not declared are deduced where unknown fields are preserved.
 Atom ResolveStructural(const TypeRef& ref) {
   using schema::structural::ListType;
   using schema::structural::MapType;
@@ -116,7 +116,8 @@ Atom ResolveStructural(const TypeRef& ref) {
   if (node.int_or_string()) return Scalar(ScalarKind::kUntyped);
   switch (node.type()) {
     case NodeType::kString:
-      return Scalar(ScalarKind::kString);
+      // A string with a format takes any scalar (kube-openapi's convertPrimitive); validation refuses it afterwards.
+      return Scalar(node.format().empty() || node.format() == "byte" ? ScalarKind::kString : ScalarKind::kUntyped);
     case NodeType::kInteger:
     case NodeType::kNumber:
       return Scalar(ScalarKind::kNumeric);

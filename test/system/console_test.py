@@ -251,6 +251,12 @@ def browser(binary, folder):
     page.run("const s = document.getElementById('search'); s.value = 'dplymnt'; s.dispatchEvent(new Event('input'))")
     page.until("document.querySelectorAll('#kinds a').length === 1 && document.querySelector('#kinds a').textContent === 'Deployment'", "the search")
 
+    # Names of every kind, by the same box.
+    page.run("s.value = 'fir'; s.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: true}))")
+    page.has("1 found.")
+    accessible(page, "find")
+    expect(page.run("document.querySelector('main tbody a').getAttribute('href')") == "#/object/core/v1/configmaps/default/first", "the link")
+
     # A table that follows what happens.
     page.go("#/list/core/v1/configmaps")
     page.has("first")

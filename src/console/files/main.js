@@ -2,6 +2,7 @@
 import { accessView } from "./access.js";
 import { call, discover, getJSON, hasToken, setToken } from "./api.js";
 import { el, explain, show } from "./dom.js";
+import { findView } from "./find.js";
 import { newView } from "./form.js";
 import { objectView } from "./object.js";
 import { serverView } from "./server.js";
@@ -45,11 +46,12 @@ async function route() {
   try {
     if (view === "server") return await serverView(signal);
     if (view === "access") return await accessView(namespaceBox.value, signal);
+    if (view === "find" && words[0]) return await findView(words[0], kinds, namespaceBox.value, signal);
     const kind = find(...words.slice(0, 3));
     if (view === "list" && kind) return await tableView(kind, kind.namespaced ? namespaceBox.value : "", new URLSearchParams(query), signal);
     if (view === "new" && kind) return await newView(kind, namespaceBox.value, signal);
     if (view === "object" && kind) return await objectView(kind, words[3] === "-" ? "" : words[3], words[4], kinds, signal);
-    show(el("h1", {}, "Keelson"), el("p", {}, "Choose a kind on the left, or press / and type a few letters of its name."));
+    show(el("h1", {}, "Keelson"), el("p", {}, "Choose a kind on the left, or press / and type a few letters of its name. Control and Enter look for objects by name."));
   } catch (error) {
     if (!signal.aborted) show(el("p", { class: "bad" }, explain(error)));
   }
@@ -82,8 +84,10 @@ async function begin() {
 
 search.addEventListener("input", drawKinds);
 search.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || search.value === "") return;
+  // Enter goes to the first kind; with Control, or when no kind fits, it looks for names.
   const first = document.querySelector("#kinds a");
-  if (event.key === "Enter" && first) location.hash = first.getAttribute("href");
+  location.hash = first && !event.ctrlKey ? first.getAttribute("href") : "#/find/" + encodeURIComponent(search.value);
 });
 namespaceBox.addEventListener("change", route);
 document.getElementById("readonly").addEventListener("change", route);
