@@ -8,8 +8,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "interop"))
-from harness import free_port  # noqa: E402
-from rig import Keelson, RealPair  # noqa: E402
+from rig import Keelson, RealPair, free_port  # noqa: E402
 
 SERVERS = ("keelson", "kube-apiserver")
 

@@ -32,6 +32,18 @@ bool HoldsRawOutsideMetadata(const Value& object) {
   });
 }
 
+bool HasRaw(const Value& value) {
+  return value.is_raw() ||
+         std::ranges::any_of(value.members(), [](const object::Member& member) { return HasRaw(member.value); }) ||
+         std::ranges::any_of(value.items(), HasRaw);
+}
+
+// Of the metadata only managedFields are raw, and those are written anew.
+bool HasRawBesidesMetadata(const Value& object) {
+  return std::ranges::any_of(
+      object.members(), [](const object::Member& member) { return member.key != "metadata" && HasRaw(member.value); });
+}
+
 Value Taken(Arena& arena, const Value& object, const Value& patch, const schema::Struct& type) {
   Value part = Value::Map(arena, patch.size() + 2);
   for (const object::Member& member : patch.members()) {
@@ -51,6 +63,7 @@ std::optional<Value> TouchedPart(Arena& arena, const Value& object, const Value&
   if (!object.is_map() || !NamesFieldsOnly(patch, type)) return std::nullopt;
   if (std::ranges::any_of(kTypeMeta, [&](std::string_view name) { return patch.Has(name); })) return std::nullopt;
   if (HoldsRawOutsideMetadata(object)) return std::nullopt;
+  if (HasRawBesidesMetadata(object)) return std::nullopt;
   Value part = Taken(arena, object, patch, type);
   for (const std::string_view name : kTypeMeta) part.Set(arena, name, object[name]);
   return part;

@@ -62,6 +62,17 @@ TEST(TouchedPart, IsWhatThePatchNames) {
   }
 }
 
+TEST(TouchedPart, RawJSONNeedsTheWholeObject) {
+  Arena arena;
+  const schema::Struct& type = *schema::FindKind("apps", "v1", "ControllerRevision");
+  Value object =
+      J(arena, R"({"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"},"revision":1})");
+  const Value patch = J(arena, R"({"metadata":{"labels":{"x":"2"}}})");
+  EXPECT_TRUE(TouchedPart(arena, object, patch, type).has_value());
+  object.Set(arena, "data", Value::Raw(R"({"b":1, "a":2})"));
+  EXPECT_FALSE(TouchedPart(arena, object, patch, type).has_value());
+}
+
 // Patching the part and putting it back is patching the whole.
 TEST(TouchedPart, ObjectsWithRawJSONAreTakenWhole) {
   Arena arena;
