@@ -44,6 +44,7 @@ for name in "${missing[@]}"; do
     agnhost) build e2e ./agnhost agnhost ;;
     ginkgo) build e2e github.com/onsi/ginkgo/v2/ginkgo ginkgo ;;
     kwok) build kwok sigs.k8s.io/kwok/cmd/kwok kwok ;;
+    konnectivity-*) build konnectivity "sigs.k8s.io/apiserver-network-proxy/cmd/${name#konnectivity-}" "$name" ;;
     sample-apiserver) build sample-apiserver k8s.io/sample-apiserver "$name" ;;
     metrics-server) build metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server "$name" ;;
     *) echo "interop: nobody knows how to build $name" >&2; exit 2 ;;

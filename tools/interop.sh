@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|store|linearizability|etcd-versions|swap|corrupt|differences|aggregation]...; all of them without arguments.
+# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|store|linearizability|etcd-versions|swap|corrupt|differences|konnectivity|aggregation]...; all of them without arguments.
 # Builds what it needs from the Go module proxy into the user's cache (interop/build.sh); without Go it says what is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tests=("$@")
-[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers store linearizability etcd-versions swap corrupt differences aggregation)
+[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers store linearizability etcd-versions swap corrupt differences konnectivity aggregation)
 keelson=build/release/keelson
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 work=build/release/interop
@@ -81,6 +81,9 @@ for test in "${tests[@]}"; do
     differences)
       interop/build.sh kube-apiserver etcd && interop/cache_gates_test.py $keelson $work/cache-gates "$bin" && interop/generation_test.py $keelson $work/generation "$bin"
       outcome differences $? ;;
+    konnectivity)
+      interop/build.sh konnectivity-server konnectivity-agent kubectl etcd && interop/konnectivity_test.py $keelson $work/konnectivity
+      outcome konnectivity $? ;;
     aggregation)
       interop/build.sh sample-apiserver metrics-server kubectl etcd
       interop/aggregation_test.py $keelson $work/aggregation "$bin"

@@ -4,7 +4,7 @@
 usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others|auth|webhooks] [--focus REGEX] [--skip-expected] [--procs N] [--shrink]
               [--real] [--list FILE] [--no-second-attempt]
 
-The tests are those of api-machinery.txt, others.txt, auth.txt (sig-auth's that are not conformance) and webhooks.txt (AdmissionWebhook and conversion, run
+The tests are those of api-machinery.txt, others.txt, auth.txt (sig-auth's that are not conformance) and webhooks.txt (AdmissionWebhook, run
 with local processes instead of pods, in a run of their own) beside this file: every one of them passes on kube-apiserver on the same rig
 (--real runs them there). expected-failures.txt names those that fail here, one a line: the name, a tab, the reason. It may only shrink:
 a test in it that passes fails the run until its line is gone (--shrink removes such lines). A test that fails and is not in it

@@ -24,10 +24,12 @@ std::string_view ResultOf(const Answered& answer) {
   return timeout ? "timeout" : "error";
 }
 
-Awaitable<Answered> CallOnce(std::shared_ptr<const Target> target, base::SharedBytes body) {
+Awaitable<Answered> CallOnce(std::shared_ptr<const Target> target, base::SharedBytes body,
+                             async::CancellationPtr cancellation) {
   const auto start = base::Clock::Real().Monotonic();
   webhook::Request request;
   request.body = std::move(body);
+  request.cancellation = std::move(cancellation);
   Answered answer = co_await target->client->Call(std::move(request));
   if (target->metrics) {
     const std::chrono::duration<double> took = base::Clock::Real().Monotonic() - start;
@@ -36,10 +38,11 @@ Awaitable<Answered> CallOnce(std::shared_ptr<const Target> target, base::SharedB
   co_return answer;
 }
 
-Awaitable<auth::WebhookAuthorizer::Answer> CallWithRetries(std::shared_ptr<const Target> target, std::string body) {
+Awaitable<auth::WebhookAuthorizer::Answer> CallWithRetries(std::shared_ptr<const Target> target, std::string body,
+                                                           async::CancellationPtr cancellation) {
   const base::SharedBytes bytes = base::SharedBytes::FromString(std::move(body));
-  const Answered answer =
-      co_await webhook::WithExponentialBackoff({}, [target, bytes] { return CallOnce(target, bytes); });
+  const Answered answer = co_await webhook::WithExponentialBackoff(
+      {.cancellation = cancellation}, [target, bytes, cancellation] { return CallOnce(target, bytes, cancellation); });
   auth::WebhookAuthorizer::Answer out{.result = std::string(ResultOf(answer))};
   if (answer.ok()) {
     out.body = answer->body.view();
@@ -53,15 +56,17 @@ Awaitable<auth::WebhookAuthorizer::Answer> CallWithRetries(std::shared_ptr<const
 }  // namespace
 
 Outcome<auth::WebhookAuthorizer::Call, std::string> ConnectAuthorizationWebhook(
-    std::shared_ptr<http::Transport> transport, net::DialerPtr dialer, const std::string& name, const AuthorizationWebhook& webhook,
-    std::shared_ptr<auth::WebhookAuthorizerMetrics> metrics) {
+    std::shared_ptr<http::Transport> transport, net::DialerPtr dialer, const std::string& name,
+    const AuthorizationWebhook& webhook, std::shared_ptr<auth::WebhookAuthorizerMetrics> metrics) {
   if (webhook.kubeconfig_file.empty())
     return "authorizer " + name + ": connectionInfo.type InClusterConfig needs a server that runs inside the cluster";
   KS_TRY(webhook::RESTConfig config, webhook::LoadKubeconfig(webhook.kubeconfig_file, std::move(dialer)));
   config.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(webhook.timeout);
   KS_TRY(auto client, webhook::RESTClient::New(std::move(transport), std::move(config)));
   auto target = std::make_shared<const Target>(std::move(client), name, std::move(metrics));
-  return auth::WebhookAuthorizer::Call([target](std::string body) { return CallWithRetries(target, std::move(body)); });
+  return auth::WebhookAuthorizer::Call([target](std::string body, async::CancellationPtr cancellation) {
+    return CallWithRetries(target, std::move(body), std::move(cancellation));
+  });
 }
 
 }  // namespace keelson::app

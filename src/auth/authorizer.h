@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "async/awaitable.h"
+#include "async/cancellation.h"
 #include "meta/selector.h"
 #include "request/request_info.h"
 #include "request/user.h"
@@ -35,6 +36,7 @@ struct Attributes {
   std::vector<meta::LabelSelector::Requirement> label_requirements;
   std::string field_selector_error;
   std::string label_selector_error;
+  async::CancellationPtr cancellation;  // of the request: an authorizer that calls out gives up with it. Null: never
 
   bool IsReadOnly() const { return verb == "get" || verb == "list" || verb == "watch"; }
   // Whether the field selector pins `field` to `value`, alone or beside other requirements.

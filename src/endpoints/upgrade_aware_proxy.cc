@@ -3,11 +3,12 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/strings.h"
+#include "endpoints/call_cancellation.h"
 #include "endpoints/proxy/body_bridge.h"
 #include "endpoints/proxy/gzip.h"
-#include "http/gunzip_reader.h"
 #include "endpoints/proxy/html_rewrite.h"
 #include "endpoints/responses.h"
+#include "http/gunzip_reader.h"
 #include "http/websocket.h"
 #include "net/address.h"
 
@@ -57,14 +58,6 @@ Awaitable<http::Response> PassOn(http::ClientResponse answer) {
   RemoveHopHeaders(response.headers);
   response.body = proxy::NewBridge(co_await asio::this_coro::executor, std::move(answer.body));
   co_return response;
-}
-
-// Ends the call out when the client goes, also that of a watch, which otherwise needs no such thing.
-async::CancellationPtr CancellationOf(const Exchange& exchange) {
-  if (exchange.context.cancellation || !exchange.http.on_close) return exchange.context.cancellation;
-  auto cancellation = async::Cancellation::New();
-  exchange.http.on_close([cancellation] { cancellation->Cancel(); });
-  return cancellation;
 }
 
 http::ClientRequest UpgradeRequest(const ProxyOptions& options, const Exchange& exchange) {
@@ -196,8 +189,8 @@ Awaitable<http::Response> Forward(ProxyOptions options, ExchangePtr exchange) {
   request.deadline = options.deadline;
   request.cancellation = CancellationOf(*exchange);
   // Go's transport asks for gzip where the client asks for nothing, and unpacks the answer.
-  const bool unpack = options.aggregated && !request.headers.Has("Accept-Encoding") &&
-                      !request.headers.Has("Range") && request.method != "HEAD";
+  const bool unpack = options.aggregated && !request.headers.Has("Accept-Encoding") && !request.headers.Has("Range") &&
+                      request.method != "HEAD";
   if (unpack) request.headers.Add("Accept-Encoding", "gzip");
   if (options.wrap_transport) {
     const proxy::RewriteRules rules = RulesOf(options, *exchange);
@@ -219,8 +212,7 @@ Awaitable<http::Response> Forward(ProxyOptions options, ExchangePtr exchange) {
   auto answer = co_await options.transport->Do(options.location, std::move(request));
   if (!answer.ok()) {
     if (!options.wrap_transport) co_return PlainFailure(*exchange, answer.error().message);
-    if (options.aggregated)
-      co_return PlainError(503, "error trying to reach service: " + answer.error().message);
+    if (options.aggregated) co_return PlainError(503, "error trying to reach service: " + answer.error().message);
     co_return StatusResponse(*exchange,
                              meta::NewServiceUnavailable("error trying to reach service: " + answer.error().message));
   }

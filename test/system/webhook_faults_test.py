@@ -6,6 +6,8 @@ Nothing here measures time: a webhook that hangs is let go by the test, and what
 import json
 import os
 import shutil
+import socket
+import ssl
 import sys
 import threading
 
@@ -157,6 +159,36 @@ def one_deadline(client, peer):
     check("one call of the chain", len(peer.called) - before == 1, peer.called[before:])
 
 
+def authorization_is_cancelled(binary, folder):
+    """A client that leaves while an authorization webhook is asked for it: the call ends at once, not with the webhook's timeout of 30 s."""
+    asked, ended = threading.Event(), threading.Event()
+
+    def hang(connection, review):
+        asked.set()
+        try:
+            connection.recv(1)  # until the server hangs up
+        finally:
+            ended.set()
+    peer = FaultyPeer(folder, {"/authorize": hang})
+    config = os.path.join(folder, "authorization.json")
+    with open(config, "w") as f:
+        json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                   "clusters": [{"name": "c", "cluster": {"server": peer.url + "/authorize", "certificate-authority-data": peer.ca_bundle}}],
+                   "users": [{"name": "u", "user": {}}]}, f)
+    server = Server(binary, folder, flags=["--authorization-mode=RBAC,Webhook", "--authorization-webhook-config-file=" + config]).start()
+    for verb, target in (("a request", "/api/v1/namespaces/default/pods"), ("a watch", "/api/v1/namespaces/default/pods?watch=1")):
+        asked.clear()
+        ended.clear()
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with context.wrap_socket(socket.create_connection(("127.0.0.1", server.port))) as client:  # anonymous: only the webhook could allow it
+            client.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % target.encode())
+            check(verb + " is asked about", asked.wait(20))
+        check("the call for %s ends when its client leaves" % verb, ended.wait(15))
+    server.stop()
+    peer.close()
+
+
 def main():
     binary, folder = sys.argv[1], sys.argv[2]
     shutil.rmtree(folder, ignore_errors=True)
@@ -187,6 +219,7 @@ def main():
         RELEASED.set()
         server.stop()
         peer.close()
+    authorization_is_cancelled(binary, os.path.join(folder, "authorization"))
     print("failed: " + "; ".join(FAILED) if FAILED else "every fault is contained")
     return 1 if FAILED else 0
 

@@ -5,13 +5,12 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	crdconversion "k8s.io/kubernetes/test/images/agnhost/crd-conversion-webhook"
 	"k8s.io/kubernetes/test/images/agnhost/webhook"
 )
 
 func main() {
 	root := &cobra.Command{Use: "agnhost"}
-	root.AddCommand(webhook.CmdWebhook, crdconversion.CmdCrdConversionWebhook)
+	root.AddCommand(webhook.CmdWebhook)
 	if root.Execute() != nil {
 		os.Exit(1)
 	}

@@ -124,7 +124,7 @@ Awaitable<Authorization> WebhookAuthorizer::Authorize(const Attributes& attribut
   std::string key;
   if (auto answer = Prepare(attributes, key)) co_return *std::move(answer);
   std::string body = ReviewBody(attributes, options_.version);
-  Answer answer = co_await options_.call(std::move(body));
+  Answer answer = co_await options_.call(std::move(body), attributes.cancellation);
   if (answer.error.empty()) {
     auto status = ReadReviewAnswer(answer.body);
     if (status.ok()) {

@@ -45,8 +45,8 @@ class WebhookAuthorizer final : public Authorizer, public RuleResolver {
     std::string error;   // "": it did
     std::string result;  // for metrics: success, canceled, timeout, error
   };
-  // Sends a review, with retries.
-  using Call = std::function<Awaitable<Answer>(std::string body)>;
+  // Sends a review, with retries. The call ends with "context canceled" when the request does; it is nobody else's.
+  using Call = std::function<Awaitable<Answer>(std::string body, async::CancellationPtr cancellation)>;
   // Whether the webhook is to be asked; the error is a match condition's.
   using Match = std::function<Outcome<bool, std::string>(const Attributes& attributes)>;
 

@@ -62,7 +62,7 @@ struct Hook {
 
   WebhookAuthorizer::Options Options(base::FakeClock& clock) {
     return {.name = "hook",
-            .call = [this](std::string) { return Ask(this); },
+            .call = [this](std::string, async::CancellationPtr) { return Ask(this); },
             .authorized_ttl = 10s,
             .unauthorized_ttl = 1s,
             .clock = &clock};
@@ -73,6 +73,22 @@ struct Hook {
         .body = hook->body, .error = hook->error, .result = hook->error.empty() ? "success" : "error"};
   }
 };
+
+TEST(WebhookAuthorizer, CallHasTheCancellationOfTheRequest) {
+  base::FakeClock clock;
+  Hook hook{.body = Answer(R"({"allowed":true})")};
+  auto options = hook.Options(clock);
+  async::CancellationPtr given;
+  options.call = [&](std::string, async::CancellationPtr cancellation) {
+    given = std::move(cancellation);
+    return Hook::Ask(&hook);
+  };
+  WebhookAuthorizer authorizer(std::move(options));
+  Attributes attributes = ListPods();
+  attributes.cancellation = async::Cancellation::New();
+  EXPECT_EQ(async::RunNow(authorizer.Authorize(attributes)).decision, Decision::kAllow);
+  EXPECT_EQ(given, attributes.cancellation);
+}
 
 TEST(WebhookAuthorizer, Decisions) {
   struct Case {

@@ -11,6 +11,7 @@
 
 #include "base/duration.h"
 #include "base/strings.h"
+#include "endpoints/call_cancellation.h"
 #include "endpoints/filters/audit.h"
 #include "endpoints/filters/tracing.h"
 #include "endpoints/responses.h"
@@ -464,7 +465,10 @@ class AuthorizationFilter {
     const telemetry::Span span = StartFilterSpan(*exchange, "authorization");
     auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, exchange->context.info);
     const auto decided = authorizer_->TryAuthorize(attributes);
-    if (!decided) return Ask(std::move(exchange), std::move(attributes), started, span);
+    if (!decided) {
+      attributes.cancellation = CancellationOf(*exchange);
+      return Ask(std::move(exchange), std::move(attributes), started, span);
+    }
     span.End();
     exchange->context.latencies.Add(telemetry::LatencyTrackers::kAuthorization, Clock::Real().Monotonic() - started);
     metrics_.Authorized(ResultOf(*decided), SecondsSince(started));
