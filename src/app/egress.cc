@@ -103,7 +103,7 @@ Outcome<std::shared_ptr<net::TLSClientContext>, Error> ProxyTLS(const EgressTLSC
   return *std::move(context);
 }
 
-// Where the proxy is, and how it is spoken to.
+// The address of the egress proxy and the TLS settings for it.
 struct Proxy {
   net::DialTarget target;
   std::string name;  // in errors

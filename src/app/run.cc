@@ -407,7 +407,7 @@ Awaitable<void> Now(std::function<void()> work) {
   co_return;
 }
 
-// What goes on beside the requests: ticks of the caches, certificates, followed files, backups.
+// Starts the periodic work: cache ticks, certificate rotation, followed files, backups.
 Outcome<void, Error> ServerProcess::StartUpkeep() {
   constexpr std::chrono::hours kRenewalPeriod{24};
   constexpr std::chrono::seconds kKeyRefreshTick{1};

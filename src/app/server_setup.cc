@@ -219,7 +219,7 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   return serving;
 }
 
-// What clients find in kube-system about our CAs follows their files.
+// Updates the config map extension-apiserver-authentication in kube-system when the CA files change.
 Outcome<void, Error> PublishFollowedCAs(const AuthenticationOptions& options, controlplane::ServerPresence& presence,
                                         FollowedFiles& followed) {
   using Set = void (controlplane::ServerPresence::*)(std::string);
@@ -254,7 +254,7 @@ Outcome<net::Listener, Error> Listen(const SecureServingOptions& options) {
   return *std::move(listener);
 }
 
-// What options say of the chain; storage, authenticator and the like are the caller's.
+// The part of the chain configuration that follows from options; the caller adds storage, authenticator and authorizer.
 Outcome<controlplane::ChainConfig, Error> MakeChainConfig(const CompletedOptions& completed) {
   const ServerRunOptions& options = completed.options;
   auto enablement = controlplane::APIEnablement::FromRuntimeConfig(options.runtime_config);

@@ -1,5 +1,5 @@
-// What the parts of the server are given, made from the completed options. Functions of run.cc's assembly without
-// state.
+// Configurations of the server's parts, made from the completed options. Stateless functions that run.cc's assembly
+// calls.
 #pragma once
 
 #include <chrono>

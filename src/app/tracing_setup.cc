@@ -83,7 +83,7 @@ std::string UnknownFields(const Value& object) {
   return base::Join(unknown, ", ");
 }
 
-// What is wrong with a gRPC target; "" if nothing is. "host:port" is no URL, and needs none.
+// The error of a gRPC target, "" for a valid one. "host:port" has no scheme and is not parsed as a URL.
 std::string EndpointProblem(const std::string& endpoint) {
   if (endpoint.find("://") == std::string::npos) return "";
   auto url = base::ParseURL(endpoint);
