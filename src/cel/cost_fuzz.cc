@@ -2,7 +2,8 @@
 // have. The bytes choose a well-typed expression and the values of its variables.
 // Left out of the grammar, because the reference itself does not keep the promise there (testdata/cel-kubernetes has
 // such cases): startsWith and endsWith (estimated by the argument, charged by the receiver), join (charged twice the
-// estimate), split (n+1 pieces of n characters, estimated as n), format.*.validate, and evaluations that fail.
+// estimate), split (n+1 pieces of n characters, estimated as n), indexOf (charged by the bytes of texts, estimated by
+// their characters), format.*.validate, and evaluations that fail.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -85,7 +86,7 @@ class ExpressionWriter {
 
   std::string Int(int depth) {
     if (depth >= kDepthMax) return LocalOr(false, "n");
-    switch (bytes_.Below(9)) {
+    switch (bytes_.Below(7)) {
       case 0:
         return "size(" + String(depth + 1) + ")";
       case 1:
@@ -93,14 +94,10 @@ class ExpressionWriter {
       case 2:
         return "(" + Bool(depth + 1) + " ? " + Int(depth + 1) + " : " + Int(depth + 1) + ")";
       case 3:
-        return String(depth + 1) + ".indexOf(" + String(depth + 1) + ")";
-      case 4:
         return Ints(depth + 1) + ".sum()";
-      case 5:
-        return Strings(depth + 1) + ".indexOf(" + String(depth + 1) + ")";
-      case 6:
+      case 4:
         return std::to_string(bytes_.Byte());
-      case 7:
+      case 5:
         return "cel.bind(v" + std::to_string(depth) + ", " + Int(depth + 1) + ", v" + std::to_string(depth) +
                " / 7 + 1)";
       default:
