@@ -112,7 +112,7 @@ def install(client, peer):
     """One webhook of each phase per fault, chosen by a label; a chain of webhooks that hang and fail open."""
     registration = "/apis/admissionregistration.k8s.io/v1/"
     for phase, plural in (("v", "validatingwebhookconfigurations"), ("m", "mutatingwebhookconfigurations")):
-        hooks = [webhook(peer, phase + path[1:], path, 30 if path == "/held" else 1) for path in FAULTS]
+        hooks = [webhook(peer, phase + path[1:], path, 30 if path in ("/held", "/gigabyte", "/chunks") else 1) for path in FAULTS]
         if phase == "m":
             hooks += [dict(webhook(peer, "chain", "/hangs", 30, "Ignore"), name="chain-%d.example.com" % i) for i in range(5)]
         client.must(201, "POST", registration + plural, {"metadata": {"name": "faults"}, "webhooks": hooks})
