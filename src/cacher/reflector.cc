@@ -235,7 +235,7 @@ void Reflector::Change(EventPtr event) {
 
 void Reflector::Publish(std::vector<EventPtr> events, std::uint64_t revision) {
   metrics_.events_dispatched.fetch_add(events.size(), std::memory_order_relaxed);
-  // A part at a time: the rest is done with the next changes, or when progress is told.
+  // The label indexes are built a part at a time: the next events or progress notification continue.
   if (labels_.Extend(label_demand_, objects_)) RequestProgress();
   dispatcher_.Append(std::move(events), base::MakeRef<Snapshot>(objects_, index_, revision, labels_));
   freshness_.Reached(revision);

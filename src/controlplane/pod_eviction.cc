@@ -180,7 +180,7 @@ struct Eviction {
   meta::FieldErrors wrong_options;  // told when the pod is marked already, as upstream
 };
 
-// What the pod's disruption budget says of an eviction.
+// The decision of the pod's PodDisruptionBudget about an eviction.
 struct Permission {
   std::string budget;   // its name; "": the pod has none
   bool pinned = false;  // the pod is not ready: its eviction takes nothing from the budget

@@ -1,4 +1,4 @@
-// What ends a call out that is made for one request.
+// Cancellation of outgoing calls (webhooks) when the request they are made for is cancelled.
 #pragma once
 
 #include "endpoints/exchange.h"

@@ -201,7 +201,7 @@ Task<Value> ApplyTo(const PatchRequest& patch, const codec::Decoded& config, Val
   if (!decoded.ok()) co_return UnconvertibleApply(config.value, scope.kind, decoded.error());
   Value object = decoded->object;
   if (applied.unchanged) {
-    // What was written stays as it was, raw JSON inside it too.
+    // An apply without changes keeps the stored object, raw JSON in it included.
     object = live.Clone(arena);
     object.Set(arena, "metadata", decoded->object["metadata"]);
   } else {
@@ -239,7 +239,7 @@ Task<Value> PatchTo(const PatchRequest& patch, Patcher& patcher, Value existing)
   exchange.trace.Step("About to apply patch");
   if (existing.is_null())
     co_return meta::NewNotFound({scope.resource.group, scope.resource.resource}, context.info.name);
-  // Read here, since the object's absence is told first.
+  // The patch is read after the look-up: a missing object (404) is reported before a bad patch (400).
   KS_CO_RETURN_IF_ERROR(patcher.Read(patch.body.view()));
   const Value live = scope.codec->FromHub(context.arena, scope, existing.Clone(context.arena));
   KS_CO_TRY(Value object, patcher.Apply(live));

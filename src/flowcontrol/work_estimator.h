@@ -33,7 +33,7 @@ WorkEstimate EstimateList(const request::RequestInfo& info, std::string_view raw
 WorkEstimate EstimateMutating(const request::RequestInfo& info, int interested_watchers, std::uint64_t level_max_seats);
 
 enum class WorkKind : std::uint8_t { kSimple, kList, kMutating };
-// What the metrics of reads and writes count as a write.
+// Whether the read and write metrics count the request as mutating: every verb but get, list and watch.
 inline bool IsMutating(const request::RequestInfo& info) {
   return info.verb != "get" && info.verb != "list" && info.verb != "watch";
 }
