@@ -29,6 +29,8 @@ PLUGINS = {"MutatingAdmissionPolicy": ("admit", "CREATE UPDATE CONNECT DELETE"),
            "ValidatingAdmissionPolicy": ("validate", "CREATE UPDATE CONNECT DELETE"),
            "ValidatingAdmissionWebhook": ("validate", "CREATE UPDATE CONNECT DELETE"), "ResourceQuota": ("validate", "CREATE UPDATE")}
 REVIEWS = {"authentication.k8s.io", "authorization.k8s.io"}
+# Resources whose status the server's own controllers write soon after a create.
+WRITTEN_BY_CONTROLLERS = {"apiservices", "customresourcedefinitions", "flowschemas"}
 METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "get": "GET"}
 
 
@@ -254,7 +256,7 @@ class Matrix:
 
     def updates(self, resource, name):
         path = resource.path(name)
-        if resource.name in ("apiservices", "customresourcedefinitions"):
+        if resource.name in WRITTEN_BY_CONTROLLERS:
             self.settle(path)
         self.write("update", resource, "UPDATE", "PUT", path, self.current(path, "1"), dry_run=True, name=name)
         self.write("update", resource, "UPDATE", "PUT", path, self.current(path, "1"), name=name)
@@ -281,6 +283,9 @@ class Matrix:
             return
         selected = resource.path() + "?labelSelector=matrix%3Dtrue"
         left = self.client.must(200, "GET", selected)["items"]
+        if resource.name == "flowschemas":
+            for item in left:
+                self.settle(resource.path(item["metadata"]["name"]))
         while resource.name == "customresourcedefinitions" and any("deletionTimestamp" in item["metadata"] for item in left):
             left = self.client.must(200, "GET", selected)["items"]  # Their finalizer removes them.
         count = sum("deletionTimestamp" not in item["metadata"] for item in left)
