@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|store|linearizability|etcd-versions|swap|corrupt|differences|konnectivity|aggregation]...; all of them without arguments.
+# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|embedded-controllers|store|linearizability|etcd-versions|swap|corrupt|differences|konnectivity|aggregation]...; all of them without arguments.
 # Builds what it needs from the Go module proxy into the user's cache (interop/build.sh); without Go it says what is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tests=("$@")
-[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers store linearizability etcd-versions swap corrupt differences konnectivity aggregation)
+[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers embedded-controllers store linearizability etcd-versions swap corrupt differences konnectivity aggregation)
 keelson=build/release/keelson
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 work=build/release/interop
@@ -39,6 +39,11 @@ for test in "${tests[@]}"; do
       [ $status -eq 0 ] && { interop/controllers_test.py $keelson $work/controllers "$bin"; status=$?; }
       [ $status -eq 0 ] && { interop/controllers_test.py $keelson $work/kubeadm "$bin" --kubeadm; status=$?; }
       outcome controllers $status ;;
+    embedded-controllers) # the embedded controllers beside kube-controller-manager, and hand-over between them
+      interop/build.sh kube-controller-manager
+      status=$?
+      [ $status -eq 0 ] && { interop/embedded_controllers_test.py $keelson $work/embedded-controllers "$bin" scenarios handover; status=$?; }
+      outcome embedded-controllers $status ;;
     store) # a real kube-apiserver on the embedded store, etcdctl, and migration to etcd and back
       interop/build.sh kubectl kube-apiserver etcd etcdctl
       status=$?

@@ -219,6 +219,11 @@ void DependencyGraph::Observe(const ObjectIdentity& identity, const ObjectMetada
   Prune(identity.uid);
 }
 
+void DependencyGraph::Confirm(const ObjectIdentity& identity) {
+  Node* const node = FindNode(identity.uid);
+  if (node != nullptr && node->is_virtual) BecomeObserved(*node, identity);
+}
+
 void DependencyGraph::Prune(const std::string& uid) {
   const Node* const node = Find(uid);
   if (node == nullptr || !node->owners.empty() || !node->dependents.empty()) return;

@@ -131,6 +131,17 @@ TEST_F(DependencyGraphTest, OrphanFinalizerIsQueuedOnce) {
   EXPECT_EQ(graph_.size(), 0u);
 }
 
+TEST_F(DependencyGraphTest, ReadsThatAreAheadOfTheChangesOrphanNothing) {
+  Observe("first", {Reference("owner")});
+  graph_.Confirm(Identity("owner"));  // as read now it has the finalizer orphan; the second child was not told yet
+  EXPECT_FALSE(graph_.Find("owner")->is_virtual);
+  EXPECT_TRUE(orphans_.empty());
+  Observe("second", {Reference("owner")});
+  Observe("owner", {}, {"orphan"}, true);
+  EXPECT_EQ(orphans_, Uids{"owner"});
+  EXPECT_EQ(graph_.Find("owner")->dependents.size(), 2u);
+}
+
 TEST_F(DependencyGraphTest, OwnersInOtherNamespacesAreReported) {
   Observe("owner", {Reference("root")}, {}, false, "elsewhere");
   TakeDeletes();

@@ -19,7 +19,12 @@ using Result = WorkQueue::Result;
 
 constexpr std::size_t kWorkers = 20;
 constexpr std::string_view kDiscover = "discover";
+constexpr std::string_view kOpen = "open";
 constexpr std::chrono::seconds kDiscoveryDelay{1};  // after a change of aggregated APIs
+// How long decisions that need every dependent of an object wait for a resource's first list (upstream's
+// initialSyncTimeout, at the start only), and how often they look.
+constexpr std::chrono::seconds kInitialSyncTimeout{30};
+constexpr std::chrono::milliseconds kSyncPeriod{20};
 
 bool IsIgnored(const MappedResource& resource) {
   return resource.resource == "events" && (resource.group.empty() || resource.group == "events.k8s.io");
@@ -54,10 +59,19 @@ class GarbageCollector final : public Controller, public std::enable_shared_from
     bool wrong_namespace = false;  // will never be right
   };
 
+  struct Followed {
+    std::shared_ptr<registry::Store> store;
+    std::shared_ptr<const Informer::Registration> registration;
+    base::Clock::SteadyTime since;
+  };
+
   std::shared_ptr<registry::Store> StoreOf(const std::string& group, const std::string& resource) const {
     const auto found = followed_.find({group, resource});
-    return found == followed_.end() ? nullptr : found->second;
+    return found == followed_.end() ? nullptr : found->second.store;
   }
+  // The graph has the objects that were there when their resources began to be followed. Before that, an owner's
+  // dependents are not all known: orphaning it would leave some of them to be collected.
+  bool GraphIsWhole();
   void Follow(const MappedResource& resource);
   void Unfollow(std::string_view definition);
   void OnDefinitions(std::vector<Informer::Change>& changes);
@@ -71,7 +85,9 @@ class GarbageCollector final : public Controller, public std::enable_shared_from
     return Result::Done();
   }
 
-  static Awaitable<Result> SyncDiscovery(std::shared_ptr<GarbageCollector> self);
+  static Awaitable<Result> Prepare(std::shared_ptr<GarbageCollector> self, std::string key);
+  Awaitable<Result> SyncDiscovery();
+  Result OpenQueues();
   static Awaitable<Result> AttemptToDelete(std::shared_ptr<GarbageCollector> self, std::string uid);
   static Awaitable<Result> AttemptToOrphan(std::shared_ptr<GarbageCollector> self, std::string uid);
   Awaitable<Result> AttemptToDeleteItem(ObjectIdentity identity, bool deleting_dependents);
@@ -87,7 +103,9 @@ class GarbageCollector final : public Controller, public std::enable_shared_from
   DependencyGraph graph_;
   GCOperations operations_;
   std::shared_ptr<WorkQueue> discover_, delete_, orphan_;
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<registry::Store>> followed_;  // by group, resource
+  std::map<std::pair<std::string, std::string>, Followed> followed_;  // by group, resource
+  std::set<std::pair<std::string, std::string>> unsynced_;            // keys of followed_
+  bool discovered_ = false;
 };
 
 void GarbageCollector::Start() {
@@ -95,13 +113,15 @@ void GarbageCollector::Start() {
   auto options = context_.QueueOptions("", 1);
   options.metrics = nullptr;
   discover_ =
-      WorkQueue::New(context_.executor, std::move(options), [weak](std::string) { return SyncDiscovery(weak.lock()); });
+      WorkQueue::New(context_.executor, std::move(options),
+                     [weak](std::string key) { return Prepare(weak.lock(), std::move(key)); });
   delete_ = WorkQueue::New(context_.executor, context_.QueueOptions("garbage_collector_attempt_to_delete", kWorkers),
                            [weak](std::string uid) { return AttemptToDelete(weak.lock(), std::move(uid)); });
   orphan_ = WorkQueue::New(context_.executor, context_.QueueOptions("garbage_collector_attempt_to_orphan", kWorkers),
                            [weak](std::string uid) { return AttemptToOrphan(weak.lock(), std::move(uid)); });
-  for (const auto& queue : {discover_, delete_, orphan_}) queue->Open();
+  discover_->Open();
   discover_->Add(std::string(kDiscover));
+  discover_->Add(std::string(kOpen));
   context_.informers->AddHandler(
       "apiextensions.k8s.io", "customresourcedefinitions",
       [weak](std::vector<Informer::Change>& changes) {
@@ -137,13 +157,14 @@ void GarbageCollector::Follow(const MappedResource& resource) {
   const auto store = resource.custom ? context_.metadata_store(resource.group, resource.resource, resource.namespaced)
                                      : context_.informers->Find(resource.group, resource.resource);
   if (!store) return;  // an aggregated API: its objects are looked up when they are named as owners
-  followed_[{resource.group, resource.resource}] = store;
-  context_.informers->AddHandler(
+  const auto registration = context_.informers->AddHandler(
       resource.group, resource.resource, store,
       [weak = weak_from_this(), resource, source = store.get()](std::vector<Informer::Change>& changes) {
         if (const auto self = weak.lock()) self->OnChanges(resource, *source, changes);
       },
       Informer::Form::kStored);
+  followed_[{resource.group, resource.resource}] = {store, registration, context_.clock->Monotonic()};
+  unsynced_.emplace(resource.group, resource.resource);
 }
 
 void GarbageCollector::Unfollow(std::string_view definition) {
@@ -184,20 +205,41 @@ void GarbageCollector::Report(const DependencyGraph::Node& node, const OwnerRefe
   asio::co_spawn(context_.executor, std::move(report), asio::detached);
 }
 
-Awaitable<Result> GarbageCollector::SyncDiscovery(std::shared_ptr<GarbageCollector> self) {
+bool GarbageCollector::GraphIsWhole() {
+  const auto late = context_.clock->Monotonic() - kInitialSyncTimeout;
+  std::erase_if(unsynced_, [this, late](const auto& key) {
+    const auto found = followed_.find(key);
+    return found == followed_.end() || found->second.registration->HasSynced() || found->second.since < late;
+  });
+  return discovered_ && unsynced_.empty();
+}
+
+Awaitable<Result> GarbageCollector::Prepare(std::shared_ptr<GarbageCollector> self, std::string key) {
   if (!self) co_return Result::Done();
-  auto discovered = co_await Discover(self->context_.client);
+  if (key == kOpen) co_return self->OpenQueues();
+  co_return co_await self->SyncDiscovery();
+}
+
+Result GarbageCollector::OpenQueues() {
+  if (!GraphIsWhole()) return Result::After(kSyncPeriod);
+  for (const auto& queue : {delete_, orphan_}) queue->Open();
+  return Result::Done();
+}
+
+Awaitable<Result> GarbageCollector::SyncDiscovery() {
+  auto discovered = co_await Discover(context_.client);
   if (!discovered.ok()) {
-    self->sync_errors_.Inc();
+    sync_errors_.Inc();
     log::Error("Garbage collector failed to discover resources", "err", discovered.error());
     co_return Result::Retry();
   }
   if (!discovered->failed_groups.empty()) {
-    self->sync_errors_.Inc();
+    sync_errors_.Inc();
     log::Info("Garbage collector failed to discover some groups", "groups", discovered->Error());
   }
-  self->table_.SetDiscovered(*discovered);
-  for (const MappedResource* const resource : self->table_.All()) self->Follow(*resource);
+  table_.SetDiscovered(*discovered);
+  for (const MappedResource* const resource : table_.All()) Follow(*resource);
+  discovered_ = true;
   co_return Result::Done();
 }
 
@@ -232,7 +274,7 @@ Awaitable<Result> GarbageCollector::AttemptToDeleteItem(ObjectIdentity identity,
     if (!IsFollowed(identity)) co_return Result::Retry();
     ObjectIdentity seen = identity;
     if (!got.namespaced) seen.name_space.clear();
-    graph_.Observe(seen, *got.object);
+    graph_.Confirm(seen);
   }
   if (got.object->owners.empty()) co_return Result::Done();
   References references = co_await Classify(identity, got.object->owners);
@@ -243,6 +285,7 @@ Awaitable<Result> GarbageCollector::AttemptToDeleteItem(ObjectIdentity identity,
 
 // Lets the object go when no dependent blocks it, or sees to these first.
 Awaitable<Result> GarbageCollector::ProcessDeletingDependents(ObjectIdentity identity) {
+  if (!GraphIsWhole()) co_return Result::After(kSyncPeriod);
   const DependencyGraph::Node* const node = graph_.Find(identity.uid);
   if (node == nullptr) co_return Result::Done();
   const auto blocking = node->BlockingDependents();
@@ -350,6 +393,7 @@ Awaitable<Result> GarbageCollector::DeleteItem(ObjectIdentity identity, ObjectMe
 
 Awaitable<Result> GarbageCollector::AttemptToOrphan(std::shared_ptr<GarbageCollector> self, std::string uid) {
   if (!self) co_return Result::Done();
+  if (!self->GraphIsWhole()) co_return Result::After(kSyncPeriod);
   const DependencyGraph::Node* const node = self->graph_.Find(uid);
   if (node == nullptr) co_return Result::Done();
   const ObjectIdentity owner = node->identity;

@@ -12,16 +12,15 @@ bool InformerSet::AddHandler(std::string_view group, std::string_view resource,
   return true;
 }
 
-void InformerSet::AddHandler(std::string_view group, std::string_view resource, std::shared_ptr<registry::Store> store,
-                             registry::Informer::OnChanges on_changes, registry::Informer::Form form) {
+std::shared_ptr<const registry::Informer::Registration> InformerSet::AddHandler(
+    std::string_view group, std::string_view resource, std::shared_ptr<registry::Store> store,
+    registry::Informer::OnChanges on_changes, registry::Informer::Form form) {
   auto& informer = informers_[{std::string(group), std::string(resource)}];
-  if (informer) {
-    informer->AddHandler(std::move(on_changes), form);
-    return;
-  }
+  if (informer) return informer->AddHandler(std::move(on_changes), form);
   informer = std::make_unique<registry::Informer>(std::move(store));
-  informer->AddHandler(std::move(on_changes), form);
+  auto registration = informer->AddHandler(std::move(on_changes), form);
   informer->Start(executor_);
+  return registration;
 }
 
 void InformerSet::End(registry::Informer& informer) {
