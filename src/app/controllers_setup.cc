@@ -59,6 +59,12 @@ Outcome<std::unique_ptr<controllers::EmbeddedControllers>, Error> MakeController
   options.metrics = &metrics;
   options.root_ca = root_ca;
   auto made = std::make_unique<controllers::EmbeddedControllers>(std::move(options));
+  // As kube-controller-manager's /healthz, which has a check per controller. Not on /livez and /readyz: the API works
+  // without them.
+  for (auto& check : made->HealthChecks()) {
+    serving.health().Add(std::string(check.controller), std::move(check.problem),
+                         {.healthz = true, .livez = false, .readyz = false});
+  }
   followed.Add(file, std::move(root_ca), [running = made.get()](const std::string& text) {
     running->SetRootCA(text);
     return true;

@@ -30,12 +30,18 @@ struct ControllerContext {
   telemetry::MetricsRegistry* metrics = nullptr;
   WorkQueueMetrics* queue_metrics = nullptr;
   async::Gate* gate = nullptr;  // entered by whatever must have ended before the server goes
+  std::shared_ptr<WorkHealth> health;
   const base::Clock* clock = &base::Clock::Real();
   bool sole_server = true;                     // nobody else writes to the store
   std::shared_ptr<const std::string> root_ca;  // PEM; null: the certificates' authority is not known
 
   WorkQueue::Options QueueOptions(std::string name, std::size_t workers) const {
-    return {.name = std::move(name), .workers = workers, .clock = clock, .metrics = queue_metrics, .gate = gate};
+    return {.name = std::move(name),
+            .workers = workers,
+            .clock = clock,
+            .metrics = queue_metrics,
+            .health = health,
+            .gate = gate};
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <boost/asio/post.hpp>
 #include <future>
+#include <map>
 #include <optional>
 
 #include "async/gate.h"
@@ -35,6 +36,9 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
 
   explicit Impl(Options given)
       : options(std::move(given)), queue_metrics(*options.metrics), informers(options.executor, options.find_store) {
+    for (const ControllerDescriptor& descriptor : Descriptors()) {
+      if (IsEnabled(descriptor.name, options.controllers)) health[descriptor.name] = std::make_shared<WorkHealth>();
+    }
     if (!options.root_ca.empty()) root_ca = std::make_shared<const std::string>(options.root_ca);
   }
 
@@ -42,6 +46,7 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
   WorkQueueMetrics queue_metrics;
   async::Gate gate;
   InformerSet informers;
+  std::map<std::string_view, std::shared_ptr<WorkHealth>> health;  // of the enabled controllers; never changes
   std::shared_ptr<const std::string> root_ca;
   std::unique_ptr<LeaseWatcher> manager_lease;
   std::unique_ptr<LeaderElector> elector;
@@ -111,7 +116,8 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
 
   void StartAll() {
     for (const ControllerDescriptor& descriptor : Descriptors()) {
-      if (!IsEnabled(descriptor.name, options.controllers)) continue;
+      const auto enabled = health.find(descriptor.name);
+      if (enabled == health.end()) continue;
       ControllerContext context{.executor = options.executor,
                                 .informers = &informers,
                                 .metadata_store = options.metadata_store,
@@ -119,6 +125,7 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
                                 .metrics = options.metrics,
                                 .queue_metrics = &queue_metrics,
                                 .gate = &gate,
+                                .health = enabled->second,
                                 .clock = options.clock,
                                 .sole_server = options.sole_server,
                                 .root_ca = root_ca};
@@ -176,6 +183,14 @@ void EmbeddedControllers::SetRootCA(std::string pem) {
     impl->StopAll();
     impl->Decide();
   });
+}
+
+std::vector<EmbeddedControllers::Health> EmbeddedControllers::HealthChecks() const {
+  std::vector<Health> checks;
+  for (const auto& [name, health] : impl_->health) {
+    checks.push_back({name, [health, clock = impl_->options.clock] { return health->Problem(clock->Monotonic()); }});
+  }
+  return checks;
 }
 
 }  // namespace keelson::controllers

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -40,6 +41,14 @@ class EmbeddedControllers {
   // Ends what runs and waits for it.
   void Stop();
   void SetRootCA(std::string pem);
+
+  // Health of each controller that may run here, for the server's health checks: what is wrong with it, "" for nothing
+  // (also while it does not run). The functions may be called from any thread, and after this is gone.
+  struct Health {
+    std::string_view controller;
+    std::function<std::string()> problem;
+  };
+  std::vector<Health> HealthChecks() const;
 
  private:
   struct Impl;

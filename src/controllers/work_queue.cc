@@ -103,6 +103,23 @@ WorkQueue::WorkQueue(asio::any_io_executor executor, Options options, Sync sync)
   }
 }
 
+void WorkHealth::Begin(base::Clock::SteadyTime at) {
+  const std::scoped_lock lock(mutex_);
+  begun_.insert(at);
+}
+
+void WorkHealth::End(base::Clock::SteadyTime begun) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = begun_.find(begun); found != begun_.end()) begun_.erase(found);
+}
+
+std::string WorkHealth::Problem(base::Clock::SteadyTime now) const {
+  const std::scoped_lock lock(mutex_);
+  if (begun_.empty() || now - *begun_.begin() <= kStuckAfter) return "";
+  const auto minutes = std::chrono::floor<std::chrono::minutes>(now - *begun_.begin());
+  return "one item has been worked on for " + std::to_string(minutes.count()) + " minutes";
+}
+
 std::shared_ptr<WorkQueue> WorkQueue::New(asio::any_io_executor executor, Options options, Sync sync) {
   return std::shared_ptr<WorkQueue>(new WorkQueue(std::move(executor), std::move(options), std::move(sync)));
 }
@@ -218,6 +235,7 @@ Awaitable<void> WorkQueue::Work(std::shared_ptr<WorkQueue> self, std::optional<a
     self->dirty_.erase(key);
     const auto begun = self->Now();
     self->processing_[key] = begun;
+    if (self->options_.health) self->options_.health->Begin(begun);
     self->CountDepth();
     WorkQueueMetrics* const metrics = self->options_.metrics;
     if (metrics != nullptr) metrics->queue_duration_.With({self->options_.name}).Observe(Seconds(begun - added));
@@ -228,6 +246,7 @@ Awaitable<void> WorkQueue::Work(std::shared_ptr<WorkQueue> self, std::optional<a
       log::Error("Work failed", "queue", self->options_.name, "key", key, "err", error.what());
     }
     if (metrics != nullptr) metrics->work_duration_.With({self->options_.name}).Observe(Seconds(self->Now() - begun));
+    if (self->options_.health) self->options_.health->End(begun);
     self->Finish(key, result);
     // Others use this thread, too.
     co_await asio::post(self->executor_, asio::use_awaitable);

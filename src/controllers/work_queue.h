@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,6 +41,21 @@ class WorkQueueMetrics {
   telemetry::CounterVec& retries_;
   telemetry::GaugeVec& unfinished_;
   telemetry::HistogramVec& work_duration_;
+};
+
+// Since when a controller works on what it has not finished, over all its queues. Thread safety: all members from any
+// thread.
+class WorkHealth {
+ public:
+  void Begin(base::Clock::SteadyTime at);
+  void End(base::Clock::SteadyTime begun);
+  // What is wrong: one key has been worked on for longer than kStuckAfter. "" when nothing is.
+  std::string Problem(base::Clock::SteadyTime now) const;
+  static constexpr std::chrono::minutes kStuckAfter{10};
+
+ private:
+  mutable std::mutex mutex_;
+  std::multiset<base::Clock::SteadyTime> begun_;  // as many as there are workers at most
 };
 
 // How long a key that failed waits (DefaultTypedControllerRateLimiter): the longer of an exponential delay per key and
@@ -87,6 +103,7 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
     RateLimiter::Options rate_limit;
     const base::Clock* clock = &base::Clock::Real();
     WorkQueueMetrics* metrics = nullptr;  // null: nothing is counted
+    std::shared_ptr<WorkHealth> health;   // null: nobody asks
     async::Gate* gate = nullptr;          // entered by every worker; must outlive the queue. Null: nobody waits
     CallAt call_at;                       // null: async::Deadlines; the callback is forgotten with the token
   };

@@ -172,6 +172,28 @@ TEST_F(WorkQueueTest, MetricsCountAddsAndRetries) {
   EXPECT_NE(text.find("workqueue_work_duration_seconds_count{name=\"q\"} 2\n"), std::string::npos);
 }
 
+TEST_F(WorkQueueTest, AKeyThatIsNeverDoneShowsInTheHealth) {
+  async::Event release;
+  const auto sync = [](async::Event* event, std::string) -> Awaitable<Result> {
+    co_await event->Wait();
+    co_return Result::Done();
+  };
+  const auto health = std::make_shared<WorkHealth>();
+  const auto queue = WorkQueue::New(io_.get_executor(), {.name = "q", .clock = &clock_, .health = health},
+                                    [&](std::string key) { return sync(&release, std::move(key)); });
+  queue->Open();
+  queue->Add("a");
+  io_.restart();
+  io_.poll();
+  clock_.Advance(WorkHealth::kStuckAfter);
+  EXPECT_EQ(health->Problem(clock_.Monotonic()), "");
+  clock_.Advance(1min);
+  EXPECT_EQ(health->Problem(clock_.Monotonic()), "one item has been worked on for 11 minutes");
+  release.Set();
+  Run();
+  EXPECT_EQ(health->Problem(clock_.Monotonic()), "");
+}
+
 TEST(RateLimiter, ExponentialUpToTheMaximum) {
   RateLimiter limiter({.per_second = 1e9, .burst = 1e9});
   const base::FakeClock clock;

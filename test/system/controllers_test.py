@@ -396,6 +396,10 @@ def metrics(client):
                  "ClusterRoleAggregator", "resourcequota_primary", "resourcequota_priority", "ttl_jobs_to_delete", "validatingadmissionpolicy-status"):
         for family in ("adds_total", "depth", "queue_duration_seconds_count", "work_duration_seconds_count", "unfinished_work_seconds"):
             assert 'workqueue_%s{name="%s"}' % (family, name) in text, (family, name)
+    health = client.must(200, "GET", "/healthz?verbose", accept="*/*").decode()
+    for name in ("garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "resourcequota-controller"):
+        assert "[+]%s ok" % name in health, (name, health)
+    assert "garbage-collector-controller" not in client.must(200, "GET", "/readyz?verbose", accept="*/*").decode()
     for family in ("root_ca_cert_publisher_sync_total", "garbagecollector_controller_resources_sync_error_total",
                    "ttl_after_finished_controller_job_deletion_duration_seconds_count"):
         assert family in text, family
