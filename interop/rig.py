@@ -175,7 +175,7 @@ class Controllers:
             process = subprocess.Popen([os.path.join(self.programs, name)] + list(arguments), stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         self.processes.append((log or name, process))
 
-    def start(self, nodes, pods=POD_RANGE):
+    def start(self, nodes, pods=POD_RANGE, manager=True):
         client = Client(self.server)
         for i in range(nodes):
             client.must(201, "POST", "/api/v1/nodes", node("node-%02d" % i))
@@ -184,10 +184,11 @@ class Controllers:
         common = ["--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
                   "--bind-address=127.0.0.1", "--kube-api-qps=1000", "--kube-api-burst=1000"]
         # Nodes are not given up when a busy machine keeps kwok from its leases for a minute.
-        self.program("kube-controller-manager", *common, "--secure-port=%d" % free_port(), "--use-service-account-credentials=false",
-                     "--root-ca-file=" + os.path.join(pki, "ca.crt"), "--service-account-private-key-file=" + os.path.join(pki, "sa.key"),
-                     "--cluster-signing-cert-file=" + os.path.join(pki, "ca.crt"), "--cluster-signing-key-file=" + os.path.join(pki, "ca.key"),
-                     "--node-monitor-grace-period=5m", "--concurrent-namespace-syncs=20")
+        if manager:
+            self.program("kube-controller-manager", *common, "--secure-port=%d" % free_port(), "--use-service-account-credentials=false",
+                         "--root-ca-file=" + os.path.join(pki, "ca.crt"), "--service-account-private-key-file=" + os.path.join(pki, "sa.key"),
+                         "--cluster-signing-cert-file=" + os.path.join(pki, "ca.crt"), "--cluster-signing-key-file=" + os.path.join(pki, "ca.key"),
+                         "--node-monitor-grace-period=5m", "--concurrent-namespace-syncs=20")
         self.program("kube-scheduler", *common, "--secure-port=%d" % free_port())
         self.program("kwok", "--kubeconfig=" + kubeconfig, "--config=" + os.path.join(os.path.dirname(os.path.abspath(__file__)), "kwok", "stages.yaml"), "--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--cidr=" + pods, "--node-ip=127.0.0.1",
                      "--node-port=%d" % free_port(), "--server-address=127.0.0.1:%d" % free_port())

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Kubernetes' own conformance tests that need no container runtime, against the server with controller-manager, scheduler and kwok.
 
-usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others|auth|webhooks] [--focus REGEX] [--skip-expected] [--procs N] [--shrink]
+usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others|auth|webhooks|alone] [--focus REGEX] [--skip-expected] [--procs N] [--shrink]
               [--real] [--list FILE] [--no-second-attempt]
 
 The tests are those of api-machinery.txt, others.txt, auth.txt (sig-auth's that are not conformance) and webhooks.txt (AdmissionWebhook, run
-with local processes instead of pods, in a run of their own) beside this file: every one of them passes on kube-apiserver on the same rig
+with local processes instead of pods, in a run of their own) beside this file, and alone.txt (what needs no other controllers than the embedded
+ones, in a run without kube-controller-manager): every one of them passes on kube-apiserver on the same rig
 (--real runs them there). expected-failures.txt names those that fail here, one a line: the name, a tab, the reason. It may only shrink:
 a test in it that passes fails the run until its line is gone (--shrink removes such lines). A test that fails and is not in it
 is tried a second time alone; if it fails again the run fails. Writes junit.xml into the work folder.
@@ -26,8 +27,9 @@ from rig import POD_RANGE, Client, Controllers, Keelson, RealPair, arguments_of,
 NODES = 4
 EXPECTED_MINUTES = 6
 EXPECTED_PROCS = 8
-GROUPS = ["api-machinery", "others", "auth", "webhooks"]
+GROUPS = ["api-machinery", "others", "auth", "webhooks", "alone"]
 WEBHOOKS = "webhooks"  # the group whose webhooks run as local processes
+ALONE = "alone"        # the group that runs with the embedded controllers
 # Endpoint slices may not hold loopback addresses, and the tests wait for them. Nothing is ever sent to these (RFC 5737).
 WEBHOOK_PODS = "192.0.2.0/24"
 EXPECTED = os.path.join(HERE, "expected-failures.txt")
@@ -45,6 +47,20 @@ def wait_for_rig(server):
             return
         time.sleep(0.5)
     sys.exit("conformance: the rig did not come up: %d nodes ready, service account %s" % (ready, account))
+
+
+def let_schedule(server):
+    """Without kube-controller-manager nobody removes the taint that a node is made with."""
+    client, deadline = Client(server), time.monotonic() + 180
+    waiting = {"node-%02d" % i for i in range(NODES)}
+    while waiting and time.monotonic() < deadline:
+        for name in sorted(waiting):
+            node = client.must(200, "GET", "/api/v1/nodes/" + name)
+            if any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", [])):
+                client.must(200, "PATCH", "/api/v1/nodes/" + name, {"spec": {"taints": None}}, content_type="application/merge-patch+json")
+                waiting.discard(name)
+        time.sleep(0.1)
+    client.close()
 
 
 def attempt(names, server, programs, folder, procs, minutes):
@@ -86,8 +102,10 @@ def main():
     parser.add_argument("--no-second-attempt", action="store_true")
     a = arguments_of(parser)
     expected = {} if a.real else expected_failures(EXPECTED)
-    local = a.group == WEBHOOKS
-    names = lines(a.list) if a.list else [n for g in GROUPS if a.group == g or (a.group is None and g != WEBHOOKS) for n in lines(os.path.join(HERE, g + ".txt"))]
+    local, alone = a.group == WEBHOOKS, a.group == ALONE
+    if alone and a.real:
+        sys.exit("conformance: kube-apiserver has no embedded controllers")
+    names = lines(a.list) if a.list else [n for g in GROUPS if a.group == g or (a.group is None and g not in (WEBHOOKS, ALONE)) for n in lines(os.path.join(HERE, g + ".txt"))]
     names = [n for n in names if not a.focus or re.search(a.focus, n)]
     left_out = [n for n in names if a.skip_expected and n in expected]
     names = [n for n in names if n not in set(left_out)]
@@ -97,12 +115,14 @@ def main():
     begin = time.monotonic()
     # One test waits until its continue token has been compacted away; sig-auth's expect NodeRestriction, which kubeadm and others enable.
     flags = ["--etcd-compaction-interval=1m", "--enable-admission-plugins=NodeRestriction"]
-    server = RealPair(os.path.join(folder, "server"), a.programs, flags) if a.real else Keelson(a.keelson, os.path.join(folder, "server"), flags)
+    server = RealPair(os.path.join(folder, "server"), a.programs, flags) if a.real else Keelson(a.keelson, os.path.join(folder, "server"), flags, controllers=alone)
     server.start()
     controllers = Controllers(server, folder, a.programs)
     second, webhooks = [], None
     try:
-        controllers.start(NODES, pods=WEBHOOK_PODS if local else POD_RANGE)
+        controllers.start(NODES, pods=WEBHOOK_PODS if local else POD_RANGE, manager=not alone)
+        if alone:
+            let_schedule(server)
         wait_for_rig(server)
         if local:
             webhooks = LocalWebhooks(server, folder, os.path.join(a.programs, "agnhost"))
