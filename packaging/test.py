@@ -6,6 +6,7 @@ folders       a module built in two folders with the preset `reproducible` gives
 lint          lintian has no errors and no warnings
 units         systemd-analyze verifies the units and judges how closed they are
 image         the OCI layout: every digest and size; its file system runs as its user in a chroot
+container     the image as umoci unpacks it, run by runc without capabilities, with a read-only root
 install       a fresh Debian 12: install, serve, upgrade under load, remove, purge; nothing acknowledged is lost, nothing is left
 """
 import filecmp
@@ -142,6 +143,36 @@ class Test:
         with Server(root, command + ["--secure-port=%d" % port], port, root + "/data", uid) as server:
             server.write("image")
 
+    def container(self):
+        folder = os.path.join(self.work, "container")
+        shutil.rmtree(folder, ignore_errors=True)
+        with tarfile.open(only(self.packages + "/*.oci.tar")) as archive:
+            archive.extractall(folder)
+        with open(folder + "/index.json") as f:
+            tag = json.load(f)["manifests"][0].get("annotations", {}).get("org.opencontainers.image.ref.name", "latest")
+        bundle = folder + "/bundle"
+        run("umoci", "unpack", "--image", "%s:%s" % (folder, tag), bundle)
+        port = free_port()
+        with open(bundle + "/config.json") as f:
+            config = json.load(f)
+        process, uid = config["process"], config["process"]["user"]["uid"]
+        process.update(terminal=False, args=process["args"] + ["--secure-port=%d" % port], noNewPrivileges=True, capabilities={})
+        config["root"]["readonly"] = True
+        # The network of this machine, so that the test reaches the server; data in a folder of the test.
+        config["linux"]["namespaces"] = [n for n in config["linux"]["namespaces"] if n["type"] != "network"]
+        data = folder + "/data"
+        os.makedirs(data, mode=0o700)
+        os.chown(data, uid, process["user"]["gid"])
+        config["mounts"] = [m for m in config["mounts"] if m["destination"] != "/data"] + [
+            {"destination": "/data", "type": "bind", "source": data, "options": ["bind", "rw", "nosuid", "nodev"]}]
+        with open(bundle + "/config.json", "w") as f:
+            json.dump(config, f)
+        name = "keelson-test-%d" % os.getpid()
+        with Server("/", ["runc", "run", "--bundle", bundle, name], port, data, 0, folder + ".log") as server:
+            server.write("container")
+            expect(json.loads(run("runc", "state", name))["status"] == "running", "runc state")
+        expect(name not in run("runc", "list", "-q"), "the container is left behind")
+
     def install(self):
         root = self.fresh_root()
         before = listing(root)
@@ -236,7 +267,8 @@ def listing(root):
 class Server:
     """The installed server in its root, as its user; talks to it as its administrator."""
 
-    def __init__(self, root, command, port, data, uid):
+    def __init__(self, root, command, port, data, uid, log=None):
+        self.log_path = log or root + ".log"
         self.root, self.command, self.port, self.data, self.uid = root, command, port, data, uid
 
     def __enter__(self):
@@ -247,7 +279,7 @@ class Server:
             os.setuid(self.uid)
 
         os.makedirs(self.root + "/dev", exist_ok=True)
-        self.log = open(self.root + ".log", "w")
+        self.log = open(self.log_path, "w")
         self.process = subprocess.Popen(self.command, preexec_fn=enter, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, env={"PATH": "/usr/bin"})
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -282,7 +314,7 @@ def main():
     os.makedirs(work, exist_ok=True)
     test = Test(build, packages, work)
     failed = 0
-    for step in sys.argv[4:] or ["reproducible", "folders", "lint", "units", "image", "install"]:
+    for step in sys.argv[4:] or ["reproducible", "folders", "lint", "units", "image", "container", "install"]:
         try:
             getattr(test, step)()
             print("%s: ok" % step, flush=True)
