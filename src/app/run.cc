@@ -83,6 +83,7 @@ class ServerProcess {
   Outcome<void, Error> MakeServing();  // the handler chain, health checks, controllers
   Outcome<void, Error> Start();        // until it is ready
   void ServeUntilSignalled();
+  server::Serving& serving() { return *serving_; }
 
  private:
   void Step(std::string_view name) const {
@@ -501,7 +502,8 @@ void ServerProcess::Stop() {
 
 }  // namespace
 
-Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
+Outcome<void, Error> Run(CompletedOptions completed, Signals& signals,
+                         const std::function<void(server::Serving&)>& on_ready) {
   ServerProcess process(std::move(completed), signals);
   KS_RETURN_IF_ERROR(process.Open());
   KS_RETURN_IF_ERROR(process.MakeStorage());
@@ -509,6 +511,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals) {
   KS_RETURN_IF_ERROR(process.MakeServers());
   KS_RETURN_IF_ERROR(process.MakeServing());
   KS_RETURN_IF_ERROR(process.Start());
+  if (on_ready) on_ready(process.serving());
   process.ServeUntilSignalled();
   return {};
 }

@@ -1,14 +1,22 @@
 // Runs the server that the completed options describe, until it is told to end.
 #pragma once
 
+#include <functional>
+
 #include "app/completed_options.h"
 #include "app/error.h"
 #include "app/signals.h"
 #include "base/outcome.h"
 
+namespace keelson::server {
+class Serving;
+}
+
 namespace keelson::app {
 
-// Serves until `signals` has the first one, drains, and returns. The error is one line for the user.
-Outcome<void, Error> Run(CompletedOptions completed, Signals& signals);
+// Serves until `signals` has the first one, drains, and returns. The error is one line for the user. `on_ready`: called
+// once it is ready, by who wants to send requests from within the process.
+Outcome<void, Error> Run(CompletedOptions completed, Signals& signals,
+                         const std::function<void(server::Serving&)>& on_ready = nullptr);
 
 }  // namespace keelson::app
