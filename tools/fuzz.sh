@@ -16,8 +16,13 @@ while read -r binary; do
   for corpus in "$folder"/*corpus*/; do [ -d "$corpus" ] && corpora+=("$corpus"); done
   work=build/fuzz/corpus/$name
   mkdir -p "$work"
+  limits=(-timeout=10)
+  if [ "$name" = app_requests_fuzz ]; then # a whole server: its threads run on at the end, a request may wait for its timeout
+    limits=(-timeout=300 -detect_leaks=0)
+    [ -d ../shared/corpus ] && tools/fuzz/request_seeds.py ../shared/corpus "$work" >/dev/null
+  fi
   echo "fuzz: $name for ${seconds}s"
-  "$binary" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=0 -artifact_prefix="$work/crash-" "$work" "${corpora[@]}" \
+  "$binary" -max_total_time="$seconds" -rss_limit_mb=2048 "${limits[@]}" -print_final_stats=0 -artifact_prefix="$work/crash-" "$work" "${corpora[@]}" \
     >"$work.log" 2>&1 || { tail -30 "$work.log"; echo "fuzz: $name failed; the input is in $work/"; bad=$((bad + 1)); }
 done < <(find build/fuzz/src -type f -executable -name '*_fuzz' 2>/dev/null | sort)
 echo "$((found - bad)) passed, $bad failed"
