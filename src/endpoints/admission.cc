@@ -6,7 +6,6 @@
 #include "endpoints/handlers.h"
 #include "endpoints/version_converter.h"
 #include "patch/field_manager.h"
-#include "registry/semantic.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -229,41 +228,6 @@ Task<Value> Admit(AdmissionCall call, admission::Operation operation, Value obje
   co_return attributes.object;
 }
 
-namespace {
-
-// A shallow copy of `object` with these managedFields and without a resourceVersion.
-Value WithManagedFields(base::Arena& arena, const Value& object, const Value& managed) {
-  Value metadata = Value::Map(arena, object["metadata"].size());
-  for (const object::Member& member : object["metadata"].members()) {
-    if (member.key != "managedFields" && member.key != "resourceVersion")
-      metadata.AppendMember(arena, member.key, member.value);
-  }
-  if (!managed.is_null()) metadata.AppendMember(arena, "managedFields", managed);
-  Value copy = Value::Map(arena, object.size());
-  for (const object::Member& member : object.members())
-    copy.AppendMember(arena, member.key, member.key == "metadata" ? metadata : member.value);
-  return copy;
-}
-
-// Upstream's IgnoreManagedFieldsTimestampsTransformer: a custom resource has to be the same as before, a built-in
-// object equal by equality.Semantic, where an empty list is as good as none.
-void RevertUnchangedTimes(base::Arena& arena, const Scope& scope, Value object, const Value& existing) {
-  const schema::Struct* type =
-      scope.own_kind || scope.definition == nullptr ? nullptr : scope.definition->hub_version().type;
-  if (type == nullptr) return patch::RevertUnchangedTimes(arena, object, existing);
-  const Value managed = object.Get("metadata", "managedFields");
-  const Value same_but_times = WithManagedFields(arena, existing, managed);
-  patch::RevertUnchangedTimes(arena, same_but_times, existing);
-  const Value reverted = same_but_times.Get("metadata", "managedFields");
-  if (reverted.identity() == managed.identity()) return;  // No time changed, or something else of the managers.
-  if (!registry::SemanticEqual(WithManagedFields(arena, object, Value()), WithManagedFields(arena, existing, Value()),
-                               *type))
-    return;
-  object["metadata"].Set(arena, "managedFields", reverted);
-}
-
-}  // namespace
-
 Task<Value> AdmitUpdate(AdmissionCall call, Value object, Value existing) {
   Exchange& exchange = *call.exchange;
   base::Arena& arena = exchange.context.arena;
@@ -274,7 +238,6 @@ Task<Value> AdmitUpdate(AdmissionCall call, Value object, Value existing) {
   const Value managed = object.Get("metadata", "managedFields");
   KS_CO_TRY(object, co_await Admit(call, operation, object, existing));
   KeepManagedFieldsAfterAdmission(exchange, *call.scope, object, managed);
-  if (!existing.is_null()) RevertUnchangedTimes(arena, *call.scope, object, existing);
   DedupOwnerReferences(exchange, object, true);
   co_return object;
 }

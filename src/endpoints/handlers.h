@@ -91,6 +91,11 @@ class Patcher {
 // Field labels of the selector in the hub's words; 400 for a field the kind cannot be selected by.
 meta::Result<void> ConvertFieldSelector(const Scope& scope, meta::FieldSelector& selector);
 
+// A write that storage refuses as too large is tried once more without managedFields, which may be as large as the
+// object (isTooLargeError); server-side apply is not.
+enum class ManagedFields : std::uint8_t { kTracked, kDropped };
+bool IsTooLargeError(const meta::Status& error);
+
 // Sets metadata.managedFields after a write by `manager` (create, update, patches other than apply). Both objects in
 // the served version; all parameters must outlive the call.
 Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager);

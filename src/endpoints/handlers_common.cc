@@ -22,6 +22,10 @@ Task<base::SharedBytes> ReadBody(Exchange& exchange) {
   co_return meta::NewBadRequest("unexpected EOF");
 }
 
+bool IsTooLargeError(const meta::Status& error) {
+  return error.code() == 500 && error.message() == "etcdserver: request is too large";
+}
+
 meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors,
                                       std::string_view field_validation,
                                       const std::function<meta::Status(const std::string& text)>& refuse) {

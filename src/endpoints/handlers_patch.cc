@@ -165,15 +165,21 @@ struct PatchRequest {
   AdmissionCall call;
 };
 
-// Writes what `updated` makes of the object, and answers.
+// Writes what `updated` makes of the object, and answers. An object that is too large with its managedFields is written
+// as `smaller` makes it, if there is such a function.
 Awaitable<http::Response> Write(const PatchRequest& patch, registry::UpdatedObject updated,
-                                registry::UpdateParameters parameters) {
+                                registry::UpdatedObject smaller, registry::UpdateParameters parameters) {
   Exchange& exchange = *patch.exchange;
   parameters.endpoint = patch.scope->endpoint;
   parameters.dry_run = patch.options.is_dry_run();
   auto written = co_await patch.scope->rest->updater()->Update(
       exchange.context, exchange.context.info.name, std::move(updated), ValidateCreateOnUpdateFunc(patch.call),
-      ValidateUpdateFunc(patch.call), std::move(parameters));
+      ValidateUpdateFunc(patch.call), parameters);
+  if (!written.ok() && smaller && IsTooLargeError(written.error())) {
+    written = co_await patch.scope->rest->updater()->Update(exchange.context, exchange.context.info.name,
+                                                            std::move(smaller), ValidateCreateOnUpdateFunc(patch.call),
+                                                            ValidateUpdateFunc(patch.call), parameters);
+  }
   if (!written.ok()) co_return StatusResponse(exchange, written.error());
   exchange.trace.Step("Object stored in database");
   exchange.trace.AboutToRespond();
@@ -228,11 +234,11 @@ Awaitable<http::Response> ApplyPatch(const PatchRequest& patch) {
   if (!config.ok()) co_return StatusResponse(exchange, config.error());
   const bool main = patch.scope->endpoint.part == registry::Endpoint::Part::kMain;
   co_return co_await Write(patch, [&patch, &config](Value existing) { return ApplyTo(patch, *config, existing); },
-                           {.force_allow_create = main});
+                           nullptr, {.force_allow_create = main});
 }
 
 // A JSON, merge or strategic merge patch of the object.
-Task<Value> PatchTo(const PatchRequest& patch, Patcher& patcher, Value existing) {
+Task<Value> PatchTo(const PatchRequest& patch, Patcher& patcher, ManagedFields managed_fields, Value existing) {
   const Scope& scope = *patch.scope;
   Exchange& exchange = *patch.exchange;
   request::Context& context = exchange.context;
@@ -247,7 +253,9 @@ Task<Value> PatchTo(const PatchRequest& patch, Patcher& patcher, Value existing)
   const std::string manager = meta::ManagerOrUserAgent(patch.options.field_manager, context.user_agent);
   co_await TrackUpdate(exchange, scope, live, object, manager);
   exchange.trace.Step("About to check admission control");
-  co_return co_await AdmitUpdate(patch.call, object, existing);
+  KS_CO_TRY(object, co_await AdmitUpdate(patch.call, object, existing));
+  if (managed_fields == ManagedFields::kDropped) object["metadata"].Erase("managedFields");
+  co_return object;
 }
 
 }  // namespace
@@ -276,7 +284,12 @@ Awaitable<http::Response> PatchResource(ScopePtr scope, ExchangePtr exchange) {
                            .call = AdmissionCall::Of(scope, exchange, options)};
   if (is_apply) co_return co_await ApplyPatch(patch);
   Patcher patcher(*scope, *exchange, type, patch.options);
-  co_return co_await Write(patch, [&patch, &patcher](Value existing) { return PatchTo(patch, patcher, existing); }, {});
+  const auto patched = [&patch, &patcher](ManagedFields managed_fields) {
+    return [&patch, &patcher, managed_fields](Value existing) {
+      return PatchTo(patch, patcher, managed_fields, existing);
+    };
+  };
+  co_return co_await Write(patch, patched(ManagedFields::kTracked), patched(ManagedFields::kDropped), {});
 }
 
 }  // namespace keelson::endpoints

@@ -76,6 +76,10 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   DedupOwnerReferences(*exchange, object, true);
   exchange->trace.Step("About to store object in database");
   auto created = co_await scope->rest->creater()->Create(context, object, ValidateCreateFunc(call), dry_run);
+  if (!created.ok() && IsTooLargeError(created.error())) {
+    object["metadata"].Erase("managedFields");
+    created = co_await scope->rest->creater()->Create(context, object, ValidateCreateFunc(call), dry_run);
+  }
   if (!created.ok()) {
     exchange->trace.WriteFailed(created.error().message(), read->length());
     co_return StatusResponse(*exchange, created.error());
@@ -89,6 +93,7 @@ namespace {
 
 // A PUT between reading its body and writing: what each attempt of the update needs. Lives in UpdateResource's frame.
 struct Replacement {
+  ManagedFields managed_fields = ManagedFields::kTracked;
   const Scope& scope;
   Exchange& exchange;
   AdmissionCall call;
@@ -103,7 +108,11 @@ Task<Value> Replace(const Replacement& replacement, Value existing) {
   Value live;
   if (!existing.is_null()) live = scope.codec->FromHub(context.arena, scope, existing.Clone(context.arena));
   if (scope.namespaced) object["metadata"].Set(context.arena, "namespace", std::string_view(context.info.name_space));
-  co_await TrackUpdate(replacement.exchange, scope, live, object, replacement.manager);
+  if (replacement.managed_fields == ManagedFields::kTracked) {
+    co_await TrackUpdate(replacement.exchange, scope, live, object, replacement.manager);
+  } else {
+    object["metadata"].Erase("managedFields");
+  }
   co_return co_await AdmitUpdate(replacement.call, object, existing);
 }
 
@@ -117,17 +126,24 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
   if (auto checked = CheckTarget(*scope, *exchange, read->object); !checked.ok())
     co_return StatusResponse(*exchange, checked.error());
 
-  const Replacement replacement{.scope = *scope,
-                                .exchange = *exchange,
-                                .call = AdmissionCall::Of(scope, exchange, read->options),
-                                .sent = read->object,
-                                .manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent)};
+  Replacement replacement{.scope = *scope,
+                          .exchange = *exchange,
+                          .call = AdmissionCall::Of(scope, exchange, read->options),
+                          .sent = read->object,
+                          .manager = meta::ManagerOrUserAgent(read->options.field_manager, context.user_agent)};
   registry::UpdateParameters parameters{.endpoint = scope->endpoint, .dry_run = read->options.is_dry_run()};
   if (const auto uid = read->object.Get("metadata", "uid").as_string(); !uid.empty()) parameters.uid = std::string(uid);
   exchange->trace.Step("About to store object in database");
-  auto written = co_await scope->rest->updater()->Update(
-      context, context.info.name, [&replacement](Value existing) { return Replace(replacement, existing); },
-      ValidateCreateOnUpdateFunc(replacement.call), ValidateUpdateFunc(replacement.call), std::move(parameters));
+  const auto replaced = [&replacement](Value existing) { return Replace(replacement, existing); };
+  auto written = co_await scope->rest->updater()->Update(context, context.info.name, replaced,
+                                                         ValidateCreateOnUpdateFunc(replacement.call),
+                                                         ValidateUpdateFunc(replacement.call), parameters);
+  if (!written.ok() && IsTooLargeError(written.error())) {
+    replacement.managed_fields = ManagedFields::kDropped;
+    written = co_await scope->rest->updater()->Update(context, context.info.name, replaced,
+                                                      ValidateCreateOnUpdateFunc(replacement.call),
+                                                      ValidateUpdateFunc(replacement.call), parameters);
+  }
   if (!written.ok()) {
     exchange->trace.WriteFailed(written.error().message(), read->length());
     co_return StatusResponse(*exchange, written.error());

@@ -1,4 +1,6 @@
 // Update: read, change, prepare, validate, write; again when somebody else wrote meanwhile.
+#include "patch/field_manager.h"
+#include "registry/semantic.h"
 #include "registry/store.h"
 
 namespace keelson::registry {
@@ -49,6 +51,38 @@ class UpdateOperation {
   Store::Options::Finish finish_;
 };
 
+namespace {
+
+// A shallow copy of `object` with these managedFields and without a resourceVersion.
+Value WithManagedFields(base::Arena& arena, const Value& object, const Value& managed) {
+  Value metadata = Value::Map(arena, object["metadata"].size());
+  for (const object::Member& member : object["metadata"].members()) {
+    if (member.key != "managedFields" && member.key != "resourceVersion")
+      metadata.AppendMember(arena, member.key, member.value);
+  }
+  if (!managed.is_null()) metadata.AppendMember(arena, "managedFields", managed);
+  Value copy = Value::Map(arena, object.size());
+  for (const object::Member& member : object.members())
+    copy.AppendMember(arena, member.key, member.key == "metadata" ? metadata : member.value);
+  return copy;
+}
+
+// Upstream's IgnoreManagedFieldsTimestampsTransformer: a custom resource has to be the same as before, a built-in
+// object equal by equality.Semantic, where an empty list is as good as none.
+void RevertUnchangedTimes(base::Arena& arena, const schema::Struct* type, Value object, const Value& existing) {
+  if (type == nullptr) return patch::RevertUnchangedTimes(arena, object, existing);
+  const Value managed = object.Get("metadata", "managedFields");
+  const Value same_but_times = WithManagedFields(arena, existing, managed);
+  patch::RevertUnchangedTimes(arena, same_but_times, existing);
+  const Value reverted = same_but_times.Get("metadata", "managedFields");
+  if (reverted.identity() == managed.identity()) return;  // No time changed, or something else of the managers.
+  if (!SemanticEqual(WithManagedFields(arena, object, Value()), WithManagedFields(arena, existing, Value()), *type))
+    return;
+  object["metadata"].Set(arena, "managedFields", reverted);
+}
+
+}  // namespace
+
 meta::Result<Value> UpdateOperation::DecodeOld(const ObjectPtr& existing) const {
   KS_TRY(Value old, store_.Decode(context_.arena, existing));
   // As in a decoded request, a struct that is no pointer is there also when it is empty.
@@ -77,6 +111,8 @@ Task<UpdateOperation::Decision> UpdateOperation::DecideUpdate(Value object, Valu
   const auto prepared = PrepareUpdate(kind, call, parameters_.endpoint, object, old);
   for (const auto& warning : warnings) context_.warnings.Add(warning);
   KS_CO_RETURN_IF_ERROR(prepared);
+  // After PrepareUpdate: it restores creationTimestamp and normalizes fields, of which the field manager knows nothing.
+  RevertUnchangedTimes(context_.arena, kind.type, object, old);
   if (validate_update_) KS_CO_RETURN_IF_ERROR(co_await validate_update_(object, old));
   co_return DeletionCompletes(kind, object, old) ? Decision::kDeleteInstead : Decision::kWrite;
 }

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import time
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -164,6 +165,40 @@ def check_empty_list_apply(client):
     return 0
 
 
+def check_null_metadata_apply(client):
+    """An apply with a null creationTimestamp and resourceVersion is no change: the store restores them before it compares."""
+    path = NAMESPACE + "/configmaps/nulls?fieldManager=m"
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "nulls", "creationTimestamp": None, "resourceVersion": None}, "data": {"a": "b"}}
+    first = client.must(201, "PATCH", path, config, content_type=APPLY)
+    # managedFields have seconds: the next apply has another time.
+    time.sleep(max(0.0, 1.05 - (time.time() % 1)))
+    second = client.must(200, "PATCH", path, config, content_type=APPLY)
+    if first != second:
+        print("an apply with null metadata: %s, then %s" % (first, second))
+        return 1
+    return 0
+
+
+def check_large_objects(client):
+    """Objects that are too large only with their managedFields are written without them; an apply is refused."""
+    path, data = NAMESPACE + "/configmaps", {"this-key-is-very-long-so-as-to-create-a-very-large-serialized-fieldset-%d" % i: "A" for i in range(9999)}
+    client.must(201, "POST", path, {"metadata": {"name": "large-create"}, "data": data})
+    for name in ("large-update", "large-patch"):
+        client.must(201, "POST", path, {"metadata": {"name": name}})
+    client.must(200, "PUT", path + "/large-update", {"metadata": {"name": "large-update"}, "data": data})
+    client.must(200, "PATCH", path + "/large-patch", {"data": data}, content_type=MERGE)
+    failed = 0
+    for name in ("large-create", "large-update", "large-patch"):
+        metadata = client.must(200, "GET", path + "/" + name)["metadata"]
+        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+        status, answer = client.request("PATCH", path + "/%s?fieldManager=m" % name, config, content_type=APPLY)
+        if "managedFields" in metadata or status != 500 or answer.get("message") != "etcdserver: request is too large":
+            failed += 1
+            print("%s: managedFields %s, apply %d %s" % (name, "managedFields" in metadata, status, str(answer)[:200]))
+        client.must(200, "DELETE", path + "/" + name)
+    return failed
+
+
 def raw(client, path, accept):
     client.connection.request("GET", path, headers={"Accept": accept})
     response = client.connection.getresponse()
@@ -224,6 +259,7 @@ def main():
                 failed += 1
                 print("%s %s %r\n  want %d %r\n  got  %d %s" % (method, path, body, status, message, got, text))
         failed += check_eviction(client) + check_yaml_duplicates(client) + check_laid_out_lists(client) + check_empty_list_apply(client)
+        failed += check_null_metadata_apply(client) + check_large_objects(client)
         client.close()
     finally:
         server.stop()
