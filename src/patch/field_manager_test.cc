@@ -354,6 +354,23 @@ TEST_F(FieldManagerTest, StringsWithAFormatTakeAnyScalar) {
   EXPECT_NE(apply("text").find(".text: expected string"), std::string::npos) << apply("text");
 }
 
+TEST_F(FieldManagerTest, TypesOfSchemasWithoutARootTypeAreDeduced) {
+  schema::structural::Pool pool;
+  const auto schema = pool.Build(std::string_view(R"({"properties":{"TypeFooBar":{"type":"array"}}})"));
+  ASSERT_TRUE(schema.ok());
+  const FieldManager manager(
+      {.kind = {"example.com", "v1", "Widget"}, .schema = schema->root(), .custom_resource = true});
+  Value live = Json(
+      R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","resourceVersion":"5"},"spec":{"x":1}})");
+  manager.Update(arena_, {}, live, "up", kNow);
+  EXPECT_EQ(Owners(live), R"(up/Update:{"f:spec":{".":{},"f:x":{}}})");
+  const auto applied = manager.Apply(
+      arena_, live, Json(R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"x":2}})"),
+      "m", true, kNow);
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied->Get("metadata", "resourceVersion").as_string(), "5");
+}
+
 // v1 has spec.hostPort where v2 has spec.host.
 class ConvertedVersionsTest : public FieldManagerTest {
  protected:

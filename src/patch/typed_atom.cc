@@ -150,8 +150,10 @@ Atom ResolveStructural(const TypeRef& ref) {
 
 }  // namespace
 
+// A root without a type comes from a definition that was stored as v1beta1 and is not structural: upstream builds no
+// OpenAPI model of it and deduces the types of its objects.
 TypeRef RootType(schema::structural::Node root) {
-  if (!root) return Plain(TypeRef::Mode::kDeduced);
+  if (!root || root.type() == schema::structural::NodeType::kNone) return Plain(TypeRef::Mode::kDeduced);
   return Structural(root, true);
 }
 
