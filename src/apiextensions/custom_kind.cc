@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "validation/structural/object_pipeline.h"
 #include "validation/structural_cel/rule_validator.h"
 
 namespace keelson::apiextensions {
@@ -35,6 +36,11 @@ Outcome<VersionKindPtr, std::string> CompileVersion(const std::shared_ptr<schema
   if (const Value schema = version["schema"]["openAPIV3Schema"]; schema.is_map()) {
     auto built = pool->Build(schema);
     if (!built.ok()) return "version " + name + ": " + built.error();
+    base::Arena arena;
+    if (const auto pruned = validation::structural::PruneDefaults(arena, schema, built->root())) {
+      built = pool->Build(*pruned);
+      if (!built.ok()) return "version " + name + ": " + built.error();
+    }
     made->schema = *std::move(built);
     if (auto rules = validation::structural::RuleValidator::New(made->schema))
       made->rules = std::make_shared<const CompiledRules>(std::move(rules), time_zones);

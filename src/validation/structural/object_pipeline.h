@@ -67,6 +67,11 @@ std::optional<FieldError> CoerceEmbedded(base::Arena& arena, Value object, Node 
 Outcome<Value, std::string> CoerceObjectMeta(base::Arena& arena, const Value& metadata, bool drop_invalid,
                                              std::vector<std::string>* unknown);
 
+// A copy of `schema` (JSONSchemaProps) in which each default is coerced and pruned by `root`, the whole of it compiled,
+// in the place where the default stands: unknown fields in metadata of embedded resources pass the rules for
+// definitions. nullopt when no default changes. structuraldefaulting.PruneDefaults.
+std::optional<Value> PruneDefaults(base::Arena& arena, const Value& schema, Node root);
+
 // True when pruning, null dropping or defaulting by `schema` would change the object outside of metadata: reads keep
 // the stored bytes otherwise. Stops at the first difference and allocates nothing.
 bool WouldChange(const Value& object, Node schema);

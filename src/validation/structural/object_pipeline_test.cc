@@ -44,6 +44,45 @@ struct Fixture {
   base::Arena arena;
 };
 
+TEST(ObjectPipeline, PruneDefaults) {
+  struct Case {
+    const char* name;
+    const char* schema;
+    const char* want;  // "": nothing changes
+  };
+  constexpr Case kCases[] = {
+      {"no defaults", R"({"type":"object","properties":{"a":{"type":"string"}}})", ""},
+      {"pruned already", R"({"type":"object","properties":{"a":{"type":"string","default":"x"}}})", ""},
+      {"unknown field of an object",
+       R"({"type":"object","properties":{"a":{"type":"object","default":{"b":"x","c":1},"properties":{"b":{"type":"string"}}}}})",
+       R"({"type":"object","properties":{"a":{"type":"object","default":{"b":"x"},"properties":{"b":{"type":"string"}}}}})"},
+      {"metadata of an embedded resource",
+       R"({"type":"object","properties":{"e":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"metadata":{"type":"object","default":{"name":"n","unknown":"u"}}}}}})",
+       R"({"type":"object","properties":{"e":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"metadata":{"type":"object","default":{"name":"n"}}}}}})"},
+      {"fields of an embedded resource",
+       R"({"type":"object","properties":{"e":{"type":"object","default":{},"x-kubernetes-embedded-resource":true,"properties":{"apiVersion":{"type":"string","default":"v1"},"kind":{"type":"string","default":"Pod"},"metadata":{"type":"object","default":{},"properties":{"name":{"type":"string","default":"n"},"unknown":{"type":"string","default":"u"}}}}}}})",
+       R"({"type":"object","properties":{"e":{"type":"object","default":{},"x-kubernetes-embedded-resource":true,"properties":{"apiVersion":{"type":"string","default":"v1"},"kind":{"type":"string","default":"Pod"},"metadata":{"type":"object","default":{},"properties":{"name":{"type":"string","default":"n"},"unknown":{"type":"string","default":null}}}}}}})"},
+      {"items and additionalProperties",
+       R"({"type":"object","properties":{"l":{"type":"array","items":{"type":"object","additionalProperties":{"type":"object","default":{"z":1}}}}}})",
+       R"({"type":"object","properties":{"l":{"type":"array","items":{"type":"object","additionalProperties":{"type":"object","default":{}}}}}})"},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    Fixture f(c.schema);
+    const auto pruned = PruneDefaults(f.arena, f.Parse(c.schema), f.schema.root());
+    EXPECT_EQ(pruned ? Sorted(object::ToJSON(*pruned)) : "", *c.want == '\0' ? "" : Sorted(c.want));
+  }
+}
+
+TEST(ObjectPipeline, PruneDefaultsReadsDefaultsKeptAsText) {
+  Fixture f(R"({"type":"object","properties":{"a":{"type":"object","default":{"b":1}}}})");
+  Value schema = f.Parse(R"({"type":"object","properties":{"a":{"type":"object"}}})");
+  schema["properties"]["a"].Set(f.arena, "default", Value::Raw(R"({"b":1})"));
+  const auto pruned = PruneDefaults(f.arena, schema, f.schema.root());
+  ASSERT_TRUE(pruned);
+  EXPECT_EQ(object::ToJSON((*pruned)["properties"]["a"]["default"]), "{}");
+}
+
 TEST(ObjectPipeline, Prune) {
   struct Case {
     const char* name;
