@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "codec/cbor.h"
 #include "codec/json.h"
 #include "object/json_reader.h"
 #include "storage/json_splice.h"
+#include "storage/stored_form.h"
 #include "validation/structural/object_pipeline.h"
 
 namespace keelson::apiextensions {
@@ -48,10 +50,18 @@ class Replaced {
   bool had_;
 };
 
-class ResourceCodec final : public storage::ResourceCodec {
+// Either of the two forms in which a custom resource may lie in the store.
+Outcome<Value, std::string> DecodeStored(base::Arena& arena, std::string_view stored) {
+  auto decoded =
+      stored.starts_with(codec::kCBORMagic) ? codec::DecodeCBOR(arena, stored) : codec::DecodeJSON(arena, stored);
+  if (!decoded.ok()) return std::move(decoded).error().message;
+  return decoded->value;
+}
+
+class ResourceCodec final : public storage::ResourceCodec, public storage::StoredForm {
  public:
-  ResourceCodec(CustomKindPtr kind, VersionKindPtr view, bool encode_view)
-      : kind_(std::move(kind)), view_(std::move(view)), encode_view_(encode_view) {}
+  ResourceCodec(CustomKindPtr kind, VersionKindPtr view, bool encode_view, StoredAs stored_as = StoredAs::kJSON)
+      : kind_(std::move(kind)), view_(std::move(view)), encode_view_(encode_view), stored_as_(stored_as) {}
 
   const meta::GroupResource& resource() const override { return kind_->resource; }
 
@@ -70,9 +80,7 @@ class ResourceCodec final : public storage::ResourceCodec {
   }
 
   Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view stored) const override {
-    auto decoded = codec::DecodeJSON(arena, stored);
-    if (!decoded.ok()) return std::move(decoded).error().message;
-    Value object = decoded->value;
+    KS_TRY(Value object, DecodeStored(arena, stored));
     if (!object.is_map()) return std::string(kCorrupt);
     if (view_ == nullptr || object["apiVersion"].as_string() == view_->api_version) return object;
     object.Set(arena, "apiVersion", std::string_view(view_->api_version));
@@ -89,9 +97,7 @@ class ResourceCodec final : public storage::ResourceCodec {
   // Pruned and defaulted by the schema of the version it is stored in.
   Outcome<SharedBytes, std::string> Normalize(std::string_view stored) const override {
     base::Arena arena;
-    auto decoded = codec::DecodeJSON(arena, stored);
-    if (!decoded.ok()) return std::move(decoded).error().message;
-    Value object = decoded->value;
+    KS_TRY(Value object, DecodeStored(arena, stored));
     const VersionKind* const own = kind_->FindAPIVersion(object["apiVersion"].as_string());
     if (!object.is_map() || own == nullptr) {
       return "request to convert CR from an invalid group/version: " + std::string(object["apiVersion"].as_string());
@@ -101,7 +107,7 @@ class ResourceCodec final : public storage::ResourceCodec {
     const bool same_metadata = typed == metadata && metadata["generation"].as_int() != 0;
     const bool same_rest = own->preserve_unknown_fields ? !own->schema.root().has_defaults_below()
                                                         : !structural::WouldChange(object, own->schema.root());
-    if (same_metadata && same_rest) return SharedBytes();
+    if (same_metadata && same_rest && !stored.starts_with(codec::kCBORMagic)) return SharedBytes();
     KS_TRY(const auto coerced, structural::CoerceObject(arena, object, own->schema.root(),
                                                         {.source = structural::Source::kStorage,
                                                          .preserve_unknown_fields = own->preserve_unknown_fields}));
@@ -110,6 +116,20 @@ class ResourceCodec final : public storage::ResourceCodec {
     codec::EncodeJSON(object, out);
     out += '\n';
     return out == stored ? SharedBytes() : SharedBytes(out);
+  }
+
+  bool differs() const override { return stored_as_ == StoredAs::kCBOR; }
+  Outcome<SharedBytes, std::string> ToStorage(const SharedBytes& normalized) const override {
+    base::Arena arena;
+    std::string out;
+    codec::JSONToCBOR(arena, normalized.view(), out);
+    return SharedBytes(out);
+  }
+  bool IsCurrent(std::string_view raw) const override {
+    const auto normalized = Normalize(raw);
+    if (!normalized.ok() || normalized->empty()) return false;  // JSON
+    const auto again = ToStorage(*normalized);
+    return again.ok() && again->view() == raw;
   }
 
   Outcome<SharedBytes, std::string> WithResourceVersion(std::string_view stored,
@@ -185,6 +205,7 @@ class ResourceCodec final : public storage::ResourceCodec {
   const CustomKindPtr kind_;
   const VersionKindPtr view_;
   const bool encode_view_;
+  const StoredAs stored_as_;
 };
 
 }  // namespace
@@ -192,6 +213,10 @@ class ResourceCodec final : public storage::ResourceCodec {
 std::shared_ptr<const storage::ResourceCodec> NewResourceCodec(CustomKindPtr kind, VersionKindPtr view,
                                                                bool encode_view) {
   return std::make_shared<const ResourceCodec>(std::move(kind), std::move(view), encode_view);
+}
+
+std::shared_ptr<const storage::ResourceCodec> NewStorageCodec(CustomKindPtr kind, StoredAs stored_as) {
+  return std::make_shared<const ResourceCodec>(std::move(kind), nullptr, false, stored_as);
 }
 
 }  // namespace keelson::apiextensions

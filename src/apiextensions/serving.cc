@@ -198,7 +198,8 @@ Outcome<ServingPtr, std::string> NewServing(const ServingConfig& config,
   const CustomKindPtr& kind = serving->kind;
   KS_TRY(const WebhookConversionPtr conversion, ConversionOf(config, definition.name, value["spec"]["conversion"]));
   const auto resource = DefineResource(definition, *kind, NewStrategy(kind->Find(kind->storage_version)));
-  serving->base = config.storage->Add(*resource, NewResourceCodec(kind, nullptr));
+  serving->base =
+      config.storage->Add(*resource, NewStorageCodec(kind, config.cbor ? StoredAs::kCBOR : StoredAs::kJSON));
   const Equivalents equivalents;
   for (const VersionKindPtr& version : kind->versions) {
     if (!version->served) continue;

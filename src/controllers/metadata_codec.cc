@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "codec/cbor.h"
 #include "controllers/object_metadata.h"
 #include "object/json_reader.h"
 #include "object/json_text.h"
@@ -25,7 +26,14 @@ class MetadataCodec final : public storage::ResourceCodec {
     if (!parsed) return std::string(kCorrupt);
     return *parsed;
   }
-  Outcome<SharedBytes, std::string> Normalize(std::string_view) const override { return SharedBytes(); }
+  // Custom resources may lie there as CBOR (CBORServingAndStorage).
+  Outcome<SharedBytes, std::string> Normalize(std::string_view stored) const override {
+    if (!stored.starts_with(codec::kCBORMagic)) return SharedBytes();
+    base::Arena arena;
+    auto decoded = codec::DecodeCBOR(arena, stored);
+    if (!decoded.ok()) return std::move(decoded).error().message;
+    return SharedBytes(object::ToJSON(decoded->value));
+  }
   Outcome<SharedBytes, std::string> WithResourceVersion(std::string_view stored,
                                                         std::uint64_t resource_version) const override {
     auto metadata = ReadObjectMetadata(stored);

@@ -196,20 +196,20 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
   const storage::Transformer& transformer =
       config.encryption != nullptr ? config.encryption->For(definition.resource) : storage::Transformer::Identity();
   kv::Store& kv = StoreOf(definition.resource);
-  const bool elsewhere = MediaOf(layout, config.media_type) != Media::kSame;
+  const auto* const form = dynamic_cast<const storage::StoredForm*>(backing->codec.get());
   const std::string type = "*" + definition.traits.go_package + "." + definition.kind.kind;
-  backing->store = std::make_unique<storage::Store>(
-      storage::StoreParts{.kv = kv,
-                          .codec = *backing->codec,
-                          .transformer = transformer,
-                          .leases = LeasesOf(kv),
-                          .forms = &forms,
-                          .metrics = backing->metrics.get(),
-                          .form = elsewhere ? dynamic_cast<const storage::StoredForm*>(backing->codec.get()) : nullptr},
-      storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
-                            .resource_prefix = layout.resource_prefix,
-                            .report_corrupt = config.report_corrupt,
-                            .object_type = type});
+  backing->store =
+      std::make_unique<storage::Store>(storage::StoreParts{.kv = kv,
+                                                           .codec = *backing->codec,
+                                                           .transformer = transformer,
+                                                           .leases = LeasesOf(kv),
+                                                           .forms = &forms,
+                                                           .metrics = backing->metrics.get(),
+                                                           .form = form != nullptr && form->differs() ? form : nullptr},
+                                       storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
+                                                             .resource_prefix = layout.resource_prefix,
+                                                             .report_corrupt = config.report_corrupt,
+                                                             .object_type = type});
   if (use == Use::kServing && Cached(definition)) {
     backing->cacher = std::make_unique<cacher::Cacher>(
         *backing->store, config.io->Next(), *config.clock, history,

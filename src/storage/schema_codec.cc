@@ -103,6 +103,7 @@ class SchemaCodec final : public ResourceCodec, public StoredForm {
                                                         std::uint64_t resource_version) const override;
   Outcome<Attributes, std::string> GetAttrs(const SharedBytes& stored) const override;
   std::string UID(std::string_view stored) const override;
+  bool differs() const override { return options_.media != Media::kSame; }
   Outcome<SharedBytes, std::string> ToStorage(const SharedBytes& normalized) const override;
   bool IsCurrent(std::string_view raw) const override;
 

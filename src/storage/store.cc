@@ -251,7 +251,10 @@ Awaitable<bool> Store::LiesInStore(std::string full_key, SharedBytes plain, Obje
   if (static_cast<std::uint64_t>(pair.mod_revision) != completed->resource_version()) co_return false;
   if (parts_.transformer.NeedsPrepare(pair.value)) co_return false;
   auto data = parts_.transformer.TransformFromStorage(pair.value, pair.key);
-  co_return data.ok() && !data->stale && data->data == plain;
+  if (!data.ok() || data->stale) co_return false;
+  if (parts_.form == nullptr) co_return data->data == plain;
+  const auto wanted = parts_.form->ToStorage(plain);
+  co_return wanted.ok() && data->data == *wanted;
 }
 
 std::optional<Error> Store::Refused(const Preconditions& preconditions, const ObjectPtr& object,

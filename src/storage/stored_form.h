@@ -1,5 +1,5 @@
-// Another encoding in the store than in memory (--storage-media-type): a codec that also implements this turns one into
-// the other. Thread safety: const members from any thread.
+// Another encoding in the store than in memory (--storage-media-type, CBORServingAndStorage): a codec that also
+// implements this turns one into the other. Thread safety: const members from any thread.
 #pragma once
 
 #include <string>
@@ -13,6 +13,8 @@ namespace keelson::storage {
 class StoredForm {
  public:
   virtual ~StoredForm() = default;
+  // False: what is encoded is what is stored, and the other functions are not called.
+  virtual bool differs() const = 0;
   // What goes into the store. REQUIRES: normalized bytes without a resourceVersion.
   virtual Outcome<base::SharedBytes, std::string> ToStorage(const base::SharedBytes& normalized) const = 0;
   // Whether what lies there is in the encoding and version in which it would be written.

@@ -1,0 +1,65 @@
+#include "apiextensions/resource_codec.h"
+
+#include <gtest/gtest.h>
+
+#include "codec/cbor.h"
+#include "object/json_text.h"
+#include "storage/stored_form.h"
+
+namespace keelson::apiextensions {
+namespace {
+
+constexpr std::string_view kDefinition = R"j({"metadata":{"name":"ships.example.com","uid":"u","generation":1},
+  "spec":{"group":"example.com","scope":"Cluster","names":{"plural":"ships","kind":"Ship","listKind":"ShipList"},
+    "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
+      "size":{"type":"integer"},"color":{"type":"string","default":"red"}}}}}]},
+  "status":{"acceptedNames":{"plural":"ships","kind":"Ship","listKind":"ShipList"}}})j";
+constexpr std::string_view kShip =
+    R"({"apiVersion":"example.com/v1","color":"red","kind":"Ship","metadata":{"generation":1,"name":"s","uid":"x"},"size":3})"
+    "\n";
+
+class ResourceCodecTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<const storage::ResourceCodec> Codec(StoredAs stored_as) {
+    const auto value = object::ParseJSON(arena_, kDefinition);
+    const auto definition = ReadDefinition(*value, nullptr);
+    auto kind = CompileKind(std::make_shared<schema::structural::Pool>(), *definition, *value, nullptr);
+    EXPECT_TRUE(kind.ok());
+    return NewStorageCodec(*kind, stored_as);
+  }
+  static const storage::StoredForm& FormOf(const storage::ResourceCodec& codec) {
+    return dynamic_cast<const storage::StoredForm&>(codec);
+  }
+  base::Arena arena_;
+};
+
+TEST_F(ResourceCodecTest, StoredAsCBOR) {
+  const auto codec = Codec(StoredAs::kCBOR);
+  const storage::StoredForm& form = FormOf(*codec);
+  ASSERT_TRUE(form.differs());
+  const auto stored = form.ToStorage(base::SharedBytes(kShip));
+  ASSERT_TRUE(stored.ok());
+  EXPECT_TRUE(stored->view().starts_with(codec::kCBORMagic));
+  EXPECT_TRUE(form.IsCurrent(stored->view()));
+  EXPECT_FALSE(form.IsCurrent(kShip));
+  const auto normalized = codec->Normalize(stored->view());
+  ASSERT_TRUE(normalized.ok());
+  EXPECT_EQ(normalized->view(), kShip);
+  const auto decoded = codec->Decode(arena_, stored->view());
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ((*decoded)["size"].as_int(), 3);
+}
+
+TEST_F(ResourceCodecTest, CBORIsReadWhereJSONIsWritten) {
+  const auto stored = FormOf(*Codec(StoredAs::kCBOR)).ToStorage(base::SharedBytes(kShip));
+  ASSERT_TRUE(stored.ok());
+  const auto codec = Codec(StoredAs::kJSON);
+  EXPECT_FALSE(FormOf(*codec).differs());
+  const auto normalized = codec->Normalize(stored->view());
+  ASSERT_TRUE(normalized.ok());
+  EXPECT_EQ(normalized->view(), kShip);
+  EXPECT_TRUE(codec->Normalize(kShip)->empty());
+}
+
+}  // namespace
+}  // namespace keelson::apiextensions
