@@ -25,10 +25,13 @@ Attributes AttributesOf(base::Arena& arena, const Case& c) {
 
 TEST(NodeRestriction, Rules) {
   testing::FakeReader reader;
-  reader.objects = {{"nodes//n", R"({"metadata":{"name":"n","uid":"u"}})"},
-                    {"pods/ns/mine", R"({"metadata":{"name":"mine","namespace":"ns","uid":"p"},"spec":{"nodeName":"n",
+  reader.objects = {
+      {"nodes//n", R"({"metadata":{"name":"n","uid":"u"}})"},
+      {"pods/ns/mine", R"({"metadata":{"name":"mine","namespace":"ns","uid":"p"},"spec":{"nodeName":"n",
                         "volumes":[{"name":"t","projected":{"sources":[{"serviceAccountToken":{"audience":"vault"}}]}}]}})"},
-                    {"pods/ns/other", R"({"metadata":{"name":"other","namespace":"ns"},"spec":{"nodeName":"m"}})"}};
+      {"pods/ns/volumes", R"({"metadata":{"name":"volumes","namespace":"ns","uid":"v"},"spec":{"nodeName":"n",
+                        "volumes":[{"name":"a","csi":{"driver":"d"}},{"name":"b","persistentVolumeClaim":{"claimName":"c"}}]}})"},
+      {"pods/ns/other", R"({"metadata":{"name":"other","namespace":"ns"},"spec":{"nodeName":"m"}})"}};
   const auto plugin = NewNodeRestriction({.reader = &reader});
   constexpr Operation kCreate = Operation::kCreate;
   constexpr Operation kUpdate = Operation::kUpdate;
@@ -103,6 +106,13 @@ TEST(NodeRestriction, Rules) {
        "",
        "audience \"other\" not found in pod spec volume, system:node:n is not authorized to request tokens for this "
        "audience"},
+      {"token for an audience of drivers that are not there", kCreate, "", "serviceaccounts/token",
+       R"({"metadata":{"name":"sa","namespace":"ns"},"spec":{"audiences":["other"],
+          "boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"volumes","uid":"v"}}})",
+       "",
+       "error validating audience \"other\": [csidriver.storage.k8s.io \"d\" not found, persistentvolumeclaim \"c\" "
+       "not "
+       "found]"},
       {"other kinds", kCreate, "", "events", R"({"metadata":{"name":"e"}})", "", ""},
   };
 #undef KS_OWNER

@@ -3,6 +3,7 @@
 
 #include "admission/api_reader.h"
 #include "admission/plugins/plugins.h"
+#include "admission/plugins/pod_security_metrics.h"
 #include "admission/plugins/pod_toleration_restriction.h"
 #include "admission/testing/fakes.h"
 #include "async/run_now.h"
@@ -318,6 +319,43 @@ TEST(PodSecurity, ConfigurationDefaultsAndExemptions) {
   EXPECT_EQ(decide("u", "system", kHost), "exempt by namespace");
   EXPECT_EQ(decide("u", "ns", R"({"hostNetwork":true,"runtimeClassName":"vm","containers":[]})"),
             "exempt by runtimeClass");
+}
+
+TEST(PodSecurity, MetricsCountEvaluationsExemptionsAndErrors) {
+  constexpr std::string_view kConfiguration =
+      R"({"apiVersion":"pod-security.admission.config.k8s.io/v1","kind":"PodSecurityConfiguration",
+          "exemptions":{"usernames":["root"]}})";
+  FakeReader reader;
+  reader.objects["namespaces//free"] = R"({"metadata":{"name":"free"}})";
+  reader.objects["namespaces//strict"] =
+      R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/enforce-version":"v1.99"}}})";
+  reader.objects["namespaces//odd"] = R"({"metadata":{"name":"odd","labels":{"pod-security.kubernetes.io/warn":"x"}}})";
+  telemetry::MetricsRegistry registry;
+  PodSecurityMetrics metrics(registry);
+  const auto plugin = NewPodSecurity({.reader = &reader,
+                                      .pod_security_metrics = &metrics,
+                                      .configurations = ConfigurationOf("PodSecurity", std::string(kConfiguration))});
+  const auto decide = [&](std::string_view user, std::string_view name_space) {
+    request::Context context;
+    context.user = request::User{.name = std::string(user)};
+    Attributes attributes =
+        AttributesOf(context.arena, kCreate, "", "pods", Pod(R"({"hostNetwork":true,"containers":[{"name":"c"}]})"));
+    attributes.name_space = name_space;
+    (void)Decide(*plugin, context, attributes);
+  };
+  for (const std::string_view name_space : {"free", "strict", "odd", "none"}) decide("u", name_space);
+  decide("root", "strict");
+  const std::string text = registry.Expose();
+  for (
+      const std::string_view line : {
+          R"(pod_security_evaluations_total{decision="allow",mode="enforce",policy_level="privileged",policy_version="latest",request_operation="create",resource="pod",subresource=""} 2)",
+          R"(pod_security_evaluations_total{decision="deny",mode="enforce",policy_level="baseline",policy_version="future",request_operation="create",resource="pod",subresource=""} 1)",
+          R"(pod_security_exemptions_total{request_operation="create",resource="pod",subresource=""} 1)",
+          R"(pod_security_errors_total{fatal="false",request_operation="create",resource="pod",subresource=""} 1)",
+          R"(pod_security_errors_total{fatal="true",request_operation="create",resource="pod",subresource=""} 1)",
+      }) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
 }
 
 TEST(PodSecurity, ConfigurationErrors) {

@@ -29,9 +29,10 @@ class ServiceResolver;  // webhook/service_resolver.h
 }
 namespace keelson::admission {
 
-class Permissions;     // admission/permissions.h
-class PolicyMetrics;   // admission/policy/metrics.h
-class WebhookMetrics;  // admission/webhook/metrics.h
+class Permissions;         // admission/permissions.h
+class PodSecurityMetrics;  // admission/plugins/pod_security_metrics.h
+class PolicyMetrics;       // admission/policy/metrics.h
+class WebhookMetrics;      // admission/webhook/metrics.h
 
 // Parts that plugins are made from. All pointers must outlive the chain.
 struct PluginContext {
@@ -45,6 +46,7 @@ struct PluginContext {
   net::DialerPtr control_plane_dialer;                         // of webhooks behind URLs
   WebhookMetrics* webhook_metrics = nullptr;                   // may be null
   PolicyMetrics* policy_metrics = nullptr;                     // may be null
+  PodSecurityMetrics* pod_security_metrics = nullptr;          // may be null
   std::shared_ptr<const PluginConfigurations> configurations;  // null: no file
   std::function<bool(std::string_view gate)> feature_enabled;  // null: all gates are off
   const cel::TimeZones* time_zones = nullptr;                  // of expressions; null: no named zone is known

@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "admission/plugins/pod_security_metrics.h"
 #include "admission/policy/metrics.h"
 #include "admission/webhook/metrics.h"
 #include "app/admission_setup.h"
@@ -117,6 +118,7 @@ class ServerProcess {
   endpoints::AdmissionMetrics admission_metrics_{metrics_};
   admission::WebhookMetrics webhook_metrics_{metrics_};
   admission::PolicyMetrics policy_metrics_{metrics_};
+  admission::PodSecurityMetrics pod_security_metrics_{metrics_};
   std::optional<async::IOPool> io_;
   const std::string server_id_ = base::Random::Real().UUID();  // metrics show its hash
   std::unique_ptr<Encryption> encryption_;
@@ -285,6 +287,7 @@ Outcome<void, Error> ServerProcess::MakeAdmissionChain() {
                         .control_plane_dialer = ControlPlaneDialer(),
                         .webhook_metrics = &webhook_metrics_,
                         .policy_metrics = &policy_metrics_,
+                        .pod_security_metrics = &pod_security_metrics_,
                         .feature_enabled = [this](std::string_view gate) { return Enabled(gate); },
                         .time_zones = &time_zones_,
                         .observer = [this](const admission::Observation& seen) { admission_metrics_.Observe(seen); }},

@@ -470,7 +470,7 @@ class NodeRestriction final : public Plugin {
         driver = DriverOf(volume);
       }
       if (driver.empty()) continue;
-      auto found = co_await reader_.Get(context.arena, "storage.k8s.io", "csidrivers", "", driver, false);
+      auto found = co_await List(context, {"storage.k8s.io", "csidriver"}, "", driver);
       if (!found.ok()) {
         errors.emplace_back(found.error().message());
         continue;
@@ -500,12 +500,19 @@ class NodeRestriction final : public Plugin {
     return {};
   }
 
+  // As a generated lister reads: an object that is not there is named by the singular of its resource.
+  Task<Value> List(request::Context& context, meta::GroupResource singular, std::string name_space, std::string name) {
+    auto found = co_await reader_.Get(context.arena, singular.group, singular.resource + "s", name_space, name, false);
+    if (!found.ok() && found.error().reason() == meta::StatusReason::kNotFound)
+      co_return meta::NewNotFound(singular, name);
+    co_return found;
+  }
+
   Task<std::string> DriverOfClaim(request::Context& context, std::string name_space, std::string name) {
-    KS_CO_TRY(const Value claim,
-              co_await reader_.Get(context.arena, "", "persistentvolumeclaims", name_space, name, false));
+    KS_CO_TRY(const Value claim, co_await List(context, {"", "persistentvolumeclaim"}, name_space, name));
     const std::string volume_name(claim["spec"]["volumeName"].as_string());
-    if (volume_name.empty()) co_return meta::NewNotFound({"", "persistentvolumes"}, "");
-    KS_CO_TRY(const Value volume, co_await reader_.Get(context.arena, "", "persistentvolumes", "", volume_name, false));
+    if (volume_name.empty()) co_return meta::NewNotFound({"", "persistentvolume"}, "");
+    KS_CO_TRY(const Value volume, co_await List(context, {"", "persistentvolume"}, "", volume_name));
     co_return DriverOf(volume["spec"]);
   }
 

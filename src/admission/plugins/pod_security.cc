@@ -8,12 +8,16 @@
 #include <set>
 
 #include "admission/plugins/plugins.h"
+#include "admission/plugins/pod_security_metrics.h"
 #include "base/strings.h"
 
 namespace keelson::admission {
 namespace {
 
 using namespace podsecurity;  // NOLINT: one vocabulary, two files
+using Decision = PodSecurityMetrics::Decision;
+using Mode = PodSecurityMetrics::Mode;
+using Severity = PodSecurityMetrics::Severity;
 
 constexpr std::size_t kPodsToCheck = 3000;
 constexpr auto kPodCheckTime = std::chrono::seconds(1);
@@ -69,9 +73,15 @@ std::vector<Value> Prioritize(const std::vector<Value>& pods) {
   return first;
 }
 
+bool IsFullyPrivileged(const Policy& policy) {
+  return policy.enforce.level == Level::kPrivileged && policy.audit.level == Level::kPrivileged &&
+         policy.warn.level == Level::kPrivileged;
+}
+
 class PodSecurityPlugin final : public Plugin {
  public:
-  explicit PodSecurityPlugin(const PluginContext& options) : reader_(*options.reader), clock_(*options.clock) {
+  explicit PodSecurityPlugin(const PluginContext& options)
+      : reader_(*options.reader), clock_(*options.clock), metrics_(options.pod_security_metrics) {
     const Value configuration = options.ConfigurationOf("PodSecurity");
     const Value defaults = configuration["defaults"];
     const auto read = [&](std::string_view mode, LevelVersion& into) {
@@ -171,25 +181,31 @@ class PodSecurityPlugin final : public Plugin {
     if (IsExempt(context, attributes)) co_return meta::Result<void>();
     auto found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, false);
     if (!found.ok()) found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, true);
-    if (!found.ok())
+    if (!found.ok()) {
+      if (metrics_) metrics_->RecordError(Severity::kFatal, attributes);
       co_return meta::NewInternalError("failed to lookup namespace " + base::GoQuote(attributes.name_space));
+    }
+    meta::FieldErrors errors;
+    const Policy policy = PolicyFromLabels(found->Get("metadata", "labels"), defaults_, errors);
+    if (errors.empty() && IsFullyPrivileged(policy)) {
+      context.audit_annotations.Add("pod-security.kubernetes.io/enforce-policy", LevelVersion().ToString());
+      Evaluated(Decision::kAllow, policy.enforce, Mode::kEnforce, attributes);
+      co_return meta::Result<void>();
+    }
     if (attributes.operation == Operation::kUpdate && !IsSignificant(attributes.object, attributes.old_object)) {
       co_return meta::Result<void>();
     }
-    meta::FieldErrors errors;  // told when the namespace was written; here only the policy counts
-    const Policy policy = PolicyFromLabels(found->Get("metadata", "labels"), defaults_, errors);
+    if (IsExemptClass(context, attributes, attributes.object["spec"])) co_return meta::Result<void>();
+    ReportErrors(context, errors, attributes);
     context.audit_annotations.Add("pod-security.kubernetes.io/enforce-policy", policy.enforce.ToString());
-    if (ExemptClass(attributes.object["spec"])) {
-      context.audit_annotations.Add("pod-security.kubernetes.io/exempt", "runtimeClass");
-      co_return meta::Result<void>();
-    }
-    Audit(context, policy, attributes.object);
     const auto violations = Evaluate(policy.enforce, attributes.object["metadata"], attributes.object["spec"]);
+    Evaluated(violations.empty() ? Decision::kAllow : Decision::kDeny, policy.enforce, Mode::kEnforce, attributes);
+    Audit(context, policy, attributes, attributes.object);
     if (!violations.empty()) {
       co_return NewForbidden(
           attributes, "violates PodSecurity " + base::GoQuote(policy.enforce.ToString()) + ": " + Details(violations));
     }
-    Warn(context, policy, attributes.object);
+    Warn(context, policy, attributes, attributes.object);
     co_return meta::Result<void>();
   }
 
@@ -197,15 +213,33 @@ class PodSecurityPlugin final : public Plugin {
     if (IsExempt(context, attributes)) co_return;
     auto found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, false);
     if (!found.ok()) found = co_await reader_.Get(context.arena, "", "namespaces", "", attributes.name_space, true);
-    if (!found.ok()) co_return;  // nothing is refused here: the pods themselves will be
-    meta::FieldErrors errors;
-    if (ExemptClass(pod_template["spec"])) {
-      context.audit_annotations.Add("pod-security.kubernetes.io/exempt", "runtimeClass");
+    if (!found.ok()) {  // nothing is refused here: the pods themselves will be
+      if (metrics_) metrics_->RecordError(Severity::kFatal, attributes);
+      context.audit_annotations.Add("pod-security.kubernetes.io/error",
+                                    "failed to lookup namespace " + base::GoQuote(attributes.name_space) + ": " +
+                                        std::string(found.error().message()));
       co_return;
     }
+    meta::FieldErrors errors;
     const Policy policy = PolicyFromLabels(found->Get("metadata", "labels"), defaults_, errors);
-    Audit(context, policy, pod_template);
-    Warn(context, policy, pod_template);
+    if (errors.empty() && policy.warn.level == Level::kPrivileged && policy.audit.level == Level::kPrivileged)
+      co_return;
+    if (IsExemptClass(context, attributes, pod_template["spec"])) co_return;
+    ReportErrors(context, errors, attributes);
+    Audit(context, policy, attributes, pod_template);
+    Warn(context, policy, attributes, pod_template);
+  }
+
+  void Evaluated(Decision decision, const LevelVersion& policy, Mode mode, const Attributes& attributes) const {
+    if (metrics_) metrics_->RecordEvaluation(decision, policy, mode, attributes);
+  }
+
+  // Labels of the namespace that are no policy: the stricter one that is used instead is told of.
+  void ReportErrors(request::Context& context, const meta::FieldErrors& errors, const Attributes& attributes) const {
+    if (errors.empty()) return;
+    context.audit_annotations.Add("pod-security.kubernetes.io/error",
+                                  "Failed to parse policy: " + meta::AggregateMessage(errors));
+    if (metrics_) metrics_->RecordError(Severity::kNonFatal, attributes);
   }
 
   bool ExemptClass(Value spec) const { return exempt_classes_.contains(spec["runtimeClassName"].as_string()); }
@@ -220,25 +254,37 @@ class PodSecurityPlugin final : public Plugin {
     }
     if (why.empty()) return false;
     context.audit_annotations.Add("pod-security.kubernetes.io/exempt", why);
+    if (metrics_) metrics_->RecordExemption(attributes);
     return true;
   }
 
-  static void Audit(request::Context& context, const Policy& policy, Value pod) {
+  bool IsExemptClass(request::Context& context, const Attributes& attributes, Value spec) const {
+    if (!ExemptClass(spec)) return false;
+    context.audit_annotations.Add("pod-security.kubernetes.io/exempt", "runtimeClass");
+    if (metrics_) metrics_->RecordExemption(attributes);
+    return true;
+  }
+
+  void Audit(request::Context& context, const Policy& policy, const Attributes& attributes, Value pod) const {
     const auto violations = Evaluate(policy.audit, pod["metadata"], pod["spec"]);
     if (violations.empty()) return;
-    context.audit_annotations.Add("pod-security.kubernetes.io/audit-violations",
+    Evaluated(Decision::kDeny, policy.audit, Mode::kAudit, attributes);
+    context.audit_annotations.Add(
+        "pod-security.kubernetes.io/audit-violations",
         "would violate PodSecurity " + base::GoQuote(policy.audit.ToString()) + ": " + Details(violations));
   }
 
-  static void Warn(request::Context& context, const Policy& policy, Value pod) {
+  void Warn(request::Context& context, const Policy& policy, const Attributes& attributes, Value pod) const {
     const auto violations = Evaluate(policy.warn, pod["metadata"], pod["spec"]);
     if (violations.empty()) return;
+    Evaluated(Decision::kDeny, policy.warn, Mode::kWarn, attributes);
     context.warnings.Add("would violate PodSecurity " + base::GoQuote(policy.warn.ToString()) + ": " +
                          Details(violations));
   }
 
   ObjectReader& reader_;
   const base::Clock& clock_;
+  PodSecurityMetrics* const metrics_;  // may be null
   Policy defaults_;
   std::set<std::string, std::less<>> exempt_namespaces_, exempt_users_, exempt_classes_;
 };
