@@ -70,7 +70,24 @@ Awaitable<void> Ensure(ResourceStorage& storage, std::string plural, BootstrapOb
   co_await EnsureObjects(store, objects(arena), reconcile);
 }
 
+Awaitable<void> SplitClusterRoleBindings(ResourceStorage& storage) {
+  auto store = storage.Find("rbac.authorization.k8s.io", "clusterrolebindings");
+  if (!store) co_return;
+  base::Arena arena;
+  for (const auto& [from, to] : registry::kSplitClusterRoleBindings) {
+    auto source = co_await store->Get("", std::string(from), "");
+    if (!source.ok()) continue;
+    auto decoded = store->Decode(arena, *source);
+    if (!decoded.ok()) continue;
+    for (const Value& expected : registry::BootstrapClusterRoleBindings(arena)) {
+      if (expected["metadata"]["name"].as_string() != to) continue;
+      co_await EnsureObject(store, registry::SplitClusterRoleBinding(arena, *decoded, expected), nullptr);
+    }
+  }
+}
+
 Awaitable<void> ReconcileRBAC(ResourceStorage& storage) {
+  co_await SplitClusterRoleBindings(storage);
   co_await Ensure(storage, "clusterroles", registry::BootstrapClusterRoles, registry::ReconcileRole);
   co_await Ensure(storage, "clusterrolebindings", registry::BootstrapClusterRoleBindings, registry::ReconcileBinding);
   co_await Ensure(storage, "roles", registry::BootstrapRoles, registry::ReconcileRole);

@@ -146,6 +146,25 @@ TEST(Bootstrap, ReconcileRole) {
   EXPECT_EQ(ReconcileRole(arena, poor, expected).action, Reconciled::Action::kNone);
 }
 
+TEST(Bootstrap, SplitBindingsKeepWhatTheirSourceHas) {
+  base::Arena arena;
+  const auto [from, to] = kSplitClusterRoleBindings[0];
+  Value source, expected;
+  for (const Value& binding : BootstrapClusterRoleBindings(arena)) {
+    if (binding["metadata"]["name"].as_string() == from) source = binding.Clone(arena);
+    if (binding["metadata"]["name"].as_string() == to) expected = binding;
+  }
+  source["subjects"].Clear();
+  source["metadata"].Erase("labels");
+  source["metadata"]["annotations"].Set(arena, "rbac.authorization.kubernetes.io/autoupdate", "false");
+  const Value made = SplitClusterRoleBinding(arena, source, expected);
+  EXPECT_EQ(made["metadata"]["name"].as_string(), to);
+  EXPECT_EQ(made["roleRef"], expected["roleRef"]);
+  EXPECT_TRUE(made["subjects"].empty());
+  EXPECT_FALSE(made["metadata"].Has("labels"));
+  EXPECT_EQ(ReconcileBinding(arena, made, expected).action, Reconciled::Action::kNone);
+}
+
 TEST(Bootstrap, ReconcileBinding) {
   base::Arena arena;
   const Value expected = BootstrapClusterRoleBindings(arena).front();

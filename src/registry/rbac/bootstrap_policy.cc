@@ -212,6 +212,22 @@ std::vector<Value> BootstrapRoleBindings(Arena& arena) {
   return bindings;
 }
 
+Value SplitClusterRoleBinding(base::Arena& arena, const Value& source, const Value& expected) {
+  Value made = expected.Clone(arena);
+  const Value metadata = made.EnsureMap(arena, "metadata");
+  const auto copy = [&](Value to, const Value& from, std::string_view key) {
+    if (from.Has(key)) {
+      to.Set(arena, key, from[key].Clone(arena));
+    } else {
+      to.Erase(key);
+    }
+  };
+  copy(made, source, "subjects");
+  copy(metadata, source["metadata"], "labels");
+  copy(metadata, source["metadata"], "annotations");
+  return made;
+}
+
 Reconciled ReconcileRole(Arena& arena, const Value& existing, const Value& expected) {
   Reconciled result;
   if (IsProtected(existing)) return result;

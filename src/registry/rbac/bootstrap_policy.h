@@ -18,6 +18,14 @@ std::vector<Value> BootstrapClusterRoleBindings(base::Arena& arena);
 std::vector<Value> BootstrapRoles(base::Arena& arena);
 std::vector<Value> BootstrapRoleBindings(base::Arena& arena);
 
+// Bindings that were split off another one (ClusterRoleBindingsToSplit): where `to` is missing it is made from `from`.
+struct SplitBinding {
+  std::string_view from, to;
+};
+inline constexpr SplitBinding kSplitClusterRoleBindings[] = {{"system:discovery", "system:public-info-viewer"}};
+// `expected` with the subjects, labels and annotations of `source`: what an administrator took away there stays away.
+Value SplitClusterRoleBinding(base::Arena& arena, const Value& source, const Value& expected);
+
 struct Reconciled {
   enum class Action {
     kNone,
