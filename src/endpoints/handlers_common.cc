@@ -23,7 +23,10 @@ Task<base::SharedBytes> ReadBody(Exchange& exchange) {
 }
 
 bool IsTooLargeError(const meta::Status& error) {
-  return error.code() == 500 && error.message() == "etcdserver: request is too large";
+  return error.code() == 500 &&
+         (error.message() == "etcdserver: request is too large" ||
+          error.message().starts_with(
+              "rpc error: code = ResourceExhausted desc = trying to send message larger than max"));
 }
 
 meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std::string>& errors,

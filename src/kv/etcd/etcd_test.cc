@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "async/run_now.h"
 #include "kv/contract_suite/contract.h"
 #include "kv/etcd/test_server.h"
 
@@ -54,6 +55,19 @@ TEST(EtcdClient, NobodyAnswers) {
   auto store = Open({.endpoints = {"http://127.0.0.1:1"}, .dial_timeout = std::chrono::milliseconds(300)});
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.error().code, ErrorCode::kUnavailable);
+}
+
+TEST(EtcdClient, RequestsBeyondTheClientsLimitAreNotSent) {
+  const auto harness = MakeHarness();
+  if (!harness) GTEST_SKIP() << "no etcd binary";
+  TxnRequest request;
+  request.success.push_back(
+      Op::Put({.key = "k", .value = base::SharedBytes(std::string((std::size_t{2} << 20) + 1, 'x'))}));
+  const auto refused = async::RunNow(harness->store().Txn(std::move(request)));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_TRUE(refused.error().message.starts_with(
+      "rpc error: code = ResourceExhausted desc = trying to send message larger than max ("))
+      << refused.error().message;
 }
 
 TEST(EtcdClient, NoEndpoints) { EXPECT_FALSE(Open({}).ok()); }

@@ -54,6 +54,9 @@ class KeepAliveOnce final : public grpc::ClientBidiReactor<pb::LeaseKeepAliveReq
   Done done_;
 };
 
+// clientv3's limit for one request (defaultMaxCallSendMsgSize). etcd's own, 1.5 MiB, is told by the server.
+constexpr std::size_t kSendBytesMax = std::size_t{2} << 20;
+
 class EtcdStore final : public Store {
  public:
   explicit EtcdStore(std::shared_ptr<Client> client) : client_(std::move(client)) {}
@@ -68,6 +71,11 @@ class EtcdStore final : public Store {
   Awaitable<Result<TxnResponse>> Txn(TxnRequest request) override {
     pb::TxnRequest message;
     etcdpb::ToPB(request, &message);
+    if (const std::size_t bytes = message.ByteSizeLong(); bytes > kSendBytesMax) {
+      co_return Error{.code = ErrorCode::kTooLarge,
+                      .message = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (" +
+                                 std::to_string(bytes) + " vs. " + std::to_string(kSendBytesMax) + ")"};
+    }
     auto answer = co_await client_->Call<pb::TxnRequest, pb::TxnResponse>(
         std::move(message), false,
         [](const Endpoint& endpoint, grpc::ClientContext* context, const pb::TxnRequest* in, pb::TxnResponse* out,
