@@ -1,6 +1,7 @@
 #include "server/resource_storage.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -143,6 +144,24 @@ Media MediaOf(const storage::ResourceLayout& layout, std::string_view media_type
   return Media::kSame;
 }
 
+// Objects may lie in the store in another served version than the one that is written (events of either group). Null:
+// no version of the kind has a conversion.
+storage::Convert ServedConversion(const registry::ResourceDefinition& definition) {
+  std::map<std::string, const registry::Conversion*, std::less<>> conversions;
+  for (const registry::ServedVersion& version : definition.versions) {
+    if (version.conversion != nullptr) conversions.emplace(version.group_version.ToString(), version.conversion);
+  }
+  if (conversions.empty()) return nullptr;
+  return
+      [conversions = std::move(conversions), hub = definition.hub_version().group_version.ToString()](
+          base::Arena& arena, Value object, std::string_view from, std::string_view to) -> Outcome<Value, std::string> {
+        const auto found = conversions.find(from);
+        if (found == conversions.end() || to != hub)
+          return "objects of version " + std::string(from) + " cannot be converted to " + std::string(to);
+        return found->second->to_hub(arena, object);
+      };
+}
+
 // Defaults run once more when an object is read, so that old objects have what newer servers would have written.
 std::unique_ptr<storage::ResourceCodec> CodecOf(const registry::ResourceDefinition& definition,
                                                 std::string_view media_type) {
@@ -170,6 +189,8 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const registry::ResourceDefiniti
   options.selects_namespace = strategy.selects_namespace;
   options.hub_version = hub.group_version.ToString();
   options.convert = storage::StoredConversion(options.resource);
+  if (!options.convert && options.hub_version == layout.storage_version.ToString())
+    options.convert = ServedConversion(definition);
   if (!options.convert && options.hub_version != layout.storage_version.ToString()) {
     // Versions of one kind that differ in name only.
     options.convert = [](base::Arena& arena, Value object, std::string_view,

@@ -12,6 +12,7 @@
 
 #include "async/event.h"
 #include "kv/memory/memory.h"
+#include "registry/catalog.h"
 #include "storage/schema_codec.h"
 
 namespace keelson::server {
@@ -77,7 +78,9 @@ Awaitable<meta::Result<registry::WriteResult>> Create(StorePtr store, std::strin
 
 registry::Task<Value> Labelled(request::Context* context, std::string value, Value existing) {
   Value object = existing.Clone(context->arena);
-  object["metadata"].EnsureMap(context->arena, "labels").Set(context->arena, "round", Value::String(context->arena, value));
+  object["metadata"]
+      .EnsureMap(context->arena, "labels")
+      .Set(context->arena, "round", Value::String(context->arena, value));
   co_return object;
 }
 
@@ -91,6 +94,25 @@ Awaitable<meta::Result<registry::WriteResult>> Label(StorePtr store, std::string
 Awaitable<meta::Result<registry::DeleteResult>> Delete(StorePtr store, std::string name) {
   request::Context context;
   co_return co_await store->Delete(context, "default", name, {}, nullptr);
+}
+
+TEST(ResourceStorage, StoredObjectsOfAnotherServedVersionAreConverted) {
+  Fixture fixture;
+  const StorePtr events = fixture.storage.Get(*registry::Catalog::BuiltIn()->Find("", "events"));
+  kv::TxnRequest request;
+  request.success.push_back(kv::Op::Put(
+      {.key = "/registry/events/default/e",
+       .value = base::SharedBytes(
+           R"({"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"e","namespace":"default","uid":"u"},)"
+           R"("note":"it happened","regarding":{"kind":"Pod","name":"p"}})")}));
+  ASSERT_TRUE(fixture.Run(fixture.kv->Txn(std::move(request))).ok());
+  const auto read = fixture.Run(events->Get("default", "e", ""));
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  base::Arena arena;
+  const auto event = events->Decode(arena, *read);
+  ASSERT_TRUE(event.ok());
+  EXPECT_EQ((*event)["message"].as_string(), "it happened");
+  EXPECT_EQ((*event)["involvedObject"]["name"].as_string(), "p");
 }
 
 TEST(ResourceStorage, AResourceThatCameIsServedWithEveryVerb) {
