@@ -47,31 +47,15 @@ std::string Quoted(std::string_view text) {
 std::string StringList(const Value& list) { return object::ToJSON(list); }
 
 std::string ResponseKind(const Value& resource) {
-  return "{\"group\":" + Quoted(resource["group"].as_string()) + ",\"version\":" +
-         Quoted(resource["version"].as_string()) + ",\"kind\":" + Quoted(resource["kind"].as_string()) + "}";
+  return "{\"group\":" + Quoted(resource["group"].as_string()) +
+         ",\"version\":" + Quoted(resource["version"].as_string()) +
+         ",\"kind\":" + Quoted(resource["kind"].as_string()) + "}";
 }
 
 std::string VersionJSON(const std::string& version, const RemoteVersion& known) {
   std::string out = "{\"version\":" + Quoted(version);
   if (!known.resources.empty() && known.resources != "[]") out += ",\"resources\":" + known.resources;
   return out + ",\"freshness\":" + (known.stale ? "\"Stale\"" : "\"Current\"") + "}";
-}
-
-// Group versions of an APIGroupDiscoveryList: "<group>/<version>" → resources.
-std::map<std::string, std::string> VersionsOf(std::string_view document) {
-  std::map<std::string, std::string> out;
-  base::Arena arena;
-  const auto list = object::ParseJSON(arena, document);
-  if (!list || (*list)["kind"].as_string() != "APIGroupDiscoveryList") return out;
-  for (const Value& group : (*list)["items"].items()) {
-    const std::string name(group.Get("metadata", "name").as_string());
-    for (const Value& version : group["versions"].items()) {
-      const Value resources = version["resources"];
-      out[name + "/" + std::string(version["version"].as_string())] =
-          resources.is_list() ? object::ToJSON(resources) : "[]";
-    }
-  }
-  return out;
 }
 
 std::int32_t BuiltInPriority(const endpoints::DiscoveryFragment& fragment) {
@@ -109,6 +93,30 @@ void SortVersions(std::vector<Version>& versions) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> VersionsOf(std::string_view document) {
+  std::map<std::string, std::string> out;
+  base::Arena arena;
+  const auto list = object::ParseJSON(arena, document);
+  if (!list || (*list)["kind"].as_string() != "APIGroupDiscoveryList") return out;
+  const auto add_kind = [&arena](Value resource) {
+    if (resource.is_map() && resource["responseKind"].is_null())
+      resource.Set(arena, "responseKind", *object::ParseJSON(arena, R"({"group":"","version":"","kind":""})"));
+  };
+  for (const Value& group : (*list)["items"].items()) {
+    const std::string name(group.Get("metadata", "name").as_string());
+    for (const Value& version : group["versions"].items()) {
+      const Value resources = version["resources"];
+      for (const Value& resource : resources.items()) {
+        add_kind(resource);
+        for (const Value& subresource : resource["subresources"].items()) add_kind(subresource);
+      }
+      out[name + "/" + std::string(version["version"].as_string())] =
+          resources.is_list() ? object::ToJSON(resources) : "[]";
+    }
+  }
+  return out;
+}
 
 std::string ResourcesFromLegacy(std::string_view api_resource_list) {
   base::Arena arena;
@@ -220,8 +228,7 @@ struct DiscoveryAggregator::Impl : std::enable_shared_from_this<Impl> {
     if (!fetching.insert(key).second) return;
     auto entry = gate.Enter();
     if (!entry) return;
-    asio::co_spawn(io.Next(), FetchAll(shared_from_this(), std::move(members), key, *std::move(entry)),
-                   asio::detached);
+    asio::co_spawn(io.Next(), FetchAll(shared_from_this(), std::move(members), key, *std::move(entry)), asio::detached);
   }
 
   std::map<std::string, std::vector<APIServicePtr>> ByService() const {
@@ -281,9 +288,8 @@ void DiscoveryAggregator::Publish(APIServices services) {
   std::erase_if(impl_->remote, [&](const auto& entry) { return !kept.contains(entry.first); });
   for (const auto& [key, members] : impl_->ByService()) {
     const auto known = before.find(key);
-    const bool same = known != before.end() && std::ranges::equal(known->second, members, [](const auto& a, const auto& b) {
-      return *a == *b;
-    });
+    const bool same = known != before.end() &&
+                      std::ranges::equal(known->second, members, [](const auto& a, const auto& b) { return *a == *b; });
     if (!same) impl_->Start(key, members);
   }
 }
@@ -342,7 +348,8 @@ endpoints::DiscoveryMerger::Merged DiscoveryAggregator::Merge(
     std::string whole = single ? own->aggregated : std::string();
     if (!single) {
       const std::string versions = impl_->Versions(group);
-      if (!versions.empty()) whole = "{\"metadata\":{\"name\":" + Quoted(group.name) + "},\"versions\":[" + versions + "]}";
+      if (!versions.empty())
+        whole = "{\"metadata\":{\"name\":" + Quoted(group.name) + "},\"versions\":[" + versions + "]}";
     }
     merged.groups += (merged.groups.empty() ? "" : ",") + plain;
     if (!whole.empty()) merged.aggregated += (merged.aggregated.empty() ? "" : ",") + whole;

@@ -36,6 +36,9 @@ class DiscoveryAggregator final : public endpoints::DiscoveryMerger {
   std::shared_ptr<Impl> impl_;
 };
 
+// Group versions of an APIGroupDiscoveryList: "<group>/<version>" → resources. Resources without a responseKind get an
+// empty one: clients of v0.26.0 to v0.26.3 do not expect null.
+std::map<std::string, std::string> VersionsOf(std::string_view document);
 // APIResourceList → the resources of an APIVersionDiscovery, as JSON; "" when it is none.
 std::string ResourcesFromLegacy(std::string_view api_resource_list);
 

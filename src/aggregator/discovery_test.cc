@@ -29,6 +29,17 @@ TEST(Discovery, LegacyResourcesBecomeDiscoveryResources) {
   EXPECT_EQ(ResourcesFromLegacy("no"), "");
 }
 
+TEST(Discovery, ResourcesWithoutAResponseKindGetAnEmptyOne) {
+  const auto versions = VersionsOf(
+      R"({"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"g"},"versions":[{"version":"v1","resources":[)"
+      R"({"resource":"jobs","subresources":[{"subresource":"status"}]}]}]}]})");
+  ASSERT_EQ(versions.size(), 1u);
+  EXPECT_EQ(
+      versions.at("g/v1"),
+      R"([{"resource":"jobs","subresources":[{"subresource":"status","responseKind":{"group":"","version":"","kind":""}}],)"
+      R"("responseKind":{"group":"","version":"","kind":""}}])");
+}
+
 TEST(Discovery, VersionsByPriorityThenAsVersions) {
   EXPECT_EQ(OrderedVersions({Service("g", "v1", 1, 10), Service("g", "v2", 1, 10), Service("g", "v1beta1", 1, 20)}),
             (std::vector<std::string>{"v1beta1", "v2", "v1"}));
