@@ -319,7 +319,20 @@ std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version
   return models.empty() ? std::string() : endpoints::CustomResourceDocumentV3(resources, models);
 }
 
-void DiscoveryDocuments::AppendOpenAPIv2(std::string& paths, std::string& definitions) const {
+namespace {
+
+// Whether the document has the path, or the first of the models.
+bool HasPathOrModel(std::string_view base, std::string_view path, std::string_view models) {
+  if (base.empty()) return false;
+  const std::string_view model = models.substr(0, models.find("\":", 1));  // with its first quote
+  return base.find("\"" + std::string(path) + "\":") != std::string_view::npos ||
+         base.find(std::string(model) + "\":{") != std::string_view::npos;
+}
+
+}  // namespace
+
+// Versions whose path or model a built-in kind has are left out: a document with a name twice is none.
+void DiscoveryDocuments::AppendOpenAPIv2To(std::string_view base, std::string& paths, std::string& definitions) const {
   std::vector<DefinitionPtr> all;
   {
     std::lock_guard lock(mutex_);
@@ -338,6 +351,9 @@ void DiscoveryDocuments::AppendOpenAPIv2(std::string& paths, std::string& defini
           Published(*definition, version, structural::FindVersionSchema(stored, version.name).value_or(""), *value);
       std::string models;
       if (!structural::AppendModels(models, published, structural::OpenAPIVersion::kV2)) continue;
+      const std::string path =
+          "/apis/" + definition->group + "/" + version.name + "/" + definition->accepted_names.plural;
+      if (HasPathOrModel(base, path, models)) continue;
       definitions += "," + models;
       endpoints::AppendCustomResourcePathsV2(paths, PathsOf(published));
     }

@@ -1,5 +1,5 @@
-// Custom resources in discovery and OpenAPI: fragments per group, made again when somebody asks after one of the group's
-// definitions changed. Thread safety: all members from any thread.
+// Custom resources in discovery and OpenAPI: fragments per group, made again when somebody asks after one of the
+// group's definitions changed. Thread safety: all members from any thread.
 #pragma once
 
 #include <map>
@@ -28,7 +28,10 @@ class DiscoveryDocuments final : public endpoints::DiscoverySource {
 
   std::shared_ptr<const endpoints::DiscoveryFragments> Discovery() const override;
   std::string OpenAPIv3(std::string group, std::string version) const override;
-  void AppendOpenAPIv2(std::string& paths, std::string& definitions) const override;
+  void AppendOpenAPIv2(std::string& paths, std::string& definitions) const override {
+    AppendOpenAPIv2To({}, paths, definitions);
+  }
+  void AppendOpenAPIv2To(std::string_view base, std::string& paths, std::string& definitions) const override;
 
   // /apis/<group>, and with a version /apis/<group>/<version>; nothing where no definition serves it.
   std::optional<http::Response> Respond(const endpoints::Exchange& exchange, std::string_view group,
