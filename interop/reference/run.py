@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -139,9 +140,9 @@ def run(name, program, source, a, folder, left_out):
     """Runs one package. Returns test → (outcome, message, seconds), of top-level tests."""
     logs = os.path.join(folder, "servers")
     os.makedirs(logs, exist_ok=True)
-    os.makedirs(os.path.join(folder, "tmp"), exist_ok=True)
+    temporary = tempfile.mkdtemp(prefix="ref")  # short: tests listen on Unix sockets in it
     etcd = Etcd(a.programs, folder)
-    env = dict(os.environ, KEELSON=a.keelson, KEELSON_LOGS=logs, KEELSON_KEYS=os.path.join(CACHE, "keys"), KUBE_INTEGRATION_ETCD_URL=etcd.url, TMPDIR=os.path.join(folder, "tmp"),
+    env = dict(os.environ, KEELSON=a.keelson, KEELSON_LOGS=logs, KEELSON_KEYS=os.path.join(CACHE, "keys"), KUBE_INTEGRATION_ETCD_URL=etcd.url, TMPDIR=temporary,
                PATH=a.programs + ":" + os.environ["PATH"])
     listed = subprocess.run([program, "-test.list", a.focus or "."], cwd=source, env=env, capture_output=True, text=True).stdout.split()
     tests = [t for t in listed if t.startswith("Test") and name + "/" + t not in left_out]
@@ -156,7 +157,7 @@ def run(name, program, source, a, folder, left_out):
                 end(process)
     finally:
         etcd.stop()
-        shutil.rmtree(os.path.join(folder, "tmp"), ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(os.path.join(folder, "etcd"), ignore_errors=True)
     for test in tests:
         results.setdefault(test, ("failed", "did not end; see %s" % log.name, 0.0))

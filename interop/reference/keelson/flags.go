@@ -37,6 +37,13 @@ func Changed(sets map[string]*pflag.FlagSet) []string {
 }
 
 func render(f *pflag.Flag) []string {
+	if f.Value.Type() == "namedCertKey" {
+		var flags []string
+		for _, value := range strings.Split(strings.Trim(f.Value.String(), "[]"), ";") {
+			flags = append(flags, "--"+f.Name+"="+value)
+		}
+		return flags
+	}
 	list, ok := f.Value.(pflag.SliceValue)
 	if !ok {
 		return []string{"--" + f.Name + "=" + f.Value.String()}

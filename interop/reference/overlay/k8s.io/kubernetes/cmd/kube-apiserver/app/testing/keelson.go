@@ -18,6 +18,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/tracing"
 	"k8s.io/kube-aggregator/pkg/apiserver"
 	netutils "k8s.io/utils/net"
 
@@ -110,6 +111,9 @@ func StartTestServer(t ktesting.TB, instanceOptions *TestServerInstanceOptions, 
 	result.ClientConfig = restclient.CopyConfig(server.Config)
 	result.ClientConfig.QPS = 1000
 	result.ClientConfig.Burst = 10000
+	if s.Traces.ConfigFile != "" { // The Go server's own client sends the trace of its context.
+		result.ClientConfig.Wrap(tracing.WrapperFor(tracing.NewNoopTracerProvider()))
+	}
 	result.ServerOpts = s
 	result.EtcdClient = etcdClient
 	result.EtcdStoragePrefix = storageConfig.Prefix
