@@ -10,6 +10,7 @@
 #include "endpoints/scope.h"
 #include "patch/field_manager.h"
 #include "registry/catalog.h"
+#include "registry/table_convertors.h"
 
 namespace keelson::controlplane {
 using endpoints::APIGroupVersion;
@@ -35,6 +36,7 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
   scope->go_package = scope->definition->traits.go_package;
   scope->deprecation_warning = served->deprecation_warning;
   scope->restrictions.allow_transforms = true;
+  scope->restrictions.allow_tables = registry::HasTableConvertor(resource.group, resource.plural, subresource);
   scope->restrictions.allow_cbor = config.cbor;
   scope->compress = config.compress;
   scope->admission = config.admission;

@@ -59,6 +59,16 @@ void EncodePatched(const Value& value, const Value& before, bool as_sent, std::s
   out += '}';
 }
 
+// Raw JSON (ControllerRevision's data) that the patch did not reach keeps its text, and so is the same as before.
+void KeepUntouchedRaw(Value object, const Value& before, const Value& patched, const Value& document) {
+  for (object::Member& member : object.members()) {
+    const Value was = before[member.key];
+    if (member.value.is_raw() && was.is_raw() && patched[member.key] == document[member.key]) member.value = was;
+    if (member.value.is_map() && was.is_map())
+      KeepUntouchedRaw(member.value, was, patched[member.key], document[member.key]);
+  }
+}
+
 // A merged configuration that is no object of the kind: what upstream's field manager says, a plain error.
 meta::Status UnconvertibleApply(const Value& config, const meta::GroupVersionKind& kind, std::string_view error) {
   const std::string name = kind.ToString();
@@ -148,6 +158,7 @@ meta::Result<Value> Patcher::Apply(Value current) {
   KS_RETURN_IF_ERROR(ReportStrictErrors(exchange_, errors, options_.field_validation,
                                         [&](const std::string& error) { return InvalidPatchResult(shown(), error); }));
   Value object = read->object;
+  if (!strategic) KeepUntouchedRaw(object, current, patched, document);
   scope_.codec->ApplyDefaults(arena_, scope_, object);
   return object;
 }

@@ -34,11 +34,28 @@ Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, 
   base::Arena& arena = exchange.context.arena;
   const std::string_view name = arena.Copy(manager);
   const std::string_view now = NowText(arena);
+  // Fields of a converted version are those that the hub keeps: annotations which stand for fields of another version
+  // come and go with the conversion.
+  const bool converted = scope.conversion != nullptr && !scope.own_kind;
+  Value seen = object;
+  if (converted) {
+    const Value managed = object.Get("metadata", "managedFields");
+    seen = scope.codec->FromHub(arena, scope, scope.codec->ToHub(arena, scope, object.Clone(arena)));
+    if (!managed.is_null()) seen.EnsureMap(arena, "metadata").Set(arena, "managedFields", managed);
+  }
   patch::Conversions conversions;
   do {
     co_await ResolveWanted(exchange, scope, conversions);
-    scope.field_manager->Update(arena, live, object, name, now, &conversions);
+    scope.field_manager->Update(arena, live, seen, name, now, &conversions);
   } while (!conversions.wanted().empty());
+  if (!converted) co_return;
+  const Value managed = seen.Get("metadata", "managedFields");
+  const Value metadata = object.EnsureMap(arena, "metadata");
+  if (managed.is_null()) {
+    metadata.Erase("managedFields");
+  } else {
+    metadata.Set(arena, "managedFields", managed);
+  }
 }
 
 Task<AppliedConfiguration> ApplyConfiguration(Exchange& exchange, const Scope& scope, Value live, Value config,

@@ -68,7 +68,7 @@ bool ReadParameters(const AcceptClause& clause, const Supported& supported, cons
   options.transform_version = version;
   if (as == "Table") {
     options.transform = Transform::kTable;
-    return supported.format == Format::kJSON || supported.format == Format::kYAML;
+    return restrictions.allow_tables && (supported.format == Format::kJSON || supported.format == Format::kYAML);
   }
   if (as == "PartialObjectMetadata") {
     options.transform = Transform::kPartialObjectMetadata;

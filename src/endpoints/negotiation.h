@@ -35,6 +35,7 @@ struct MediaTypeOptions {
 // What an endpoint can answer with.
 struct EndpointRestrictions {
   bool allow_transforms = false;  // Table and PartialObjectMetadata
+  bool allow_tables = true;       // false: the storage has no TableConvertor
   bool allow_protobuf = true;     // custom resources have none without a transform
   bool allow_yaml = true;
   bool allow_cbor = false;  // gate CBORServingAndStorage

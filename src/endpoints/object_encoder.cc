@@ -302,8 +302,11 @@ ObjectEncoder::ListFrame ObjectEncoder::JSONFrame(const ListMeta& list, bool emp
   base::Arena arena;
   std::string metadata;
   codec::EncodeJSON(ListMetaValue(arena, list), MetaType("ListMeta"), metadata);
-  if (media_.transform == Transform::kTable)
-    return {SharedBytes::FromString(TableHead(metadata, true) + "["), SharedBytes::Static("]}\n")};
+  if (media_.transform == Transform::kTable) {
+    std::string head = TableHead(metadata, true);
+    if (empty && HasDefaultColumns()) return {SharedBytes::FromString(std::move(head)), SharedBytes::Static("null}\n")};
+    return {SharedBytes::FromString(head + "["), SharedBytes::Static("]}\n")};
+  }
   if (media_.transform == Transform::kNone && scope_->codec->sorted()) return SortedFrame(list);
   const bool partial = media_.transform == Transform::kPartialObjectMetadataList;
   const std::string kind = partial ? "PartialObjectMetadataList" : scope_->list_kind.kind;

@@ -73,7 +73,7 @@ class ObjectEncoder {
   ListFrame SortedFrame(const ListMeta& list) const;
   bool laid_out() const;  // YAML, or JSON with line breaks
   std::optional<ListFrame> LaidOutFrame(const storage::ObjectList& list) const;
-  bool HasControlCharacters(const storage::ObjectPtr& object) const;  // that YAML cannot hold
+  bool HasControlCharacters(const storage::ObjectPtr& object) const;               // that YAML cannot hold
   meta::Result<SharedBytes> LaidOutPiece(const storage::ObjectPtr& object) const;  // as it stands in a list
   ListFrame CBORFrame(const storage::ObjectList& list) const;
   meta::Result<SharedBytes> CBORPiece(const storage::ObjectPtr& object) const;  // as it stands in a list
@@ -81,6 +81,7 @@ class ObjectEncoder {
   meta::Result<SharedBytes> ProtoList(const storage::ObjectList& list, const ListMeta& list_meta) const;
 
   // The Table form (table.cc).
+  bool HasDefaultColumns() const;
   std::string TableHead(std::string_view metadata, bool columns) const;  // up to its rows
   meta::Result<void> AppendRow(const storage::ObjectPtr& object, std::string& out) const;
   meta::Result<SharedBytes> RowCells(const storage::ObjectPtr& object) const;
@@ -102,7 +103,7 @@ class ObjectEncoder {
   std::string_view content_type_;
   std::string api_version_;
   std::string sorted_prefix_;  // how sorted JSON of this version begins
-  std::string json_prefix_;  // {"kind":"Pod","apiVersion":"v1", or just the brace where items have their type meta
+  std::string json_prefix_;    // {"kind":"Pod","apiVersion":"v1", or just the brace where items have their type meta
 };
 
 }  // namespace keelson::endpoints

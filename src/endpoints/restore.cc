@@ -96,13 +96,15 @@ std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patch
   const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
   if (kind.empty() || api_version.empty()) return "";
   const schema::Struct* type = schema::FindKind(group, version, kind);
-  if (type == nullptr) {
+  // The aggregator and the server of definitions have schemes of their own.
+  const bool own_scheme = scope.kind.group == "apiregistration.k8s.io" || scope.kind.group == "apiextensions.k8s.io";
+  if (type == nullptr || (own_scheme && group != scope.kind.group)) {
     return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
-           " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+           " in scheme \"pkg/runtime/scheme.go:111\"";
   }
   if (const auto decoded = codec::DecodeJSON(arena, text, *type); !decoded.ok()) return decoded.error().message;
-  return "unable to decode " + std::string(group) + "/" + std::string(version) + ", Kind=" + std::string(kind) +
-         " into *v1." + scope.kind.kind;
+  return "converting (" + std::string(version) + "." + std::string(kind) + ") to (" + scope.go_package + "." +
+         scope.kind.kind + "): unknown conversion";
 }
 
 }  // namespace keelson::endpoints

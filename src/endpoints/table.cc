@@ -22,6 +22,11 @@ constexpr std::size_t kRowForm = 2;
 
 }  // namespace
 
+// The default TableConvertor leaves the rows of an empty list nil; the printers of kinds make an empty slice.
+bool ObjectEncoder::HasDefaultColumns() const {
+  return scope_->columns.size() == 2 && scope_->columns[0].name == "Name" && scope_->columns[1].name == "Created At";
+}
+
 std::string ObjectEncoder::TableHead(std::string_view metadata, bool columns) const {
   std::string head = "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/";
   head.append(media_.transform_version == "v1beta1" ? "v1beta1" : "v1").append("\",\"metadata\":").append(metadata);

@@ -78,7 +78,11 @@ Awaitable<Result<ObjectPtr>> DryRunStorage::GuaranteedUpdate(std::string key, bo
   auto updated = co_await update(existing);
   if (!updated.ok()) co_return StatusError(std::move(updated).error());
   if (updated->action == Updated::Action::kLeave) co_return existing;
-  co_return AsIfStored(std::move(key), updated->object, existing ? existing->resource_version() : 0);
+  // What is created keeps the resourceVersion that was sent, as a dry run of Create() does.
+  const std::uint64_t version =
+      existing ? existing->resource_version()
+               : base::ParseUint64(updated->object["metadata"]["resourceVersion"].as_string()).value_or(0);
+  co_return AsIfStored(std::move(key), updated->object, version);
 }
 
 Awaitable<Result<std::unique_ptr<WatchStream>>> DryRunStorage::Watch(std::string key, ListOptions options) {

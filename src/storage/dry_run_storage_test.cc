@@ -88,6 +88,15 @@ TEST_F(DryRun, UpdateAnswersWithTheNewObjectAndStoresNothing) {
   EXPECT_EQ(Stored(), before);
 }
 
+TEST_F(DryRun, UpdateThatCreatesKeepsTheResourceVersionThatWasSent) {
+  Value pod = Pod("new");
+  pod["metadata"].Set(arena_, "resourceVersion", "7");
+  const auto made = Await(dry_run_.GuaranteedUpdate(
+      kKey, true, {}, [&](const ObjectPtr&) { return Return({.object = pod}); }, nullptr, {}));
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ((*made)->resource_version(), 7u);
+}
+
 TEST_F(DryRun, UpdateThatLeavesTheObject) {
   MustCreate();
   const auto left = Await(dry_run_.GuaranteedUpdate(

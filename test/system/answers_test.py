@@ -3,6 +3,7 @@
 
 A table of requests with status and message. --real asks kube-apiserver instead: every row holds there too.
 """
+import collections
 import json
 import os
 import shutil
@@ -58,6 +59,10 @@ ROWS = [
     ("PATCH", MAP + "?fieldManager=m", APPLY, "null", 400, "invalid object type: /, Kind="),
     # An apply that changes nothing leaves raw JSON as it was written, so that it still is the same.
     ("PATCH", REVISIONS + "/a?fieldManager=m", APPLY, '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"}}', 200, ""),
+    # A merge patch or a JSON patch that does not reach raw JSON leaves its text; a strategic merge patch sorts it.
+    ("PATCH", REVISIONS + "/a?dryRun=All", MERGE, '{"metadata":{"labels":{"a":"b"}}}', 200, ""),
+    ("PATCH", REVISIONS + "/a?dryRun=All", PATCH, '[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]', 200, ""),
+    ("PATCH", REVISIONS + "/a?dryRun=All", STRATEGIC, '{"metadata":{"labels":{"a":"b"}}}', 422, 'ControllerRevision.apps "a" is invalid: data: Invalid value: {"a":2,"b":1}: field is immutable'),
     # The first document of several.
     ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n---\nmetadata: {name: c}\n", 201, ""),
     ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n...\n{bad", 201, ""),
@@ -199,6 +204,71 @@ def check_large_objects(client):
     return failed
 
 
+def check_overlapping_definition(client):
+    """A definition whose paths or models a built-in kind has is left out of OpenAPI v2: no name is there twice."""
+    for group in ("apiextensions.k8s.io", "apiextensions.apis.pkg.apiextensions-apiserver.k8s.io"):
+        client.must(201, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+            "metadata": {"name": "customresourcedefinitions." + group, "annotations": {"api-approved.kubernetes.io": "unapproved, test-only"}},
+            "spec": {"group": group, "scope": "Cluster", "names": {"plural": "customresourcedefinitions", "singular": "customresourcedefinition",
+                                                                   "kind": "CustomResourceDefinition", "listKind": "CustomResourceDefinitionList"},
+                     "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"probe": {"type": "boolean"}}}}}]}})
+    # Definitions are published in order of their creation, in time: the last one is there when the others are.
+    client.must(201, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"metadata": {"name": "probes.example.com"}, "spec": {
+        "group": "example.com", "scope": "Cluster", "names": {"plural": "probes", "kind": "Probe", "listKind": "ProbeList"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}})
+    twice = []
+
+    def pairs(members):
+        twice.extend(name for name, count in collections.Counter(name for name, _ in members).items() if count > 1)
+        return dict(members)
+    end = time.monotonic() + 60
+    while True:
+        twice.clear()
+        document = json.loads(raw(client, "/openapi/v2", JSON)[1], object_pairs_hook=pairs)
+        if "/apis/example.com/v1/probes" in document["paths"]:
+            break
+        if time.monotonic() > end:
+            print("OpenAPI v2 does not show a new definition")
+            return 1
+        time.sleep(0.1)
+    if twice:
+        print("OpenAPI v2 has twice: %s" % twice)
+    return 1 if twice else 0
+
+
+def check_tables(client):
+    """Subresources without a TableConvertor answer 406; rows of an empty list are null where the default convertor makes them."""
+    table, failed = "application/json;as=Table;v=v1;g=meta.k8s.io", 0
+    for path, status in ((NAMESPACE + "/pods/none/resize", 406), (NAMESPACE + "/pods/none/ephemeralcontainers", 406), (NAMESPACE + "/pods/none/status", 404),
+                         ("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps/status", 406), ("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps", 200),
+                         ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/none/status", 406), ("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/none/status", 406),
+                         ("/apis/certificates.k8s.io/v1/certificatesigningrequests/none/approval", 406)):
+        got = raw(client, path, table)[0]
+        if got != status:
+            failed += 1
+            print("a Table of %s: status %d, want %d" % (path, got, status))
+    if raw(client, "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps/status", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")[0] != 200:
+        failed += 1
+        print("metadata of a subresource without a TableConvertor")
+    for path, rows in ((NAMESPACE + "/limitranges", None), ("/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities", None), (NAMESPACE + "/endpoints?labelSelector=none", [])):
+        got = json.loads(raw(client, path, table)[1])["rows"]
+        if got != rows:
+            failed += 1
+            print("a Table of no %s: rows %s, want %s" % (path, got, rows))
+    return failed
+
+
+def check_converted_manager(client):
+    """An annotation that the conversion to the hub drops belongs to no manager."""
+    path, kind = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler"}
+    made = client.must(201, "POST", path, dict(kind, metadata={"name": "h"}, spec={"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}))
+    same = client.must(200, "PATCH", path + "/h", {"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": "[]"}}}, content_type=MERGE)
+    if made["metadata"]["managedFields"] != same["metadata"]["managedFields"]:
+        print("managers of a dropped annotation: %s, before %s" % (same["metadata"]["managedFields"], made["metadata"]["managedFields"]))
+        return 1
+    return 0
+
+
 def raw(client, path, accept):
     client.connection.request("GET", path, headers={"Accept": accept})
     response = client.connection.getresponse()
@@ -259,7 +329,8 @@ def main():
                 failed += 1
                 print("%s %s %r\n  want %d %r\n  got  %d %s" % (method, path, body, status, message, got, text))
         failed += check_eviction(client) + check_yaml_duplicates(client) + check_laid_out_lists(client) + check_empty_list_apply(client)
-        failed += check_null_metadata_apply(client) + check_large_objects(client)
+        failed += check_null_metadata_apply(client) + check_large_objects(client) + check_tables(client) + check_converted_manager(client)
+        failed += check_overlapping_definition(client)
         client.close()
     finally:
         server.stop()
