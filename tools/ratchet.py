@@ -36,6 +36,15 @@ def sources():
                 yield path, file.read()
 
 
+def templates():
+    """What configure_file makes sources of: the templates, and the lists of CMakeLists.txt that they take in."""
+    for folder, _, names in os.walk(os.path.join(ROOT, "src")):
+        for name in sorted(names):
+            if name == "CMakeLists.txt" or name.endswith(".cc.in"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    yield name, file.read()
+
+
 def kind_names():
     """Kinds and plural names of resources, from the tables."""
     names = set()
@@ -73,17 +82,21 @@ def long_functions(path, text):
 
 
 def unused_functions(files):
-    """Functions of headers whose names no other line of the product has."""
+    """Functions of headers whose names no other line of the product has. Sources that CMake makes count as well."""
     words = {}
-    for _, text in files:
+    for _, text in files + [(path, text) for path, text in templates()]:
         for word in re.findall(r"\b[A-Z]\w+\b", without_comments(text)):
             words[word] = words.get(word, 0) + 1
     for path, text in files:
         if not path.endswith(".h"):
             continue
-        for number, line in enumerate(text.split("\n"), 1):
+        lines = text.split("\n")
+        for number, line in enumerate(lines, 1):
             match = DECLARED.match(line.split("//")[0])
-            if not match or "override" in line or "operator" in line:
+            if not match or line.split()[0] == "return" or "operator" in line:
+                continue
+            declaration = re.match(r"[^;{]*", "\n".join(lines[number - 1:])).group(0)  # may go over several lines
+            if "override" in declaration:
                 continue
             name = match.group("name")
             inline = "{" in line

@@ -221,7 +221,7 @@ void Aggregation::Install(server::GenericAPIServer& chain, controlplane::Resourc
     if (info->group == kGroup) continue;  // it has no APIService of its own
     for (const auto& version : info->versions) {
       const std::string name = version->version() + "." + version->group();
-      const auto known = std::ranges::any_of(registry::APIServicePriorities(), [&](const auto& row) {
+      const auto known = std::ranges::any_of(schema::VersionPriorities(), [&](const auto& row) {
         return row.group == version->group() && row.version == version->version();
       });
       if (known) built_in_.push_back(name);

@@ -396,6 +396,31 @@ void AddMetricsAndLogs(std::vector<Flag>& rows, MetricsOptions& m, LoggingOption
                   "Levels for single source files, as pattern=N (text format only)"});
 }
 
+void AddKubelet(std::vector<Flag>& rows, ExtraOptions& o) {
+  rows.push_back(
+      {kMisc, "kubelet-certificate-authority", String(o.kubelet_ca_file), kBuilt, "CA file that verifies kubelets."});
+  rows.push_back({kMisc, "kubelet-client-certificate", String(o.kubelet_cert_file), kBuilt,
+                  "Client certificate shown to kubelets."});
+  rows.push_back({kMisc, "kubelet-client-key", String(o.kubelet_key_file), kBuilt, "Its key."});
+  rows.push_back({.group = kMisc,
+                  .name = "kubelet-port",
+                  .value = Uint(o.kubelet_port),
+                  .unbuilt = kBuilt,
+                  .usage = "Kubelet port.",
+                  .deprecated = "kubelet-port is deprecated and will be removed.",
+                  .hidden = true});
+  rows.push_back({kMisc, "kubelet-preferred-address-types", StringSlice(o.kubelet_preferred_address_types), kBuilt,
+                  "Types of node addresses to try, in order."});
+  rows.push_back({.group = kMisc,
+                  .name = "kubelet-read-only-port",
+                  .value = Uint(o.kubelet_read_only_port),
+                  .unbuilt = kBuilt,
+                  .usage = "Kubelet read-only port.",
+                  .deprecated = "kubelet-read-only-port is deprecated and will be removed.",
+                  .hidden = true});
+  rows.push_back({kMisc, "kubelet-timeout", Duration(o.kubelet_timeout), kBuilt, "Time a kubelet may take."});
+}
+
 void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "aggregator-reject-forwarding-redirect", Bool(o.aggregator_reject_forwarding_redirect), kBuilt,
                   "Do not pass redirects of extension servers on to clients."});
@@ -428,28 +453,7 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
                   .usage = "How the endpoints of the service kubernetes are kept: master-count, lease, none.",
                   .harmless_values = {"none"}});
   rows.push_back({kMisc, "event-ttl", Duration(o.event_ttl), kBuilt, "Time events are kept."});
-  rows.push_back(
-      {kMisc, "kubelet-certificate-authority", String(o.kubelet_ca_file), kBuilt, "CA file that verifies kubelets."});
-  rows.push_back({kMisc, "kubelet-client-certificate", String(o.kubelet_cert_file), kBuilt,
-                  "Client certificate shown to kubelets."});
-  rows.push_back({kMisc, "kubelet-client-key", String(o.kubelet_key_file), kBuilt, "Its key."});
-  rows.push_back({.group = kMisc,
-                  .name = "kubelet-port",
-                  .value = Uint(o.kubelet_port),
-                  .unbuilt = kBuilt,
-                  .usage = "Kubelet port.",
-                  .deprecated = "kubelet-port is deprecated and will be removed.",
-                  .hidden = true});
-  rows.push_back({kMisc, "kubelet-preferred-address-types", StringSlice(o.kubelet_preferred_address_types), kBuilt,
-                  "Types of node addresses to try, in order."});
-  rows.push_back({.group = kMisc,
-                  .name = "kubelet-read-only-port",
-                  .value = Uint(o.kubelet_read_only_port),
-                  .unbuilt = kBuilt,
-                  .usage = "Kubelet read-only port.",
-                  .deprecated = "kubelet-read-only-port is deprecated and will be removed.",
-                  .hidden = true});
-  rows.push_back({kMisc, "kubelet-timeout", Duration(o.kubelet_timeout), kBuilt, "Time a kubelet may take."});
+  AddKubelet(rows, o);
   rows.push_back({kMisc, "kubernetes-service-node-port", Int(o.kubernetes_service_node_port), kBuilt,
                   "Node port of the service kubernetes. 0: it has none."});
   rows.push_back({kMisc, "max-connection-bytes-per-sec", Int64(o.max_connection_bytes_per_sec), kBuilt,
@@ -463,8 +467,8 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "proxy-client-cert-file", String(o.proxy_client_cert_file), kBuilt,
                   "Client certificate shown to extension servers and webhooks."});
   rows.push_back({kMisc, "proxy-client-key-file", String(o.proxy_client_key_file), kBuilt, "Its key."});
-  rows.push_back({kMisc, "service-account-signing-endpoint", String(o.service_account_signing_endpoint),
-                  kBuilt, "Socket of an external signer. Excludes the signing key and key files."});
+  rows.push_back({kMisc, "service-account-signing-endpoint", String(o.service_account_signing_endpoint), kBuilt,
+                  "Socket of an external signer. Excludes the signing key and key files."});
   rows.push_back({kMisc, "service-account-signing-key-file", String(o.service_account_signing_key_file), kBuilt,
                   "Private key that signs service account tokens."});
   rows.push_back({kMisc, "service-cluster-ip-range", String(o.service_cluster_ip_ranges), kBuilt,
@@ -501,9 +505,10 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "Megabytes for encoded forms of objects that were made on demand."});
   rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,
                   "End when the process that started this one has ended, for servers of tests."});
-  rows.push_back({kKeelson, "io-threads", Int(o.io_threads), kBuilt,
-                  "Threads that serve connections; each connection stays on one. 0: one for each core that this process "
-                  "may use."});
+  rows.push_back(
+      {kKeelson, "io-threads", Int(o.io_threads), kBuilt,
+       "Threads that serve connections; each connection stays on one. 0: one for each core that this process "
+       "may use."});
   rows.push_back({kKeelson, "memory-limit", Int(o.memory_limit_mb), kBuilt,
                   "Megabytes of memory near which requests are answered 429 instead of being served: seats of priority "
                   "and fairness then also stand for bytes of responses. 0: no limit."});

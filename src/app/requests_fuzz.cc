@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <bit>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
 #include <cstdio>
@@ -84,27 +85,21 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
-// The server runs until the process ends.
 class Target {
  public:
   Target() {
-    const std::string folder = (std::filesystem::temp_directory_path() / "keelson-requests-XXXXXX").string();
-    folder_ = folder;
+    folder_ = (std::filesystem::temp_directory_path() / "keelson-requests-XXXXXX").string();
     KS_CHECK(mkdtemp(folder_.data()) != nullptr);
+    setenv("TMPDIR", folder_.c_str(), 1);  // the server makes a folder of its own there
     std::promise<http::Handler> ready;
     auto handler = ready.get_future();
     thread_ = std::thread([this, &ready] { Serve(ready); });
     handler_ = handler.get();
   }
-  ~Target() {
-    io_.reset();  // with requests that were answered by their timeout and still run: they hold objects of the server
-    signals_.Trigger();
-    thread_.join();
-    std::filesystem::remove_all(folder_);
-  }
+  void RemoveFolder() const { std::filesystem::remove_all(folder_); }
 
   Answer Do(http::Request request) {
-    auto answer = asio::co_spawn(io_->Next(), Send(handler_, std::move(request)), asio::use_future);
+    auto answer = asio::co_spawn(io_.Next(), Send(handler_, std::move(request)), asio::use_future);
     KS_CHECK(answer.wait_for(kAnswerTime) == std::future_status::ready);
     return answer.get();
   }
@@ -139,19 +134,22 @@ class Target {
 
   std::string folder_;
   Signals signals_;
-  std::optional<async::IOPool> io_{std::in_place, 1};
+  async::IOPool io_{1};
   http::Handler handler_;
   std::thread thread_;
 };
 
+// It runs until the process ends: requests that were answered by their timeout may still hold its objects.
 Target& TheTarget() {
-  static Target* const target = [] {
-    auto* made = new Target;
-    // Before static objects are destroyed, some of which the server uses.
-    std::atexit([] { delete &TheTarget(); });
-    return made;
-  }();
+  static Target* const target = new Target;
   return *target;
+}
+
+// Ends the process without destroying what the server's threads use.
+void End() {
+  TheTarget().RemoveFolder();
+  std::fflush(nullptr);
+  std::_Exit(0);
 }
 
 std::optional<http::Request> Parse(std::string_view text) {
@@ -223,5 +221,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                    answer.body.substr(0, 400).c_str());
   }
   if (++inputs % app::kInputsBetweenCleanings == 0) app::Clean(target);
+  // libFuzzer ends with exit(): again and again, so that it comes before the destruction of most static objects.
+  if (std::has_single_bit(static_cast<unsigned>(inputs))) std::atexit(app::End);
   return 0;
 }
+
+// The stand-in main of builds without libFuzzer calls it at its end.
+extern "C" void KeelsonFuzzEnd() { keelson::app::End(); }

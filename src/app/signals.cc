@@ -2,12 +2,10 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <thread>
 
 namespace keelson::app {
@@ -28,13 +26,9 @@ Signals::Signals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC);
-  trigger_fd_ = eventfd(0, EFD_CLOEXEC);
 }
 
-Signals::~Signals() {
-  close(signal_fd_);
-  close(trigger_fd_);
-}
+Signals::~Signals() { close(signal_fd_); }
 
 void Signals::WaitForFirst() {
   while (!WaitFor(std::chrono::milliseconds(-1))) {
@@ -43,19 +37,12 @@ void Signals::WaitForFirst() {
 
 bool Signals::WaitFor(std::chrono::milliseconds time) {
   if (came_) return true;
-  pollfd waited[] = {{signal_fd_, POLLIN, 0}, {trigger_fd_, POLLIN, 0}};
-  if (poll(waited, 2, static_cast<int>(time.count())) <= 0) return false;
-  if ((waited[0].revents & POLLIN) != 0) {
-    signalfd_siginfo info;
-    [[maybe_unused]] const auto got = read(signal_fd_, &info, sizeof(info));
-  }
+  pollfd waited{signal_fd_, POLLIN, 0};
+  if (poll(&waited, 1, static_cast<int>(time.count())) <= 0) return false;
+  signalfd_siginfo info;
+  [[maybe_unused]] const auto got = read(signal_fd_, &info, sizeof(info));
   came_ = true;
   return true;
-}
-
-void Signals::Trigger() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto wrote = write(trigger_fd_, &one, sizeof(one));
 }
 
 void Signals::ExitOnNext() {

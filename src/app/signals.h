@@ -15,15 +15,12 @@ class Signals {
   void WaitForFirst();
   // The same for at most so long; true when a signal came (WaitForFirst() then returns at once).
   bool WaitFor(std::chrono::milliseconds time);
-  // From any thread: WaitForFirst() returns as if a signal had come.
-  void Trigger();
   // From now on a signal exits the process.
   void ExitOnNext();
 
  private:
   bool came_ = false;
   int signal_fd_ = -1;
-  int trigger_fd_ = -1;
 };
 
 }  // namespace keelson::app

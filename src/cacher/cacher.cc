@@ -491,9 +491,6 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
     if (const auto value = field->RequiresExactMatch("metadata.name"); value && selection.scope_name.empty())
       selection.scope_name = *value;
   }
-  // The namespace of a request for a namespace is that namespace itself, in which no namespace lies.
-  const meta::GroupResource& resource = impl.store.codec().resource();
-  if (resource.group.empty() && resource.resource == "namespaces") selection.scope_namespace.clear();
 
   const bool end_bookmark = options.send_initial_events.value_or(false) && options.predicate.allow_watch_bookmarks;
   std::optional<std::uint64_t> after;

@@ -93,6 +93,31 @@ void Writer::Grow(std::size_t bytes) {
   return out;
 }
 
+namespace {
+
+// Where a scan of JSON text stands at one of its bytes: inside a string, and behind a backslash that escapes the byte.
+struct StringState {
+  bool in_string = false;
+  bool escaped = false;
+};
+
+StringState StateAt(std::string_view json, const char* from) {
+  StringState state;
+  for (const char* at = json.data(); at < from; ++at) {
+    if (*at == '\\') {
+      ++at;
+    } else if (*at == '"') {
+      state.in_string = !state.in_string;
+    }
+  }
+  std::size_t backslashes = 0;
+  for (const char* at = from; at > json.data() && at[-1] == '\\'; --at) ++backslashes;
+  state.escaped = state.in_string && backslashes % 2 == 1;
+  return state;
+}
+
+}  // namespace
+
 void Writer::AppendCompact(std::string_view json) {
   Reserve(json.size());
   const char* from = json.data();
@@ -116,20 +141,7 @@ void Writer::AppendCompact(std::string_view json) {
       return;
     }
   }
-  // What is before this point ended in the middle of anything; whether in a string is found by counting quotes.
-  bool in_string = false;
-  for (const char* at = json.data(); at < from; ++at) {
-    if (*at == '\\') {
-      ++at;
-    } else if (*at == '"') {
-      in_string = !in_string;
-    }
-  }
-  bool escaped = from > json.data() && in_string && [&] {
-    std::size_t backslashes = 0;
-    for (const char* at = from; at > json.data() && at[-1] == '\\'; --at) ++backslashes;
-    return backslashes % 2 == 1;
-  }();
+  auto [in_string, escaped] = StateAt(json, from);
   for (const char* end = from + left; from < end; ++from) {
     Reserve(6);
     const char c = *from;

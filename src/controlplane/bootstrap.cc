@@ -206,7 +206,7 @@ void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& st
   }
   if (auto services = storage.Find("apiregistration.k8s.io", "apiservices")) {
     std::vector<registry::APIServicePriority> served;
-    for (const auto& priority : registry::APIServicePriorities()) {
+    for (const auto& priority : schema::VersionPriorities()) {
       for (const server::APIGroupInfo* group : server.AllGroups()) {
         if (group->group != priority.group || priority.group == "apiregistration.k8s.io") continue;
         for (const auto& version : group->versions) {

@@ -7,7 +7,8 @@
 
 #include "base/strings.h"
 #include "object/json_text.h"
-#include "registry/apiregistration/bootstrap.h"
+#include "schema/facts.h"
+#include "storage/storage_factory.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -16,29 +17,6 @@ using base::Arena;
 using schema::Package;
 using schema::Resource;
 using schema::Subresource;
-
-// The aggregator's own group, which has no APIService.
-constexpr APIPriority kAPIRegistration{20001, 15};
-
-// Kinds that are stored in another version than the one they are served in.
-struct StoredElsewhere {
-  std::string_view group;
-  std::string_view version;
-  std::string_view kind;
-  std::string_view storage_group;
-  std::string_view storage_version;
-};
-
-constexpr StoredElsewhere kStoredElsewhere[] = {
-    {"coordination.k8s.io", "v1alpha2", "LeaseCandidate", "coordination.k8s.io", "v1beta1"},
-    {"events.k8s.io", "v1", "Event", "", "v1"},
-    {"autoscaling", "v1", "HorizontalPodAutoscaler", "autoscaling", "v2"},
-    {"admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy", "admissionregistration.k8s.io", "v1beta1"},
-    {"admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicyBinding", "admissionregistration.k8s.io", "v1beta1"},
-    {"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "apiextensions.k8s.io", "v1beta1"},
-    {"resource.k8s.io", "v1beta1", "*", "resource.k8s.io", "v1"},
-    {"resource.k8s.io", "v1beta2", "*", "resource.k8s.io", "v1"},
-};
 
 // GA, then beta, then alpha; higher numbers first. What is no Kubernetes version comes last.
 struct ParsedVersion {
@@ -88,18 +66,11 @@ bool IsForeign(const Resource& resource, const Subresource& sub) {
   return !sub.kind.empty() && (sub.kind_group != resource.group || sub.kind_version != resource.version);
 }
 
-bool IsStored(const Resource& resource) {
-  return std::ranges::find(resource.verbs, "list") != resource.verbs.end() && resource.plural != "componentstatuses";
-}
+bool IsStored(const Resource& resource) { return std::ranges::find(resource.verbs, "watch") != resource.verbs.end(); }
 
 std::string HashOfStored(const Resource& resource) {
-  for (const StoredElsewhere& row : kStoredElsewhere) {
-    if (row.group == resource.group && row.version == resource.version &&
-        (row.kind == resource.kind || row.kind == "*")) {
-      return StorageVersionHash(row.storage_group, row.storage_version, resource.kind);
-    }
-  }
-  return StorageVersionHash(resource.group, resource.version, resource.kind);
+  const storage::ResourceLayout layout = storage::LayoutOf({std::string(resource.group), std::string(resource.plural)});
+  return StorageVersionHash(layout.storage_version.group, layout.storage_version.version, resource.kind);
 }
 
 Value GroupVersionEntry(Arena& arena, const Package& package) {
@@ -179,9 +150,8 @@ Value AggregatedResource(Arena& arena, const Resource& resource, const IsServed&
 }  // namespace
 
 APIPriority PriorityOf(std::string_view group, std::string_view version) {
-  if (group == "apiregistration.k8s.io") return kAPIRegistration;
-  for (const registry::APIServicePriority& row : registry::APIServicePriorities()) {
-    if (row.group == group && row.version == version) return {row.group_priority_minimum, row.version_priority};
+  for (const schema::VersionPriority& row : schema::VersionPriorities()) {
+    if (row.group == group && row.version == version) return {row.group_priority, row.version_priority};
   }
   return {};
 }

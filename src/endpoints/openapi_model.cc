@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/strings.h"
+#include "schema/facts.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -91,23 +92,6 @@ std::string GroupName(std::string_view group) {
 std::string LowerFirst(std::string text) {
   text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;
-}
-
-// The kinds whose deletion answers with the object.
-bool ReturnsDeleted(std::string_view group, std::string_view kind) {
-  static constexpr std::string_view kKinds[] = {"Pod",
-                                                "Service",
-                                                "ServiceAccount",
-                                                "PersistentVolume",
-                                                "PersistentVolumeClaim",
-                                                "PodTemplate",
-                                                "ResourceQuota",
-                                                "CSIDriver",
-                                                "CSINode",
-                                                "StorageClass",
-                                                "VolumeAttachment",
-                                                "VolumeAttributesClass"};
-  return group == "resource.k8s.io" || std::ranges::find(kKinds, kind) != std::end(kKinds);
 }
 
 class Builder {
@@ -291,7 +275,7 @@ class Builder {
     operation.description = "delete the " + std::string(resource.kind);
     AddQuery(operation.parameters, kDeleteQuery);
     operation.body = std::string(kMeta) + "DeleteOptions";
-    const OpenAPISchema answer = ReturnsDeleted(resource.group, resource.kind) ? object : std::string(kMeta) + "Status";
+    const OpenAPISchema answer = schema::FactsOf(resource).returns_deleted ? object : std::string(kMeta) + "Status";
     operation.responses = {{200, answer}, {202, answer}};
     paths_[path].push_back(std::move(operation));
   }

@@ -132,7 +132,10 @@ Task<ObjectPtr> Store::Get(std::string name_space, std::string name, std::string
 }
 
 // A selector that pins metadata.name is one read; one that pins metadata.namespace narrows a list over all namespaces.
+// RequestInfo sets namespace=name for namespaces/x, whose objects are in no namespace: it does not narrow the scope of
+// cluster-scoped kinds.
 static std::string NarrowKey(const Store& store, std::string& name_space, storage::ListOptions& options) {
+  const auto scope = [&] { return store.options().namespaced ? name_space : std::string(); };
   if (const auto& field = options.predicate.field) {
     if (store.options().namespaced && name_space.empty()) {
       const auto pinned = field->RequiresExactMatch("metadata.namespace");
@@ -143,13 +146,13 @@ static std::string NarrowKey(const Store& store, std::string& name_space, storag
       if (auto key = store.KeyFor(name_space, *name); key.ok()) {
         options.recursive = false;
         options.scope_name = std::string(*name);
-        options.scope_namespace = name_space;
+        options.scope_namespace = scope();
         return *key;
       }
     }
   }
   options.recursive = true;
-  options.scope_namespace = name_space;
+  options.scope_namespace = scope();
   return store.KeyRootFor(name_space);
 }
 

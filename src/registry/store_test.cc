@@ -161,13 +161,15 @@ TEST_F(StoreTest, UpdateMayCreateWhereTheKindAllowsIt) {
             "specified uid u, and no existing object was found");
 }
 
+Awaitable<void> CountDeletion(int& deleted) {
+  ++deleted;
+  co_return;
+}
+
 TEST_F(StoreTest, UpdateThatTakesTheLastFinalizerDeletes) {
   int deleted = 0;
   const auto count = [&](Store::Options& options) {
-    options.after_delete = [&deleted](request::Context&, Value) -> Awaitable<void> {
-      ++deleted;
-      co_return;
-    };
+    options.after_delete = [&deleted](request::Context&, Value) { return CountDeletion(deleted); };
   };
   const Resource maps = Make("", "configmaps", count);
   ASSERT_TRUE(
@@ -257,16 +259,19 @@ TEST_F(StoreTest, AdmissionMayRefuse) {
   EXPECT_FALSE(Read(maps, "a").is_null());
 }
 
+Awaitable<void> NoteEnd(std::vector<bool>& ends, bool success) {
+  ends.push_back(success);
+  co_return;
+}
+Task<Store::Options::Finish> NoteEnds(std::vector<bool>& ends) {
+  co_return Store::Options::Finish([&ends](bool success) { return NoteEnd(ends, success); });
+}
+
 // Allocation is given back when the write fails, and kept when it succeeds.
 TEST_F(StoreTest, HooksLearnHowTheWriteEnded) {
   std::vector<bool> ends;
   const auto hook = [&](Store::Options& options) {
-    options.begin_write = [&ends](request::Context&, Value, Value, bool) -> Task<Store::Options::Finish> {
-      co_return Store::Options::Finish([&ends](bool success) -> Awaitable<void> {
-        ends.push_back(success);
-        co_return;
-      });
-    };
+    options.begin_write = [&ends](request::Context&, Value, Value, bool) { return NoteEnds(ends); };
   };
   const Resource maps = Make("", "configmaps", hook);
   ASSERT_TRUE(Create(maps, kConfigMap).ok());

@@ -223,6 +223,19 @@ void Serving::Start(net::Listener listener, std::shared_ptr<net::TLSServerContex
   if (options_.profiling && !options_.debug_socket_path.empty()) StartDebugSocket();
 }
 
+namespace {
+
+Awaitable<http::Response> ServeDebugPage(std::shared_ptr<const PathMux> mux, http::Request request) {
+  auto exchange = std::make_shared<endpoints::Exchange>();
+  exchange->http = std::move(request);
+  exchange->query = base::Query(exchange->http.raw_query);
+  const endpoints::Handler* found = mux->Find(exchange->http.path);
+  if (found == nullptr) co_return endpoints::PlainError(404, "404 page not found");
+  co_return co_await (*found)(exchange);
+}
+
+}  // namespace
+
 // A socket that cannot be opened is told of and does without, as upstream.
 void Serving::StartDebugSocket() {
   auto listener = net::Listener::ListenUnix(options_.debug_socket_path);
@@ -232,14 +245,7 @@ void Serving::StartDebugSocket() {
   }
   auto mux = std::make_shared<PathMux>();
   InstallDebugPages(*mux);
-  http::Handler handler = [mux](http::Request request) -> Awaitable<http::Response> {
-    auto exchange = std::make_shared<endpoints::Exchange>();
-    exchange->http = std::move(request);
-    exchange->query = base::Query(exchange->http.raw_query);
-    const endpoints::Handler* found = mux->Find(exchange->http.path);
-    if (found == nullptr) co_return endpoints::PlainError(404, "404 page not found");
-    co_return co_await (*found)(exchange);
-  };
+  http::Handler handler = [mux](http::Request request) { return ServeDebugPage(mux, std::move(request)); };
   debug_server_ = std::make_unique<http::Server>(io_, std::move(handler), options_.http);
   debug_server_->Start(*std::move(listener), nullptr);
 }

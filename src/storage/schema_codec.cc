@@ -308,6 +308,30 @@ Outcome<Attributes, std::string> SchemaCodec::GetAttrs(const SharedBytes& stored
   return options_.json ? ValueAttributes(stored) : ProtoAttributes(stored);
 }
 
+namespace {
+
+// Name, namespace and labels of an ObjectMeta message, labels sorted by key.
+bool ReadProtoMetadata(std::string_view metadata, Attributes& attributes) {
+  static const std::vector<ProtoPaths::Node> kMetadata = {{.number = object_meta::kName, .leaf = 0},
+                                                          {.number = object_meta::kNamespace, .leaf = 1},
+                                                          {.number = object_meta::kLabels, .leaf = 2}};
+  const bool valid = ScanProto(metadata, kMetadata, [&](int leaf, const ProtoValue& value) {
+    if (leaf == 0) attributes.name = value.bytes;
+    if (leaf == 1) attributes.name_space = value.bytes;
+    if (leaf != 2) return;
+    bool entry = true;
+    const auto key = FindBytes(value.bytes, 1, entry);
+    const auto text = FindBytes(value.bytes, 2, entry);
+    if (entry) attributes.labels.emplace_back(key.value_or(""), text.value_or(""));
+  });
+  if (!valid) return false;
+  if (!std::is_sorted(attributes.labels.begin(), attributes.labels.end()))
+    std::sort(attributes.labels.begin(), attributes.labels.end());
+  return true;
+}
+
+}  // namespace
+
 Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes& stored) const {
   std::string_view raw;
   bool valid = true;
@@ -317,21 +341,7 @@ Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes&
 
   Attributes attributes;
   attributes.message = raw;
-  static const std::vector<ProtoPaths::Node> kMetadata = {{.number = object_meta::kName, .leaf = 0},
-                                                          {.number = object_meta::kNamespace, .leaf = 1},
-                                                          {.number = object_meta::kLabels, .leaf = 2}};
-  valid = ScanProto(*metadata, kMetadata, [&](int leaf, const ProtoValue& value) {
-    if (leaf == 0) attributes.name = value.bytes;
-    if (leaf == 1) attributes.name_space = value.bytes;
-    if (leaf != 2) return;
-    bool entry = true;
-    const auto key = FindBytes(value.bytes, 1, entry);
-    const auto text = FindBytes(value.bytes, 2, entry);
-    if (entry) attributes.labels.emplace_back(key.value_or(""), text.value_or(""));
-  });
-  if (!valid) return std::string(kCorrupt);
-  if (!std::is_sorted(attributes.labels.begin(), attributes.labels.end()))
-    std::sort(attributes.labels.begin(), attributes.labels.end());
+  if (!ReadProtoMetadata(*metadata, attributes)) return std::string(kCorrupt);
 
   struct Text {
     bool set = false;

@@ -154,7 +154,7 @@ const schema::Struct* StoredType(const meta::GroupVersionKind& kind) {
 }
 
 Convert StoredConversion(const meta::GroupResource& resource) {
-  if (resource.group != kDefinitionsGroup || resource.resource != "customresourcedefinitions") return {};
+  if (resource.group != kDefinitionsGroup) return {};  // which has one resource
   return ConvertDefinition;
 }
 

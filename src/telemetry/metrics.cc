@@ -402,8 +402,53 @@ void MetricsRegistry::Reset() {
   }
 }
 
+namespace {
+
+using Texts = std::map<std::string, std::string, std::less<>>;  // family → its lines, header included
+
+class Collected final : public Exposition {
+ public:
+  Collected(Texts& texts, const std::vector<std::string>& disabled) : texts_(texts), disabled_(disabled) {}
+  void Write(const MetricOptions& family, MetricType type, LabelValues values, double value) override {
+    KS_CHECK(values.size() == family.labels.size());
+    if (std::find(disabled_.begin(), disabled_.end(), family.name) != disabled_.end()) return;
+    auto [entry, fresh] = texts_.try_emplace(std::string(family.name));
+    if (fresh) AppendFamilyHeader(entry->second, family.name, family.help, family.stability, type);
+    AppendSample(entry->second, family.name, "", LabelText(family.labels, values), "", FormatFloat(value));
+  }
+
+ private:
+  Texts& texts_;
+  const std::vector<std::string>& disabled_;
+};
+
+// `bounds`: the upper bounds of a histogram's buckets as text.
+void AppendSeries(std::string& out, const Family& family, const Series& series, const std::string& labels,
+                  const std::vector<std::string>& bounds) {
+  switch (family.type()) {
+    case MetricType::kCounter:
+      AppendSample(out, family.name(), "", labels, "", FormatFloat(static_cast<double>(CountsOf(series)[0])));
+      break;
+    case MetricType::kGauge:
+      AppendSample(out, family.name(), "", labels, "", FormatFloat(static_cast<Gauge*>(series.metric)->value()));
+      break;
+    case MetricType::kHistogram: {
+      const auto& histogram = *static_cast<Histogram*>(series.metric);
+      const std::vector<std::uint64_t> buckets = BucketsOf(series);
+      for (std::size_t i = 0; i < buckets.size(); ++i) {
+        AppendSample(out, family.name(), "_bucket", labels, bounds[i], FormatFloat(static_cast<double>(buckets[i])));
+      }
+      AppendSample(out, family.name(), "_sum", labels, "", FormatFloat(histogram.sum() - series.sum_before));
+      AppendSample(out, family.name(), "_count", labels, "", FormatFloat(static_cast<double>(buckets.back())));
+      break;
+    }
+  }
+}
+
+}  // namespace
+
 std::string MetricsRegistry::Expose() const {
-  std::map<std::string, std::string, std::less<>> texts;  // family → its lines, header included
+  Texts texts;
 
   std::vector<std::function<void(Exposition&)>> collectors;
   std::vector<std::string> disabled;
@@ -415,22 +460,7 @@ std::string MetricsRegistry::Expose() const {
     for (const auto& [name, family] : impl_->families) families.push_back(family.get());
   }
 
-  class Collected final : public Exposition {
-   public:
-    explicit Collected(std::map<std::string, std::string, std::less<>>& texts, const std::vector<std::string>& disabled)
-        : texts_(texts), disabled_(disabled) {}
-    void Write(const MetricOptions& family, MetricType type, LabelValues values, double value) override {
-      KS_CHECK(values.size() == family.labels.size());
-      if (std::find(disabled_.begin(), disabled_.end(), family.name) != disabled_.end()) return;
-      auto [entry, fresh] = texts_.try_emplace(std::string(family.name));
-      if (fresh) AppendFamilyHeader(entry->second, family.name, family.help, family.stability, type);
-      AppendSample(entry->second, family.name, "", LabelText(family.labels, values), "", FormatFloat(value));
-    }
-
-   private:
-    std::map<std::string, std::string, std::less<>>& texts_;
-    const std::vector<std::string>& disabled_;
-  } collected(texts, disabled);
+  Collected collected(texts, disabled);
   for (const auto& collect : collectors) collect(collected);
 
   std::size_t total = 0;
@@ -455,25 +485,7 @@ std::string MetricsRegistry::Expose() const {
     for (const Series* const series : all) {
       if (total + out.size() > kExposedBytesMax) break;
       const std::string labels = LabelText(family->labels(), series->values);
-      switch (family->type()) {
-        case MetricType::kCounter:
-          AppendSample(out, family->name(), "", labels, "", FormatFloat(static_cast<double>(CountsOf(*series)[0])));
-          break;
-        case MetricType::kGauge:
-          AppendSample(out, family->name(), "", labels, "", FormatFloat(static_cast<Gauge*>(series->metric)->value()));
-          break;
-        case MetricType::kHistogram: {
-          const auto& histogram = *static_cast<Histogram*>(series->metric);
-          const std::vector<std::uint64_t> buckets = BucketsOf(*series);
-          for (std::size_t i = 0; i < buckets.size(); ++i) {
-            AppendSample(out, family->name(), "_bucket", labels, bounds[i],
-                         FormatFloat(static_cast<double>(buckets[i])));
-          }
-          AppendSample(out, family->name(), "_sum", labels, "", FormatFloat(histogram.sum() - series->sum_before));
-          AppendSample(out, family->name(), "_count", labels, "", FormatFloat(static_cast<double>(buckets.back())));
-          break;
-        }
-      }
+      AppendSeries(out, *family, *series, labels, bounds);
     }
     if (total + out.size() > kExposedBytesMax) {
       texts.erase(family->name());

@@ -6,6 +6,7 @@
 #include "meta/label_syntax.h"
 #include "meta/options.h"
 #include "object/json_text.h"
+#include "schema/facts.h"
 #include "validation/primitives.h"
 
 namespace keelson::validation {
@@ -66,9 +67,13 @@ void ValidateOwnerReference(const Value& reference, const FieldPath& path, Field
   for (const char* name : {"kind", "name", "uid"}) {
     if (reference[name].as_string().empty()) errors.push_back(Invalid(path.Child(name), "", "must not be empty"));
   }
-  if (group.empty() && version == "v1" && reference["kind"].as_string() == "Event") {
-    errors.push_back(
-        InvalidRendered(path, OwnerReferenceJSON(reference), "/v1, Kind=Event is disallowed from being an owner"));
+  const std::string_view kind = reference["kind"].as_string();
+  const bool banned = std::ranges::any_of(schema::Facts(), [&](const schema::ResourceFacts& facts) {
+    return facts.banned_owner && facts.group == group && facts.version == version && facts.kind == kind;
+  });
+  if (banned) {
+    const std::string text = std::string(group) + "/" + std::string(version) + ", Kind=" + std::string(kind);
+    errors.push_back(InvalidRendered(path, OwnerReferenceJSON(reference), text + " is disallowed from being an owner"));
   }
 }
 

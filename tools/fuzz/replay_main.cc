@@ -14,6 +14,8 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+// A target whose threads run on ends the process here.
+extern "C" __attribute__((weak)) void KeelsonFuzzEnd();
 
 namespace {
 
@@ -21,6 +23,11 @@ constexpr std::size_t kInputMax = 1 << 16;
 
 void RunOne(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+}
+
+int End() {
+  if (KeelsonFuzzEnd != nullptr) KeelsonFuzzEnd();
+  return 0;
 }
 
 class Mutator {
@@ -126,7 +133,7 @@ int main(int argc, char** argv) {
     }
   }
   std::printf("replayed %zu inputs\n", inputs.size());
-  if (seconds == 0 || inputs.empty()) return 0;
+  if (seconds == 0 || inputs.empty()) return End();
   std::printf("mutating for %d s, --seed=%llu\n", seconds, static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   Mutator mutator(std::move(inputs), seed);
@@ -140,5 +147,5 @@ int main(int argc, char** argv) {
     RunOne(input);
   }
   std::printf("%zu mutations\n", runs);
-  return 0;
+  return End();
 }

@@ -511,6 +511,43 @@ class PackageEmitter {
   std::string body_;
 };
 
+// Priorities of group versions and facts of resources (schema/facts.h), for those that have any.
+std::string Facts(const Model& model) {
+  std::vector<const PackageDef*> versions;
+  std::string facts;
+  for (const PackageDef& package : model.packages) {
+    if (package.serves && package.group_priority > 0) versions.push_back(&package);
+    for (const ResourceDef& resource : package.resources) {
+      if (resource.facts.empty()) continue;
+      facts += "    {.group = " + View(package.group) + ", .version = " + View(package.version) +
+               ", .plural = " + View(resource.plural) + ", .kind = " + View(resource.kind);
+      for (const FactWord& fact : kFactWords) {
+        const auto found = resource.facts.find(std::string(fact.word));
+        if (found == resource.facts.end()) continue;
+        facts += ", ." + std::string(fact.member) + " = " + (fact.has_value ? View(found->second) : "true");
+      }
+      facts += "},\n";
+    }
+  }
+  // The core group first, then as discovery has them; groups of one priority by name.
+  std::ranges::sort(versions, {}, [](const PackageDef* package) {
+    return std::tuple(!package->group.empty(), -package->group_priority, package->group, -package->version_priority);
+  });
+  std::string rows;
+  for (const PackageDef* package : versions) {
+    rows += "    {" + View(package->group) + ", " + View(package->version) + ", " +
+            std::to_string(package->group_priority) + ", " + std::to_string(package->version_priority) + "},\n";
+  }
+  return "// Made by tools/kapi: facts of resources and group versions.\n#include \"schema/facts.h\"\n\nnamespace "
+         "keelson::schema {\n\nstatic constinit const ResourceFacts kFacts[] = {\n" +
+         facts +
+         "};\nstd::span<const ResourceFacts> Facts() { return kFacts; }\n\nstatic constinit const "
+         "VersionPriority kVersions[] = {\n" +
+         rows +
+         "};\nstd::span<const VersionPriority> VersionPriorities() { return kVersions; }\n\n}  // namespace "
+         "keelson::schema\n";
+}
+
 }  // namespace
 
 bool Emit(const Model& model, const std::string& directory) {
@@ -523,6 +560,10 @@ bool Emit(const Model& model, const std::string& directory) {
     }
     declarations += "extern const Package " + id + "_package;\n";
     list += "    &tables::" + id + "_package,\n";
+  }
+  if (!WriteIfChanged(directory + "/facts.cc", Facts(model))) {
+    Report({directory + "/facts.cc", 0}, "cannot be written");
+    return false;
   }
   return WriteIfChanged(directory + "/packages.cc",
                         "// Made by tools/kapi: all packages.\n#include \"schema/schema.h\"\n\nnamespace "

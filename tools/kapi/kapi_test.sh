@@ -32,6 +32,10 @@ expect "${head}typo T\n" 'api/a.kapi:2: unknown word `typo`'
 expect "${head}  name 1 string\n" 'api/a.kapi:2: an indented line belongs to a `type` or a `resource`'
 expect "${head}resource ts T cluster\n" 'api/a.kapi:2: no type T in a/v1'
 expect "${head}type T\n  name 1 []string list=map\n" 'api/a.kapi:3: list=map needs keys'
+expect "${head}resource ts T cluster\n  facts prefx=a\n" 'api/a.kapi:3: unknown fact `prefx`'
+expect "${head}resource ts T cluster\n  facts prefix\n" 'api/a.kapi:3: fact `prefix` needs a value'
+expect "${head}resource ts T cluster\n  facts json=yes\n" 'api/a.kapi:3: fact `json` has no value'
+expect "${head}serves a/v1 priority=1\n" 'api/a.kapi:2: expected `priority=GROUP,VERSION`'
 expect "type T\n" 'no `package` line'
 
 printf '%b' "${head}type T\n  inline - U\n  name 1 string\n\ntype U\n  kind 1 string\n" > "$work/api/a.kapi"

@@ -75,16 +75,43 @@ struct ResourceDef {
   std::vector<std::string> short_names, categories, verbs;
   std::vector<SubresourceDef> subresources;
   std::vector<ColumnDef> columns;
+  std::map<std::string, std::string> facts;  // words of `facts` lines; "" for those without a value
 };
 
 struct PackageDef {
   std::string file;  // relative to the root, for the generated file's header
   std::string name, proto, group, version;
   bool serves = false;
+  int group_priority = 0, version_priority = 0;
   std::vector<TypeDef> types;  // sorted by name
   std::vector<ResourceDef> resources;
 
   int TypeIndex(std::string_view type) const;  // -1 when there is none
+};
+
+// The words of a `facts` line, with the member of schema::ResourceFacts that each sets.
+struct FactWord {
+  std::string_view word, member;
+  bool has_value;
+};
+inline constexpr FactWord kFactWords[] = {
+    {"prefix", "prefix", true},
+    {"stored", "stored", true},
+    {"trigger", "trigger", true},
+    {"deprecated", "deprecated", true},
+    {"label-aliases", "label_aliases", true},
+    {"label-refusal", "label_refusal", true},
+    {"hidden-annotation", "hidden_annotation", true},
+    {"json", "json", false},
+    {"uncached", "uncached", false},
+    {"defaults-on-read", "defaults_on_read", false},
+    {"expires", "expires", false},
+    {"spec-finalizers", "spec_finalizers", false},
+    {"json-needs-defaults", "json_needs_defaults", false},
+    {"orphan-warning", "orphan_warning", false},
+    {"no-unsafe-delete", "no_unsafe_delete", false},
+    {"returns-deleted", "returns_deleted", false},
+    {"banned-owner", "banned_owner", false},
 };
 
 struct Model {
@@ -100,8 +127,10 @@ class Parser {
  private:
   void ParseLine(const std::string& line, PackageDef& package);
   void ParseHeader(const std::vector<std::string>& words, PackageDef& package);
+  bool ParsePriority(std::string_view word, PackageDef& package);
   void ParseResource(const std::vector<std::string>& words, PackageDef& package);
   void ParseResourceLine(const std::vector<std::string>& words, PackageDef& package);
+  void ParseFact(const std::string& word, ResourceDef& resource);
   void ParseType(const std::vector<std::string>& words, PackageDef& package);
   void ParseField(const std::vector<std::string>& words, PackageDef& package);
   void ParseAttribute(const std::string& word, FieldDef& field);
@@ -116,7 +145,7 @@ class Parser {
 
 // Resolves names across packages and checks what a single line cannot: unknown types, numbers and names used twice.
 bool Resolve(Model& model);
-// One .cc per package and one index, written only where the text changed.
+// One .cc per package, one index and one of facts, written only where the text changed.
 bool Emit(const Model& model, const std::string& directory);
 
 // A field's tag as protobuf writes it before each value.

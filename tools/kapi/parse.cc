@@ -116,11 +116,22 @@ void Parser::ParseHeader(const std::vector<std::string>& words, PackageDef& pack
     package.proto = words[3];
     return;
   }
-  if (words.size() != 2) return Error("expected `serves GROUP/VERSION`");
+  if (words.size() < 2 || words.size() > 3) return Error("expected `serves GROUP/VERSION [priority=GROUP,VERSION]`");
+  if (words.size() == 3 && !ParsePriority(words[2], package)) return Error("expected `priority=GROUP,VERSION`");
   const auto slash = words[1].find('/');
   package.serves = true;
   package.group = slash == std::string::npos ? "" : words[1].substr(0, slash);
   package.version = slash == std::string::npos ? words[1] : words[1].substr(slash + 1);
+}
+
+bool Parser::ParsePriority(std::string_view word, PackageDef& package) {
+  if (!word.starts_with("priority=")) return false;
+  const auto numbers = SplitQuoted(word.substr(9), ',');
+  if (numbers.size() != 2 || !IsNumber(numbers[0]) || !IsNumber(numbers[1])) return false;
+  if (numbers[0].size() > 6 || numbers[1].size() > 6) return false;
+  package.group_priority = std::stoi(numbers[0]);
+  package.version_priority = std::stoi(numbers[1]);
+  return true;
 }
 
 void Parser::ParseResource(const std::vector<std::string>& words, PackageDef& package) {
@@ -182,9 +193,22 @@ void Parser::ParseResourceLine(const std::vector<std::string>& words, PackageDef
       }
       resource.columns.push_back(std::move(column));
     }
+  } else if (words[0] == "facts") {
+    for (std::size_t i = 1; i < words.size(); ++i) ParseFact(words[i], resource);
   } else {
-    Error("unknown word `" + words[0] + "`: verbs, sub or columns is expected");
+    Error("unknown word `" + words[0] + "`: verbs, sub, columns or facts is expected");
   }
+}
+
+void Parser::ParseFact(const std::string& word, ResourceDef& resource) {
+  const auto sign = word.find('=');
+  const std::string key = word.substr(0, sign);
+  const auto known = std::ranges::find(kFactWords, key, &FactWord::word);
+  if (known == std::end(kFactWords)) return Error("unknown fact `" + key + "`");
+  if (known->has_value != (sign != std::string::npos))
+    return Error("fact `" + key + (known->has_value ? "` needs a value" : "` has no value"));
+  const std::string value = sign == std::string::npos ? "" : SplitQuoted(word.substr(sign + 1), '\n')[0];
+  if (!resource.facts.emplace(key, value).second) Error("fact `" + key + "` is there twice");
 }
 
 void Parser::ParseType(const std::vector<std::string>& words, PackageDef& package) {

@@ -58,7 +58,7 @@ std::string PanicMessage(std::exception_ptr failure) {
 
 Handler WithAuditInit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
   if (!auditor) return next;
-  return [next = std::move(next), auditor](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), auditor](ExchangePtr exchange) {
     exchange->auditor = auditor;
     return next(std::move(exchange));
   };
@@ -75,6 +75,48 @@ http::Response FailedRequest(Exchange& exchange, const meta::Status& status) {
   return response;
 }
 
+namespace {
+
+// `next` and `auditor` belong to the handler chain, which outlives every request.
+Awaitable<http::Response> ServeAudited(const Handler& next, audit::Auditor& auditor, ExchangePtr exchange) {
+  const telemetry::ScopedSpan span = StartFilterSpan(*exchange, "audit");
+  const std::shared_ptr<audit::RequestAudit> audit = Begin(auditor, *exchange);
+  if (!audit) {
+    span->End();
+    co_return co_await next(exchange);
+  }
+  exchange->audit = audit;
+  request::Context& context = exchange->context;
+  const bool stored = co_await audit->Process(audit::Stage::kRequestReceived, {});
+  if (!stored) {
+    auditor.Rejected();
+    co_return InternalErrorText(*exchange, "failed to store audit event");
+  }
+  span->End();
+  http::Response response;
+  std::exception_ptr failure;
+  try {
+    response = co_await next(exchange);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure) PostPanic(*exchange, *audit, failure);
+  audit->event.code = response.status;
+  if (!context.info.IsLongRunning()) {
+    AddLatency(context);
+    audit->Post(audit::Stage::kResponseComplete, context.audit_annotations);
+    co_return response;
+  }
+  audit->Post(audit::Stage::kResponseStarted, context.audit_annotations);
+  // A stream ends long after its handler: the response keeps the audit, not the whole exchange.
+  response.on_end.push_back([audit, annotations = context.audit_annotations](std::uint64_t, bool) {
+    audit->Post(audit::Stage::kResponseComplete, annotations);
+  });
+  co_return response;
+}
+
+}  // namespace
+
 Handler WithAudit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
   if (!auditor) {
     return [next = std::move(next)](ExchangePtr exchange) {
@@ -82,41 +124,8 @@ Handler WithAudit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
       return next(std::move(exchange));
     };
   }
-  return [next = std::move(next), auditor](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const telemetry::ScopedSpan span = StartFilterSpan(*exchange, "audit");
-    const std::shared_ptr<audit::RequestAudit> audit = Begin(*auditor, *exchange);
-    if (!audit) {
-      span->End();
-      co_return co_await next(exchange);
-    }
-    exchange->audit = audit;
-    request::Context& context = exchange->context;
-    const bool stored = co_await audit->Process(audit::Stage::kRequestReceived, {});
-    if (!stored) {
-      auditor->Rejected();
-      co_return InternalErrorText(*exchange, "failed to store audit event");
-    }
-    span->End();
-    http::Response response;
-    std::exception_ptr failure;
-    try {
-      response = co_await next(exchange);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    if (failure) PostPanic(*exchange, *audit, failure);
-    audit->event.code = response.status;
-    if (!context.info.IsLongRunning()) {
-      AddLatency(context);
-      audit->Post(audit::Stage::kResponseComplete, context.audit_annotations);
-      co_return response;
-    }
-    audit->Post(audit::Stage::kResponseStarted, context.audit_annotations);
-    // A stream ends long after its handler: the response keeps the audit, not the whole exchange.
-    response.on_end.push_back([audit, annotations = context.audit_annotations](std::uint64_t, bool) {
-      audit->Post(audit::Stage::kResponseComplete, annotations);
-    });
-    co_return response;
+  return [next = std::move(next), auditor](ExchangePtr exchange) {
+    return ServeAudited(next, *auditor, std::move(exchange));
   };
 }
 

@@ -2,8 +2,8 @@
 
 #include "auth/token_authenticator.h"
 #include "base/strings.h"
-#include "endpoints/filters/filters.h"
 #include "endpoints/filters/audit.h"
+#include "endpoints/filters/filters.h"
 #include "endpoints/filters/tracing.h"
 #include "endpoints/responses.h"
 #include "telemetry/log.h"
@@ -45,50 +45,66 @@ http::Response Unauthorized(Exchange& exchange) {
   return response;
 }
 
-}  // namespace
+class AuthenticationFilter {
+ public:
+  AuthenticationFilter(Handler next, AuthenticationOptions options, RequestMetrics& metrics)
+      : next_(std::move(next)),
+        authenticator_(std::move(options.authenticator)),
+        api_audiences_(std::move(options.api_audiences)),
+        stripper_(std::move(options.header_names), std::move(options.header_prefixes)),
+        metrics_(metrics) {}
 
-Handler WithAuthentication(Handler next, AuthenticationOptions options, RequestMetrics& metrics) {
-  const HeaderStripper stripper(std::move(options.header_names), std::move(options.header_prefixes));
-  return [next = std::move(next), authenticator = std::move(options.authenticator),
-          api_audiences = std::move(options.api_audiences), &metrics,
-          stripper](ExchangePtr exchange) -> Awaitable<http::Response> {
+  Awaitable<http::Response> Serve(ExchangePtr exchange) const {
     const auto started = Clock::Real().Monotonic();
     request::Context& context = exchange->context;
-    if (context.trace)
-      context.span = context.trace->StartRoot(telemetry::Instrumentation::kFilter, "authentication");
+    if (context.trace) context.span = context.trace->StartRoot(telemetry::Instrumentation::kFilter, "authentication");
     const telemetry::ScopedSpan span = context.span;
-    auth::AuthenticationResult result = co_await authenticator->Authenticate(exchange->http, api_audiences);
+    auth::AuthenticationResult result = co_await authenticator_->Authenticate(exchange->http, api_audiences_);
     using enum RequestMetrics::Authentication;
     const auto spent = Clock::Real().Monotonic() - started;
     span->End();
     context.latencies.Add(telemetry::LatencyTrackers::kAuthentication, spent);
     const std::chrono::duration<double> took = spent;
     const std::string error = result.Error();
-    metrics.Authenticated(result.user     ? kSuccess
-                          : error.empty() ? kFailure
-                                          : kError,
-                          result.user ? result.user->name : "", took.count());
+    metrics_.Authenticated(result.user     ? kSuccess
+                           : error.empty() ? kFailure
+                                           : kError,
+                           result.user ? result.user->name : "", took.count());
     for (const std::string& warning : result.warnings) exchange->context.warnings.Add(warning);
     for (const auto& [key, value] : result.annotations) exchange->context.audit_annotations.Add(key, value);
     if (!result.user) {
       if (!error.empty()) log::Error("Unable to authenticate the request", "err", error);
       co_return Unauthorized(*exchange);
     }
-    if (!api_audiences.empty() && !result.audiences.empty() &&
-        auth::IntersectAudiences(api_audiences, result.audiences).empty()) {
+    if (!api_audiences_.empty() && !result.audiences.empty() &&
+        auth::IntersectAudiences(api_audiences_, result.audiences).empty()) {
       log::Error("Unable to match the audience", "audiences", base::Join(result.audiences, " "), "accepted",
-                 base::Join(api_audiences, " "));
+                 base::Join(api_audiences_, " "));
       co_return Unauthorized(*exchange);
     }
-    stripper.Strip(exchange->http.headers);
+    stripper_.Strip(exchange->http.headers);
     const bool unauthenticated =
         result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
     exchange->context.user = std::move(result.user);
-    http::Response response = co_await next(exchange);
+    http::Response response = co_await next_(exchange);
     const bool decided = response.headers.Has("Connection");  // public pages keep theirs
     if (exchange->http.http_major == 2 && unauthenticated && !decided) response.headers.Set("Connection", "close");
     co_return response;
-  };
+  }
+
+ private:
+  const Handler next_;
+  const decltype(AuthenticationOptions::authenticator) authenticator_;
+  const decltype(AuthenticationOptions::api_audiences) api_audiences_;
+  const HeaderStripper stripper_;
+  RequestMetrics& metrics_;
+};
+
+}  // namespace
+
+Handler WithAuthentication(Handler next, AuthenticationOptions options, RequestMetrics& metrics) {
+  auto filter = std::make_shared<const AuthenticationFilter>(std::move(next), std::move(options), metrics);
+  return [filter](ExchangePtr exchange) { return filter->Serve(std::move(exchange)); };
 }
 
 }  // namespace keelson::endpoints::filters

@@ -176,17 +176,22 @@ void RecordWhenWritten(const ExchangePtr& exchange, RequestMetrics& metrics, htt
 
 }  // namespace
 
-http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running,
-                          TracingOptions tracing) {
-  return [next = std::move(next), &random, &metrics, running,
-          tracing = std::move(tracing)](http::Request request) -> Awaitable<http::Response> {
+namespace {
+
+class ContextFilter {
+ public:
+  ContextFilter(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running,
+                TracingOptions tracing)
+      : next_(std::move(next)), random_(random), metrics_(metrics), running_(running), tracing_(std::move(tracing)) {}
+
+  Awaitable<http::Response> Serve(http::Request request) const {
     auto exchange = std::make_shared<Exchange>();
     exchange->http = std::move(request);
     std::optional<RunningRequests::Entry> noted;
-    if (running != nullptr) noted.emplace(*running, exchange->http.method, exchange->http.target);
-    exchange->metrics = &metrics;
-    FillContext(*exchange, random);
-    BeginTrace(*exchange, tracing);
+    if (running_ != nullptr) noted.emplace(*running_, exchange->http.method, exchange->http.target);
+    exchange->metrics = &metrics_;
+    FillContext(*exchange, random_);
+    BeginTrace(*exchange, tracing_);
 
     http::Response response;
     request::Context& context = exchange->context;
@@ -196,7 +201,7 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
       CancelWhenClientGoes(*exchange);
       std::exception_ptr failure;
       try {
-        response = co_await next(exchange);
+        response = co_await next_(exchange);
       } catch (...) {
         failure = std::current_exception();
       }
@@ -211,17 +216,42 @@ http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& me
     // A handshake has no other headers than its own.
     if (!response.headers.Has("Audit-Id") && response.status != 101 && !exchange->relayed)
       response.headers.Add("Audit-Id", context.audit_id);
-    RecordWhenWritten(exchange, metrics, response);
+    RecordWhenWritten(exchange, metrics_, response);
     co_return response;
-  };
+  }
+
+ private:
+  const Handler next_;
+  base::Random& random_;
+  RequestMetrics& metrics_;
+  RunningRequests* const running_;
+  const TracingOptions tracing_;
+};
+
+}  // namespace
+
+http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics, RunningRequests* running,
+                          TracingOptions tracing) {
+  auto filter = std::make_shared<const ContextFilter>(std::move(next), random, metrics, running, std::move(tracing));
+  return [filter](http::Request request) { return filter->Serve(std::move(request)); };
 }
+
+namespace {
+
+// `next` belongs to the handler chain, which outlives every request.
+Awaitable<http::Response> ApplyResponseFilters(const Handler& next, const std::vector<ResponseFilter>& filters,
+                                               ExchangePtr exchange) {
+  http::Response response = co_await next(exchange);
+  for (const ResponseFilter& filter : filters) filter(*exchange, response);
+  co_return response;
+}
+
+}  // namespace
 
 Handler WithResponseFilters(Handler next, std::vector<ResponseFilter> filters) {
   if (filters.empty()) return next;
-  return [next = std::move(next), filters = std::move(filters)](ExchangePtr exchange) -> Awaitable<http::Response> {
-    http::Response response = co_await next(exchange);
-    for (const ResponseFilter& filter : filters) filter(*exchange, response);
-    co_return response;
+  return [next = std::move(next), filters = std::move(filters)](ExchangePtr exchange) {
+    return ApplyResponseFilters(next, filters, std::move(exchange));
   };
 }
 
@@ -279,7 +309,7 @@ void RequestGroup::MaybeNotify() {
 }
 
 Handler WithWatchTerminationDuringShutdown(Handler next, std::shared_ptr<WatchGroup> group) {
-  return [next = std::move(next), group](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), group](ExchangePtr exchange) {
     if (exchange->context.info.verb == "watch") {
       if (group->ending()) return Immediately(ShuttingDown());
       exchange->watches = group;
@@ -289,7 +319,7 @@ Handler WithWatchTerminationDuringShutdown(Handler next, std::shared_ptr<WatchGr
 }
 
 Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group) {
-  return [next = std::move(next), group](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), group](ExchangePtr exchange) {
     if (exchange->context.info.IsLongRunning()) return next(std::move(exchange));
     if (!group->Enter()) {
       if (IsExemptFromShutdown(*exchange)) return next(std::move(exchange));
@@ -301,7 +331,7 @@ Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group) {
 }
 
 Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> not_accepting) {
-  return [next = std::move(next), not_accepting](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), not_accepting](ExchangePtr exchange) {
     if (!*not_accepting || IsExemptFromShutdown(*exchange)) return next(std::move(exchange));
     http::Response response = PlainError(429, "The apiserver is shutting down, please try again later.");
     response.headers.Set("Retry-After", "5");
@@ -311,7 +341,7 @@ Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> not_acce
 }
 
 Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout) {
-  return [next = std::move(next), timeout](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), timeout](ExchangePtr exchange) {
     request::Context& context = exchange->context;
     if (context.info.IsLongRunning()) return next(std::move(exchange));
     auto effective = timeout;
@@ -359,74 +389,101 @@ Awaitable<void> RunInRace(const Handler& next, ExchangePtr exchange, std::shared
 
 }  // namespace
 
+namespace {
+
+// `next` belongs to the handler chain, which outlives every request.
+Awaitable<http::Response> ServeInTime(const Handler& next, RequestMetrics& metrics, ExchangePtr exchange) {
+  if (!exchange->context.deadline) co_return co_await next(exchange);
+  auto executor = co_await asio::this_coro::executor;
+  auto race = std::make_shared<Race>();
+  const auto write_bound = base::Clock::Real().Monotonic() + kWriteTimeoutMax;
+  const bool bounded = IsBoundedWrite(exchange->context.info) && write_bound < *exchange->context.deadline;
+  if (bounded) exchange->context.deadline = write_bound;
+  race->timer = std::make_unique<asio::steady_timer>(executor, *exchange->context.deadline);
+  auto running = RunInRace(next, exchange, race);
+  asio::co_spawn(executor, std::move(running), asio::detached);
+  if (!race->response) co_await race->timer->async_wait(kNoThrow);
+  if (race->response) co_return std::move(*race->response);
+  // The handler goes on until it notices; its seat and its leases stay taken until then.
+  if (exchange->context.cancellation) exchange->context.cancellation->Cancel();
+  if (bounded) {
+    const std::string_view text = "request did not complete within requested timeout - context deadline exceeded";
+    co_return StatusResponse(*exchange, meta::NewTimeout(text, 0));
+  }
+  request::RequestInfo info = exchange->context.info;
+  if (!exchange->routed) metrics.ForgetLabels(info);
+  metrics.RequestTerminated(info, exchange->http.method, 504);
+  http::Response response;
+  response.status = 504;
+  response.headers.Set("Content-Type", "text/plain; charset=utf-8");
+  response.body = base::SharedBytes::Static(
+      R"({"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504})"
+      "\n");
+  co_return response;
+}
+
+}  // namespace
+
 Handler WithTimeoutForNonLongRunningRequests(Handler next, RequestMetrics& metrics) {
-  return [next = std::move(next), &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
-    if (!exchange->context.deadline) co_return co_await next(exchange);
-    auto executor = co_await asio::this_coro::executor;
-    auto race = std::make_shared<Race>();
-    const auto write_bound = base::Clock::Real().Monotonic() + kWriteTimeoutMax;
-    const bool bounded = IsBoundedWrite(exchange->context.info) && write_bound < *exchange->context.deadline;
-    if (bounded) exchange->context.deadline = write_bound;
-    race->timer = std::make_unique<asio::steady_timer>(executor, *exchange->context.deadline);
-    auto running = RunInRace(next, exchange, race);
-    asio::co_spawn(executor, std::move(running), asio::detached);
-    if (!race->response) co_await race->timer->async_wait(kNoThrow);
-    if (race->response) co_return std::move(*race->response);
-    // The handler goes on until it notices; its seat and its leases stay taken until then.
-    if (exchange->context.cancellation) exchange->context.cancellation->Cancel();
-    if (bounded) {
-      const std::string_view text = "request did not complete within requested timeout - context deadline exceeded";
-      co_return StatusResponse(*exchange, meta::NewTimeout(text, 0));
-    }
-    request::RequestInfo info = exchange->context.info;
-    if (!exchange->routed) metrics.ForgetLabels(info);
-    metrics.RequestTerminated(info, exchange->http.method, 504);
-    http::Response response;
-    response.status = 504;
-    response.headers.Set("Content-Type", "text/plain; charset=utf-8");
-    response.body = base::SharedBytes::Static(
-        R"({"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504})"
-        "\n");
-    co_return response;
+  return [next = std::move(next), &metrics](ExchangePtr exchange) {
+    return ServeInTime(next, metrics, std::move(exchange));
   };
 }
 
-Handler WithWarningRecorder(Handler next) {
-  return [next = std::move(next)](ExchangePtr exchange) -> Awaitable<http::Response> {
-    http::Response response = co_await next(exchange);
-    if (!exchange->context.warnings.empty()) {
-      for (const auto& value : exchange->context.warnings.HeaderValues()) response.headers.Add("Warning", value);
-    }
-    co_return response;
-  };
+namespace {
+
+// `next` belongs to the handler chain, which outlives every request.
+Awaitable<http::Response> ServeWithWarnings(const Handler& next, ExchangePtr exchange) {
+  http::Response response = co_await next(exchange);
+  if (!exchange->context.warnings.empty()) {
+    for (const auto& value : exchange->context.warnings.HeaderValues()) response.headers.Add("Warning", value);
+  }
+  co_return response;
 }
+
+}  // namespace
+
+Handler WithWarningRecorder(Handler next) {
+  return [next = std::move(next)](ExchangePtr exchange) { return ServeWithWarnings(next, std::move(exchange)); };
+}
+
+namespace {
+
+using Origins = std::vector<std::unique_ptr<re2::RE2>>;
+
+// `next` belongs to the handler chain, which outlives every request.
+Awaitable<http::Response> ServeCORS(const Handler& next, const Origins& origins, ExchangePtr exchange) {
+  const std::string origin(exchange->http.headers.Get("Origin"));
+  bool allowed = false;
+  if (!origin.empty()) {
+    for (const auto& pattern : origins) allowed = allowed || re2::RE2::PartialMatch(origin, *pattern);
+  }
+  if (!allowed) co_return co_await next(exchange);
+  http::Response response;
+  if (exchange->http.method == "OPTIONS") {
+    response.status = 204;
+  } else {
+    response = co_await next(exchange);
+  }
+  response.headers.Set("Access-Control-Allow-Origin", origin);
+  response.headers.Set("Access-Control-Allow-Methods", "POST, GET, OPTIONS, PUT, DELETE, PATCH");
+  response.headers.Set("Access-Control-Allow-Headers",
+                       "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, "
+                       "X-Requested-With, If-Modified-Since");
+  response.headers.Set("Access-Control-Expose-Headers", "Date");
+  response.headers.Set("Access-Control-Allow-Credentials", "true");
+  co_return response;
+}
+
+}  // namespace
 
 Handler WithCORS(Handler next, const CORSOptions& options) {
   if (options.allowed_origins.empty()) return next;
-  auto patterns = std::make_shared<std::vector<std::unique_ptr<re2::RE2>>>();
+  auto patterns = std::make_shared<Origins>();
   for (const auto& text : options.allowed_origins)
     patterns->push_back(std::make_unique<re2::RE2>(text, re2::RE2::Quiet));
-  return [next = std::move(next), patterns](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const std::string origin(exchange->http.headers.Get("Origin"));
-    bool allowed = false;
-    if (!origin.empty()) {
-      for (const auto& pattern : *patterns) allowed = allowed || re2::RE2::PartialMatch(origin, *pattern);
-    }
-    if (!allowed) co_return co_await next(exchange);
-    http::Response response;
-    if (exchange->http.method == "OPTIONS") {
-      response.status = 204;
-    } else {
-      response = co_await next(exchange);
-    }
-    response.headers.Set("Access-Control-Allow-Origin", origin);
-    response.headers.Set("Access-Control-Allow-Methods", "POST, GET, OPTIONS, PUT, DELETE, PATCH");
-    response.headers.Set("Access-Control-Allow-Headers",
-                         "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, "
-                         "X-Requested-With, If-Modified-Since");
-    response.headers.Set("Access-Control-Expose-Headers", "Date");
-    response.headers.Set("Access-Control-Allow-Credentials", "true");
-    co_return response;
+  return [next = std::move(next), patterns](ExchangePtr exchange) {
+    return ServeCORS(next, *patterns, std::move(exchange));
   };
 }
 
@@ -520,31 +577,26 @@ struct InFlight {
   }
 };
 
-}  // namespace
+class MaxInFlightFilter : public std::enable_shared_from_this<MaxInFlightFilter> {
+ public:
+  MaxInFlightFilter(Handler next, int non_mutating_max, int mutating_max, RequestMetrics& metrics)
+      : next_(std::move(next)), non_mutating_max_(non_mutating_max), mutating_max_(mutating_max), metrics_(metrics) {}
 
-Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max, RequestMetrics& metrics) {
-  if (non_mutating_max <= 0 && mutating_max <= 0) return next;
-  struct Counters {
-    InFlight reading;
-    InFlight mutating;
-  };
-  auto counters = std::make_shared<Counters>();
-  return [next = std::move(next), non_mutating_max, mutating_max, counters,
-          &metrics](ExchangePtr exchange) -> Awaitable<http::Response> {
+  Awaitable<http::Response> Serve(ExchangePtr exchange) {
     const request::RequestInfo& info = exchange->context.info;
     // Probes must get through when the server is busiest (priority and fairness exempts them upstream).
     const bool probe =
         !info.is_resource_request &&
         (info.path.starts_with("/healthz") || info.path.starts_with("/livez") || info.path.starts_with("/readyz"));
-    if (info.IsLongRunning() || probe) co_return co_await next(exchange);
+    if (info.IsLongRunning() || probe) co_return co_await next_(exchange);
     const bool reading = info.verb == "get" || info.verb == "list" || info.verb == "watch";
-    const int max = reading ? non_mutating_max : mutating_max;
-    InFlight& in_flight = reading ? counters->reading : counters->mutating;
+    const int max = reading ? non_mutating_max_ : mutating_max_;
+    InFlight& in_flight = reading ? reading_ : mutating_;
     std::atomic<int>& count = in_flight.count;
-    if (max <= 0) co_return co_await next(exchange);
+    if (max <= 0) co_return co_await next_(exchange);
     const bool privileged = exchange->context.user && exchange->context.user->InGroup(request::kSystemMasters);
     const int now = ++count;
-    metrics.InFlight(!reading, in_flight.High(now));
+    metrics_.InFlight(!reading, in_flight.High(now));
     if (now > max && !privileged) {
       --count;
       http::Response response = PlainError(429, "Too many requests, please try again later.");
@@ -552,9 +604,25 @@ Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_ma
       co_return response;
     }
     // Given back when the handler is done: a client that does not read its answer must not keep others out.
-    const Release release([counters, &count] { --count; });
-    co_return co_await next(exchange);
-  };
+    const Release release([self = shared_from_this(), &count] { --count; });
+    co_return co_await next_(exchange);
+  }
+
+ private:
+  const Handler next_;
+  const int non_mutating_max_;
+  const int mutating_max_;
+  RequestMetrics& metrics_;
+  InFlight reading_;
+  InFlight mutating_;
+};
+
+}  // namespace
+
+Handler WithMaxInFlightLimit(Handler next, int non_mutating_max, int mutating_max, RequestMetrics& metrics) {
+  if (non_mutating_max <= 0 && mutating_max <= 0) return next;
+  auto filter = std::make_shared<MaxInFlightFilter>(std::move(next), non_mutating_max, mutating_max, metrics);
+  return [filter](ExchangePtr exchange) { return filter->Serve(std::move(exchange)); };
 }
 
 }  // namespace keelson::endpoints::filters

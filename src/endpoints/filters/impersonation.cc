@@ -112,15 +112,14 @@ Awaitable<http::Response> ServeAs(request::User wanted, const Handler& next, Imp
   RemoveHeaders(exchange->http.headers);
   AuditImpersonation(*exchange, *exchange->context.user, exchange->context.impersonation_constraint);
   span->End();
-  exchange->context.latencies.Add(telemetry::LatencyTrackers::kImpersonation,
-                                  base::Clock::Real().Monotonic() - begun);
+  exchange->context.latencies.Add(telemetry::LatencyTrackers::kImpersonation, base::Clock::Real().Monotonic() - begun);
   co_return co_await next(exchange);
 }
 
 }  // namespace
 
 Handler WithImpersonation(Handler next, std::shared_ptr<Impersonator> impersonator) {
-  return [next = std::move(next), impersonator](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), impersonator](ExchangePtr exchange) {
     const telemetry::Span span =
         StartFilterSpan(*exchange, impersonator->constrained() ? "constrainedimpersonation" : "impersonation");
     std::optional<request::User> wanted = ReadHeaders(exchange->http.headers);

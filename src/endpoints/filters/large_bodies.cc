@@ -67,7 +67,7 @@ Awaitable<http::Response> Serve(Handler next, async::IOPool* pool, ExchangePtr e
 }  // namespace
 
 Handler WithLargeBodiesElsewhere(Handler next, async::IOPool& pool) {
-  return [next = std::move(next), pool = &pool](ExchangePtr exchange) -> Awaitable<http::Response> {
+  return [next = std::move(next), pool = &pool](ExchangePtr exchange) {
     return MayBeLarge(*exchange) ? Serve(next, pool, std::move(exchange)) : next(std::move(exchange));
   };
 }

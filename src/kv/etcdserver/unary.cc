@@ -14,7 +14,7 @@ namespace keelson::kv::etcdserver {
 namespace {
 
 // Runs `work`, which fills the answer and returns its status, and finishes the call with that. gRPC keeps request and
-// answer until then; `work` lives in this frame, so what a lambda coroutine captured lives as long as it runs.
+// answer until then.
 template <class Work>
 Awaitable<void> Answer(Context& context, grpc::ServerUnaryReactor* reactor, Work work) {
   auto entry = context.gate.Enter();
@@ -261,6 +261,95 @@ class SnapshotStream final : public grpc::ServerWriteReactor<pb::SnapshotRespons
   async::Callback<Result<void>> written_;
 };
 
+Awaitable<grpc::Status> DoCompact(Context& context, const pb::CompactionRequest* in, pb::CompactionResponse* out) {
+  auto answer = co_await context.store.Compact(in->revision(), in->physical());
+  if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
+  SetHeader(out->mutable_header(), *answer);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoLeaseGrant(Context& context, const pb::LeaseGrantRequest* in, pb::LeaseGrantResponse* out) {
+  auto lease = co_await context.store.LeaseGrant(in->ttl(), in->id());
+  if (!lease.ok()) co_return etcdpb::ToStatus(lease.error());
+  SetHeader(out->mutable_header(), co_await HeaderRevision(context));
+  out->set_id(lease->id);
+  out->set_ttl(lease->granted_ttl);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoLeaseRevoke(Context& context, const pb::LeaseRevokeRequest* in,
+                                      pb::LeaseRevokeResponse* out) {
+  auto revision = co_await context.store.LeaseRevoke(in->id());
+  if (!revision.ok()) co_return etcdpb::ToStatus(revision.error());
+  SetHeader(out->mutable_header(), *revision);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoLeaseTimeToLive(Context& context, const pb::LeaseTimeToLiveRequest* in,
+                                          pb::LeaseTimeToLiveResponse* out) {
+  auto lease = co_await context.store.LeaseTimeToLive(in->id(), in->keys());
+  if (!lease.ok()) co_return etcdpb::ToStatus(lease.error());
+  SetHeader(out->mutable_header(), co_await HeaderRevision(context));
+  out->set_id(in->id());
+  out->set_ttl(lease->remaining_ttl);
+  out->set_grantedttl(lease->granted_ttl);
+  for (const std::string& key : lease->keys) out->add_keys(key);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoLeaseLeases(Context& context, pb::LeaseLeasesResponse* out) {
+  auto ids = co_await context.store.Leases();
+  if (!ids.ok()) co_return etcdpb::ToStatus(ids.error());
+  SetHeader(out->mutable_header(), co_await HeaderRevision(context));
+  for (const LeaseID id : *ids) out->add_leases()->set_id(id);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoDefragment(Context& context, pb::DefragmentResponse* out) {
+  if (context.options.defragment) {
+    auto done = co_await context.blocking.Run([&context] { return context.options.defragment(); });
+    if (!done.ok()) co_return etcdpb::ToStatus(done.error());
+  }
+  SetHeader(out->mutable_header(), co_await HeaderRevision(context));
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoHash(Context& context, pb::HashResponse* out) {
+  auto hash = co_await HashAt(context, 0);
+  if (!hash.ok()) co_return etcdpb::ToStatus(hash.error());
+  SetHeader(out->mutable_header(), co_await HeaderRevision(context));
+  out->set_hash(*hash);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoHashKV(Context& context, const pb::HashKVRequest* in, pb::HashKVResponse* out) {
+  auto status = co_await context.store.Status();
+  if (!status.ok()) co_return etcdpb::ToStatus(status.error());
+  const Revision revision = in->revision() > 0 ? in->revision() : status->revision;
+  auto hash = co_await HashAt(context, revision);
+  if (!hash.ok()) co_return etcdpb::ToStatus(hash.error());
+  SetHeader(out->mutable_header(), status->revision);
+  out->set_hash(*hash);
+  out->set_compact_revision(status->compact_revision);
+  out->set_hash_revision(revision);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoMemberList(Context& context, pb::MemberListResponse* out) {
+  SetHeader(out->mutable_header(), co_await HeaderRevision(context));
+  auto* member = out->add_members();
+  member->set_id(kMemberID);
+  member->set_name(context.options.name);
+  for (const std::string& url : context.options.client_urls) member->add_clienturls(url);
+  for (const std::string& url : context.options.peer_urls) member->add_peerurls(url);
+  co_return grpc::Status::OK;
+}
+
+Awaitable<grpc::Status> DoAuthStatus(Context& context, pb::AuthStatusResponse* out) {
+  SetHeader(out->mutable_header(), co_await HeaderRevision(context));
+  co_return grpc::Status::OK;
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* KVService::Range(grpc::CallbackServerContext* call, const grpc::ByteBuffer* in,
@@ -295,34 +384,17 @@ grpc::ServerUnaryReactor* KVService::Txn(grpc::CallbackServerContext* call, cons
 
 grpc::ServerUnaryReactor* KVService::Compact(grpc::CallbackServerContext* call, const pb::CompactionRequest* in,
                                              pb::CompactionResponse* out) {
-  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
-    auto answer = co_await context_.store.Compact(in->revision(), in->physical());
-    if (!answer.ok()) co_return etcdpb::ToStatus(answer.error());
-    SetHeader(out->mutable_header(), *answer);
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, in, out] { return DoCompact(context_, in, out); });
 }
 
 grpc::ServerUnaryReactor* LeaseService::LeaseGrant(grpc::CallbackServerContext* call, const pb::LeaseGrantRequest* in,
                                                    pb::LeaseGrantResponse* out) {
-  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
-    auto lease = co_await context_.store.LeaseGrant(in->ttl(), in->id());
-    if (!lease.ok()) co_return etcdpb::ToStatus(lease.error());
-    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
-    out->set_id(lease->id);
-    out->set_ttl(lease->granted_ttl);
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, in, out] { return DoLeaseGrant(context_, in, out); });
 }
 
 grpc::ServerUnaryReactor* LeaseService::LeaseRevoke(grpc::CallbackServerContext* call, const pb::LeaseRevokeRequest* in,
                                                     pb::LeaseRevokeResponse* out) {
-  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
-    auto revision = co_await context_.store.LeaseRevoke(in->id());
-    if (!revision.ok()) co_return etcdpb::ToStatus(revision.error());
-    SetHeader(out->mutable_header(), *revision);
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, in, out] { return DoLeaseRevoke(context_, in, out); });
 }
 
 grpc::ServerBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse>* LeaseService::LeaseKeepAlive(
@@ -333,27 +405,12 @@ grpc::ServerBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse>* 
 grpc::ServerUnaryReactor* LeaseService::LeaseTimeToLive(grpc::CallbackServerContext* call,
                                                         const pb::LeaseTimeToLiveRequest* in,
                                                         pb::LeaseTimeToLiveResponse* out) {
-  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
-    auto lease = co_await context_.store.LeaseTimeToLive(in->id(), in->keys());
-    if (!lease.ok()) co_return etcdpb::ToStatus(lease.error());
-    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
-    out->set_id(in->id());
-    out->set_ttl(lease->remaining_ttl);
-    out->set_grantedttl(lease->granted_ttl);
-    for (const std::string& key : lease->keys) out->add_keys(key);
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, in, out] { return DoLeaseTimeToLive(context_, in, out); });
 }
 
 grpc::ServerUnaryReactor* LeaseService::LeaseLeases(grpc::CallbackServerContext* call, const pb::LeaseLeasesRequest*,
                                                     pb::LeaseLeasesResponse* out) {
-  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
-    auto ids = co_await context_.store.Leases();
-    if (!ids.ok()) co_return etcdpb::ToStatus(ids.error());
-    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
-    for (const LeaseID id : *ids) out->add_leases()->set_id(id);
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, out] { return DoLeaseLeases(context_, out); });
 }
 
 grpc::ServerUnaryReactor* MaintenanceService::Alarm(grpc::CallbackServerContext* call, const pb::AlarmRequest* in,
@@ -368,41 +425,17 @@ grpc::ServerUnaryReactor* MaintenanceService::Status(grpc::CallbackServerContext
 
 grpc::ServerUnaryReactor* MaintenanceService::Defragment(grpc::CallbackServerContext* call,
                                                          const pb::DefragmentRequest*, pb::DefragmentResponse* out) {
-  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
-    if (context_.options.defragment) {
-      auto done = co_await context_.blocking.Run([this] { return context_.options.defragment(); });
-      if (!done.ok()) co_return etcdpb::ToStatus(done.error());
-    }
-    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, out] { return DoDefragment(context_, out); });
 }
 
 grpc::ServerUnaryReactor* MaintenanceService::Hash(grpc::CallbackServerContext* call, const pb::HashRequest*,
                                                    pb::HashResponse* out) {
-  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
-    auto hash = co_await HashAt(context_, 0);
-    if (!hash.ok()) co_return etcdpb::ToStatus(hash.error());
-    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
-    out->set_hash(*hash);
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, out] { return DoHash(context_, out); });
 }
 
 grpc::ServerUnaryReactor* MaintenanceService::HashKV(grpc::CallbackServerContext* call, const pb::HashKVRequest* in,
                                                      pb::HashKVResponse* out) {
-  return Start(context_, call, [this, in, out]() -> Awaitable<grpc::Status> {
-    auto status = co_await context_.store.Status();
-    if (!status.ok()) co_return etcdpb::ToStatus(status.error());
-    const Revision revision = in->revision() > 0 ? in->revision() : status->revision;
-    auto hash = co_await HashAt(context_, revision);
-    if (!hash.ok()) co_return etcdpb::ToStatus(hash.error());
-    SetHeader(out->mutable_header(), status->revision);
-    out->set_hash(*hash);
-    out->set_compact_revision(status->compact_revision);
-    out->set_hash_revision(revision);
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, in, out] { return DoHashKV(context_, in, out); });
 }
 
 grpc::ServerWriteReactor<pb::SnapshotResponse>* MaintenanceService::Snapshot(grpc::CallbackServerContext*,
@@ -412,23 +445,12 @@ grpc::ServerWriteReactor<pb::SnapshotResponse>* MaintenanceService::Snapshot(grp
 
 grpc::ServerUnaryReactor* ClusterService::MemberList(grpc::CallbackServerContext* call, const pb::MemberListRequest*,
                                                      pb::MemberListResponse* out) {
-  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
-    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
-    auto* member = out->add_members();
-    member->set_id(kMemberID);
-    member->set_name(context_.options.name);
-    for (const std::string& url : context_.options.client_urls) member->add_clienturls(url);
-    for (const std::string& url : context_.options.peer_urls) member->add_peerurls(url);
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, out] { return DoMemberList(context_, out); });
 }
 
 grpc::ServerUnaryReactor* AuthService::AuthStatus(grpc::CallbackServerContext* call, const pb::AuthStatusRequest*,
                                                   pb::AuthStatusResponse* out) {
-  return Start(context_, call, [this, out]() -> Awaitable<grpc::Status> {
-    SetHeader(out->mutable_header(), co_await HeaderRevision(context_));
-    co_return grpc::Status::OK;
-  });
+  return Start(context_, call, [this, out] { return DoAuthStatus(context_, out); });
 }
 
 grpc::ServerUnaryReactor* AuthService::Authenticate(grpc::CallbackServerContext* call, const pb::AuthenticateRequest*,

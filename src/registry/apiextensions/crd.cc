@@ -620,15 +620,15 @@ class CustomResourceDefinitionStrategy final : public RESTStrategy {
       terminating.Set(call.arena, "lastTransitionTime", object["metadata"]["deletionTimestamp"]);
     }
     terminating.Set(call.arena, "reason", "InstanceDeletionPending");
-    terminating.Set(
-        call.arena, "message",
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon");
+    terminating.Set(call.arena, "message",
+                    "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon");
   }
 };
 
 }  // namespace
 
-std::shared_ptr<const RESTStrategy> DefinitionStrategy(const Strategy& row) {
+std::shared_ptr<const RESTStrategy> StatefulStrategy(const Strategy& row) {
+  if (&row != kStrategies) return nullptr;
   return std::make_shared<const CustomResourceDefinitionStrategy>(row);
 }
 

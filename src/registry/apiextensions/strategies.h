@@ -8,6 +8,7 @@
 
 namespace keelson::registry {
 std::span<const Strategy> ApiextensionsStrategies();
-// Definitions are not deleted before their instances are: a finalizer holds them back.
-std::shared_ptr<const RESTStrategy> DefinitionStrategy(const Strategy& row);
-}
+// The strategy of a row whose kind needs more than the row: definitions are not deleted before their instances are, a
+// finalizer holds them back. Null for rows of other kinds.
+std::shared_ptr<const RESTStrategy> StatefulStrategy(const Strategy& row);
+}  // namespace keelson::registry

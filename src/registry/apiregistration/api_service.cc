@@ -168,53 +168,9 @@ constexpr Strategy kStrategies[] = {{
     .table_row = Row,
 }};
 
-constexpr APIServicePriority kPriorities[] = {
-    {"", "v1", 18000, 1},
-    {"apps", "v1", 17800, 15},
-    {"events.k8s.io", "v1", 17750, 15},
-    {"events.k8s.io", "v1beta1", 17750, 5},
-    {"authentication.k8s.io", "v1", 17700, 15},
-    {"authentication.k8s.io", "v1beta1", 17700, 9},
-    {"authentication.k8s.io", "v1alpha1", 17700, 1},
-    {"authorization.k8s.io", "v1", 17600, 15},
-    {"autoscaling", "v1", 17500, 15},
-    {"autoscaling", "v2", 17500, 30},
-    {"batch", "v1", 17400, 15},
-    {"certificates.k8s.io", "v1", 17300, 15},
-    {"certificates.k8s.io", "v1beta1", 17300, 9},
-    {"certificates.k8s.io", "v1alpha1", 17300, 1},
-    {"networking.k8s.io", "v1", 17200, 15},
-    {"networking.k8s.io", "v1beta1", 17200, 9},
-    {"policy", "v1", 17100, 15},
-    {"rbac.authorization.k8s.io", "v1", 17000, 15},
-    {"storage.k8s.io", "v1", 16800, 15},
-    {"storage.k8s.io", "v1beta1", 16800, 9},
-    {"storage.k8s.io", "v1alpha1", 16800, 1},
-    {"apiextensions.k8s.io", "v1", 16700, 15},
-    {"admissionregistration.k8s.io", "v1", 16700, 15},
-    {"admissionregistration.k8s.io", "v1beta1", 16700, 12},
-    {"admissionregistration.k8s.io", "v1alpha1", 16700, 9},
-    {"scheduling.k8s.io", "v1", 16600, 15},
-    {"scheduling.k8s.io", "v1alpha2", 16600, 2},
-    {"coordination.k8s.io", "v1", 16500, 15},
-    {"coordination.k8s.io", "v1beta1", 16500, 13},
-    {"coordination.k8s.io", "v1alpha2", 16500, 12},
-    {"node.k8s.io", "v1", 16300, 15},
-    {"discovery.k8s.io", "v1", 16200, 15},
-    {"resource.k8s.io", "v1", 16200, 21},
-    {"resource.k8s.io", "v1beta2", 16200, 15},
-    {"resource.k8s.io", "v1beta1", 16200, 9},
-    {"resource.k8s.io", "v1alpha3", 16200, 1},
-    {"flowcontrol.apiserver.k8s.io", "v1", 16100, 21},
-    {"internal.apiserver.k8s.io", "v1alpha1", 16000, 9},
-    {"storagemigration.k8s.io", "v1beta1", 15800, 9},
-};
-
 }  // namespace
 
 std::span<const Strategy> ApiregistrationStrategies() { return kStrategies; }
-
-std::span<const APIServicePriority> APIServicePriorities() { return kPriorities; }
 
 Value LocalAPIService(base::Arena& arena, const APIServicePriority& priority, std::string_view automanaged) {
   Value labels = Value::Map(arena, 1);
@@ -225,7 +181,7 @@ Value LocalAPIService(base::Arena& arena, const APIServicePriority& priority, st
   Value spec = Value::Map(arena, 4);
   if (!priority.group.empty()) spec.Set(arena, "group", Value::String(arena, priority.group));
   spec.Set(arena, "version", Value::String(arena, priority.version));
-  spec.Set(arena, "groupPriorityMinimum", std::int64_t{priority.group_priority_minimum});
+  spec.Set(arena, "groupPriorityMinimum", std::int64_t{priority.group_priority});
   spec.Set(arena, "versionPriority", std::int64_t{priority.version_priority});
   Value object = Value::Map(arena, 4);
   object.Set(arena, "kind", "APIService");

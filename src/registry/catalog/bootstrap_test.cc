@@ -45,7 +45,8 @@ std::vector<Made> Everything(base::Arena& arena) {
   }
   for (const FlowControlObject& schema : BootstrapFlowSchemas())
     made.push_back({kFlow, "flowschemas", schema.build(arena, schema.name)});
-  for (const APIServicePriority& priority : APIServicePriorities()) {
+  for (const APIServicePriority& priority : schema::VersionPriorities()) {
+    if (priority.group == "apiregistration.k8s.io") continue;  // the aggregator's own group has no APIService
     made.push_back({"apiregistration.k8s.io", "apiservices", LocalAPIService(arena, priority, "onstart")});
   }
   return made;

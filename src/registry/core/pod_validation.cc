@@ -329,6 +329,53 @@ void ValidatePodEphemeralContainersUpdate(const Call& call, Value pod, Value old
   }
 }
 
+namespace {
+
+// `masked` is the new spec, in which what may change is set back to what it was.
+void CheckPodLevelResize(base::Arena& arena, Value masked, Value spec, Value before, const FieldPath& path,
+                         FieldErrors& errors) {
+  const auto has_own = [](Value of) {
+    return !of["resources"]["requests"].empty() || !of["resources"]["limits"].empty();
+  };
+  if (!has_own(before) && !has_own(spec)) return;
+  if (IsSet(before, "resources") && !IsSet(spec, "resources"))
+    return errors.push_back(Forbidden(path.Child("resources"), "pod-level resources cannot be removed"));
+  if (IsSet(before, "resources")) {
+    CheckResourcesKept(spec["resources"], before["resources"], path.Child("resources"), "pod-level resource", errors);
+  }
+  Value resources = masked["resources"];
+  MaskComputeResources(arena, resources, before["resources"]);
+  if (!IsSet(before, "resources") && resources["requests"].empty() && resources["limits"].empty() &&
+      resources["claims"].empty()) {
+    masked.Erase("resources");
+  }
+  if (!SemanticEqual(masked["resources"], before["resources"], "core/v1", "ResourceRequirements")) {
+    errors.push_back(Forbidden(path, "only cpu and memory resources are mutable at pod-level"));
+  }
+}
+
+void CheckInitContainerResize(base::Arena& arena, Value masked, Value before, const FieldPath& path,
+                              FieldErrors& errors) {
+  const FieldPath init_path = path.Child("initContainers");
+  for (std::size_t i = 0; i < before["initContainers"].size(); ++i) {
+    const Value container = masked["initContainers"][i], was = before["initContainers"][i];
+    const FieldPath at = init_path.Index(static_cast<std::int64_t>(i));
+    const bool modified = !SameContainer(container, was);
+    MaskContainer(arena, container, was);
+    if (!SameContainer(container, was)) {
+      errors.push_back(Forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable"));
+    }
+    if (!modified || Text(container, "restartPolicy") == "Always") continue;
+    for (const Value policy : container["resizePolicy"].items()) {
+      if (Text(policy, "restartPolicy") != "RestartContainer") continue;
+      errors.push_back(
+          Forbidden(at, "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"));
+    }
+  }
+}
+
+}  // namespace
+
 void ValidatePodResize(const Call& call, Value pod, Value old, FieldErrors& errors) {
   const FieldPath metadata_path("metadata"), path("spec");
   if (old["metadata"]["annotations"].Has(kMirror))
@@ -353,28 +400,7 @@ void ValidatePodResize(const Call& call, Value pod, Value old, FieldErrors& erro
     break;
   }
   Value masked = spec.Clone(call.arena);
-  const auto has_own = [](Value of) {
-    return !of["resources"]["requests"].empty() || !of["resources"]["limits"].empty();
-  };
-  if (has_own(before) || has_own(spec)) {
-    if (IsSet(before, "resources") && !IsSet(spec, "resources")) {
-      errors.push_back(Forbidden(path.Child("resources"), "pod-level resources cannot be removed"));
-    } else {
-      if (IsSet(before, "resources")) {
-        CheckResourcesKept(spec["resources"], before["resources"], path.Child("resources"), "pod-level resource",
-                           errors);
-      }
-      Value resources = masked["resources"];
-      MaskComputeResources(call.arena, resources, before["resources"]);
-      if (!IsSet(before, "resources") && resources["requests"].empty() && resources["limits"].empty() &&
-          resources["claims"].empty()) {
-        masked.Erase("resources");
-      }
-      if (!SemanticEqual(masked["resources"], before["resources"], "core/v1", "ResourceRequirements")) {
-        errors.push_back(Forbidden(path, "only cpu and memory resources are mutable at pod-level"));
-      }
-    }
-  }
+  CheckPodLevelResize(call.arena, masked, spec, before, path, errors);
   if (!old["status"]["nodeAllocatableResourceClaimStatuses"].empty()) {
     errors.push_back(Forbidden(path, "pods with node allocatable resource claims cannot be resized"));
   }
@@ -393,22 +419,7 @@ void ValidatePodResize(const Call& call, Value pod, Value old, FieldErrors& erro
       errors.push_back(Forbidden(path, "only cpu and memory resources are mutable"));
     }
   }
-  const FieldPath init_path = path.Child("initContainers");
-  for (std::size_t i = 0; i < before["initContainers"].size(); ++i) {
-    const Value container = masked["initContainers"][i], was = before["initContainers"][i];
-    const FieldPath at = init_path.Index(static_cast<std::int64_t>(i));
-    const bool modified = !SameContainer(container, was);
-    MaskContainer(call.arena, container, was);
-    if (!SameContainer(container, was)) {
-      errors.push_back(Forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable"));
-    }
-    if (!modified || Text(container, "restartPolicy") == "Always") continue;
-    for (const Value policy : container["resizePolicy"].items()) {
-      if (Text(policy, "restartPolicy") != "RestartContainer") continue;
-      errors.push_back(
-          Forbidden(at, "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"));
-    }
-  }
+  CheckInitContainerResize(call.arena, masked, before, path, errors);
   if (errors.size() != errors_before) return;
   if (!SameSpec(masked, before)) errors.push_back(Forbidden(path, "only cpu and memory resources are mutable"));
 }
