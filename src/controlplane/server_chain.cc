@@ -10,7 +10,7 @@
 #include "endpoints/scope.h"
 #include "patch/field_manager.h"
 #include "registry/catalog.h"
-#include "registry/table_convertors.h"
+#include "schema/facts.h"
 
 namespace keelson::controlplane {
 using endpoints::APIGroupVersion;
@@ -36,7 +36,9 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
   scope->go_package = scope->definition->traits.go_package;
   scope->deprecation_warning = served->deprecation_warning;
   scope->restrictions.allow_transforms = true;
-  scope->restrictions.allow_tables = registry::HasTableConvertor(resource.group, resource.plural, subresource);
+  scope->restrictions.allow_tables =
+      subresource.empty() ||
+      std::ranges::count(base::Split(schema::FactsOf(resource).no_tables, ','), subresource) == 0;
   scope->restrictions.allow_cbor = config.cbor;
   scope->compress = config.compress;
   scope->admission = config.admission;

@@ -25,6 +25,7 @@ struct ResourceFacts {
   std::string_view label_aliases;      // LABEL:FIELD,...: field labels and what the stored object calls them
   std::string_view label_refusal;      // what errors about field labels name: kind, group-version-kind
   std::string_view hidden_annotation;  // kept by conversion only
+  std::string_view no_tables;          // SUBRESOURCE,...: a request for a Table of them is answered 406
   bool json = false;                   // stored as JSON, not protobuf
   bool uncached = false;               // has no watch cache
   bool defaults_on_read = false;       // upstream stores it before its defaults are complete

@@ -102,6 +102,7 @@ inline constexpr FactWord kFactWords[] = {
     {"label-aliases", "label_aliases", true},
     {"label-refusal", "label_refusal", true},
     {"hidden-annotation", "hidden_annotation", true},
+    {"no-tables", "no_tables", true},
     {"json", "json", false},
     {"uncached", "uncached", false},
     {"defaults-on-read", "defaults_on_read", false},
