@@ -62,9 +62,16 @@ struct StoreUpkeep::Impl {
     std::optional<base::Clock::SteadyTime> ill_since;  // for the log
   };
 
+  // Timeouts of zero are the defaults, as upstream.
+  static EtcdOptions WithTimeouts(EtcdOptions options) {
+    if (options.healthcheck_timeout.count() == 0) options.healthcheck_timeout = EtcdOptions().healthcheck_timeout;
+    if (options.readycheck_timeout.count() == 0) options.readycheck_timeout = EtcdOptions().readycheck_timeout;
+    return options;
+  }
+
   Impl(Parts parts_in, const EtcdOptions& options_in)
       : parts(std::move(parts_in)),
-        options(options_in),
+        options(WithTimeouts(options_in)),
         db_size(parts.metrics.Gauges({.name = "apiserver_storage_size_bytes",
                                       .help = "Size of the storage database file physically allocated in bytes.",
                                       .stability = telemetry::Stability::kStable,
@@ -87,7 +94,7 @@ struct StoreUpkeep::Impl {
   Awaitable<void> PollWrites();
 
   const Parts parts;
-  const EtcdOptions& options;
+  const EtcdOptions options;
   std::deque<Care> cares;  // of the store of everything, then of the overrides
   telemetry::GaugeVec& db_size;
   telemetry::Gauge& refuses_writes;
@@ -169,6 +176,11 @@ void StoreUpkeep::AddHealthChecks(server::HealthChecks& checks) {
         {.healthz = false, .livez = false, .readyz = true}, "etcd-readiness");
   }
   if (impl_->parts.encryption == nullptr) return;
+  if (impl_->options.encryption_provider_config_automatic_reload) {
+    // The hook only starts the controller.
+    checks.Add("poststarthook/start-encryption-provider-config-automatic-reload",
+               [this] { return impl_->work.empty() ? std::string("not finished") : std::string(); }, {});
+  }
   storage::EncryptionAtRest& rules = impl_->parts.encryption->rules();
   for (const std::string& name : rules.HealthChecks()) {
     checks.Add(name, [&rules, name] { return rules.Health(name); }, {.healthz = true, .livez = false, .readyz = true});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <functional>
 
 #include "base/strings.h"
 #include "codec/json.h"
@@ -37,6 +38,7 @@ class Reader : JSONTokens {
   Reader(Arena& arena, std::string_view text, const DecodeOptions& options)
       : JSONTokens(arena, PaddedCopy(arena, text)),
         strict_(options.strict),
+        begin_(at_),
         end_(at_ + text.size()),
         members_(arena),
         items_(arena) {}
@@ -84,7 +86,13 @@ class Reader : JSONTokens {
   }
 
   const std::string& error() const { return error_; }
-  std::vector<std::string>& strict_errors() { return strict_errors_; }
+  // In the order of the text: duplicates of a map are found at its end.
+  std::vector<std::string> strict_errors() {
+    std::vector<std::string> texts;
+    texts.reserve(strict_errors_.size());
+    for (Strict& error : strict_errors_) texts.push_back(std::move(error.text));
+    return texts;
+  }
 
  private:
   // ---- untyped ----
@@ -219,7 +227,7 @@ class Reader : JSONTokens {
       out = Value::Map(arena_, read.size());
       for (const Member& member : read) {
         if (Value* found = out.Find(member.key)) {
-          StrictError("duplicate field ", member.key);
+          StrictError("duplicate field ", member.key, IsInText(member.key) ? member.key.data() : at_);
           *found = member.value;
         } else {
           out.Set(arena_, member.key, member.value);
@@ -585,22 +593,36 @@ class Reader : JSONTokens {
     return false;
   }
 
-  [[gnu::noinline]] void StrictError(std::string_view what, std::string_view key) {
+  struct Strict {
+    const char* at;
+    std::string text;
+  };
+
+  // False for a key with escapes, which is made anew.
+  bool IsInText(std::string_view key) const {
+    return std::less_equal<>()(begin_, key.data()) && std::less<>()(key.data(), end_);
+  }
+
+  void StrictError(std::string_view what, std::string_view key) { StrictError(what, key, at_); }
+  [[gnu::noinline]] void StrictError(std::string_view what, std::string_view key, const char* at) {
     if (!strict_ || strict_errors_.size() >= kStrictErrorsMax) return;
     std::string path = PathOf(frame_);
     if (!path.empty()) path += '.';
     path += key;
     std::string text = std::string(what) + base::GoQuote(path);
-    if (std::ranges::find(strict_errors_, text) == strict_errors_.end()) strict_errors_.push_back(std::move(text));
+    if (std::ranges::find(strict_errors_, text, &Strict::text) == strict_errors_.end())
+      strict_errors_.insert(std::ranges::upper_bound(strict_errors_, at, std::less<>(), &Strict::at),
+                            {at, std::move(text)});
   }
 
   bool strict_;
+  const char* begin_ = nullptr;
   const char* end_ = nullptr;
   const JSONFrame* frame_ = nullptr;
   Scratch<Member> members_;
   Scratch<Value> items_;
   std::string error_;
-  std::vector<std::string> strict_errors_;
+  std::vector<Strict> strict_errors_;
 };
 
 DecodeError ErrorOf(const Reader& reader, std::string_view text, bool complete) {
@@ -619,7 +641,7 @@ Outcome<Decoded, DecodeError> Decode(Arena& arena, std::string_view text, const 
   Decoded decoded;
   const bool complete = reader.Document(type, decoded.value);
   if (complete && reader.error().empty()) {
-    decoded.strict_errors = std::move(reader.strict_errors());
+    decoded.strict_errors = reader.strict_errors();
     return decoded;
   }
   return ErrorOf(reader, text, complete);

@@ -161,6 +161,16 @@ TEST(JSON, StrictErrorsNameThePath) {
   EXPECT_EQ(decoded->value["metadata"]["labels"]["k"].as_string(), "2");
 }
 
+TEST(JSON, StrictErrorsComeInTheOrderOfTheText) {
+  Arena arena;
+  const auto decoded =
+      DecodeJSON(arena, R"({"b":1,"b":2,"c":{"d":1,"d":2},"a":[{"e":1,"e":2}],"a":[]})", {.strict = true});
+  ASSERT_TRUE(decoded.ok());
+  const std::vector<std::string> want = {"duplicate field \"b\"", "duplicate field \"c.d\"",
+                                         "duplicate field \"a[0].e\"", "duplicate field \"a\""};
+  EXPECT_EQ(decoded->strict_errors, want);
+}
+
 TEST(JSON, UntypedKeepsIntegersAndSortsKeys) {
   Arena arena;
   const auto decoded =

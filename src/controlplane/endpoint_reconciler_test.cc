@@ -27,8 +27,8 @@ TEST(EndpointReconciler, CountedAddresses) {
   for (const Case& c : cases) EXPECT_EQ(CountedAddresses(c.present, "10.0.0.2", c.count), c.want);
 }
 
-TEST(ServerPresence, IdentityIsTheHashOfTheHostName) {
-  EXPECT_EQ(ServerIdentity("example-host"), "apiserver-r4pqizx4ig5rkc2kcxa3zatyau");
+TEST(ServerPresence, IdentityIsTheHashOfTheHostNameAndTheComponent) {
+  EXPECT_EQ(ServerIdentity("example-host"), "apiserver-xslhalef67ld3xrelzsoqnkaua");
 }
 
 TEST(ServerPresence, AuthoritiesThatAreNoCertificatesAreDropped) { EXPECT_EQ(JoinAuthorities("nothing", ""), ""); }

@@ -66,7 +66,14 @@ std::string ServerIdentity(std::string_view hostname) {
   constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz234567";
   constexpr std::size_t kBytes = 16;
   unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(hostname.data()), hostname.size(), digest);
+  // Each part behind its length in two bytes, the larger one first.
+  std::string data;
+  for (const std::string_view part : {hostname, std::string_view("kube-apiserver")}) {
+    data += static_cast<char>(part.size() >> 8);
+    data += static_cast<char>(part.size() & 0xff);
+    data += part;
+  }
+  SHA256(reinterpret_cast<const unsigned char*>(data.data()), data.size(), digest);
   std::string text = "apiserver-";
   unsigned buffer = 0, bits = 0;
   for (std::size_t i = 0; i < kBytes; ++i) {

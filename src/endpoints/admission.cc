@@ -232,7 +232,8 @@ Task<Value> AdmitUpdate(AdmissionCall call, Value object, Value existing) {
   Exchange& exchange = *call.exchange;
   base::Arena& arena = exchange.context.arena;
   if (!call.scope->own_kind) object = call.scope->codec->ToHub(arena, *call.scope, object);
-  DedupOwnerReferences(exchange, object, false);
+  // Of a patch, duplicates are looked for after admission only.
+  if (exchange.context.info.verb != "patch") DedupOwnerReferences(exchange, object, false);
   const admission::Operation operation =
       existing.is_null() ? admission::Operation::kCreate : admission::Operation::kUpdate;
   const Value managed = object.Get("metadata", "managedFields");

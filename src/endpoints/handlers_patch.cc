@@ -1,5 +1,6 @@
 // PATCH in its forms.
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/strings.h"
 #include "codec/json.h"
@@ -59,13 +60,28 @@ void EncodePatched(const Value& value, const Value& before, bool as_sent, std::s
   out += '}';
 }
 
-// Raw JSON (ControllerRevision's data) that the patch did not reach keeps its text, and so is the same as before.
-void KeepUntouchedRaw(Value object, const Value& before, const Value& patched, const Value& document) {
+// JSON text without white space between its tokens (json.Compact).
+std::string_view CompactJSON(base::Arena& arena, std::string_view json) {
+  std::string out;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted && c == '\\' && i + 1 < json.size()) out += json[i++];
+    if (c == '"') quoted = !quoted;
+    if (quoted || (c != ' ' && c != '\t' && c != '\n' && c != '\r')) out += json[i];
+  }
+  return arena.Copy(out);
+}
+
+// Raw JSON (ControllerRevision's data) that the patch did not reach keeps its order; it is only made compact.
+void KeepUntouchedRaw(base::Arena& arena, Value object, const Value& before, const Value& patched,
+                      const Value& document) {
   for (object::Member& member : object.members()) {
     const Value was = before[member.key];
-    if (member.value.is_raw() && was.is_raw() && patched[member.key] == document[member.key]) member.value = was;
+    if (member.value.is_raw() && was.is_raw() && patched[member.key] == document[member.key])
+      member.value = Value::Raw(CompactJSON(arena, was.as_raw()));
     if (member.value.is_map() && was.is_map())
-      KeepUntouchedRaw(member.value, was, patched[member.key], document[member.key]);
+      KeepUntouchedRaw(arena, member.value, was, patched[member.key], document[member.key]);
   }
 }
 
@@ -93,7 +109,16 @@ meta::Result<void> Patcher::Read(std::string_view body) {
   if (type_ == kJSONPatch) {
     KS_TRY(patch_, patch::CheckJSONPatch(patch_, checked));
     if (checked) {
-      for (auto& error : patch::JSONPatchUnknownFields(patch_)) patch_errors_.push_back(std::move(error));
+      for (std::string& error : patch_errors_) error.insert(0, "json patch ");
+      // Both kinds by the operation that they are in.
+      const auto operation = [](const std::string& error) {
+        const auto at = error.find('[');
+        return at == std::string::npos ? 0 : std::strtoul(error.c_str() + at + 1, nullptr, 10);
+      };
+      for (auto& error : patch::JSONPatchUnknownFields(patch_)) {
+        const auto after = std::ranges::upper_bound(patch_errors_, operation(error), std::less<>(), operation);
+        patch_errors_.insert(after, std::move(error));
+      }
     }
   }
   return {};
@@ -158,7 +183,7 @@ meta::Result<Value> Patcher::Apply(Value current) {
   KS_RETURN_IF_ERROR(ReportStrictErrors(exchange_, errors, options_.field_validation,
                                         [&](const std::string& error) { return InvalidPatchResult(shown(), error); }));
   Value object = read->object;
-  if (!strategic) KeepUntouchedRaw(object, current, patched, document);
+  if (!strategic) KeepUntouchedRaw(arena_, object, current, patched, document);
   scope_.codec->ApplyDefaults(arena_, scope_, object);
   return object;
 }

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -59,9 +60,10 @@ ROWS = [
     ("PATCH", MAP + "?fieldManager=m", APPLY, "null", 400, "invalid object type: /, Kind="),
     # An apply that changes nothing leaves raw JSON as it was written, so that it still is the same.
     ("PATCH", REVISIONS + "/a?fieldManager=m", APPLY, '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"}}', 200, ""),
-    # A merge patch or a JSON patch that does not reach raw JSON leaves its text; a strategic merge patch sorts it.
-    ("PATCH", REVISIONS + "/a?dryRun=All", MERGE, '{"metadata":{"labels":{"a":"b"}}}', 200, ""),
-    ("PATCH", REVISIONS + "/a?dryRun=All", PATCH, '[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]', 200, ""),
+    # A merge patch or a JSON patch that does not reach raw JSON leaves its text but for white space; a strategic merge patch sorts it.
+    ("PATCH", REVISIONS + "/compact?dryRun=All", MERGE, '{"metadata":{"labels":{"a":"b"}}}', 200, ""),
+    ("PATCH", REVISIONS + "/compact?dryRun=All", PATCH, '[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]', 200, ""),
+    ("PATCH", REVISIONS + "/a?dryRun=All", MERGE, '{"metadata":{"labels":{"a":"b"}}}', 422, 'ControllerRevision.apps "a" is invalid: data: Invalid value: {"b":1,"a":2}: field is immutable'),
     ("PATCH", REVISIONS + "/a?dryRun=All", STRATEGIC, '{"metadata":{"labels":{"a":"b"}}}', 422, 'ControllerRevision.apps "a" is invalid: data: Invalid value: {"a":2,"b":1}: field is immutable'),
     # The first document of several.
     ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n---\nmetadata: {name: c}\n", 201, ""),
@@ -269,6 +271,63 @@ def check_converted_manager(client):
     return 0
 
 
+def check_excluded_resources(client):
+    """Policies do not see reviews: one that refuses everything refuses no review."""
+    group = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    client.must(201, "POST", group + "ies", {"metadata": {"name": "refuse"}, "spec": {
+        "failurePolicy": "Fail", "validations": [{"expression": "false", "message": "refused"}],
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["", "authentication.k8s.io", "authorization.k8s.io"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["configmaps", "selfsubjectreviews", "selfsubjectaccessreviews"]}]}}})
+    client.must(201, "POST", group + "ybindings", {"metadata": {"name": "refuse"}, "spec": {"policyName": "refuse", "validationActions": ["Deny"]}})
+    end = time.monotonic() + 60
+    while client.request("POST", NAMESPACE + "/configmaps?dryRun=All", {"metadata": {"name": "refused"}})[0] != 422 and time.monotonic() < end:
+        time.sleep(0.1)
+    failed = 0
+    for path, body in (("/apis/authentication.k8s.io/v1/selfsubjectreviews", {}),
+                       ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}})):
+        status = client.request("POST", path, body)[0]
+        if status != 201:
+            failed += 1
+            print("a policy that refuses everything: %s has status %d" % (path, status))
+    for path in ("ybindings/refuse", "ies/refuse"):
+        client.must(200, "DELETE", group + path)
+    while client.request("POST", NAMESPACE + "/configmaps?dryRun=All", {"metadata": {"name": "refused"}})[0] != 201 and time.monotonic() < end:
+        time.sleep(0.1)
+    return failed
+
+
+def check_owners_of_a_patch(client):
+    """A patch with an owner twice is warned of after admission, an update before it."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "50afb8bf-32b1-47fa-87b0-1bd84a976b0e"}
+    client.must(201, "POST", NAMESPACE + "/configmaps", {"metadata": {"name": "owned", "ownerReferences": [owner]}})
+    client.connection.request("PATCH", NAMESPACE + "/configmaps/owned?dryRun=All", json.dumps([{"op": "add", "path": "/metadata/ownerReferences/-", "value": owner}]),
+                              {"Content-Type": PATCH, "Accept": JSON})
+    response = client.connection.getresponse()
+    response.read()
+    warning = response.getheader("Warning") or ""
+    if "contains duplicate entries after mutating admission happens" not in warning:
+        print("an owner twice in a patch: status %d, warning %r" % (response.status, warning))
+        return 1
+    return 0
+
+
+def check_late_account(server, client):
+    """A pod waits a while for the account "default" of its namespace, which a controller makes."""
+    client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "late"}})
+
+    def make():
+        time.sleep(0.3)
+        other = Client(server)
+        other.request("POST", "/api/v1/namespaces/late/serviceaccounts", {"metadata": {"name": "default"}})  # controllers may be faster
+        other.close()
+    maker = threading.Thread(target=make)
+    maker.start()
+    status, answer = client.request("POST", "/api/v1/namespaces/late/pods", {"metadata": {"name": "p"}, "spec": CONTAINERS})
+    maker.join()
+    if status != 201:
+        print("a pod before its account: status %d %s" % (status, answer))
+    return status != 201
+
+
 def raw(client, path, accept):
     client.connection.request("GET", path, headers={"Accept": accept})
     response = client.connection.getresponse()
@@ -322,6 +381,7 @@ def main():
         client.must(201, "POST", "/apis/apps/v1/namespaces/default/deployments", {"metadata": {"name": "d"}, "spec": {
             "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": CONTAINERS}}})
         client.must(201, "POST", REVISIONS, '{"metadata": {"name": "a"}, "revision": 1, "data": {"b": 1, "a": 2}}')
+        client.must(201, "POST", REVISIONS, '{"metadata":{"name":"compact"},"revision":1,"data":{"b":1,"a":2}}')
         for method, path, content_type, body, status, message in ROWS:
             got, answer = client.request(method, path, body, content_type=content_type)
             text = answer.get("message", "") if isinstance(answer, dict) else ""
@@ -330,7 +390,7 @@ def main():
                 print("%s %s %r\n  want %d %r\n  got  %d %s" % (method, path, body, status, message, got, text))
         failed += check_eviction(client) + check_yaml_duplicates(client) + check_laid_out_lists(client) + check_empty_list_apply(client)
         failed += check_null_metadata_apply(client) + check_large_objects(client) + check_tables(client) + check_converted_manager(client)
-        failed += check_overlapping_definition(client)
+        failed += check_late_account(server, client) + check_excluded_resources(client) + check_owners_of_a_patch(client) + check_overlapping_definition(client)
         client.close()
     finally:
         server.stop()

@@ -1,5 +1,8 @@
 // ServiceAccount: every pod runs as one, and gets its token.
 #include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "admission/plugins/path_segment.h"
 #include "admission/plugins/plugins.h"
@@ -135,14 +138,28 @@ void MountToken(base::Arena& arena, base::Random& random, Value pod) {
   if (!has_volume && mounted) spec.EnsureList(arena, "volumes").Append(arena, TokenVolume(arena, volume_name));
 }
 
-Task<Value> FindAccount(ObjectReader& reader, request::Context& context, const Attributes& attributes,
-                        std::string name) {
+// The account "default" is made by a controller a moment after its namespace: it is looked for this often, with pauses
+// of 100 to 200 ms.
+constexpr int kDefaultAccountTries = 10;
+
+Awaitable<void> Pause(base::Random& random) {
+  constexpr std::uint64_t kLeastMillis = 100;
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  timer.expires_after(std::chrono::milliseconds(kLeastMillis + random.Below(kLeastMillis)));
+  co_await timer.async_wait(asio::use_awaitable);
+}
+
+Task<Value> FindAccount(ObjectReader& reader, base::Random& random, request::Context& context,
+                        const Attributes& attributes, std::string name) {
   const std::string where = attributes.name_space + "/" + name;
   if (const std::string refused = PathSegmentError(name); !refused.empty()) {
     co_return NewForbidden(attributes, "error looking up service account " + where + ": " + refused);
   }
   auto found = co_await reader.Get(context.arena, "", "serviceaccounts", attributes.name_space, name, false);
-  if (!found.ok()) found = co_await reader.Get(context.arena, "", "serviceaccounts", attributes.name_space, name, true);
+  for (int tries = name == "default" ? kDefaultAccountTries : 1; !found.ok() && tries > 0; --tries) {
+    found = co_await reader.Get(context.arena, "", "serviceaccounts", attributes.name_space, name, true);
+    if (!found.ok() && tries > 1) co_await Pause(random);
+  }
   if (!found.ok()) {
     co_return NewForbidden(attributes, "error looking up service account " + where + ": serviceaccount " +
                                            base::GoQuote(name) + " not found");
@@ -201,8 +218,8 @@ class ServiceAccountPlugin final : public Plugin {
       spec.Set(arena, "serviceAccountName", "default");
       spec.Set(arena, "serviceAccount", "default");
     }
-    KS_CO_TRY(const Value account,
-              co_await FindAccount(reader_, context, attributes, std::string(spec["serviceAccountName"].as_string())));
+    KS_CO_TRY(const Value account, co_await FindAccount(reader_, random_, context, attributes,
+                                                        std::string(spec["serviceAccountName"].as_string())));
     Value automount = spec["automountServiceAccountToken"];
     if (automount.is_null()) automount = account["automountServiceAccountToken"];
     if (automount.is_null() || automount.as_bool()) MountToken(arena, random_, pod);
@@ -229,7 +246,7 @@ class ServiceAccountPlugin final : public Plugin {
       co_return NewForbidden(attributes, "no service account specified for pod " + attributes.name_space + "/" +
                                              std::string(pod.Get("metadata", "name").as_string()));
     }
-    KS_CO_TRY(const Value account, co_await FindAccount(reader_, context, attributes, name));
+    KS_CO_TRY(const Value account, co_await FindAccount(reader_, random_, context, attributes, name));
     if (account.Get("metadata", "annotations")[kEnforceSecrets].as_string() == "true") {
       if (const std::string problem = RefuseSecrets(account, pod); !problem.empty())
         co_return NewForbidden(attributes, problem);

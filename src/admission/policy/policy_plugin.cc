@@ -1,5 +1,7 @@
 #include "admission/policy/policy_plugin.h"
 
+#include <algorithm>
+
 #include "admission/plugins/plugins.h"
 
 namespace keelson::admission {
@@ -30,7 +32,26 @@ PolicyPlugin::PolicyPlugin(const PluginContext& context, std::string_view name, 
   }
 }
 
+namespace {
+
+// Resources that policies never see (pkg/kubeapiserver/admission/exclusion): a policy that refused them could not be
+// mended any more.
+bool IsExcludedResource(const Attributes& attributes) {
+  static constexpr std::pair<std::string_view, std::string_view> kExcluded[] = {
+      {"authentication.k8s.io", "selfsubjectreviews"},       {"authentication.k8s.io", "tokenreviews"},
+      {"authorization.k8s.io", "localsubjectaccessreviews"}, {"authorization.k8s.io", "selfsubjectaccessreviews"},
+      {"authorization.k8s.io", "selfsubjectrulesreviews"},   {"authorization.k8s.io", "subjectaccessreviews"},
+  };
+  return std::ranges::any_of(kExcluded, [&](const auto& one) { return attributes.Is(one.first, one.second); });
+}
+
+}  // namespace
+
 base::Ref<const PolicyList> PolicyPlugin::PoliciesFor(const Attributes& attributes) const {
+  if (IsExcludedResource(attributes)) {
+    static const base::Ref<const PolicyList> none = base::MakeRef<PolicyList>();
+    return none;
+  }
   return IsPolicyKind(attributes) ? policies_->LoadStatic() : policies_->Load();
 }
 

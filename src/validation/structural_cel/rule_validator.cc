@@ -85,7 +85,7 @@ class RuleValidator::Compiler {
   void CompileRules(NodeValidator& validator, const cel::DeclType* type) {
     if (validator.rules_node.rule_count() == 0) return;
     if (type == nullptr) {
-      validator.compile_error = "Failed to convert to declType for CEL validation rules";
+      validator.compile_error = "failed to convert to declType for CEL validation rules";
       return;
     }
     std::map<const cel::Ast*, cel::ProgramPtr> programs;

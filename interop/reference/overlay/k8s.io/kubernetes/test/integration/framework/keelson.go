@@ -33,8 +33,15 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 	}
 	gate := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	opts, sets := newOptions(t, gate, folder)
+	etcd := opts.Etcd
 	if setup.ModifyServerRunOptions != nil {
 		setup.ModifyServerRunOptions(opts)
+	}
+	if opts.Etcd != etcd { // Flags are bound to the fields of the options that were there before.
+		bound := pflag.NewFlagSet("etcd", pflag.PanicOnError)
+		opts.Etcd.AddFlags(bound)
+		bound.VisitAll(func(f *pflag.Flag) { f.DefValue = sets["etcd"].Lookup(f.Name).DefValue })
+		sets["etcd"] = bound
 	}
 	keelson.Follow(t, gate)
 	if err := opts.SecureServing.MaybeDefaultWithSelfSignedCerts("127.0.0.1", []string{"kubernetes.default.svc", "kubernetes.default", "kubernetes"}, nil); err != nil {
