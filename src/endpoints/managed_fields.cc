@@ -50,7 +50,7 @@ Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, 
   } while (!conversions.wanted().empty());
   if (!converted) co_return;
   const Value managed = seen.Get("metadata", "managedFields");
-  const Value metadata = object.EnsureMap(arena, "metadata");
+  Value metadata = object.EnsureMap(arena, "metadata");
   if (managed.is_null()) {
     metadata.Erase("managedFields");
   } else {
