@@ -7,6 +7,7 @@
 #include "async/run_now.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
+#include "auth/certificate_verifier.h"
 
 namespace keelson::auth {
 namespace {
@@ -94,6 +95,28 @@ TEST(X509Authenticator, TakesNameAndGroupsFromAVerifiedCertificate) {
   EXPECT_FALSE(refused.Error().empty());
   const http::Request without;
   EXPECT_TRUE(authenticator.Authenticate(without).errors.empty());
+  for (X509* certificate : {ca, other, good, foreign}) X509_free(certificate);
+}
+
+TEST(CertificateVerifier, ChainIsVerifiedOnceForAllConnections) {
+  const KeyPair ca_key, other_key, leaf_key;
+  X509* ca = Make(ca_key, "ca", "x", nullptr, ca_key, "", true);
+  X509* other = Make(other_key, "other", "x", nullptr, other_key, "", true);
+  X509* good = Make(leaf_key, "alice", "dev", ca, ca_key, "clientAuth", false);
+  X509* foreign = Make(leaf_key, "alice", "dev", other, other_key, "clientAuth", false);
+  CertificateVerifier verifier;
+  ASSERT_EQ(verifier.SetCA(PEM(ca)), "");
+  for (int i = 0; i < 3; ++i) {
+    const auto request = RequestWith(DER(good));  // a connection of its own each
+    for (int j = 0; j < 2; ++j) EXPECT_TRUE(verifier.Verify(request.peer).ok());
+  }
+  EXPECT_EQ(verifier.chains_verified(), 1u);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(verifier.Verify(RequestWith(DER(foreign)).peer).ok());
+  EXPECT_EQ(verifier.chains_verified(), 2u);
+  ASSERT_EQ(verifier.SetCA(PEM(other)), "");  // another bundle: nothing that was found out counts
+  EXPECT_FALSE(verifier.Verify(RequestWith(DER(good)).peer).ok());
+  EXPECT_TRUE(verifier.Verify(RequestWith(DER(foreign)).peer).ok());
+  EXPECT_EQ(verifier.chains_verified(), 4u);
   for (X509* certificate : {ca, other, good, foreign}) X509_free(certificate);
 }
 

@@ -3,6 +3,7 @@
 // Thread safety: all members from any thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ class CertificateVerifier {
   // Null without one or before SetCA(); else what is wrong.
   Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> Verify(
       const std::shared_ptr<const http::PeerCertificate>& peer);
+  // How often a chain was really verified: not remembered from another request or connection.
+  std::uint64_t chains_verified() const;
   // Verify() tells `lifetimes` how long the certificate it is asked about will be valid, in seconds; before serving.
   void ObserveLifetimes(telemetry::Histogram& lifetimes);
 

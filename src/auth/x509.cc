@@ -4,7 +4,11 @@
 #include <openssl/sha.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstring>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 
@@ -198,24 +202,80 @@ Outcome<std::vector<std::string>, std::string> ParseCertificates(std::string_vie
   return certificates;
 }
 
-// Entries are keyed by the whole chain, so that a hit means the very same certificates, and forgotten when the bundle
-// changes.
+namespace {
+
+using ChainDigest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
+struct ChainDigestHash {
+  std::size_t operator()(const ChainDigest& digest) const {
+    std::size_t hash = 0;
+    std::memcpy(&hash, digest.data(), sizeof(hash));
+    return hash;
+  }
+};
+
+// Of all certificates in order, each with its length: equal digests mean the very same chain.
+ChainDigest DigestOf(const http::PeerCertificate& peer) {
+  std::string text;
+  for (const std::string& der : peer.chain_der) {
+    const std::uint64_t size = der.size();
+    text.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(der);
+  }
+  ChainDigest digest;
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  return digest;
+}
+
+std::int64_t WallSeconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(base::Clock::Real().Now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+// Chains are remembered by their bytes, so that a client which connects again is not verified again; connections refer
+// to them, so that a request need not hash its chain. All are forgotten when the bundle changes.
 struct CertificateVerifier::Impl {
-  static constexpr std::size_t kRememberedMax = 1024;
-  static constexpr std::chrono::seconds kRememberFor{10};
+  static constexpr std::size_t kConnectionsMax = 1024;
+  static constexpr std::size_t kChainsMax = 4096;
+  static constexpr std::chrono::minutes kRememberAcceptedFor{10};  // and not beyond the end of any certificate
+  static constexpr std::chrono::seconds kRememberRefusedFor{10};   // one that is not valid yet may become so
   using Answer = Outcome<std::shared_ptr<const VerifiedCertificate>, std::string>;
-  struct Remembered {
+  struct Chain {
+    Answer answer = std::shared_ptr<const VerifiedCertificate>();
+    std::int64_t not_after = 0;                                       // of the leaf, in seconds since 1970
+    std::int64_t expires = std::numeric_limits<std::int64_t>::max();  // the first of all that end
+    base::Clock::SteadyTime until{};
+
+    bool IsCurrent(base::Clock::SteadyTime now, std::int64_t wall) const { return until > now && wall <= expires; }
+  };
+  using ChainPtr = std::shared_ptr<const Chain>;
+  struct Connection {
     std::weak_ptr<const http::PeerCertificate> peer;
-    Answer answer;
-    std::int64_t not_after;  // seconds since 1970
-    base::Clock::SteadyTime until;
+    ChainPtr chain;
   };
   telemetry::Histogram* lifetimes = nullptr;
   bool read_uid = true;
 
   std::mutex mutex;
   std::shared_ptr<X509_STORE> store;
-  std::unordered_map<const http::PeerCertificate*, Remembered> remembered;
+  std::unordered_map<ChainDigest, ChainPtr, ChainDigestHash> chains;
+  std::unordered_map<const http::PeerCertificate*, Connection> connections;
+  std::atomic<std::uint64_t> verified{0};
+
+  // REQUIRES: the mutex.
+  void Remember(const std::shared_ptr<const http::PeerCertificate>& peer, ChainPtr chain) {
+    if (connections.size() >= kConnectionsMax) {
+      std::erase_if(connections, [](const auto& entry) { return entry.second.peer.expired(); });
+      if (connections.size() >= kConnectionsMax) connections.clear();
+    }
+    connections.insert_or_assign(peer.get(), Connection{peer, std::move(chain)});
+  }
+  void Remember(const ChainDigest& digest, ChainPtr chain, base::Clock::SteadyTime now) {
+    if (chains.size() >= kChainsMax) {
+      std::erase_if(chains, [&](const auto& entry) { return entry.second->until <= now; });
+      if (chains.size() >= kChainsMax) chains.clear();
+    }
+    chains.insert_or_assign(digest, std::move(chain));
+  }
 
   void Observe(std::int64_t not_after) const {
     if (lifetimes != nullptr)
@@ -224,10 +284,10 @@ struct CertificateVerifier::Impl {
                              .count());
   }
 
-  static Answer Verify(const http::PeerCertificate& peer, X509_STORE* trusted, bool read_uid, std::int64_t& not_after) {
+  static Answer Verify(const http::PeerCertificate& peer, X509_STORE* trusted, bool read_uid, Chain& chain) {
     const X509Ptr leaf = ParseDER(peer.chain_der[0]);
     if (!leaf) return std::string("x509: malformed certificate");
-    not_after = NotAfter(leaf.get());
+    chain.not_after = NotAfter(leaf.get());
     StackPtr intermediates(sk_X509_new_null());
     for (std::size_t i = 1; i < peer.chain_der.size(); ++i) {
       if (X509Ptr certificate = ParseDER(peer.chain_der[i])) sk_X509_push(intermediates.get(), certificate.release());
@@ -242,6 +302,9 @@ struct CertificateVerifier::Impl {
               : std::string("x509: ") + X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
     ERR_clear_error();
     if (!problem.empty()) return "verifying certificate " + Identifier(leaf.get()) + " failed: " + problem;
+    const STACK_OF(X509)* links = X509_STORE_CTX_get0_chain(context.get());
+    for (int i = 0; i < sk_X509_num(links); ++i)
+      chain.expires = std::min(chain.expires, NotAfter(sk_X509_value(links, i)));
     auto verified = std::make_shared<VerifiedCertificate>();
     verified->holder = UserOf(leaf.get(), peer.chain_der[0], read_uid);
     verified->common_name = CommonName(leaf.get());
@@ -264,7 +327,8 @@ std::string CertificateVerifier::SetCA(std::string_view pem) {
   X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN);
   std::lock_guard lock(impl_->mutex);
   impl_->store = std::move(store);
-  impl_->remembered.clear();
+  impl_->chains.clear();
+  impl_->connections.clear();
   return {};
 }
 
@@ -274,30 +338,48 @@ Outcome<std::shared_ptr<const VerifiedCertificate>, std::string> CertificateVeri
     const std::shared_ptr<const http::PeerCertificate>& peer) {
   if (!peer || peer->chain_der.empty()) return std::shared_ptr<const VerifiedCertificate>();
   const auto now = base::Clock::Real().Monotonic();
+  const std::int64_t wall = WallSeconds();
+  const auto found = [&](const Impl::ChainPtr& chain) {
+    impl_->Observe(chain->not_after);
+    return chain->answer;
+  };
+  {
+    std::lock_guard lock(impl_->mutex);
+    const auto known = impl_->connections.find(peer.get());
+    if (known != impl_->connections.end() && known->second.chain->IsCurrent(now, wall) &&
+        known->second.peer.lock() == peer) {
+      return found(known->second.chain);
+    }
+  }
+  const ChainDigest digest = DigestOf(*peer);
   std::shared_ptr<X509_STORE> store;
   {
     std::lock_guard lock(impl_->mutex);
     store = impl_->store;
-    const auto found = impl_->remembered.find(peer.get());
-    if (found != impl_->remembered.end() && found->second.until > now && found->second.peer.lock() == peer) {
-      impl_->Observe(found->second.not_after);
-      return found->second.answer;
+    const auto known = impl_->chains.find(digest);
+    if (known != impl_->chains.end() && known->second->IsCurrent(now, wall)) {
+      impl_->Remember(peer, known->second);
+      return found(known->second);
     }
   }
   if (!store) return std::shared_ptr<const VerifiedCertificate>();
-  std::int64_t not_after = 0;
-  Impl::Answer answer = Impl::Verify(*peer, store.get(), impl_->read_uid, not_after);
-  impl_->Observe(not_after);
-  std::lock_guard lock(impl_->mutex);
-  if (impl_->remembered.size() >= Impl::kRememberedMax) {
-    std::erase_if(impl_->remembered,
-                  [&](const auto& entry) { return entry.second.until <= now || entry.second.peer.expired(); });
-    if (impl_->remembered.size() >= Impl::kRememberedMax) impl_->remembered.clear();
+  auto chain = std::make_shared<Impl::Chain>();
+  chain->answer = Impl::Verify(*peer, store.get(), impl_->read_uid, *chain);
+  impl_->verified.fetch_add(1, std::memory_order_relaxed);
+  if (chain->answer.ok()) {
+    chain->until = now + Impl::kRememberAcceptedFor;
+  } else {
+    chain->until = now + Impl::kRememberRefusedFor;
   }
-  if (impl_->store == store)
-    impl_->remembered.insert_or_assign(peer.get(), Impl::Remembered{peer, answer, not_after, now + Impl::kRememberFor});
-  return answer;
+  std::lock_guard lock(impl_->mutex);
+  if (impl_->store == store) {
+    impl_->Remember(digest, chain, now);
+    impl_->Remember(peer, chain);
+  }
+  return found(chain);
 }
+
+std::uint64_t CertificateVerifier::chains_verified() const { return impl_->verified.load(std::memory_order_relaxed); }
 
 X509Authenticator::X509Authenticator(bool read_uid) : verifier_(std::make_unique<CertificateVerifier>(read_uid)) {}
 X509Authenticator::~X509Authenticator() = default;

@@ -30,6 +30,15 @@ class Level {
   bool quiescing = false;
 };
 
+class ReadVsWrite;
+
+// Outlives the controller where seats do.
+struct SharedState {
+  std::shared_ptr<SeatTimer> timer;
+  std::shared_ptr<ReadVsWrite> use;  // null without metrics
+  const base::Clock* clock = nullptr;
+};
+
 struct ClassifiedFlow {
   FlowSchemaSpec schema;
   std::shared_ptr<const Flow> flow;
@@ -38,6 +47,7 @@ struct ClassifiedFlow {
   bool exempt = false;
   int queues = 0;
   std::uint64_t max_seats = 0;
+  std::shared_ptr<const SharedState> shared;
 };
 
 // Requests that change something and requests that read, waiting and executing, of all levels.
@@ -51,7 +61,9 @@ class ReadVsWrite {
         executing_mutating_(families.read_vs_write.With({"executing", "mutating"}), clock.Monotonic()) {}
 
   void Waiting(bool mutating, int delta) { (mutating ? waiting_mutating_ : waiting_readonly_).Add(Now(), delta); }
-  void Executing(bool mutating, int delta) { (mutating ? executing_mutating_ : executing_readonly_).Add(Now(), delta); }
+  void Executing(base::Clock::SteadyTime now, bool mutating, int delta) {
+    (mutating ? executing_mutating_ : executing_readonly_).Add(now, delta);
+  }
   void SetLimits(int waiting, int executing) {
     for (auto* ratio : {&waiting_readonly_, &waiting_mutating_}) ratio->ratio().SetDenominator(Now(), waiting);
     for (auto* ratio : {&executing_readonly_, &executing_mutating_}) ratio->ratio().SetDenominator(Now(), executing);
@@ -127,57 +139,61 @@ const std::string& Classification::flow_schema() const { return flow_->schema.na
 const std::string& Classification::priority_level() const { return flow_->schema.priority_level; }
 std::uint64_t Classification::level_max_seats() const { return flow_->max_seats; }
 
-struct Seat::State {
-  std::shared_ptr<const ClassifiedFlow> flow;
-  QueueSet::RequestPtr request;
-  std::shared_ptr<SeatTimer> timer;
-  const base::Clock* clock;
-  ExecutionType type;
-  std::shared_ptr<ReadVsWrite> use;  // null without metrics
-  bool mutating = false;
-  base::Clock::SteadyTime started{};
-  bool executing = false;
-};
-
-Seat::Seat(Seat&& other) noexcept = default;
+Seat::Seat(Seat&& other) noexcept
+    : flow_(std::move(other.flow_)),
+      request_(std::move(other.request_)),
+      arrived_(other.arrived_),
+      started_(other.started_),
+      type_(other.type_),
+      mutating_(other.mutating_),
+      executing_(std::exchange(other.executing_, false)) {}
 
 Seat& Seat::operator=(Seat&& other) noexcept {
   Release();
-  state_ = std::move(other.state_);
+  flow_ = std::move(other.flow_);
+  request_ = std::move(other.request_);
+  arrived_ = other.arrived_;
+  started_ = other.started_;
+  type_ = other.type_;
+  mutating_ = other.mutating_;
+  executing_ = std::exchange(other.executing_, false);
   return *this;
 }
 
 Seat::~Seat() { Release(); }
 
 void Seat::Release() {
-  if (state_ == nullptr) return;
-  const std::unique_ptr<State> state = std::move(state_);
-  QueueSet& queues = state->flow->level->queues;
+  if (flow_ == nullptr) return;
+  const std::shared_ptr<const ClassifiedFlow> flow = std::move(flow_);
+  const QueueSet::RequestPtr request = std::move(request_);
+  const bool executing = std::exchange(executing_, false);
+  QueueSet& queues = flow->level->queues;
   // A frame that ends while it waits takes its request out of the queue, unless it has just been dispatched.
-  if (!state->executing && queues.Cancel(*state->request)) return;
-  if (state->use != nullptr && state->executing) state->use->Executing(state->mutating, -1);
-  if (FlowMetrics* metrics = state->flow->flow->metrics.get(); metrics != nullptr && state->executing) {
-    const std::chrono::duration<double> seconds = state->clock->Monotonic() - state->started;
-    auto& series = state->type == ExecutionType::kWatch ? metrics->execution_watch : metrics->execution_regular;
-    series->Observe(seconds.count());
+  if (!executing && (queues.Cancel(*request) || !queues.IsExecuting(*request))) return;
+  const auto now = flow->shared->clock->Monotonic();
+  if (flow->shared->use != nullptr && executing) flow->shared->use->Executing(now, mutating_, -1);
+  if (FlowMetrics* metrics = flow->flow->metrics.get(); metrics != nullptr && executing) {
+    auto& series = type_ == ExecutionType::kWatch ? metrics->execution_watch : metrics->execution_regular;
+    series->Observe(std::chrono::duration<double>(now - started_).count());
   }
-  const auto lingers = queues.Finish(*state->request);
-  if (lingers > std::chrono::nanoseconds(0)) state->timer->ReleaseAfter(lingers, state->flow->level, state->request);
+  const auto lingers = queues.Finish(*request, now);
+  if (lingers > std::chrono::nanoseconds(0)) flow->shared->timer->ReleaseAfter(lingers, flow->level, request);
 }
 
 struct Controller::Impl {
   explicit Impl(const Options& given)
       : options(given),
-        timer(std::make_shared<SeatTimer>(*given.clock, *given.deadlines)),
-        use(given.metrics == nullptr ? nullptr : std::make_shared<ReadVsWrite>(*given.metrics, *given.clock)) {}
+        use(given.metrics == nullptr ? nullptr : std::make_shared<ReadVsWrite>(*given.metrics, *given.clock)),
+        shared(std::make_shared<SharedState>(
+            SharedState{std::make_shared<SeatTimer>(*given.clock, *given.deadlines), use, given.clock})) {}
 
   void Digest();
   void Adjust();
   void Publish();
 
   const Options options;
-  const std::shared_ptr<SeatTimer> timer;
   const std::shared_ptr<ReadVsWrite> use;  // null without metrics
+  const std::shared_ptr<const SharedState> shared;
   base::AtomicRef<const Snapshot> snapshot;
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<Level>, std::less<>> levels;
@@ -293,6 +309,7 @@ void Controller::Impl::Publish() {
     }
     auto entry = std::make_shared<ClassifiedFlow>(ClassifiedFlow{
         .schema = schema, .flow = flow, .level = level, .level_uid = level->spec.uid, .exempt = level->spec.exempt});
+    entry->shared = shared;
     entry->queues = level->spec.queuing.queues;
     entry->max_seats = static_cast<std::uint64_t>(level->borrowing.limits.max_seats.value_or(0));
     if (schema.name == kCatchAll) made->catch_all = entry;
@@ -348,6 +365,11 @@ class WaitingRequest {
   const bool mutating_;
 };
 
+void ObserveRejected(const ClassifiedFlow& flow, std::chrono::duration<double> waited) {
+  FlowMetrics* const metrics = flow.flow->metrics.get();
+  if (metrics != nullptr && !flow.exempt) metrics->wait_rejected->Observe(waited.count());
+}
+
 std::function<void()> CancelWait(std::shared_ptr<Waiter> waiter, std::shared_ptr<Level> level,
                                  QueueSet::RequestPtr request) {
   return [waiter = std::move(waiter), level = std::move(level), request = std::move(request)] {
@@ -357,58 +379,62 @@ std::function<void()> CancelWait(std::shared_ptr<Waiter> waiter, std::shared_ptr
   };
 }
 
-std::shared_ptr<const RequestDetails> Details(const request::RequestInfo& info, const request::User& user) {
-  return std::make_shared<RequestDetails>(RequestDetails{user.name, info.verb, info.path, info.name_space, info.name,
-                                                         info.api_version, info.resource, info.subresource});
-}
-
 }  // namespace
 
-Awaitable<Outcome<Seat, Rejection>> Controller::Acquire(Classification classification, Request request) {
-  const std::shared_ptr<const ClassifiedFlow> flow = classification.flow_;
+Outcome<Seat, Rejection> Controller::Start(const Classification& classification, const Request& request) {
+  const ClassifiedFlow& flow = *classification.flow_;
   const base::Clock& clock = *impl_->options.clock;
-  FlowMetrics* const metrics = flow->flow->metrics.get();
-  const auto arrived = clock.Monotonic();
-  QueueSet::Arrival arrival{.work = request.work, .flow = flow->flow, .details = Details(*request.info, *request.user)};
-  if (!flow->exempt && flow->queues > 1) {
-    arrival.distinguisher = flow->schema.DistinguisherOf(*request.info, *request.user);
-    arrival.flow_hash = HashFlow(flow->schema.name, arrival.distinguisher);
-  }
-  const auto observe_wait = [&](LazyHistogram FlowMetrics::* series) {
-    if (metrics == nullptr || flow->exempt) return;
-    (metrics->*series)->Observe(std::chrono::duration<double>(clock.Monotonic() - arrived).count());
-  };
-  auto started = flow->level->queues.Start(std::move(arrival));
-  if (!started.ok()) {
-    observe_wait(&FlowMetrics::wait_rejected);
-    co_return started.error();
-  }
+  const request::RequestInfo& info = *request.info;
   Seat seat;
-  seat.state_ = std::make_unique<Seat::State>(Seat::State{.flow = flow,
-                                                          .request = *started,
-                                                          .timer = impl_->timer,
-                                                          .clock = &clock,
-                                                          .type = request.type,
-                                                          .use = impl_->use,
-                                                          .mutating = IsMutating(*request.info)});
+  seat.arrived_ = clock.Monotonic();
+  seat.type_ = request.type;
+  seat.mutating_ = IsMutating(info);
+  QueueSet::Arrival arrival{.work = request.work, .flow = flow.flow};
+  std::string_view distinguisher;
+  if (!flow.exempt && flow.queues > 1) {
+    distinguisher = flow.schema.DistinguisherOf(info, *request.user);
+    arrival.flow_hash = HashFlow(flow.schema.name, distinguisher);
+  }
+  arrival.details = RequestDetails({request.user->name, info.verb, info.path, info.name_space, info.name,
+                                    info.api_version, info.resource, info.subresource, distinguisher});
+  auto started = flow.level->queues.Start(std::move(arrival), seat.arrived_);
+  if (!started.ok()) {
+    ObserveRejected(flow, clock.Monotonic() - seat.arrived_);
+    return started.error();
+  }
+  seat.flow_ = classification.flow_;
+  seat.request_ = std::move(started->request);
+  if (started->executing) BeginExecuting(seat);
+  return seat;
+}
+
+void Controller::BeginExecuting(Seat& seat) {
+  const ClassifiedFlow& flow = *seat.flow_;
+  seat.executing_ = true;
+  seat.started_ = flow.shared->clock->Monotonic();
+  if (flow.shared->use != nullptr) flow.shared->use->Executing(seat.started_, seat.mutating_, 1);
+  FlowMetrics* const metrics = flow.flow->metrics.get();
+  if (metrics == nullptr) return;
+  metrics->dispatched->Inc();
+  if (!flow.exempt) metrics->wait_executed->Observe(std::chrono::duration<double>(seat.waited()).count());
+}
+
+Awaitable<Outcome<Seat, Rejection>> Controller::Wait(Seat seat, Patience patience) {
+  const std::shared_ptr<const ClassifiedFlow> flow = seat.flow_;
   auto waiter = std::make_shared<Waiter>();
-  if (flow->level->queues.OnDispatch(**started, [waiter] { waiter->ended.Set(); })) {
-    const auto cancel = CancelWait(waiter, flow->level, *started);
-    const auto deadline = impl_->options.deadlines->Add(request.wait_until, cancel);
-    if (request.on_close) request.on_close(cancel);
-    const WaitingRequest waiting(impl_->use, seat.state_->mutating);
+  if (flow->level->queues.OnDispatch(*seat.request_, [waiter] { waiter->ended.Set(); })) {
+    const auto cancel = CancelWait(waiter, flow->level, seat.request_);
+    const auto deadline = impl_->options.deadlines->Add(patience.until, cancel);
+    if (patience.on_close) patience.on_close(cancel);
+    const WaitingRequest waiting(flow->shared->use, seat.mutating_);
     co_await waiter->ended.Wait();
     if (waiter->cancelled) {
-      observe_wait(&FlowMetrics::wait_rejected);
-      seat.state_.reset();
+      ObserveRejected(*flow, flow->shared->clock->Monotonic() - seat.arrived_);
+      seat.Release();  // its request is not in the queue any more
       co_return Rejection::kTimeOut;
     }
   }
-  observe_wait(&FlowMetrics::wait_executed);
-  if (metrics != nullptr) metrics->dispatched->Inc();
-  if (impl_->use != nullptr) impl_->use->Executing(seat.state_->mutating, 1);
-  seat.state_->executing = true;
-  seat.state_->started = clock.Monotonic();
+  BeginExecuting(seat);
   co_return std::move(seat);
 }
 

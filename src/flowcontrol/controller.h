@@ -1,7 +1,8 @@
 // Priority and fairness at work: the configuration in force, seats for requests, borrowing between levels.
 //
 // Thread safety: all members from any thread. Classification reads an immutable snapshot; a request takes the mutex of
-// its own level only. Ownership: seats share what they need, so they may outlive a configuration and the controller.
+// its own level only, and that only when seats are short (queue_set.h). Ownership: seats share what they need, so they
+// may outlive a configuration and the controller.
 #pragma once
 
 #include <chrono>
@@ -56,11 +57,20 @@ class Seat {
   Seat& operator=(Seat&& other) noexcept;
   ~Seat();
   void Release();
+  // False: its request waits still, see Controller::Wait().
+  bool executing() const { return executing_; }
+  // From the arrival of the request to its execution.
+  std::chrono::nanoseconds waited() const { return started_ - arrived_; }
 
  private:
   friend class Controller;
-  struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<const ClassifiedFlow> flow_;  // null: no seats
+  QueueSet::RequestPtr request_;
+  base::Clock::SteadyTime arrived_{};
+  base::Clock::SteadyTime started_{};
+  ExecutionType type_ = ExecutionType::kRegular;
+  bool mutating_ = false;
+  bool executing_ = false;
 };
 
 class Controller {
@@ -87,16 +97,21 @@ class Controller {
   Classification Classify(const request::RequestInfo& info, const request::User& user) const;
 
   struct Request {
-    const request::RequestInfo* info = nullptr;  // until Acquire() returns, as is `user`
+    const request::RequestInfo* info = nullptr;  // for the call only, as is `user`
     const request::User* user = nullptr;
     WorkEstimate work;
     ExecutionType type = ExecutionType::kRegular;
-    base::Clock::SteadyTime wait_until{};
+  };
+  // When the wait for seats ends without them.
+  struct Patience {
+    base::Clock::SteadyTime until{};
     // Calls its argument once (any thread) when the client goes; may be empty.
     std::function<void(std::function<void()>)> on_close;
   };
-  // Waits for seats: until they are there, the level rejects, `wait_until` passes or the client goes.
-  Awaitable<Outcome<Seat, Rejection>> Acquire(Classification classification, Request request);
+  // Seats that are free, or a place in a queue (then executing() is false), or why there is neither.
+  Outcome<Seat, Rejection> Start(const Classification& classification, const Request& request);
+  // Waits for the seats of a request that is not executing.
+  Awaitable<Outcome<Seat, Rejection>> Wait(Seat seat, Patience patience);
   // Counts a rejection; the Retry-After for it, in seconds.
   std::int64_t RecordDropped(const Classification& classification);
 
@@ -119,6 +134,8 @@ class Controller {
 
  private:
   struct Impl;
+  static void BeginExecuting(Seat& seat);
+
   std::unique_ptr<Impl> impl_;
   WatchTracker watches_;
 };

@@ -57,10 +57,14 @@ class ControllerTest : public testing::Test {
   }
   Client& Ask() { return Ask(base::Clock::Real().Monotonic() + 1h); }
   Awaitable<void> Acquire(Client& client, base::Clock::SteadyTime wait_until) {
-    Controller::Request request{.info = &client.info, .user = &client.user, .wait_until = wait_until};
-    request.on_close = [&client](std::function<void()> leave) { client.leave = std::move(leave); };
-    auto classification = controller_.Classify(client.info, client.user);
-    client.result.emplace(co_await controller_.Acquire(classification, std::move(request)));
+    const Controller::Request request{.info = &client.info, .user = &client.user};
+    auto seat = controller_.Start(controller_.Classify(client.info, client.user), request);
+    if (seat.ok() && !seat->executing()) {
+      Controller::Patience patience{.until = wait_until};
+      patience.on_close = [&client](std::function<void()> leave) { client.leave = std::move(leave); };
+      seat = co_await controller_.Wait(*std::move(seat), std::move(patience));
+    }
+    client.result.emplace(std::move(seat));
   }
   void Run() {
     io_.restart();

@@ -54,18 +54,15 @@ class RequestRows {
                           request.flow_schema,
                           std::to_string(queue),
                           std::to_string(index),
-                          request.distinguisher,
+                          std::string(request.details[RequestDetails::kDistinguisher]),
                           Time(request.arrived),
                           std::to_string(request.work.initial_seats),
                           std::to_string(request.work.final_seats),
                           base::FormatDuration(request.work.additional_latency),
                           request.started ? Time(*request.started) : "0001-01-01T00:00:00Z"};
     if (details_ == DumpDetails::kRequest) {
-      static const RequestDetails kNone;
-      const RequestDetails& about = request.details == nullptr ? kNone : *request.details;
-      for (const std::string* cell : {&about.user, &about.verb, &about.path, &about.name_space, &about.name,
-                                      &about.api_version, &about.resource, &about.subresource})
-        row.push_back(*cell);
+      for (int column = RequestDetails::kUser; column <= RequestDetails::kSubresource; ++column)
+        row.emplace_back(request.details[static_cast<RequestDetails::Column>(column)]);
     }
     table_.Add(std::move(row));
   }

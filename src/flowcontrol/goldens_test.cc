@@ -413,13 +413,13 @@ class Player {
                       .final_seats = static_cast<std::uint64_t>(arrival["finalSeats"].as_int()),
                       .additional_latency = microseconds(arrival["additionalLatencyUs"].as_int())};
     const std::size_t at = log_.size();
-    auto started = set_->Start(
-        {.work = work, .flow_hash = HashFlow("fs", arrival["flow"].as_string()), .flow = flow_, .distinguisher = {}});
+    auto started = set_->Start({.work = work, .flow_hash = HashFlow("fs", arrival["flow"].as_string()), .flow = flow_},
+                               clock_.Monotonic());
     if (!started.ok()) {
       Log("reject", static_cast<std::int64_t>(i));
       return;
     }
-    requests_[i] = *started;
+    requests_[i] = started->request;
     if (set_->OnDispatch(*requests_[i], [this, i] { Dispatched(i); })) {
       Log("wait", static_cast<std::int64_t>(i), set_->QueueIndexOf(*requests_[i]));
       if (arrival.Has("cancelAtUs")) {
@@ -437,7 +437,7 @@ class Player {
     const microseconds service(case_["arrivals"][i]["serviceUs"].as_int());
     At(now_ + service, 2, [this, i] {
       Log("finish", static_cast<std::int64_t>(i));
-      const nanoseconds lingers = set_->Finish(*requests_[i]);
+      const nanoseconds lingers = set_->Finish(*requests_[i], clock_.Monotonic());
       if (lingers > 0ns) At(now_ + lingers, 2, [this, i] { set_->ReleaseSeats(*requests_[i]); });
     });
   }

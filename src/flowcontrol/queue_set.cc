@@ -27,8 +27,29 @@ std::string_view ToString(Rejection rejection) {
   return "";
 }
 
+RequestDetails::RequestDetails(const std::array<std::string_view, kColumns>& cells) {
+  std::size_t size = 0;
+  for (const std::string_view cell : cells) size += cell.size();
+  text_.reserve(size);
+  for (std::size_t i = 0; i < kColumns; ++i) {
+    text_.append(cells[i]);
+    ends_[i] = static_cast<std::uint32_t>(text_.size());
+  }
+}
+
+std::string_view RequestDetails::operator[](Column column) const {
+  const std::size_t begin = column == 0 ? 0 : ends_[column - 1];
+  return std::string_view(text_).substr(begin, ends_[column] - begin);
+}
+
+struct QueueSet::Change : SeatGate::Record {
+  explicit Change(Request& of) : request(of) {}
+  Request& request;
+  base::Clock::SteadyTime at{};
+};
+
 // A waiting request is linked into its queue's FIFO, an executing one into its queue's (or the set's) executing list.
-class QueueSet::Request : public std::enable_shared_from_this<QueueSet::Request> {
+class QueueSet::Request {
  public:
   enum class State : std::uint8_t { kWaiting, kExecuting, kLingering, kDone };
 
@@ -42,17 +63,17 @@ class QueueSet::Request : public std::enable_shared_from_this<QueueSet::Request>
   std::shared_ptr<Queue> queue;  // null without queues
   std::function<void()> on_dispatch;
   RequestPtr self;  // keeps it alive while it is linked
+  Change start{*this};
+  Change finish{*this};
+  bool through_gate = false;  // executes since Start(); never changes afterwards
   Request* previous = nullptr;
   Request* next = nullptr;
 
   int max_seats() const { return arrival.work.max_seats(); }
   FlowMetrics* metrics() const { return arrival.flow->metrics.get(); }
   RequestDump Dump() const {
-    RequestDump dump{.flow_schema = arrival.flow->schema,
-                     .distinguisher = arrival.distinguisher,
-                     .details = arrival.details,
-                     .work = arrival.work,
-                     .arrived = arrived};
+    RequestDump dump{
+        .flow_schema = arrival.flow->schema, .details = arrival.details, .work = arrival.work, .arrived = arrived};
     if (state != State::kWaiting) dump.started = started;
     return dump;
   }
@@ -97,6 +118,22 @@ struct QueueSet::Queue {
   bool active() const { return waiting.size > 0 || executing.size > 0; }
 };
 
+// Held by what decides about seats: the queues are up to date, and no request passes the gate meanwhile.
+class QueueSet::Exclusive {
+ public:
+  explicit Exclusive(QueueSet& set) : set_(set), lock_(set.mutex_) { set_.Apply(set_.gate_.Close()); }
+  Exclusive(const Exclusive&) = delete;
+  Exclusive& operator=(const Exclusive&) = delete;
+  ~Exclusive() {
+    if (set_.waiting_ != 0) return;
+    set_.gate_.Open(set_.seats_in_use_, set_.config_.queues < 0 ? SeatGate::kUnlimited : set_.concurrency_limit_);
+  }
+
+ private:
+  QueueSet& set_;
+  const std::lock_guard<std::mutex> lock_;
+};
+
 QueueSet::QueueSet(const base::Clock& clock, QueuingConfig config, int concurrency_limit, LevelMetrics* metrics)
     : clock_(clock),
       metrics_(metrics),
@@ -106,6 +143,7 @@ QueueSet::QueueSet(const base::Clock& clock, QueuingConfig config, int concurren
       demand_(now_) {
   if (metrics != nullptr) utilization_.emplace(*metrics, now_);
   SetConfiguration(config, concurrency_limit, std::max(concurrency_limit, 1));
+  const Exclusive opens(*this);
 }
 
 QueueSet::Utilization::Utilization(LevelMetrics& metrics, base::Clock::SteadyTime now)
@@ -114,7 +152,8 @@ QueueSet::Utilization::Utilization(LevelMetrics& metrics, base::Clock::SteadyTim
       seats(metrics.seats_executing, now),
       demand(metrics.demand, now) {}
 
-QueueSet::~QueueSet() = default;
+// Requests refer to their queues and queues to their requests: the ends that were not applied yet untie them.
+QueueSet::~QueueSet() { Apply(gate_.Close()); }
 
 std::string QueueSet::Check(const QueuingConfig& config) {
   if (config.queues <= 0) return "";
@@ -144,14 +183,14 @@ void QueueSet::SetConfiguration(const QueuingConfig& config, int concurrency_lim
   if (!utilization_) return;
   const int waiting_max = std::max(next.queue_length_limit, 1) * std::max(next.queues, 1);
   utilization_->waiting.SetDenominator(now_, waiting_max);
-  for (TimingRatio* ratio : {&utilization_->executing, &utilization_->seats, &utilization_->demand})
+  for (GuardedTimingRatio* ratio : {&utilization_->executing, &utilization_->seats, &utilization_->demand})
     ratio->SetDenominator(now_, concurrency_denominator);
 }
 
 void QueueSet::Reconfigure(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator) {
   Wakes wakes;
   {
-    std::lock_guard lock(mutex_);
+    const Exclusive exclusive(*this);
     SyncTime();
     SetConfiguration(config, concurrency_limit, concurrency_denominator);
     DispatchAsMuchAsPossible(wakes);
@@ -166,13 +205,13 @@ double QueueSet::VirtualTimeRatio() const {
   return std::min(static_cast<double>(requested), static_cast<double>(concurrency_limit_)) / active_queues_;
 }
 
-void QueueSet::SyncTime() {
-  const auto now = clock_.Monotonic();
+// Times of changes at the gate may be a little behind: several threads read the clock before they make their changes.
+void QueueSet::SyncTime(base::Clock::SteadyTime now) {
+  if (now <= now_) return;
   const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(now - now_);
   now_ = now;
   current_r_ += SeatSeconds::Of(VirtualTimeRatio(), passed);
   if (current_r_ >= kHighR) AdvanceEpoch();
-  if (metrics_ != nullptr) metrics_->current_r->Set(current_r_.ToDouble());
 }
 
 void QueueSet::AdvanceEpoch() {
@@ -199,17 +238,102 @@ void QueueSet::NoteUse() {
 
 void QueueSet::FlushMetrics() {
   std::lock_guard lock(mutex_);
+  CatchUp();
   SyncTime();
   NoteUse();
+  if (!utilization_) return;
+  metrics_->current_r->Set(current_r_.ToDouble());
+  for (GuardedTimingRatio* ratio :
+       {&utilization_->waiting, &utilization_->executing, &utilization_->seats, &utilization_->demand})
+    ratio->Flush(now_);
 }
 
-Outcome<QueueSet::RequestPtr, Rejection> QueueSet::Start(Arrival arrival) {
-  Wakes wakes;
+void QueueSet::Apply(SeatGate::Record* newest) {
+  SeatGate::Record* oldest = nullptr;
+  while (newest != nullptr) {
+    SeatGate::Record* const older = newest->older;
+    newest->older = oldest;
+    oldest = newest;
+    newest = older;
+  }
+  while (oldest != nullptr) {
+    Change& change = static_cast<Change&>(*oldest);
+    oldest = oldest->older;  // the change may end its request
+    SyncTime(change.at);
+    if (&change == &change.request.start) {
+      ApplyStart(change.request);
+    } else {
+      ApplyFinish(change.request);
+    }
+  }
+}
+
+void QueueSet::ApplyIfMany(int records) {
+  if (records < kApplyAt || !mutex_.try_lock()) return;  // whoever has the mutex applies them
+  const std::lock_guard lock(mutex_, std::adopt_lock);
+  CatchUp();
+}
+
+// Start() of a request that is dispatched at once.
+void QueueSet::ApplyStart(Request& request) {
+  const RequestPtr self = std::move(request.self);
+  request.arrival_r = current_r_;
+  Complete(request);
+  if (config_.queues < 1) {
+    queueless_->Append(self);
+    BeginExecuting(self);
+    return;
+  }
+  Queue& queue = ChooseQueue(request.arrival.flow_hash);
+  if (!queue.active()) {
+    queue.next_dispatch_r = current_r_;
+    ++active_queues_;
+  }
+  request.queue = queues_[queue.index];
+  queue.next_dispatch_r = std::max(queue.next_dispatch_r, request.arrival_r);
+  if (FlowMetrics* metrics = request.metrics()) {
+    metrics->inqueue_requests.get();  // shown, though nothing waited
+    metrics->inqueue_seats.get();
+    metrics->queue_length_after_enqueue->Observe(1);
+  }
+  robin_index_ = queue.index;
+  if (metrics_ != nullptr) {
+    const SeatSeconds discounted =
+        queue.next_dispatch_r - SeatSeconds::Of(queue.seats_in_use, kEstimatedServiceDuration);
+    NoteDispatch(queue.next_dispatch_r, {queue.next_dispatch_r, queue.next_dispatch_r, discounted, discounted});
+  }
+  BeginExecutingIn(queue, self);
+}
+
+void QueueSet::ApplyFinish(Request& request) {
+  const RequestPtr kept = Unlink(request);
+  Release(request);
+}
+
+Outcome<QueueSet::Started, Rejection> QueueSet::Start(Arrival arrival, base::Clock::SteadyTime now) {
   auto request = std::make_shared<Request>();
   request->arrival = std::move(arrival);
+  request->start.at = request->arrived = request->started = now;
+  request->through_gate = true;
+  request->state = Request::State::kExecuting;
+  request->self = request;
+  const SeatGate::Result taken = gate_.Take(request->max_seats(), request->start);
+  if (taken.done) {
+    ApplyIfMany(taken.records);
+    return Started{std::move(request), true};
+  }
+  request->self = nullptr;
+  request->through_gate = false;
+  request->state = Request::State::kWaiting;
+  return StartLocked(std::move(request));
+}
+
+Outcome<QueueSet::Started, Rejection> QueueSet::StartLocked(RequestPtr request) {
+  Wakes wakes;
+  Started started;
   FlowMetrics* const metrics = request->metrics();
   {
-    std::lock_guard lock(mutex_);
+    const Exclusive exclusive(*this);
     SyncTime();
     request->arrived = now_;
     request->arrival_r = current_r_;
@@ -220,9 +344,10 @@ Outcome<QueueSet::RequestPtr, Rejection> QueueSet::Start(Arrival arrival) {
         if (metrics != nullptr) metrics->rejected_concurrency_limit->Inc();
         return Rejection::kConcurrencyLimit;
       }
+      request->started = now_;
       queueless_->Append(request);
       BeginExecuting(request);
-      return request;
+      return Started{std::move(request), true};
     }
     Queue& queue = ChooseQueue(request->arrival.flow_hash);
     if (seats_in_use_ >= concurrency_limit_ &&
@@ -236,9 +361,11 @@ Outcome<QueueSet::RequestPtr, Rejection> QueueSet::Start(Arrival arrival) {
     BoundNextDispatch(queue);
     if (metrics != nullptr) metrics->queue_length_after_enqueue->Observe(static_cast<double>(queue.waiting.size));
     DispatchAsMuchAsPossible(wakes, &queue);
+    started.executing = request->state == Request::State::kExecuting;
   }
   Wake(wakes);
-  return request;
+  started.request = std::move(request);
+  return started;
 }
 
 void QueueSet::Complete(Request& request) const {
@@ -332,15 +459,17 @@ QueueSet::Queue* QueueSet::FindDispatchQueue(Queue* candidate) {
   robin_index_ = robin;
   if (best == nullptr || !CanAccommodate(best->waiting.first->max_seats())) return nullptr;
   robin_index_ = best->index;
-  if (metrics_ != nullptr) {
-    metrics_->dispatch_r->Set(current_r_.ToDouble());
-    metrics_->latest_s->Set(best->next_dispatch_r.ToDouble());
-    metrics_->next_s_min->Set(s_min.ToDouble());
-    metrics_->next_s_max->Set(s_max.ToDouble());
-    metrics_->next_discounted_s_min->Set(ds_min.ToDouble());
-    metrics_->next_discounted_s_max->Set(ds_max.ToDouble());
-  }
+  if (metrics_ != nullptr) NoteDispatch(best->next_dispatch_r, {s_min, s_max, ds_min, ds_max});
   return best;
+}
+
+void QueueSet::NoteDispatch(SeatSeconds start, const NextStarts& next) {
+  metrics_->dispatch_r->Set(current_r_.ToDouble());
+  metrics_->latest_s->Set(start.ToDouble());
+  metrics_->next_s_min->Set(next.min.ToDouble());
+  metrics_->next_s_max->Set(next.max.ToDouble());
+  metrics_->next_discounted_s_min->Set(next.discounted_min.ToDouble());
+  metrics_->next_discounted_s_max->Set(next.discounted_max.ToDouble());
 }
 
 bool QueueSet::DispatchOne(Wakes& wakes, Queue* candidate) {
@@ -355,19 +484,23 @@ bool QueueSet::DispatchOne(Wakes& wakes, Queue* candidate) {
     work.final_seats = static_cast<std::uint64_t>(concurrency_limit_);
     work.additional_latency = request->final_work.DurationPerSeat(static_cast<double>(concurrency_limit_));
   }
-  queue->executing.Append(request);
-  queue->seats_in_use += request->max_seats();
-  queue_seats_ += request->max_seats();
-  BeginExecuting(request);
-  queue->next_dispatch_r += request->total_work;
+  request->started = now_;
+  BeginExecutingIn(*queue, request);
   BoundNextDispatch(*queue);
   wakes.push_back(std::move(request));
   return true;
 }
 
+void QueueSet::BeginExecutingIn(Queue& queue, const RequestPtr& request) {
+  queue.executing.Append(request);
+  queue.seats_in_use += request->max_seats();
+  queue_seats_ += request->max_seats();
+  BeginExecuting(request);
+  queue.next_dispatch_r += request->total_work;
+}
+
 void QueueSet::BeginExecuting(const RequestPtr& request) {
   request->state = Request::State::kExecuting;
-  request->started = now_;
   ++executing_;
   ++dispatched_;
   seats_in_use_ += request->max_seats();
@@ -385,7 +518,8 @@ void QueueSet::BoundNextDispatch(Queue& queue) {
 }
 
 bool QueueSet::Cancel(Request& request) {
-  std::lock_guard lock(mutex_);
+  if (request.through_gate) return false;
+  const Exclusive exclusive(*this);
   if (request.state != Request::State::kWaiting) return false;
   SyncTime();
   Queue& queue = *request.queue;
@@ -401,27 +535,23 @@ bool QueueSet::Cancel(Request& request) {
   return true;
 }
 
-std::chrono::nanoseconds QueueSet::Finish(Request& request) {
+std::chrono::nanoseconds QueueSet::Finish(Request& request, base::Clock::SteadyTime now) {
+  const std::chrono::nanoseconds lingers =
+      std::max(request.arrival.work.additional_latency, std::chrono::nanoseconds(0));
+  if (lingers == std::chrono::nanoseconds(0)) {
+    request.finish.at = now;
+    const SeatGate::Result given = gate_.GiveBack(request.max_seats(), request.finish);
+    if (given.done) {
+      ApplyIfMany(given.records);
+      return lingers;
+    }
+  }
   Wakes wakes;
   RequestPtr kept;
-  std::chrono::nanoseconds lingers{0};
   {
-    std::lock_guard lock(mutex_);
+    const Exclusive exclusive(*this);
     SyncTime();
-    KS_CHECK(request.state == Request::State::kExecuting);
-    --executing_;
-    if (FlowMetrics* metrics = request.metrics()) metrics->executing_requests->Dec();
-    if (Queue* queue = request.queue.get()) {
-      kept = queue->executing.Remove(request);
-      if (!queue->active()) --active_queues_;
-      const auto served = std::chrono::duration_cast<std::chrono::nanoseconds>(now_ - request.started);
-      const auto initial = static_cast<double>(request.arrival.work.initial_seats);
-      queue->next_dispatch_r -= SeatSeconds::Of(initial, kEstimatedServiceDuration - served);
-      BoundNextDispatch(*queue);
-    } else {
-      kept = queueless_->Remove(request);
-    }
-    lingers = request.arrival.work.additional_latency;
+    kept = Unlink(request);
     if (lingers > std::chrono::nanoseconds(0)) {
       request.state = Request::State::kLingering;
       NoteUse();
@@ -431,13 +561,29 @@ std::chrono::nanoseconds QueueSet::Finish(Request& request) {
     DispatchAsMuchAsPossible(wakes);
   }
   Wake(wakes);
-  return std::max(lingers, std::chrono::nanoseconds(0));
+  return lingers;
+}
+
+// The handler has ended: out of the list of executing requests. Its seats are in use still.
+QueueSet::RequestPtr QueueSet::Unlink(Request& request) {
+  KS_CHECK(request.state == Request::State::kExecuting);
+  --executing_;
+  if (FlowMetrics* metrics = request.metrics()) metrics->executing_requests->Dec();
+  Queue* const queue = request.queue.get();
+  if (queue == nullptr) return queueless_->Remove(request);
+  RequestPtr kept = queue->executing.Remove(request);
+  if (!queue->active()) --active_queues_;
+  const auto served = std::chrono::duration_cast<std::chrono::nanoseconds>(now_ - request.started);
+  const auto initial = static_cast<double>(request.arrival.work.initial_seats);
+  queue->next_dispatch_r -= SeatSeconds::Of(initial, kEstimatedServiceDuration - served);
+  BoundNextDispatch(*queue);
+  return kept;
 }
 
 void QueueSet::ReleaseSeats(Request& request) {
   Wakes wakes;
   {
-    std::lock_guard lock(mutex_);
+    const Exclusive exclusive(*this);
     SyncTime();
     KS_CHECK(request.state == Request::State::kLingering);
     Release(request);
@@ -475,25 +621,35 @@ void QueueSet::Wake(Wakes& wakes) {
   }
 }
 
+bool QueueSet::IsExecuting(const Request& request) {
+  const std::lock_guard lock(mutex_);
+  return request.state == Request::State::kExecuting;
+}
+
 bool QueueSet::OnDispatch(Request& request, std::function<void()> callback) {
+  if (request.through_gate) return false;
   std::lock_guard lock(mutex_);
   if (request.state != Request::State::kWaiting) return false;
   request.on_dispatch = std::move(callback);
   return true;
 }
 
-bool QueueSet::IsIdle() const {
+bool QueueSet::IsIdle() {
   std::lock_guard lock(mutex_);
+  CatchUp();
   return waiting_ == 0 && executing_ == 0;
 }
 
 Integrator::Results QueueSet::ResetDemand() {
   std::lock_guard lock(mutex_);
-  return demand_.Reset(clock_.Monotonic());
+  CatchUp();
+  SyncTime();  // later changes count from here
+  return demand_.Reset(now_);
 }
 
-int QueueSet::QueueIndexOf(const Request& request) const {
+int QueueSet::QueueIndexOf(const Request& request) {
   std::lock_guard lock(mutex_);
+  CatchUp();
   return request.queue == nullptr ? -1 : static_cast<int>(request.queue->index);
 }
 
@@ -504,8 +660,9 @@ void Describe(const List& list, std::vector<Dump>& out) {
 }
 }  // namespace
 
-QueueSet::Dump QueueSet::Describe() const {
+QueueSet::Dump QueueSet::Describe() {
   std::lock_guard lock(mutex_);
+  CatchUp();
   Dump dump{.waiting = waiting_,
             .executing = executing_,
             .seats_in_use = seats_in_use_,

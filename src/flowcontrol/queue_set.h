@@ -5,10 +5,16 @@
 // active queues. A queue's next request starts at its `next_dispatch_r`; the queue whose head would finish first is
 // served first.
 //
+// A request that finds nothing waiting and its seats free takes them at the SeatGate, without the mutex; so it gives
+// them back. The changes are applied to the queues, to virtual time and to the metrics later, in the order in which
+// they were made and with the times at which they were made: by whoever takes the mutex next, or when kApplyAt have
+// come together. Everything that can be observed goes through the mutex, so both ways give the same results.
+//
 // Thread safety: every public member from any thread; one mutex per level. Callbacks run after it is released.
 // Ownership: a Request belongs to its caller and, while it waits or executes, to the queue set.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,6 +28,7 @@
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "flowcontrol/integrator.h"
+#include "flowcontrol/seat_gate.h"
 #include "flowcontrol/seat_seconds.h"
 #include "flowcontrol/shuffle_sharding.h"
 #include "flowcontrol/timing_ratio.h"
@@ -52,9 +59,28 @@ struct Flow {
   std::shared_ptr<FlowMetrics> metrics;  // may be null
 };
 
-// Columns of a request dump that tell whose request it is.
-struct RequestDetails {
-  std::string user, verb, path, name_space, name, api_version, resource, subresource;
+// Columns of a request dump that tell whose request it is, in one piece of memory.
+class RequestDetails {
+ public:
+  enum Column : std::uint8_t {
+    kUser,
+    kVerb,
+    kPath,
+    kNamespace,
+    kName,
+    kApiVersion,
+    kResource,
+    kSubresource,
+    kDistinguisher,
+    kColumns
+  };
+  RequestDetails() = default;
+  explicit RequestDetails(const std::array<std::string_view, kColumns>& cells);
+  std::string_view operator[](Column column) const;
+
+ private:
+  std::string text_;
+  std::array<std::uint32_t, kColumns> ends_{};
 };
 
 enum class Rejection : std::uint8_t { kConcurrencyLimit, kQueueFull, kTimeOut };
@@ -71,9 +97,10 @@ class QueueSet {
     WorkEstimate work;
     std::uint64_t flow_hash = 0;
     std::shared_ptr<const Flow> flow;
-    std::string distinguisher;
-    std::shared_ptr<const RequestDetails> details;  // for the request dump; may be null
+    RequestDetails details = {};
   };
+  // Changes made at the gate are applied when this many have come together.
+  static constexpr int kApplyAt = 32;
 
   // `clock` and `metrics` (may be null) must outlive this. REQUIRES: Check(config) is empty.
   QueueSet(const base::Clock& clock, QueuingConfig config, int concurrency_limit, LevelMetrics* metrics = nullptr);
@@ -85,8 +112,14 @@ class QueueSet {
   // take for the whole; that of a limit of 0 is not 0.
   void Reconfigure(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator);
 
-  // The request, executing or waiting, or why it was rejected.
-  Outcome<RequestPtr, Rejection> Start(Arrival arrival);
+  struct Started {
+    RequestPtr request;
+    bool executing = false;  // otherwise it waits, or was dispatched only just now
+  };
+  // The request, or why it was rejected. `now`: the clock's time, as the caller has read it.
+  Outcome<Started, Rejection> Start(Arrival arrival, base::Clock::SteadyTime now);
+  // Whether it was dispatched and has not finished.
+  bool IsExecuting(const Request& request);
   // Registers what is called once when a waiting request is dispatched, on the thread that made room for it. False,
   // and nothing is registered, when it executes already (or was cancelled).
   bool OnDispatch(Request& request, std::function<void()> callback);
@@ -94,10 +127,10 @@ class QueueSet {
   bool Cancel(Request& request);
   // The handler of an executing request ended. Returns how much longer its seats are held: the caller then calls
   // ReleaseSeats() after that time. Zero: they are free already.
-  std::chrono::nanoseconds Finish(Request& request);
+  std::chrono::nanoseconds Finish(Request& request, base::Clock::SteadyTime now);
   void ReleaseSeats(Request& request);
 
-  bool IsIdle() const;
+  bool IsIdle();
   // Seat demand (in use and waiting) since the last call.
   Integrator::Results ResetDemand();
   // Counts the time until now in the utilization metrics.
@@ -105,8 +138,7 @@ class QueueSet {
 
   struct RequestDump {
     std::string flow_schema;
-    std::string distinguisher;
-    std::shared_ptr<const RequestDetails> details;
+    RequestDetails details;
     WorkEstimate work;
     base::Clock::SteadyTime arrived{};
     std::optional<base::Clock::SteadyTime> started;
@@ -132,16 +164,28 @@ class QueueSet {
     std::uint64_t rejected = 0;
     std::uint64_t cancelled = 0;
   };
-  Dump Describe() const;
+  Dump Describe();
   // The index of the queue of a waiting or executing request; -1 for a level without queues.
-  int QueueIndexOf(const Request& request) const;
+  int QueueIndexOf(const Request& request);
 
  private:
   struct Queue;
   struct List;
+  struct Change;    // a change of seats at the gate
+  class Exclusive;  // holds the mutex and keeps the gate closed
   using Wakes = std::vector<RequestPtr>;
 
-  void SyncTime();
+  // Applies changes that were made at the gate, newest first in the list.
+  void Apply(SeatGate::Record* newest);
+  void ApplyStart(Request& request);
+  void ApplyFinish(Request& request);
+  void ApplyIfMany(int records);
+  void CatchUp() { Apply(gate_.Detach()); }
+  Outcome<Started, Rejection> StartLocked(RequestPtr request);
+  RequestPtr Unlink(Request& request);
+
+  void SyncTime() { SyncTime(clock_.Monotonic()); }
+  void SyncTime(base::Clock::SteadyTime now);
   void AdvanceEpoch();
   double VirtualTimeRatio() const;
   void SetConfiguration(const QueuingConfig& config, int concurrency_limit, int concurrency_denominator);
@@ -152,7 +196,13 @@ class QueueSet {
   Queue* FindDispatchQueue(Queue* candidate);
   bool CanAccommodate(int seats) const;
   void RemoveWaiting(Request& request);
+  // Of the requests that wait at the heads of queues.
+  struct NextStarts {
+    SeatSeconds min, max, discounted_min, discounted_max;
+  };
+  void NoteDispatch(SeatSeconds start, const NextStarts& next);
   void BeginExecuting(const RequestPtr& request);
+  void BeginExecutingIn(Queue& queue, const RequestPtr& request);
   void Release(Request& request);
   void BoundNextDispatch(Queue& queue);
   void RemoveQueueIfEmpty(Queue& queue);
@@ -162,7 +212,9 @@ class QueueSet {
 
   const base::Clock& clock_;
   LevelMetrics* const metrics_;
-  mutable std::mutex mutex_;
+  SeatGate gate_;  // open while nothing waits
+  std::mutex mutex_;
+  // Below: guarded by the mutex, and behind the gate by the changes that have not been applied.
   QueuingConfig config_;
   int concurrency_limit_;
   std::optional<Dealer> dealer_;
@@ -185,7 +237,7 @@ class QueueSet {
   // Numbers of requests and seats over time, as fractions of their limits.
   struct Utilization {
     Utilization(LevelMetrics& metrics, base::Clock::SteadyTime now);
-    TimingRatio waiting, executing, seats, demand;
+    GuardedTimingRatio waiting, executing, seats, demand;
   };
   std::optional<Utilization> utilization_;  // none without metrics
 };

@@ -2,14 +2,19 @@
 
 #include <openssl/sha.h>
 
+#include <array>
 #include <cmath>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace keelson::flowcontrol {
 
-std::uint64_t HashFlow(std::string_view flow_schema, std::string_view distinguisher) {
+namespace {
+
+std::uint64_t ComputeHash(std::string_view flow_schema, std::string_view distinguisher) {
   std::string text;
   text.reserve(flow_schema.size() + 1 + distinguisher.size());
   text.append(flow_schema).push_back('\0');
@@ -19,6 +24,42 @@ std::uint64_t HashFlow(std::string_view flow_schema, std::string_view distinguis
   std::uint64_t hash = 0;
   for (int i = 7; i >= 0; --i) hash = hash << 8 | digest[i];
   return hash;
+}
+
+// Hashes of the flows that a thread served last: SHA-256 costs more than the rest of a request's flow control.
+class RecentHashes {
+ public:
+  static constexpr std::size_t kEntries = 64;
+  static constexpr std::size_t kNameBytesMax = 256;  // of both together; longer ones are not kept
+
+  std::uint64_t Get(std::string_view flow_schema, std::string_view distinguisher) {
+    if (flow_schema.size() + distinguisher.size() > kNameBytesMax) return ComputeHash(flow_schema, distinguisher);
+    const std::size_t mixed =
+        std::hash<std::string_view>()(flow_schema) * 31 + std::hash<std::string_view>()(distinguisher);
+    Entry& entry = entries_[mixed % kEntries];
+    if (!entry.used || entry.flow_schema != flow_schema || entry.distinguisher != distinguisher) {
+      entry.hash = ComputeHash(flow_schema, distinguisher);
+      entry.flow_schema = flow_schema;
+      entry.distinguisher = distinguisher;
+      entry.used = true;
+    }
+    return entry.hash;
+  }
+
+ private:
+  struct Entry {
+    std::string flow_schema, distinguisher;
+    std::uint64_t hash = 0;
+    bool used = false;
+  };
+  std::array<Entry, kEntries> entries_;
+};
+
+}  // namespace
+
+std::uint64_t HashFlow(std::string_view flow_schema, std::string_view distinguisher) {
+  thread_local RecentHashes recent;
+  return recent.Get(flow_schema, distinguisher);
 }
 
 int RequiredEntropyBits(int deck_size, int hand_size) {

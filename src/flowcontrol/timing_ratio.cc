@@ -37,4 +37,31 @@ void TimingRatio::Flush(base::Clock::SteadyTime now) {
   Set(now, static_cast<std::int64_t>(state_.load(std::memory_order_relaxed) & kNumeratorMax));
 }
 
+void GuardedTimingRatio::CountUntil(base::Clock::SteadyTime now) {
+  if (now <= last_) return;
+  const auto passed =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count());
+  last_ = now;
+  const auto index = static_cast<std::size_t>(std::max<std::int64_t>(numerator_, 0));
+  if (index < kSums) {
+    nanoseconds_[index] += passed;
+  } else {
+    histogram_.Observe(static_cast<double>(numerator_) / static_cast<double>(denominator_), passed);
+  }
+}
+
+void GuardedTimingRatio::Flush(base::Clock::SteadyTime now) {
+  CountUntil(now);
+  for (std::size_t i = 0; i < kSums; ++i) {
+    if (nanoseconds_[i] == 0) continue;
+    histogram_.Observe(static_cast<double>(i) / static_cast<double>(denominator_), nanoseconds_[i]);
+    nanoseconds_[i] = 0;
+  }
+}
+
+void GuardedTimingRatio::SetDenominator(base::Clock::SteadyTime now, std::int64_t denominator) {
+  Flush(now);
+  denominator_ = std::max<std::int64_t>(denominator, 1);
+}
+
 }  // namespace keelson::flowcontrol

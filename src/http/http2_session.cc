@@ -51,7 +51,7 @@ struct H2Stream final : ExchangeOwner {
   std::uint32_t header_bytes = 0;
   std::uint32_t header_fields = 0;
   std::uint32_t cookie_field = 0;  // where in the headers, plus one; 0: there is none yet
-  H2Stream* next = nullptr;  // all streams of the session
+  H2Stream* next = nullptr;        // all streams of the session
   H2Stream* previous = nullptr;
   base::Ref<Exchange> exchange;
   std::unique_ptr<Request> request;  // until its head is complete and a handler takes it
@@ -131,7 +131,7 @@ class Http2Session final : public Session {
   base::Clock::SteadyTime closing_since_{};
   base::Clock::SteadyTime stall_check_{};
   base::Clock::SteadyTime next_deadline_ = base::Clock::SteadyTime::max();  // the earliest of any response's
-  std::deque<std::int32_t> waiting_;  // streams whose handler may not start yet
+  std::deque<std::int32_t> waiting_;                                        // streams whose handler may not start yet
 };
 
 void H2Stream::OnBodyConsumed(std::size_t bytes) { session->Consumed(*this, bytes); }
@@ -147,6 +147,8 @@ bool IsFieldValue(std::string_view text) {
 // Fields whose value no later response repeats stay out of HPACK's dynamic table: they would push out what is repeated,
 // and nghttp2 compares each new value with all of them.
 bool IsUniquePerResponse(std::string_view name) { return name == "audit-id"; }
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string_view View(nghttp2_rcbuf* buffer) {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
@@ -496,7 +498,8 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
   std::string names;
   std::size_t names_size = 0;
   for (const auto& field : response.headers.fields()) names_size += field.first.size();
-  names.reserve(names_size);
+  names.resize(names_size);
+  char* end = names.data();
   std::vector<nghttp2_nv> fields;
   fields.reserve(response.headers.fields().size() + 3);
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -511,9 +514,8 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
   bool has_length = false;
   bool close = false;
   for (const auto& [name, value] : response.headers.fields()) {
-    const std::size_t start = names.size();
-    for (const char c : name) names += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    const std::string_view lower = std::string_view(names).substr(start);
+    const std::string_view lower(end, name.size());
+    end = std::ranges::transform(name, end, Lower).out;
     if (lower == "connection") {
       close = close || HasToken(value, "close");
       continue;

@@ -30,7 +30,9 @@ using BIOPtr = std::unique_ptr<BIO, SSLDeleter>;
 // Takes over `ssl`; `keep` is held until the handshake is done. With `server`, the accepting end.
 std::unique_ptr<Transport> NewTLSTransport(int fd, SSLPtr ssl, bool server, std::shared_ptr<const void> keep);
 
-std::string LastSSLError();  // empties OpenSSL's queue
+// Whether the body of a ClientHello's psk_key_exchange_modes lists psk_dhe_ke; "": it was not sent.
+bool OffersResumption(std::string_view psk_key_exchange_modes);
+std::string LastSSLError();          // empties OpenSSL's queue
 std::string GoAlertText(int alert);  // "bad certificate"
 // Client side: the name that VerifyServer compares with the certificate, and Go's text of what it found wrong ("" for
 // nothing).

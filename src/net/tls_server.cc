@@ -171,6 +171,17 @@ int TicketKeyCallback(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPH
   return snapshot == nullptr ? -1 : snapshot->tickets->Setup(name, iv, cipher, mac, encrypt);
 }
 
+// A client that does not offer to resume with psk_dhe_ke gets no TLS 1.3 ticket (RFC 8446, 4.2.9), as from Go's server.
+// Go's clients without a session cache, client-go among them, are such. A ticket costs as much as a certificate check:
+// OpenSSL encodes the session with the client's certificate, decodes and encodes it again.
+int WithoutUselessTickets(SSL* ssl, int*, void*) {
+  const unsigned char* bytes = nullptr;
+  std::size_t size = 0;
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_psk_kex_modes, &bytes, &size) != 1) size = 0;
+  if (!OffersResumption({reinterpret_cast<const char*>(bytes), size})) SSL_set_num_tickets(ssl, 0);
+  return SSL_CLIENT_HELLO_SUCCESS;
+}
+
 // Accepts whatever the client presents: the authenticators judge it. A ticket carries the leaf only, so a client that
 // sent intermediates gets none and makes full handshakes.
 int AcceptPeer(X509_STORE_CTX* store, void*) {
@@ -234,6 +245,13 @@ Result<Pair> LoadPair(const CertificateSource& source) {
 
 }  // namespace
 
+bool OffersResumption(std::string_view psk_key_exchange_modes) {
+  constexpr char kPskDheKe = 1;
+  if (psk_key_exchange_modes.empty()) return false;
+  const auto count = static_cast<unsigned char>(psk_key_exchange_modes[0]);
+  return psk_key_exchange_modes.substr(1, count).find(kPskDheKe) != std::string_view::npos;
+}
+
 struct TLSServerContext::Impl {
   TLSServerOptions options;
   int min_version = 0;
@@ -261,6 +279,7 @@ struct TLSServerContext::Impl {
     SSL_CTX_set_tlsext_ticket_key_evp_cb(context.get(), TicketKeyCallback);
     SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);  // tickets only: nothing is kept per client
     SSL_CTX_set_num_tickets(context.get(), 1);
+    SSL_CTX_set_client_hello_cb(context.get(), WithoutUselessTickets, nullptr);
     static constexpr unsigned char kSessionContext[] = "keelson";
     SSL_CTX_set_session_id_context(context.get(), kSessionContext, sizeof(kSessionContext) - 1);
     if (options.request_client_certificate) {

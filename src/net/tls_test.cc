@@ -15,6 +15,7 @@
 
 #include "net/testing/certificates.h"
 #include "net/tls_client.h"
+#include "net/tls_internal.h"
 #include "net/tls_names.h"
 #include "net/tls_server.h"
 
@@ -216,6 +217,16 @@ TEST(TLS, VersionsAndSuites) {
   Handshaken second(*plain, *client, "localhost");
   ASSERT_TRUE(second.ok);
   EXPECT_FALSE(second.client_state.alpn_h2);
+}
+
+TEST(TLS, TicketsAreForClientsThatOfferToResume) {
+  using std::string_view_literals::operator""sv;
+  EXPECT_FALSE(OffersResumption("")) << "Go's client without a session cache";
+  EXPECT_FALSE(OffersResumption("\0"sv));
+  EXPECT_FALSE(OffersResumption("\1\0"sv)) << "psk_ke only";
+  EXPECT_TRUE(OffersResumption("\1\1"sv));
+  EXPECT_TRUE(OffersResumption("\2\0\1"sv));
+  EXPECT_FALSE(OffersResumption("\1\0\1"sv)) << "beyond the length";
 }
 
 TEST(TLS, NamesOfGo) {

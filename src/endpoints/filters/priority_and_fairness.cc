@@ -80,17 +80,21 @@ Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   if (!memory) co_return Rejected(*exchange, classification);
   const WorkEstimate work = Estimate(*exchange, classification);
   options_.controller->ObserveEstimate(classification, work);
-  flowcontrol::Controller::Request request{
+  const flowcontrol::Controller::Request request{
       .info = &info,
       .user = &*exchange->context.user,
       .work = work,
-      .type = watch ? flowcontrol::ExecutionType::kWatch : flowcontrol::ExecutionType::kRegular,
-      .wait_until = WaitUntil(exchange->context),
-      .on_close = exchange->http.on_close};
-  const auto waited_from = base::Clock::Real().Monotonic();
-  auto acquired = co_await options_.controller->Acquire(classification, std::move(request));
-  exchange->context.latencies.Add(telemetry::LatencyTrackers::kAPFQueueWait,
-                                  base::Clock::Real().Monotonic() - waited_from);
+      .type = watch ? flowcontrol::ExecutionType::kWatch : flowcontrol::ExecutionType::kRegular};
+  auto acquired = options_.controller->Start(classification, request);
+  if (acquired.ok() && !acquired->executing()) {
+    const auto waited_from = base::Clock::Real().Monotonic();
+    acquired = co_await options_.controller->Wait(
+        *std::move(acquired), {.until = WaitUntil(exchange->context), .on_close = exchange->http.on_close});
+    exchange->context.latencies.Add(telemetry::LatencyTrackers::kAPFQueueWait,
+                                    base::Clock::Real().Monotonic() - waited_from);
+  } else if (acquired.ok()) {
+    exchange->context.latencies.Add(telemetry::LatencyTrackers::kAPFQueueWait, acquired->waited());
+  }
   span->End();
   if (!acquired.ok()) co_return Rejected(*exchange, classification);
   Seat seat = *std::move(acquired);
