@@ -100,7 +100,8 @@ std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patch
   const bool own_scheme = scope.kind.group == "apiregistration.k8s.io" || scope.kind.group == "apiextensions.k8s.io";
   if (type == nullptr || (own_scheme && group != scope.kind.group)) {
     return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
-           " in scheme \"pkg/runtime/scheme.go:111\"";
+           " in scheme \"" +
+           std::string(own_scheme ? "pkg/runtime/scheme.go:111" : "pkg/api/legacyscheme/scheme.go:30") + "\"";
   }
   if (const auto decoded = codec::DecodeJSON(arena, text, *type); !decoded.ok()) return decoded.error().message;
   return "converting (" + std::string(version) + "." + std::string(kind) + ") to (" + scope.go_package + "." +
