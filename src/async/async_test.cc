@@ -12,13 +12,13 @@
 #include <future>
 #include <thread>
 
-#include "async/watchdog.h"
 #include "async/blocking_pool.h"
 #include "async/cancellable_wait.h"
 #include "async/event.h"
 #include "async/gate.h"
 #include "async/io_pool.h"
 #include "async/single_flight.h"
+#include "async/watchdog.h"
 #include "base/fake_clock.h"
 
 namespace keelson::async {
@@ -147,7 +147,8 @@ TEST(Watchdog, ReportsAThreadThatIsHeldAndThatItAnswersAgain) {
   boost::asio::post(pool.executor(1), [&] { release.get_future().wait(); });
   const auto wait_for = [&](bool over) {
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return !reports.empty() && reports.back().over == over; });
+    return changed.wait_for(lock, std::chrono::seconds(20),
+                            [&] { return !reports.empty() && reports.back().over == over; });
   };
   ASSERT_TRUE(wait_for(false));
   EXPECT_GE(reports.front().held, std::chrono::milliseconds(30));

@@ -24,10 +24,14 @@ constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\
 
 std::string Text(BodyError error) {
   switch (error) {
-    case BodyError::kTooLarge: return "body too large";
-    case BodyError::kClientGone: return "body cut";
-    case BodyError::kTimeout: return "body timeout";
-    case BodyError::kMalformed: return "body malformed";
+    case BodyError::kTooLarge:
+      return "body too large";
+    case BodyError::kClientGone:
+      return "body cut";
+    case BodyError::kTimeout:
+      return "body timeout";
+    case BodyError::kMalformed:
+      return "body malformed";
   }
   return "?";
 }

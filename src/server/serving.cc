@@ -59,7 +59,8 @@ endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resett
 class FixedUser final : public auth::Authenticator {
  public:
   explicit FixedUser(request::User user) : user_(std::move(user)) {}
-  Awaitable<auth::AuthenticationResult> Authenticate(http::Request&, std::vector<std::string>) override {
+  Awaitable<auth::AuthenticationResult> Authenticate(http::Request&, std::vector<std::string>,
+                                                     async::CancellationPtr) override {
     auth::AuthenticationResult result;
     result.user = user_;
     co_return result;

@@ -127,8 +127,7 @@ std::vector<Attributes> RBACQuestions() {
     const int number = static_cast<int>(random() % kBindings);
     Attributes question;
     const char* const prefix = number % 2 == 0 ? "user-" : "system:serviceaccount:tools:account-";
-    question.user = {.name = Name(prefix, number),
-                     .groups = {"developers", "team-blue", "system:authenticated"}};
+    question.user = {.name = Name(prefix, number), .groups = {"developers", "team-blue", "system:authenticated"}};
     question.verb = "get";
     question.resource_request = true;
     question.api_group = "apps";

@@ -55,8 +55,8 @@ std::string Answer(std::string_view query, std::size_t question_end, char type,
     ++count;
   }
   std::string out(query.substr(0, question_end));
-  out[2] = static_cast<char>(0x81);                                    // an answer, recursion desired
-  out[3] = static_cast<char>(addresses.empty() ? 0x83 : 0x80);         // NXDOMAIN, recursion available
+  out[2] = static_cast<char>(0x81);                                     // an answer, recursion desired
+  out[3] = static_cast<char>(addresses.empty() ? 0x83 : 0x80);          // NXDOMAIN, recursion available
   out[6] = 0, out[7] = count, out[8] = out[9] = out[10] = out[11] = 0;  // answers; no authorities, nothing more
   return out + records;
 }
