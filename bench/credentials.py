@@ -22,7 +22,7 @@ from rig import end  # noqa: E402
 
 OBJECT = "/api/v1/namespaces/default/configmaps/small"
 RBAC = "/apis/rbac.authorization.k8s.io/v1/"
-WARM = 500  # requests before the measured ones
+WARM = 300  # requests before the measured ones
 
 
 class Reader(Client):
