@@ -245,7 +245,9 @@ TEST_F(Http2Faults, GoAwayAndResetInTheMiddleOfAnAnswerCutIt) {
     c.Reset();
   });
   Calls calls(Options(*peer));
-  EXPECT_EQ(calls.Get(60s), "200 body cut");
+  // A reset discards what the client has not read yet: it has seen the head or not.
+  const std::string got = calls.Get(60s);
+  EXPECT_TRUE(got == "200 body cut" || got.ends_with("connection reset by peer")) << got;
 }
 
 Awaitable<std::string> OpenAndCheckHealth(async::IOPool& pool, const ClientOptions& options,
