@@ -367,6 +367,7 @@ Outcome<void, Error> ServerProcess::MakeServing() {
     serving.chain.priority_and_fairness = flow_control_->filter();
     serving.chain.priority_and_fairness->memory = MakeMemoryBudget(options_.keelson.memory_limit_mb);
   }
+  if (tokens_.external_signer) serving.end_plugin_calls = [signer = tokens_.external_signer] { signer->Close(); };
   serving_.emplace(*io_, chain_, metrics_, std::move(serving));
   AddHealthChecks();
   serving_->AddPreShutdownHook("stop-kubernetes-service-controller", [this] { presence_->Stop(); });

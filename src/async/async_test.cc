@@ -7,15 +7,19 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
 #include <future>
 #include <thread>
 
-#include "async/watchdog.h"
 #include "async/blocking_pool.h"
+#include "async/cancellable_wait.h"
 #include "async/event.h"
 #include "async/gate.h"
 #include "async/io_pool.h"
+#include "async/single_flight.h"
+#include "async/watchdog.h"
+#include "base/fake_clock.h"
 
 namespace keelson::async {
 namespace {
@@ -32,6 +36,75 @@ TEST(BlockingPool, RunsElsewhereAndComesBack) {
   auto task = HopAndBack(pool, worker);
   const auto home = asio::co_spawn(io.executor(0), std::move(task), asio::use_future).get();
   EXPECT_NE(worker, home);
+}
+
+Awaitable<void> WaitFor(Event& event, CancellationPtr cancellation, std::vector<std::string>& log) {
+  log.push_back(co_await WaitUnlessCancelled(event, std::move(cancellation)) ? "set" : "cancelled");
+}
+
+TEST(Event, CancellationEndsAWait) {
+  asio::io_context context;
+  Event event;
+  std::vector<std::string> log;
+  const auto cancellation = Cancellation::New();
+  asio::co_spawn(context, WaitFor(event, cancellation, log), asio::detached);
+  asio::co_spawn(context, WaitFor(event, nullptr, log), asio::detached);
+  context.poll();
+  EXPECT_TRUE(log.empty());
+  cancellation->Cancel();
+  context.restart();
+  context.poll();
+  EXPECT_EQ(log, std::vector<std::string>{"cancelled"});
+  asio::co_spawn(context, WaitFor(event, cancellation, log), asio::detached);  // cancelled before it waits
+  context.restart();
+  context.poll();
+  event.Set();
+  context.restart();
+  context.poll();
+  EXPECT_EQ(log, (std::vector<std::string>{"cancelled", "cancelled", "set"}));
+}
+
+Awaitable<std::string> Flown(Event& gate, int& flights) {
+  ++flights;
+  co_await gate.Wait();
+  if (flights == 2) throw std::runtime_error("thrown");
+  co_return flights == 1 ? "" : "failed";
+}
+
+Awaitable<void> Fly(std::shared_ptr<SingleFlight> flight, SingleFlight::Ration ration, Event& gate, int& flights,
+                    std::vector<std::string>& log) {
+  log.push_back((co_await flight->Do(ration, [&] { return Flown(gate, flights); })).value_or("no ration"));
+}
+
+TEST(SingleFlight, SharesWorkUnderWayAndRationsStarts) {
+  base::FakeClock clock;
+  auto flight = std::make_shared<SingleFlight>(
+      SingleFlight::Options{.burst = 2, .interval = std::chrono::seconds(10), .clock = &clock});
+  asio::io_context context;
+  Event gate;
+  int flights = 0;
+  std::vector<std::string> log;
+  const auto fly = [&](SingleFlight::Ration ration) {
+    asio::co_spawn(context, Fly(flight, ration, gate, flights, log), asio::detached);
+    context.restart();
+    context.poll();
+  };
+  using enum SingleFlight::Ration;
+  for (int i = 0; i < 3; ++i) fly(kRationed);
+  EXPECT_EQ(flights, 1);
+  gate.Set();
+  context.restart();
+  context.poll();
+  EXPECT_EQ(log, std::vector<std::string>(3, ""));
+  log.clear();
+  for (int i = 0; i < 3; ++i) fly(kRationed);  // each on its own now: the gate is open
+  EXPECT_EQ(log, (std::vector<std::string>{"thrown", "no ration", "no ration"}));
+  fly(kFree);
+  clock.Advance(std::chrono::seconds(10));
+  fly(kRationed);
+  fly(kRationed);
+  EXPECT_EQ(log, (std::vector<std::string>{"thrown", "no ration", "no ration", "failed", "failed", "no ration"}));
+  EXPECT_EQ(flights, 4);
 }
 
 TEST(Event, WakesWaitersOnce) {
@@ -74,7 +147,8 @@ TEST(Watchdog, ReportsAThreadThatIsHeldAndThatItAnswersAgain) {
   boost::asio::post(pool.executor(1), [&] { release.get_future().wait(); });
   const auto wait_for = [&](bool over) {
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return !reports.empty() && reports.back().over == over; });
+    return changed.wait_for(lock, std::chrono::seconds(20),
+                            [&] { return !reports.empty() && reports.back().over == over; });
   };
   ASSERT_TRUE(wait_for(false));
   EXPECT_GE(reports.front().held, std::chrono::milliseconds(30));

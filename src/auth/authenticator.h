@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "async/awaitable.h"
+#include "async/cancellation.h"
 #include "http/message.h"
 #include "request/user.h"
 
@@ -18,7 +19,7 @@ class MetricsRegistry;
 namespace keelson::auth {
 
 class CertificateVerifier;  // auth/certificate_verifier.h
-class TokenAuthenticator;   // auth/token_authenticator.h
+class TokenCache;           // auth/token_cache.h
 
 // Three answers: a user; no opinion (no user, no error: the credential is not this authenticator's); an error (it is,
 // and it is bad). Texts never contain the credential.
@@ -42,8 +43,10 @@ class Authenticator {
  public:
   virtual ~Authenticator() = default;
   // `audiences`: the credential must be for one of them; empty: any will do. A WebSocket's token is taken out of the
-  // request's Sec-WebSocket-Protocol header when it was good.
-  virtual Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences) = 0;
+  // request's Sec-WebSocket-Protocol header when it was good. `cancellation` (null: never) ends the wait for somebody
+  // else's answer with the error "context canceled".
+  virtual Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences,
+                                                       async::CancellationPtr cancellation) = 0;
 };
 
 // Verifies the peer's certificate against the bundle; name from CN, groups from O. The bundle can be replaced while
@@ -96,16 +99,18 @@ class RequestAuthenticator final : public Authenticator {
     request::User loopback_user;
     std::unique_ptr<RequestHeaderAuthenticator> request_header;  // null: none
     std::unique_ptr<X509Authenticator> x509;                     // null: none
-    std::shared_ptr<TokenAuthenticator> tokens;                  // null: none
+    std::shared_ptr<TokenCache> tokens;                          // null: none
     AnonymousOptions anonymous;
   };
   explicit RequestAuthenticator(Options options);
   ~RequestAuthenticator() override;
-  Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences) override;
+  Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences,
+                                               async::CancellationPtr cancellation) override;
 
  private:
   AuthenticationResult Loopback(std::string_view token, const std::vector<std::string>& audiences) const;
-  Awaitable<AuthenticationResult> FromTokens(std::string token, std::vector<std::string> audiences) const;
+  Awaitable<AuthenticationResult> FromTokens(std::string token, std::vector<std::string> audiences,
+                                             async::CancellationPtr cancellation) const;
   AuthenticationResult Anonymous(const http::Request& request, std::vector<std::string> audiences) const;
 
   const Options options_;

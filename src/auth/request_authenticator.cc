@@ -3,6 +3,7 @@
 #include "auth/authenticator.h"
 #include "auth/bearer.h"
 #include "auth/token_authenticator.h"
+#include "auth/token_cache.h"
 #include "base/strings.h"
 
 namespace keelson::auth {
@@ -65,9 +66,10 @@ AuthenticationResult RequestAuthenticator::Loopback(std::string_view token,
   return result;
 }
 
-Awaitable<AuthenticationResult> RequestAuthenticator::FromTokens(std::string token,
-                                                                 std::vector<std::string> audiences) const {
-  AuthenticationResult result = co_await options_.tokens->AuthenticateToken(std::move(token), std::move(audiences));
+Awaitable<AuthenticationResult> RequestAuthenticator::FromTokens(std::string token, std::vector<std::string> audiences,
+                                                                 async::CancellationPtr cancellation) const {
+  AuthenticationResult result = co_await options_.tokens->AuthenticateFor(std::move(cancellation), std::move(token),
+                                                                          std::move(audiences));
   // A token that nobody knows is an invalid credential, not an anonymous request.
   if (!result.user && result.errors.empty()) result.errors.emplace_back(kInvalidToken);
   co_return result;
@@ -86,7 +88,8 @@ AuthenticationResult RequestAuthenticator::Anonymous(const http::Request& reques
 }
 
 Awaitable<AuthenticationResult> RequestAuthenticator::Authenticate(http::Request& request,
-                                                                   std::vector<std::string> audiences) {
+                                                                   std::vector<std::string> audiences,
+                                                                   async::CancellationPtr cancellation) {
   AuthenticationResult all;
   const BearerHeader bearer = ReadBearerHeader(request.headers);
   if (bearer.space_before) all.warnings.emplace_back(kSpaceBefore);
@@ -114,7 +117,10 @@ Awaitable<AuthenticationResult> RequestAuthenticator::Authenticate(http::Request
   }
   if (options_.tokens) {
     if (!bearer.token.empty()) {
-      AuthenticationResult answer = co_await FromTokens(bearer.token, audiences);
+      // Most tokens were seen before: their answer needs no coroutine.
+      if (const auto known = options_.tokens->Find(bearer.token, audiences); known != nullptr && known->user)
+        co_return Accept(std::move(all), *known);
+      AuthenticationResult answer = co_await FromTokens(bearer.token, audiences, cancellation);
       if (answer.user) co_return Accept(std::move(all), std::move(answer));
       Collect(all, std::move(answer));
     }
@@ -122,7 +128,7 @@ Awaitable<AuthenticationResult> RequestAuthenticator::Authenticate(http::Request
     if (!protocol.ok()) {
       all.errors.push_back(protocol.error());
     } else if (!protocol->token.empty()) {
-      AuthenticationResult answer = co_await FromTokens(protocol->token, audiences);
+      AuthenticationResult answer = co_await FromTokens(protocol->token, audiences, cancellation);
       if (answer.user) {
         request.headers.Set(kProtocolHeader, protocol->others);
         co_return Accept(std::move(all), std::move(answer));

@@ -1,8 +1,6 @@
 #include "auth/token_cache.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/sha.h>
+#include <openssl/crypto.h>
 
 #include <array>
 #include <boost/asio/co_spawn.hpp>
@@ -12,14 +10,17 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 
+#include "async/cancellable_wait.h"
 #include "async/event.h"
+#include "auth/keyed_hash.h"
 
 namespace keelson::auth {
 namespace {
 
-using Key = std::array<std::uint8_t, SHA256_DIGEST_LENGTH>;
+using Key = KeyedHash::Digest;
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
     std::size_t hash = 0;
@@ -45,6 +46,11 @@ struct Stripe {
   std::deque<std::pair<base::Clock::SteadyTime, Key>> by_age;  // one per entry, oldest first
   std::unordered_map<Key, std::shared_ptr<Call>, KeyHash> calls;
 
+  // REQUIRES of both: mutex held.
+  ResultPtr Find(const Key& key, base::Clock::SteadyTime now) const {
+    const auto found = entries.find(key);
+    return found != entries.end() && found->second.until > now ? found->second.result : nullptr;
+  }
   void Insert(const Key& key, ResultPtr result, base::Clock::SteadyTime now, std::chrono::nanoseconds ttl) {
     while (!by_age.empty() && (by_age.front().first <= now || entries.size() >= TokenCache::kEntriesMax)) {
       // A newer entry of the same key has its own place in the queue.
@@ -57,40 +63,34 @@ struct Stripe {
   }
 };
 
-void AppendLength(std::string& out, std::size_t size) {
-  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>((size >> shift) & 0xff);
-}
-
 }  // namespace
 
 struct TokenCache::Impl : std::enable_shared_from_this<TokenCache::Impl> {
-  std::shared_ptr<TokenAuthenticator> next;
-  Options options;
-  std::array<std::uint8_t, 32> secret;
+  Impl(std::shared_ptr<TokenAuthenticator> asked, const Options& given, std::span<const std::uint8_t> secret)
+      : next(std::move(asked)), options(given), hash(secret) {}
+  const std::shared_ptr<TokenAuthenticator> next;
+  const Options options;
+  const KeyedHash hash;
   std::array<Stripe, kStripes> stripes;
 
   Key KeyOf(std::string_view token, const std::vector<std::string>& audiences) const {
-    std::string text;
-    text.reserve(token.size() + 64);
-    AppendLength(text, token.size());
-    text += token;
-    AppendLength(text, audiences.size());
-    for (const std::string& audience : audiences) {
-      AppendLength(text, audience.size());
-      text += audience;
-    }
-    Key key{};
-    unsigned size = 0;
-    HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-         reinterpret_cast<const unsigned char*>(text.data()), text.size(), key.data(), &size);
-    OPENSSL_cleanse(text.data(), text.size());
-    return key;
+    auto text = hash.Begin();
+    text.AddLength(token.size()).Add(token).AddLength(audiences.size());
+    for (const std::string& audience : audiences) text.AddLength(audience.size()).Add(audience);
+    return text.Finish();
   }
   Stripe& StripeOf(const Key& key) { return stripes[key[0] % kStripes]; }
 
   std::chrono::nanoseconds TTLOf(const AuthenticationResult& result) const {
     if (result.user) return options.success_ttl;
     return result.errors.empty() || options.keep_errors ? options.failure_ttl : std::chrono::nanoseconds(0);
+  }
+
+  void Count(std::string_view status, base::Clock::SteadyTime started) const {
+    if (options.metrics == nullptr) return;
+    const std::chrono::duration<double> took = options.clock->Monotonic() - started;
+    options.metrics->requests.With({status}).Inc();
+    options.metrics->duration.With({status}).Observe(took.count());
   }
 
   // Free of references to the caller: it may leave before the answer comes.
@@ -121,14 +121,34 @@ struct TokenCache::Impl : std::enable_shared_from_this<TokenCache::Impl> {
   }
 };
 
-TokenCache::TokenCache(std::shared_ptr<TokenAuthenticator> next, Options options) : impl_(std::make_shared<Impl>()) {
-  impl_->next = std::move(next);
-  impl_->options = options;
-  options.random->Fill(impl_->secret);
+TokenCache::TokenCache(std::shared_ptr<TokenAuthenticator> next, Options options) {
+  std::array<std::uint8_t, KeyedHash::kDigestBytes> secret;
+  options.random->Fill(secret);
+  impl_ = std::make_shared<Impl>(std::move(next), options, secret);
+  OPENSSL_cleanse(secret.data(), secret.size());
 }
 TokenCache::~TokenCache() = default;
 
+std::shared_ptr<const AuthenticationResult> TokenCache::Find(std::string_view token,
+                                                             const std::vector<std::string>& audiences) {
+  const auto started = impl_->options.clock->Monotonic();
+  const Key key = impl_->KeyOf(token, audiences);
+  Stripe& stripe = impl_->StripeOf(key);
+  ResultPtr result;
+  {
+    std::lock_guard lock(stripe.mutex);
+    result = stripe.Find(key, started);
+  }
+  if (result != nullptr) impl_->Count("hit", started);
+  return result;
+}
+
 Awaitable<AuthenticationResult> TokenCache::AuthenticateToken(std::string token, std::vector<std::string> audiences) {
+  return AuthenticateFor(nullptr, std::move(token), std::move(audiences));
+}
+
+Awaitable<AuthenticationResult> TokenCache::AuthenticateFor(async::CancellationPtr cancellation, std::string token,
+                                                            std::vector<std::string> audiences) {
   const auto impl = impl_;
   const auto started = impl->options.clock->Monotonic();
   const Key key = impl->KeyOf(token, audiences);
@@ -138,17 +158,14 @@ Awaitable<AuthenticationResult> TokenCache::AuthenticateToken(std::string token,
   bool first = false;
   {
     std::lock_guard lock(stripe.mutex);
-    const auto found = stripe.entries.find(key);
-    if (found != stripe.entries.end() && found->second.until > started) {
-      result = found->second.result;
-    } else {
+    result = stripe.Find(key, started);
+    if (result == nullptr) {
       auto& shared = stripe.calls[key];
       first = shared == nullptr;
       if (first) shared = std::make_shared<Call>();
       call = shared;
     }
   }
-  const bool hit = result != nullptr;
   if (first) {
     auto executor = co_await asio::this_coro::executor;
     asio::co_spawn(executor, Impl::Fetch(impl, call, key, std::move(token), std::move(audiences)), asio::detached);
@@ -156,15 +173,12 @@ Awaitable<AuthenticationResult> TokenCache::AuthenticateToken(std::string token,
   TokenCacheMetrics* const metrics = impl->options.metrics;
   if (call) {
     if (metrics != nullptr) metrics->active.With({"blocked"}).Add(1);
-    co_await call->done.Wait();
+    const bool answered = co_await async::WaitUnlessCancelled(call->done, std::move(cancellation));
     if (metrics != nullptr) metrics->active.With({"blocked"}).Add(-1);
+    if (!answered) co_return AuthenticationResult::Failed("context canceled");
     result = call->result;
   }
-  if (metrics != nullptr) {
-    const std::chrono::duration<double> took = impl->options.clock->Monotonic() - started;
-    metrics->requests.With({hit ? "hit" : "miss"}).Inc();
-    metrics->duration.With({hit ? "hit" : "miss"}).Observe(took.count());
-  }
+  impl->Count(call ? "miss" : "hit", started);
   co_return *result;
 }
 

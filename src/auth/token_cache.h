@@ -7,8 +7,10 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "async/cancellation.h"
 #include "auth/token_authenticator.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -39,6 +41,11 @@ class TokenCache final : public TokenAuthenticator {
   };
   TokenCache(std::shared_ptr<TokenAuthenticator> next, Options options);
   ~TokenCache() override;
+  // The answer that is remembered; null: none. Counts as a request only when there is one.
+  std::shared_ptr<const AuthenticationResult> Find(std::string_view token, const std::vector<std::string>& audiences);
+  // The error is "context canceled" when the cancellation (null: never) comes before the answer; the call goes on.
+  Awaitable<AuthenticationResult> AuthenticateFor(async::CancellationPtr cancellation, std::string token,
+                                                  std::vector<std::string> audiences);
   Awaitable<AuthenticationResult> AuthenticateToken(std::string token, std::vector<std::string> audiences) override;
 
  private:

@@ -1,5 +1,7 @@
 // Bearer tokens: where requests carry them, what is cached, who is asked.
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -9,6 +11,7 @@
 #include "async/run_now.h"
 #include "auth/bearer.h"
 #include "auth/csv.h"
+#include "auth/keyed_hash.h"
 #include "auth/static_tokens.h"
 #include "auth/token_cache.h"
 #include "base/fake_clock.h"
@@ -145,6 +148,20 @@ TEST(StaticTokens, File) {
             "token file 'f' must have at least 3 columns (token, user name, user uid), found 2");
 }
 
+TEST(KeyedHash, IsHMACSHA256) {
+  const std::array<std::uint8_t, 3> key{'k', 'e', 'y'};
+  const KeyedHash hash(key);
+  for (const std::size_t size : {0u, 1u, 55u, 56u, 63u, 64u, 65u, 1000u}) {
+    const std::string text(size, 'x');
+    KeyedHash::Digest want;
+    unsigned length = 0;
+    HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
+         text.size(), want.data(), &length);
+    EXPECT_EQ(hash.Begin().Add(text).Finish(), want) << size;
+    EXPECT_EQ(hash.Begin().Add(text.substr(0, size / 2)).Add(text.substr(size / 2)).Finish(), want) << size;
+  }
+}
+
 TEST(TokenCache, RemembersSuccessForAWhile) {
   base::FakeClock clock;
   auto next = std::make_shared<FakeTokens>();
@@ -211,6 +228,41 @@ TEST(TokenCache, SharesCallsUnderWayAndDelaysNobodyElse) {
   EXPECT_EQ(done, 51);
 }
 
+Awaitable<void> AskUntil(TokenCache& cache, async::CancellationPtr cancellation, std::string& error) {
+  const auto result = co_await cache.AuthenticateFor(std::move(cancellation), "same", {});
+  error = result.user ? result.user->name : result.Error();
+}
+
+TEST(TokenCache, RequestsThatAreCancelledLeaveAndTheSharedCallGoesOn) {
+  auto slow = std::make_shared<FakeTokens>();
+  async::Event event;
+  slow->wait = &event;
+  slow->answer = UserNamed("alice");
+  TokenCache cache(slow, {.success_ttl = std::chrono::seconds(10)});
+  asio::io_context context;
+  // The first one makes the call, the second one joins it, the third one stays.
+  std::string first, second, third;
+  const auto gone = async::Cancellation::New(), also_gone = async::Cancellation::New();
+  asio::co_spawn(context, AskUntil(cache, gone, first), asio::detached);
+  asio::co_spawn(context, AskUntil(cache, also_gone, second), asio::detached);
+  asio::co_spawn(context, AskUntil(cache, async::Cancellation::New(), third), asio::detached);
+  context.poll();
+  gone->Cancel();
+  also_gone->Cancel();
+  context.restart();
+  context.poll();
+  EXPECT_EQ(first, "context canceled");
+  EXPECT_EQ(second, "context canceled");
+  EXPECT_EQ(third, "");
+  event.Set();
+  context.restart();
+  context.poll();
+  EXPECT_EQ(third, "alice");
+  EXPECT_EQ(slow->calls, 1);
+  EXPECT_EQ(cache.Find("same", {})->user->name, "alice");
+  EXPECT_EQ(cache.Find("other", {}), nullptr);
+}
+
 TEST(TokenCache, IsBounded) {
   auto next = std::make_shared<FakeTokens>();
   next->answer = UserNamed("alice");
@@ -251,13 +303,13 @@ TEST(RequestAuthenticator, OrderAndAnonymous) {
   RequestAuthenticator all({.api_audiences = {"api"},
                             .loopback_token = "loop",
                             .loopback_user = {.name = "system:apiserver", .groups = {"system:masters"}},
-                            .tokens = tokens,
+                            .tokens = std::make_shared<TokenCache>(tokens, TokenCache::Options()),
                             .anonymous = {.enabled = true, .paths = {"/healthz"}}});
   http::Request request;
   request.path = "/healthz";
   const auto ask = [&](const char* authorization) {
     request.headers.Set("Authorization", authorization);
-    return RunNow(all.Authenticate(request, {"api"}));
+    return RunNow(all.Authenticate(request, {"api"}, nullptr));
   };
   EXPECT_EQ(ask("").user->name, "system:anonymous");
   EXPECT_EQ(ask("Bearer loop").user->groups, std::vector<std::string>{"system:masters"});
@@ -278,12 +330,12 @@ TEST(RequestAuthenticator, WebSocketTokenIsTakenOutOfTheHeader) {
   auto tokens = std::make_shared<FakeTokens>();
   tokens->token = "x";
   tokens->answer = UserNamed("bob");
-  RequestAuthenticator all({.tokens = tokens});
+  RequestAuthenticator all({.tokens = std::make_shared<TokenCache>(tokens, TokenCache::Options())});
   http::Request request;
   request.headers.Add("Connection", "Upgrade");
   request.headers.Add("Upgrade", "websocket");
   request.headers.Add("Sec-WebSocket-Protocol", "a, base64url.bearer.authorization.k8s.io.eA, b");
-  ASSERT_TRUE(RunNow(all.Authenticate(request, {})).user);
+  ASSERT_TRUE(RunNow(all.Authenticate(request, {}, nullptr)).user);
   EXPECT_EQ(request.headers.Get("Sec-WebSocket-Protocol"), "a,b");
 }
 

@@ -213,7 +213,7 @@ class TokenReviewREST final : public registry::Reviewer {
     std::vector<std::string> wanted;
     for (const Value audience : object.Get("spec", "audiences").items()) wanted.emplace_back(audience.as_string());
     if (wanted.empty()) wanted = api_audiences_;
-    auth::AuthenticationResult result = co_await authenticator_->Authenticate(asked, wanted);
+    auth::AuthenticationResult result = co_await authenticator_->Authenticate(asked, wanted, context.cancellation);
     // Warnings and audit annotations are for requests that bear the token, not for reviews of it.
     if (result.user && !wanted.empty() && auth::IntersectAudiences(wanted, result.audiences).empty()) {
       log::Error("Token review has other audiences than were asked for", "asked", base::Join(wanted, " "), "audiences",

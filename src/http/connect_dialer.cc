@@ -119,7 +119,7 @@ Awaitable<net::Result<std::string>> AllowedHost(net::DialTarget target,
     addresses.push_back(literal);
   } else {
     auto resolved = co_await net::Resolver::Global().Resolve(target.host, deadline);
-    if (!resolved.ok()) co_return net::Error{"dial tcp: lookup " + target.host + ": " + resolved.error().message};
+    if (!resolved.ok()) co_return net::Error{"dial tcp: lookup " + target.host + resolved.error().message};
     addresses = *std::move(resolved);
   }
   for (const auto& one : addresses) {

@@ -4,8 +4,11 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
+#include <thread>
 
-#include "http/client.h"
+#include "http/client_connection.h"
+#include "net/resolving_dialer.h"
+#include "net/testing/scripted_dns.h"
 #include "net/testing/scripted_peer.h"
 
 namespace keelson::http {
@@ -16,14 +19,19 @@ using net::testing::Authority;
 using net::testing::ScriptedConnection;
 using net::testing::ScriptedPeer;
 
+constexpr std::chrono::milliseconds kTricklePause{5};  // between the bytes of a peer that trickles
 constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 std::string Text(BodyError error) {
   switch (error) {
-    case BodyError::kTooLarge: return "body too large";
-    case BodyError::kClientGone: return "body cut";
-    case BodyError::kTimeout: return "body timeout";
-    case BodyError::kMalformed: return "body malformed";
+    case BodyError::kTooLarge:
+      return "body too large";
+    case BodyError::kClientGone:
+      return "body cut";
+    case BodyError::kTimeout:
+      return "body timeout";
+    case BodyError::kMalformed:
+      return "body malformed";
   }
   return "?";
 }
@@ -106,6 +114,20 @@ TEST(ClientFaults, EachEndsInGosWordsAndLeavesNoConnectionBehind) {
          }
        },
        "server response headers exceeded 65536 bytes"},
+      {"trickles headers",
+       [](ScriptedConnection& c) {
+         c.ReadRequest();
+         c.Write("HTTP/1.1 200 OK\r\nX-Slow: ");
+         while (c.Write("x")) std::this_thread::sleep_for(kTricklePause);
+       },
+       "context deadline exceeded"},
+      {"trickles a body",
+       [](ScriptedConnection& c) {
+         c.ReadRequest();
+         c.Write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+         while (c.Write("1\r\nx\r\n")) std::this_thread::sleep_for(kTricklePause);
+       },
+       "200 body timeout"},
       {"bad chunk",
        [](ScriptedConnection& c) {
          c.ReadRequest();
@@ -173,6 +195,111 @@ std::string Frame(char type, char flags, char stream, std::string_view payload) 
   out[8] = stream;
   out += payload;
   return out;
+}
+
+constexpr char kData = 0, kHeaders = 1, kSettings = 4, kGoAway = 7;
+constexpr char kEndStream = 1, kEndHeaders = 4;
+
+// A GOAWAY without an error whose last stream is `last`.
+std::string GoAway(char last) { return Frame(kGoAway, 0, 0, std::string(3, '\0') + last + std::string(4, '\0')); }
+
+// HTTP/2 in TLS with a script for each connection, by its number from 1.
+class Http2Faults : public ::testing::Test {
+ protected:
+  std::unique_ptr<ScriptedPeer> Serve(std::function<void(ScriptedConnection&, int)> script) {
+    return std::make_unique<ScriptedPeer>(
+        [this, script = std::move(script)](ScriptedConnection& c) {
+          c.ReadUntil("/x");
+          c.Write(Frame(kSettings, 0, 0, ""));
+          script(c, ++served_);
+        },
+        net::testing::ScriptedPeerOptions{.tls = true, .certificate = ca_.Issue("a", {"127.0.0.1"}), .http2 = true});
+  }
+  ClientOptions Options(const ScriptedPeer& peer) const {
+    ClientOptions options = To(peer);
+    options.tls = *net::TLSClientContext::New({.ca_pem = ca_.cert_pem()});
+    return options;
+  }
+  static std::string Head(char stream) { return Frame(kHeaders, kEndHeaders, stream, "\x88"); }
+
+ private:
+  Authority ca_{"ca"};
+  std::atomic<int> served_{0};
+};
+
+TEST_F(Http2Faults, GoAwayInTheMiddleOfAnAnswerLetsItEndAndIsTheConnectionsLast) {
+  auto peer = Serve([](ScriptedConnection& c, int) {
+    c.Write(Head(1) + Frame(kData, 0, 1, "he") + GoAway(1) + Frame(kData, kEndStream, 1, "llo"));
+    c.WaitForEnd();
+  });
+  Calls calls(Options(*peer));
+  for (int i = 1; i <= 2; ++i) {
+    EXPECT_EQ(calls.Get(60s), "200 hello");
+    EXPECT_EQ(peer->connections(), i);
+  }
+}
+
+TEST_F(Http2Faults, GoAwayAndResetInTheMiddleOfAnAnswerCutIt) {
+  auto peer = Serve([](ScriptedConnection& c, int) {
+    c.Write(Head(1) + Frame(kData, 0, 1, "he") + GoAway(1));
+    c.Reset();
+  });
+  Calls calls(Options(*peer));
+  // A reset discards what the client has not read yet: it has seen the head or not.
+  const std::string got = calls.Get(60s);
+  EXPECT_TRUE(got == "200 body cut" || got.ends_with("connection reset by peer")) << got;
+}
+
+Awaitable<std::string> OpenAndCheckHealth(async::IOPool& pool, const ClientOptions& options,
+                                          std::vector<std::chrono::seconds> checks) {
+  const asio::any_io_executor executor = pool.executor(0);
+  auto opened =
+      co_await OpenConnection(executor, base::MakeRef<WakeQueue>(executor), options, ClientProtocol::kNegotiated);
+  if (!opened.ok()) co_return opened.error().message;
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto after : checks) (*opened)->CheckHealth(begin + after);
+  const std::string state = (*opened)->open() ? "open" : (*opened)->close_reason();
+  (*opened)->Close({ClientError::Kind::kClosed, "end of the test"});
+  co_return state;
+}
+
+TEST_F(Http2Faults, ConnectionThatAnswersNoPingIsClosed) {
+  auto peer = Serve([](ScriptedConnection& c, int) { c.WaitForEnd(); });
+  async::IOPool pool(1);
+  const auto check = [&](std::vector<std::chrono::seconds> checks) {
+    const ClientOptions options = Options(*peer);
+    auto checked = OpenAndCheckHealth(pool, options, std::move(checks));
+    return asio::co_spawn(pool.executor(0), std::move(checked), asio::use_future).get();
+  };
+  EXPECT_EQ(check({29s}), "open");
+  EXPECT_EQ(check({31s}), "open");  // the PING is under way
+  EXPECT_EQ(check({31s, 45s}), "open");
+  EXPECT_EQ(check({31s, 47s}), "http2: client connection lost");
+}
+
+TEST(ClientFaults, NamesThatDoNotResolveOrResolveSlowlyOrToADeadAddress) {
+  const net::testing::ScriptedDNS dns([](const std::string& name) -> std::optional<std::vector<std::string>> {
+    if (name == "slow.test") return std::nullopt;
+    if (name == "two.test") return {{"127.0.0.2", "127.0.0.1"}};
+    return std::vector<std::string>();
+  });
+  ScriptedPeer peer([](ScriptedConnection& c) {
+    c.ReadRequest();
+    c.Write(kHello);
+    c.WaitForEnd();
+  });
+  const auto dialer = std::make_shared<net::ResolvingDialer>(
+      std::make_shared<net::Resolver>(net::Resolver::Options{.servers = dns.address()}));
+  const auto get = [&](const char* name, std::chrono::milliseconds timeout) {
+    ClientOptions options = To(peer);
+    options.target.host = name;
+    options.dialer = dialer;
+    Calls calls(std::move(options));
+    return calls.Get(timeout);
+  };
+  EXPECT_EQ(get("none.test", 60s), "dial tcp: lookup none.test on " + dns.address() + ": no such host");
+  EXPECT_EQ(get("slow.test", 300ms), "context deadline exceeded");
+  EXPECT_EQ(get("two.test", 60s), "200 hello");
 }
 
 TEST(ClientFaults, GoAwayBeforeTheAnswerIsTriedOnAnotherConnection) {

@@ -15,6 +15,7 @@
 #include "net/address.h"
 #include "net/listener.h"
 #include "net/resolver.h"
+#include "net/resolving_dialer.h"
 
 namespace keelson::net {
 namespace {
@@ -160,17 +161,16 @@ Awaitable<Result<StreamSocket>> DialUnix(std::string path, Clock::time_point dea
   co_return socket;
 }
 
-}  // namespace
-
-Awaitable<Result<StreamSocket>> Dial(DialTarget target, Clock::time_point deadline) {
+// `resolver` lives until the answer is there.
+Awaitable<Result<StreamSocket>> DialWith(Resolver& resolver, DialTarget target, Clock::time_point deadline) {
   if (!target.unix_path.empty()) co_return co_await DialUnix(target.unix_path, deadline);
   std::vector<asio::ip::address> addresses;
   boost::system::error_code no_address;
   if (const auto address = asio::ip::make_address(target.host, no_address); !no_address) {
     addresses.push_back(address);
   } else {
-    auto resolved = co_await Resolver::Global().Resolve(target.host, deadline);
-    if (!resolved.ok()) co_return Error{"dial tcp: lookup " + target.host + ": " + resolved.error().message};
+    auto resolved = co_await resolver.Resolve(target.host, deadline);
+    if (!resolved.ok()) co_return Error{"dial tcp: lookup " + target.host + resolved.error().message};
     addresses = *std::move(resolved);
   }
   std::vector<Candidate> primaries, fallbacks;
@@ -186,6 +186,21 @@ Awaitable<Result<StreamSocket>> Dial(DialTarget target, Clock::time_point deadli
   socket->non_blocking(true);
   ConfigureConnection(socket->native_handle());
   co_return socket;
+}
+
+Awaitable<Result<StreamSocket>> DialKeeping(std::shared_ptr<Resolver> resolver, DialTarget target,
+                                            Clock::time_point deadline) {
+  co_return co_await DialWith(*resolver, std::move(target), deadline);
+}
+
+}  // namespace
+
+Awaitable<Result<StreamSocket>> Dial(DialTarget target, Clock::time_point deadline) {
+  return DialWith(Resolver::Global(), std::move(target), deadline);
+}
+
+Awaitable<Result<StreamSocket>> ResolvingDialer::Dial(DialTarget target, Clock::time_point deadline) {
+  return DialKeeping(resolver_, std::move(target), deadline);
 }
 
 }  // namespace keelson::net

@@ -12,11 +12,14 @@
 #include <thread>
 
 #include <ares.h>
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "net/address.h"
 
 namespace keelson::net {
 namespace {
@@ -34,21 +37,34 @@ struct Lookup {
   std::string host;
   std::mutex mutex;
   bool done = false;
-  Result<Addresses> result = Error{"no such host"};
+  Result<Addresses> result = Error{": no such host"};
   std::function<void()> wake;
 
   void Finish(Result<Addresses> outcome) {
-    std::function<void()> waiting;
-    {
-      std::lock_guard lock(mutex);
-      if (std::exchange(done, true)) return;
-      result = std::move(outcome);
-      waiting = std::move(wake);
-    }
-    if (waiting) waiting();
+    std::lock_guard lock(mutex);
+    if (std::exchange(done, true)) return;
+    result = std::move(outcome);
+    // Posts. The executor is there: Abandon() would have to wait for the lock.
+    if (auto waiting = std::exchange(wake, nullptr)) waiting();
+  }
+  // The executor ends: an answer that comes later is for nobody.
+  void Abandon() {
+    std::function<void()> dropped;
+    std::lock_guard lock(mutex);
+    done = true;
+    dropped.swap(wake);
   }
 };
 using LookupPtr = std::shared_ptr<Lookup>;
+
+// Held by the timer's handler, which goes when it has run, when it was cancelled, or with the executor.
+struct AbandonAtEnd {
+  explicit AbandonAtEnd(LookupPtr held) : lookup(std::move(held)) {}
+  ~AbandonAtEnd() { lookup->Abandon(); }
+  AbandonAtEnd(const AbandonAtEnd&) = delete;
+  AbandonAtEnd& operator=(const AbandonAtEnd&) = delete;
+  const LookupPtr lookup;
+};
 
 Result<Addresses> AddressesOf(const ares_addrinfo* list) {
   Addresses addresses;
@@ -63,24 +79,37 @@ Result<Addresses> AddressesOf(const ares_addrinfo* list) {
       addresses.emplace_back(boost::asio::ip::address_v6(bytes));
     }
   }
-  if (addresses.empty()) return Error{"no such host"};
+  if (addresses.empty()) return Error{": no such host"};
   return addresses;
 }
 
-std::string Reason(int status) {
+// " on 10.0.0.2:53", the first server of the channel: c-ares does not tell which one answered.
+std::string OnServer(ares_channel channel) {
+  ares_addr_port_node* servers = nullptr;
+  if (ares_get_servers_ports(channel, &servers) != ARES_SUCCESS || servers == nullptr) return {};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ares_inet_ntop(servers->family, &servers->addr, text.data(), text.size());
+  constexpr int kDNSPort = 53;
+  const int port = servers->udp_port != 0 ? servers->udp_port : kDNSPort;
+  ares_free_data(servers);
+  return " on " + JoinHostPort(text.data(), static_cast<std::uint16_t>(port));
+}
+
+std::string Reason(int status, ares_channel channel) {
   switch (status) {
     case ARES_ENOTFOUND:
     case ARES_ENODATA:
+      return OnServer(channel) + ": no such host";
     case ARES_EBADNAME:
-      return "no such host";
+      return ": no such host";
     case ARES_ETIMEOUT:
-      return "i/o timeout";
+      return ": i/o timeout";
     case ARES_ESERVFAIL:
     case ARES_EREFUSED:
     case ARES_ECONNREFUSED:
-      return "server misbehaving";
+      return OnServer(channel) + ": server misbehaving";
     default:
-      return ares_strerror(status);
+      return std::string(": ") + ares_strerror(status);
   }
 }
 
@@ -94,6 +123,8 @@ std::string ConfigurationIdentity() {
 }  // namespace
 
 struct Resolver::Impl {
+  explicit Impl(Options given) : options(std::move(given)) {}
+  const Options options;
   std::mutex mutex;
   std::deque<LookupPtr> queue;
   std::atomic<std::size_t> pending{0};
@@ -121,14 +152,18 @@ struct Resolver::Impl {
     next_check = now + kConfigurationCheck;
     std::string identity = ConfigurationIdentity();
     if (channel != nullptr && identity == configuration) return true;
-    ares_options options{};
-    options.timeout = kTimeoutMilliseconds;
-    options.tries = kTries;
+    ares_options wanted{};
+    wanted.timeout = kTimeoutMilliseconds;
+    wanted.tries = kTries;
     char lookups[] = "fb";  // the hosts file first
-    options.lookups = lookups;
+    wanted.lookups = lookups;
     ares_channel made = nullptr;
-    if (ares_init_options(&made, &options, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS) != ARES_SUCCESS)
+    if (ares_init_options(&made, &wanted, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS) != ARES_SUCCESS)
       return channel != nullptr;
+    if (!options.servers.empty() && ares_set_servers_ports_csv(made, options.servers.c_str()) != ARES_SUCCESS) {
+      ares_destroy(made);
+      return channel != nullptr;
+    }
     if (channel != nullptr) ares_destroy(channel);
     channel = made;
     configuration = std::move(identity);
@@ -145,7 +180,7 @@ struct Resolver::Impl {
     if (status == ARES_SUCCESS && list != nullptr) {
       question->lookup->Finish(AddressesOf(list));
     } else {
-      question->lookup->Finish(Error{Reason(status)});
+      question->lookup->Finish(Error{Reason(status, question->impl->channel)});
     }
     if (list != nullptr) ares_freeaddrinfo(list);
   }
@@ -159,7 +194,7 @@ struct Resolver::Impl {
     for (LookupPtr& lookup : taken) {
       if (!EnsureChannel(pending.load() > taken.size())) {
         --pending;
-        lookup->Finish(Error{"server misbehaving"});
+        lookup->Finish(Error{": server misbehaving"});
         continue;
       }
       ares_addrinfo_hints hints{};
@@ -208,7 +243,7 @@ struct Resolver::Impl {
   }
 };
 
-Resolver::Resolver() : impl_(std::make_shared<Impl>()) {
+Resolver::Resolver(Options options) : impl_(std::make_shared<Impl>(std::move(options))) {
   static const int initialized = ares_library_init(ARES_LIB_INIT_ALL);
   (void)initialized;
   impl_->thread = std::thread([impl = impl_.get()] { impl->Loop(); });
@@ -229,14 +264,15 @@ Awaitable<Result<Addresses>> Resolver::Resolve(std::string host, Clock::time_poi
   auto impl = impl_;
   if (impl->pending.fetch_add(1) >= kLookupsMax) {
     --impl->pending;
-    co_return Error{"too many look-ups are under way"};
+    co_return Error{": too many look-ups are under way"};
   }
   auto lookup = std::make_shared<Lookup>();
   lookup->host = std::move(host);
   auto executor = co_await asio::this_coro::executor;
   auto timer = std::make_shared<asio::steady_timer>(executor, deadline);
-  timer->async_wait([lookup, timer](const boost::system::error_code& error) {
-    if (!error) lookup->Finish(Error{"i/o timeout"});
+  auto guard = std::make_shared<AbandonAtEnd>(lookup);
+  timer->async_wait([guard = std::move(guard), timer](const boost::system::error_code& error) {
+    if (!error) guard->lookup->Finish(Error{": i/o timeout"});
   });
   auto token = asio::use_awaitable;
   co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(

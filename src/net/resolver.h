@@ -19,11 +19,16 @@ class Resolver {
  public:
   static constexpr std::size_t kLookupsMax = 1024;  // under way at once; more are refused
 
-  Resolver();
+  struct Options {
+    std::string servers;  // host:port,...; empty: those of /etc/resolv.conf
+  };
+  Resolver() : Resolver(Options()) {}
+  explicit Resolver(Options options);
   ~Resolver();
   static Resolver& Global();
 
-  // Addresses best first (RFC 6724). The error is the end of Go's text: "no such host", "i/o timeout".
+  // Addresses best first (RFC 6724). The error is Go's text behind "lookup NAME": " on 10.0.0.2:53: no such host",
+  // ": i/o timeout".
   Awaitable<Result<std::vector<boost::asio::ip::address>>> Resolve(std::string host,
                                                                    std::chrono::steady_clock::time_point deadline);
 

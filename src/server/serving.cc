@@ -59,7 +59,8 @@ endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resett
 class FixedUser final : public auth::Authenticator {
  public:
   explicit FixedUser(request::User user) : user_(std::move(user)) {}
-  Awaitable<auth::AuthenticationResult> Authenticate(http::Request&, std::vector<std::string>) override {
+  Awaitable<auth::AuthenticationResult> Authenticate(http::Request&, std::vector<std::string>,
+                                                     async::CancellationPtr) override {
     auth::AuthenticationResult result;
     result.user = user_;
     co_return result;
@@ -266,15 +267,21 @@ void Serving::Drain() {
   auto drained = std::make_shared<std::promise<void>>();
   auto future = drained->get_future();
   requests_->OnEmpty([drained] { drained->set_value(); });
-  const auto grace = options_.shutdown_watch_termination_grace;
-  if (grace.count() > 0) {
-    const auto ended = watches_->End(grace);
-    log::V(1).Info("[graceful-termination] active watch request(s) have drained", "duration", grace,
+  const auto watch_grace = options_.shutdown_watch_termination_grace;
+  if (watch_grace.count() > 0) {
+    const auto ended = watches_->End(watch_grace);
+    log::V(1).Info("[graceful-termination] active watch request(s) have drained", "duration", watch_grace,
                    "activeWatchesBefore", ended.before, "activeWatchesAfter", ended.after);
   } else {
     log::V(1).Info("[graceful-termination] not going to wait for active watch request(s) to drain");
   }
-  if (future.wait_for(options_.chain.request_timeout) == std::future_status::ready) {
+  auto left = std::chrono::nanoseconds(options_.chain.request_timeout);
+  if (options_.end_plugin_calls) {
+    const auto grace = std::min(left, options_.plugin_grace);
+    if (future.wait_for(grace) != std::future_status::ready) options_.end_plugin_calls();
+    left -= grace;
+  }
+  if (future.wait_for(left) == std::future_status::ready) {
     log::V(1).Info("[graceful-termination] in-flight non long-running request(s) have drained");
   } else {
     log::Error("Requests are still under way after the request timeout", "count", requests_->count());

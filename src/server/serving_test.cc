@@ -189,6 +189,19 @@ TEST_F(ServingTest, RequestsUnderWayAreAnsweredAndTheListenerIsClosed) {
   ended.wait();
 }
 
+TEST_F(ServingTest, CallsToPluginsThatHoldTheDrainAreEnded) {
+  ServingOptions options;
+  options.plugin_grace = milliseconds(20);
+  options.end_plugin_calls = [this] { gate->Set(); };
+  StartServing(std::move(options));
+  Client client(port);
+  client.Send("/hold");
+  Await([this] { return held == 1; });
+  auto ended = ShutdownLater();
+  EXPECT_EQ(Code(client.ReadToEnd()), 200);
+  ended.wait();
+}
+
 TEST_F(ServingTest, SendsRetryAfterWhileRequestsDrain) {
   ServingOptions options;
   options.chain.shutdown_send_retry_after = true;

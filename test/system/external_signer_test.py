@@ -168,6 +168,23 @@ def check_unknown_keys(client, server, signer, good):
     return waiting
 
 
+def check_shutdown(client, server):
+    """Requests that wait for a signer that hangs hold the shutdown for a few seconds, not for the 60 s of a call to it."""
+    context = client.connection.sock.context
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=90, context=context)
+    connection.request("POST", TOKEN, json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}),
+                       {"Content-Type": "application/json"})
+    end = time.monotonic() + 60
+    while not re.search(r'^apiserver_flowcontrol_current_executing_requests\{[^}]*\} [2-9]', client.must(200, "GET", "/metrics").decode(), re.M):
+        assert time.monotonic() < end, "the token request is not executed"
+    begin = time.monotonic()
+    server.stop(90)
+    assert time.monotonic() - begin < 40, "the signer held the shutdown for %.0f s" % (time.monotonic() - begin)
+    answer = connection.getresponse()
+    assert answer.status == 500 and b"failed to generate token" in answer.read(), answer.status
+    connection.close()
+
+
 def ignore(bearer):
     try:
         bearer.get("/api")
@@ -191,7 +208,7 @@ def main():
         good = check_tokens(client, server, signer)
         check_failures(client, signer)
         waiting = check_unknown_keys(client, server, signer, good)
-        server.stop(90)  # requests that wait for the hung signer may end first
+        check_shutdown(client, server)
         for thread in waiting:
             thread.join()
     finally:

@@ -8,7 +8,9 @@ import http.client
 import http.server
 import json
 import os
+import resource
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -97,7 +99,9 @@ def canary_credentials(binary, folder):
         f.write("%s-static,canary-user,canary-uid,\"system:masters\"\n" % CANARY)
     policy = os.path.join(folder, "policy.yaml")
     with open(policy, "w") as f:
-        f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n")
+        # Answers that hand out tokens are recorded whole at RequestResponse, as upstream does: policies leave them out.
+        f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n  resources:\n  - group: \"\"\n    resources: [serviceaccounts/token]\n"
+                "- level: RequestResponse\n")
     audit = os.path.join(folder, "audit.log")
     server = Server(binary, folder, ["-v=10", "--token-auth-file=" + tokens, "--audit-policy-file=" + policy, "--audit-log-path=" + audit,
                                      "--enable-bootstrap-token-auth", "--audit-log-mode=blocking"], in_memory=True).start()
@@ -107,20 +111,61 @@ def canary_credentials(binary, folder):
     credentials = [{"Authorization": "Bearer %s-static" % CANARY}, {"Authorization": "Bearer %s-unknown" % CANARY}, {"Authorization": "Bearer abcdef." + CANARY[:16]},
                    {"Authorization": "Bearer " + jwt}, {"Authorization": "Basic " + base64.b64encode((CANARY + ":p").encode()).decode()}, {"Cookie": "t=" + CANARY},
                    dict(upgrade, **{"Sec-WebSocket-Protocol": "base64url.bearer.authorization.k8s.io." + bearer})]
+    client = Client(server)
+    client.must(201, "POST", NAMESPACE + "/serviceaccounts", {"metadata": {"name": "canary"}})
+    account = client.must(201, "POST", NAMESPACE + "/serviceaccounts/canary/token", {"spec": {}})["status"]["token"]
+    credentials += [{"Authorization": "Bearer " + account}, {"Authorization": "Bearer " + account[:-8] + "AAAAAAAA"}]
     answers = b""
     for headers in credentials:
         for method, path in (("GET", "/api/v1/pods"), ("POST", NAMESPACE + "/configmaps"), ("DELETE", NAMESPACE + "/configmaps/none"),
                              ("PATCH", NAMESPACE + "/configmaps/none"), ("GET", "/api/v1/pods?watch=true&timeoutSeconds=1&resourceVersion=x"), ("GET", "/none")):
             answers += anonymous(server, method, path, dict(headers, **{"Content-Type": "application/json"}), None if method == "GET" else "{}")[1]
-    client = Client(server)
     answers += client.request("GET", "/metrics", accept="text/plain")[1]
     client.close()
     server.stop()
-    secrets = [CANARY + "-", CANARY[:16], base64.urlsafe_b64encode(CANARY.encode())[:16].decode(), bearer[:16], jwt.split(".")[1], jwt.split(".")[2]]
+    secrets = account.split(".")[1:] + [account.split(".")[2][:-8]] + [CANARY + "-", CANARY[:16], base64.urlsafe_b64encode(CANARY.encode())[:16].decode(), bearer[:16], jwt.split(".")[1], jwt.split(".")[2]]
     for where, text in (("answers and metrics", answers.decode(errors="replace")), ("audit events", open(audit, errors="replace").read()),
                         ("log", open(server.log_path, errors="replace").read())):
         found = [secret for secret in secrets if secret in text]
         check("canary credentials: none in %s (%d bytes)" % (where, len(text)), text and not found, found)
+
+
+def core_of(binary, folder, flags):
+    """Sends a token to a server, crashes it where core files are allowed, and returns whether a core was dumped, and the core file's path or ""."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    tokens = os.path.join(folder, "tokens.csv")
+    with open(tokens, "w") as f:
+        f.write("%s-core,canary-user,canary-uid\n" % CANARY)
+    here, limits = os.getcwd(), resource.getrlimit(resource.RLIMIT_CORE)
+    server = Server(binary, folder, ["--token-auth-file=" + tokens] + flags, in_memory=True)
+    try:
+        os.chdir(folder)  # where a core file of a plain pattern goes
+        resource.setrlimit(resource.RLIMIT_CORE, (limits[1], limits[1]))
+        server.start()
+    finally:
+        os.chdir(here)
+        resource.setrlimit(resource.RLIMIT_CORE, limits)
+    anonymous(server, "GET", "/api/v1/pods", {"Authorization": "Bearer %s-core" % CANARY})
+    os.kill(server.process.pid, signal.SIGSEGV)
+    _, status = os.waitpid(server.process.pid, 0)
+    server.process.returncode = -signal.SIGSEGV  # it was waited for
+    core = [name for name in os.listdir(folder) if name.startswith("core")]
+    return os.WCOREDUMP(status), os.path.join(folder, core[0]) if core else ""
+
+
+def core_files(binary, folder):
+    """A crash writes no core file, which would hold credentials; with --allow-core-dumps it does, which shows that the check sees one."""
+    dumped, core = core_of(binary, folder, [])
+    check("canary credentials: no core file", not dumped and not core, (dumped, core))
+    with open("/proc/sys/kernel/core_pattern") as f:
+        plain = f.read().strip().startswith("core")
+    if plain and resource.getrlimit(resource.RLIMIT_CORE)[1] != 0:
+        dumped, core = core_of(binary, folder, ["--allow-core-dumps"])
+        check("--allow-core-dumps: a core file", dumped and core, (dumped, core))
+    else:
+        print("--allow-core-dumps is not checked: this machine writes no core files")
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def cve_2017_1000056(client):
@@ -423,6 +468,7 @@ def main():
     finally:
         server.stop()
     canary_credentials(binary, os.path.join(folder, "canaries"))
+    core_files(binary, os.path.join(folder, "core"))
     cve_2020_8554(binary, os.path.join(folder, "external"))
     cve_2018_1002102_and_2020_8559(binary, os.path.join(folder, "kubelet"))
     print("failed: " + "; ".join(FAILED) if FAILED else "all holes are closed")

@@ -1,10 +1,6 @@
 #include "auth/external_jwt/key_cache.h"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <exception>
 
 #include "base/strings.h"
 #include "telemetry/log.h"
@@ -12,7 +8,7 @@
 namespace keelson::auth::external_jwt {
 namespace {
 
-constexpr std::string_view kRationed = "too many unknown key ids";
+using Ration = async::SingleFlight::Ration;
 
 // protobuf-go's Timestamp.CheckValid; "" when it is valid.
 std::string TimestampProblem(const std::optional<Timestamp>& time) {
@@ -53,7 +49,10 @@ Outcome<VerificationKeys, std::string> ReadKeys(const FetchKeysResponse& respons
   return read;
 }
 
-KeyCache::KeyCache(Options options) : options_(std::move(options)) {}
+KeyCache::KeyCache(Options options)
+    : options_(std::move(options)),
+      fetches_(std::make_shared<async::SingleFlight>(
+          async::SingleFlight::Options{.burst = kFetchBurst, .interval = kFetchInterval, .clock = options_.clock})) {}
 
 std::shared_ptr<const VerificationKeys> KeyCache::Current() const {
   std::lock_guard lock(mutex_);
@@ -66,82 +65,39 @@ std::chrono::seconds KeyCache::CacheAgeMax() const {
   return std::max(left, std::chrono::seconds(0));
 }
 
-bool KeyCache::TakeFetch() {
-  const auto now = options_.clock->Monotonic();
-  if (refilled_ != base::Clock::SteadyTime{}) {
-    const std::chrono::duration<double> passed = now - refilled_;
-    fetches_left_ = std::min(kFetchBurst, fetches_left_ + passed / std::chrono::duration<double>(kFetchInterval));
-  }
-  refilled_ = now;
-  if (fetches_left_ < 1) return false;
-  fetches_left_ -= 1;
-  return true;
-}
-
 // Fetches once and publishes the keys; "" or what went wrong.
-Awaitable<std::string> KeyCache::FetchKeys() {
-  auto response = co_await options_.service->FetchKeys(options_.timeout);
-  const auto now = options_.clock->Now();
+Awaitable<std::string> KeyCache::FetchKeys(std::shared_ptr<KeyCache> self) {
+  const Options& options = self->options_;
+  auto response = co_await options.service->FetchKeys(options.timeout);
+  const auto now = options.clock->Now();
   auto keys = response.ok() ? ReadKeys(*response) : Outcome<VerificationKeys, std::string>(std::string());
   const std::string_view code = !response.ok() ? std::string_view(response.error().code) : keys.ok() ? "OK" : kNotGRPC;
-  if (options_.metrics != nullptr) options_.metrics->Fetched(code, now);
+  if (options.metrics != nullptr) options.metrics->Fetched(code, now);
   if (!response.ok()) {
     co_return "while fetching token verification keys: while getting externally supported jwt signing keys: " +
         response.error().message;
   }
   if (!keys.ok()) co_return "while fetching token verification keys: " + keys.error();
-  if (options_.metrics != nullptr) {
-    options_.metrics->DataTimestamp(static_cast<double>(response->data_timestamp->seconds) +
+  if (options.metrics != nullptr) {
+    options.metrics->DataTimestamp(static_cast<double>(response->data_timestamp->seconds) +
                                     static_cast<double>(response->data_timestamp->nanos) / 1e9);
   }
   auto shared = std::make_shared<const VerificationKeys>(*std::move(keys));
-  std::lock_guard lock(mutex_);
-  keys_ = std::move(shared);
+  std::lock_guard lock(self->mutex_);
+  self->keys_ = std::move(shared);
   // A hint beyond a century would overflow the clock.
   constexpr std::int64_t kHintSecondsMax = std::int64_t{100} * 365 * 24 * 3600;
-  next_refresh_ = now + std::chrono::seconds(std::min(response->refresh_hint_seconds, kHintSecondsMax));
-  retry_at_ = {};
+  self->next_refresh_ = now + std::chrono::seconds(std::min(response->refresh_hint_seconds, kHintSecondsMax));
+  self->retry_at_ = {};
   co_return std::string();
 }
 
-Awaitable<void> KeyCache::RunFetch(std::shared_ptr<KeyCache> self, std::shared_ptr<Fetch> fetch) {
-  std::string error;
-  try {
-    error = co_await self->FetchKeys();
-  } catch (const std::exception& exception) {
-    error = exception.what();
-  }
-  {
-    std::lock_guard lock(self->mutex_);
-    self->fetch_.reset();
-    fetch->error = std::move(error);
-  }
-  fetch->done.Set();
-}
-
-Awaitable<std::string> KeyCache::SyncKeys(Cause cause) {
-  const auto self = shared_from_this();
-  std::shared_ptr<Fetch> fetch;
-  bool first = false;
-  {
-    std::lock_guard lock(mutex_);
-    if (!fetch_) {
-      if (cause == Cause::kUnknownKey && !TakeFetch()) co_return std::string(kRationed);
-      fetch_ = std::make_shared<Fetch>();
-      first = true;
-    }
-    fetch = fetch_;
-  }
-  if (first) {
-    auto executor = co_await asio::this_coro::executor;
-    asio::co_spawn(executor, RunFetch(self, fetch), asio::detached);
-  }
-  co_await fetch->done.Wait();
-  co_return fetch->error;
+Awaitable<std::optional<std::string>> KeyCache::SyncKeys(async::SingleFlight::Ration ration) {
+  return fetches_->Do(ration, [self = shared_from_this()] { return FetchKeys(self); });
 }
 
 Awaitable<std::string> KeyCache::InitialFill() {
-  std::string error = co_await SyncKeys(Cause::kSchedule);
+  const std::string error = (co_await SyncKeys(Ration::kFree)).value_or("");
   co_return error.empty() ? std::string() : "while performing initial cache fill: " + error;
 }
 
@@ -151,7 +107,7 @@ Awaitable<void> KeyCache::RefreshWhenDue() {
     const auto now = options_.clock->Now();
     if (now < next_refresh_ || now < retry_at_) co_return;
   }
-  const std::string error = co_await SyncKeys(Cause::kSchedule);
+  const std::string error = (co_await SyncKeys(Ration::kFree)).value_or("");
   if (error.empty()) co_return;
   log::Error("Could not sync the supported public keys, stale keys stay in force", "err", error);
   std::lock_guard lock(mutex_);
@@ -159,10 +115,10 @@ Awaitable<void> KeyCache::RefreshWhenDue() {
 }
 
 Awaitable<bool> KeyCache::Sync() {
-  const std::string error = co_await SyncKeys(Cause::kUnknownKey);
-  // Whoever sends made-up key ids must not fill the log.
-  if (!error.empty() && error != kRationed) log::Error("Could not sync keys for an unknown key id", "err", error);
-  co_return error.empty();
+  const auto error = co_await SyncKeys(Ration::kRationed);
+  // Tokens with made-up key ids must not fill the log.
+  if (error && !error->empty()) log::Error("Could not sync keys for an unknown key id", "err", *error);
+  co_return error && error->empty();
 }
 
 Awaitable<bool> KeyCache::Excluded(std::string key_id) {

@@ -6,9 +6,10 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
-#include "async/event.h"
+#include "async/single_flight.h"
 #include "auth/external_jwt/metrics.h"
 #include "auth/external_jwt/service.h"
 #include "auth/service_account/public_keys.h"
@@ -46,25 +47,16 @@ class KeyCache final : public PublicKeysGetter, public std::enable_shared_from_t
   Awaitable<bool> Excluded(std::string key_id);
 
  private:
-  struct Fetch {
-    async::Event done;
-    std::string error;
-  };
-  enum class Cause { kSchedule, kUnknownKey };
-  // "" when newer keys are there. Calls at the same time share one fetch.
-  Awaitable<std::string> SyncKeys(Cause cause);
-  static Awaitable<void> RunFetch(std::shared_ptr<KeyCache> self, std::shared_ptr<Fetch> fetch);
-  Awaitable<std::string> FetchKeys();
-  bool TakeFetch();  // REQUIRES: mutex_ held
+  // "" when newer keys are there; nothing when the ration is used up.
+  Awaitable<std::optional<std::string>> SyncKeys(async::SingleFlight::Ration ration);
+  static Awaitable<std::string> FetchKeys(std::shared_ptr<KeyCache> self);
 
   const Options options_;
   mutable std::mutex mutex_;
   std::shared_ptr<const VerificationKeys> keys_ = std::make_shared<const VerificationKeys>();
   base::Clock::SystemTime next_refresh_{};
   base::Clock::SystemTime retry_at_{};
-  std::shared_ptr<Fetch> fetch_;
-  double fetches_left_ = kFetchBurst;
-  base::Clock::SteadyTime refilled_{};
+  const std::shared_ptr<async::SingleFlight> fetches_;
 };
 
 // The keys of an answer, checked; or upstream's text of what is wrong with it.

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/pem.h>
@@ -96,6 +97,23 @@ TEST(JOSE, RefusesAttacks) {
     const std::string text = Unsigned(R"({"alg":"HS256"})", "{}");
     return text + "." + base::Base64URLEncode(HS256(secret, text));
   };
+  // A real signature of a P-256 or P-384 key, as JOSE writes it or as DER, below a header that names another curve.
+  const auto curve = [](const Key& key, const EVP_MD* digest, std::size_t half, std::string_view header) {
+    const std::string text = Unsigned(header, "{}");
+    const std::string der = SignRSA(key.pkey, digest, false, text);
+    const auto* data = reinterpret_cast<const unsigned char*>(der.data());
+    ECDSA_SIG* const parts = d2i_ECDSA_SIG(nullptr, &data, static_cast<long>(der.size()));
+    std::string raw(2 * half, '\0');
+    BN_bn2binpad(ECDSA_SIG_get0_r(parts), reinterpret_cast<unsigned char*>(raw.data()), static_cast<int>(half));
+    BN_bn2binpad(ECDSA_SIG_get0_s(parts), reinterpret_cast<unsigned char*>(raw.data() + half), static_cast<int>(half));
+    ECDSA_SIG_free(parts);
+    return std::pair(text + "." + base::Base64URLEncode(raw), text + "." + base::Base64URLEncode(der));
+  };
+  const std::string es256 = R"({"alg":"ES256"})";
+  ASSERT_EQ(VerifyToken(*ParseToken(curve(p256, EVP_sha256(), 32, es256).first), keys), "");
+  const std::vector<PublicKey> both_curves{p256.Public(), p384.Public()};
+  ASSERT_EQ(VerifyToken(*ParseToken(curve(p384, EVP_sha384(), 48, R"({"alg":"ES384"})").first), both_curves), "");
+  EXPECT_NE(VerifyToken(*ParseToken(curve(p384, EVP_sha256(), 48, es256).first), both_curves), "");
   std::string bit = good;
   bit[bit.size() - 10] = bit[bit.size() - 10] == 'A' ? 'B' : 'A';
   struct Case {
@@ -121,6 +139,22 @@ TEST(JOSE, RefusesAttacks) {
       {"RSA signature as ES256", signed_by(rsa, R"({"alg":"ES256"})", "{}")},
       {"ES384 with a P-256 key",
        Unsigned(R"({"alg":"ES384"})", "{}") + "." + base::Base64URLEncode(std::string(96, 1))},
+      {"P-256 signature below ES384", curve(p256, EVP_sha384(), 32, R"({"alg":"ES384"})").first},
+      {"P-256 signature with SHA-384 below ES256", curve(p256, EVP_sha384(), 32, es256).first},
+      {"P-384 signature below ES256", curve(p384, EVP_sha256(), 48, es256).first},
+      {"DER instead of r and s", curve(p256, EVP_sha256(), 32, es256).second},
+      {"RS256 below PS256", signed_by(rsa, R"({"alg":"PS256"})", "{}")},
+      {"SHA-256 below RS512", signed_by(rsa, R"({"alg":"RS512"})", "{}")},
+      {"the kid of the other key", signed_by(rsa, R"({"alg":"RS256","kid":")" + keys[1].id() + R"("})", "{}")},
+      {"another key with an empty kid", signed_by(other, R"({"alg":"RS256","kid":""})", "{}")},
+      {"a kid that is a number", signed_by(other, R"({"alg":"RS256","kid":7})", "{}")},
+      {"a kid that is a list", signed_by(other, R"({"alg":"RS256","kid":[")" + kid + R"("]})", "{}")},
+      {"a known kid and a NUL", signed_by(other, R"({"alg":"RS256","kid":")" + kid + R"(\u0000"})", "{}")},
+      {"two kids", signed_by(other, R"({"alg":"RS256","kid":"x","kid":")" + kid + R"("})", "{}")},
+      {"a kid of a megabyte",
+       signed_by(other, R"({"alg":"RS256","kid":")" + std::string(1 << 20, 'k') + R"("})", "{}")},
+      {"certificates of its own",
+       signed_by(other, R"({"alg":"RS256","x5c":["AAAA"],"x5u":"https://evil.example.com"})", "{}")},
       {"ES256 of zeros", Unsigned(R"({"alg":"ES256"})", "{}") + "." + base::Base64URLEncode(std::string(64, 0))},
       {"alg in lower case", signed_by(rsa, R"({"alg":"rs256"})", "{}")},
       {"EdDSA", Unsigned(R"({"alg":"EdDSA"})", "{}") + "." + base::Base64URLEncode(std::string(64, 1))},

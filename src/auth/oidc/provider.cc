@@ -1,9 +1,6 @@
 #include "auth/oidc/provider.h"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <exception>
 
 #include "base/strings.h"
@@ -45,7 +42,9 @@ Provider::Provider(std::shared_ptr<DocumentFetcher> fetcher, std::string issuer,
       discovery_url_(std::move(discovery_url)),
       clock_(clock),
       on_keys_fetched_(std::move(on_keys_fetched)),
-      problem_("oidc: authenticator for issuer " + base::GoQuote(issuer_) + " is not initialized") {}
+      problem_("oidc: authenticator for issuer " + base::GoQuote(issuer_) + " is not initialized"),
+      fetches_(std::make_shared<async::SingleFlight>(
+          async::SingleFlight::Options{.burst = kFetchBurst, .interval = kFetchInterval, .clock = &clock})) {}
 
 bool Provider::ready() const {
   std::lock_guard lock(mutex_);
@@ -87,18 +86,6 @@ Awaitable<std::string> Provider::Discover() {
   co_return problem;
 }
 
-bool Provider::TakeFetch() {
-  const auto now = clock_.Monotonic();
-  if (refilled_ != base::Clock::SteadyTime{}) {
-    const std::chrono::duration<double> passed = now - refilled_;
-    fetches_left_ = std::min(kFetchBurst, fetches_left_ + passed / std::chrono::duration<double>(kFetchInterval));
-  }
-  refilled_ = now;
-  if (fetches_left_ < 1) return false;
-  fetches_left_ -= 1;
-  return true;
-}
-
 Awaitable<std::string> Provider::UpdateKeys(std::string url) {
   auto fetched = co_await fetcher_->Get(std::move(url), "");
   if (!fetched.ok()) co_return "oidc: get keys failed " + fetched.error();
@@ -113,7 +100,7 @@ Awaitable<std::string> Provider::UpdateKeys(std::string url) {
   co_return std::string();
 }
 
-Awaitable<void> Provider::FetchKeys(std::shared_ptr<Provider> self, std::shared_ptr<Fetch> fetch) {
+Awaitable<std::string> Provider::FetchKeys(std::shared_ptr<Provider> self) {
   std::string url;
   {
     std::lock_guard lock(self->mutex_);
@@ -126,20 +113,13 @@ Awaitable<void> Provider::FetchKeys(std::shared_ptr<Provider> self, std::shared_
     error = exception.what();
   }
   if (!error.empty() && self->on_keys_fetched_) self->on_keys_fetched_(nullptr);
-  {
-    std::lock_guard lock(self->mutex_);
-    self->fetch_.reset();
-    fetch->error = std::move(error);
-  }
-  fetch->done.Set();
+  co_return error;
 }
 
 Awaitable<std::string> Provider::Verify(Token token) {
   const auto self = shared_from_this();
   const std::string refused = "failed to verify id token signature";
   Keys keys;
-  std::shared_ptr<Fetch> fetch;
-  bool first = false;
   {
     std::lock_guard lock(mutex_);
     keys = keys_;
@@ -148,24 +128,15 @@ Awaitable<std::string> Provider::Verify(Token token) {
   {
     std::lock_guard lock(mutex_);
     if (keys_ && keys_ == keys && clock_.Monotonic() + kKeysExpiryDelta <= keys_expire_) co_return refused;
-    if (!fetch_) {
-      if (!TakeFetch()) co_return refused;
-      fetch_ = std::make_shared<Fetch>();
-      first = true;
-    }
-    fetch = fetch_;
   }
-  if (first) {
-    auto executor = co_await asio::this_coro::executor;
-    asio::co_spawn(executor, FetchKeys(self, fetch), asio::detached);
-  }
-  co_await fetch->done.Wait();
-  if (!fetch->error.empty()) co_return "fetching keys " + fetch->error;
+  const auto error = co_await fetches_->Do(async::SingleFlight::Ration::kRationed, [self] { return FetchKeys(self); });
+  if (!error) co_return refused;
+  if (!error->empty()) co_return "fetching keys " + *error;
   {
     std::lock_guard lock(mutex_);
     keys = keys_;
   }
-  co_return keys&& VerifiedBy(*keys, token) ? std::string() : refused;
+  co_return keys && VerifiedBy(*keys, token) ? std::string() : refused;
 }
 
 }  // namespace keelson::auth

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "async/awaitable.h"
-#include "async/event.h"
+#include "async/single_flight.h"
 #include "auth/jose/keys.h"
 #include "base/clock.h"
 #include "base/outcome.h"
@@ -56,13 +56,8 @@ class Provider : public std::enable_shared_from_this<Provider> {
 
  private:
   using Keys = std::shared_ptr<const std::vector<SetKey>>;
-  struct Fetch {
-    async::Event done;
-    std::string error;
-  };
-  static Awaitable<void> FetchKeys(std::shared_ptr<Provider> self, std::shared_ptr<Fetch> fetch);
+  static Awaitable<std::string> FetchKeys(std::shared_ptr<Provider> self);
   Awaitable<std::string> UpdateKeys(std::string url);
-  bool TakeFetch();  // REQUIRES: mutex_ held
 
   const std::shared_ptr<DocumentFetcher> fetcher_;
   const std::string issuer_, discovery_url_;
@@ -73,9 +68,7 @@ class Provider : public std::enable_shared_from_this<Provider> {
   std::string jwks_url_, problem_;
   Keys keys_;
   base::Clock::SteadyTime keys_expire_{};
-  std::shared_ptr<Fetch> fetch_;
-  double fetches_left_ = kFetchBurst;
-  base::Clock::SteadyTime refilled_{};
+  const std::shared_ptr<async::SingleFlight> fetches_;
 };
 
 }  // namespace keelson::auth

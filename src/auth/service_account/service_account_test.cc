@@ -205,6 +205,20 @@ TEST_F(ServiceAccountTokens, RefusesInUpstreamsWords) {
   EXPECT_TRUE(Ask().user);
 }
 
+TEST_F(ServiceAccountTokens, DuplicateAndHugeClaimsAreRefused) {
+  const std::string good = claims_.ToJSON();
+  ASSERT_TRUE(Ask(key_.Sign(good)).user);
+  const std::string duplicate = "go-jose/go-jose/json: duplicate key in token claims";
+  // Whichever of the two a reader takes, the token is refused.
+  EXPECT_EQ(Ask(key_.Sign(R"({"iss":"https://other",)" + good.substr(1))).Error(), duplicate);
+  const std::string open = good.substr(0, good.size() - 1);
+  EXPECT_EQ(Ask(key_.Sign(open + R"(,"sub":"system:serviceaccount:kube-system:admin"})")).Error(), duplicate);
+  EXPECT_EQ(Ask(key_.Sign(R"({"\u0065xp":99999999999,)" + good.substr(1))).Error(), duplicate);
+  // A megabyte of one claim and ten thousand levels of nesting, with the issuer's own signature: never a crash.
+  Ask(key_.Sign(R"({"x":")" + std::string(1 << 20, 'x') + R"(",)" + good.substr(1)));
+  Ask(key_.Sign(R"({"x":)" + std::string(10'000, '[') + std::string(10'000, ']') + "," + good.substr(1)));
+}
+
 TEST_F(ServiceAccountTokens, AudiencesAskedForByReviews) {
   claims_.audiences = {"vault", "api"};
   const std::string token = key_.Sign(claims_.ToJSON());

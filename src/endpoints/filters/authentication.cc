@@ -2,6 +2,7 @@
 
 #include "auth/token_authenticator.h"
 #include "base/strings.h"
+#include "endpoints/call_cancellation.h"
 #include "endpoints/filters/audit.h"
 #include "endpoints/filters/filters.h"
 #include "endpoints/filters/tracing.h"
@@ -59,7 +60,8 @@ class AuthenticationFilter {
     request::Context& context = exchange->context;
     if (context.trace) context.span = context.trace->StartRoot(telemetry::Instrumentation::kFilter, "authentication");
     const telemetry::ScopedSpan span = context.span;
-    auth::AuthenticationResult result = co_await authenticator_->Authenticate(exchange->http, api_audiences_);
+    auth::AuthenticationResult result =
+        co_await authenticator_->Authenticate(exchange->http, api_audiences_, CancellationOf(*exchange));
     using enum RequestMetrics::Authentication;
     const auto spent = Clock::Real().Monotonic() - started;
     span->End();

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "base/url.h"
 #include "endpoints/audit_hooks.h"
+#include "endpoints/call_cancellation.h"
 #include "endpoints/filters/filters.h"
 #include "endpoints/responses.h"
 #include "telemetry/log.h"
@@ -101,6 +102,7 @@ Awaitable<http::Response> ServeAs(request::User wanted, const Handler& next, Imp
     co_return Refused(*exchange, meta::NewBadRequest(message));
   }
   auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, exchange->context.info);
+  attributes.cancellation = CancellationOf(*exchange);
   auto result = co_await impersonator.Impersonate(std::move(wanted), std::move(attributes));
   if (!result.ok()) {
     log::V(4).Info("Impersonation is forbidden", "URI", exchange->http.target, "err", result.error().message());

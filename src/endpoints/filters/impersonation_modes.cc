@@ -179,6 +179,12 @@ class ModeCache {
   std::unordered_map<std::string, std::list<std::pair<std::string, std::size_t>>::iterator> entries_;
 };
 
+// The user that asks, and the cancellation of the request: checks that call out end with it.
+struct Requester {
+  User user;
+  async::CancellationPtr cancellation;
+};
+
 using Refusal = std::optional<meta::Status>;  // nothing: allowed
 
 meta::Status Forbidden(const Attributes& attributes, std::string_view reason) {
@@ -220,18 +226,19 @@ struct Impersonator::Impl {
     co_return Forbidden(attributes, reason);
   }
 
-  static Attributes Asked(std::size_t mode, const User& requester, std::string_view group, std::string resource) {
-    return {.user = requester,
+  static Attributes Asked(std::size_t mode, const Requester& requester, std::string_view group, std::string resource) {
+    return {.user = requester.user,
             .verb = mode == kLegacy ? "impersonate" : "impersonate:" + std::string(kModes[mode]),
             .resource_request = true,
             .api_group = std::string(group),
             .api_version = "v1",
-            .resource = std::move(resource)};
+            .resource = std::move(resource),
+            .cancellation = requester.cancellation};
   }
   static std::string_view NameGroup(std::size_t mode) { return mode == kLegacy ? std::string_view() : kAuthentication; }
 
   // Users, nodes and service accounts; sets the groups that go with the latter two.
-  Awaitable<Refusal> CheckName(std::size_t mode, const User& requester, const User& wanted, User& actual) {
+  Awaitable<Refusal> CheckName(std::size_t mode, const Requester& requester, const User& wanted, User& actual) {
     Attributes attributes = Asked(mode, requester, NameGroup(mode), "users");
     attributes.name = wanted.name;
     if (const auto node = mode == kLegacy ? std::nullopt : NodeOf(wanted.name)) {
@@ -248,14 +255,14 @@ struct Impersonator::Impl {
     co_return co_await May(mode, std::move(attributes));
   }
 
-  Awaitable<Refusal> CheckUID(std::size_t mode, const User& requester, const User& wanted) {
+  Awaitable<Refusal> CheckUID(std::size_t mode, const Requester& requester, const User& wanted) {
     if (wanted.uid.empty()) co_return std::nullopt;
     Attributes attributes = Asked(mode, requester, kAuthentication, "uids");
     attributes.name = wanted.uid;
     co_return co_await May(mode, std::move(attributes));
   }
 
-  Awaitable<Refusal> CheckGroups(std::size_t mode, const User& requester, const User& wanted) {
+  Awaitable<Refusal> CheckGroups(std::size_t mode, const Requester& requester, const User& wanted) {
     if (wanted.groups.empty()) co_return std::nullopt;
     Attributes attributes = Asked(mode, requester, NameGroup(mode), "groups");
     if (mode != kLegacy) {
@@ -274,7 +281,7 @@ struct Impersonator::Impl {
     co_return std::nullopt;
   }
 
-  Awaitable<Refusal> CheckExtra(std::size_t mode, const User& requester, const User& wanted) {
+  Awaitable<Refusal> CheckExtra(std::size_t mode, const Requester& requester, const User& wanted) {
     if (wanted.extra.empty()) co_return std::nullopt;
     Attributes attributes = Asked(mode, requester, kAuthentication, "userextras");
     if (mode != kLegacy) {
@@ -293,7 +300,7 @@ struct Impersonator::Impl {
   }
 
   // Whether the requester may be `wanted` at all, whatever the request.
-  Awaitable<Outcome<ImpersonatedUser, meta::Status>> CheckUser(std::size_t mode, User requester, User wanted) {
+  Awaitable<Outcome<ImpersonatedUser, meta::Status>> CheckUser(std::size_t mode, Requester requester, User wanted) {
     ImpersonatedUser result{.user = wanted};
     if (mode != kLegacy) result.constraint = "impersonate:" + std::string(kModes[mode]);
     User& actual = result.user;
@@ -340,7 +347,7 @@ struct Impersonator::Impl {
     if (Refusal refusal = co_await May(mode, std::move(on))) co_return *refusal;
     auto known = state.by_user.Get(by_user);
     if (!known) {
-      auto checked = co_await CheckUser(mode, request.user, wanted);
+      auto checked = co_await CheckUser(mode, {request.user, request.cancellation}, wanted);
       if (!checked.ok()) co_return checked.error();
       known = *std::move(checked);
       state.by_user.Set(by_user, *known);
@@ -351,7 +358,7 @@ struct Impersonator::Impl {
   }
 
   Awaitable<Outcome<ImpersonatedUser, meta::Status>> Check(std::size_t mode, User wanted, Attributes request) {
-    if (mode == kLegacy) return CheckUser(kLegacy, std::move(request.user), std::move(wanted));
+    if (mode == kLegacy) return CheckUser(kLegacy, {std::move(request.user), std::move(request.cancellation)}, std::move(wanted));
     return CheckConstrained(mode, std::move(wanted), std::move(request));
   }
 

@@ -18,6 +18,7 @@ class ListAuthorizer final : public auth::Authorizer {
  public:
   std::set<std::string> allowed;
   std::vector<std::string> asked;
+  std::vector<async::CancellationPtr> cancellations;  // of the questions
   Awaitable<auth::Authorization> Authorize(const auth::Attributes& attributes) override {
     co_return *TryAuthorize(attributes);
   }
@@ -27,6 +28,7 @@ class ListAuthorizer final : public auth::Authorizer {
     if (!attributes.name_space.empty() || !attributes.name.empty())
       text += " " + attributes.name_space + "/" + attributes.name;
     asked.push_back(text);
+    cancellations.push_back(attributes.cancellation);
     auth::Authorization answer;
     if (allowed.contains(text) || allowed.contains("*")) answer.decision = auth::Decision::kAllow;
     return answer;
@@ -125,6 +127,20 @@ TEST_F(Impersonation, AssociatedNodeNeedsAServiceAccountOnThatNode) {
   EXPECT_FALSE(Ask({.name = "system:node:n2"}, account).ok());
   EXPECT_FALSE(Ask({.name = "system:node:n1"}, {.name = "agent", .extra = {node}}).ok());
   EXPECT_FALSE(Ask({.name = "system:node:N_1"}, account).ok());
+}
+
+TEST(ImpersonationCancellation, EveryCheckEndsWithTheRequest) {
+  const User wanted{.name = "jane", .uid = "u", .groups = {"g"}, .extra = {{"k", {"v"}}}};
+  for (const auto modes : {Impersonator::Modes::kLegacy, Impersonator::Modes::kConstrained}) {
+    auto authorizer = std::make_shared<ListAuthorizer>();
+    authorizer->allowed = {"*"};
+    Impersonator impersonator(authorizer, modes, nullptr);
+    auth::Attributes request{.user = {.name = "bob"}, .verb = "list", .resource_request = true, .resource = "pods"};
+    request.cancellation = async::Cancellation::New();
+    EXPECT_TRUE(RunNow(impersonator.Impersonate(wanted, request)).ok());
+    EXPECT_GE(authorizer->cancellations.size(), 4u);
+    for (const auto& cancellation : authorizer->cancellations) EXPECT_EQ(cancellation, request.cancellation);
+  }
 }
 
 TEST(LegacyImpersonation, UIDIsCheckedLast) {
