@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """CPU time of a create with one webhook, with ten policies of one rule each, and with both, beside kube-apiserver + etcd.
-usage: admission.py KEELSON WORK_FOLDER [BIN_FOLDER] [--creates N] [--rounds N] [--only keelson|kube-apiserver]
+usage: admission.py KEELSON WORK_FOLDER [BIN_FOLDER] [--creates N] [--rounds N] [--only keelson|kube-apiserver] [--instructions]
 
 h2load creates config maps over HTTP/2. The CPU time is that of all server processes (with the store), without the webhook's, which is agnhost; rounds
 of the four kinds follow each other and the best of each counts, so that a busy machine changes the figures little. Programs come from BIN_FOLDER
-(default: the cache that `make interop` fills).
+(default: the cache that `make interop` fills). --instructions counts instead, under callgrind, what Keelson executes for a create: N and 2 N creates,
+the difference divided by N. WORK_FOLDER/KIND.txt has the functions.
 """
 import argparse
 import base64
@@ -19,6 +20,7 @@ import time
 sys.dont_write_bytecode = True
 top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(top, "interop"), os.path.join(top, "test", "system"), os.path.join(top, "bench")]
+from counts import Instructions, slope  # noqa: E402
 from harness import Client, free_port, skip  # noqa: E402
 from rig import Keelson, RealPair, end  # noqa: E402
 from small_requests import TOKEN, cpu_seconds  # noqa: E402
@@ -33,7 +35,7 @@ KINDS = ("bare", "webhook", "policies", "both")
 def webhook(port, ca):
     return {"metadata": {"name": "bench"}, "webhooks": [{
         "name": "bench.example.com", "clientConfig": {"url": "https://127.0.0.1:%d/configmaps" % port, "caBundle": ca}, "sideEffects": "None",
-        "admissionReviewVersions": ["v1"], "rules": [RULE]}]}
+        "admissionReviewVersions": ["v1"], "timeoutSeconds": 30, "rules": [RULE]}]}
 
 
 def install(client, kind, hook):
@@ -52,8 +54,8 @@ def install(client, kind, hook):
     time.sleep(2)  # they are followed, not read with each request
 
 
-def creates(server, body, count):
-    command = ["h2load", "-c", "2", "-m", "8", "-t", "1", "-n", str(count), "-H", "Authorization: Bearer " + TOKEN, "-H", "Content-Type: application/json",
+def creates(server, body, count, streams=8):
+    command = ["h2load", "-c", "2" if streams > 1 else "1", "-m", str(streams), "-t", "1", "-n", str(count), "-H", "Authorization: Bearer " + TOKEN, "-H", "Content-Type: application/json",
                "-d", body, "https://127.0.0.1:%d/api/v1/namespaces/default/configmaps" % server.port]
     before = cpu_seconds(server.pids())
     out = subprocess.run(command, capture_output=True, text=True).stdout
@@ -75,6 +77,35 @@ def measure(server, body, hook, options):
     return best
 
 
+def count(binary, folder, flags, body, hook, options):
+    """Instructions and allocations of a create, of each kind."""
+    counter = Instructions(binary, folder, flags)
+    server, counts = counter.server, {}
+    try:
+        client = Client(server, timeout=300)
+        for kind in KINDS:
+            install(client, kind, hook)
+            creates(server, body, 50, streams=1)
+            seen = []
+            for many in (options.creates, 2 * options.creates):
+                counter.begin()
+                creates(server, body, many, streams=1)
+                seen.append(counter.finish())
+            counts[kind] = slope(seen[1], seen[0], options.creates)
+            counter.keep(kind, folder)
+    finally:
+        end(server.process)
+    return counts
+
+
+def report_counts(counts):
+    print("%-16s %12s %12s %12s %12s %16s %16s" % ("of a create", *KINDS, "webhook call", "policy rule"))
+    for what, unit in (("instructions", 1000), ("allocations", 1)):
+        values = {kind: counts[kind][what] / unit for kind in KINDS}
+        print("%-16s %12.1f %12.1f %12.1f %12.1f %16.1f %16.2f" % ("1000 " + what if unit > 1 else what, *(values[kind] for kind in KINDS), values["webhook"] - values["bare"],
+                                                                  (values["policies"] - values["bare"]) / POLICIES))
+
+
 def report(results):
     print("%-16s %12s %12s %12s %12s %16s %16s" % ("CPU µs a create", *KINDS, "webhook call", "policy rule"))
     for name, best in results.items():
@@ -89,6 +120,7 @@ def main():
     parser.add_argument("programs", nargs="?", default=os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "keelson", "bin"))
     parser.add_argument("--creates", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--only", choices=["keelson", "kube-apiserver"])
     options = parser.parse_args()
     if shutil.which("h2load") is None:
@@ -111,6 +143,8 @@ def main():
         hook = webhook(port, base64.b64encode(f.read()).decode())
     flags, results = ["--token-auth-file=" + tokens], {}
     try:
+        if options.instructions:
+            return report_counts(count(options.keelson, options.folder, flags, body, hook, options))
         for name, make in (("keelson", lambda: Keelson(options.keelson, os.path.join(options.folder, "keelson"), flags=flags)),
                            ("kube-apiserver", lambda: RealPair(os.path.join(options.folder, "real"), options.programs, flags))):
             if options.only in (None, name):

@@ -84,7 +84,8 @@ for test in "${tests[@]}"; do
       interop/build.sh kube-apiserver etcd && interop/corrupt_objects_test.py $keelson $work/corrupt "$bin"
       outcome corrupt $? ;;
     differences)
-      interop/build.sh kube-apiserver etcd && interop/cache_gates_test.py $keelson $work/cache-gates "$bin" && interop/generation_test.py $keelson $work/generation "$bin"
+      interop/build.sh kube-apiserver etcd && interop/cache_gates_test.py $keelson $work/cache-gates "$bin" && interop/generation_test.py $keelson $work/generation "$bin" &&
+        interop/storage_versions_test.py $keelson $work/storage-versions "$bin"
       outcome differences $? ;;
     konnectivity)
       interop/build.sh konnectivity-server konnectivity-agent kubectl etcd && interop/konnectivity_test.py $keelson $work/konnectivity

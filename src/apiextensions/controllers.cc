@@ -20,6 +20,7 @@ namespace keelson::apiextensions {
 namespace {
 
 constexpr std::chrono::milliseconds kRetry{1000};        // after a write that failed
+constexpr int kWriteAttempts = 5;                        // of one status, while others write the definition, too
 constexpr std::chrono::milliseconds kInstancePoll{500};  // while instances go
 constexpr std::chrono::seconds kInstancesGoneWithin{60};
 
@@ -159,25 +160,29 @@ void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
   Enqueue(name);
 }
 
-// Writes what `change` makes of the object's status and finalizers. False: it is to be tried again.
+// Writes what `change` makes of the object's status and finalizers; nothing when it changes nothing. The first attempt
+// reads the cache, the others, after a conflict, storage. False: it is to be tried again.
 Awaitable<bool> Controllers::Impl::Write(std::shared_ptr<Impl> impl, std::string name, std::string uid, Change change) {
-  const auto context = NewContext(name);
-  base::Arena& arena = context->arena;
-  bool left = false;
-  const auto updated = registry::UpdateBy([&](Value current) -> meta::Result<Value> {
+  for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
+    const auto context = NewContext(name);
+    base::Arena& arena = context->arena;
+    auto current = co_await impl->definitions->Get("", name, attempt == 0 ? "0" : "");
+    if (!current.ok()) co_return current.error().reason() == meta::StatusReason::kNotFound;
+    auto old = impl->definitions->Decode(arena, *current);
+    if (!old.ok()) co_return false;
     const std::string_view now = arena.Copy(registry::FormatTime(impl->options.clock->Now()));
-    Value next = current.Clone(arena);
-    if (current.Get("metadata", "uid").as_string() != uid || !change(arena, next, now)) {
-      left = true;
-      return meta::NewInternalError("nothing to change");
-    }
-    StatusFields().Update(arena, current, next, "kube-apiserver", now);
-    return next;
-  });
-  auto written = co_await impl->definitions->Update(*context, name, updated, nullptr, nullptr,
-                                                    {.endpoint = {registry::Endpoint::Part::kStatus}});
-  if (written.ok() || left || written.error().reason() == meta::StatusReason::kNotFound) co_return true;
-  log::Error("Could not write the status of a definition", "name", name, "err", written.error());
+    const Value next = old->Clone(arena);
+    if (old->Get("metadata", "uid").as_string() != uid || !change(arena, next, now)) co_return true;
+    StatusFields().Update(arena, *old, next, "kube-apiserver", now);
+    // `next` has the version that was read: a change by anybody else in between is a conflict.
+    const auto updated = registry::UpdateBy([next](Value) -> meta::Result<Value> { return next; });
+    auto written = co_await impl->definitions->Update(*context, name, updated, nullptr, nullptr,
+                                                      {.endpoint = {registry::Endpoint::Part::kStatus}});
+    if (written.ok() || written.error().reason() == meta::StatusReason::kNotFound) co_return true;
+    if (written.error().reason() == meta::StatusReason::kConflict) continue;
+    log::Error("Could not write the status of a definition", "name", name, "err", written.error());
+    co_return false;
+  }
   co_return false;
 }
 

@@ -212,7 +212,7 @@ constexpr FeatureGate kGates[] = {
     {"StatefulSetSemanticRevisionComparison", Stage::kBeta, true, false, Effect::kNone},
     {"StorageCapacityScoring", Stage::kAlpha, false, false, Effect::kNone},
     {"StorageNamespaceIndex", Stage::kDeprecated, true, false, Effect::kUnbuilt},
-    {"StorageVersionAPI", Stage::kAlpha, false, false, Effect::kUnbuilt},
+    {"StorageVersionAPI", Stage::kAlpha, false, false, Effect::kBuilt},
     {"StorageVersionHash", Stage::kBeta, true, false, Effect::kUnbuilt},
     {"StorageVersionMigrator", Stage::kBeta, false, false, Effect::kBuilt},
     {"StreamingCollectionEncodingToJSON", Stage::kGA, true, true, Effect::kUnbuilt},

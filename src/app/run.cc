@@ -43,6 +43,7 @@
 #include "controlplane/resource_claims.h"
 #include "controlplane/status_controllers.h"
 #include "controlplane/storage_reader.h"
+#include "controlplane/storage_versions.h"
 #include "endpoints/admission_metrics.h"
 #include "http/transport.h"
 #include "registry/informer.h"
@@ -153,6 +154,7 @@ class ServerProcess {
   std::unique_ptr<Aggregation> aggregation_;
   std::shared_ptr<server::GenericAPIServer> chain_;
   std::optional<controlplane::ServerPresence> presence_;
+  std::optional<controlplane::StorageVersionManager> storage_versions_;
   std::optional<controlplane::RBACController> roles_;
   std::optional<registry::SharedInformers> shared_informers_;
   const std::shared_ptr<async::Event> informers_ = std::make_shared<async::Event>();  // they have their first state
@@ -169,6 +171,7 @@ class ServerProcess {
   std::unique_ptr<ControlSocket> control_;
   std::optional<Repeated> aggregation_tick_;
   std::optional<Repeated> borrowing_;
+  std::optional<Repeated> storage_version_updates_;
   std::optional<Repeated> key_refresh_;  // of an external signer
 };
 
@@ -325,6 +328,8 @@ Outcome<void, Error> ServerProcess::MakeServers() {
   }
   services_->Install(*chain_, *storage_);
   KS_TRY(controlplane::PresenceOptions presence, MakePresenceOptions(completed_));
+  if (Enabled("StorageVersionAPI"))
+    storage_versions_.emplace(*chain_, *storage_, controlplane::ServerIdentity(presence.hostname));
   presence_.emplace(*stores_.main, std::move(presence));
   presence_->Install(*chain_, *storage_);
   InstallControllers();
@@ -357,6 +362,7 @@ Outcome<void, Error> ServerProcess::MakeServing() {
   server::ServingOptions serving = MakeServingOptions(completed_, chain_config_);
   serving.chain.impersonation_metrics = &impersonation_metrics_;
   serving.chain.auditor = auditor_;
+  if (storage_versions_) serving.chain.storage_versions = storage_versions_->barrier();
   if (options_.keelson.console) {
     console::InstallConsole(chain_->mux());
     serving.chain.authorizer = console::AllowPages(std::move(serving.chain.authorizer));
@@ -446,6 +452,10 @@ void ServerProcess::StartInformers() {
     borrowing_.emplace(io_->Next(), flowcontrol::Controller::kAdjustmentPeriod,
                        [this] { return Now([this] { flow_control_->Adjust(); }); });
   }
+  if (storage_versions_) {
+    storage_version_updates_.emplace(io_->Next(), controlplane::kStorageVersionPeriod,
+                                     [this] { return storage_versions_->Update(); });
+  }
   services_->Start(*io_);
   presence_->Start(*io_);
 }
@@ -497,6 +507,7 @@ void ServerProcess::Stop() {
   aggregation_->Stop();
   if (flow_control_) flow_control_->Stop();
   services_->Stop();
+  if (storage_versions_) storage_versions_->Stop();
   roles_->Stop();
   shared_informers_->Stop();
   admission_informers_->Stop();

@@ -215,6 +215,7 @@ std::shared_ptr<const ValidatingPolicyProgram> ValidatingPolicyProgram::New(cons
     made.reason = validation["reason"].as_string();
     if (const std::string_view message = validation["messageExpression"].as_string(); !message.empty())
       made.message_expression = MakePolicyExpression(message_env, message, {&kStringType});
+    program->has_messages_ = program->has_messages_ || made.message_expression.has_value();
     program->validations_.push_back(std::move(made));
   }
   for (const object::Value& annotation : spec["auditAnnotations"].items())
@@ -309,8 +310,9 @@ PolicyResult ValidatingPolicyProgram::Validate(Arena& arena, const AdmissionInpu
   }
   AdmissionInputs without_authorizer = inputs;
   without_authorizer.authorizer = nullptr;
-  const PolicyEvaluations texts =
-      EvaluatePolicyExpressions(arena, messages, without_authorizer, variables_, evaluated.remaining_budget);
+  PolicyEvaluations texts;
+  if (has_messages_)
+    texts = EvaluatePolicyExpressions(arena, messages, without_authorizer, variables_, evaluated.remaining_budget);
   for (std::size_t i = 0; i < validations_.size(); ++i) {
     const PolicyEvaluation& evaluation = evaluated.results[i];
     if (!evaluation.error.empty()) {
@@ -323,6 +325,7 @@ PolicyResult ValidatingPolicyProgram::Validate(Arena& arena, const AdmissionInpu
     }
     out.decisions.back().took = evaluation.took;
   }
+  if (audit_annotations_.empty()) return out;
   const PolicyEvaluations values =
       EvaluatePolicyExpressions(arena, annotations, without_authorizer, variables_, kPolicyBudget);
   if (!values.fatal.empty()) {

@@ -178,6 +178,7 @@ class ValidatingPolicyProgram {
   std::vector<PolicyVariable> variables_;
   std::vector<MatchCondition> match_conditions_;
   std::vector<Validation> validations_;
+  bool has_messages_ = false;  // any messageExpression
   std::vector<AuditAnnotation> audit_annotations_;
 };
 

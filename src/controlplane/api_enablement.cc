@@ -11,8 +11,7 @@ namespace keelson::controlplane {
 namespace {
 
 // Versions whose resources upstream serves when they are enabled, and this server does not have.
-constexpr std::array<std::string_view, 2> kNotBuilt = {"internal.apiserver.k8s.io/v1alpha1",
-                                                       "resource.k8s.io/v1alpha3"};
+constexpr std::array<std::string_view, 1> kNotBuilt = {"resource.k8s.io/v1alpha3"};
 
 std::string Key(std::string_view group, std::string_view version) {
   return std::string(group) + "/" + std::string(version);

@@ -61,13 +61,13 @@ bool RBACController::HasSynced() const {
 
 namespace {
 
-using BootstrapObjects = std::vector<Value> (*)(base::Arena&);
+using BootstrapObjects = std::vector<Value> (*)(base::Arena&, registry::GateEnabled);
 
 Awaitable<void> Ensure(ResourceStorage& storage, std::string plural, BootstrapObjects objects, Reconcile reconcile) {
   auto store = storage.Find("rbac.authorization.k8s.io", plural);
   if (!store) co_return;
   base::Arena arena;
-  co_await EnsureObjects(store, objects(arena), reconcile);
+  co_await EnsureObjects(store, objects(arena, store->options().feature_enabled), reconcile);
 }
 
 Awaitable<void> SplitClusterRoleBindings(ResourceStorage& storage) {
@@ -90,8 +90,14 @@ Awaitable<void> ReconcileRBAC(ResourceStorage& storage) {
   co_await SplitClusterRoleBindings(storage);
   co_await Ensure(storage, "clusterroles", registry::BootstrapClusterRoles, registry::ReconcileRole);
   co_await Ensure(storage, "clusterrolebindings", registry::BootstrapClusterRoleBindings, registry::ReconcileBinding);
-  co_await Ensure(storage, "roles", registry::BootstrapRoles, registry::ReconcileRole);
-  co_await Ensure(storage, "rolebindings", registry::BootstrapRoleBindings, registry::ReconcileBinding);
+  const BootstrapObjects roles = [](base::Arena& arena, registry::GateEnabled) {
+    return registry::BootstrapRoles(arena);
+  };
+  const BootstrapObjects bindings = [](base::Arena& arena, registry::GateEnabled) {
+    return registry::BootstrapRoleBindings(arena);
+  };
+  co_await Ensure(storage, "roles", roles, registry::ReconcileRole);
+  co_await Ensure(storage, "rolebindings", bindings, registry::ReconcileBinding);
 }
 
 }  // namespace

@@ -115,6 +115,14 @@ const Route* APIGroupVersion::Find(std::string_view plural, std::string_view sub
   return found == resource->second.end() ? nullptr : &found->second;
 }
 
+std::vector<const Route*> APIGroupVersion::Resources() const {
+  std::vector<const Route*> found;
+  for (const auto& [plural, parts] : routes_) {
+    if (const auto main = parts.find(""); main != parts.end()) found.push_back(&main->second);
+  }
+  return found;
+}
+
 Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
   std::string_view rest = exchange->http.path;
   rest.remove_prefix(std::min(rest.size(), prefix().size()));

@@ -37,6 +37,7 @@ class APIGroupVersion {
   // `subresource` "" is the resource itself.
   void Add(std::string_view plural, std::string_view subresource, Route route);
   const Route* Find(std::string_view plural, std::string_view subresource) const;
+  std::vector<const Route*> Resources() const;  // without subresources
   bool empty() const { return routes_.empty(); }
 
   // A request whose path is below prefix().

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "registry/apiextensions/strategies.h"
 #include "schema/facts.h"
+#include "schema/versions_of_kind.h"
 
 namespace keelson::registry {
 namespace {
@@ -62,6 +63,12 @@ KindTraits TraitsOf(const schema::Resource& resource) {
           .expires = facts.expires,
           .spec_finalizers = facts.spec_finalizers};
 }
+
+// Versions that are read from the store though no table has them.
+struct StoredOnly {
+  std::string_view group, version;
+};
+constexpr StoredOnly kStoredOnly[] = {{"apiextensions.k8s.io", "v1beta1"}, {"apiregistration.k8s.io", "v1beta1"}};
 
 void AddVersion(ResourceDefinition& definition, const schema::Resource& table, const schema::Resource& hub) {
   ServedVersion served;
@@ -122,6 +129,17 @@ std::span<const std::string_view> VersionsByPriority(std::string_view group) {
   const auto found = versions.find(group);
   if (found == versions.end()) return {};
   return found->second;
+}
+
+std::vector<meta::GroupVersion> StoredVersions(const ResourceDefinition& definition) {
+  const std::string& group = definition.kind.group;
+  std::vector<std::string_view> versions = schema::VersionsOfKind(group, definition.kind.kind);
+  for (const StoredOnly& row : kStoredOnly) {
+    if (row.group == group) versions.push_back(row.version);
+  }
+  std::vector<meta::GroupVersion> found;
+  for (const std::string_view version : versions) found.push_back({group, std::string(version)});
+  return found;
 }
 
 const std::shared_ptr<const Catalog>& Catalog::BuiltIn() {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "registry/resource_definition.h"
 
@@ -34,6 +35,8 @@ class Catalog {
 // Group versions of the tables: groups most important first ("" is core), versions preferred first.
 std::span<const std::string_view> GroupsByPriority();
 std::span<const std::string_view> VersionsByPriority(std::string_view group);
+// The versions in which objects of the kind may be in the store, best first.
+std::vector<meta::GroupVersion> StoredVersions(const ResourceDefinition& definition);
 // Served without --runtime-config: beta and alpha versions are not.
 bool OnByDefault(const meta::GroupVersion& version);
 

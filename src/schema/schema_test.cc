@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "schema/versions_of_kind.h"
+
 namespace keelson::schema {
 namespace {
 
@@ -117,6 +119,15 @@ TEST(Schema, FindsResources) {
   ASSERT_NE(eviction, pods->subresources.end());
   EXPECT_EQ(eviction->kind_group, "policy");
   EXPECT_EQ(FindResource("", "v1", "nosuch"), nullptr);
+}
+
+TEST(VersionsOfKind, AreOrderedAsTheSchemeDoes) {
+  using Versions = std::vector<std::string_view>;
+  EXPECT_EQ(VersionsOfKind("apps", "Deployment"), (Versions{"v1", "v1beta2", "v1beta1"}));
+  EXPECT_EQ(VersionsOfKind("apps", "DaemonSet"), (Versions{"v1", "v1beta2"}));
+  EXPECT_EQ(VersionsOfKind("autoscaling", "HorizontalPodAutoscaler"), (Versions{"v2", "v1"}));
+  EXPECT_EQ(VersionsOfKind("storage.k8s.io", "VolumeAttachment"), (Versions{"v1", "v1beta1", "v1alpha1"}));
+  EXPECT_EQ(VersionsOfKind("example.com", "Widget"), Versions());
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
   using namespace endpoints::filters;
   // Innermost first: each line wraps what stands above it.
   endpoints::Handler handler = std::move(api);
+  if (options.storage_versions) handler = WithStorageVersionPrecondition(std::move(handler), options.storage_versions);
   if (options.large_bodies != nullptr) handler = WithLargeBodiesElsewhere(std::move(handler), *options.large_bodies);
   handler = WithAuthorization(std::move(handler), options.authorizer, *options.metrics);
   if (options.priority_and_fairness) {

@@ -17,6 +17,7 @@
 #include "endpoints/filters/filters.h"
 #include "endpoints/filters/impersonation.h"
 #include "endpoints/filters/priority_and_fairness.h"
+#include "endpoints/filters/storage_version.h"
 #include "endpoints/filters/tracing.h"
 #include "endpoints/request_metrics.h"
 
@@ -29,8 +30,9 @@ struct ChainOptions {
   std::shared_ptr<auth::Authorizer> authorizer;
   bool constrained_impersonation = true;                                      // the gate ConstrainedImpersonation
   endpoints::filters::ImpersonationMetrics* impersonation_metrics = nullptr;  // must outlive the chain
-  std::shared_ptr<audit::Auditor> auditor;  // null: no audit
+  std::shared_ptr<audit::Auditor> auditor;                                    // null: no audit
   endpoints::filters::TracingOptions tracing;
+  std::shared_ptr<const endpoints::filters::StorageVersionBarrier> storage_versions;  // null: no such barrier
   std::chrono::nanoseconds request_timeout = std::chrono::minutes(1);
   // None: --enable-priority-and-fairness=false, and the limits on requests in flight apply instead.
   std::optional<endpoints::filters::PriorityAndFairness> priority_and_fairness;
@@ -43,9 +45,9 @@ struct ChainOptions {
   std::shared_ptr<std::atomic<bool>> not_accepting;            // for shutdown_send_retry_after
   std::shared_ptr<endpoints::filters::RequestGroup> requests;  // non-long-running ones
   std::shared_ptr<endpoints::WatchGroup> watches;
-  endpoints::RequestMetrics* metrics = nullptr;    // must outlive the chain
-  endpoints::RunningRequests* running = nullptr;   // the same; null: nobody asks
-  async::IOPool* large_bodies = nullptr;           // where requests with large bodies run; null: like all others
+  endpoints::RequestMetrics* metrics = nullptr;   // must outlive the chain
+  endpoints::RunningRequests* running = nullptr;  // the same; null: nobody asks
+  async::IOPool* large_bodies = nullptr;          // where requests with large bodies run; null: like all others
   base::Random* random = &base::Random::Real();
 };
 

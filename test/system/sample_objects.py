@@ -94,6 +94,7 @@ SAMPLES = {
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): {"spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}},
     ("networking.k8s.io", "ingressclasses"): {"spec": {"controller": "example.com/c"}},
     ("networking.k8s.io", "ingresses"): {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}},
+    ("internal.apiserver.k8s.io", "storageversions"): {"spec": {}},
     ("networking.k8s.io", "ipaddresses"): {"spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "none"}}},
     ("networking.k8s.io", "networkpolicies"): {"spec": {"podSelector": {}}},
     ("networking.k8s.io", "servicecidrs"): {"spec": {"cidrs": ["10.99.0.0/24"]}},
@@ -123,6 +124,7 @@ NAMES = {
     ("", "bindings"): lambda n: "bound-%d" % n,
     ("networking.k8s.io", "ipaddresses"): lambda n: "192.0.2.%d" % (n + 1),
     ("apiextensions.k8s.io", "customresourcedefinitions"): lambda n: "samples%d.crd.example.com" % n,
+    ("internal.apiserver.k8s.io", "storageversions"): lambda n: "example.com.sample%d" % n,
     ("apiregistration.k8s.io", "apiservices"): lambda n: "v1.api%d.example.com" % n,
 }
 

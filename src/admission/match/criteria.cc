@@ -135,14 +135,16 @@ Task<Value> Matcher::Namespace() {
   co_return *namespace_;
 }
 
+bool Matcher::AsksForNamespace(const Criteria& criteria) const {
+  const bool namespaces = attributes_.resource.resource == "namespaces";
+  return !criteria.namespaces.Empty() && (!attributes_.name_space.empty() || namespaces);
+}
+
 Awaitable<Matcher::Selected> Matcher::MatchNamespace(const Criteria& criteria) {
   const bool namespaces = attributes_.resource.resource == "namespaces";
-  if (attributes_.name_space.empty() && !namespaces) co_return Selected{.matches = true};
-  if (criteria.namespaces.Empty()) co_return Selected{.matches = true};
   const bool written = attributes_.operation == Operation::kCreate || attributes_.operation == Operation::kUpdate;
   if (namespaces && attributes_.subresource.empty() && written) {
-    co_return Selected{.matches =
-                           SelectorMatches(criteria.namespaces, attributes_.object.Get("metadata", "labels"))};
+    co_return Selected{.matches = SelectorMatches(criteria.namespaces, attributes_.object.Get("metadata", "labels"))};
   }
   auto found = co_await Namespace();
   if (!found.ok()) {
@@ -162,8 +164,7 @@ bool Matcher::MatchObject(const Criteria& criteria) const {
   return matches(attributes_.object) || matches(attributes_.old_object);
 }
 
-std::optional<ObjectInterfaces::Resource> Matcher::MatchRules(const std::vector<ResourceRule>& rules,
-                                                              bool equivalent) {
+std::optional<ObjectInterfaces::Resource> Matcher::MatchRules(const std::vector<ResourceRule>& rules, bool equivalent) {
   for (const ResourceRule& rule : rules) {
     if (rule.Matches(attributes_, attributes_.resource))
       return ObjectInterfaces::Resource{attributes_.resource, attributes_.kind};
@@ -178,17 +179,28 @@ std::optional<ObjectInterfaces::Resource> Matcher::MatchRules(const std::vector<
   return std::nullopt;
 }
 
-Task<std::optional<ObjectInterfaces::Resource>> Matcher::Match(const Criteria& criteria) {
-  using Found = std::optional<ObjectInterfaces::Resource>;
-  // Rules first: they are the cheapest and exclude most requests. Errors of selectors count only where rules match.
-  Found found;
+std::optional<ObjectInterfaces::Resource> Matcher::MatchRequest(const Criteria& criteria) {
+  std::optional<ObjectInterfaces::Resource> found;
   if (criteria.rules.empty() && criteria.no_rules_match_all) {
     found = ObjectInterfaces::Resource{attributes_.resource, attributes_.kind};
   } else {
     found = MatchRules(criteria.rules, criteria.equivalent);
   }
-  if (!found || !MatchObject(criteria)) co_return Found();
-  if (MatchRules(criteria.exclude_rules, criteria.equivalent)) co_return Found();
+  if (!found || !MatchObject(criteria) || MatchRules(criteria.exclude_rules, criteria.equivalent)) return std::nullopt;
+  return found;
+}
+
+std::optional<std::optional<ObjectInterfaces::Resource>> Matcher::MatchNow(const Criteria& criteria) {
+  auto found = MatchRequest(criteria);
+  if (found && AsksForNamespace(criteria)) return std::nullopt;
+  return found;
+}
+
+Task<std::optional<ObjectInterfaces::Resource>> Matcher::Match(const Criteria& criteria) {
+  using Found = std::optional<ObjectInterfaces::Resource>;
+  // Rules first: they are the cheapest and exclude most requests. Errors of selectors count only where rules match.
+  Found found = MatchRequest(criteria);
+  if (!found || !AsksForNamespace(criteria)) co_return found;
   const Selected selected = co_await MatchNamespace(criteria);
   if (selected.error) co_return *selected.error;
   if (!selected.matches) co_return Found();

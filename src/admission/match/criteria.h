@@ -55,6 +55,9 @@ class Matcher {
   // The resource and kind under which it matches; nothing when it does not. Errors are those of the look-up of the
   // namespace: 404 as it is, all others 500.
   Task<std::optional<ObjectInterfaces::Resource>> Match(const Criteria& criteria);
+  // Match() where nothing has to be read: rules and the object's selector exclude the request, or no selector asks for
+  // its namespace. Nothing: only Match() can tell.
+  std::optional<std::optional<ObjectInterfaces::Resource>> MatchNow(const Criteria& criteria);
   // The request's namespace; null for cluster-scoped requests.
   Task<Value> Namespace();
 
@@ -65,6 +68,9 @@ class Matcher {
     std::optional<meta::Status> error;
   };
   Awaitable<Selected> MatchNamespace(const Criteria& criteria);
+  // All but the namespace's selector.
+  std::optional<ObjectInterfaces::Resource> MatchRequest(const Criteria& criteria);
+  bool AsksForNamespace(const Criteria& criteria) const;
   bool MatchObject(const Criteria& criteria) const;
   std::optional<ObjectInterfaces::Resource> MatchRules(const std::vector<ResourceRule>& rules, bool equivalent);
 

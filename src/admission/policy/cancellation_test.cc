@@ -39,12 +39,21 @@ class FakeAPI final : public APIReader {
   Task<void> Create(std::string, std::string, std::string, std::string) override { co_return meta::Result<void>(); }
 };
 
-class FakeInterfaces final : public ObjectInterfaces {
+class FakeInterfaces final : public ObjectInterfaces, public ConfigurationMerger {
  public:
   std::vector<Resource> EquivalentResources() const override { return {}; }
   Task<std::string> EncodeJSON(base::Arena&, Value, meta::GroupVersionKind) const override { co_return std::string(); }
   Task<Value> ToDocument(base::Arena&, Value object, meta::GroupVersionKind) const override { co_return object; }
   Task<Value> FromDocument(base::Arena&, Value document, meta::GroupVersionKind) const override { co_return document; }
+  Task<Value> FromDocumentStrictly(base::Arena&, Value document, meta::GroupVersionKind) const override {
+    co_return document;
+  }
+  Outcome<Value, std::string> MergeConfiguration(base::Arena& arena, Value document, Value configuration,
+                                                 const meta::GroupVersionKind&) const override {
+    Value merged = document.Clone(arena);
+    for (const auto& member : configuration.members()) merged.Set(arena, member.key, member.value);
+    return merged;
+  }
 };
 
 std::string Widget() {
@@ -59,9 +68,11 @@ struct Request {
     context.cancellation = async::Cancellation::New();
     if (cancelled) context.cancellation->Cancel();
     attributes.interfaces = &interfaces;
+    attributes.reinvocation = &reinvocation;
   }
   request::Context context;
   FakeInterfaces interfaces;
+  Reinvocation reinvocation;
   Attributes attributes;
 };
 
@@ -79,6 +90,36 @@ TEST(Cancellation, EndsExpressionsOfValidatingPolicies) {
   EXPECT_EQ(testing::Refusal(async::RunNow(plugin->Validate(waiting.context, waiting.attributes))), "");
   const auto refused = testing::Refusal(async::RunNow(plugin->Validate(gone.context, gone.attributes)));
   EXPECT_NE(refused.find("operation interrupted"), std::string::npos) << refused;
+}
+
+// A policy with one mutation, and its binding.
+void Install(FakeInformers& informers, std::string_view mutation) {
+  informers.objects["mutatingadmissionpolicies"] =
+      R"({"metadata":{"name":"p"},"spec":{"reinvocationPolicy":"Never","matchConstraints":{"resourceRules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*"]}]},"mutations":[)" +
+      std::string(mutation) + "]}}";
+  informers.objects["mutatingadmissionpolicybindings"] = R"({"metadata":{"name":"b"},"spec":{"policyName":"p"}})";
+}
+
+TEST(Cancellation, EndsMutationsOfMutatingPolicies) {
+  const std::string long_text(kLong);
+  const std::string mutations[] = {
+      R"({"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{all: )" + long_text + "}\"}}",
+      R"({"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: 'add', path: '/all', value: )" + long_text +
+          "}]\"}}"};
+  for (const std::string& mutation : mutations) {
+    SCOPED_TRACE(mutation);
+    testing::FakeReader reader;
+    FakeAPI api;
+    FakeInformers informers;
+    Install(informers, mutation);
+    const auto plugin = NewMutatingAdmissionPolicy({.reader = &reader, .api = &api, .informers = &informers});
+    Request waiting(false), gone(true);
+    EXPECT_EQ(testing::Refusal(async::RunNow(plugin->Admit(waiting.context, waiting.attributes))), "");
+    EXPECT_TRUE(waiting.attributes.object["all"].as_bool());
+    const auto refused = testing::Refusal(async::RunNow(plugin->Admit(gone.context, gone.attributes)));
+    EXPECT_NE(refused.find("operation interrupted"), std::string::npos) << refused;
+    EXPECT_TRUE(gone.attributes.object["all"].is_null());
+  }
 }
 
 TEST(Cancellation, EndsMatchConditionsOfWebhooks) {

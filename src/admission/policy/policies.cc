@@ -120,7 +120,7 @@ Awaitable<Outcome<std::vector<Value>, std::string>> CollectParams(APIReader& rea
                                                                   const Policy& policy, const PolicyBinding& binding,
                                                                   std::string name_space) {
   std::vector<Value> params;
-  if (!policy.param_kind || !binding.param_ref) {
+  if (!HasParams(policy, binding)) {
     params.emplace_back();
     co_return params;
   }

@@ -83,6 +83,10 @@ class Policies {
   base::AtomicRef<const PolicyList> published_{base::MakeRef<const PolicyList>()};
 };
 
+// False: the policy is evaluated once, with params null.
+inline bool HasParams(const Policy& policy, const PolicyBinding& binding) {
+  return policy.param_kind.has_value() && binding.param_ref.has_value();
+}
 // The params of a binding: one null where the policy has no paramKind or the binding no paramRef. The error is the text
 // of a configuration error.
 Awaitable<Outcome<std::vector<Value>, std::string>> CollectParams(APIReader& reader, base::Arena& arena,

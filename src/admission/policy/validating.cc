@@ -71,7 +71,11 @@ class Dispatch {
         interrupt_(context.cancellation.get()) {}
 
   Task<void> Run(const PolicyList& list) {
-    for (const PolicyHook& hook : list.hooks) KS_CO_RETURN_IF_ERROR(co_await RunPolicy(hook));
+    for (const PolicyHook& hook : list.hooks) {
+      const auto now = matcher_.MatchNow(hook.policy->criteria);
+      if (now && !*now) continue;  // most policies on most requests: no coroutine
+      KS_CO_RETURN_IF_ERROR(co_await RunPolicy(hook, now ? *now : std::nullopt));
+    }
     if (!denials_.empty()) co_return StatusOf(attributes_, denials_.front());
     co_return meta::Result<void>();
   }
@@ -86,27 +90,31 @@ class Dispatch {
          .reason = ""});
   }
 
-  Task<void> RunPolicy(const PolicyHook& hook) {
+  // `matched`: nothing when only Match() can tell.
+  Task<void> RunPolicy(const PolicyHook& hook, std::optional<ObjectInterfaces::Resource> matched) {
     const Policy& policy = *hook.policy;
-    auto matched = co_await matcher_.Match(policy.criteria);
-    if (!matched.ok()) {
-      ConfigurationError(policy, nullptr, std::string(matched.error().message()));
-      co_return meta::Result<void>();
+    if (!matched) {
+      auto found = co_await matcher_.Match(policy.criteria);
+      if (!found.ok()) {
+        ConfigurationError(policy, nullptr, std::string(found.error().message()));
+        co_return meta::Result<void>();
+      }
+      if (!*found) co_return meta::Result<void>();
+      matched = *std::move(found);
     }
-    if (!*matched) co_return meta::Result<void>();
     if (const std::string error = ParamKindError(api_, policy); !error.empty()) {
       ConfigurationError(policy, nullptr, error);
       co_return meta::Result<void>();
     }
     std::map<std::string, std::vector<std::string>> annotations;
     for (const auto& binding : hook.bindings)
-      KS_CO_RETURN_IF_ERROR(co_await RunBinding(policy, *binding, **matched, annotations));
+      KS_CO_RETURN_IF_ERROR(co_await RunBinding(policy, *binding, *matched, annotations));
     for (const auto& [key, values] : annotations)
       context_.audit_annotations.Add(policy.name + "/" + key, base::Join(values, ", "));
     co_return meta::Result<void>();
   }
 
-  Task<void> RunBinding(const Policy& policy, const PolicyBinding& binding, ObjectInterfaces::Resource matched,
+  Task<void> RunBinding(const Policy& policy, const PolicyBinding& binding, const ObjectInterfaces::Resource& matched,
                         std::map<std::string, std::vector<std::string>>& annotations) {
     if (binding.criteria) {
       auto own = co_await matcher_.Match(*binding.criteria);
@@ -116,24 +124,34 @@ class Dispatch {
       }
       if (!*own) co_return meta::Result<void>();
     }
-    auto params = co_await CollectParams(api_, context_.arena, policy, binding, attributes_.name_space);
-    if (!params.ok()) {
-      ConfigurationError(policy, &binding, params.error());
-      co_return meta::Result<void>();
+    std::vector<Value> params;
+    if (HasParams(policy, binding)) {
+      auto collected = co_await CollectParams(api_, context_.arena, policy, binding, attributes_.name_space);
+      if (!collected.ok()) {
+        ConfigurationError(policy, &binding, collected.error());
+        co_return meta::Result<void>();
+      }
+      params = *std::move(collected);
+      if (params.empty()) co_return meta::Result<void>();
     }
-    if (params->empty()) co_return meta::Result<void>();
-    auto inputs = co_await InputsFor(matched);
-    if (!inputs.ok()) {
-      ConfigurationError(policy, &binding,
-                         "failed to convert object version: " + std::string(inputs.error().message()));
-      co_return meta::Result<void>();
+    if (!inputs_.contains(matched.kind)) {
+      if (const auto made = co_await MakeInputs(matched); !made.ok()) {
+        ConfigurationError(policy, &binding,
+                           "failed to convert object version: " + std::string(made.error().message()));
+        co_return meta::Result<void>();
+      }
     }
-    KS_CO_RETURN_IF_ERROR(co_await ReadNamespace());
-    for (const Value param : *params) {
-      cel::AdmissionInputs with = **inputs;
-      with.namespace_object = namespace_;
+    if (!namespace_read_) KS_CO_RETURN_IF_ERROR(co_await ReadNamespace());
+    cel::AdmissionInputs with = inputs_.find(matched.kind)->second;
+    with.namespace_object = namespace_;
+    if (params.empty()) params.emplace_back();
+    for (const Value param : params) {
       with.params = param;
-      Act(policy, binding, co_await Judge(policy, with), annotations);
+      cel::PolicyResult result;
+      if (!policy.validating->has_match_conditions()) result = policy.validating->Validate(context_.arena, with);
+      // Conditions are measured, and authorizer checks answered between evaluations.
+      if (policy.validating->has_match_conditions() || result.pending) result = co_await Judge(policy, with);
+      Act(policy, binding, result, annotations);
     }
     co_return meta::Result<void>();
   }
@@ -194,8 +212,7 @@ class Dispatch {
   }
 
   // The object in the matched version, converted once per version.
-  Task<const cel::AdmissionInputs*> InputsFor(ObjectInterfaces::Resource matched) {
-    if (const auto found = inputs_.find(matched.kind); found != inputs_.end()) co_return &found->second;
+  Task<void> MakeInputs(const ObjectInterfaces::Resource& matched) {
     base::Arena& arena = context_.arena;
     cel::AdmissionInputs inputs{.authorizer = &authorizer_,
                                 .request_resource = RequestResource(attributes_),
@@ -210,14 +227,16 @@ class Dispatch {
                 co_await attributes_.interfaces->ToDocument(arena, attributes_.old_object, matched.kind));
     }
     inputs.request = RequestValue(arena, context_, attributes_, matched);
-    co_return &inputs_.emplace(matched.kind, std::move(inputs)).first->second;
+    inputs_.emplace(matched.kind, std::move(inputs));
+    co_return meta::Result<void>();
   }
 
   Task<void> ReadNamespace() {
     const bool is_namespace = attributes_.kind.group.empty() && attributes_.kind.kind == "Namespace";
-    if (namespace_read_ || attributes_.name_space.empty() || is_namespace) co_return meta::Result<void>();
-    KS_CO_TRY(const Value found, co_await matcher_.Namespace());
-    namespace_ = NamespaceValue(context_.arena, found);
+    if (!attributes_.name_space.empty() && !is_namespace) {
+      KS_CO_TRY(const Value found, co_await matcher_.Namespace());
+      namespace_ = NamespaceValue(context_.arena, found);
+    }
     namespace_read_ = true;
     co_return meta::Result<void>();
   }

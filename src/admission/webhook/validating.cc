@@ -77,7 +77,12 @@ class ValidatingWebhooks final : public WebhookPlugin {
     EncodedObjects encoded(context.arena, attributes);
     auto round = std::make_shared<Round>(dependencies(), context, attributes);
     for (const WebhookPtr& webhook : list->webhooks) {
-      KS_CO_TRY(const auto matched, co_await matcher.Match(webhook->criteria));
+      std::optional<ObjectInterfaces::Resource> matched;
+      if (auto now = matcher.MatchNow(webhook->criteria)) {  // most webhooks on most requests: no coroutine
+        matched = *std::move(now);
+      } else {
+        KS_CO_TRY(matched, co_await matcher.Match(webhook->criteria));
+      }
       if (!matched) continue;
       if (!webhook->match_conditions.empty()) {
         KS_CO_TRY(const bool holds,

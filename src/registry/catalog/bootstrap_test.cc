@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "base/clock.h"
@@ -29,12 +30,14 @@ struct Made {
   Value object;
 };
 
+bool AllGates(std::string_view) { return true; }
+
 std::vector<Made> Everything(base::Arena& arena) {
   std::vector<Made> made;
   constexpr std::string_view kRBAC = "rbac.authorization.k8s.io";
   constexpr std::string_view kFlow = "flowcontrol.apiserver.k8s.io";
-  for (const Value& object : BootstrapClusterRoles(arena)) made.push_back({kRBAC, "clusterroles", object});
-  for (const Value& object : BootstrapClusterRoleBindings(arena))
+  for (const Value& object : BootstrapClusterRoles(arena, AllGates)) made.push_back({kRBAC, "clusterroles", object});
+  for (const Value& object : BootstrapClusterRoleBindings(arena, AllGates))
     made.push_back({kRBAC, "clusterrolebindings", object});
   for (const Value& object : BootstrapRoles(arena)) made.push_back({kRBAC, "roles", object});
   for (const Value& object : BootstrapRoleBindings(arena)) made.push_back({kRBAC, "rolebindings", object});
@@ -124,6 +127,23 @@ TEST(Bootstrap, ObjectsAreTheRecordedOnes) {
     }
   }
   EXPECT_GT(compared, 60);
+}
+
+TEST(Bootstrap, RolesOfControllersBehindGates) {
+  base::Arena arena;
+  const auto names = [](const std::vector<Value>& objects) {
+    std::set<std::string> found;
+    for (const Value& object : objects) found.emplace(object["metadata"]["name"].as_string());
+    return found;
+  };
+  constexpr GateEnabled kMigrator = [](std::string_view gate) { return gate == "StorageVersionMigrator"; };
+  const std::string collector = "system:controller:storage-version-garbage-collector";
+  const std::string migrator = "system:controller:storage-version-migrator-controller";
+  EXPECT_FALSE(names(BootstrapClusterRoles(arena)).contains(migrator));
+  EXPECT_FALSE(names(BootstrapClusterRoleBindings(arena)).contains(migrator));
+  EXPECT_TRUE(names(BootstrapClusterRoles(arena, kMigrator)).contains(migrator));
+  EXPECT_TRUE(names(BootstrapClusterRoleBindings(arena, kMigrator)).contains(migrator));
+  EXPECT_FALSE(names(BootstrapClusterRoles(arena, kMigrator)).contains(collector));
 }
 
 TEST(Bootstrap, ReconcileRole) {

@@ -373,6 +373,17 @@ constexpr ClusterRoleData kClusterRoles[] = {
      "core services/status : patch,update\n"
      "core nodes : list,watch\n"
      "core,events.k8s.io events : EV\n"},
+    {"system:controller:storage-version-garbage-collector", "", "",
+     "coordination.k8s.io leases : R\n"
+     "internal.apiserver.k8s.io storageversions : delete,get,list,patch,update,watch\n"
+     "internal.apiserver.k8s.io storageversions/status : get,patch,update\n",
+     "StorageVersionAPI"},
+    {"system:controller:storage-version-migrator-controller", "", "",
+     "* * : create,list,patch\n"
+     "apiextensions.k8s.io customresourcedefinitions : get\n"
+     "apiextensions.k8s.io customresourcedefinitions/status : patch\n"
+     "storagemigration.k8s.io storageversionmigrations/status : update\n",
+     "StorageVersionMigrator"},
     {"system:controller:statefulset-controller", "", "",
      "core pods : list,watch\n"
      "apps statefulsets : R\n"

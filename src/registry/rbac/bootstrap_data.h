@@ -11,6 +11,7 @@ struct ClusterRoleData {
   std::string_view label;       // aggregate-to-admin: the role has this label
   std::string_view aggregates;  // aggregate-to-admin: the role unites roles with this label
   std::string_view rules;       // one a line
+  std::string_view gate = {};   // only with this feature gate; "": always
 };
 struct RoleData {
   std::string_view name_space;

@@ -130,6 +130,10 @@ Value MakeBinding(Arena& arena, const bootstrap::BindingData& data) {
   return binding;
 }
 
+bool Applies(const bootstrap::ClusterRoleData& role, GateEnabled gate_enabled) {
+  return role.gate.empty() || (gate_enabled != nullptr && gate_enabled(role.gate));
+}
+
 bool IsProtected(const Value& existing) {
   return existing["metadata"]["annotations"][kAutoUpdate].as_string() == "false";
 }
@@ -163,9 +167,10 @@ bool AppendMissing(Arena& arena, Value owner, std::string_view field, const Valu
 
 }  // namespace
 
-std::vector<Value> BootstrapClusterRoles(Arena& arena) {
+std::vector<Value> BootstrapClusterRoles(Arena& arena, GateEnabled gate_enabled) {
   std::vector<Value> roles;
   for (const bootstrap::ClusterRoleData& data : bootstrap::ClusterRoles()) {
+    if (!Applies(data, gate_enabled)) continue;
     Value role = Object(arena, "ClusterRole", {}, data.name);
     if (!data.label.empty())
       role["metadata"]["labels"].Set(arena, AggregationLabel(arena, data.label).as_string(), "true");
@@ -190,13 +195,13 @@ std::vector<Value> BootstrapRoles(Arena& arena) {
   return roles;
 }
 
-std::vector<Value> BootstrapClusterRoleBindings(Arena& arena) {
+std::vector<Value> BootstrapClusterRoleBindings(Arena& arena, GateEnabled gate_enabled) {
   std::vector<Value> bindings;
   for (const bootstrap::BindingData& data : bootstrap::Bindings()) {
     if (data.name_space.empty()) bindings.push_back(MakeBinding(arena, data));
   }
   for (const bootstrap::ClusterRoleData& role : bootstrap::ClusterRoles()) {
-    if (!role.name.starts_with(kControllerPrefix)) continue;
+    if (!role.name.starts_with(kControllerPrefix) || !Applies(role, gate_enabled)) continue;
     const std::string subject = "SA:kube-system/" + std::string(role.name.substr(kControllerPrefix.size()));
     bindings.push_back(
         MakeBinding(arena, {.name_space = {}, .name = role.name, .role = role.name, .subjects = arena.Copy(subject)}));

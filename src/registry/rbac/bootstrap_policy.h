@@ -11,10 +11,12 @@
 
 namespace keelson::registry {
 
+using GateEnabled = bool (*)(std::string_view gate);  // null: the gates of alpha and beta roles are off
+
 // Objects with kind, apiVersion and metadata, in the order in which they are made; namespaced ones have
 // metadata.namespace.
-std::vector<Value> BootstrapClusterRoles(base::Arena& arena);
-std::vector<Value> BootstrapClusterRoleBindings(base::Arena& arena);
+std::vector<Value> BootstrapClusterRoles(base::Arena& arena, GateEnabled gate_enabled = nullptr);
+std::vector<Value> BootstrapClusterRoleBindings(base::Arena& arena, GateEnabled gate_enabled = nullptr);
 std::vector<Value> BootstrapRoles(base::Arena& arena);
 std::vector<Value> BootstrapRoleBindings(base::Arena& arena);
 
