@@ -4,7 +4,7 @@
 #include "admission/permissions.h"
 #include "admission/plugins/plugins.h"
 #include "admission/testing/fakes.h"
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 
 namespace keelson::admission {
 namespace {

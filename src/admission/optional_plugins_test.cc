@@ -6,7 +6,7 @@
 #include "admission/plugins/pod_security_metrics.h"
 #include "admission/plugins/pod_toleration_restriction.h"
 #include "admission/testing/fakes.h"
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "object/json_text.h"
 
 namespace keelson::admission {

@@ -1,13 +1,10 @@
 #include "apiextensions/handler.h"
 
-#include <array>
 #include <atomic>
 #include <mutex>
 
-#include "apiextensions/scale.h"
 #include "base/strings.h"
-#include "endpoints/handlers.h"
-#include "endpoints/responses.h"
+#include "endpoints/dynamic_resource.h"
 #include "telemetry/log.h"
 
 namespace keelson::apiextensions {
@@ -20,9 +17,7 @@ struct TableEntry::Lazy {
 
 namespace {
 
-using endpoints::ExchangePtr;
-using endpoints::StatusResponse;
-using Answer = std::optional<http::Response>;
+using endpoints::Resolution;
 
 constexpr std::string_view kTerminating = "create not allowed while custom resource definition is terminating";
 // Requests in flight when a definition goes have so long before their watches end.
@@ -40,64 +35,16 @@ std::vector<std::string_view> Segments(std::string_view path) {
 
 meta::GroupResource ResourceOf(const request::RequestInfo& info) { return {info.api_group, info.resource}; }
 
-http::Response NotSupported(const endpoints::Exchange& exchange) {
-  const request::RequestInfo& info = exchange.context.info;
-  return StatusResponse(exchange, meta::NewMethodNotSupported(ResourceOf(info), info.verb));
-}
-
-http::Response NameRequired(const endpoints::Exchange& exchange) {
-  return StatusResponse(exchange, meta::NewBadRequest("name must be provided"));
-}
-
-// Strategic merge patches need a struct's tags, which custom resources do not have.
-std::optional<http::Response> CheckPatchType(const endpoints::Exchange& exchange, bool cbor) {
-  static constexpr std::array<std::string_view, 4> kTypes = {"application/json-patch+json",
-                                                             "application/merge-patch+json", endpoints::kApplyPatch,
-                                                             endpoints::kApplyCBORPatch};
-  const std::string type = endpoints::BareMediaType(exchange.http.headers.Get("Content-Type"));
-  std::vector<std::string> accepted;
-  for (const std::string_view known : kTypes) {
-    if (known == endpoints::kApplyCBORPatch && !cbor) continue;
-    if (type == known) return std::nullopt;
-    accepted.emplace_back(known);
-  }
-  return StatusResponse(exchange, meta::NewUnsupportedMediaType(accepted));
-}
-
-Awaitable<Answer> ServeSubresource(endpoints::ScopePtr scope, ExchangePtr exchange) {
-  const std::string& verb = exchange->context.info.verb;
-  if (verb == "get") co_return co_await endpoints::GetResource(scope, exchange);
-  if (verb == "update") co_return co_await endpoints::UpdateResource(scope, exchange);
-  if (verb == "patch") co_return co_await endpoints::PatchResource(scope, exchange);
-  co_return NotSupported(*exchange);
-}
-
-Awaitable<Answer> ServeResource(endpoints::ScopePtr scope, ExchangePtr exchange) {
-  const request::RequestInfo& info = exchange->context.info;
-  const std::string& verb = info.verb;
-  if (verb == "list") co_return co_await endpoints::ListResource(scope, exchange, false);
-  if (verb == "watch") co_return co_await endpoints::ListResource(scope, exchange, true);
-  if (verb == "create") co_return co_await endpoints::CreateResource(scope, exchange);
-  if (verb == "deletecollection") co_return co_await endpoints::DeleteCollection(scope, exchange);
-  const bool item = verb == "get" || verb == "update" || verb == "patch" || verb == "delete";
-  if (item && info.name.empty()) co_return NameRequired(*exchange);
-  if (verb == "get") co_return co_await endpoints::GetResource(scope, exchange);
-  if (verb == "update") co_return co_await endpoints::UpdateResource(scope, exchange);
-  if (verb == "patch") co_return co_await endpoints::PatchResource(scope, exchange);
-  if (verb == "delete") co_return co_await endpoints::DeleteResource(scope, exchange);
-  co_return NotSupported(*exchange);
-}
-
 // Before all definitions are known, a path that none of them serves may be served in a moment.
-Answer Unknown(const endpoints::Exchange& exchange, const std::atomic<bool>& synced) {
-  if (synced.load(std::memory_order_acquire)) return std::nullopt;
+Resolution Unknown(const std::atomic<bool>& synced) {
+  if (synced.load(std::memory_order_acquire)) return {};
   meta::Status::Fields fields =
       meta::NewServiceUnavailable(
           "the request has been made before all known HTTP paths have been installed, please try again")
           .fields();
   if (!fields.details) fields.details.emplace();
   fields.details->retry_after_seconds = 5;
-  return StatusResponse(exchange, meta::Status(std::move(fields)));
+  return meta::Status(std::move(fields));
 }
 
 // Reads of metadata only need no conversion, so that the garbage collector goes on while a conversion webhook is away.
@@ -215,48 +162,50 @@ Outcome<ServingPtr, std::string> Handler::ServingOf(std::string_view name) const
   return impl_->ServingOf(*found);
 }
 
-Awaitable<std::optional<http::Response>> Handler::Handle(endpoints::ExchangePtr exchange) const {
-  const std::shared_ptr<Impl> impl = impl_;
-  const request::RequestInfo& info = exchange->context.info;
-  if (!info.is_resource_request) {
-    const auto parts = Segments(exchange->http.path);
-    if (!impl->discovery || parts.size() < 2 || parts.size() > 3 || parts[0] != "apis")
-      co_return Unknown(*exchange, impl->synced);
-    auto document = impl->discovery(*exchange, parts[1], parts.size() == 3 ? parts[2] : std::string_view());
-    if (!document) document = Unknown(*exchange, impl->synced);
-    co_return document;
-  }
-  const TableEntryPtr entry = impl->Find(info.resource + "." + info.api_group);
-  if (!entry || info.api_prefix != "apis") co_return Unknown(*exchange, impl->synced);
+Resolution Handler::Resolve(endpoints::Exchange& exchange, ServingPtr& held) const {
+  const Impl& impl = *impl_;
+  const request::RequestInfo& info = exchange.context.info;
+  const TableEntryPtr entry = impl.Find(info.resource + "." + info.api_group);
+  if (!entry || info.api_prefix != "apis") return Unknown(impl.synced);
   const Definition& definition = *entry->definition;
   const DefinitionVersion* const version = definition.FindVersion(info.api_version);
-  if (version == nullptr || !version->served || !ScopeFits(definition, info)) co_return std::nullopt;
-  if (!definition.names_accepted && !definition.established) co_return std::nullopt;
-  const auto serving = impl->ServingOf(*entry);
-  if (!serving.ok()) co_return StatusResponse(*exchange, meta::NewInternalError("error resolving resource"));
-  const ServedVersion* const served = (*serving)->Find(info.api_version);
-  if (served == nullptr) co_return std::nullopt;
+  if (version == nullptr || !version->served || !ScopeFits(definition, info)) return {};
+  if (!definition.names_accepted && !definition.established) return {};
+  const auto serving = impl.ServingOf(*entry);
+  if (!serving.ok()) return meta::NewInternalError("error resolving resource");
+  held = *serving;
+  const ServedVersion* const served = held->Find(info.api_version);
+  if (served == nullptr) return {};
   if (!version->deprecation_warning.empty()) {
-    exchange->context.warnings.Add(version->deprecation_warning);
-    exchange->context.audit_annotations.Add("k8s.io/deprecated", "true");
+    exchange.context.warnings.Add(version->deprecation_warning);
+    exchange.context.audit_annotations.Add("k8s.io/deprecated", "true");
   }
-  exchange->allow_cbor = impl->config.cbor;
-  exchange->allow_gzip = impl->config.compress;
-  if (definition.terminating) exchange->create_forbidden = kTerminating;
-
+  if (definition.terminating) exchange.create_forbidden = kTerminating;
   const endpoints::ScopePtr scope = info.subresource.empty()       ? served->main
                                     : info.subresource == "status" ? served->status
                                     : info.subresource == "scale"  ? served->scale
                                                                    : nullptr;
-  if (!scope) co_return StatusResponse(*exchange, meta::NewNotFound(ResourceOf(info), info.name));
-  if (info.verb == "patch" && !info.name.empty()) {
-    if (auto refused = CheckPatchType(*exchange, impl->config.cbor)) co_return std::move(*refused);
+  exchange.allow_cbor = impl.config.cbor;
+  if (!scope) return meta::NewNotFound(ResourceOf(info), info.name);
+  if (info.subresource.empty() && served->metadata != served->main && WantsMetadataOnly(exchange, *scope))
+    return served->metadata;
+  return scope;
+}
+
+Awaitable<std::optional<http::Response>> Handler::Handle(endpoints::ExchangePtr exchange) const {
+  const std::shared_ptr<Impl> impl = impl_;
+  if (exchange->context.info.is_resource_request) {
+    ServingPtr held;  // until the request is answered, also if the definition goes meanwhile
+    Resolution resolution = Resolve(*exchange, held);
+    co_return co_await endpoints::ServeResolved(std::move(resolution), exchange);
   }
-  if (info.subresource == "scale") co_return co_await ServeScale((*serving)->kind, served->version, scope, exchange);
-  if (info.subresource == "status") co_return co_await ServeSubresource(scope, exchange);
-  if (served->metadata != served->main && WantsMetadataOnly(*exchange, *scope))
-    co_return co_await ServeResource(served->metadata, exchange);
-  co_return co_await ServeResource(scope, exchange);
+  const auto parts = Segments(exchange->http.path);
+  if (impl->discovery && parts.size() >= 2 && parts.size() <= 3 && parts[0] == "apis") {
+    auto document = impl->discovery(*exchange, parts[1], parts.size() == 3 ? parts[2] : std::string_view());
+    if (document) co_return document;
+  }
+  Resolution unknown = Unknown(impl->synced);
+  co_return co_await endpoints::ServeResolved(std::move(unknown), exchange);
 }
 
 }  // namespace keelson::apiextensions

@@ -14,6 +14,7 @@
 #include "apiextensions/serving.h"
 #include "base/atomic_ref.h"
 #include "base/btree.h"
+#include "endpoints/dynamic_resource.h"
 #include "endpoints/exchange.h"
 #include "http/message.h"
 
@@ -58,6 +59,8 @@ class Handler {
 
  private:
   struct Impl;
+  // `held` keeps what serves the resource.
+  endpoints::Resolution Resolve(endpoints::Exchange& exchange, ServingPtr& held) const;
   std::shared_ptr<Impl> impl_;
 };
 

@@ -1,15 +1,24 @@
-// The scale subresource of a custom resource: replicas at the paths that its definition names, as autoscaling/v1 Scale.
+// The scale subresource of a custom resource: replicas at the paths that its definition names, as autoscaling/v1 Scale
+// (upstream's ScaleREST of customresource).
 #pragma once
 
-#include <optional>
+#include <memory>
+#include <vector>
 
 #include "apiextensions/custom_kind.h"
-#include "endpoints/scope.h"
+#include "endpoints/kind_codec.h"
+#include "registry/store.h"
+#include "schema/schema.h"
 
 namespace keelson::apiextensions {
 
-// get, update and patch; 405 for other verbs. `scope` is that of the subresource.
-Awaitable<std::optional<http::Response>> ServeScale(CustomKindPtr kind, VersionKindPtr version,
-                                                    endpoints::ScopePtr scope, endpoints::ExchangePtr exchange);
+// `type` is that of autoscaling/v1 Scale.
+std::shared_ptr<const registry::REST> NewScaleREST(CustomKindPtr kind, VersionKindPtr version,
+                                                   std::shared_ptr<const registry::Store> parents,
+                                                   const schema::Struct& type);
+// Bodies that are no Scale get upstream's one text, whatever is wrong with them.
+endpoints::KindCodecPtr ScaleCodec();
+// The columns of a Scale's Table.
+std::vector<schema::Column> ScaleColumns();
 
 }  // namespace keelson::apiextensions

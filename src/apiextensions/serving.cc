@@ -4,6 +4,7 @@
 
 #include "apiextensions/converted_storage.h"
 #include "apiextensions/resource_codec.h"
+#include "apiextensions/scale.h"
 #include "apiextensions/strategy.h"
 #include "endpoints/column_descriptions.h"
 #include "endpoints/structural_codec.h"
@@ -152,13 +153,19 @@ ServedVersion NewServedVersion(const ServingConfig& config, const registry::Reso
     served.status = std::move(status);
   }
   if (version->scale) {
-    auto scale = NewScope(config, resource, *kind, version, endpoints::TableCodec(), served.store);
+    static const registry::UpdateRules kScale{};  // the Scale's own are in its REST
+    auto scale = NewScope(config, resource, *kind, version, ScaleCodec(), served.store);
     scale->subresource = "scale";
+    scale->endpoint = {registry::Endpoint::Part::kOther, &kScale};
     scale->kind = {"autoscaling", "v1", "Scale"};
     scale->type = schema::FindKind("autoscaling", "v1", "Scale");
     scale->own_kind = true;
     scale->go_package = "autoscaling";
-    scale->columns.clear();
+    scale->columns = ScaleColumns();
+    scale->rest = NewScaleREST(kind, version, served.store, *scale->type);
+    patch::FieldManager::Options tracked{.type = scale->type, .kind = scale->kind, .subresource = scale->subresource};
+    tracked.unconvertible = true;
+    scale->field_manager = std::make_shared<patch::FieldManager>(std::move(tracked));
     Equivalents::Join(equivalents.scale, scale);
     served.scale = std::move(scale);
   }

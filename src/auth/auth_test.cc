@@ -4,7 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
 #include "auth/certificate_verifier.h"

@@ -8,7 +8,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "async/event.h"
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "auth/bearer.h"
 #include "auth/csv.h"
 #include "auth/keyed_hash.h"

@@ -6,7 +6,7 @@
 #include "cel/compiler.h"
 #include "cel/environment.h"
 #include "cel/program_cache.h"
-#include "cel/unparser.h"
+#include "cel/testing/unparser.h"
 #include "object/json_text.h"
 
 namespace keelson::cel {

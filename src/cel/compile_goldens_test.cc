@@ -19,6 +19,7 @@
 #include "cel/kubernetes_environments.h"
 #include "cel/program.h"
 #include "cel/schema_rules.h"
+#include "cel/testing/debug_string.h"
 #include "cel/walk.h"
 #include "object/json_text.h"
 #include "object/value.h"

@@ -13,7 +13,4 @@ namespace keelson::cel {
 // The checked tree, or cel-go's Issues.String(): every error with position, source line and caret. Kubernetes puts
 // "compilation failed: " before it.
 Outcome<AstPtr, std::string> Compile(const EnvironmentPtr& env, std::string_view expression);
-// Parsed and macro-expanded, not checked.
-Outcome<AstPtr, std::string> ParseOnly(const EnvironmentPtr& env, std::string_view expression);
-
 }  // namespace keelson::cel

@@ -26,18 +26,6 @@ Val FromJSON(Arena& arena, const object::Value& value) {
   return Val::Of(map);
 }
 
-void CopySelector(Arena& arena, const object::Value& attributes, std::string_view name, object::Value out) {
-  const object::Value selector = attributes[name];
-  if (!selector.is_map()) return;
-  object::Value copy = object::Value::Map(arena);
-  if (!selector["requirements"].empty()) copy.Set(arena, "requirements", selector["requirements"]);
-  if (const std::string_view raw = selector["rawSelector"].as_string(); !raw.empty()) {
-    copy = object::Value::Map(arena);
-    copy.Set(arena, "rawSelector", object::Value(raw));
-  }
-  if (!copy.empty()) out.Set(arena, name, copy);
-}
-
 object::Value Strings(Arena& arena, const object::Value& from, std::initializer_list<std::string_view> names) {
   object::Value out = object::Value::Map(arena, names.size());
   for (const std::string_view name : names) out.Set(arena, name, object::Value(from[name].as_string()));
@@ -68,22 +56,6 @@ Val UserVariable(Arena& arena, const object::Value& user) {
   out.Set(arena, "groups", user["groups"].is_list() ? user["groups"] : object::Value::List(arena));
   out.Set(arena, "extra", user["extra"].is_map() ? user["extra"] : object::Value::Map(arena));
   return FromJSON(arena, out);
-}
-
-object::Value SubjectAccessReviewVariable(Arena& arena, const object::Value& spec, SelectorUse use) {
-  object::Value out = Strings(arena, spec, {"user", "uid"});
-  out.Set(arena, "groups", spec["groups"].is_list() ? spec["groups"] : object::Value::List(arena));
-  out.Set(arena, "extra", spec["extra"].is_map() ? spec["extra"] : object::Value::Map(arena));
-  if (const object::Value attributes = spec["resourceAttributes"]; attributes.is_map()) {
-    object::Value copy =
-        Strings(arena, attributes, {"namespace", "verb", "group", "version", "resource", "subresource", "name"});
-    if (use.field_selector) CopySelector(arena, attributes, "fieldSelector", copy);
-    if (use.label_selector) CopySelector(arena, attributes, "labelSelector", copy);
-    out.Set(arena, "resourceAttributes", copy);
-  }
-  if (const object::Value attributes = spec["nonResourceAttributes"]; attributes.is_map())
-    out.Set(arena, "nonResourceAttributes", Strings(arena, attributes, {"path", "verb"}));
-  return out;
 }
 
 ExpressionResult EvaluateNamed(Arena& arena, const PolicyExpression& expression, Activation& activation,

@@ -30,10 +30,6 @@ class ClaimsActivation final : public Activation, private LazyMembers {
 
 // The variable `user`, of {username, uid, groups, extra}; absent members are empty, names may be written escaped.
 Val UserVariable(Arena& arena, const object::Value& user);
-// The variable `request`, of the spec of a SubjectAccessReview: user and string attributes are always there, selectors
-// only where an expression reads them.
-object::Value SubjectAccessReviewVariable(Arena& arena, const object::Value& spec, SelectorUse use);
-
 struct ExpressionResult {
   Val value;
   std::string error;  // "expression '…' resulted in error: …"; "" where there is none

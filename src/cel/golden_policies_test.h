@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-#include "cel/golden_values.h"
+#include "cel/golden_values_test.h"
 #include "cel/policy.h"
 #include "object/json_text.h"
 

@@ -12,7 +12,7 @@
 #include "base/strings.h"
 #include "cel/compiler.h"
 #include "cel/environment.h"
-#include "cel/golden_values.h"
+#include "cel/golden_values_test.h"
 #include "cel/program.h"
 #include "object/json_text.h"
 #include "object/value.h"

@@ -7,7 +7,9 @@
 #include "base/check.h"
 #include "cel/compiler.h"
 #include "cel/fuzz_inputs_test.h"
-#include "cel/unparser.h"
+#include "cel/testing/debug_string.h"
+#include "cel/testing/parse_only.h"
+#include "cel/testing/unparser.h"
 #include "cel/walk.h"
 
 using namespace keelson::cel;  // NOLINT

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cel/golden_policies_test.h"
-#include "cel/golden_values.h"
+#include "cel/golden_values_test.h"
 #include "cel/policy.h"
 #include "object/json_text.h"
 

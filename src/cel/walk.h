@@ -45,7 +45,4 @@ bool UsesVariable(const Expr& e, std::string_view name);
 // Whether a checked tree has a comprehension that iterates (not one that only binds a name).
 bool HasComprehension(const Expr& e);
 
-// The tree as an S-expression: (_+_ 1 (. self x)), (fold x range accu init condition step result).
-std::string ToDebugString(const Expr& e);
-
 }  // namespace keelson::cel

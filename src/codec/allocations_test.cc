@@ -7,7 +7,7 @@
 
 #include "codec/json.h"
 #include "codec/protobuf.h"
-#include "codec/transcode.h"
+#include "codec/transcode_test.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)

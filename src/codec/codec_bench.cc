@@ -7,7 +7,7 @@
 #include "codec/fixtures_test.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
-#include "codec/transcode.h"
+#include "codec/transcode_test.h"
 
 namespace {
 std::size_t allocations = 0;

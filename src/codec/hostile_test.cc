@@ -7,7 +7,7 @@
 #include "codec/allocations_test.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
-#include "codec/transcode.h"
+#include "codec/transcode_test.h"
 #include "codec/yaml.h"
 
 namespace keelson::codec {

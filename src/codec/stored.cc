@@ -18,253 +18,35 @@ using schema::Struct;
 
 // Numbers that every kind shares: metadata is its first field, and these are ObjectMeta's.
 constexpr std::uint32_t kMetadata = 1;
-constexpr std::uint32_t kRaw = 2;
 constexpr std::uint32_t kName = 1, kNamespace = 3, kUID = 5, kResourceVersion = 6, kGeneration = 7,
                         kDeletionTimestamp = 9, kLabels = 11;
 
 DecodeError Broken(std::string_view text = "unexpected EOF") { return {DecodeError::Kind::kSyntax, std::string(text)}; }
 
-// The last occurrence of a length-delimited field, with where its tag begins and its value ends; nullopt data when it
-// is not there.
+// The last occurrence of a length-delimited field.
 struct Found {
   bool ok = true;  // the message makes sense
   bool there = false;
   std::string_view value;
-  std::size_t begin = 0;  // of the tag
-  std::size_t end = 0;
-  std::size_t insert = 0;  // where it would go: before the first field of a higher number
 };
 Found FindBytes(std::string_view message, std::uint32_t wanted) {
   Found found;
-  bool passed = false;
   WireReader in(message);
   while (!in.AtEnd()) {
-    const auto begin = static_cast<std::size_t>(in.at() - message.data());
     std::uint32_t number = 0;
     WireType wire{};
     if (!in.Tag(number, wire)) return {.ok = false};
-    if (number > wanted && !passed) found.insert = begin, passed = true;
     if (number == wanted && wire == WireType::kBytes) {
       if (!in.Bytes(found.value)) return {.ok = false};
       found.there = true;
-      found.begin = begin;
-      found.end = static_cast<std::size_t>(in.at() - message.data());
     } else if (!in.Skip(wire)) {
       return {.ok = false};
     }
   }
-  if (!passed) found.insert = message.size();
   return found;
 }
 
-std::size_t VarintSize(std::uint64_t value) {
-  std::size_t size = 1;
-  for (; value >= 0x80; value >>= 7) ++size;
-  return size;
-}
-void AppendVarint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-std::string_view Decimal(std::uint64_t value, char (&buffer)[24]) {
-  if (value == 0) return {};
-  return {buffer, static_cast<std::size_t>(std::to_chars(buffer, buffer + sizeof buffer, value).ptr - buffer)};
-}
-
 }  // namespace
-
-Outcome<void, DecodeError> SpliceResourceVersion(std::string_view stored, std::uint64_t resource_version,
-                                                 std::string& out) {
-  if (!HasEnvelope(stored))
-    return Broken("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
-  const std::string_view unknown = stored.substr(kProtoMagic.size());
-  const Found raw = FindBytes(unknown, kRaw);
-  if (!raw.ok || !raw.there) return Broken();
-  const Found metadata = FindBytes(raw.value, kMetadata);
-  if (!metadata.ok || !metadata.there) return Broken("no metadata");
-  const Found version = FindBytes(metadata.value, kResourceVersion);
-  if (!version.ok) return Broken();
-  char buffer[24];
-  const std::string_view text = Decimal(resource_version, buffer);
-  const std::size_t begin = version.there ? version.begin : version.insert,
-                    end = version.there ? version.end : version.insert;
-  const std::size_t metadata_size =
-      metadata.value.size() - (end - begin) + 2 + text.size();  // tag and length are a byte each
-  const std::size_t raw_size =
-      raw.value.size() - (metadata.end - metadata.begin) + 1 + VarintSize(metadata_size) + metadata_size;
-  out.reserve(out.size() + stored.size() + 48);
-  out.append(kProtoMagic).append(unknown.substr(0, raw.begin));
-  out += static_cast<char>(kRaw << 3 | 2);
-  AppendVarint(out, raw_size);
-  out.append(raw.value.substr(0, metadata.begin));
-  out += static_cast<char>(kMetadata << 3 | 2);
-  AppendVarint(out, metadata_size);
-  out.append(metadata.value.substr(0, begin));
-  out += static_cast<char>(kResourceVersion << 3 | 2);
-  AppendVarint(out, text.size());
-  out.append(text)
-      .append(metadata.value.substr(end))
-      .append(raw.value.substr(metadata.end))
-      .append(unknown.substr(raw.end));
-  return {};
-}
-
-namespace {
-
-// Walks the members of one compact JSON object without looking into their values.
-class ObjectWalker {
- public:
-  explicit ObjectWalker(std::string_view text, std::size_t open) : text_(text), at_(open + 1) {}
-
-  struct Member {
-    std::string_view key;   // as written, without quotes
-    std::size_t begin = 0;  // of the opening quote
-    std::size_t value = 0;
-    std::size_t end = 0;  // behind the value
-  };
-
-  // False at the end of the object, or where the text makes no sense (then ok() is false).
-  bool Next(Member& member) {
-    Space();
-    if (Peek() == ',') ++at_, Space();
-    if (Peek() == '}') {
-      close_ = at_;
-      return false;
-    }
-    member.begin = at_;
-    if (Peek() != '"' || !String()) return Bad();
-    member.key = text_.substr(member.begin + 1, at_ - member.begin - 2);
-    Space();
-    if (Peek() != ':') return Bad();
-    ++at_;
-    Space();
-    member.value = at_;
-    if (!Value()) return Bad();
-    member.end = at_;
-    return true;
-  }
-  bool ok() const { return ok_; }
-  std::size_t close() const { return close_; }
-
- private:
-  char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  bool Bad() {
-    ok_ = false;
-    return false;
-  }
-  void Space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
-      ++at_;
-  }
-  bool String() {
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '\\') {
-        ++at_;
-      } else if (text_[at_] == '"') {
-        ++at_;
-        return true;
-      }
-    }
-    return false;
-  }
-  bool Value() {
-    std::size_t depth = 0;
-    const std::size_t start = at_;
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '"') {
-        if (!String()) return false;
-        if (depth == 0) return true;
-        continue;
-      }
-      if (c == '{' || c == '[') {
-        ++depth;
-      } else if (c == '}' || c == ']') {
-        if (depth == 0) return at_ > start;
-        if (--depth == 0) {
-          ++at_;
-          return true;
-        }
-      } else if (c == ',' && depth == 0) {
-        return at_ > start;
-      }
-      ++at_;
-    }
-    return false;
-  }
-
-  std::string_view text_;
-  std::size_t at_;
-  std::size_t close_ = 0;
-  bool ok_ = true;
-};
-
-// Whether a member of metadata stands after resourceVersion.
-bool ComesAfter(std::string_view key, const Struct* object_meta) {
-  if (object_meta == nullptr) return key > "resourceVersion";
-  const std::uint16_t position = object_meta->FindPosition(key);
-  return position != Struct::kNoPosition && position > object_meta->FindPosition("resourceVersion");
-}
-
-}  // namespace
-
-Outcome<void, DecodeError> SpliceResourceVersionJSON(std::string_view stored, std::uint64_t resource_version,
-                                                     const Struct* type, std::string& out) {
-  const std::size_t open = stored.find_first_not_of(" \t\r\n");
-  if (open == std::string_view::npos || stored[open] != '{') return Broken("a JSON object is expected");
-  ObjectWalker walker(stored, open);
-  ObjectWalker::Member metadata;
-  bool found = false;
-  while (!found && walker.Next(metadata)) found = metadata.key == "metadata" && stored[metadata.value] == '{';
-  if (!found) return Broken(walker.ok() ? "no metadata" : "broken JSON");
-  const Field* field = type == nullptr ? nullptr : type->FindField("metadata");
-  const Struct* object_meta = field == nullptr ? nullptr : field->type->structure;
-
-  ObjectWalker members(stored, metadata.value);
-  ObjectWalker::Member member, previous;
-  std::size_t count = 0;
-  std::optional<std::size_t> insert;
-  bool insert_first = true;
-  char buffer[24];
-  const std::string_view text = Decimal(resource_version, buffer);
-  while (members.Next(member)) {
-    if (member.key == "resourceVersion") {
-      if (!text.empty()) {
-        out.append(stored.substr(0, member.value))
-            .append("\"")
-            .append(text)
-            .append("\"")
-            .append(stored.substr(member.end));
-      } else if (count > 0) {  // with the comma before it
-        out.append(stored.substr(0, previous.end)).append(stored.substr(member.end));
-      } else {
-        const std::size_t next = stored.find_first_not_of(" \t\r\n", member.end);
-        const bool comma = next != std::string_view::npos && stored[next] == ',';
-        out.append(stored.substr(0, member.begin)).append(stored.substr(comma ? next + 1 : member.end));
-      }
-      return {};
-    }
-    if (!insert.has_value() && ComesAfter(member.key, object_meta)) {
-      insert = member.begin;
-      insert_first = false;
-    }
-    previous = member;
-    ++count;
-  }
-  if (!members.ok()) return Broken("broken JSON");
-  if (text.empty()) {
-    out.append(stored);
-    return {};
-  }
-  const std::size_t at = insert.value_or(count == 0 ? metadata.value + 1 : previous.end);
-  out.append(stored.substr(0, at));
-  if (insert_first && count > 0) out += ',';
-  out.append("\"resourceVersion\":\"").append(text).append("\"");
-  if (!insert_first) out += ',';
-  out.append(stored.substr(at));
-  return {};
-}
 
 Outcome<std::string_view, DecodeError> MetadataMessage(std::string_view stored) {
   KS_TRY(const Envelope envelope, ParseEnvelope(stored));
@@ -326,18 +108,6 @@ Outcome<MetadataView, DecodeError> ReadMetadata(std::string_view stored) {
     }
   }
   return view;
-}
-
-Outcome<void, DecodeError> PartialMetadataToProto(std::string_view stored, std::string_view api_version,
-                                                  std::string& out) {
-  KS_TRY(const std::string_view metadata, MetadataMessage(stored));
-  std::string message;
-  message.reserve(metadata.size() + 12);
-  message += static_cast<char>(kMetadata << 3 | 2);
-  AppendVarint(message, metadata.size());
-  message.append(metadata);
-  EncodeEnvelope(api_version, "PartialObjectMetadata", message, out);
-  return {};
 }
 
 Outcome<void, DecodeError> PartialMetadataToJSON(std::string_view stored, std::string_view api_version, bool type_meta,

@@ -593,16 +593,4 @@ Outcome<void, DecodeError> TranscodeMessage(std::string_view message, const Stru
   return Broken(std::move(error));
 }
 
-Outcome<void, DecodeError> TranscodeProto(std::string_view stored, const Struct& type, std::string& out) {
-  KS_TRY(const Envelope envelope, ParseEnvelope(stored));
-  return TranscodeMessage(envelope.raw, type, envelope.api_version, envelope.kind, out);
-}
-
-Outcome<void, DecodeError> TranscodeJSON(base::Arena& arena, std::string_view text, const Struct& type,
-                                         std::string& out) {
-  KS_TRY(const Decoded decoded, DecodeJSON(arena, text, type));
-  EncodeProto(decoded.value, type, out);
-  return {};
-}
-
 }  // namespace keelson::codec

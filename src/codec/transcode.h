@@ -20,19 +20,6 @@ namespace keelson::codec {
 // stand first; empty ones are left out, as for the items of a list.
 Outcome<void, DecodeError> TranscodeMessage(std::string_view message, const schema::Struct& type,
                                             std::string_view api_version, std::string_view kind, std::string& out);
-// The same for an object in its envelope, which also gives apiVersion and kind.
-Outcome<void, DecodeError> TranscodeProto(std::string_view stored, const schema::Struct& type, std::string& out);
-// And back: JSON to the envelope. Goes through a Value, because protobuf's order and lengths are not JSON's.
-Outcome<void, DecodeError> TranscodeJSON(base::Arena& arena, std::string_view text, const schema::Struct& type,
-                                         std::string& out);
-
-// Appends `stored` (an envelope) with metadata.resourceVersion replaced; 0 makes it empty, as objects are stored.
-Outcome<void, DecodeError> SpliceResourceVersion(std::string_view stored, std::uint64_t resource_version,
-                                                 std::string& out);
-// The same for compact JSON; 0 removes the member. `type` tells the members' order (nullptr: sorted, as custom
-// resources are).
-Outcome<void, DecodeError> SpliceResourceVersionJSON(std::string_view stored, std::uint64_t resource_version,
-                                                     const schema::Struct* type, std::string& out);
 
 // What is in metadata, as views into the stored bytes.
 struct MetadataView {
@@ -49,10 +36,8 @@ Outcome<MetadataView, DecodeError> ReadMetadata(std::string_view stored);
 // The bytes of the ObjectMeta message.
 Outcome<std::string_view, DecodeError> MetadataMessage(std::string_view stored);
 
-// Metadata-only forms of a stored object, as `meta.k8s.io/<version>` PartialObjectMetadata. As a list's items they have
-// no type meta.
-Outcome<void, DecodeError> PartialMetadataToProto(std::string_view stored, std::string_view api_version,
-                                                  std::string& out);
+// The metadata-only form of a stored object, as `meta.k8s.io/<version>` PartialObjectMetadata. Items of lists have no
+// type meta.
 Outcome<void, DecodeError> PartialMetadataToJSON(std::string_view stored, std::string_view api_version, bool type_meta,
                                                  std::string& out);
 

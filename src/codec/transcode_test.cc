@@ -4,6 +4,7 @@
 
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/transcode_test.h"
 
 namespace keelson::codec {
 namespace {
@@ -44,39 +45,6 @@ TEST(FieldReader, GoesThroughInlinedStructs) {
   std::vector<std::string> got;
   ASSERT_TRUE(reader.Read(out, [&](std::size_t, std::string_view text) { got.emplace_back(text); }).ok());
   EXPECT_EQ(got, (std::vector<std::string>{"s", "k"}));
-}
-
-TEST(Splice, JSONOfCustomResources) {
-  struct Case {
-    const char* stored;
-    std::uint64_t version;
-    const char* want;
-  };
-  constexpr Case kCases[] = {
-      {R"({"a":1,"metadata":{"name":"x"},"z":{}})", 5,
-       R"({"a":1,"metadata":{"name":"x","resourceVersion":"5"},"z":{}})"},
-      {R"({"metadata":{"name":"x","uid":"u"}})", 5, R"({"metadata":{"name":"x","resourceVersion":"5","uid":"u"}})"},
-      {R"({"metadata":{"uid":"u"}})", 5, R"({"metadata":{"resourceVersion":"5","uid":"u"}})"},
-      {R"({"metadata":{}})", 5, R"({"metadata":{"resourceVersion":"5"}})"},
-      {R"({"metadata":{"name":"x","resourceVersion":"123","uid":"u"}})", 5,
-       R"({"metadata":{"name":"x","resourceVersion":"5","uid":"u"}})"},
-      {R"({"metadata":{"name":"x","resourceVersion":"123","uid":"u"}})", 0, R"({"metadata":{"name":"x","uid":"u"}})"},
-      {R"({"metadata":{"resourceVersion":"123","uid":"u"}})", 0, R"({"metadata":{"uid":"u"}})"},
-      {R"({"metadata":{"resourceVersion":"123"}})", 0, R"({"metadata":{}})"},
-      {R"({"metadata":{"name":"x"}})", 0, R"({"metadata":{"name":"x"}})"},
-      {R"({"metadata":{"annotations":{"k":"}\"{,"},"name":"x"},"spec":{"metadata":{}}})", 5,
-       R"({"metadata":{"annotations":{"k":"}\"{,"},"name":"x","resourceVersion":"5"},"spec":{"metadata":{}}})"},
-  };
-  for (const Case& c : kCases) {
-    SCOPED_TRACE(c.stored);
-    std::string out;
-    ASSERT_TRUE(SpliceResourceVersionJSON(c.stored, c.version, nullptr, out).ok());
-    EXPECT_EQ(out, c.want);
-  }
-  std::string out;
-  for (const char* broken : {"", "[]", "{", R"({"metadata":{"a":)", R"({"metadata":{"a" 1}})", R"({"metadata":1})"}) {
-    EXPECT_FALSE(SpliceResourceVersionJSON(broken, 5, nullptr, out).ok()) << broken;
-  }
 }
 
 TEST(Transcode, LeavesOutTypeMetaOfItems) {

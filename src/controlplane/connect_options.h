@@ -13,6 +13,7 @@
 #include "auth/authorizer.h"
 #include "base/url.h"
 #include "controlplane/kubelet.h"
+#include "endpoints/connecter.h"
 #include "endpoints/exchange.h"
 #include "endpoints/handlers.h"
 #include "endpoints/scope.h"
@@ -61,8 +62,7 @@ class ConnectOptions {
 // Query parameters as Go's Values.Encode writes them: by key.
 std::string EncodeQuery(const std::vector<std::pair<std::string, std::string>>& parameters);
 
-// GET of pods/log (pod_log.cc).
-Awaitable<http::Response> ServePodLog(ConnectBackendsPtr backends, endpoints::ScopePtr scope,
-                                      endpoints::ExchangePtr exchange);
+// pods/log (pod_log.cc).
+endpoints::Task<endpoints::Connection> ConnectPodLog(ConnectBackendsPtr backends, endpoints::ExchangePtr exchange);
 
 }  // namespace keelson::controlplane

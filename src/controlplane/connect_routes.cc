@@ -7,25 +7,20 @@
 #include "base/strings.h"
 #include "controlplane/connect_options.h"
 #include "controlplane/custom_routes.h"
-#include "endpoints/custom.h"
 #include "endpoints/proxy/html_rewrite.h"
-#include "endpoints/responses.h"
-#include "endpoints/stream_translator.h"
-#include "endpoints/upgrade_aware_proxy.h"
 #include "registry/catalog.h"
 
 namespace keelson::controlplane {
 namespace {
 
+using endpoints::Connection;
+using endpoints::ConnectKind;
 using endpoints::ExchangePtr;
+using endpoints::ProxiedConnection;
 using endpoints::ProxyOptions;
 using endpoints::ScopePtr;
 using endpoints::Task;
 using endpoints::proxy::Location;
-
-constexpr std::string_view kProxyMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"};
-constexpr std::string_view kStreamMethods[] = {"GET", "POST"};
-constexpr std::string_view kLogMethods[] = {"GET"};
 
 // Admission of a connection; the options object is what plugins see.
 Task<void> AdmitConnection(const ScopePtr& scope, const ExchangePtr& exchange, Value options) {
@@ -80,9 +75,8 @@ ProxyOptions StreamProxy(const ConnectBackends& backends, const Location& locati
 }
 
 // exec and attach differ in the command alone.
-Awaitable<http::Response> ServeCommand(ConnectBackendsPtr backends, bool exec, ScopePtr scope, ExchangePtr exchange) {
+Task<Connection> ConnectCommand(ConnectBackendsPtr backends, bool exec, ScopePtr scope, ExchangePtr exchange) {
   request::Context& context = exchange->context;
-  const auto fail = [&](const meta::Status& status) { return endpoints::StatusResponse(*exchange, status); };
   ConnectOptions query(exchange->query, context.arena);
   endpoints::StreamOptions streams{.standard_input = query.Flag("stdin"),
                                    .standard_output = query.Flag("stdout"),
@@ -91,8 +85,8 @@ Awaitable<http::Response> ServeCommand(ConnectBackendsPtr backends, bool exec, S
   const std::string container = query.Text("container");
   const std::vector<std::string> words = exec ? query.Texts("command") : std::vector<std::string>();
   auto admitted = co_await AdmitConnection(scope, exchange, query.Object(exec ? "PodExecOptions" : "PodAttachOptions"));
-  if (!admitted.ok()) co_return fail(admitted.error());
-  if (auto allowed = co_await RequireCreate(*backends, context); !allowed.ok()) co_return fail(allowed.error());
+  if (!admitted.ok()) co_return admitted.error();
+  if (auto allowed = co_await RequireCreate(*backends, context); !allowed.ok()) co_return allowed.error();
   std::vector<std::pair<std::string, std::string>> parameters;
   if (streams.standard_input) parameters.emplace_back("input", "1");
   if (streams.standard_output) parameters.emplace_back("output", "1");
@@ -101,34 +95,33 @@ Awaitable<http::Response> ServeCommand(ConnectBackendsPtr backends, bool exec, S
   for (const std::string& word : words) parameters.emplace_back("command", word);
   auto target =
       co_await LocateStream(*backends, context, exec ? "/exec/" : "/attach/", true, container, EncodeQuery(parameters));
-  if (!target.ok()) co_return fail(target.error());
+  if (!target.ok()) co_return target.error();
   ProxyOptions options = StreamProxy(*backends, target->location);
   if (backends->kubelets->config().translate_commands && !target->websockets &&
       endpoints::IsStreamCloseRequest(exchange->http)) {
-    co_return endpoints::ServeStreamTranslator(std::move(options), streams, exchange);
+    co_return ProxiedConnection{std::move(options), ProxiedConnection::Form::kStreamTranslator, streams};
   }
-  co_return co_await endpoints::ServeUpgradeAware(std::move(options), exchange);
+  co_return ProxiedConnection{std::move(options)};
 }
 
-Awaitable<http::Response> ServePortForward(ConnectBackendsPtr backends, ScopePtr scope, ExchangePtr exchange) {
+Task<Connection> ConnectPortForward(ConnectBackendsPtr backends, ScopePtr scope, ExchangePtr exchange) {
   request::Context& context = exchange->context;
-  const auto fail = [&](const meta::Status& status) { return endpoints::StatusResponse(*exchange, status); };
   ConnectOptions query(exchange->query, context.arena);
   const std::vector<std::string> ports = query.Ports("ports");
-  if (query.error()) co_return fail(meta::NewBadRequest(*query.error()));
+  if (query.error()) co_return meta::NewBadRequest(*query.error());
   auto admitted = co_await AdmitConnection(scope, exchange, query.Object("PodPortForwardOptions"));
-  if (!admitted.ok()) co_return fail(admitted.error());
-  if (auto allowed = co_await RequireCreate(*backends, context); !allowed.ok()) co_return fail(allowed.error());
+  if (!admitted.ok()) co_return admitted.error();
+  if (auto allowed = co_await RequireCreate(*backends, context); !allowed.ok()) co_return allowed.error();
   std::vector<std::pair<std::string, std::string>> parameters;
   if (!ports.empty()) parameters.emplace_back("port", base::Join(ports, ","));
   auto target = co_await LocateStream(*backends, context, "/portForward/", false, "", EncodeQuery(parameters));
-  if (!target.ok()) co_return fail(target.error());
+  if (!target.ok()) co_return target.error();
   ProxyOptions options = StreamProxy(*backends, target->location);
   if (backends->kubelets->config().tunnel_port_forward && !target->websockets &&
       endpoints::IsTunnelingRequest(exchange->http)) {
-    co_return co_await endpoints::ServeTunnel(std::move(options), exchange);
+    co_return ProxiedConnection{std::move(options), ProxiedConnection::Form::kTunnel};
   }
-  co_return co_await endpoints::ServeUpgradeAware(std::move(options), exchange);
+  co_return ProxiedConnection{std::move(options)};
 }
 
 // --- proxies
@@ -279,50 +272,44 @@ std::string SubPath(const request::RequestInfo& info) {
 
 enum class ProxyTo { kPod, kService, kNode };
 
-Awaitable<http::Response> ServeProxy(ConnectBackendsPtr backends, ProxyTo to, ScopePtr scope, ExchangePtr exchange) {
+Task<Connection> ConnectProxy(ConnectBackendsPtr backends, ProxyTo to, ScopePtr scope, ExchangePtr exchange) {
   request::Context& context = exchange->context;
-  const auto fail = [&](const meta::Status& status) { return endpoints::StatusResponse(*exchange, status); };
   const std::string path = SubPath(context.info);
   Value seen = Value::Map(context.arena);
   seen.Set(context.arena, "kind", std::string_view(scope->kind.kind));
   seen.Set(context.arena, "apiVersion", "v1");
   if (!path.empty()) seen.Set(context.arena, "path", Value::String(context.arena, path));
-  if (auto admitted = co_await AdmitConnection(scope, exchange, seen); !admitted.ok()) co_return fail(admitted.error());
+  if (auto admitted = co_await AdmitConnection(scope, exchange, seen); !admitted.ok()) co_return admitted.error();
   ProxyOptions options{.transport = backends->kubelets->anything(),
                        .wrap_transport = true,
                        .bytes_per_second = backends->kubelets->config().max_connection_bytes_per_sec};
   if (to == ProxyTo::kNode) {
     auto target = co_await LocateNode(backends, context);
-    if (!target.ok()) co_return fail(target.error());
+    if (!target.ok()) co_return target.error();
     options.location = target->location;
     if (target->kubelet) options.transport = backends->kubelets->proxied_kubelets();
   } else {
     auto location =
         to == ProxyTo::kPod ? co_await LocatePod(backends, context) : co_await LocateService(backends, context);
-    if (!location.ok()) co_return fail(location.error());
+    if (!location.ok()) co_return location.error();
     options.location = *std::move(location);
   }
   options.location.path = endpoints::proxy::CleanPreservingTrailingSlash(path);
-  co_return co_await endpoints::ServeUpgradeAware(std::move(options), exchange);
+  co_return ProxiedConnection{std::move(options)};
 }
 
-endpoints::Route ConnectRoute(const ScopePtr& scope, std::span<const std::string_view> methods,
-                              const endpoints::ScopeHandler& handler) {
-  endpoints::Route route{.scope = scope};
-  for (const std::string_view method : methods) route.item[std::string(method)] = handler;
-  route.connects = true;
-  return route;
-}
+// A connecter of one subresource.
+template <class Function>
+class ConnecterOf final : public endpoints::Connecter {
+ public:
+  explicit ConnecterOf(Function connect) : connect_(std::move(connect)) {}
+  Task<Connection> Connect(ScopePtr scope, ExchangePtr exchange) const override {
+    return connect_(std::move(scope), std::move(exchange));
+  }
 
-Awaitable<http::Response> NoSuchRoute(ExchangePtr exchange) { co_return endpoints::NoRoute(*exchange); }
-
-// Only proxies have paths below their name.
-endpoints::ScopeHandler WithoutSubpath(endpoints::ScopeHandler next) {
-  return [next = std::move(next)](ScopePtr scope, ExchangePtr exchange) {
-    if (exchange->context.info.parts.size() > 3) return NoSuchRoute(std::move(exchange));
-    return next(std::move(scope), std::move(exchange));
-  };
-}
+ private:
+  const Function connect_;
+};
 
 }  // namespace
 
@@ -338,9 +325,10 @@ bool InstallConnect(const ChainConfig& config, const schema::Resource& resource,
   backends->pods = store_of("pods");
   backends->services = store_of("services");
   backends->endpoints = store_of("endpoints");
-  const auto add = [&](std::span<const std::string_view> methods, const endpoints::ScopeHandler& handler) {
+  const auto add = [&](ConnectKind kind, auto connect) {
     const ScopePtr scope = NewSubresourceScope(config, resource, subresource, store);
-    version.Add(resource.plural, subresource.name, ConnectRoute(scope, methods, handler));
+    auto connecter = std::make_shared<const ConnecterOf<decltype(connect)>>(std::move(connect));
+    version.Add(resource.plural, subresource.name, endpoints::ConnectRoute(scope, kind, std::move(connecter)));
     return true;
   };
   const std::string_view name = subresource.name;
@@ -348,26 +336,25 @@ bool InstallConnect(const ChainConfig& config, const schema::Resource& resource,
     const ProxyTo to = resource.plural == "pods"    ? ProxyTo::kPod
                        : resource.plural == "nodes" ? ProxyTo::kNode
                                                     : ProxyTo::kService;
-    return add(kProxyMethods, [backends, to](ScopePtr scope, ExchangePtr exchange) {
-      return ServeProxy(backends, to, std::move(scope), std::move(exchange));
+    return add(ConnectKind::kProxy, [backends, to](ScopePtr scope, ExchangePtr exchange) {
+      return ConnectProxy(backends, to, std::move(scope), std::move(exchange));
     });
   }
   if (resource.plural != "pods") return false;
   if (name == "exec" || name == "attach") {
     const bool exec = name == "exec";
-    return add(kStreamMethods, WithoutSubpath([backends, exec](ScopePtr scope, ExchangePtr exchange) {
-                 return ServeCommand(backends, exec, std::move(scope), std::move(exchange));
-               }));
+    return add(ConnectKind::kStream, [backends, exec](ScopePtr scope, ExchangePtr exchange) {
+      return ConnectCommand(backends, exec, std::move(scope), std::move(exchange));
+    });
   }
   if (name == "portforward") {
-    return add(kStreamMethods, WithoutSubpath([backends](ScopePtr scope, ExchangePtr exchange) {
-                 return ServePortForward(backends, std::move(scope), std::move(exchange));
-               }));
+    return add(ConnectKind::kStream, [backends](ScopePtr scope, ExchangePtr exchange) {
+      return ConnectPortForward(backends, std::move(scope), std::move(exchange));
+    });
   }
   if (name == "log") {
-    return add(kLogMethods, WithoutSubpath([backends](ScopePtr scope, ExchangePtr exchange) {
-                 return ServePodLog(backends, std::move(scope), std::move(exchange));
-               }));
+    return add(ConnectKind::kText,
+               [backends](ScopePtr, ExchangePtr exchange) { return ConnectPodLog(backends, std::move(exchange)); });
   }
   return false;
 }

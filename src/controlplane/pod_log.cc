@@ -1,25 +1,17 @@
 // pods/log: the kubelet's log of a container, as it comes.
-#include <boost/asio/this_coro.hpp>
-
 #include "base/strings.h"
 #include "controlplane/connect_options.h"
-#include "endpoints/api_group_version.h"
-#include "endpoints/proxy/body_bridge.h"
-#include "endpoints/responses.h"
 #include "endpoints/upgrade_aware_proxy.h"
-#include "http/websocket.h"
 #include "validation/errors.h"
 
 namespace keelson::controlplane {
 namespace {
 
 using endpoints::ExchangePtr;
-using endpoints::ScopePtr;
+using endpoints::Task;
 using endpoints::proxy::Location;
 
 constexpr std::size_t kRefusalBytesMax = 50'000;  // of a kubelet's answer that is no log
-constexpr std::string_view kLogTypes[] = {"text/plain", "application/json", "application/yaml",
-                                          "application/vnd.kubernetes.protobuf"};
 
 struct LogOptions {
   std::string container;
@@ -80,36 +72,6 @@ meta::Result<LogOptions> ReadLogOptions(endpoints::Exchange& exchange) {
   return options;
 }
 
-// Bytes of a log as messages of a WebSocket, in the protocol that was agreed on.
-Awaitable<void> SendLog(std::shared_ptr<http::BodyReader> log, bool text, std::shared_ptr<http::WebSocket> socket) {
-  const auto opcode = text ? http::WebSocketOpcode::kText : http::WebSocketOpcode::kBinary;
-  (void)co_await socket->Write(opcode, http::SharedBytes());  // says that the log begins
-  for (;;) {
-    auto bytes = co_await log->Read();
-    if (!bytes.ok() || bytes->empty()) break;
-    auto message = text ? http::SharedBytes::FromString(base::Base64Encode(bytes->view())) : *std::move(bytes);
-    const bool written = co_await socket->Write(opcode, std::move(message));
-    if (!written) break;
-  }
-}
-
-http::Response LogOverWebSocket(const http::Request& request, std::unique_ptr<http::BodyReader> log) {
-  auto offered = http::WebSocketProtocols(request);
-  if (offered.empty()) offered.emplace_back();
-  for (const std::string& protocol : offered) {
-    const bool text = protocol == "base64.binary.k8s.io";
-    if (!protocol.empty() && protocol != "binary.k8s.io" && !text) continue;
-    std::shared_ptr<http::BodyReader> shared = std::move(log);
-    return http::AcceptWebSocket(request, protocol, [shared, text](std::shared_ptr<http::WebSocket> socket) {
-      return SendLog(shared, text, std::move(socket));
-    });
-  }
-  http::Response refused;
-  refused.status = 403;
-  refused.headers.Add("Connection", "close");
-  return refused;
-}
-
 // The kubelet's answer as an error of ours.
 Awaitable<meta::Status> LogRefused(std::string pod, http::ClientResponse answer) {
   std::string text;
@@ -127,35 +89,24 @@ Awaitable<meta::Status> LogRefused(std::string pod, http::ClientResponse answer)
 
 }  // namespace
 
-Awaitable<http::Response> ServePodLog(ConnectBackendsPtr backends, ScopePtr scope, ExchangePtr exchange) {
+Task<endpoints::Connection> ConnectPodLog(ConnectBackendsPtr backends, ExchangePtr exchange) {
   request::Context& context = exchange->context;
-  const auto fail = [&](const meta::Status& status) { return endpoints::StatusResponse(*exchange, status); };
-  if (auto refused = endpoints::CheckAccept(*exchange, kLogTypes)) co_return std::move(*refused);
-  if (auto media = endpoints::NegotiateOutput(exchange->http, exchange->query, scope->restrictions); !media.ok()) {
-    co_return fail(media.error());
-  }
-  exchange->trace.Start(*exchange, "Get");
   exchange->trace.Step("About to process Get options");
   const auto options = ReadLogOptions(*exchange);
-  if (!options.ok()) co_return fail(options.error());
+  if (!options.ok()) co_return options.error();
   const std::string name = context.info.name;
   if (const auto errors = ValidateLogOptions(*options); !errors.empty()) {
-    co_return fail(meta::NewInvalid({"", "PodLogOptions"}, name, errors));
+    co_return meta::NewInvalid({"", "PodLogOptions"}, name, errors);
   }
   exchange->trace.Step("About to Get from storage");
   auto pod = co_await ReadObject(*backends->pods, context, name);
-  if (!pod.ok()) co_return fail(pod.error());
+  if (!pod.ok()) co_return pod.error();
   const auto container = ChooseContainer(*pod, options->container);
-  if (!container.ok()) co_return fail(container.error());
+  if (!container.ok()) co_return container.error();
   const std::string node(pod->Get("spec", "nodeName").as_string());
-  if (node.empty()) {  // nothing has run yet
-    exchange->trace.AboutToRespond();
-    http::Response nothing;
-    nothing.status = 204;
-    co_return nothing;
-  }
+  if (node.empty()) co_return endpoints::StreamedText{};  // nothing has run yet
   auto info = co_await FindKubelet(*backends, context, node);
-  if (!info.ok()) co_return fail(info.error());
+  if (!info.ok()) co_return info.error();
   Location location{.scheme = "https", .host = info->host, .port = info->port};
   location.path = "/containerLogs/" + context.info.name_space + "/" + name + "/" + *container;
   location.raw_query = LogQuery(*options);
@@ -164,20 +115,16 @@ Awaitable<http::Response> ServePodLog(ConnectBackendsPtr backends, ScopePtr scop
   http::ClientRequest request;
   request.headers.Add("User-Agent", "Go-http-client/1.1");
   auto answer = co_await transport->Do(location, std::move(request));
-  if (!answer.ok()) co_return fail(meta::NewPlainError(endpoints::RequestError("GET", location, answer.error())));
+  if (!answer.ok()) co_return meta::NewPlainError(endpoints::RequestError("GET", location, answer.error()));
   if (answer->status >= 300 && answer->status < 400 && answer->headers.Has("Location")) {
     const std::string target(answer->headers.Get("Location"));
-    co_return fail(meta::NewPlainError("Get " + base::GoQuote(target) + ": redirects forbidden"));
+    co_return meta::NewPlainError("Get " + base::GoQuote(target) + ": redirects forbidden");
   }
   if (answer->status < 200 || answer->status > 206) {
     const meta::Status refused = co_await LogRefused(name, *std::move(answer));
-    co_return fail(refused);
+    co_return refused;
   }
-  if (http::IsWebSocketRequest(exchange->http)) co_return LogOverWebSocket(exchange->http, std::move(answer->body));
-  http::Response response;
-  response.headers.Add("Content-Type", "text/plain");
-  response.body = endpoints::proxy::NewBridge(co_await asio::this_coro::executor, std::move(answer->body));
-  co_return response;
+  co_return endpoints::StreamedText{std::move(answer->body)};
 }
 
 }  // namespace keelson::controlplane

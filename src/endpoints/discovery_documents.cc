@@ -315,12 +315,4 @@ std::string ETagOf(std::string_view text) {
   return '"' + UpperHex(digest, sizeof digest) + '"';
 }
 
-std::string AggregatedDiscoveryETag(const Value& document) {
-  std::string json = "{\"metadata\":";
-  object::AppendJSON(json, document["metadata"]);
-  json += ",\"items\":";
-  object::AppendJSON(json, document["items"]);
-  return ETagOf(json + "}");
-}
-
 }  // namespace keelson::endpoints

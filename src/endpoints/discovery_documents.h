@@ -47,8 +47,6 @@ Value APIResourceListDocument(base::Arena& arena, const schema::Package& package
 // apidiscovery.k8s.io/v2 APIGroupDiscoveryList: of the core group for /api, of the others for /apis.
 Value AggregatedDiscoveryDocument(base::Arena& arena, std::span<const DiscoveryGroup> groups,
                                   const IsServed& served = {});
-// `"<upper hex SHA-512>"` of the list's JSON without kind and apiVersion: the ETag of all its encodings.
-std::string AggregatedDiscoveryETag(const Value& document);
 // The same of any text: OpenAPI's documents.
 std::string ETagOf(std::string_view text);
 

@@ -544,6 +544,13 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
   auto decoded = DecodeManagedFields(arena, live.Get("metadata", "managedFields"), &known);
   if (!decoded.ok()) return meta::NewPlainError("failed to decode managed fields: " + decoded.error());
   ManagedFields managed = *std::move(decoded);
+  const std::string unconvertible =
+      options_.unconvertible ? ") to proper version: request to convert CR to an invalid group/version: " + api_version_
+                             : "";
+  if (options_.unconvertible && managed.empty()) {
+    return meta::NewPlainError("failed to create manager for existing fields: failed to convert live object (/; " +
+                               options_.kind.ToString() + unconvertible);
+  }
   if (kind != options_.kind) return meta::NewBadRequest("invalid object type: " + kind.ToString());
   if (config.Get("metadata", "managedFields").is_list())
     return meta::NewBadRequest("metadata.managedFields must be nil");
@@ -580,6 +587,8 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
     }
   }
   if (!applied) return conflicts.ToStatus();
+  if (options_.unconvertible && applied->object)
+    return meta::NewPlainError("failed to convert new object (" + Where(config, kind) + unconvertible);
   Value result = applied->object ? applied->object->Clone(arena) : live_view.Clone(arena);
   if (unchanged != nullptr) *unchanged = !applied->object && !live.is_null();
   if (manager == kKubectl) UpdateLastApplied(arena, result, config);

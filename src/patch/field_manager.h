@@ -41,6 +41,9 @@ class FieldManager {
     // Of a built-in kind: the object in another version, which its apiVersion then says; nothing where that version is
     // not served. Without it the versions are taken to have the same fields.
     std::function<std::optional<Value>(base::Arena&, const Value& object, std::string_view api_version)> convert;
+    // The Scale of a custom resource: upstream's converter knows the versions of the custom resource only, so that an
+    // apply works only where it changes nothing of a Scale of which somebody owns something.
+    bool unconvertible = false;
   };
 
   explicit FieldManager(Options options);

@@ -531,6 +531,36 @@ TEST_F(FieldManagerTest, ScaleSeesOnlyReplicas) {
   EXPECT_EQ(ToJSON(*kept), ToJSON(entries));
 }
 
+TEST_F(FieldManagerTest, ScaleOfACustomResourceIsAppliedOnlyWithoutChange) {
+  FieldManager::Options options;
+  options.type = schema::FindKind("autoscaling", "v1", "Scale");
+  options.kind = {"autoscaling", "v1", "Scale"};
+  options.subresource = "scale";
+  options.unconvertible = true;
+  const FieldManager manager(std::move(options));
+  constexpr std::string_view kScale =
+      R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","namespace":"n"},"spec":{"replicas":2}})";
+  const Value config = Json(kScale);
+  constexpr std::string_view kWhy =
+      "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
+  const auto unowned = manager.Apply(arena_, Json(kScale), config, "m", false, kNow);
+  ASSERT_FALSE(unowned.ok());
+  EXPECT_EQ(unowned.error().message(),
+            "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, "
+            "Kind=Scale) " +
+                std::string(kWhy));
+  const Value live = Create(manager, kScale);
+  bool unchanged = false;
+  EXPECT_TRUE(manager.Apply(arena_, live, config, "m", false, kNow, &unchanged).ok());
+  EXPECT_TRUE(unchanged);
+  const Value other = Json(kScale);
+  other["spec"].Set(arena_, "replicas", 3);
+  const auto changed = manager.Apply(arena_, live, other, "m", true, kNow);
+  ASSERT_FALSE(changed.ok());
+  EXPECT_EQ(changed.error().message(),
+            "failed to convert new object (n/a; autoscaling/v1, Kind=Scale) " + std::string(kWhy));
+}
+
 TEST_F(FieldManagerTest, TimesAloneAreNoChange) {
   Value old = Json(
       R"({"metadata":{"resourceVersion":"5","managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"t1","fieldsType":"FieldsV1"}]},"data":{"a":"1"}})");

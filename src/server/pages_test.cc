@@ -1,7 +1,7 @@
 // Pages about the process: /flagz, /statusz, /debug.
 #include <gtest/gtest.h>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "server/debug_pages.h"
 #include "server/zpages.h"
 #include "telemetry/log.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 
 namespace keelson::webhook {
 namespace {
@@ -31,8 +31,8 @@ TEST(Retry, StepsAreBounded) {
     int calls = 0;
     RetryOptions options;
     options.backoff = {.duration = std::chrono::milliseconds(1), .steps = 4};
-    auto result = async::RunNow(
-        WithExponentialBackoff(options, [&] { return Fail(&calls, c.error); }, DefaultShouldRetry));
+    auto result =
+        async::RunNow(WithExponentialBackoff(options, [&] { return Fail(&calls, c.error); }, DefaultShouldRetry));
     EXPECT_FALSE(result.ok());
     EXPECT_EQ(calls, c.calls);
   }

@@ -5,7 +5,7 @@
 #include "admission/plugins/plugins.h"
 #include "admission/testing/fakes.h"
 #include "admission/webhook/dispatch.h"
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 
 namespace keelson::admission {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "auth/bootstrap_token/authenticator.h"
 #include "base/fake_clock.h"
 

@@ -9,7 +9,7 @@
 #include <future>
 
 #include "async/io_pool.h"
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "auth/external_jwt/key_cache.h"
 #include "auth/external_jwt/plugin.h"
 #include "auth/external_jwt/test_signer.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "auth/oidc/authenticator.h"
 #include "auth/oidc/claims.h"
 #include "auth/oidc/metrics.h"

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "auth/service_account/authenticator.h"
 #include "base/fake_clock.h"
 #include "base/strings.h"

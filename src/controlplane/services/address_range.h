@@ -22,7 +22,7 @@ class AddressRange {
 
   bool is_ipv4() const { return ipv4_; }
   const std::string& cidr() const { return cidr_; }  // canonical: 10.0.0.0/16
-  std::string network() const { return Text(base_); }
+  std::string network() const { return AddressAt(0); }
   // Can this address be handed out: neither the network's own nor, in IPv4, the broadcast address.
   bool Contains(const validation::IPAddress& address) const;
   Number size() const { return last_ >= first_ ? last_ - first_ + 1 : 0; }

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "base/fake_clock.h"
 
 namespace keelson::endpoints::filters {
@@ -60,13 +60,16 @@ constexpr const char* kOn = "impersonate-on:user-info:list /pods ns/";
 constexpr const char* kUser = "impersonate:user-info authentication.k8s.io/users /jane";
 
 TEST_F(Impersonation, FirstRefusalIsTold) {
-  EXPECT_EQ(Error({.name = "jane"}),
-            R"(pods is forbidden: User "bob" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace "ns")");
+  EXPECT_EQ(
+      Error({.name = "jane"}),
+      R"(pods is forbidden: User "bob" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace "ns")");
   EXPECT_EQ(authorizer_->asked, (std::vector<std::string>{kOn, "impersonate /users /jane"}));
-  EXPECT_EQ(Error({.name = "system:node:n1"}),
-            R"(pods is forbidden: User "bob" cannot impersonate-on:arbitrary-node:list resource "pods" in API group "" in the namespace "ns")");
-  EXPECT_EQ(Error({.name = "system:serviceaccount:ns:sa"}),
-            R"(pods is forbidden: User "bob" cannot impersonate-on:serviceaccount:list resource "pods" in API group "" in the namespace "ns")");
+  EXPECT_EQ(
+      Error({.name = "system:node:n1"}),
+      R"(pods is forbidden: User "bob" cannot impersonate-on:arbitrary-node:list resource "pods" in API group "" in the namespace "ns")");
+  EXPECT_EQ(
+      Error({.name = "system:serviceaccount:ns:sa"}),
+      R"(pods is forbidden: User "bob" cannot impersonate-on:serviceaccount:list resource "pods" in API group "" in the namespace "ns")");
 }
 
 TEST_F(Impersonation, UserInfoMode) {
@@ -75,10 +78,13 @@ TEST_F(Impersonation, UserInfoMode) {
   ASSERT_TRUE(jane.ok());
   EXPECT_EQ(jane->constraint, "impersonate:user-info");
   EXPECT_EQ(jane->user.groups, std::vector<std::string>{"system:authenticated"});
-  EXPECT_EQ(Error({.name = "jane", .groups = {"system:masters"}}),
-            R"(groups.authentication.k8s.io "system:masters" is forbidden: User "bob" cannot impersonate:user-info resource "groups" in API group "authentication.k8s.io" at the cluster scope: impersonating the system:masters group is not allowed)");
-  EXPECT_TRUE(Error({.name = "jane", .groups = {""}}).ends_with(": impersonating the empty string group is not allowed"));
-  EXPECT_TRUE(Error({.name = "jane", .extra = {{"Example.com/K", {"v"}}}}).find("impersonating an") != std::string::npos);
+  EXPECT_EQ(
+      Error({.name = "jane", .groups = {"system:masters"}}),
+      R"(groups.authentication.k8s.io "system:masters" is forbidden: User "bob" cannot impersonate:user-info resource "groups" in API group "authentication.k8s.io" at the cluster scope: impersonating the system:masters group is not allowed)");
+  EXPECT_TRUE(
+      Error({.name = "jane", .groups = {""}}).ends_with(": impersonating the empty string group is not allowed"));
+  EXPECT_TRUE(Error({.name = "jane", .extra = {{"Example.com/K", {"v"}}}}).find("impersonating an") !=
+              std::string::npos);
   EXPECT_TRUE(Error({.name = "jane", .extra = {{"example.com/k", {""}}}})
                   .ends_with(": impersonating the empty string value in extra is not allowed"));
 }
@@ -110,8 +116,9 @@ TEST_F(Impersonation, LegacyModeIsNotCached) {
   EXPECT_TRUE(Ask({.name = "jane"}).ok());
   EXPECT_EQ(authorizer_->asked, std::vector<std::string>{"impersonate /users /jane"});  // the last mode comes first
   authorizer_->allowed.clear();
-  EXPECT_EQ(Error({.name = "jane"}),
-            R"(users "jane" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope)");
+  EXPECT_EQ(
+      Error({.name = "jane"}),
+      R"(users "jane" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope)");
 }
 
 TEST_F(Impersonation, AssociatedNodeNeedsAServiceAccountOnThatNode) {
@@ -150,10 +157,9 @@ TEST(LegacyImpersonation, UIDIsCheckedLast) {
   const auto result = RunNow(impersonator.Impersonate(
       {.name = "jane", .uid = "u", .groups = {"g"}, .extra = {{"k", {"v"}}}}, {.user = {.name = "bob"}}));
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(authorizer->asked,
-            (std::vector<std::string>{"impersonate /users /jane", "impersonate /groups /g",
-                                      "impersonate authentication.k8s.io/userextras/k /v",
-                                      "impersonate authentication.k8s.io/uids /u"}));
+  EXPECT_EQ(authorizer->asked, (std::vector<std::string>{"impersonate /users /jane", "impersonate /groups /g",
+                                                         "impersonate authentication.k8s.io/userextras/k /v",
+                                                         "impersonate authentication.k8s.io/uids /u"}));
 }
 
 }  // namespace

@@ -36,9 +36,9 @@
 #include "kv/migrate/migrate.h"
 #include "kv/rocks/full_disk.h"
 #include "kv/rocks/log_file.h"
-#include "kv/rocks/power_loss.h"
 #include "kv/rocks/rocks.h"
 #include "kv/rocks/temp_dir.h"
+#include "kv/rocks/testing/power_loss.h"
 #include "kv/rocks/tools.h"
 #include "kv/snapshot/snapshot.h"
 

@@ -302,12 +302,4 @@ std::int64_t PodGracePeriod(Value pod, std::optional<std::int64_t> asked) {
   return period;
 }
 
-void ValidateBinding(Value binding, FieldErrors& errors) {
-  constexpr std::string_view kKinds[] = {"Node", "<empty>"};
-  const FieldPath target("target");
-  const std::string_view kind = Text(binding["target"], "kind");
-  if (!kind.empty() && kind != "Node") errors.push_back(NotSupported(target.Child("kind"), Value(kind), kKinds));
-  RequireText(binding["target"], "name", target, errors);
-}
-
 }  // namespace keelson::registry::core

@@ -31,10 +31,5 @@ void WarnPodOnCreate(const Call& call, Value pod, Value old);
 void WarnPodOnStatusUpdate(const Call& call, Value pod, Value old);
 void PodRow(base::Arena& arena, const base::Clock& clock, Value pod, Value cells);
 Value PodRowConditions(base::Arena& arena, Value pod);  // of finished pods
-// status.reason or phase, made into the word that kubectl shows.
-std::string PodStatusText(Value pod);
-
-// Bodies of other subresources.
-void ValidateBinding(Value binding, FieldErrors& errors);
 
 }  // namespace keelson::registry::core

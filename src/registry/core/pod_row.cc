@@ -139,8 +139,6 @@ std::string ReadinessGates(Value pod) {
 
 }  // namespace
 
-std::string PodStatusText(Value pod) { return Summarize(pod).reason; }
-
 void PodRow(base::Arena& arena, const base::Clock& clock, Value pod, Value cells) {
   const Summary summary = Summarize(pod);
   std::string restarts = std::to_string(summary.restarts);

@@ -131,7 +131,7 @@ TEST_F(Rules, QualityOfService) {
             "Burstable");
 }
 
-TEST_F(Rules, PodStatusText) {
+TEST_F(Rules, StatusColumnOfPods) {
   struct Case {
     const char* status;
     const char* want;
@@ -151,7 +151,9 @@ TEST_F(Rules, PodStatusText) {
   for (const Case& c : kCases) {
     Value pod = Pod("");
     pod.Set(arena_, "status", Parse(c.status, "PodStatus"));
-    EXPECT_EQ(PodStatusText(pod), c.want) << c.status;
+    Value cells = Value::List(arena_);
+    PodRow(arena_, base::Clock::Real(), pod, cells);
+    EXPECT_EQ(cells[2].as_string(), c.want) << c.status;
   }
 }
 

@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "base/fake_clock.h"
-#include "storage/kms/test_plugin.h"
+#include "storage/kms/testing/test_plugin.h"
 #include "storage/transform/encryption_at_rest.h"
 
 namespace keelson::storage {

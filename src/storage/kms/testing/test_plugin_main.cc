@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "storage/kms/test_plugin.h"
+#include "storage/kms/testing/test_plugin.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) {

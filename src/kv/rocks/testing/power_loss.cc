@@ -1,4 +1,4 @@
-#include "kv/rocks/power_loss.h"
+#include "kv/rocks/testing/power_loss.h"
 
 #include <fcntl.h>
 #include <rocksdb/file_system.h>

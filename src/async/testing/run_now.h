@@ -1,17 +1,13 @@
 // A coroutine run to its end on this thread. For tests.
 #pragma once
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
-
 #include "async/awaitable.h"
-
 namespace keelson::async {
-
 template <class T>
 T RunNow(Awaitable<T> task) {
   asio::io_context context;
@@ -31,5 +27,4 @@ T RunNow(Awaitable<T> task) {
     return *std::move(result);
   }
 }
-
 }  // namespace keelson::async

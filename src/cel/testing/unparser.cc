@@ -1,4 +1,4 @@
-#include "cel/unparser.h"
+#include "cel/testing/unparser.h"
 
 #include <charconv>
 #include <string_view>

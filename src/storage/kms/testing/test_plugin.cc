@@ -1,4 +1,4 @@
-#include "storage/kms/test_plugin.h"
+#include "storage/kms/testing/test_plugin.h"
 
 #include <grpcpp/grpcpp.h>
 #include <openssl/evp.h>

@@ -1,8 +1,10 @@
-#include "cel/unparser.h"
+#include "cel/testing/unparser.h"
 
 #include <gtest/gtest.h>
 
 #include "cel/compiler.h"
+#include "cel/testing/debug_string.h"
+#include "cel/testing/parse_only.h"
 #include "cel/walk.h"
 
 namespace keelson::cel {
