@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "base/url.h"
+#include "endpoints/responses.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -44,6 +45,10 @@ void SetAuthProxyHeaders(http::Headers& headers, const RemoteIdentity& identity)
   for (const auto& [key, values] : identity.extra) {
     for (const std::string& value : values) headers.Add(std::string(kExtra) + EscapeExtraKey(key), value);
   }
+}
+
+http::Response NoServer(const Exchange& exchange, std::string_view message) {
+  return StatusResponse(exchange, meta::NewServiceUnavailable(message));
 }
 
 std::string EncodedQuery(std::string_view raw_query) {
