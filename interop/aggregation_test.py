@@ -178,7 +178,8 @@ def metrics_server(server, client, kubectl, folder, programs):
     client.must(200, "PATCH", "/api/v1/namespaces/default/pods/one/status", {"status": {"phase": "Running"}}, content_type="application/merge-patch+json")
     process = start(folder, "metrics-server", [
         os.path.join(programs, "metrics-server"), "--bind-address=" + address, "--secure-port=%d" % port, "--cert-dir=" + os.path.join(folder, "metrics-certs"),
-        "--kubelet-insecure-tls", "--kubelet-preferred-address-types=InternalIP", "--kubelet-use-node-status-port", "--metric-resolution=10s"] + delegated(server))
+        "--kubelet-insecure-tls", "--kubelet-preferred-address-types=InternalIP", "--kubelet-use-node-status-port", "--metric-resolution=10s",
+        "--kubelet-request-timeout=5s"] + delegated(server))
     try:
         register(client, "metrics", address, port, "metrics.k8s.io", "v1beta1")
         await_true("v1beta1.metrics.k8s.io is available", lambda: available(client, "v1beta1.metrics.k8s.io"), seconds=120)

@@ -93,7 +93,9 @@ for test in "${tests[@]}"; do
     aggregation)
       interop/build.sh sample-apiserver metrics-server kubectl etcd
       interop/aggregation_test.py $keelson $work/aggregation "$bin"
-      outcome aggregation $? ;;
+      outcome aggregation $?
+      interop/build.sh sample-apiserver kube-apiserver etcd && interop/aggregated_documents_test.py $keelson $work/aggregated-documents "$bin"
+      outcome aggregated-documents $? ;;
     *) echo "interop: there is no test $test" >&2; exit 2 ;;
   esac
 done

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Kubernetes' own conformance tests that need no container runtime, against the server with controller-manager, scheduler and kwok.
 
-usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others|auth|webhooks|alone] [--focus REGEX] [--skip-expected] [--procs N] [--shrink]
+usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others|auth|webhooks|aggregator|alone] [--focus REGEX] [--skip-expected] [--procs N] [--shrink]
               [--real] [--list FILE] [--no-second-attempt]
 
-The tests are those of api-machinery.txt, others.txt, auth.txt (sig-auth's that are not conformance) and webhooks.txt (AdmissionWebhook, run
-with local processes instead of pods, in a run of their own) beside this file, and alone.txt (what needs no other controllers than the embedded
-ones, in a run without kube-controller-manager): every one of them passes on kube-apiserver on the same rig
+The tests are those of api-machinery.txt, others.txt, auth.txt (sig-auth's that are not conformance), webhooks.txt (AdmissionWebhook, run
+with local processes instead of pods, in a run of their own) and aggregator.txt (likewise) beside this file, and alone.txt (what needs no other controllers than the
+embedded ones, in a run without kube-controller-manager): every one of them passes on kube-apiserver on the same rig
 (--real runs them there). expected-failures.txt names those that fail here, one a line: the name, a tab, the reason. It may only shrink:
 a test in it that passes fails the run until its line is gone (--shrink removes such lines). A test that fails and is not in it
 is tried a second time alone; if it fails again the run fails. Writes junit.xml into the work folder.
@@ -21,15 +21,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(HERE))
 from outcomes import conclude, expected_failures, lines, read_junit, write_junit  # noqa: E402
-from local_webhooks import LocalWebhooks  # noqa: E402
+from aggregation_test import front_proxy_flags  # noqa: E402
+from local_servers import LocalServers  # noqa: E402
+from two_servers_test import make_pki  # noqa: E402
 from rig import POD_RANGE, Client, Controllers, Keelson, RealPair, arguments_of, end, parser_of  # noqa: E402
 
 NODES = 4
 EXPECTED_MINUTES = 6
 EXPECTED_PROCS = 8
-GROUPS = ["api-machinery", "others", "auth", "webhooks", "alone"]
-WEBHOOKS = "webhooks"  # the group whose webhooks run as local processes
-ALONE = "alone"        # the group that runs with the embedded controllers
+GROUPS = ["api-machinery", "others", "auth", "webhooks", "aggregator", "alone"]
+LOCAL = ("webhooks", "aggregator")  # the groups whose pods run as local processes
+ALONE = "alone"                     # the group that runs with the embedded controllers
 # Endpoint slices may not hold loopback addresses, and the tests wait for them. Nothing is ever sent to these (RFC 5737).
 WEBHOOK_PODS = "192.0.2.0/24"
 EXPECTED = os.path.join(HERE, "expected-failures.txt")
@@ -102,10 +104,10 @@ def main():
     parser.add_argument("--no-second-attempt", action="store_true")
     a = arguments_of(parser)
     expected = {} if a.real else expected_failures(EXPECTED)
-    local, alone = a.group == WEBHOOKS, a.group == ALONE
+    local, alone = a.group in LOCAL, a.group == ALONE
     if alone and a.real:
         sys.exit("conformance: kube-apiserver has no embedded controllers")
-    names = lines(a.list) if a.list else [n for g in GROUPS if a.group == g or (a.group is None and g not in (WEBHOOKS, ALONE)) for n in lines(os.path.join(HERE, g + ".txt"))]
+    names = lines(a.list) if a.list else [n for g in GROUPS if a.group == g or (a.group is None and g not in (*LOCAL, ALONE)) for n in lines(os.path.join(HERE, g + ".txt"))]
     names = [n for n in names if not a.focus or re.search(a.focus, n)]
     left_out = [n for n in names if a.skip_expected and n in expected]
     names = [n for n in names if n not in set(left_out)]
@@ -115,17 +117,20 @@ def main():
     begin = time.monotonic()
     # One test waits until its continue token has been compacted away; sig-auth's expect NodeRestriction, which kubeadm and others enable.
     flags = ["--etcd-compaction-interval=1m", "--enable-admission-plugins=NodeRestriction"]
+    if a.group == "aggregator":
+        os.makedirs(folder, exist_ok=True)
+        flags += front_proxy_flags(make_pki(os.path.join(folder, "front-proxy")))
     server = RealPair(os.path.join(folder, "server"), a.programs, flags) if a.real else Keelson(a.keelson, os.path.join(folder, "server"), flags, controllers=alone)
     server.start()
     controllers = Controllers(server, folder, a.programs)
-    second, webhooks = [], None
+    second, servers = [], None
     try:
         controllers.start(NODES, pods=WEBHOOK_PODS if local else POD_RANGE, manager=not alone)
         if alone:
             let_schedule(server)
         wait_for_rig(server)
         if local:
-            webhooks = LocalWebhooks(server, folder, os.path.join(a.programs, "agnhost"))
+            servers = LocalServers(server, folder, a.programs)
         print("conformance: %d tests, %d at a time; log in %s" % (len(names), a.procs, os.path.join(folder, "first", "e2e.log")), flush=True)
         known = [n for n in names if n in expected]
         results = {}
@@ -144,8 +149,8 @@ def main():
                     second.append(name)
                 results[name] = result
     finally:
-        if webhooks:
-            webhooks.stop()
+        if servers:
+            servers.stop()
         controllers.stop()
         server.stop()
     write_junit(os.path.join(folder, "junit.xml"), "conformance", results, expected)

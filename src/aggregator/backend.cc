@@ -1,6 +1,6 @@
 #include "aggregator/backend.h"
 
-#include "base/strings.h"
+#include "endpoints/auth_proxy.h"
 #include "endpoints/proxy/gzip.h"
 #include "endpoints/upgrade_aware_proxy.h"
 
@@ -9,48 +9,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Go's headerKeyEscape: what a header name cannot hold, and %, is escaped.
-std::string EscapeExtraKey(std::string_view key) {
-  constexpr std::string_view kPlain = "!#$&'*+-.^_`|~";
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : key) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kPlain.find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
-  return out;
-}
-
 bool SameTLS(const APIService& a, const APIService& b) {
   return a.ServerName() == b.ServerName() && a.ca_bundle == b.ca_bundle &&
          a.insecure_skip_tls_verify == b.insecure_skip_tls_verify;
 }
 
 }  // namespace
-
-void SetAuthProxyHeaders(http::Headers& headers, const RemoteIdentity& identity) {
-  constexpr std::string_view kExtra = "X-Remote-Extra-";
-  std::erase_if(headers.fields(), [&](const auto& field) {
-    const std::string_view name = field.first;
-    return base::EqualsIgnoreCase(name, "X-Remote-User") || base::EqualsIgnoreCase(name, "X-Remote-Uid") ||
-           base::EqualsIgnoreCase(name, "X-Remote-Group") ||
-           (name.size() >= kExtra.size() && base::EqualsIgnoreCase(name.substr(0, kExtra.size()), kExtra));
-  });
-  headers.Add("X-Remote-User", identity.user);
-  if (!identity.uid.empty()) headers.Add("X-Remote-Uid", identity.uid);
-  for (const std::string& group : identity.groups) headers.Add("X-Remote-Group", group);
-  for (const auto& [key, values] : identity.extra) {
-    for (const std::string& value : values) headers.Add(std::string(kExtra) + EscapeExtraKey(key), value);
-  }
-}
 
 void Backends::SetClientCertificate(std::string certificate_pem, std::string key_pem) {
   std::lock_guard lock(mutex_);
@@ -96,8 +60,7 @@ void Backends::Forget(const std::string& name) {
 }
 
 Outcome<endpoints::proxy::Location, std::string> Backends::Resolve(const APIService& service) const {
-  auto endpoint =
-      options_.resolver->ResolveEndpoint(service.service_namespace, service.service_name, service.port);
+  auto endpoint = options_.resolver->ResolveEndpoint(service.service_namespace, service.service_name, service.port);
   if (!endpoint.ok()) return endpoint.error();
   endpoints::proxy::Location location;
   location.scheme = "https";
@@ -120,7 +83,7 @@ Awaitable<Outcome<Fetched, std::string>> Backends::DoAt(BackendPtr backend, endp
   request.headers = std::move(fetch.headers);
   request.headers.Set("Host", location.Authority());
   request.headers.Add("Accept-Encoding", "gzip");
-  SetAuthProxyHeaders(request.headers, {.user = fetch.user, .groups = fetch.groups});
+  endpoints::SetAuthProxyHeaders(request.headers, {.user = fetch.user, .groups = fetch.groups});
   request.deadline = Clock::now() + fetch.timeout;
   auto answer = co_await backend->transport->Do(location, std::move(request));
   if (!answer.ok()) {
@@ -134,8 +97,7 @@ Awaitable<Outcome<Fetched, std::string>> Backends::DoAt(BackendPtr backend, endp
   if (!body.ok()) co_return std::string("unexpected EOF");
   out.body = body->view();
   if (out.headers.Get("Content-Encoding") == "gzip") {
-    auto plain =
-        endpoints::proxy::Decompress(endpoints::proxy::Compression::kGzip, out.body, kDocumentBytesMax);
+    auto plain = endpoints::proxy::Decompress(endpoints::proxy::Compression::kGzip, out.body, kDocumentBytesMax);
     if (!plain) co_return std::string("gzip: invalid header");
     out.body = *std::move(plain);
   }

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "aggregator/api_service.h"
@@ -71,14 +70,5 @@ class Backends {
   std::string key_pem_;
   std::map<std::string, BackendPtr> backends_;  // by the APIService's name
 };
-
-// Identity headers for remote servers, after removing whatever came in under their names.
-struct RemoteIdentity {
-  std::string user;
-  std::string uid;
-  std::vector<std::string> groups;
-  std::vector<std::pair<std::string, std::vector<std::string>>> extra;
-};
-void SetAuthProxyHeaders(http::Headers& headers, const RemoteIdentity& identity);
 
 }  // namespace keelson::aggregator

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "aggregator/openapi_convert.h"
+#include "aggregator/openapi_merge.h"
 #include "async/gate.h"
 #include "endpoints/discovery_documents.h"
 #include "object/json_text.h"
@@ -17,14 +18,13 @@ namespace keelson::aggregator {
 namespace {
 
 constexpr std::string_view kV3Prefix = "/openapi/v3/";
-constexpr std::string_view kDefinitions = "#/definitions/";
 constexpr std::chrono::seconds kTimeout{60};
 
 // The documents of one remote server as they were fetched last.
 struct Remote {
   std::vector<APIServicePtr> services;
-  std::string v2;       // JSON; "" when it has none
-  std::string v2_etag;  // the server's
+  std::string v2;                         // JSON; "" when it has none
+  std::string v2_etag;                    // the server's
   std::map<std::string, std::string> v3;  // key → server relative URL; empty when it has no v3
 };
 
@@ -55,33 +55,6 @@ bool IsSwagger(std::string_view document) {
   base::Arena arena;
   const auto root = object::ParseJSON(arena, document);
   return root && (*root)["swagger"].is_string();
-}
-
-void AppendMember(std::string& out, std::string_view key, const Value& value) {
-  out += ',';
-  object::AppendJSONString(out, key);
-  out += ':';
-  object::AppendJSON(out, value);
-}
-
-// The name under which a definition is merged: its own, or <name>_v2, _v3, ... where another one has it. "" when the
-// same definition is there already.
-std::string MergedName(std::string_view base, std::string_view added, const std::string& name, const Value& value,
-                       base::Arena& arena, bool& present) {
-  const std::size_t from = base.find("\"definitions\":{");
-  present = false;
-  for (int suffix = 1; suffix < 1000; ++suffix) {
-    const std::string candidate = suffix == 1 ? name : name + "_v" + std::to_string(suffix);
-    auto text = from == std::string_view::npos ? std::nullopt : FindMemberText(base, from, candidate);
-    if (!text) text = FindMemberText(added, 0, candidate);
-    if (!text) return candidate;
-    const auto other = object::ParseJSON(arena, *text);
-    if (other && *other == value) {
-      present = true;
-      return candidate;
-    }
-  }
-  return name;
 }
 
 }  // namespace
@@ -147,29 +120,9 @@ struct OpenAPIAggregator::Impl : std::enable_shared_from_this<Impl> {
     base::Arena arena;
     const auto parsed = object::ParseJSON(arena, remote.v2);
     if (!parsed) return;
-    std::map<std::string, std::string, std::less<>> renamed;
-    std::vector<std::pair<std::string, Value>> added;
-    for (const auto& member : (*parsed)["definitions"].members()) {
-      bool present = false;
-      const std::string name = MergedName(base, definitions, std::string(member.key), member.value, arena, present);
-      if (name != member.key) renamed.emplace(std::string(member.key), name);
-      if (!present) added.emplace_back(name, member.value);
-    }
-    const auto rename = [&](std::string_view reference) {
-      const auto found = renamed.find(reference);
-      return found == renamed.end() ? std::string() : std::string(kDefinitions) + found->second;
-    };
-    const auto rewritten = [&](const Value& value) {
-      return renamed.empty() ? value : RewriteReferences(arena, value, kDefinitions, rename);
-    };
-    for (const auto& [name, value] : added) AppendMember(definitions, name, rewritten(value));
-    for (const auto& member : (*parsed)["paths"].members()) {
-      const bool own = std::ranges::any_of(remote.services, [&](const APIServicePtr& service) {
-        return member.key.starts_with(service->Path() + "/");
-      });
-      if (own && paths.find("\"" + std::string(member.key) + "\":") == std::string::npos)
-        AppendMember(paths, member.key, rewritten(member.value));
-    }
+    std::vector<std::string> prefixes;
+    for (const APIServicePtr& service : remote.services) prefixes.push_back(service->Path() + "/");
+    MergeOpenAPIv2(base, *parsed, prefixes, paths, definitions);
   }
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "base/url.h"
+#include "endpoints/auth_proxy.h"
 #include "endpoints/discovery_documents.h"
 #include "endpoints/responses.h"
 #include "endpoints/upgrade_aware_proxy.h"
@@ -13,22 +13,6 @@ namespace keelson::aggregator {
 namespace {
 
 constexpr std::chrono::seconds kDiscoveryTimeout{5};
-
-// url.Values.Encode: sorted by key, values of a key in their order.
-std::string EncodedQuery(const std::string& raw) {
-  auto pairs = base::Query(raw).pairs();
-  std::vector<std::size_t> order(pairs.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-    return pairs[a].first != pairs[b].first ? pairs[a].first < pairs[b].first : a < b;
-  });
-  std::string out;
-  for (const std::size_t i : order) {
-    if (!out.empty()) out += '&';
-    out += base::QueryEscape(pairs[i].first) + "=" + base::QueryEscape(pairs[i].second);
-  }
-  return out;
-}
 
 // Discovery requests have three segments at most: they get a deadline of their own.
 bool IsDiscoveryPath(std::string_view path) {
@@ -40,11 +24,12 @@ bool IsDiscoveryPath(std::string_view path) {
 telemetry::Span StartSpan(const endpoints::Exchange& exchange, const endpoints::proxy::Location& location) {
   const telemetry::Span& parent = exchange.context.span;
   if (!parent.recording()) return parent;
-  return parent.StartAs(telemetry::Instrumentation::kHTTP, telemetry::SpanKind::kClient, "HTTP " + exchange.http.method,
-                        {{"http.request.method", exchange.http.method},
-                         {"url.full", location.URL()},
-                         {"server.address", location.host},
-                         {"server.port", base::ParseUint64(location.port).value_or(location.scheme == "https" ? 443 : 80)}});
+  return parent.StartAs(
+      telemetry::Instrumentation::kHTTP, telemetry::SpanKind::kClient, "HTTP " + exchange.http.method,
+      {{"http.request.method", exchange.http.method},
+       {"url.full", location.URL()},
+       {"server.address", location.host},
+       {"server.port", base::ParseUint64(location.port).value_or(location.scheme == "https" ? 443 : 80)}});
 }
 
 Awaitable<http::Response> GroupDocument(std::shared_ptr<const endpoints::AssembledDocument> document,
@@ -97,8 +82,8 @@ void ProxyHandler::Publish(const APIServices& services) {
     }
   }
   for (const auto& [group, members] : groups) {
-    const std::string json = "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," +
-                             APIGroupJSON(group, OrderedVersions(members)).substr(1);
+    const std::string json =
+        "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," + APIGroupJSON(group, OrderedVersions(members)).substr(1);
     table->groups.emplace(group, std::make_shared<endpoints::AssembledDocument>(
                                      json, *schema::FindType("meta/v1", "APIGroup"), "v1", "APIGroup"));
   }
@@ -118,9 +103,8 @@ std::optional<endpoints::Handler> ProxyHandler::Find(const endpoints::Exchange& 
     if (slash == std::string_view::npos || slash + 1 == rest.size()) {
       const auto document = table->groups.find(group);
       if (document == table->groups.end()) return std::nullopt;
-      return [found = document->second](endpoints::ExchangePtr inner) {
-        return GroupDocument(found, std::move(inner));
-      };
+      return
+          [found = document->second](endpoints::ExchangePtr inner) { return GroupDocument(found, std::move(inner)); };
     }
     if (table->remote.empty()) return std::nullopt;
     const auto end = rest.find('/', slash + 1);
@@ -147,15 +131,15 @@ Awaitable<http::Response> ProxyHandler::Forward(ProxyHandlerOptions options, Bac
   if (backend->transport == nullptr) co_return endpoints::PlainError(500, backend->error);
   http::Headers& headers = exchange->http.headers;
   const request::User& user = *exchange->context.user;
-  SetAuthProxyHeaders(headers, {.user = user.name,
-                                .uid = options.send_uid ? user.uid : std::string(),
-                                .groups = user.groups,
-                                .extra = user.extra});
+  endpoints::SetAuthProxyHeaders(headers, {.user = user.name,
+                                           .uid = options.send_uid ? user.uid : std::string(),
+                                           .groups = user.groups,
+                                           .extra = user.extra});
   headers.Set("Audit-Id", exchange->context.audit_id);
   endpoints::ProxyOptions proxy;
   proxy.location = *std::move(location);
   proxy.location.path = std::move(path);
-  proxy.location.raw_query = EncodedQuery(exchange->http.raw_query);
+  proxy.location.raw_query = endpoints::EncodedQuery(exchange->http.raw_query);
   proxy.transport = backend->transport;
   proxy.wrap_transport = true;
   proxy.aggregated = true;

@@ -206,7 +206,8 @@ Awaitable<void> Aggregation::ReconcileOne(std::string name) {
     log::Error("Could not delete an APIService", "name", name, "err", deleted.error());
 }
 
-void Aggregation::Install(server::GenericAPIServer& chain, controlplane::ResourceStorage& storage) {
+void Aggregation::Install(server::GenericAPIServer& chain, controlplane::ResourceStorage& storage,
+                          server::GenericAPIServer::Preemption before) {
   store_ = storage.Find(kGroup, "apiservices");
   Watch(storage);
   for (const char* const hook :
@@ -216,7 +217,12 @@ void Aggregation::Install(server::GenericAPIServer& chain, controlplane::Resourc
     chain.AddPostStartHook(hook, [synced = synced_] { return synced->Wait(); });
   }
   chain.SetPreemption(
-      [aggregator = aggregator_.get()](const endpoints::Exchange& exchange) { return aggregator->Find(exchange); });
+      [before = std::move(before), aggregator = aggregator_.get()](const endpoints::Exchange& exchange) {
+        if (before) {
+          if (auto handler = before(exchange)) return handler;
+        }
+        return aggregator->Find(exchange);
+      });
   for (const auto* info : chain.AllGroups()) {
     if (info->group == kGroup) continue;  // it has no APIService of its own
     for (const auto& version : info->versions) {

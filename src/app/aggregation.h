@@ -34,9 +34,10 @@ class Aggregation {
   ~Aggregation();
 
   aggregator::Aggregator& aggregator() { return *aggregator_; }
-  // Informers, and the question before every request. Before serving, once the chain has its storage, which must outlive
-  // this.
-  void Install(server::GenericAPIServer& chain, controlplane::ResourceStorage& storage);
+  // Informers, and the question before every request. Before serving, once the chain has its storage, which must
+  // outlive this. `before` (may be empty) is asked before the aggregator is.
+  void Install(server::GenericAPIServer& chain, controlplane::ResourceStorage& storage,
+               server::GenericAPIServer::Preemption before);
   void AddHealthChecks(server::HealthChecks& health);
   void Start(async::IOPool& io);
   void Tick();  // every now and then

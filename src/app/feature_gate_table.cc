@@ -231,7 +231,7 @@ constexpr FeatureGate kGates[] = {
     {"TopologyManagerPolicyOptions", Stage::kGA, true, true, Effect::kNone},
     {"TranslateStreamCloseWebsocketRequests", Stage::kBeta, true, false, Effect::kBuilt},
     {"UnauthenticatedHTTP2DOSMitigation", Stage::kBeta, true, false, Effect::kUnbuilt},
-    {"UnknownVersionInteroperabilityProxy", Stage::kBeta, true, false, Effect::kUnbuilt},
+    {"UnknownVersionInteroperabilityProxy", Stage::kBeta, true, false, Effect::kBuilt},
     {"UnlockWhileProcessingFIFO", Stage::kBeta, true, false, Effect::kNone},
     {"UserNamespacesHostNetworkSupport", Stage::kAlpha, false, false, Effect::kBuilt},
     {"UserNamespacesSupport", Stage::kGA, true, true, Effect::kUnbuilt},

@@ -14,8 +14,10 @@
 
 #include "app/commands/output.h"
 #include "app/commands/progress.h"
+#include "app/egress.h"
 #include "app/error.h"
 #include "app/store_folder.h"
+#include "app/stores.h"
 #include "async/io_pool.h"
 #include "base/strings.h"
 #include "kv/etcd/etcd.h"
@@ -23,12 +25,13 @@
 #include "kv/rocks/rocks.h"
 #include "kv/rocks/tools.h"
 #include "kv/snapshot/snapshot.h"
+#include "telemetry/metrics.h"
 
 namespace keelson::app {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: keelson migrate --from STORE --to STORE [--follow]\n"
+    "usage: keelson migrate --from STORE --to STORE [--follow] [--egress-selector-config-file F]\n"
     "         [--from-cafile F] [--from-certfile F] [--from-keyfile F] [--to-cafile F] [--to-certfile F] [--to-keyfile "
     "F]\n"
     "STORE is a data folder (or the folder `store` in it) or the endpoints of an etcd (http://... or "
@@ -47,6 +50,7 @@ struct Flags {
   Side from;
   Side to;
   bool follow = false;
+  std::string egress_selector_config_file;  // whose selection "etcd" is how etcd is dialled
 };
 
 Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
@@ -64,7 +68,8 @@ Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
     } else if (i + 1 < arguments.size()) {
       value = arguments[++i];
     }
-    bool known = false;
+    bool known = name == "--egress-selector-config-file";
+    if (known) flags.egress_selector_config_file = value;
     for (auto [prefix, side] : {std::pair("--from", &flags.from), std::pair("--to", &flags.to)}) {
       for (auto [suffix, field] :
            {std::pair("", &side->place), std::pair("-cafile", &side->etcd.ca_file),
@@ -112,7 +117,15 @@ Interrupt& TheInterrupt() {
   return interrupt;
 }
 
-kv::Result<std::unique_ptr<kv::Store>> OpenSide(const Side& side) {
+// The way to an etcd through the egress proxy, which outlives the stores.
+struct EtcdWay {
+  async::IOPool io{1};
+  telemetry::MetricsRegistry metrics;
+  EgressSelector egress;
+  std::vector<std::unique_ptr<net::DialForwarder>> forwarders;
+};
+
+kv::Result<std::unique_ptr<kv::Store>> OpenSide(const Side& side, EtcdWay& way) {
   if (side.folder()) {
     kv::rocks::Options options;
     options.dir = side.place;
@@ -123,6 +136,7 @@ kv::Result<std::unique_ptr<kv::Store>> OpenSide(const Side& side) {
   for (const auto endpoint : base::Split(side.place, ',')) options.endpoints.emplace_back(base::Trim(endpoint));
   options.waiting = [place = side.place](const std::string& cause) { Say("waiting for " + place + ": " + cause); };
   options.give_up = [] { return TheInterrupt().raised(); };
+  options.route = RouteToEtcd(way.egress, way.forwarders);
   return kv::etcd::Open(std::move(options));
 }
 
@@ -189,14 +203,18 @@ int RunMigrate(const std::vector<std::string>& arguments) {
 
   if (flags->from.folder() && !std::filesystem::exists(flags->from.place + "/db"))
     return Fail("--from: there is no store in " + flags->from.place + "; name the data folder of a server");
-  auto from = OpenSide(flags->from);
+  EtcdWay way;
+  auto egress = EgressSelector::Load(flags->egress_selector_config_file, way.io, way.metrics);
+  if (!egress.ok()) return Fail(egress.error().message());
+  way.egress = *std::move(egress);
+  auto from = OpenSide(flags->from, way);
   if (!from.ok()) return Fail("--from: " + from.error().message);
   async::IOPool io(1);
   if (flags->to.folder() && !std::filesystem::exists(flags->to.place + "/db")) {
     auto made = MakeFolder(**from, flags->to.place, io);
     if (!made.ok()) return Fail(made.error().message);
   }
-  auto to = OpenSide(flags->to);
+  auto to = OpenSide(flags->to, way);
   if (!to.ok()) return Fail("--to: " + to.error().message);
   auto migrating = Migrate(**from, **to, flags->follow, interrupt);
   const auto report = asio::co_spawn(io.executor(0), std::move(migrating), asio::use_future).get();

@@ -24,7 +24,6 @@ constexpr std::string_view kBuilt = "";
 constexpr std::string_view kEmulation = "version emulation";
 constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
-constexpr std::string_view kPeerProxy = "the peer proxy";
 constexpr std::string_view kContention = "a profile of lock contention";
 
 void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
@@ -459,11 +458,10 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
   rows.push_back({kMisc, "max-connection-bytes-per-sec", Int64(o.max_connection_bytes_per_sec), kBuilt,
                   "Bytes per second of one exec, attach, port-forward or log connection. 0: no limit."});
   rows.push_back(
-      {kMisc, "peer-advertise-ip", String(o.peer_advertise_ip), kPeerProxy,
+      {kMisc, "peer-advertise-ip", String(o.peer_advertise_ip), kBuilt,
        "Address at which other API servers reach this one. Needs the gate UnknownVersionInteroperabilityProxy."});
-  rows.push_back({kMisc, "peer-advertise-port", String(o.peer_advertise_port), kPeerProxy, "Its port."});
-  rows.push_back(
-      {kMisc, "peer-ca-file", String(o.peer_ca_file), kPeerProxy, "CA file that verifies other API servers."});
+  rows.push_back({kMisc, "peer-advertise-port", String(o.peer_advertise_port), kBuilt, "Its port."});
+  rows.push_back({kMisc, "peer-ca-file", String(o.peer_ca_file), kBuilt, "CA file that verifies other API servers."});
   rows.push_back({kMisc, "proxy-client-cert-file", String(o.proxy_client_cert_file), kBuilt,
                   "Client certificate shown to extension servers and webhooks."});
   rows.push_back({kMisc, "proxy-client-key-file", String(o.proxy_client_key_file), kBuilt, "Its key."});

@@ -21,6 +21,7 @@
 #include "app/io_threads.h"
 #include "app/late_service_resolver.h"
 #include "app/memory_limit.h"
+#include "app/peers.h"
 #include "app/pki.h"
 #include "app/repeated.h"
 #include "app/server_setup.h"
@@ -37,6 +38,7 @@
 #include "controlplane/admission_informers.h"
 #include "controlplane/admission_permissions.h"
 #include "controlplane/bootstrap.h"
+#include "controlplane/discovery.h"
 #include "controlplane/node_graph.h"
 #include "controlplane/rbac.h"
 #include "controlplane/rbac_policy.h"
@@ -96,6 +98,7 @@ class ServerProcess {
   net::DialerPtr ControlPlaneDialer() const { return egress_.Lookup("controlplane"); }
   Outcome<void, Error> MakeAuthorizers();
   Outcome<void, Error> MakeAdmissionChain();
+  Outcome<void, Error> MakePeers();
   void InstallControllers();
   void AddHealthChecks();
   Outcome<void, Error> StartUpkeep();
@@ -152,6 +155,7 @@ class ServerProcess {
   std::unique_ptr<admission::Permissions> permissions_;
   std::optional<CustomResources> custom_resources_;
   std::unique_ptr<Aggregation> aggregation_;
+  std::unique_ptr<Peers> peers_;  // null where the gate is off
   std::shared_ptr<server::GenericAPIServer> chain_;
   std::optional<controlplane::ServerPresence> presence_;
   std::optional<controlplane::StorageVersionManager> storage_versions_;
@@ -313,8 +317,17 @@ Outcome<void, Error> ServerProcess::MakeServers() {
          Aggregation::New(options_.extra, *io_, metrics_, chain_config_.custom_discovery, ClusterDialer(), followed_));
   chain_config_.discovery_merger = aggregation_->aggregator().discovery();
   chain_config_.openapi_source = aggregation_->aggregator().openapi();
+  KS_RETURN_IF_ERROR(MakePeers());
   chain_ = controlplane::CreateServerChain(chain_config_);
-  aggregation_->Install(*chain_, *storage_);
+  controlplane::InstallDiscovery(*chain_, {.external_address = chain_config_.external_address,
+                                           .cbor = chain_config_.cbor,
+                                           .source = chain_config_.custom_discovery,
+                                           .merger = chain_config_.discovery_merger,
+                                           .peer_aware = peers_ != nullptr,
+                                           .peers = peers_ ? peers_->proxy() : nullptr,
+                                           .metrics = &metrics_});
+  if (peers_) peers_->Install(*chain_);
+  aggregation_->Install(*chain_, *storage_, peers_ ? peers_->preemption() : server::GenericAPIServer::Preemption());
   service_resolver_.Set(&aggregation_->aggregator().resolver());
   const std::string& bound = options_.secure_serving.bind_address;
   aggregation_->aggregator().resolver().SetLoopback({bound == "0.0.0.0" || bound == "::" ? "127.0.0.1" : bound,
@@ -337,12 +350,25 @@ Outcome<void, Error> ServerProcess::MakeServers() {
   return {};
 }
 
+Outcome<void, Error> ServerProcess::MakePeers() {
+  KS_TRY(std::string hostname, HostName());
+  KS_TRY(peers_, Peers::New(completed_, {.io = *io_,
+                                         .metrics = metrics_,
+                                         .kv = *stores_.main,
+                                         .control_plane_dialer = ControlPlaneDialer(),
+                                         .files = followed_,
+                                         .hostname = std::move(hostname),
+                                         .ready = [this] { return serving_->Ready(); }}));
+  return {};
+}
+
 void ServerProcess::InstallControllers() {
   if (authorizers_->Uses("RBAC")) controlplane::InstallRBACBootstrap(*chain_, *storage_);
   roles_.emplace(*storage_, rbac_);
   shared_informers_.emplace(
       [this](std::string_view group, std::string_view resource) { return storage_->Find(group, resource); });
   if (authorizers_->Uses("Node")) controlplane::FollowNodeGraph(*storage_, *shared_informers_, node_graph_);
+  if (peers_) peers_->Follow(*shared_informers_, *storage_);
   conditions_.emplace(*storage_);
   if (options_.features.enable_priority_and_fairness) {
     flow_control_.emplace(*storage_, MakeFlowControlOptions(options_, metrics_));
@@ -377,6 +403,7 @@ Outcome<void, Error> ServerProcess::MakeServing() {
   serving_.emplace(*io_, chain_, metrics_, std::move(serving));
   AddHealthChecks();
   serving_->AddPreShutdownHook("stop-kubernetes-service-controller", [this] { presence_->Stop(); });
+  if (peers_) serving_->AddPreShutdownHook("peer-endpoint-reconciler-controller", [this] { peers_->StopEndpoint(); });
   KS_TRY(controllers_,
          MakeControllers(completed_, folder_ ? &*folder_ : nullptr, *io_, *serving_, *storage_, metrics_, followed_));
   if (controllers_) serving_->AddPreShutdownHook("stop-embedded-controllers", [this] { controllers_->Stop(); });
@@ -458,6 +485,7 @@ void ServerProcess::StartInformers() {
   }
   services_->Start(*io_);
   presence_->Start(*io_);
+  if (peers_) peers_->Start(*io_);
 }
 
 bool ServerProcess::InformersSynced() const {
@@ -477,7 +505,9 @@ Outcome<void, Error> ServerProcess::Start() {
   StartInformers();
   while (!serving_->Ready() && !signals_.WaitFor(kPoll)) {
     aggregation_->Tick();
-    if (InformersSynced()) informers_->Set();
+    if (!InformersSynced()) continue;
+    informers_->Set();
+    if (peers_) peers_->FinishSync();
   }
   const std::chrono::duration<double, std::milli> took = base::Clock::Real().Monotonic() - started_;
   if (controllers_) controllers_->Start();
@@ -505,6 +535,7 @@ void ServerProcess::Stop() {
   conditions_->Stop();
   custom_resources_->Stop();
   aggregation_->Stop();
+  if (peers_) peers_->Stop();
   if (flow_control_) flow_control_->Stop();
   services_->Stop();
   if (storage_versions_) storage_versions_->Stop();

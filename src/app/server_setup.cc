@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "app/files.h"
+#include "app/peers.h"
 #include "app/pki.h"
 #include "app/version.h"
 #include "app/x509.h"
@@ -115,6 +116,12 @@ controlplane::ServiceOptions MakeServiceOptions(const CompletedOptions& complete
   return services;
 }
 
+Outcome<std::string, Error> HostName() {
+  char hostname[256] = {};
+  if (gethostname(hostname, sizeof(hostname) - 1) != 0) return Error("cannot tell the host name");
+  return std::string(hostname);
+}
+
 Outcome<controlplane::PresenceOptions, Error> MakePresenceOptions(const CompletedOptions& completed) {
   using Type = controlplane::EndpointReconciler::Type;
   const ServerRunOptions& options = completed.options;
@@ -133,9 +140,8 @@ Outcome<controlplane::PresenceOptions, Error> MakePresenceOptions(const Complete
     presence.endpoints.type = Type::kNone;
   }
   presence.identity_lease = completed.features.Enabled("APIServerIdentity");
-  char hostname[256] = {};
-  if (gethostname(hostname, sizeof(hostname) - 1) != 0) return Error("cannot tell the host name");
-  presence.hostname = hostname;
+  KS_TRY(presence.hostname, HostName());
+  if (completed.features.Enabled("UnknownVersionInteroperabilityProxy")) presence.peer_address = PeerAddress(options);
   if (!options.authentication.client_ca_file.empty()) {
     KS_TRY(presence.client_ca_pem, ReadSmallFile(options.authentication.client_ca_file));
   }

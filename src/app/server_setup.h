@@ -45,6 +45,7 @@ Outcome<std::shared_ptr<net::TLSServerContext>, Error> MakeTLS(const ServerRunOp
 // Until every watch cache has its first state, or `timeout` has passed.
 Awaitable<void> WaitForStorage(controlplane::ResourceStorage& storage, std::chrono::nanoseconds timeout);
 controlplane::ServiceOptions MakeServiceOptions(const CompletedOptions& completed);
+Outcome<std::string, Error> HostName();
 Outcome<controlplane::PresenceOptions, Error> MakePresenceOptions(const CompletedOptions& completed);
 controlplane::StorageConfig MakeStorageConfig(const CompletedOptions& completed, const Stores& stores,
                                               async::IOPool& io, telemetry::MetricsRegistry& metrics);

@@ -16,14 +16,6 @@ struct EtcdAccess {
   const EgressSelector& egress;
   const std::function<bool()>& interrupted;
   std::vector<std::unique_ptr<net::DialForwarder>>& forwarders;
-
-  kv::Result<std::string> Route(const std::string& host, std::uint16_t port) const {
-    auto forwarder = egress.ForwardToEtcd({.host = host, .port = port});
-    if (!forwarder.ok())
-      return kv::Error{.code = kv::ErrorCode::kUnavailable, .message = std::string(forwarder.error().message())};
-    forwarders.push_back(*std::move(forwarder));
-    return "unix-abstract:" + forwarders.back()->name();
-  }
 };
 
 Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, std::vector<std::string> servers,
@@ -34,8 +26,7 @@ Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, 
   etcd.cert_file = options.cert_file;
   etcd.key_file = options.key_file;
   etcd.give_up = access.interrupted;
-  if (access.egress.Lookup("etcd") != nullptr)
-    etcd.route = [&access](const std::string& host, std::uint16_t port) { return access.Route(host, port); };
+  etcd.route = RouteToEtcd(access.egress, access.forwarders);
   etcd.waiting = [servers = base::Join(etcd.endpoints, ", ")](const std::string& cause) {
     log::Warning("Waiting for etcd", "servers", servers, "cause", cause);
   };
@@ -71,6 +62,18 @@ Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::option
 }
 
 }  // namespace
+
+std::function<kv::Result<std::string>(const std::string& host, std::uint16_t port)> RouteToEtcd(
+    const EgressSelector& egress, std::vector<std::unique_ptr<net::DialForwarder>>& forwarders) {
+  if (egress.Lookup("etcd") == nullptr) return {};
+  return [&egress, &forwarders](const std::string& host, std::uint16_t port) -> kv::Result<std::string> {
+    auto forwarder = egress.ForwardToEtcd({.host = host, .port = port});
+    if (!forwarder.ok())
+      return kv::Error{.code = kv::ErrorCode::kUnavailable, .message = std::string(forwarder.error().message())};
+    forwarders.push_back(*std::move(forwarder));
+    return "unix-abstract:" + forwarders.back()->name();
+  };
+}
 
 Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder,
                                   const EgressSelector& egress, const std::function<bool()>& interrupted) {

@@ -1,6 +1,7 @@
 // The stores that the flags name: one for everything, and those of single resources (--etcd-servers-overrides).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,11 @@ struct Stores {
 // that of the embedded store, which is used when no etcd is named.
 Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder,
                                   const EgressSelector& egress, const std::function<bool()>& interrupted);
+
+// How an etcd client dials: kv::etcd::Options::route. Empty where etcd is reached directly. The ends of the egress
+// proxy's ways are kept in `forwarders`, which must outlive the client, as must `egress`.
+std::function<kv::Result<std::string>(const std::string& host, std::uint16_t port)> RouteToEtcd(
+    const EgressSelector& egress, std::vector<std::unique_ptr<net::DialForwarder>>& forwarders);
 
 // --serve-etcd-api: null when it is off. `stores` must outlive it.
 Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options,

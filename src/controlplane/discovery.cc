@@ -1,6 +1,7 @@
 #include "controlplane/discovery.h"
 
 #include <array>
+#include <tuple>
 
 #include "base/atomic_ref.h"
 #include "codec/json.h"
@@ -25,19 +26,52 @@ constexpr std::string_view kAggregatedParameters = ";g=apidiscovery.k8s.io;v=v2;
 struct GroupDocuments : base::RefCounted {
   std::pair<std::uint64_t, std::uint64_t> generation;  // of the source's fragments and of the merger
   std::shared_ptr<const endpoints::AssembledDocument> plain, aggregated;
-  std::string etag;  // of the aggregated form
+  std::string etag;   // of the aggregated form
+  std::string items;  // of the aggregated form, for merging with others'
 };
+
+// The aggregated form of /apis with what peers serve.
+struct PeerDocuments : base::RefCounted {
+  std::pair<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> generation;  // of our own documents, of the peers'
+  std::shared_ptr<const endpoints::AssembledDocument> aggregated;
+  std::string etag;
+};
+
+struct Counters {
+  telemetry::Counter* nopeer = nullptr;
+  telemetry::Counter* hits = nullptr;
+  telemetry::Counter* misses = nullptr;
+};
+
+Counters Register(telemetry::MetricsRegistry& registry) {
+  const auto counter = [&](std::string_view name, std::string_view help) {
+    return &registry.NewCounter({.name = name, .help = help, .stability = telemetry::Stability::kAlpha});
+  };
+  return {.nopeer = counter("aggregator_discovery_nopeer_requests_total",
+                            "Counter of number of times no-peer (non peer-aggregated) discovery was requested"),
+          .hits = counter("aggregator_discovery_peer_aggregated_cache_hits_total",
+                          "Counter of number of times discovery was served from peer-aggregated cache"),
+          .misses = counter("aggregator_discovery_peer_aggregated_cache_misses_total",
+                            "Counter of number of times discovery was aggregated across all API servers")};
+}
+
+void Count(telemetry::Counter* counter) {
+  if (counter != nullptr) counter->Inc();
+}
+
+const schema::Struct& MetaType(std::string_view kind) { return *schema::FindType("meta/v1", kind); }
 
 // The built-in groups as fragments, in their order.
 std::vector<endpoints::DiscoveryFragmentPtr> Fragments(const std::vector<DiscoveryGroup>& groups, const Value& plain,
                                                        const Value& aggregated) {
-  const schema::Struct& group_type = *schema::FindType("meta/v1", "APIGroup");
+  const schema::Struct& group_type = MetaType("APIGroup");
   const schema::Struct& discovery_type = *schema::FindType("apidiscovery/v2", "APIGroupDiscovery");
   std::vector<endpoints::DiscoveryFragmentPtr> fragments;
   for (const DiscoveryGroup& group : groups) {
     auto fragment = std::make_shared<endpoints::DiscoveryFragment>();
     fragment->group = group.group;
-    for (const schema::Package* package : group.versions) fragment->versions.push_back({std::string(package->version), ""});
+    for (const schema::Package* package : group.versions)
+      fragment->versions.push_back({std::string(package->version), ""});
     for (const Value& item : plain.items()) {
       if (item["name"].as_string() == group.group) codec::EncodeJSON(item, group_type, fragment->api_group);
     }
@@ -56,13 +90,15 @@ class GroupList {
   GroupList(std::string plain_head, std::string plain_tail, std::string kind,
             std::vector<endpoints::DiscoveryFragmentPtr> built_in,
             std::shared_ptr<const endpoints::DiscoverySource> source,
-            std::shared_ptr<const endpoints::DiscoveryMerger> merger)
+            std::shared_ptr<const endpoints::DiscoveryMerger> merger,
+            std::shared_ptr<const endpoints::PeerDiscovery> peers)
       : plain_head_(std::move(plain_head)),
         plain_tail_(std::move(plain_tail)),
         kind_(std::move(kind)),
         built_in_(std::move(built_in)),
         source_(std::move(source)),
-        merger_(std::move(merger)) {}
+        merger_(std::move(merger)),
+        peers_(std::move(peers)) {}
 
   base::Ref<const GroupDocuments> Current() const {
     const auto fragments = source_ ? source_->Discovery() : nullptr;
@@ -73,20 +109,44 @@ class GroupList {
     const std::string &plain = merged.groups, &items = merged.aggregated;
     auto documents = base::MakeRef<GroupDocuments>();
     documents->generation = generation;
-    documents->plain = std::make_shared<endpoints::AssembledDocument>(plain_head_ + plain + plain_tail_,
-                                                                      *schema::FindType("meta/v1", kind_), "v1", kind_);
-    const std::string rest = "\"metadata\":{},\"items\":[" + items + "]}";
-    documents->etag = endpoints::ETagOf("{" + rest);
-    documents->aggregated = std::make_shared<endpoints::AssembledDocument>(
-        "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," + rest,
-        *schema::FindType("apidiscovery/v2", "APIGroupDiscoveryList"), "apidiscovery.k8s.io/v2",
-        "APIGroupDiscoveryList");
+    documents->plain =
+        std::make_shared<endpoints::AssembledDocument>(plain_head_ + plain + plain_tail_, MetaType(kind_), "v1", kind_);
+    std::tie(documents->aggregated, documents->etag) = Aggregated(items);
+    if (peers_) documents->items = items;
     base::Ref<const GroupDocuments> result(documents);
     made_.Store(result);
     return result;
   }
 
+  bool has_peers() const { return peers_ != nullptr; }
+  // REQUIRES: has_peers().
+  base::Ref<const PeerDocuments> WithPeers(const GroupDocuments& own, const Counters& counters) const {
+    const std::pair generation(own.generation, peers_->Generation());
+    if (auto made = with_peers_.Load(); made && made->generation == generation) {
+      Count(counters.hits);
+      return made;
+    }
+    Count(counters.misses);
+    auto documents = base::MakeRef<PeerDocuments>();
+    documents->generation = generation;
+    std::tie(documents->aggregated, documents->etag) = Aggregated(peers_->Merge(own.items));
+    base::Ref<const PeerDocuments> result(documents);
+    with_peers_.Store(result);
+    return result;
+  }
+
  private:
+  // The document of these items, and its ETag.
+  static std::pair<std::shared_ptr<const endpoints::AssembledDocument>, std::string> Aggregated(
+      const std::string& items) {
+    const std::string rest = "\"metadata\":{},\"items\":[" + items + "]}";
+    auto document = std::make_shared<const endpoints::AssembledDocument>(
+        "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," + rest,
+        *schema::FindType("apidiscovery/v2", "APIGroupDiscoveryList"), "apidiscovery.k8s.io/v2",
+        "APIGroupDiscoveryList");
+    return {std::move(document), endpoints::ETagOf("{" + rest)};
+  }
+
   endpoints::DiscoveryMerger::Merged Merge(const std::vector<endpoints::DiscoveryFragmentPtr>& custom) const {
     if (merger_) return merger_->Merge(built_in_, custom);
     endpoints::DiscoveryMerger::Merged merged;
@@ -103,17 +163,25 @@ class GroupList {
   const std::vector<endpoints::DiscoveryFragmentPtr> built_in_;
   const std::shared_ptr<const endpoints::DiscoverySource> source_;
   const std::shared_ptr<const endpoints::DiscoveryMerger> merger_;
+  const std::shared_ptr<const endpoints::PeerDiscovery> peers_;
   mutable base::AtomicRef<const GroupDocuments> made_;
+  mutable base::AtomicRef<const PeerDocuments> with_peers_;
+};
+
+struct AggregatedForm {
+  endpoints::Format format = endpoints::Format::kJSON;
+  bool nopeer = false;  // without what peers serve
 };
 
 // Whether the best clause that can be served asks for the aggregated form, and as what.
-std::optional<endpoints::Format> WantsAggregated(const http::Request& request) {
+std::optional<AggregatedForm> WantsAggregated(const http::Request& request) {
   for (const endpoints::AcceptClause& clause : endpoints::ParseAccept(request.headers.Get("Accept"))) {
-    std::string as, group, version;
+    std::string as, group, version, profile;
     for (const auto& [key, value] : clause.parameters) {
       if (key == "as") as = value;
       if (key == "g") group = value;
       if (key == "v") version = value;
+      if (key == "profile") profile = value;
     }
     const std::string type = clause.type + "/" + clause.subtype;
     const bool json = type == "application/json" || type == "*/*" || type == "application/*";
@@ -122,24 +190,25 @@ std::optional<endpoints::Format> WantsAggregated(const http::Request& request) {
     if (!json && !yaml && !protobuf) continue;
     if (as.empty()) return std::nullopt;  // a plain clause comes first
     if (as != "APIGroupDiscoveryList" || group != "apidiscovery.k8s.io" || version != "v2") continue;
-    return json ? endpoints::Format::kJSON : yaml ? endpoints::Format::kYAML : endpoints::Format::kProtobuf;
+    const auto other = yaml ? endpoints::Format::kYAML : endpoints::Format::kProtobuf;
+    return AggregatedForm{.format = json ? endpoints::Format::kJSON : other, .nopeer = profile == "nopeer"};
   }
   return std::nullopt;
 }
 
-http::Response AggregatedResponse(const http::Request& request, const GroupDocuments& documents,
-                                  endpoints::Format format) {
+http::Response AggregatedResponse(const http::Request& request, const endpoints::AssembledDocument& document,
+                                  const std::string& etag, endpoints::Format format) {
   http::Response response;
   response.headers.Add("Content-Type", std::string(endpoints::MediaType(format)) + std::string(kAggregatedParameters));
-  response.headers.Add("ETag", documents.etag);
+  response.headers.Add("ETag", etag);
   response.headers.Add("Vary", "Accept");
   response.headers.Add("Cache-Control", "public");
-  if (request.headers.Get("If-None-Match") == documents.etag) {
+  if (request.headers.Get("If-None-Match") == etag) {
     response.status = 304;
     response.headers.Remove("Content-Type");
     return response;
   }
-  response.body = documents.aggregated->Get(format, false);
+  response.body = document.Get(format, false);
   return response;
 }
 
@@ -148,22 +217,35 @@ constexpr std::array<std::string_view, 3> kProduces = {"application/json", "appl
 
 enum class Methods : std::uint8_t { kGet, kAny };
 
-Awaitable<http::Response> ServeGroupList(std::shared_ptr<const GroupList> list, ExchangePtr exchange, bool aggregated,
-                                         Methods methods) {
-  const auto format =
-      aggregated && exchange->http.method == "GET" ? WantsAggregated(exchange->http) : std::nullopt;
+struct ListHandling {
+  bool aggregated = true;  // the aggregated form can be had
+  Methods methods = Methods::kAny;
+  bool peer_aware = false;
+  Counters counters;
+};
+
+Awaitable<http::Response> ServeGroupList(std::shared_ptr<const GroupList> list, ListHandling handling,
+                                         ExchangePtr exchange) {
+  const auto wanted =
+      handling.aggregated && exchange->http.method == "GET" ? WantsAggregated(exchange->http) : std::nullopt;
   const auto documents = list->Current();
-  if (format) co_return AggregatedResponse(exchange->http, *documents, *format);
-  if (methods == Methods::kGet) {
+  if (wanted) {
+    if (wanted->nopeer && handling.peer_aware) Count(handling.counters.nopeer);
+    if (wanted->nopeer || !list->has_peers())
+      co_return AggregatedResponse(exchange->http, *documents->aggregated, documents->etag, wanted->format);
+    const auto all = list->WithPeers(*documents, handling.counters);
+    co_return AggregatedResponse(exchange->http, *all->aggregated, all->etag, wanted->format);
+  }
+  if (handling.methods == Methods::kGet) {
     if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
     if (auto refused = endpoints::CheckAccept(*exchange, kProduces)) co_return std::move(*refused);
   }
   co_return documents->plain->Respond(*exchange);
 }
 
-endpoints::Handler GroupListHandler(std::shared_ptr<const GroupList> list, bool aggregated, Methods methods) {
-  return [list = std::move(list), aggregated, methods](ExchangePtr exchange) {
-    return ServeGroupList(list, std::move(exchange), aggregated, methods);
+endpoints::Handler GroupListHandler(std::shared_ptr<const GroupList> list, ListHandling handling) {
+  return [list = std::move(list), handling](ExchangePtr exchange) {
+    return ServeGroupList(list, handling, std::move(exchange));
   };
 }
 
@@ -191,15 +273,13 @@ ServedGroups::ServedGroups(const server::GenericAPIServer& server) {
   };
 }
 
-void InstallDiscovery(server::GenericAPIServer& server, const std::string& external_address, bool cbor,
-                      std::shared_ptr<const endpoints::DiscoverySource> source,
-                      std::shared_ptr<const endpoints::DiscoveryMerger> merger) {
+void InstallDiscovery(server::GenericAPIServer& server, DiscoveryOptions options) {
   base::Arena arena;
   const ServedGroups all(server);
   const std::vector<DiscoveryGroup>& groups = all.groups();
   const endpoints::IsServed& served = all.is_served();
-  const auto handler = [&](Value document, std::string_view kind, endpoints::DocumentOptions options = {}) {
-    return endpoints::NegotiatedDocument(arena, document, *schema::FindType("meta/v1", kind), kind, options);
+  const auto handler = [&](Value document, std::string_view kind, endpoints::DocumentOptions how = {}) {
+    return endpoints::NegotiatedDocument(arena, document, MetaType(kind), kind, how);
   };
   server::PathMux& mux = server.mux();
   const auto both = [&](const std::string& path, const endpoints::Handler& serve) {
@@ -211,7 +291,8 @@ void InstallDiscovery(server::GenericAPIServer& server, const std::string& exter
     (group.group.empty() ? core : others).push_back(group);
     for (const schema::Package* package : group.versions) {
       both(all.Find(package->group, package->version)->prefix(),
-           handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList", {.cbor = cbor}));
+           handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList",
+                   {.cbor = options.cbor}));
     }
     if (!group.group.empty())
       both("/apis/" + std::string(group.group),
@@ -221,18 +302,20 @@ void InstallDiscovery(server::GenericAPIServer& server, const std::string& exter
     return Fragments(of, plain, endpoints::AggregatedDiscoveryDocument(arena, of, served)["items"]);
   };
   std::string versions;
-  codec::EncodeJSON(endpoints::APIVersionsDocument(arena, groups, external_address),
-                    *schema::FindType("meta/v1", "APIVersions"), versions);
-  const auto api =
-      std::make_shared<const GroupList>(versions, "", "APIVersions", fragments(core, Value()), nullptr, nullptr);
+  codec::EncodeJSON(endpoints::APIVersionsDocument(arena, groups, options.external_address), MetaType("APIVersions"),
+                    versions);
+  const auto api = std::make_shared<const GroupList>(versions, "", "APIVersions", fragments(core, Value()), nullptr,
+                                                     nullptr, nullptr);
   const auto apis = std::make_shared<const GroupList>(
       "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[", "]}", "APIGroupList",
-      fragments(others, endpoints::APIGroupListDocument(arena, groups)["groups"]), std::move(source),
-      std::move(merger));
-  mux.Handle("/api", GroupListHandler(api, true, Methods::kGet));
-  mux.Unlisted("/api/", GroupListHandler(api, true, Methods::kGet));
-  mux.Handle("/apis", GroupListHandler(apis, true, Methods::kAny));
-  mux.Handle("/apis/", GroupListHandler(apis, false, Methods::kAny));
+      fragments(others, endpoints::APIGroupListDocument(arena, groups)["groups"]), std::move(options.source),
+      std::move(options.merger), std::move(options.peers));
+  const Counters counters = options.metrics != nullptr ? Register(*options.metrics) : Counters();
+  const ListHandling get{.methods = Methods::kGet, .peer_aware = options.peer_aware, .counters = counters};
+  mux.Handle("/api", GroupListHandler(api, get));
+  mux.Unlisted("/api/", GroupListHandler(api, get));
+  mux.Handle("/apis", GroupListHandler(apis, {.peer_aware = options.peer_aware, .counters = counters}));
+  mux.Handle("/apis/", GroupListHandler(apis, {.aggregated = false}));
 }
 
 }  // namespace keelson::controlplane

@@ -4,7 +4,6 @@
 
 #include "codec/protobuf.h"
 #include "controlplane/bootstrap.h"
-#include "schema/schema.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -12,11 +11,6 @@ namespace {
 constexpr std::int64_t kLeaseSeconds = 15;
 constexpr std::string_view kService = "kubernetes", kNamespace = "default";
 constexpr std::string_view kSkipMirror = "endpointslice.kubernetes.io/skip-mirror";
-
-const schema::Struct& EndpointsType() {
-  static const schema::Struct* const type = schema::FindKind("", "v1", "Endpoints");
-  return *type;
-}
 
 std::vector<std::string> AddressesOf(Value endpoints) {
   std::vector<std::string> addresses;
@@ -38,6 +32,11 @@ Value NewObject(base::Arena& arena, std::string_view api_version, std::string_vi
 }
 
 }  // namespace
+
+const schema::Struct& StoredAddressType() {
+  static const schema::Struct* const type = schema::FindKind("", "v1", "Endpoints");
+  return *type;
+}
 
 std::vector<std::string> CountedAddresses(std::vector<std::string> present, const std::string& own, std::size_t count) {
   if (std::ranges::find(present, own) != present.end() && present.size() <= count) return present;
@@ -78,7 +77,7 @@ Awaitable<std::string> EndpointReconciler::RefreshLease() {
   subset.EnsureList(arena, "addresses").Append(arena, address);
   object.EnsureList(arena, "subsets").Append(arena, subset);
   std::string bytes;
-  codec::EncodeProto(object, EndpointsType(), bytes);
+  codec::EncodeProto(object, StoredAddressType(), bytes);
   kv::TxnRequest put;
   put.success.push_back(kv::Op::Put({.key = options_.etcd_prefix + "/masterleases/" + options_.address,
                                      .value = kv::SharedBytes::FromString(std::move(bytes)),
@@ -94,7 +93,7 @@ Awaitable<Outcome<std::vector<std::string>, std::string>> EndpointReconciler::Le
   std::vector<std::string> addresses;
   for (const kv::KeyValue& entry : range->kvs) {
     base::Arena arena;
-    auto object = codec::DecodeProto(arena, entry.value.view(), EndpointsType());
+    auto object = codec::DecodeProto(arena, entry.value.view(), StoredAddressType());
     if (!object.ok()) continue;
     for (std::string& address : AddressesOf(object->value)) {
       if (!address.empty()) addresses.push_back(std::move(address));

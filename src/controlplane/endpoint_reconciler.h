@@ -10,6 +10,7 @@
 
 #include "kv/kv.h"
 #include "registry/store.h"
+#include "schema/schema.h"
 
 namespace keelson::controlplane {
 
@@ -45,6 +46,8 @@ class EndpointReconciler {
   std::int64_t generation_ = 0;
 };
 
+// The type in which servers store their addresses.
+const schema::Struct& StoredAddressType();
 // The addresses under master-count: ours, and as many of the others as there is room for.
 std::vector<std::string> CountedAddresses(std::vector<std::string> present, const std::string& own, std::size_t count);
 

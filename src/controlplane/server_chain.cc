@@ -4,7 +4,6 @@
 
 #include "base/strings.h"
 #include "controlplane/custom_routes.h"
-#include "controlplane/discovery.h"
 #include "controlplane/openapi.h"
 #include "endpoints/column_descriptions.h"
 #include "endpoints/scope.h"
@@ -205,7 +204,6 @@ std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& g
     return group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io";
   });
   if (config.custom_resources) apiextensions->SetDynamicHandler(config.custom_resources);
-  InstallDiscovery(*aggregator, config.external_address, config.cbor, config.custom_discovery, config.discovery_merger);
   InstallOpenAPI(*aggregator, config.openapi_source ? config.openapi_source : config.custom_discovery);
   return aggregator;
 }

@@ -60,7 +60,7 @@ struct ChainConfig {
   std::shared_ptr<EquivalentResourceRegistry> equivalents;  // made by CreateServerChain
 };
 
-// The head of the chain. Discovery documents of all groups are installed on it.
+// The head of the chain. InstallDiscovery() adds the discovery documents to it.
 std::shared_ptr<server::GenericAPIServer> CreateServerChain(const ChainConfig& config);
 
 }  // namespace keelson::controlplane

@@ -23,6 +23,7 @@ constexpr std::chrono::seconds kInterval{10}, kLeaseDuration{3600}, kCollectInte
 constexpr std::string_view kSystem = "kube-system", kAuthentication = "extension-apiserver-authentication";
 constexpr std::string_view kTracking = "kube-apiserver-legacy-service-account-token-tracking";
 constexpr std::chrono::minutes kTrackingInterval{30};  // the config map is not made more often
+constexpr std::string_view kPeerAddress = "kubernetes.io/peer-advertise-address";
 constexpr std::string_view kIdentityLabel = "apiserver.kubernetes.io/identity";
 
 std::string MicroTime(base::Clock::SystemTime time) {
@@ -58,6 +59,18 @@ void AppendAuthorities(std::string_view pem, std::set<std::string>& seen, std::s
   }
   BIO_free(in);
   ERR_clear_error();
+}
+
+// Deletes an identity lease: our own when this server stops, others' when they have expired.
+Awaitable<void> DeleteLease(std::shared_ptr<registry::Store> leases, std::string name,
+                            registry::DeleteOptions options) {
+  request::Context context;
+  context.info.name_space = kSystem;
+  context.info.name = name;
+  context.user = LoopbackUser();
+  auto deleted = co_await leases->Delete(context, std::string(kSystem), name, std::move(options), nullptr);
+  if (!deleted.ok() && deleted.error().reason() != meta::StatusReason::kNotFound)
+    log::Error("Could not delete an identity lease", "name", name, "err", deleted.error());
 }
 
 }  // namespace
@@ -151,6 +164,7 @@ Awaitable<void> ServerPresence::Run() {
     if (const std::string error = co_await reconciler_->Remove(); !error.empty())
       log::Error("Could not remove our endpoint", "err", error);
   }
+  if (leases_ && options_.identity_lease) co_await DeleteLease(leases_, identity_, {});
 }
 
 void ServerPresence::SetClientCA(std::string pem) {
@@ -251,6 +265,8 @@ Awaitable<void> ServerPresence::RenewIdentity() {
     Value labels = metadata.EnsureMap(arena, "labels");
     labels.Set(arena, kIdentityLabel, "kube-apiserver");
     labels.Set(arena, "kubernetes.io/hostname", std::string_view(options_.hostname));
+    if (!options_.peer_address.empty())
+      metadata.EnsureMap(arena, "annotations").Set(arena, kPeerAddress, std::string_view(options_.peer_address));
     Value spec = object.EnsureMap(arena, "spec");
     spec.Set(arena, "holderIdentity", std::string_view(holder_));
     spec.Set(arena, "leaseDurationSeconds", Value(static_cast<std::int64_t>(kLeaseDuration.count())));
@@ -274,13 +290,8 @@ Awaitable<void> ServerPresence::CollectIdentities() {
     const auto renewed = registry::ParseTime(spec["renewTime"].as_string());
     const std::chrono::seconds lasts(spec["leaseDurationSeconds"].as_int());
     if (renewed && *renewed + lasts > base::Clock::Real().Now()) continue;
-    context.info.name_space = kSystem;
-    context.info.name = lease->Get("metadata", "name").as_string();
-    context.user = LoopbackUser();
-    registry::DeleteOptions same{.uid = std::string(lease->Get("metadata", "uid").as_string())};
-    auto deleted = co_await leases_->Delete(context, std::string(kSystem), context.info.name, std::move(same), nullptr);
-    if (!deleted.ok())
-      log::Error("Could not delete an expired identity lease", "name", context.info.name, "err", deleted.error());
+    co_await DeleteLease(leases_, std::string(lease->Get("metadata", "name").as_string()),
+                         {.uid = std::string(lease->Get("metadata", "uid").as_string())});
   }
 }
 

@@ -22,6 +22,7 @@ struct PresenceOptions {
   EndpointReconciler::Options endpoints;
   bool identity_lease = true;  // gate APIServerIdentity
   std::string hostname;
+  std::string peer_address;  // host:port, told in the identity lease; "" without UnknownVersionInteroperabilityProxy
   // kube-system/extension-apiserver-authentication
   std::string client_ca_pem, request_header_ca_pem;  // "" for none
   std::vector<std::string> username_headers, uid_headers, group_headers, extra_header_prefixes, allowed_names;

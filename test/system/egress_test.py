@@ -36,7 +36,9 @@ class KonnectivityTestServer:
         assert self.process.stdout.readline() == "ready\n"
 
     def stop(self):
-        """The number of dials."""
+        """The number of dials; None when it has been asked before."""
+        if self.process.stdin.closed:
+            return None
         self.process.stdin.close()
         self.process.wait(30)
         return int(self.process.stdout.read().split()[0])
@@ -115,17 +117,12 @@ def without_proxy(client, kubelet):
     assert dials(client)[1] > 0
 
 
-def run_cluster(binary, folder, start_proxy):
+def use_cluster(server, kubelet, peer, proxy):
     """Returns the server's count of dials that succeeded."""
-    socket = os.path.join(folder, "proxy.sock")
-    proxy = start_proxy(socket)
-    kubelet = FakeKubelet(*make_certificate(folder))
-    peer = WebhookPeer(folder)
-    server = Server(binary, folder, flags=["--egress-selector-config-file=" + write_config(folder, socket, ["cluster", "controlplane"])]).start()
     client = Client(server)
     make_pod(client, kubelet.port)
     carry_logs(client, kubelet)
-    carry_exec(server, folder)
+    carry_exec(server, server.folder)
     carry_webhooks(client, peer)
     started, failed = dials(client)
     check("failed dials", failed, 0)
@@ -135,29 +132,42 @@ def run_cluster(binary, folder, start_proxy):
         check("dials that the proxy saw", seen, started)
     without_proxy(client, kubelet)
     client.close()
-    server.stop()
-    kubelet.stop()
     return started
 
 
-class ProxiedEtcdServer(EtcdServer):
-    def __init__(self, binary, folder, etcd, pki, config):
-        super().__init__(binary, folder, etcd, "127.0.0.1", pki)
-        self.arguments.append("--egress-selector-config-file=" + config)
-
-
-def run_store(binary, folder, start_proxy):
-    try:
-        etcd_binary = find_etcd()
-    except SystemExit:
-        print("the store is left out: no etcd")
-        return
-    os.makedirs(folder)
+def run_cluster(binary, folder, start_proxy):
     socket = os.path.join(folder, "proxy.sock")
     proxy = start_proxy(socket)
-    etcd = Etcd(etcd_binary, folder)
-    server = ProxiedEtcdServer(binary, folder, etcd.url, make_pki(os.path.join(folder, "pki")), write_config(folder, socket, ["etcd"]))
-    server.start()
+    kubelet = FakeKubelet(*make_certificate(folder))
+    peer = WebhookPeer(folder)
+    server = Server(binary, folder, flags=["--egress-selector-config-file=" + write_config(folder, socket, ["cluster", "controlplane"])])
+    try:
+        return use_cluster(server.start(), kubelet, peer, proxy)
+    finally:
+        server.stop()
+        kubelet.stop()
+        proxy.stop()
+
+
+class ProxiedEtcdServer(EtcdServer):
+    def __init__(self, binary, folder, etcd, pki, config, flags=()):
+        super().__init__(binary, folder, etcd, "127.0.0.1", pki)
+        self.arguments += ["--egress-selector-config-file=" + config] + list(flags)
+
+
+def etcd_certificates(pki):
+    """The flags of a client of the TLS etcd."""
+    return ["--etcd-cafile=" + os.path.join(pki, "ca.crt"), "--etcd-certfile=" + os.path.join(pki, "admin.crt"), "--etcd-keyfile=" + os.path.join(pki, "admin.key")]
+
+
+def doctor(binary, folder, etcd, config, flags):
+    """keelson doctor reaches etcd in the same way; without the proxy it does not reach it."""
+    ran = subprocess.run([binary, "doctor", "--etcd-servers=" + etcd.url, "--egress-selector-config-file=" + config, "--cert-dir=" + os.path.join(folder, "doctor")] + flags,
+                         capture_output=True, text=True, timeout=120)
+    return ran.stdout + ran.stderr
+
+
+def use_store(binary, folder, server, proxy, etcd, config, flags):
     client = Client(server)
     client.must(201, "POST", "/api/v1/namespaces/default/configmaps", config_map("stored", {"key": "v" * 500_000}))
     check("stored", len(client.must(200, "GET", "/api/v1/namespaces/default/configmaps/stored")["data"]["key"]), 500_000)
@@ -166,10 +176,36 @@ def run_store(binary, folder, start_proxy):
     assert started >= 1, started
     client.close()
     server.stop()
+    told = doctor(binary, folder, etcd, config, flags)
+    check("doctor through the proxy", etcd.url + " answers in" in told, True)
+    migrated = subprocess.run([binary, "migrate", "--from=" + etcd.url, "--to=" + os.path.join(folder, "migrated"), "--egress-selector-config-file=" + config] +
+                              [flag.replace("--etcd-", "--from-") for flag in flags], capture_output=True, text=True, timeout=300)
+    check("migrate through the proxy", migrated.returncode, 0)
     seen = proxy.stop()
     if seen is not None:
-        assert seen >= started, (seen, started)
-    etcd.stop()
+        assert seen > started, (seen, started)
+    told = doctor(binary, folder, etcd, config, flags)
+    check("doctor without the proxy", etcd.url + " answers in" in told, False)
+
+
+def run_store(binary, folder, start_proxy, tls=False):
+    try:
+        etcd_binary = find_etcd()
+    except SystemExit:
+        print("the store is left out: no etcd")
+        return
+    os.makedirs(folder)
+    socket = os.path.join(folder, "proxy.sock")
+    pki = make_pki(os.path.join(folder, "pki"))
+    proxy, etcd = start_proxy(socket), Etcd(etcd_binary, folder, pki if tls else None)
+    config, flags = write_config(folder, socket, ["etcd"]), etcd_certificates(pki) if tls else []
+    server = ProxiedEtcdServer(binary, folder, etcd.url, pki, config, flags)
+    try:
+        use_store(binary, folder, server.start(), proxy, etcd, config, flags)
+    finally:
+        server.stop()
+        proxy.stop()
+        etcd.stop()
 
 
 def main():
@@ -181,6 +217,7 @@ def main():
         return KonnectivityTestServer(konnectivity, socket)
     started = run_cluster(binary, folder, start)
     run_store(binary, os.path.join(folder, "store"), start)
+    run_store(binary, os.path.join(folder, "store-tls"), start, tls=True)
     print("%d checks passed; %d connections through the proxy" % (checks, started))
 
 

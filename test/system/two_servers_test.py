@@ -28,11 +28,15 @@ def find_etcd():
 
 
 class Etcd:
-    def __init__(self, binary, folder):
-        self.url, peer = "http://127.0.0.1:%d" % free_port(), "http://127.0.0.1:%d" % free_port()
+    """With the folder of make_pki(), its clients use TLS and have certificates of that authority."""
+
+    def __init__(self, binary, folder, pki=None):
+        self.url, peer = "%s://127.0.0.1:%d" % ("https" if pki else "http", free_port()), "http://127.0.0.1:%d" % free_port()
+        flags = ["--client-cert-auth", "--trusted-ca-file=" + os.path.join(pki, "ca.crt"), "--cert-file=" + os.path.join(pki, "server.crt"),
+                 "--key-file=" + os.path.join(pki, "server.key")] if pki else []
         log = open(os.path.join(folder, "etcd.log"), "w")
         self.process = subprocess.Popen([binary, "--data-dir=" + os.path.join(folder, "etcd"), "--listen-client-urls=" + self.url, "--advertise-client-urls=" + self.url,
-                                         "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer, "--unsafe-no-fsync"],
+                                         "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer, "--unsafe-no-fsync"] + flags,
                                         stdout=log, stderr=log)
 
     def stop(self):

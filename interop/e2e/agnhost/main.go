@@ -1,4 +1,4 @@
-// The webhooks of agnhost, the image of Kubernetes' e2e tests, as a program for this machine (interop/local_webhooks.py).
+// The webhooks of agnhost, the image of Kubernetes' e2e tests, as a program for this machine (interop/local_servers.py).
 package main
 
 import (

@@ -94,7 +94,7 @@ int RunDoctor(const std::vector<std::string>& arguments) {
     CheckPort(completed->options.secure_serving,
               completed->embedded ? ProcessOf(completed->options.keelson.data_dir) : 0, findings);
     CheckLimits(findings);
-    if (!completed->embedded) CheckEtcd(completed->options.etcd, findings);
+    if (!completed->embedded) CheckEtcd(completed->options, findings);
   }
   std::fputs(Report(findings).c_str(), stdout);
   return findings.Count(Severity::kFailure) > 0 ? 1 : 0;

@@ -44,6 +44,6 @@ void CheckPort(const SecureServingOptions& options, int holder, Findings& findin
 void CheckLimits(Findings& findings);
 
 // Every server of --etcd-servers by itself.
-void CheckEtcd(const EtcdOptions& options, Findings& findings);
+void CheckEtcd(const ServerRunOptions& options, Findings& findings);
 
 }  // namespace keelson::app

@@ -3,8 +3,11 @@
 
 #include "app/commands/doctor_checks.h"
 #include "app/commands/progress.h"
+#include "app/egress.h"
+#include "app/stores.h"
 #include "async/io_pool.h"
 #include "kv/etcd/etcd.h"
+#include "telemetry/metrics.h"
 
 namespace keelson::app {
 namespace {
@@ -12,13 +15,16 @@ namespace {
 constexpr std::chrono::milliseconds kDialTimeout{3'000};
 constexpr std::chrono::milliseconds kSlow{100};
 
-void CheckServer(const EtcdOptions& options, const std::string& server, Findings& findings) {
+void CheckServer(const EtcdOptions& options, const EgressSelector& egress, const std::string& server,
+                 Findings& findings) {
+  std::vector<std::unique_ptr<net::DialForwarder>> forwarders;  // outlive the store
   kv::etcd::Options etcd;
   etcd.endpoints = {server};
   etcd.ca_file = options.ca_file;
   etcd.cert_file = options.cert_file;
   etcd.key_file = options.key_file;
   etcd.dial_timeout = kDialTimeout;
+  etcd.route = RouteToEtcd(egress, forwarders);
   auto store = kv::etcd::Open(std::move(etcd));
   if (!store.ok()) {
     findings.Fail("etcd", store.error().message, "start it, or correct --etcd-servers and the --etcd-*file flags");
@@ -45,8 +51,15 @@ void CheckServer(const EtcdOptions& options, const std::string& server, Findings
 
 }  // namespace
 
-void CheckEtcd(const EtcdOptions& options, Findings& findings) {
-  for (const std::string& server : options.servers) CheckServer(options, server, findings);
+void CheckEtcd(const ServerRunOptions& options, Findings& findings) {
+  async::IOPool io(1);
+  telemetry::MetricsRegistry metrics;
+  auto egress = EgressSelector::Load(options.egress_selector_config_file, io, metrics);
+  if (!egress.ok()) {
+    findings.Fail("egress selector", std::string(egress.error().message()), "correct --egress-selector-config-file");
+    return;
+  }
+  for (const std::string& server : options.etcd.servers) CheckServer(options.etcd, *egress, server, findings);
 }
 
 }  // namespace keelson::app

@@ -1,6 +1,6 @@
-"""Webhooks of Kubernetes' own e2e tests as local processes. Python 3 standard library only.
+"""Webhooks and aggregated API servers of Kubernetes' own e2e tests as local processes. Python 3 standard library only.
 
-The e2e tests deploy agnhost as a pod behind a service. Here kwok's pods run nothing: for every such service an agnhost process is started with the
+The e2e tests deploy agnhost or sample-apiserver as a pod behind a service. Here kwok's pods run nothing: for every such service a process is started with the
 certificate of the test's secret, and connections to the service's cluster IP (of 127.0.0.0/8, so that it is on this machine) are forwarded to it.
 """
 import base64
@@ -14,9 +14,9 @@ import time
 sys.dont_write_bytecode = True
 from rig import Client, end, free_port  # noqa: E402
 
-# service -> (agnhost's command, the secret with its certificate)
+# service -> the secret with its certificate; LocalServers.commands() knows what is started.
 # The conversion webhook of the e2e tests is not among them: it wants the configuration of a pod.
-WEBHOOKS = {"e2e-test-webhook": ("webhook", "sample-webhook-secret")}
+SERVICES = {"e2e-test-webhook": "sample-webhook-secret", "sample-api": "sample-apiserver-secret"}
 POLL_SECONDS = 0.2
 
 
@@ -59,12 +59,12 @@ class Forwarder:
         self.listener.close()
 
 
-class LocalWebhooks:
+class LocalServers:
     """Follows the services of a server until stop()."""
 
-    def __init__(self, server, folder, agnhost):
-        self.server, self.folder, self.agnhost = server, os.path.join(folder, "webhooks"), agnhost
-        self.running = {}  # uid -> (process, forwarder)
+    def __init__(self, server, folder, programs):
+        self.server, self.folder, self.programs = server, os.path.join(folder, "local"), programs
+        self.running = {}  # uid -> (processes, forwarder)
         self.started = 0
         self.stopping = threading.Event()
         os.makedirs(self.folder)
@@ -77,11 +77,11 @@ class LocalWebhooks:
             try:
                 self.follow(client)
             except (OSError, ValueError) as error:
-                print("local webhooks: %r" % error)
+                print("local servers: %r" % error)
                 client = Client(self.server)
 
     def follow(self, client):
-        services = {s["metadata"]["uid"]: s for s in client.must(200, "GET", "/api/v1/services")["items"] if s["metadata"]["name"] in WEBHOOKS}
+        services = {s["metadata"]["uid"]: s for s in client.must(200, "GET", "/api/v1/services")["items"] if s["metadata"]["name"] in SERVICES}
         for uid in list(self.running):
             if uid not in services:
                 self.end(uid)
@@ -90,8 +90,8 @@ class LocalWebhooks:
                 self.start(client, uid, service)
 
     def start(self, client, uid, service):
-        command, secret = WEBHOOKS[service["metadata"]["name"]]
-        status, answer = client.request("GET", "/api/v1/namespaces/%s/secrets/%s" % (service["metadata"]["namespace"], secret))
+        name = service["metadata"]["name"]
+        status, answer = client.request("GET", "/api/v1/namespaces/%s/secrets/%s" % (service["metadata"]["namespace"], SERVICES[name]))
         if status != 200:
             return
         files = {}
@@ -101,20 +101,34 @@ class LocalWebhooks:
                 f.write(base64.b64decode(answer["data"][key]))
         port = free_port()
         with open(os.path.join(self.folder, uid + ".log"), "w") as log:
-            process = subprocess.Popen([self.agnhost, command, "--tls-cert-file=" + files["tls.crt"], "--tls-private-key-file=" + files["tls.key"],
-                                        "--port=%d" % port], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            processes = [subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL) for command in self.commands(name, uid, files, port)]
         address = (service["spec"]["clusterIP"], service["spec"]["ports"][0]["port"])
-        self.running[uid] = (process, Forwarder(address, ("127.0.0.1", port)))
+        self.running[uid] = (processes, Forwarder(address, ("127.0.0.1", port)))
         self.started += 1
 
+    def commands(self, service, uid, files, port):
+        """What a pod of the test would run."""
+        def program(name):
+            return os.path.join(self.programs, name)
+        tls = ["--tls-cert-file=" + files["tls.crt"], "--tls-private-key-file=" + files["tls.key"]]
+        if service == "e2e-test-webhook":
+            return [[program("agnhost"), "webhook", "--port=%d" % port] + tls]
+        store, peers = ("http://127.0.0.1:%d" % free_port() for _ in range(2))
+        kubeconfig = self.server.kubeconfig
+        return [[program("etcd"), "--data-dir=" + os.path.join(self.folder, uid + ".etcd"), "--listen-client-urls=" + store, "--advertise-client-urls=" + store,
+                 "--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=default=" + peers, "--log-level=error"],
+                [program("sample-apiserver"), "--etcd-servers=" + store, "--bind-address=127.0.0.1", "--secure-port=%d" % port, "--kubeconfig=" + kubeconfig,
+                 "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig] + tls]
+
     def end(self, uid):
-        process, forwarder = self.running.pop(uid)
+        processes, forwarder = self.running.pop(uid)
         forwarder.close()
-        end(process, 5)
+        for process in reversed(processes):
+            end(process, 5)
 
     def stop(self):
         self.stopping.set()
         self.thread.join()
         for uid in list(self.running):
             self.end(uid)
-        print("local webhooks: %d processes were started" % self.started)
+        print("local servers: %d were started" % self.started)

@@ -1,0 +1,20 @@
+// A remote server's OpenAPI v2 document merged into this server's (kube-openapi's aggregator). Pure functions.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "object/value.h"
+
+namespace keelson::aggregator {
+
+// Appends members to `paths` and `definitions` of the document `base`, each with a comma before it: the paths of
+// `remote` below one of `prefixes` (with their slash), and the definitions that those use or that nothing uses. A
+// definition whose name is taken by another one is renamed <name>_v2, _v3, ... One that differs in descriptions or in
+// x-kubernetes-group-version-kind is the same, and ours stays. References to parameters become the parameters
+// themselves.
+void MergeOpenAPIv2(std::string_view base, const Value& remote, std::span<const std::string> prefixes,
+                    std::string& paths, std::string& definitions);
+
+}  // namespace keelson::aggregator
