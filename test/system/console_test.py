@@ -444,9 +444,18 @@ class Browser:
         expect("exceptionDetails" not in result, "%s: %s" % (script[:200], result.get("exceptionDetails")))
         return result["result"].get("value")
 
+    def holds(self, script):
+        """False, too, while the page is replaced by another."""
+        try:
+            return self.run(script)
+        except AssertionError as error:
+            if "navigated" in str(error) or "context was destroyed" in str(error):
+                return False
+            raise
+
     def until(self, script, what, seconds=60):
         end = time.monotonic() + seconds
-        while not self.run(script):
+        while not self.holds(script):
             expect(time.monotonic() < end, "%s; the page has: %s; failures: %s" % (what, self.run("document.body.innerText")[:1500], self.failures[-5:]))
             time.sleep(0.05)
 
@@ -676,17 +685,13 @@ def care(binary, folder):
     shell_keys(page, "echoed by cat")
     page.has("echoed by cat")
     page.run("document.getElementById('readonly').click()")
-    page.has("Port forward")
-    expect(not page.run("[...document.querySelectorAll('button')].some((b) => ['Shell', 'Attach'].includes(b.textContent))"), "a shell while reading only")
+    page.until("![...document.querySelectorAll('button')].some((b) => ['Shell', 'Attach'].includes(b.textContent))", "a shell while reading only")
     page.click("Port forward")
     page.has("kubectl port-forward -n default pod/one 8080:8080")
 
     page.click("Sign out")
     page.has("Nobody is signed in.")
-    page.command("Page.navigate", url="https://127.0.0.1:%d/console#link=%s" % (server.port, link))
-    page.has("Sign in")
-    page.run("location.reload()")
-    page.run("location.hash = '#link=%s'" % link)
+    page.go("#link=" + link)
     page.has("The link does not sign in")
     server.stop()
     kubelet.stop()
@@ -817,7 +822,7 @@ def screenshots(binary, folder):
     make_pod(client, kubelet)
     page.go("#/object/core/v1/pods/default/one")
     page.click("Shell")
-    page.run("const c = document.querySelector('[aria-label=Command]'); c.value = 'env -i PS1=\"web-0:~$ \" TERM=xterm sh'")
+    page.run("const c = document.querySelector('[aria-label=Command]'); c.value = 'env -i \"PS1=web-0:~$ \" TERM=xterm sh'")
     page.click("Connect")
     page.until("(document.querySelector('.terminal')?.innerText || '').includes('web-0')", "no prompt")
     shell_keys(page, "printf '\\033[32mready\\033[0m\\n'; stty size")
