@@ -92,8 +92,8 @@ Outcome<std::unique_ptr<audit::Sink>, Error> MakeWebhookSink(const AuditOptions&
 
 Outcome<std::shared_ptr<audit::Auditor>, Error> MakeAuditor(const AuditOptions& options, async::IOPool& io,
                                                             std::shared_ptr<http::Transport> transport,
-                                                            net::DialerPtr dialer,
-                                                            telemetry::MetricsRegistry& metrics) {
+                                                            net::DialerPtr dialer, telemetry::MetricsRegistry& metrics,
+                                                            std::shared_ptr<audit::Tail> tail) {
   audit::PolicyPtr policy;
   if (!options.policy_file.empty()) {
     KS_TRY(policy, LoadPolicy(options.policy_file));
@@ -116,8 +116,9 @@ Outcome<std::shared_ptr<audit::Auditor>, Error> MakeAuditor(const AuditOptions& 
       backends.push_back(std::make_unique<audit::Backend>(std::move(sink), ToBackend(options.webhook), counters));
     }
   }
-  if (!policy || backends.empty()) return std::shared_ptr<audit::Auditor>();
-  return std::make_shared<audit::Auditor>(std::move(policy), std::move(backends), std::move(counters));
+  if (backends.empty()) policy = nullptr;
+  if (!policy && !tail) return std::shared_ptr<audit::Auditor>();
+  return std::make_shared<audit::Auditor>(std::move(policy), std::move(backends), std::move(counters), std::move(tail));
 }
 
 }  // namespace keelson::app

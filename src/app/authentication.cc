@@ -318,6 +318,7 @@ Outcome<TokenMembers, Error> MakeTokenMembers(const AuthenticationOptions& optio
   }
   if (options.bootstrap_token_enable)
     for_api(std::make_shared<auth::BootstrapTokenAuthenticator>(parts.bootstrap_secrets));
+  if (parts.console_sessions) for_api(parts.console_sessions);
   const auto& transport = parts.transport;
   if (!configured.config.jwt.empty() || !options.authentication_config_file.empty()) {
     KS_TRY(auto issuers, MakeJWTAuthenticators(options, parts, configured, transport));

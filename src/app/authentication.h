@@ -41,8 +41,9 @@ struct AuthenticationParts {
   std::shared_ptr<auth::PublicKeysGetter> token_keys;  // null: no service account tokens
   std::shared_ptr<auth::TokenObjects> token_objects;
   std::shared_ptr<auth::BootstrapSecrets> bootstrap_secrets;
-  net::DialerPtr cluster_dialer, control_plane_dialer;  // of the egress selector; null: direct
-  const cel::TimeZones* time_zones = nullptr;           // of expressions; must outlive the authenticator
+  std::shared_ptr<auth::TokenAuthenticator> console_sessions;  // null: none
+  net::DialerPtr cluster_dialer, control_plane_dialer;         // of the egress selector; null: direct
+  const cel::TimeZones* time_zones = nullptr;                  // of expressions; must outlive the authenticator
 };
 Outcome<std::shared_ptr<auth::Authenticator>, Error> MakeAuthenticator(const AuthenticationOptions& options,
                                                                        AuthenticationParts parts);

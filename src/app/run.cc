@@ -14,6 +14,7 @@
 #include "app/auth_setup.h"
 #include "app/authentication.h"
 #include "app/authorizers.h"
+#include "app/console_setup.h"
 #include "app/controllers_setup.h"
 #include "app/custom_resources.h"
 #include "app/egress.h"
@@ -139,6 +140,7 @@ class ServerProcess {
   TokenSigning tokens_;
   EgressSelector egress_;
   Tracing tracing_;
+  console::ConsoleParts console_;
   std::shared_ptr<audit::Auditor> auditor_;
   const HostTimeZones time_zones_;
   auth::TokenCacheMetrics token_cache_metrics_{metrics_};
@@ -235,7 +237,8 @@ Outcome<void, Error> ServerProcess::MakeAccess() {
   chain_config_.token_issuer = tokens_.issuer;
   chain_config_.store_health = &upkeep_->health();
   KS_TRY(tracing_, MakeTracing(options_.tracing_config_file, ControlPlaneDialer()));
-  KS_TRY(auditor_, MakeAuditor(options_.audit, *io_, transport_, ControlPlaneDialer(), metrics_));
+  console_ = MakeConsoleParts(completed_, folder_ ? &*folder_ : nullptr, stores_);
+  KS_TRY(auditor_, MakeAuditor(options_.audit, *io_, transport_, ControlPlaneDialer(), metrics_, console_.tail));
   KS_TRY(chain_config_.kubelets, MakeKubeletConnections(options_.extra, *storage_, *io_, ClusterDialer()));
   if (!time_zones_.available())
     log::Warning("No tz database found (package tzdata): named time zones in expressions are unknown");
@@ -253,6 +256,7 @@ Outcome<void, Error> ServerProcess::MakeAccess() {
                                                      .token_keys = tokens_.keys,
                                                      .token_objects = controlplane::NewTokenObjects(*storage_),
                                                      .bootstrap_secrets = controlplane::NewBootstrapSecrets(*storage_),
+                                                     .console_sessions = console_.sign_in,
                                                      .cluster_dialer = ClusterDialer(),
                                                      .control_plane_dialer = ControlPlaneDialer(),
                                                      .time_zones = &time_zones_}));
@@ -390,7 +394,7 @@ Outcome<void, Error> ServerProcess::MakeServing() {
   serving.chain.auditor = auditor_;
   if (storage_versions_) serving.chain.storage_versions = storage_versions_->barrier();
   if (options_.keelson.console) {
-    console::InstallConsole(chain_->mux());
+    console::InstallConsole(chain_->mux(), console_);
     serving.chain.authorizer = console::AllowPages(std::move(serving.chain.authorizer));
   }
   serving.chain.tracing = {.sink = tracing_.processor,
@@ -461,7 +465,7 @@ Outcome<void, Error> ServerProcess::StartUpkeep() {
     key_refresh_.emplace(io_->Next(), kKeyRefreshTick, [this] { return tokens_.external_keys->RefreshWhenDue(); });
   }
   backups_ = MakeBackups(options_.keelson, folder_, *stores_.main, *io_);
-  control_ = OpenControl(folder_, *stores_.main);
+  control_ = OpenControl(folder_, *stores_.main, ConsoleLinks(completed_, console_));
   return {};
 }
 
@@ -513,7 +517,7 @@ Outcome<void, Error> ServerProcess::Start() {
   if (controllers_) controllers_->Start();
   log::Info("Serving securely", "address", completed_.ServerURL(), "bind_address", options_.secure_serving.bind_address,
             "ready_after", took);
-  if (folder_) TellUsage(completed_, *folder_, first_start_);
+  if (folder_) TellUsage(completed_, *folder_, first_start_, ConsoleLinks(completed_, console_));
   NotifySystemd("READY=1");
   return {};
 }

@@ -302,24 +302,28 @@ std::unique_ptr<BackupSchedule> MakeBackups(const KeelsonOptions& options, const
   return folder ? std::make_unique<BackupSchedule>(options, folder->path(), store, io) : nullptr;
 }
 
-// Without it the server runs all the same; only `keelson backup save` cannot reach it.
-std::unique_ptr<ControlSocket> OpenControl(const std::optional<DataDir>& folder, kv::Store& store) {
+std::unique_ptr<ControlSocket> OpenControl(const std::optional<DataDir>& folder, kv::Store& store,
+                                           NewConsoleLink new_link) {
   if (!folder) return nullptr;
-  auto control = ControlSocket::Listen(folder->path(), store);
+  auto control = ControlSocket::Listen(folder->path(), store, std::move(new_link));
   if (control.ok()) return *std::move(control);
   log::Warning("Commands on this machine cannot reach this server", "err", control.error());
   return nullptr;
 }
 
 // The banner: at every start on a terminal, in a log at the first one.
-void TellUsage(const CompletedOptions& completed, const DataDir& folder, bool first_start) {
+void TellUsage(const CompletedOptions& completed, const DataDir& folder, bool first_start,
+               const NewConsoleLink& new_link) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   if (!terminal && !first_start) return;
   if (!terminal && completed.options.logs.format == "json") {
     log::Info("Serving from a folder", "path", folder.path(), "kubeconfig", folder.kubeconfig_path());
     return;
   }
-  std::fputs(UsageMessage(completed, folder).c_str(), stderr);
+  std::string text = UsageMessage(completed, folder);
+  // Straight to the terminal, past the log.
+  if (terminal && new_link) text += "  console, signed in, once: " + new_link() + "\n";
+  std::fputs(text.c_str(), stderr);
 }
 
 // Tells the service manager, where there is one, how far we are.

@@ -61,10 +61,14 @@ std::shared_ptr<auth::node::NodeAuthorizer> MakeNodeAuthorizer(const CompletedOp
 // --backup-interval; null without a data folder.
 std::unique_ptr<BackupSchedule> MakeBackups(const KeelsonOptions& options, const std::optional<DataDir>& folder,
                                             kv::Store& store, async::IOPool& io);
-// Without it the server runs all the same; only `keelson backup save` cannot reach it. Null without a data folder.
-std::unique_ptr<ControlSocket> OpenControl(const std::optional<DataDir>& folder, kv::Store& store);
-// The banner: at every start on a terminal, in a log at the first one.
-void TellUsage(const CompletedOptions& completed, const DataDir& folder, bool first_start);
+// Without it the server runs all the same; only `keelson backup save` and `keelson console` cannot reach it. Null
+// without a data folder.
+std::unique_ptr<ControlSocket> OpenControl(const std::optional<DataDir>& folder, kv::Store& store,
+                                           NewConsoleLink new_link);
+// The banner: at every start on a terminal, in a log at the first one. A link of `new_link`, where that is given, is
+// shown on a terminal only: logs are read by others.
+void TellUsage(const CompletedOptions& completed, const DataDir& folder, bool first_start,
+               const NewConsoleLink& new_link);
 // Tells the service manager, where there is one, how far we are.
 void NotifySystemd(const char* state);
 

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "app/commands/backup_command.h"
+#include "app/commands/console_command.h"
 #include "app/commands/doctor.h"
 #include "app/commands/envtest_assets.h"
 #include "app/commands/output.h"
@@ -147,6 +148,7 @@ const Subcommand kSubcommands[] = {
     {"etcd", "serve an embedded store through etcd's API, with etcd's flags", nullptr, kv::etcdmain::Main},
     {"backup", "back up a server with its certificates, running or not, and restore it", kBackupUsage, RunBackup},
     {"doctor", "look for what is wrong with a server, its folder and its machine", kDoctorUsage, RunDoctor},
+    {"console", "print a link that opens the console of a running server, signed in", kConsoleUsage, RunConsole},
     {"top", "show live what a server is doing", kTopUsage, RunTop},
     {"envtest-assets", "make the folder from which controller-runtime's envtest starts this server",
      kEnvtestAssetsUsage, RunEnvtestAssets},

@@ -1,13 +1,23 @@
 #include "audit/auditor.h"
 
 namespace keelson::audit {
+namespace {
+
+constexpr Stages kAllStages = 0xFF;
+
+}  // namespace
 
 std::unique_ptr<RequestAudit> Auditor::Begin(const request::Context& context, std::string_view uri,
                                              std::vector<std::string> source_ips) {
   const request::User* user = context.user ? &*context.user : nullptr;
   const request::RequestInfo& info = context.info;
-  const Decision decision = policy_->Evaluate(user, info);
-  metrics_->levels.With({ToString(decision.level)}).Inc();
+  if (!active()) return nullptr;
+  // Without a policy there is only the tail, which takes every stage by itself.
+  Decision decision{.level = Level::kMetadata, .omit_stages = kAllStages};
+  if (policy_) {
+    decision = policy_->Evaluate(user, info);
+    metrics_->levels.With({ToString(decision.level)}).Inc();
+  }
   if (decision.level == Level::kNone) return nullptr;
   auto audit = std::make_unique<RequestAudit>(shared_from_this(), decision);
   Event& event = audit->event;
@@ -51,7 +61,19 @@ EventPtr RequestAudit::Snapshot(Stage stage, const request::AuditAnnotations& an
   return last ? std::make_shared<const Event>(std::move(event)) : std::make_shared<const Event>(event);
 }
 
+void RequestAudit::AddToTail(Stage stage, const request::AuditAnnotations& annotations) {
+  Tail* const tail = auditor_->tail_.get();
+  if (tail == nullptr || stage == Stage::kRequestReceived || !tail->followed()) return;
+  if (auditor_->policy_ && !decision_.Records(stage)) return;
+  Event shown = event;
+  shown.stage = stage;
+  shown.stage_time = auditor_->clock_.Now();
+  shown.annotations = annotations.entries();
+  tail->Add(shown);
+}
+
 Awaitable<bool> RequestAudit::Process(Stage stage, const request::AuditAnnotations& annotations) {
+  AddToTail(stage, annotations);
   if (!decision_.Records(stage)) {
     for (const auto& backend : auditor_->backends_) co_await backend->WaitForRoom();
     co_return true;
@@ -66,6 +88,7 @@ Awaitable<bool> RequestAudit::Process(Stage stage, const request::AuditAnnotatio
 }
 
 void RequestAudit::Post(Stage stage, const request::AuditAnnotations& annotations) {
+  AddToTail(stage, annotations);
   if (!decision_.Records(stage)) return;
   const EventPtr snapshot = Snapshot(stage, annotations);
   for (const auto& backend : auditor_->backends_) backend->Post(snapshot);

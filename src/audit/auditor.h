@@ -10,6 +10,7 @@
 #include "audit/backend.h"
 #include "audit/event.h"
 #include "audit/policy.h"
+#include "audit/tail.h"
 #include "base/clock.h"
 #include "request/context.h"
 
@@ -38,6 +39,7 @@ class RequestAudit {
 
  private:
   EventPtr Snapshot(Stage stage, const request::AuditAnnotations& annotations);
+  void AddToTail(Stage stage, const request::AuditAnnotations& annotations);
   std::shared_ptr<Auditor> auditor_;
   Decision decision_;
 };
@@ -45,11 +47,20 @@ class RequestAudit {
 // Thread safety: all members from any thread, but for Shutdown().
 class Auditor : public std::enable_shared_from_this<Auditor> {
  public:
+  // Without a policy there are no backends either. `tail` may be null; it gets what the policy records, without a
+  // policy every request.
   Auditor(PolicyPtr policy, std::vector<std::unique_ptr<Backend>> backends, std::shared_ptr<Metrics> metrics,
-          const base::Clock& clock = base::Clock::Real())
-      : policy_(std::move(policy)), backends_(std::move(backends)), metrics_(std::move(metrics)), clock_(clock) {}
+          std::shared_ptr<Tail> tail = nullptr, const base::Clock& clock = base::Clock::Real())
+      : policy_(std::move(policy)),
+        backends_(std::move(backends)),
+        metrics_(std::move(metrics)),
+        tail_(std::move(tail)),
+        clock_(clock) {}
 
-  // A request of this context by this method and URI. Null: the policy records nothing of it.
+  // False: nobody wants an event of any request now.
+  bool active() const { return policy_ != nullptr || (tail_ && tail_->followed()); }
+
+  // A request of this context by this method and URI. Null: nothing of it is recorded.
   std::unique_ptr<RequestAudit> Begin(const request::Context& context, std::string_view uri,
                                       std::vector<std::string> source_ips);
   void Rejected() { metrics_->rejected.Inc(); }
@@ -60,6 +71,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   const PolicyPtr policy_;
   const std::vector<std::unique_ptr<Backend>> backends_;
   const std::shared_ptr<Metrics> metrics_;
+  const std::shared_ptr<Tail> tail_;
   const base::Clock& clock_;
 };
 

@@ -3,13 +3,14 @@
 #include <string>
 #include <utility>
 
+#include "console/audit_pages.h"
 #include "console/files.h"
+#include "console/paths.h"
 #include "endpoints/static_file.h"
 
 namespace keelson::console {
 namespace {
 
-constexpr std::string_view kRoot = "/console", kPrefix = "/console/";
 constexpr std::string_view kIndex = "index.html";
 
 std::string_view TypeOf(std::string_view name) {
@@ -19,20 +20,22 @@ std::string_view TypeOf(std::string_view name) {
   return "text/javascript; charset=utf-8";
 }
 
-bool IsPage(const auth::Attributes& attributes) {
-  return !attributes.resource_request && attributes.verb == "get" &&
-         (attributes.path == kRoot || attributes.path.starts_with(kPrefix));
+bool IsPublic(const auth::Attributes& attributes) {
+  if (attributes.resource_request) return false;
+  const std::string_view path = attributes.path;
+  if (attributes.verb == "post") return path.starts_with(kSessionPrefix);
+  return attributes.verb == "get" && (path == kRoot || (path.starts_with(kPrefix) && !path.starts_with(kAPIPrefix)));
 }
 
 class PagesAuthorizer final : public auth::Authorizer {
  public:
   explicit PagesAuthorizer(std::shared_ptr<auth::Authorizer> next) : next_(std::move(next)) {}
   Awaitable<auth::Authorization> Authorize(const auth::Attributes& attributes) override {
-    if (IsPage(attributes)) co_return Allowed();
+    if (IsPublic(attributes)) co_return Allowed();
     co_return co_await next_->Authorize(attributes);
   }
   std::optional<auth::Authorization> TryAuthorize(const auth::Attributes& attributes) override {
-    return IsPage(attributes) ? Allowed() : next_->TryAuthorize(attributes);
+    return IsPublic(attributes) ? Allowed() : next_->TryAuthorize(attributes);
   }
 
  private:
@@ -44,7 +47,10 @@ class PagesAuthorizer final : public auth::Authorizer {
 
 }  // namespace
 
-void InstallConsole(server::PathMux& mux) {
+void InstallConsole(server::PathMux& mux, ConsoleParts parts) {
+  if (parts.sign_in) InstallSignIn(mux, std::move(parts.sign_in));
+  if (parts.tail) InstallAudit(mux, std::move(parts.tail));
+  if (parts.store) InstallStore(mux, std::move(parts.store));
   for (const File& file : kFiles) {
     const endpoints::StaticFile served{.bytes = file.bytes, .type = TypeOf(file.name)};
     mux.Unlisted(std::string(kPrefix) + std::string(file.name), endpoints::NewStaticFile(served));

@@ -1,19 +1,28 @@
 // The console at /console: pages in the binary that talk to the API as the user who opened them.
 // The pages themselves are public, as they hold nothing; every call that they make is authenticated and authorized as
-// any other.
+// any other. So is the exchange of a one-time link (console/sign_in.h), which asks for a secret of its own.
 #pragma once
 
 #include <memory>
 
+#include "audit/tail.h"
 #include "auth/authorizer.h"
+#include "console/sign_in.h"
+#include "console/store_pages.h"
 #include "server/path_mux.h"
 
 namespace keelson::console {
 
-void InstallConsole(server::PathMux& mux);
+// Parts that are null are not offered.
+struct ConsoleParts {
+  std::shared_ptr<SignIn> sign_in;
+  std::shared_ptr<audit::Tail> tail;
+  std::shared_ptr<StoreCare> store;
+};
+void InstallConsole(server::PathMux& mux, ConsoleParts parts);
 
-// Lets everybody get the pages, so that somebody without a client certificate can paste a token; asks `next` about
-// everything else.
+// Lets everybody get the pages and exchange a link, so that somebody without a client certificate can sign in; asks
+// `next` about everything else.
 std::shared_ptr<auth::Authorizer> AllowPages(std::shared_ptr<auth::Authorizer> next);
 
 }  // namespace keelson::console

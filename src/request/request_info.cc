@@ -59,7 +59,7 @@ bool RequestInfo::IsLongRunning() const {
     static constexpr std::array<std::string_view, 5> kStreams = {"attach", "exec", "proxy", "log", "portforward"};
     return std::ranges::find(kStreams, subresource) != kStreams.end();
   }
-  return path.starts_with("/debug/pprof/");
+  return path.starts_with("/debug/pprof/") || path.starts_with("/console/api/");
 }
 
 Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path,

@@ -58,6 +58,8 @@ TEST(RequestInfo, LongRunning) {
   EXPECT_TRUE(NewRequestInfo("GET", "/api/v1/namespaces/a/pods/p/log", "")->IsLongRunning());
   EXPECT_FALSE(NewRequestInfo("GET", "/api/v1/pods", "")->IsLongRunning());
   EXPECT_TRUE(NewRequestInfo("GET", "/debug/pprof/profile", "")->IsLongRunning());
+  EXPECT_TRUE(NewRequestInfo("GET", "/console/api/audit", "")->IsLongRunning());
+  EXPECT_FALSE(NewRequestInfo("GET", "/console/main.js", "")->IsLongRunning());
 }
 
 }  // namespace

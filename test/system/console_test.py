@@ -8,6 +8,7 @@ import base64
 import http.client
 import json
 import os
+import pty
 import re
 import shutil
 import socket
@@ -15,13 +16,15 @@ import ssl
 import struct
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Client, Server, config_map, source_root  # noqa: E402
+from fake_kubelet import FakeKubelet  # noqa: E402
+from harness import Client, Server, config_map, free_port, source_root  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 RUNNING = []
@@ -52,6 +55,226 @@ def anonymous(server, path, method="GET"):
     connection.request(method, path)
     answer = connection.getresponse()
     return answer, answer.read().decode()
+
+
+class TerminalServer(Server):
+    """A server whose stderr is a terminal, as when somebody starts it by hand."""
+
+    def start(self):
+        self.shown, self.port = "", free_port()
+        master, slave = pty.openpty()
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=slave, stdin=subprocess.DEVNULL)
+        os.close(slave)
+        threading.Thread(target=self.read, args=(master,), daemon=True).start()
+        RUNNING.append(self)
+        expect(self._wait_ready(time.monotonic()), "the server does not start: " + self.shown)
+        return self
+
+    def read(self, master):
+        try:
+            while True:
+                self.shown += os.read(master, 65536).decode(errors="replace")
+        except OSError:  # the server has ended
+            os.close(master)
+
+    def link(self):
+        end = time.monotonic() + 60
+        while True:
+            found = re.search(r"https://127.0.0.1:%d/console#link=([\w-]+)\s" % self.port, self.shown)
+            if found:
+                return found.group(1)
+            expect(time.monotonic() < end, "no link: " + self.shown)
+            time.sleep(0.02)
+
+
+def session(server, name, body, method="POST", **headers):
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ssl._create_unverified_context())
+    connection.request(method, "/console/session/" + name, body, {"Content-Type": "application/octet-stream", **{key.replace("_", "-"): value for key, value in headers.items()}})
+    answer = connection.getresponse()
+    text = answer.read()
+    return answer.status, json.loads(text) if text.startswith(b"{") else {}
+
+
+def with_token(server, method, path, token, body=None):
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ssl._create_unverified_context())
+    connection.request(method, path, body, {"Authorization": "Bearer " + token, "Content-Type": "application/json"})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+REVIEW = ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews")
+REVIEW_BODY = '{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
+
+
+def links(binary, folder):
+    """A link signs in once, from pages of this server only; nothing of it is in a log, a metric or an audit event."""
+    policy, log = os.path.join(folder, "policy.yaml"), os.path.join(folder, "audit.log")
+    with open(policy, "w") as f:
+        f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n")
+    server = TerminalServer(binary, folder, ["--audit-policy-file=" + policy, "--audit-log-path=" + log, "-v=5"]).start()
+    link = server.link()
+    expect(len(link) >= 43, "less than 256 bits: " + link)
+    origin = "https://127.0.0.1:%d" % server.port
+    for what, answer, status in (
+            ("GET", session(server, "open", None, method="GET"), 405), ("PUT", session(server, "open", link, method="PUT"), 403),
+            ("another origin", session(server, "open", link, Origin="https://example.com"), 403), ("no origin at all", session(server, "open", link, Origin="null"), 403),
+            ("another site", session(server, "open", link, Sec_Fetch_Site="cross-site"), 403), ("a plain form", session(server, "open", link, Content_Type="text/plain"), 415),
+            ("a wrong link", session(server, "open", "A" * 43), 403), ("nothing", session(server, "open", ""), 403), ("too much", session(server, "open", "A" * 10000), 400)):
+        expect(answer[0] == status, "%s: %s" % (what, answer))
+    status, opened = session(server, "open", link, Origin=origin, Sec_Fetch_Site="same-origin")
+    expect(status == 201, "the link: %d %s" % (status, opened))
+    expect(session(server, "open", link)[0] == 403, "a link is good twice")
+    token = opened["token"]
+    status, answer = with_token(server, *REVIEW, token, REVIEW_BODY)
+    user = json.loads(answer)["status"]["userInfo"]
+    expect(status == 201 and user["username"] == "admin" and set(user["groups"]) == {"system:masters", "system:authenticated"}, answer)
+    expect(with_token(server, "GET", "/api/v1/secrets", token)[0] == 200, "the session cannot read")
+    expect(with_token(server, "GET", "/api/v1/secrets", link)[0] == 401, "a link is a token")
+    expect(session(server, "renew", token)[0] == 200 and session(server, "renew", token + "x")[0] == 403, "renewal")
+    expect(session(server, "end", token)[0] == 200 and session(server, "renew", token)[0] == 403, "the end of a session")
+
+    done = subprocess.run([binary, "console", "--data-dir=" + server.data], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 0 and done.stdout.startswith(origin + "/console#link="), done.stdout + done.stderr)
+    second = done.stdout.strip().split("#link=")[1]
+    expect(second != link and session(server, "open", second)[0] == 201, "the link of the command")
+
+    metrics = Client(server).must(200, "GET", "/metrics").decode()
+    server.stop()
+    with open(log) as f:
+        audited = f.read()
+    events = [json.loads(line) for line in audited.splitlines()]
+    ids = [event["user"].get("extra", {}).get("authentication.kubernetes.io/credential-id", [""])[0] for event in events if event["requestURI"].startswith("/api/v1/secrets")]
+    expect(any(one.startswith("CONSOLE=") for one in ids), "the audit log does not tell the session: %s" % ids)
+    expect(any(event["requestURI"] == "/console/session/open" for event in events), "the exchange is not audited")
+    with open(server.log_path) as f:
+        rest = audited + metrics + f.read() + server.shown.replace("#link=" + link, "")
+    for secret in (link, second, token):
+        expect(secret not in rest, "a secret is in a log")
+    expect(server.shown.count("#link=") == 1, "links: " + server.shown)
+
+
+def no_links(binary, folder):
+    """Not in a log file, and not where the console is off."""
+    server = started(binary, folder)
+    done = subprocess.run([binary, "console", "--data-dir=" + server.data], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 0 and "#link=" in done.stdout, done.stderr)
+    server.stop()
+    with open(server.log_path) as f:
+        text = f.read()
+    expect("KUBECONFIG=" in text and "#link" not in text, "a link in a log file: " + text)
+    server = TerminalServer(binary, folder + "/off", ["--console=false"]).start()
+    expect(session(server, "open", "x")[0] == 403, "links without a console")
+    done = subprocess.run([binary, "console", "--data-dir=" + server.data], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 1 and "--console" in done.stderr, done.stderr)
+    server.stop()
+    expect("#link" not in server.shown, server.shown)
+    done = subprocess.run([binary, "console", "--data-dir=" + server.data], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 1 and "no server runs on" in done.stderr, done.stderr)
+
+
+class Stream:
+    """Audit events as the page reads them."""
+
+    def __init__(self, server, query=""):
+        self.connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=server.context())
+        self.connection.request("GET", "/console/api/audit?" + query)
+        self.answer = self.connection.getresponse()
+        expect(self.answer.status == 200, "audit: %d" % self.answer.status)
+
+    def until(self, wanted):
+        seen = []
+        while True:
+            event = json.loads(self.answer.readline())
+            seen.append(event)
+            if wanted(event):
+                return seen
+
+
+def audit(binary, folder):
+    """Events are recorded while somebody looks, at the level Metadata, for those who may; the policy is kept."""
+    server = started(binary, folder)
+    client = Client(server)
+    client.must(201, "POST", MAPS, config_map("before", {}))
+    everything, creates = Stream(server), Stream(server, "verb=create&resource=secrets&user=admin")
+    secret = {"metadata": {"name": "s"}, "stringData": {"password": "hunter2"}}
+    client.must(201, "POST", "/api/v1/namespaces/default/secrets", secret)
+    client.must(200, "GET", "/api/v1/namespaces/default/secrets/s")
+    with_token(server, "GET", "/api/v1/nodes", "guest-token")
+    with_token(server, "GET", "/api/v1/nodes", "wrong")
+    seen = everything.until(lambda event: event.get("responseStatus", {}).get("code") == 401)
+    expect(not any(event.get("objectRef", {}).get("name") == "before" for event in seen), "recorded while nobody looked")
+    expect({"create", "get", "list"} <= {event["verb"] for event in seen}, str(seen))
+    expect(any(event["user"].get("username") == "guest" and event["responseStatus"]["code"] == 403 for event in seen), str(seen))
+    expect(all(event["level"] == "Metadata" and "requestObject" not in event for event in seen) and "hunter2" not in json.dumps(seen), "more than metadata")
+    client.must(201, "POST", "/api/v1/namespaces/default/secrets", {**secret, "metadata": {"name": "t"}})
+    seen = creates.until(lambda event: event["objectRef"]["name"] == "t")
+    expect(all(event["verb"] == "create" and event["objectRef"]["resource"] == "secrets" for event in seen) and len(seen) == 2, str(seen))
+    for token in ("guest-token", "wrong"):
+        expect(with_token(server, "GET", "/console/api/audit", token)[0] in (401, 403), "audit for everybody")
+    expect(anonymous(server, "/console/api/audit")[0].status == 403, "audit for everybody")
+    expect("apiserver_audit_event_total 0" in client.must(200, "GET", "/metrics").decode(), "counted as events of a backend")
+    role = {"metadata": {"name": "auditor"}, "rules": [{"nonResourceURLs": ["/console/api/audit"], "verbs": ["get"]}]}
+    client.must(201, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+    client.must(201, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {"metadata": {"name": "auditor"}, "subjects": [{"kind": "User", "name": "guest", "apiGroup": "rbac.authorization.k8s.io"}],
+                "roleRef": {"kind": "ClusterRole", "name": "auditor", "apiGroup": "rbac.authorization.k8s.io"}})
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {"user": "guest", "nonResourceAttributes": {"path": "/console/api/audit", "verb": "get"}}}
+    end = time.monotonic() + 60
+    while not client.must(201, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]:
+        expect(time.monotonic() < end, "the role is not in force")
+        time.sleep(0.05)
+    many = [Stream(server) for _ in range(14)]
+    status, text = client.request("GET", "/console/api/audit")
+    expect(status == 429, "more than 16 followers: %d %s" % (status, text))
+    for stream in many + [everything, creates]:
+        stream.connection.close()
+    server.stop()
+    policy = os.path.join(folder, "policy.yaml")
+    with open(policy, "w") as f:
+        f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {level: None, resources: [{resources: [configmaps]}]}\n- {level: RequestResponse}\n")
+    server = started(binary, folder + "/policy", ["--audit-policy-file=" + policy, "--audit-log-path=" + folder + "/audit.log"])
+    client, stream = Client(server), Stream(server)
+    client.must(201, "POST", MAPS, config_map("unseen", {}))
+    client.must(201, "POST", "/api/v1/namespaces/default/secrets", secret)
+    seen = stream.until(lambda event: event.get("objectRef", {}).get("name") == "s" and event["stage"] == "ResponseComplete")
+    expect("unseen" not in json.dumps(seen) and "hunter2" not in json.dumps(seen) and "requestObject" not in json.dumps(seen), str(seen))
+    server.stop()
+
+
+def store(binary, folder):
+    """Figures, backup, download, check and defragmentation, for those who may."""
+    server = started(binary, folder)
+    client = Client(server)
+    figures = client.must(200, "GET", "/console/api/store")
+    expect(figures["embedded"] and figures["revision"] > 0 and figures["bytes"] > 0 and figures["diskFreeBytes"] > 0 and "lastBackup" not in figures, str(figures))
+    message = client.must(200, "POST", "/console/api/store/backup")["message"]
+    figures = client.must(200, "GET", "/console/api/store")
+    expect(figures["lastBackup"]["name"] in message and figures["lastBackup"]["ageSeconds"] < 600 and figures["backups"] == 1, "%s %s" % (message, figures))
+    expect("whole" in client.must(200, "POST", "/console/api/store/check")["message"], "check")
+    expect("now" in client.must(200, "POST", "/console/api/store/defragment")["message"], "defragment")
+    status, archive = client.request("POST", "/console/api/store/download")
+    path = os.path.join(folder, "download.tar")
+    with open(path, "wb") as f:
+        f.write(archive)
+    with tarfile.open(path) as tar:
+        expect({"backup.txt", "pki/ca.key", "store.snapshot"} <= set(tar.getnames()), tar.getnames())
+    done = subprocess.run([binary, "backup", "verify", path], capture_output=True, text=True, timeout=120)
+    expect(status == 200 and done.returncode == 0, done.stderr)
+    expect(os.listdir(server.data + "/downloads") == [], "the download stays on the server")
+    # Somebody who may get every URL may see the figures, and gets no keys.
+    client.must(201, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "reader"}, "rules": [{"nonResourceURLs": ["*"], "verbs": ["get"]}]})
+    client.must(201, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {"metadata": {"name": "reader"}, "subjects": [{"kind": "User", "name": "guest", "apiGroup": "rbac.authorization.k8s.io"}],
+                "roleRef": {"kind": "ClusterRole", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"}})
+    end = time.monotonic() + 60
+    while with_token(server, "GET", "/console/api/store", "guest-token")[0] != 200:
+        expect(time.monotonic() < end, "the role is not in force")
+        time.sleep(0.05)
+    for work in ("backup", "download", "check", "defragment"):
+        for method, token, wanted in (("POST", "guest-token", 403), ("GET", "guest-token", 405), ("POST", "wrong", 401)):
+            status = with_token(server, method, "/console/api/store/" + work, token)[0]
+            expect(status == wanted, "%s %s of %s: %d" % (method, work, token, status))
+        expect(anonymous(server, "/console/api/store/" + work, "POST")[0].status == 403, "anonymous " + work)
+    server.stop()
 
 
 def pages(binary, folder):
@@ -101,6 +324,10 @@ import { changers, mergePatch } from "./history.js";
 import { resolve, schemaOf } from "./form.js";
 import { ruleRows } from "./access.js";
 import { refersTo } from "./object.js";
+import { eventCells } from "./audit.js";
+import { outcome, portForwardCommand, words } from "./pod.js";
+import { age, spaceLeft } from "./store.js";
+import { keyText, Screen } from "./terminal.js";
 const check = (got, want) => { if (JSON.stringify(got) !== JSON.stringify(want)) { console.error(JSON.stringify(got), "instead of", JSON.stringify(want)); process.exit(1); } };
 check(toYAML({ a: [1, "x: y", { b: [] }], c: "1", d: "l1\\nl2\\n", e: {}, f: null, g: "yes" }), 'a:\\n- 1\\n- "x: y"\\n- b: []\\nc: "1"\\nd: |\\n  l1\\n  l2\\ne: {}\\nf: null\\ng: "yes"\\n');
 check(diffLines("a\\nb\\nc", "a\\nx\\nc"), [" a", "-b", "+x", " c"]);
@@ -119,6 +346,32 @@ check(ruleRows({ resourceRules: [{ verbs: ["get"], apiGroups: [""], resources: [
       [["get", "pods in core", "all"], ["get", "/version", ""]]);
 const spec = { volumes: [{ name: "x", configMap: { name: "settings" } }], serviceAccountName: "me" };
 check([refersTo(spec, ["configMap"], "settings"), refersTo(spec, ["configMap"], "x"), refersTo(spec, ["serviceAccountName"], "me"), refersTo(spec, ["secret"], "settings")], [true, false, true, false]);
+const event = { verb: "get", stage: "ResponseComplete", requestURI: "/x", user: { username: "a" }, stageTimestamp: "2026-11-17T05:30:00.250000Z", requestReceivedTimestamp: "2026-11-17T05:30:00.200000Z" };
+check(eventCells({ ...event, responseStatus: { code: 200 }, objectRef: { resource: "pods", subresource: "log", namespace: "n", name: "p" }, impersonatedUser: { username: "b" } }),
+      ["05:30:00.250", "a as b", "get", "pods/log n p", "200", "50 ms", ""]);
+check(eventCells(event).slice(3, 5), ["/x", ""]);
+check([age(0), age(61), age(3600), age(100000)], ["0 s", "1 min 1 s", "1 h", "1 d 3 h"]);
+check([spaceLeft({ quotaBytes: 10, bytes: 4, diskFreeBytes: 5 }), spaceLeft({ quotaBytes: 0, bytes: 4, diskFreeBytes: 5 }), spaceLeft({ quotaBytes: 3, bytes: 4, diskFreeBytes: 5 })], [5, 5, 0]);
+check(outcome({ status: "Failure", message: "m", details: { causes: [{ reason: "ExitCode", message: "3" }] } }), "The command has ended with exit code 3.");
+check(words(`sh -c 'echo "a b"' ""`), ["sh", "-c", 'echo "a b"', ""]);
+check(portForwardCommand({ metadata: { namespace: "n", name: "p" }, spec: { containers: [{ ports: [{ containerPort: 80 }, { containerPort: 8443 }] }] } }, { plural: "pods" }),
+      "kubectl port-forward -n n pod/p 8080:80 8443:8443");
+const screen = (columns, rows, ...texts) => { const made = new Screen(columns, rows); texts.forEach((text) => made.write(text)); return made; };
+check(screen(10, 3, "ab\\r\\ncd\\b\\bX\\ty").text(), "ab\\nXd      y");
+check(screen(5, 3, "abcdefg").text(), "abcde\\nfg");
+check(screen(9, 2, "1\\r\\n2\\r\\n3").text(), "2\\n3");
+check(screen(9, 2, "1\\r\\n2\\r\\n3").history.length, 1);
+check(screen(9, 4, "one\\x1b[2;3Hx\\x1b[A\\x1b[1K\\x1b", "[31", ";1mr").text(), "   r\\n  x");
+check(screen(9, 4, "\\x1b[31;1mr\\x1b[0mn").lines[0].map((cell) => cell.s), ["fg1 bold", ""]);
+check(screen(9, 4, "\\x1b[38;5;200;1mr\\x1b]0;title\\x07\\x1b(Bs").lines[0].map((cell) => cell.s + cell.c), ["boldr", "bolds"]);
+check(screen(9, 4, "main\\x1b[?1049h\\x1b[Heditor\\x1b[?1049l!").text(), "main!");
+check(screen(9, 4, "1\\r\\n2\\r\\n3\\r\\n4\\x1b[2;3r\\x1b[3H\\n\\x1b[2HX").text(), "1\\nX\\n\\n4");
+check(screen(9, 3, "a\\r\\nb\\x1b[H\\x1b[Lz\\x1b[2J").text(), "");
+check(screen(9, 3, "\\u{1F600}x").lines[0].length, 2);
+const resized = screen(9, 3, "a\\r\\nb\\r\\nc"); resized.resize(9, 2); check([resized.text(), resized.history.length, resized.y], ["b\\nc", 1, 1]);
+const key = (name, more) => keyText({ key: name, ...more }, false);
+check([key("a"), key("c", { ctrlKey: true }), key("Enter"), key("ArrowUp"), keyText({ key: "ArrowUp" }, true), key("Shift"), key("b", { altKey: true }), key("]", { ctrlKey: true })],
+      ["a", "\\x03", "\\r", "\\x1b[A", "\\x1bOA", null, "\\x1bb", null]);
 """
 
 
@@ -191,9 +444,18 @@ class Browser:
         expect("exceptionDetails" not in result, "%s: %s" % (script[:200], result.get("exceptionDetails")))
         return result["result"].get("value")
 
+    def holds(self, script):
+        """False, too, while the page is replaced by another."""
+        try:
+            return self.run(script)
+        except AssertionError as error:
+            if "navigated" in str(error) or "context was destroyed" in str(error):
+                return False
+            raise
+
     def until(self, script, what, seconds=60):
         end = time.monotonic() + seconds
-        while not self.run(script):
+        while not self.holds(script):
             expect(time.monotonic() < end, "%s; the page has: %s; failures: %s" % (what, self.run("document.body.innerText")[:1500], self.failures[-5:]))
             time.sleep(0.05)
 
@@ -361,6 +623,97 @@ def browser(binary, folder):
     server.stop()
 
 
+def care(binary, folder):
+    """In the browser: in by a link, the audit events, care of the store, a shell."""
+    if shutil.which("chromium") is None:
+        print("care: no chromium, left out")
+        return
+    server = TerminalServer(binary, folder).start()
+    client = Client(server)
+    kubelet = FakeKubelet(server.pki + "/apiserver.crt", server.pki + "/apiserver.key")
+    make_pod(client, kubelet)
+    page = Browser(folder + "/profile")
+    link = server.link()
+    page.command("Page.navigate", url="https://127.0.0.1:%d/console#link=%s" % (server.port, link))
+    page.until("document.getElementById('user') && document.getElementById('user').textContent === 'admin'", "not signed in by the link")
+    expect(link not in page.run("location.href"), "the secret stays in the address")
+    expect(page.run("JSON.stringify([localStorage.length, sessionStorage.length, document.cookie])") == '[0,0,""]', "something is stored")
+
+    page.go("#/audit")
+    page.has("waiting for events")
+    client.must(201, "POST", MAPS, config_map("audited", {}))
+    page.has("configmaps default audited")
+    page.run("const v = document.getElementById('audit-verb'); v.value = 'delete'; v.form.requestSubmit()")
+    page.until("location.hash === '#/audit?verb=delete'", "the filter is not in the address")
+    client.must(200, "DELETE", MAPS + "/audited")
+    page.until("[...document.querySelectorAll('main tbody tr')].length > 0 && [...document.querySelectorAll('main tbody tr')].every((r) => r.cells[2].textContent === 'delete')", "the filter")
+    accessible(page, "audit")
+
+    page.go("#/store")
+    page.has("Space left")
+    page.click("Back up now")
+    page.has("ago: keelson-")
+    page.click("Check")
+    page.has("whole.")
+    page.click("Defragment")
+    page.has(" before, ")
+    accessible(page, "store")
+    downloads = folder + "/downloads"
+    page.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=downloads)
+    page.click("Download a backup")
+    page.has("Keep it like a password.")
+    end = time.monotonic() + 60
+    while not (os.path.isdir(downloads) and [name for name in os.listdir(downloads) if name.endswith(".tar")]):
+        expect(time.monotonic() < end, "no download")
+        page.run("0")
+        time.sleep(0.05)
+
+    page.go("#/object/core/v1/pods/default/one")
+    page.click("Shell")
+    page.click("Connect")
+    page.until("/[$#] /.test(document.querySelector('.terminal')?.innerText || '')", "no prompt")
+    shell_keys(page, "echo $((6*7))x; stty size")
+    page.has("42x")
+    size = page.run("document.querySelector('.terminal').innerText.match(/\\n(\\d+) (\\d+)/).slice(1).map(Number)")
+    expect(size[0] == 24 and size[1] != 80, "the size is not told: %s" % size)
+    accessible(page, "shell")
+    shell_keys(page, "exit 3")
+    page.has("exit code 3")
+    page.click("Attach")
+    page.click("Connect")
+    page.until("document.activeElement.className === 'terminal'", "the terminal has no focus")
+    shell_keys(page, "echoed by cat")
+    page.has("echoed by cat")
+    page.run("document.getElementById('readonly').click()")
+    page.until("![...document.querySelectorAll('button')].some((b) => ['Shell', 'Attach'].includes(b.textContent))", "a shell while reading only")
+    page.click("Port forward")
+    page.has("kubectl port-forward -n default pod/one 8080:8080")
+
+    page.click("Sign out")
+    page.has("Nobody is signed in.")
+    page.go("#link=" + link)
+    page.has("The link does not sign in")
+    server.stop()
+    kubelet.stop()
+
+
+def make_pod(client, kubelet):
+    client.must(201, "POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}}}})
+    client.must(201, "POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    client.must(201, "POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "one"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 8080}]}]}})
+
+
+def shell_keys(page, text):
+    """Types into the terminal as a keyboard does."""
+    page.run("document.querySelector('.terminal').focus()")
+    for c in text:
+        page.command("Input.dispatchKeyEvent", type="keyDown", key=c, text=c)
+        page.command("Input.dispatchKeyEvent", type="keyUp", key=c)
+    page.command("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+    page.command("Input.dispatchKeyEvent", type="keyUp", key="Enter", code="Enter", windowsVirtualKeyCode=13)
+
+
 POD = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-%06d","labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"example.com/web:1.0"}]}}'
 
 
@@ -452,10 +805,34 @@ def screenshots(binary, folder):
     page.go("#/server")
     page.has("global-default")
     picture("server")
+    page.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    page.go("#/audit?resource=deployments")
+    page.has("waiting for events")
+    for replicas in (4, 6):
+        client.must(200, "PATCH", path + "?fieldManager=autoscaler", json.dumps({"spec": {"replicas": replicas}}), content_type="application/merge-patch+json")
+        client.must(200, "GET", path)
+        with_token(server, "DELETE", path, "guest-token")
+    page.until("document.querySelectorAll('main tbody tr').length >= 6", "no events")
+    picture("audit")
+    page.go("#/store")
+    page.click("Back up now")
+    page.has("ago: keelson-")
+    picture("store")
+    kubelet = FakeKubelet(server.pki + "/apiserver.crt", server.pki + "/apiserver.key")
+    make_pod(client, kubelet)
+    page.go("#/object/core/v1/pods/default/one")
+    page.click("Shell")
+    page.run("const c = document.querySelector('[aria-label=Command]'); c.value = 'env -i \"PS1=web-0:~$ \" TERM=xterm sh'")
+    page.click("Connect")
+    page.until("(document.querySelector('.terminal')?.innerText || '').includes('web-0')", "no prompt")
+    shell_keys(page, "printf '\\033[32mready\\033[0m\\n'; stty size")
+    page.until("document.querySelector('.terminal').innerText.split('web-0').length === 3", "no answer")
+    picture("shell")
+    kubelet.stop()
     server.stop()
 
 
-TESTS = [pages, connections, scripts, browser]
+TESTS = [pages, connections, links, no_links, audit, store, scripts, browser, care]
 ON_REQUEST = [many, screenshots]
 
 

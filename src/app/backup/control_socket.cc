@@ -23,7 +23,8 @@ namespace keelson::app {
 namespace {
 
 constexpr const char* kName = "control.sock";
-constexpr std::string_view kRequest = "snapshot\n", kOK = "ok\n";
+constexpr std::string_view kSnapshot = "snapshot\n", kConsole = "console\n", kOK = "ok\n";
+constexpr std::size_t kLineMax = 1024;  // of a request or an answer
 constexpr timeval kRequestTimeout{.tv_sec = 5, .tv_usec = 0};
 constexpr timeval kSendTimeout{.tv_sec = 60, .tv_usec = 0};  // of a client that does not read
 constexpr std::size_t kCopyBytes = 256 * 1024;
@@ -67,6 +68,17 @@ bool SendAll(int fd, std::string_view bytes) {
   return true;
 }
 
+// Up to a newline, which is part of it.
+std::string ReceiveLine(int fd) {
+  std::string line;
+  char c = 0;
+  while (line.size() < kLineMax && ::recv(fd, &c, 1, 0) == 1) {
+    line += c;
+    if (c == '\n') break;
+  }
+  return line;
+}
+
 bool MayAsk(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -83,12 +95,15 @@ Awaitable<kv::Result<void>> SendChunk(int fd, const std::atomic<bool>& stopping,
 }  // namespace
 
 struct ControlSocket::Impl {
-  explicit Impl(kv::Store& with) : store(with), wake(::eventfd(0, EFD_CLOEXEC)) {}
+  Impl(kv::Store& with, NewConsoleLink links)
+      : store(with), new_link(std::move(links)), wake(::eventfd(0, EFD_CLOEXEC)) {}
 
   void Run();
   void Serve(int client);
+  void ServeSnapshot(int client);
 
   kv::Store& store;
+  const NewConsoleLink new_link;
   Descriptor listener, wake;
   std::string path;
   std::atomic<bool> stopping{false};
@@ -108,12 +123,19 @@ void ControlSocket::Impl::Run() {
 void ControlSocket::Impl::Serve(int client) {
   ::setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &kRequestTimeout, sizeof kRequestTimeout);
   ::setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &kSendTimeout, sizeof kSendTimeout);
-  char request[32];
-  const ssize_t got = ::recv(client, request, kRequest.size(), MSG_WAITALL);
-  if (got != static_cast<ssize_t>(kRequest.size()) || std::string_view(request, kRequest.size()) != kRequest) {
+  const std::string request = ReceiveLine(client);
+  if (request == kSnapshot) return ServeSnapshot(client);
+  if (request != kConsole) {
     SendAll(client, "error: this server does not know the request\n");
-    return;
+  } else if (!new_link) {
+    SendAll(client, "error: this server gives out no links: see --console and --anonymous-auth\n");
+  } else {
+    SendAll(client, std::string(kOK) + new_link() + "\n");
+    log::Info("Gave out a link to the console");
   }
+}
+
+void ControlSocket::Impl::ServeSnapshot(int client) {
   if (!SendAll(client, kOK)) return;
   async::IOPool io(1);  // of its own: sending blocks
   auto work = kv::snapshot::Write(
@@ -138,8 +160,9 @@ ControlSocket::~ControlSocket() {
   ::unlink(impl_->path.c_str());
 }
 
-Outcome<std::unique_ptr<ControlSocket>, Error> ControlSocket::Listen(const std::string& data_folder, kv::Store& store) {
-  auto impl = std::make_unique<Impl>(store);
+Outcome<std::unique_ptr<ControlSocket>, Error> ControlSocket::Listen(const std::string& data_folder, kv::Store& store,
+                                                                     NewConsoleLink new_link) {
+  auto impl = std::make_unique<Impl>(store, std::move(new_link));
   impl->path = data_folder + "/" + kName;
   ::unlink(impl->path.c_str());
   const Address address(data_folder);
@@ -155,7 +178,7 @@ namespace {
 
 Outcome<kv::snapshot::Info, Error> Receive(int server, const std::string& path,
                                            const std::function<void(std::uint64_t)>& progress) {
-  if (!SendAll(server, kRequest)) return Error("the running server does not take the request");
+  if (!SendAll(server, kSnapshot)) return Error("the running server does not take the request");
   char answer[kOK.size()];
   if (::recv(server, answer, sizeof answer, MSG_WAITALL) != static_cast<ssize_t>(sizeof answer) ||
       std::string_view(answer, sizeof answer) != kOK) {
@@ -184,14 +207,31 @@ Outcome<kv::snapshot::Info, Error> Receive(int server, const std::string& path,
 
 }  // namespace
 
+// A descriptor below 0: no server runs on the folder.
+static Descriptor Connect(const std::string& data_folder) {
+  const Address address(data_folder);
+  Descriptor server(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (address.directory.get() < 0 || ::connect(server.get(), address.get(), sizeof address.socket) != 0)
+    return Descriptor();
+  ::setsockopt(server.get(), SOL_SOCKET, SO_RCVTIMEO, &kSendTimeout, sizeof kSendTimeout);
+  return server;
+}
+
 std::optional<Outcome<kv::snapshot::Info, Error>> SnapshotOfRunning(
     const std::string& data_folder, const std::string& path, const std::function<void(std::uint64_t bytes)>& progress) {
-  const Address address(data_folder);
-  const Descriptor server(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (address.directory.get() < 0 || ::connect(server.get(), address.get(), sizeof address.socket) != 0)
-    return std::nullopt;
-  ::setsockopt(server.get(), SOL_SOCKET, SO_RCVTIMEO, &kSendTimeout, sizeof kSendTimeout);
+  const Descriptor server = Connect(data_folder);
+  if (server.get() < 0) return std::nullopt;
   return Receive(server.get(), path, progress);
+}
+
+std::optional<Outcome<std::string, Error>> ConsoleLinkOfRunning(const std::string& data_folder) {
+  const Descriptor server = Connect(data_folder);
+  if (server.get() < 0) return std::nullopt;
+  if (!SendAll(server.get(), kConsole)) return Error("the running server does not take the request");
+  std::string answer = ReceiveLine(server.get());
+  if (answer == kOK) return ReceiveLine(server.get());
+  if (answer.ends_with('\n')) answer.pop_back();
+  return Error(answer.starts_with("error: ") ? answer.substr(7) : "the running server does not answer");
 }
 
 }  // namespace keelson::app

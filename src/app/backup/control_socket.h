@@ -2,8 +2,10 @@
 // save` gets a snapshot of the store without any flag or credential. Whoever may enter the folder (mode 0700) as the
 // server's user or as root may use it.
 //   -> "snapshot\n"    <- "ok\n", then the bytes of kv/snapshot      or "error: text\n"
+//   -> "console\n"     <- "ok\n", then a one-time link and a newline or "error: text\n"
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,11 +17,15 @@
 
 namespace keelson::app {
 
+// Makes a link that signs its opener in to the console once. Empty: there are none.
+using NewConsoleLink = std::function<std::string()>;
+
 // Serves one client at a time on a thread of its own, until it is destroyed; a snapshot under way then ends early.
 class ControlSocket {
  public:
   // `store` must outlive it. A socket left over by a crash is replaced: the caller has the folder's lock.
-  static Outcome<std::unique_ptr<ControlSocket>, Error> Listen(const std::string& data_folder, kv::Store& store);
+  static Outcome<std::unique_ptr<ControlSocket>, Error> Listen(const std::string& data_folder, kv::Store& store,
+                                                               NewConsoleLink new_link = nullptr);
   ~ControlSocket();
 
  private:
@@ -32,5 +38,8 @@ class ControlSocket {
 // `progress` is called with the bytes so far. Blocks.
 std::optional<Outcome<kv::snapshot::Info, Error>> SnapshotOfRunning(
     const std::string& data_folder, const std::string& path, const std::function<void(std::uint64_t bytes)>& progress);
+
+// Asks the server that runs on the folder for a link to its console. Nothing when no server runs there. Blocks.
+std::optional<Outcome<std::string, Error>> ConsoleLinkOfRunning(const std::string& data_folder);
 
 }  // namespace keelson::app

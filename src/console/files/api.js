@@ -28,8 +28,15 @@ export async function getText(path) { return (await call("GET", path, { accept: 
 
 export const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-// The events of a watch, one by one, until `signal` ends it. Throws what the server says when it ends the watch with an error.
-export async function* watch(path, options) {
+// A WebSocket of this server with one of the subprotocols. Browsers set no headers there: a token goes as a subprotocol.
+export function socket(path, protocols) {
+  const bytes = new TextEncoder().encode(token);
+  const encoded = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return new WebSocket("wss://" + location.host + path, token ? [...protocols, "base64url.bearer.authorization.k8s.io." + encoded] : protocols);
+}
+
+// The lines of an answer as they come, until `signal` ends it.
+export async function* lines(path, options) {
   const answer = await call("GET", path, options);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let buffer = "";
@@ -40,11 +47,18 @@ export async function* watch(path, options) {
     for (let end = buffer.indexOf("\n"); end >= 0; end = buffer.indexOf("\n")) {
       const line = buffer.slice(0, end);
       buffer = buffer.slice(end + 1);
-      if (line === "") continue;
-      const event = JSON.parse(line);
-      if (event.type === "ERROR") throw new APIError(event.object.code, event.object);
-      yield event;
+      yield line;
     }
+  }
+}
+
+// The events of a watch, one by one, until `signal` ends it. Throws what the server says when it ends the watch with an error.
+export async function* watch(path, options) {
+  for await (const line of lines(path, options)) {
+    if (line === "") continue;
+    const event = JSON.parse(line);
+    if (event.type === "ERROR") throw new APIError(event.object.code, event.object);
+    yield event;
   }
 }
 

@@ -9,6 +9,8 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
+export const bytes = (value) => (value < 1e6 ? (value / 1e3).toFixed(1) + " kB" : value < 1e9 ? (value / 1e6).toFixed(1) + " MB" : (value / 1e9).toFixed(2) + " GB");
+
 export function show(...children) { document.getElementById("main").replaceChildren(...children); }
 
 // False while the box "Read only" is checked: nothing that writes is offered.

@@ -1,11 +1,14 @@
 // Routes of the console: the view is the URL. Hidden tabs hold no watch.
 import { accessView } from "./access.js";
+import { auditView } from "./audit.js";
 import { call, discover, getJSON, hasToken, setToken } from "./api.js";
 import { el, explain, show } from "./dom.js";
 import { findView } from "./find.js";
 import { newView } from "./form.js";
 import { objectView } from "./object.js";
 import { serverView } from "./server.js";
+import { endSession, hasSession, openLink } from "./session.js";
+import { storeView } from "./store.js";
 import { tableView } from "./table.js";
 
 let kinds = [];
@@ -45,6 +48,8 @@ async function route() {
   const [view, ...words] = path.split("/").map(decodeURIComponent);
   try {
     if (view === "server") return await serverView(signal);
+    if (view === "store") return await storeView(signal);
+    if (view === "audit") return await auditView(new URLSearchParams(query), signal);
     if (view === "access") return await accessView(namespaceBox.value, signal);
     if (view === "find" && words[0]) return await findView(words[0], kinds, namespaceBox.value, signal);
     const kind = find(...words.slice(0, 3));
@@ -61,20 +66,22 @@ function signIn(reason) {
   const box = el("input", { type: "password", size: "60", "aria-label": "Token", autocomplete: "off" });
   const form = el("form", { onsubmit: (event) => { event.preventDefault(); setToken(box.value); begin(); } }, box, " ", el("button", { class: "primary" }, "Sign in"));
   show(el("h1", {}, "Sign in"), el("p", { class: "bad" }, reason),
-       el("p", {}, "Use a browser with a client certificate, or paste a bearer token, such as one of ", el("code", {}, "kubectl create token NAME"), ". It is kept in this page only."), form);
+       el("p", {}, "Use a browser with a client certificate, or paste a bearer token, such as one of ", el("code", {}, "kubectl create token NAME"), ". It is kept in this page only."), form,
+       el("p", {}, "On the machine of the server, ", el("code", {}, "keelson console"), " prints a link that signs in."));
   box.focus();
 }
 
-async function begin() {
+async function begin(problem = "") {
   try {
     const review = await (await call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
                                      { type: "application/json", body: '{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}' })).json();
     const user = review.status.userInfo.username;
-    if (user === "system:anonymous") return signIn("Nobody is signed in.");
+    if (user === "system:anonymous") return signIn(problem || "Nobody is signed in.");
     document.getElementById("user").textContent = user;
+    document.getElementById("signout").hidden = !hasSession();
     kinds = await discover();
   } catch (error) {
-    return signIn(hasToken() ? explain(error) : "Nobody is signed in.");
+    return signIn(hasToken() ? explain(error) : problem || "Nobody is signed in.");
   }
   // Somebody who may not list namespaces types one.
   getJSON("/api/v1/namespaces?limit=500").then((list) => document.getElementById("namespaces").replaceChildren(
@@ -92,14 +99,15 @@ search.addEventListener("keydown", (event) => {
 namespaceBox.addEventListener("change", route);
 document.getElementById("readonly").addEventListener("change", route);
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || /^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) return;
+  if (event.key !== "/" || /^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName) || document.activeElement.getAttribute("role") === "textbox") return;
   event.preventDefault();
   search.focus();
 });
 document.addEventListener("visibilitychange", () => {
-  if (!location.hash.startsWith("#/list/")) return;
+  if (!/^#\/(list|audit)\b/.test(location.hash)) return;
   if (document.hidden) running.abort();
   else route();
 });
-window.addEventListener("hashchange", route);
-begin();
+window.addEventListener("hashchange", () => (location.hash.startsWith("#link=") ? openLink().then(begin) : route()));
+document.getElementById("signout").addEventListener("click", () => endSession().then(() => location.reload()));
+openLink().then(begin);

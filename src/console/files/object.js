@@ -2,6 +2,7 @@
 import { call, getJSON, pathOf } from "./api.js";
 import { el, explain, mayWrite, show, tell } from "./dom.js";
 import { drawDiff, historyPane } from "./history.js";
+import { copyCommand, portForwardCommand, shellPane } from "./pod.js";
 import { remove } from "./table.js";
 import { editable, toYAML } from "./yaml.js";
 
@@ -147,8 +148,14 @@ export async function objectView(kind, namespace, name, kinds, signal) {
   const pane = el("div", {}, el("pre", { tabindex: "0" }, toYAML(shown)));
   const managed = fields ? el("details", {}, el("summary", {}, "Who set what (managedFields)"), el("pre", {}, toYAML(fields))) : null;
   const command = "kubectl get " + kind.plural + (kind.group ? "." + kind.group : "") + (namespace ? " -n " + namespace : "") + " " + name + " -o yaml";
-  const buttons = [el("button", { onclick: () => navigator.clipboard.writeText(command).then(() => tell(command), () => tell(command)) }, "Copy as kubectl")];
+  const buttons = [el("button", { onclick: () => copyCommand(command) }, "Copy as kubectl")];
   if (kind.group === "" && kind.plural === "pods") buttons.push(el("button", { onclick: () => logs(path, object, pane, signal) }, "Log"));
+  if (kind.group === "" && kind.plural === "pods" && mayWrite()) {
+    buttons.push(el("button", { onclick: () => shellPane(path, object, pane, signal, "exec") }, "Shell"),
+                 el("button", { onclick: () => shellPane(path, object, pane, signal, "attach") }, "Attach"));
+  }
+  if (kind.group === "" && ["pods", "services"].includes(kind.plural))
+    buttons.push(el("button", { onclick: () => copyCommand(portForwardCommand(object, kind)) }, "Port forward"));
   if (kind.verbs.includes("patch") && mayWrite()) buttons.push(el("button", { onclick: () => pane.replaceChildren(editor(kind, object, path, reload)) }, "Edit"));
   if (kind.verbs.includes("delete") && mayWrite()) buttons.push(el("button", { onclick: async () => {
     if (!confirm("Delete " + kind.kind + " " + name + "?")) return;

@@ -1,6 +1,6 @@
 // The server itself: health with reasons, requests, watches, memory by resource, queues of flow control, flags in force.
 import { getJSON, getText } from "./api.js";
-import { el, explain, show } from "./dom.js";
+import { bytes, el, explain, show } from "./dom.js";
 
 const REFRESH_MILLISECONDS = 2000, ROWS = 12;
 
@@ -20,7 +20,6 @@ export function parseMetrics(text) {
 }
 
 const sum = (metrics, name, keep = () => true) => (metrics.get(name) || []).filter(keep).reduce((total, sample) => total + sample.value, 0);
-const bytes = (value) => (value < 1e6 ? (value / 1e3).toFixed(1) + " kB" : value < 1e9 ? (value / 1e6).toFixed(1) + " MB" : (value / 1e9).toFixed(2) + " GB");
 
 function table(names, rows) {
   return el("table", {}, el("thead", {}, el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name)))),

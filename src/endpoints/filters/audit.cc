@@ -118,14 +118,10 @@ Awaitable<http::Response> ServeAudited(const Handler& next, audit::Auditor& audi
 }  // namespace
 
 Handler WithAudit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
-  if (!auditor) {
-    return [next = std::move(next)](ExchangePtr exchange) {
-      StartFilterSpan(*exchange, "audit").End();
-      return next(std::move(exchange));
-    };
-  }
   return [next = std::move(next), auditor](ExchangePtr exchange) {
-    return ServeAudited(next, *auditor, std::move(exchange));
+    if (auditor && auditor->active()) return ServeAudited(next, *auditor, std::move(exchange));
+    StartFilterSpan(*exchange, "audit").End();
+    return next(std::move(exchange));
   };
 }
 

@@ -1,0 +1,124 @@
+#include "console/store_pages.h"
+
+#include <atomic>
+#include <functional>
+
+#include "async/blocking_pool.h"
+#include "console/file_source.h"
+#include "console/paths.h"
+#include "endpoints/api_group_version.h"
+#include "endpoints/responses.h"
+#include "object/json_text.h"
+
+namespace keelson::console {
+namespace {
+
+using endpoints::ExchangePtr;
+using Result = StoreCare::Result;
+
+std::string Quoted(std::string_view text) {
+  std::string out;
+  object::AppendJSONString(out, text);
+  return out;
+}
+
+std::string ToJSON(const StoreFigures& figures) {
+  const auto number = [](std::string_view name, auto value) {
+    return ",\"" + std::string(name) + "\":" + std::to_string(value);
+  };
+  std::string out = std::string("{\"embedded\":") + (figures.embedded ? "true" : "false") +
+                    number("revision", figures.revision) + number("compactRevision", figures.compact_revision) +
+                    number("bytes", figures.bytes) + number("bytesInUse", figures.bytes_in_use);
+  if (figures.embedded) {
+    out += number("quotaBytes", figures.quota_bytes) + number("diskFreeBytes", figures.disk_free_bytes) +
+           ",\"backupFolder\":" + Quoted(figures.backup_folder) + number("backups", figures.backups) +
+           number("backupIntervalSeconds", figures.backup_interval_seconds);
+  }
+  if (const auto& last = figures.last_backup) {
+    out += ",\"lastBackup\":{\"name\":" + Quoted(last->name) + number("bytes", last->bytes) +
+           number("ageSeconds", last->age_seconds) + "}";
+  }
+  return out + "}\n";
+}
+
+http::Response JSON(int status, std::string text) {
+  return endpoints::JSONDocument(status, base::SharedBytes::FromString(std::move(text)));
+}
+
+http::Response Failed(int status, std::string_view message) {
+  return JSON(status, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":)" +
+                          Quoted(message) + ",\"code\":" + std::to_string(status) + "}\n");
+}
+
+// Runs one piece of work at a time on a thread of its own.
+class Worker {
+ public:
+  explicit Worker(std::shared_ptr<StoreCare> care) : care_(std::move(care)) {}
+  StoreCare& care() { return *care_; }
+  const std::shared_ptr<async::BlockingPool>& pool() const { return pool_; }
+
+  // Nothing while other work is under way.
+  Awaitable<std::optional<Result>> Run(Result (StoreCare::*work)()) {
+    if (busy_->exchange(true)) co_return std::nullopt;
+    co_return co_await pool_->Run([care = care_, busy = busy_, work] {
+      auto done = (care.get()->*work)();
+      *busy = false;  // here, not in the coroutine: its client may be gone
+      return done;
+    });
+  }
+
+ private:
+  const std::shared_ptr<StoreCare> care_;
+  const std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<async::BlockingPool> pool_ = std::make_shared<async::BlockingPool>("store-care", 1);
+};
+using WorkerPtr = std::shared_ptr<Worker>;
+
+Awaitable<http::Response> ServeFigures(WorkerPtr worker, ExchangePtr exchange) {
+  if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
+  const auto figures = co_await worker->care().Figures();
+  co_return figures.ok() ? JSON(200, ToJSON(*figures)) : Failed(500, figures.error());
+}
+
+enum class As : std::uint8_t { kSentence, kFile };
+
+http::Response Download(const WorkerPtr& worker, const std::string& path) {
+  auto source = NewFileSource(path, worker->pool());
+  if (!source.ok()) return Failed(500, source.error());
+  const std::string name = path.substr(path.rfind('/') + 1);
+  http::Response response;
+  response.headers.Add("Content-Type", "application/x-tar");
+  response.headers.Add("Content-Disposition", "attachment; filename=\"" + name + "\"");
+  response.headers.Add("Cache-Control", "no-store");
+  response.headers.Add("X-Content-Type-Options", "nosniff");
+  response.body = *std::move(source);
+  return response;
+}
+
+Awaitable<http::Response> ServeWork(WorkerPtr worker, Result (StoreCare::*work)(), As as, ExchangePtr exchange) {
+  if (exchange->http.method != "POST") co_return endpoints::NoMethod(*exchange);
+  if (!worker->care().embedded()) co_return Failed(409, "the store is an etcd: care for it with etcd's own tools");
+  const auto done = co_await worker->Run(work);
+  if (!done) co_return Failed(409, "other work on the store is under way: wait for its end");
+  if (!done->ok()) co_return Failed(500, done->error());
+  if (as == As::kFile) co_return Download(worker, (*done)->text);
+  co_return JSON(200, "{\"message\":" + Quoted((*done)->text) + "}\n");
+}
+
+}  // namespace
+
+void InstallStore(server::PathMux& mux, std::shared_ptr<StoreCare> care) {
+  const auto worker = std::make_shared<Worker>(std::move(care));
+  const std::string root = std::string(kAPIPrefix) + "store";
+  mux.Unlisted(root, [worker](ExchangePtr exchange) { return ServeFigures(worker, std::move(exchange)); });
+  const auto offer = [&](std::string_view name, Result (StoreCare::*work)(), As as) {
+    mux.Unlisted(root + "/" + std::string(name),
+                 [worker, work, as](ExchangePtr exchange) { return ServeWork(worker, work, as, std::move(exchange)); });
+  };
+  offer("backup", &StoreCare::Save, As::kSentence);
+  offer("check", &StoreCare::Check, As::kSentence);
+  offer("defragment", &StoreCare::Defragment, As::kSentence);
+  offer("download", &StoreCare::Export, As::kFile);
+}
+
+}  // namespace keelson::console
