@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "base/fake_clock.h"
 
 namespace keelson::console {

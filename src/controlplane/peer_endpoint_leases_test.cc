@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "kv/memory/memory.h"
 
 namespace keelson::controlplane {

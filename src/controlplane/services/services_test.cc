@@ -3,7 +3,7 @@
 #include <set>
 #include <thread>
 
-#include "async/run_now.h"
+#include "async/testing/run_now.h"
 #include "controlplane/services/service_allocation.h"
 #include "kv/memory/memory.h"
 #include "object/json_text.h"
