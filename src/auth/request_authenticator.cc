@@ -52,17 +52,15 @@ std::string AuthenticationResult::Error() const {
 RequestAuthenticator::RequestAuthenticator(Options options) : options_(std::move(options)) {}
 RequestAuthenticator::~RequestAuthenticator() = default;
 
+// Without a user where the token is not loopback's; that it is invalid is said by the caller, if nobody else knows it.
 AuthenticationResult RequestAuthenticator::Loopback(std::string_view token,
                                                     const std::vector<std::string>& audiences) const {
   AuthenticationResult result;
+  if (options_.loopback_token.empty() || !base::ConstantTimeEquals(options_.loopback_token, token)) return result;
   std::vector<std::string> both = IntersectAudiences(options_.api_audiences, audiences);
-  const bool wanted = audiences.empty() || !both.empty();
-  if (wanted && !options_.loopback_token.empty() && base::ConstantTimeEquals(options_.loopback_token, token)) {
-    result.user = options_.loopback_user;
-    result.audiences = std::move(both);
-  } else {
-    result.errors.emplace_back(kInvalidToken);
-  }
+  if (!audiences.empty() && both.empty()) return result;
+  result.user = options_.loopback_user;
+  result.audiences = std::move(both);
   return result;
 }
 
@@ -93,12 +91,11 @@ Awaitable<AuthenticationResult> RequestAuthenticator::Authenticate(http::Request
   AuthenticationResult all;
   const BearerHeader bearer = ReadBearerHeader(request.headers);
   if (bearer.space_before) all.warnings.emplace_back(kSpaceBefore);
-  if (!bearer.token.empty()) {
+  const bool has_token = !bearer.token.empty();
+  if (has_token) {
     AuthenticationResult answer = Loopback(bearer.token, audiences);
     if (answer.user) co_return answer;
-    Collect(all, std::move(answer));
   }
-  const std::size_t loopback_errors = all.errors.size();
   if (options_.request_header) {
     std::vector<std::string> both = IntersectAudiences(options_.api_audiences, audiences);
     if (audiences.empty() || !both.empty()) {
@@ -136,10 +133,11 @@ Awaitable<AuthenticationResult> RequestAuthenticator::Authenticate(http::Request
       Collect(all, std::move(answer));
     }
   }
-  if (all.errors.size() == loopback_errors) {
+  if (all.errors.empty()) {
     AuthenticationResult answer = Anonymous(request, std::move(audiences));
     if (answer.user) co_return Accept(std::move(all), std::move(answer));
   }
+  if (has_token) all.errors.emplace(all.errors.begin(), kInvalidToken);  // loopback's answer, which came first
   co_return all;
 }
 

@@ -59,10 +59,13 @@ meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const Medi
   return IncludeObject::kMetadata;
 }
 
+constexpr std::size_t kHeadersUsual = 8;  // of a response, with what the filters add
+
 http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body,
                              bool may_compress) {
   http::Response response;
   response.status = code;
+  response.headers.fields().reserve(kHeadersUsual);
   response.headers.Add("Content-Type", content_type);
   if (may_compress && body.size() > kGzipThreshold && exchange.allow_gzip && AcceptsGzip(exchange.http)) {
     response.headers.Add("Content-Encoding", "gzip");

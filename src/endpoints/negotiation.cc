@@ -1,6 +1,7 @@
 #include "endpoints/negotiation.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/strings.h"
@@ -17,15 +18,24 @@ struct Supported {
   bool streams;
 };
 
-std::vector<Supported> SupportedFormats(const EndpointRestrictions& restrictions) {
-  std::vector<Supported> formats = {{Format::kJSON, "application", "json", true}};
-  if (restrictions.allow_yaml) formats.push_back({Format::kYAML, "application", "yaml", false});
-  if (restrictions.allow_protobuf || restrictions.allow_transforms) {
-    formats.push_back({Format::kProtobuf, "application", "vnd.kubernetes.protobuf", true});
+// In upstream's order, without an allocation: every request asks.
+class SupportedFormats {
+ public:
+  explicit SupportedFormats(const EndpointRestrictions& restrictions) {
+    Add({Format::kJSON, "application", "json", true});
+    if (restrictions.allow_yaml) Add({Format::kYAML, "application", "yaml", false});
+    if (restrictions.allow_protobuf || restrictions.allow_transforms)
+      Add({Format::kProtobuf, "application", "vnd.kubernetes.protobuf", true});
+    if (restrictions.allow_cbor) Add({Format::kCBOR, "application", "cbor", true});
   }
-  if (restrictions.allow_cbor) formats.push_back({Format::kCBOR, "application", "cbor", true});
-  return formats;
-}
+  const Supported* begin() const { return formats_.data(); }
+  const Supported* end() const { return formats_.data() + count_; }
+
+ private:
+  void Add(const Supported& format) { formats_[count_++] = format; }
+  std::array<Supported, 4> formats_{};
+  std::size_t count_ = 0;
+};
 
 std::vector<std::string> AcceptedNames(const EndpointRestrictions& restrictions) {
   std::vector<std::string> names;
@@ -83,7 +93,7 @@ bool ReadParameters(const AcceptClause& clause, const Supported& supported, cons
 
 meta::Result<MediaTypeOptions> Negotiate(const http::Request& request, const base::Query& query,
                                          const EndpointRestrictions& restrictions, bool stream) {
-  const std::vector<Supported> formats = SupportedFormats(restrictions);
+  const SupportedFormats formats(restrictions);
   const std::string_view header = request.headers.Get("Accept");
   MediaTypeOptions options;
   options.stream = stream;

@@ -29,12 +29,14 @@ std::string_view ToString(Rejection rejection) {
 
 RequestDetails::RequestDetails(const std::array<std::string_view, kColumns>& cells) {
   std::size_t size = 0;
-  for (const std::string_view cell : cells) size += cell.size();
-  text_.reserve(size);
   for (std::size_t i = 0; i < kColumns; ++i) {
-    text_.append(cells[i]);
-    ends_[i] = static_cast<std::uint32_t>(text_.size());
+    size += cells[i].size();
+    ends_[i] = static_cast<std::uint32_t>(size);
   }
+  text_.resize_and_overwrite(size, [&](char* out, std::size_t) {
+    for (const std::string_view cell : cells) out = std::copy(cell.begin(), cell.end(), out);
+    return size;
+  });
 }
 
 std::string_view RequestDetails::operator[](Column column) const {

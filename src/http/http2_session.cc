@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
+#include <memory_resource>
+#include <string>
 #include <vector>
 
 #include <nghttp2/nghttp2.h>
@@ -146,6 +149,8 @@ bool IsFieldValue(std::string_view text) {
 
 // Fields whose value no later response repeats stay out of HPACK's dynamic table: they would push out what is repeated,
 // and nghttp2 compares each new value with all of them.
+constexpr std::size_t kFieldsUsual = 8;  // header fields of a request
+
 bool IsUniquePerResponse(std::string_view name) { return name == "audit-id"; }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -324,6 +329,7 @@ void Http2Session::Receive(std::string_view bytes) {
 H2Stream* Http2Session::Open(std::int32_t id) {
   auto* stream = new H2Stream(this, id);
   stream->request = std::make_unique<Request>();
+  stream->request->headers.fields().reserve(kFieldsUsual);
   stream->next = first_;
   if (first_ != nullptr) first_->previous = stream;
   first_ = stream;
@@ -495,12 +501,14 @@ void Http2Session::Respond(Exchange& exchange, Response response) {
 void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool has_body, std::size_t length,
                               bool length_known) {
   // Names in lower case in one buffer; values point into the response. nghttp2 copies both.
-  std::string names;
+  std::array<std::byte, 2048> memory;  // enough for what is usual
+  std::pmr::monotonic_buffer_resource pool(memory.data(), memory.size());
+  std::pmr::string names(&pool);
   std::size_t names_size = 0;
   for (const auto& field : response.headers.fields()) names_size += field.first.size();
   names.resize(names_size);
   char* end = names.data();
-  std::vector<nghttp2_nv> fields;
+  std::pmr::vector<nghttp2_nv> fields(&pool);
   fields.reserve(response.headers.fields().size() + 3);
   const auto add = [&](std::string_view name, std::string_view value) {
     const std::uint8_t flags = IsUniquePerResponse(name) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
