@@ -81,7 +81,8 @@ def prepare():
         if count != 1:
             sys.exit("reference: %s of %s has no function %s" % (path, module, function))
         write(os.path.join(own, "%s@%s" % (module, versions[module]), path), renamed)
-    return dict(os.environ, CGO_ENABLED="0", GOMODCACHE=own, GOFLAGS="-mod=readonly -buildvcs=false"), own, versions
+    # Go keeps an index of a module cache, in which the imports of our files may be those of an earlier run.
+    return dict(os.environ, CGO_ENABLED="0", GOMODCACHE=own, GOFLAGS="-mod=readonly -buildvcs=false", GODEBUG="goindex=0"), own, versions
 
 
 def link(shared, own, copied, below=""):

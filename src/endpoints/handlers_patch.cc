@@ -223,7 +223,7 @@ Awaitable<http::Response> Write(const PatchRequest& patch, registry::UpdatedObje
 }
 
 meta::Status StrictApplyError(const std::string& error) {
-  return meta::NewBadRequest("error strict decoding YAML: " +
+  return meta::NewBadRequest("error strict decoding YAML: error converting YAML to JSON: " +
                              error.substr(std::string_view("strict decoding error: ").size()));
 }
 

@@ -60,6 +60,8 @@ ROWS = [
     ("PATCH", MAP + "?fieldManager=m", APPLY, "null", 400, "invalid object type: /, Kind="),
     # An apply that changes nothing leaves raw JSON as it was written, so that it still is the same.
     ("PATCH", REVISIONS + "/a?fieldManager=m", APPLY, '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"}}', 200, ""),
+    ("PATCH", MAP + "?fieldManager=m&fieldValidation=Strict", APPLY, "apiVersion: v1\nkind: ConfigMap\nkind: ConfigMap\nmetadata: {name: a}\n", 400,
+     'error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 3: key "kind" already set in map'),
     # A merge patch or a JSON patch that does not reach raw JSON leaves its text but for white space; a strategic merge patch sorts it.
     ("PATCH", REVISIONS + "/compact?dryRun=All", MERGE, '{"metadata":{"labels":{"a":"b"}}}', 200, ""),
     ("PATCH", REVISIONS + "/compact?dryRun=All", PATCH, '[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]', 200, ""),
