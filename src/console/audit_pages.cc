@@ -6,6 +6,7 @@
 #include "endpoints/answering.h"
 #include "endpoints/api_group_version.h"
 #include "endpoints/responses.h"
+#include "endpoints/static_file.h"
 
 namespace keelson::console {
 namespace {
@@ -53,15 +54,12 @@ class TailSource final : public http::BodySource {
 
 http::Response Serve(const std::shared_ptr<audit::Tail>& tail, endpoints::Exchange& exchange) {
   if (exchange.http.method != "GET") return endpoints::NoMethod(exchange);
-  if (tail->full()) return endpoints::PlainError(429, "too many pages follow the audit events");
+  if (tail->full()) return endpoints::Text(429, "too many pages follow the audit events\n");
   const auto text = [&](std::string_view name) { return std::string(exchange.query.Get(name)); };
-  http::Response response;
-  response.headers.Add("Content-Type", "application/x-ndjson");
-  response.headers.Add("X-Content-Type-Options", "nosniff");
-  response.body = std::make_unique<TailSource>(
-      tail, Filter{.user = text("user"), .verb = text("verb"), .resource = text("resource")},
-      exchange.watches ? exchange.watches->Join() : nullptr);
-  return response;
+  return endpoints::Streamed("application/x-ndjson",
+                             std::make_unique<TailSource>(
+                                 tail, Filter{.user = text("user"), .verb = text("verb"), .resource = text("resource")},
+                                 exchange.watches ? exchange.watches->Join() : nullptr));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ bool FromElsewhere(const http::Request& request) {
 }
 
 http::Response Answer(int status, std::string json) {
-  http::Response response = endpoints::JSONDocument(status, base::SharedBytes::FromString(std::move(json)));
+  auto response = endpoints::JSONDocument(status, base::SharedBytes::FromString(std::move(json)));
   response.headers.Set("Cache-Control", "no-store");
   // As with the pages: nobody is signed in yet, and the calls that follow use the same HTTP/2 connection.
   response.headers.Set("Connection", "keep-alive");

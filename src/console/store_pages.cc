@@ -8,6 +8,7 @@
 #include "console/paths.h"
 #include "endpoints/api_group_version.h"
 #include "endpoints/responses.h"
+#include "endpoints/static_file.h"
 #include "object/json_text.h"
 
 namespace keelson::console {
@@ -86,12 +87,9 @@ http::Response Download(const WorkerPtr& worker, const std::string& path) {
   auto source = NewFileSource(path, worker->pool());
   if (!source.ok()) return Failed(500, source.error());
   const std::string name = path.substr(path.rfind('/') + 1);
-  http::Response response;
-  response.headers.Add("Content-Type", "application/x-tar");
+  auto response = endpoints::Streamed("application/x-tar", *std::move(source));
   response.headers.Add("Content-Disposition", "attachment; filename=\"" + name + "\"");
   response.headers.Add("Cache-Control", "no-store");
-  response.headers.Add("X-Content-Type-Options", "nosniff");
-  response.body = *std::move(source);
   return response;
 }
 
