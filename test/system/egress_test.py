@@ -201,6 +201,7 @@ def run_store(binary, folder, start_proxy, tls=False):
     config, flags = write_config(folder, socket, ["etcd"]), etcd_certificates(pki) if tls else []
     server = ProxiedEtcdServer(binary, folder, etcd.url, pki, config, flags)
     try:
+        etcd.await_listening()  # so that no dial of the server fails
         use_store(binary, folder, server.start(), proxy, etcd, config, flags)
     finally:
         server.stop()

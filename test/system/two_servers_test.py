@@ -7,6 +7,7 @@ endpoint goes. etcd is $KEELSON_ETCD, else keelson/bin/etcd in the user's cache 
 """
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -38,6 +39,18 @@ class Etcd:
         self.process = subprocess.Popen([binary, "--data-dir=" + os.path.join(folder, "etcd"), "--listen-client-urls=" + self.url, "--advertise-client-urls=" + self.url,
                                          "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer, "--unsafe-no-fsync"] + flags,
                                         stdout=log, stderr=log)
+
+    def await_listening(self):
+        host, port = self.url.split("//")[1].split(":")
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection((host, int(port)), 10).close()
+                return self
+            except OSError:
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise AssertionError("etcd does not listen")
+                time.sleep(0.05)
 
     def stop(self):
         self.process.terminate()
