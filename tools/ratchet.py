@@ -20,6 +20,9 @@ BELOW_LOOKUPS = ("src/schema/", "src/codec/")
 RESPONSE = re.compile(r"\bhttp::Response( \w+(;| =|\{)|\(\)|\{)|\b(endpoints::)?(PlainError|StatusResponse|BytesResponse)\(")
 MAKES_RESPONSES = ("src/endpoints/", "src/http/", "src/proxy/")
 COROUTINE_LAMBDA = re.compile(r"\[([^\[\]]*[\w&=*][^\[\]]*)\]\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:mutable\s*)?->\s*(?:\w+::)*(?:Awaitable|Task|awaitable)<")
+# A coroutine's definition, with its parameters: a view or a reference to a temporary may be gone after the first co_await.
+COROUTINE = re.compile(r"^(?P<indent>(?:  )?)(?:static )?(?:\w+::)*(?:Awaitable|Task|awaitable)<[^;{}=]*>\s+[\w:~]+\((?P<parameters>[^;{}]*)\)\s*(?:const\s*)?(?:override\s*)?\{\n", re.M)
+KEPT_VIEW = re.compile(r"std::string_view|std::span<|const std::(?:string|vector|map|optional|function)\b[^,&]*&")
 DEFINITION = re.compile(r"^(?P<indent>(?:  )?)(?!namespace|class|struct|enum|union|extern|using|static_assert|if|for|while|switch|else|do|return)[A-Za-z_].*\{$")
 DECLARED = re.compile(r"^\s*(?:static |virtual |constexpr |inline |explicit |\[\[nodiscard\]\] )*[\w:<>,&*\s]+?[\s&*](?P<name>[A-Z]\w+)\(")
 
@@ -81,6 +84,14 @@ def long_functions(path, text):
             start = None
 
 
+def kept_views(path, text):
+    """Coroutines that take views, or references to what a caller may make on the spot."""
+    for match in COROUTINE.finditer(text):
+        end = text.find("\n" + match.group("indent") + "}", match.end() - 1)
+        if "co_await" in text[match.end():end] and KEPT_VIEW.search(match.group("parameters")):
+            yield at(path, text, match.start())
+
+
 def unused_functions(files):
     """Functions of headers whose names no other line of the product has. Sources that CMake makes count as well."""
     words = {}
@@ -109,7 +120,7 @@ def count():
     kinds = kind_names()
     literal = re.compile(r'"(\w+)"')
     found = {"kind names in generic code": [], "global look-ups above codec": [], "HTTP responses made outside endpoints": [],
-             "capturing coroutine lambdas": [], "functions above 70 lines": [], "unused functions": []}
+             "capturing coroutine lambdas": [], "functions above 70 lines": [], "unused functions": [], "coroutines with views as parameters": []}
     for path, text in files:
         code = without_comments(text)
         if path.startswith(GENERIC) or re.fullmatch(r"src/registry/\w+\.(cc|h)", path):
@@ -120,6 +131,7 @@ def count():
             found["HTTP responses made outside endpoints"] += [at(path, code, m.start()) for m in RESPONSE.finditer(code)]
         found["capturing coroutine lambdas"] += [at(path, code, m.start()) for m in COROUTINE_LAMBDA.finditer(code)]
         found["functions above 70 lines"] += long_functions(path, code)
+        found["coroutines with views as parameters"] += kept_views(path, code)
     found["unused functions"] = list(unused_functions(files))
     return found
 
@@ -140,7 +152,7 @@ def main():
         limit = allowed.get(name, 0)
         verdict = "ok"
         if len(places) > limit:
-            verdict, failed = "GREW", "--update" not in sys.argv or failed
+            verdict, failed = "GREW", True
         elif len(places) < limit:
             verdict = "fell: run tools/ratchet.py --update"
         print("%4d of %4d  %-40s %s" % (len(places), limit, name, verdict))
@@ -148,8 +160,7 @@ def main():
             print("            tools/ratchet.py --list %r" % name)
     if "--update" in sys.argv:
         with open(COUNTS, "w") as file:
-            file.writelines("%d %s\n" % (len(places), name) for name, places in found.items())
-        return 0
+            file.writelines("%d %s\n" % (min(len(places), allowed.get(name, len(places))), name) for name, places in found.items())
     return 1 if failed else 0
 
 
