@@ -456,7 +456,8 @@ class Browser:
     def until(self, script, what, seconds=60):
         end = time.monotonic() + seconds
         while not self.holds(script):
-            expect(time.monotonic() < end, "%s; the page has: %s; failures: %s" % (what, self.run("document.body.innerText")[:1500], self.failures[-5:]))
+            if time.monotonic() > end:
+                raise AssertionError("%s; the page has: %s; failures: %s" % (what, self.run("document.body?.innerText || ''")[:1500], self.failures[-5:]))
             time.sleep(0.05)
 
     def has(self, text, seconds=60):
@@ -674,6 +675,7 @@ def care(binary, folder):
     page.until("/[$#] /.test(document.querySelector('.terminal')?.innerText || '')", "no prompt")
     shell_keys(page, "echo $((6*7))x; stty size")
     page.has("42x")
+    page.until("/\\n\\d+ \\d+/.test(document.querySelector('.terminal').innerText)", "no size")
     size = page.run("document.querySelector('.terminal').innerText.match(/\\n(\\d+) (\\d+)/).slice(1).map(Number)")
     expect(size[0] == 24 and size[1] != 80, "the size is not told: %s" % size)
     accessible(page, "shell")
