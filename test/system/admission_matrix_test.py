@@ -23,7 +23,10 @@ NAMESPACE = "matrix"
 MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 WEBHOOKS_SKIP = {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
                  "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
-POLICIES_SKIP = {"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+# As upstream's exclusion list (pkg/kubeapiserver/admission/exclusion).
+POLICIES_SKIP = {"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+                 "selfsubjectreviews", "tokenreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews",
+                 "subjectaccessreviews"}
 # Plugins whose counters are looked at, with their phase and operations.
 PLUGINS = {"MutatingAdmissionPolicy": ("admit", "CREATE UPDATE CONNECT DELETE"), "MutatingAdmissionWebhook": ("admit", "CREATE UPDATE CONNECT DELETE"),
            "ValidatingAdmissionPolicy": ("validate", "CREATE UPDATE CONNECT DELETE"),
