@@ -317,11 +317,11 @@ Outcome<void, Error> ServerProcess::MakeServers() {
                                                                   .cluster_dialer = ClusterDialer(),
                                                                   .control_plane_dialer = ControlPlaneDialer(),
                                                                   .time_zones = &time_zones_});
+  KS_RETURN_IF_ERROR(MakePeers());  // before the aggregator, which reads the same certificate and says less about it
   KS_TRY(aggregation_,
          Aggregation::New(options_.extra, *io_, metrics_, chain_config_.custom_discovery, ClusterDialer(), followed_));
   chain_config_.discovery_merger = aggregation_->aggregator().discovery();
   chain_config_.openapi_source = aggregation_->aggregator().openapi();
-  KS_RETURN_IF_ERROR(MakePeers());
   chain_ = controlplane::CreateServerChain(chain_config_);
   controlplane::InstallDiscovery(*chain_, {.external_address = chain_config_.external_address,
                                            .cbor = chain_config_.cbor,

@@ -246,6 +246,25 @@ def gone(near, far, kind):
     check("counted", metric(client, "apiserver_peer_proxy_errors_total", type="endpoint_resolution") >= 1)
 
 
+def failed_starts(binary, folder):
+    """Flags that do not go together: kube-apiserver's words."""
+    os.makedirs(folder)
+    pki = make_pki(os.path.join(folder, "pki"))
+    ca, cert, key, junk = (os.path.join(pki, name) for name in ("ca.crt", "proxy.crt", "proxy.key", "sa.pub"))
+    gone = os.path.join(pki, "gone")
+    transport = "failed to create proxy transport: "
+    for flags, error in (((ca, "", ""), "error building peer proxy handler, proxy-cert-file not specified"),
+                         ((ca, cert, ""), "error building peer proxy handler, proxy-key-file not specified"),
+                         ((ca, cert, gone), transport + "open %s: no such file or directory" % gone),
+                         ((gone, cert, key), transport + "open %s: no such file or directory" % gone),
+                         ((junk, cert, key), transport + "unable to load root certificates: unable to parse bytes as PEM block")):
+        names = ("--peer-ca-file=", "--proxy-client-cert-file=", "--proxy-client-key-file=")
+        ran = subprocess.run([binary, "--data-dir=:memory:", "--cert-dir=" + os.path.join(folder, "certs"), "--bind-address=127.0.0.1", "--secure-port=%d" % free_port()] +
+                             [name + value for name, value in zip(names, flags) if value], capture_output=True, text=True, timeout=120)
+        told = ran.stdout + ran.stderr
+        check(error, ran.returncode != 0 and error in told.replace('\\"', '"'), told[-2000:])
+
+
 DEPLOYMENTS = ("/apis/apps/v1/namespaces/default/deployments", "apps/v1", deployment)
 JOBS = ("/apis/batch/v1/namespaces/default/jobs", "batch/v1", job)
 
@@ -281,9 +300,10 @@ def run(folder, etcd_binary, binaries):
 
 def main():
     binary, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    shutil.rmtree(folder, ignore_errors=True)
+    failed_starts(binary, os.path.join(folder, "starts"))
     etcd, real = find_etcd(), find_program("kube-apiserver")
     own_host_name("probe")
-    shutil.rmtree(folder, ignore_errors=True)
     begin = time.monotonic()
     run(os.path.join(folder, "two"), etcd, (binary, binary))
     print("two Keelson servers: %d checks" % checks, flush=True)
