@@ -5,7 +5,7 @@ import { el, tell } from "./dom.js";
 import { keyText, Screen } from "./terminal.js";
 
 const STDIN = 0, STDOUT = 1, STDERR = 2, ERROR = 3, RESIZE = 4, CLOSE = 255;
-const ROWS = 24;
+const ROWS = 24, EARLY_MAX = 1000;
 
 function message(channel, bytes) {
   const all = new Uint8Array(1 + bytes.length);
@@ -37,7 +37,9 @@ function drawLine(line, cursor) {
 }
 
 class Terminal {
-  constructor(url, signal, ended) {
+  constructor(url, tty, signal, ended) {
+    this.tty = tty;
+    this.early = []; // typed before the connection is open
     this.pane = el("div", { class: "terminal", tabindex: "0", role: "textbox", "aria-multiline": "true", "aria-label": "Terminal. Control and ] leave it." });
     this.screen = new Screen(80, ROWS);
     this.decoders = { [STDOUT]: new TextDecoder(), [STDERR]: new TextDecoder() };
@@ -47,7 +49,7 @@ class Terminal {
     this.pane.addEventListener("paste", (event) => { event.preventDefault(); this.send(STDIN, event.clipboardData.getData("text").replaceAll("\n", "\r")); });
     this.connection = socket(url, ["v5.channel.k8s.io", "v4.channel.k8s.io"]);
     this.connection.binaryType = "arraybuffer";
-    this.connection.addEventListener("open", () => this.fit());
+    this.connection.addEventListener("open", () => { this.fit(); this.early.splice(0).forEach((bytes) => this.connection.send(bytes)); });
     this.connection.addEventListener("message", (event) => this.receive(new Uint8Array(event.data)));
     this.connection.addEventListener("close", () => this.end("The connection is closed."));
     signal.addEventListener("abort", () => this.close());
@@ -56,12 +58,17 @@ class Terminal {
     this.draw();
   }
 
-  send(channel, text) { if (this.connection.readyState === WebSocket.OPEN) this.connection.send(message(channel, this.encoder.encode(text))); }
+  send(channel, text) {
+    const state = this.connection.readyState;
+    if (state === WebSocket.OPEN) this.connection.send(message(channel, this.encoder.encode(text)));
+    else if (state === WebSocket.CONNECTING && channel === STDIN && this.early.length < EARLY_MAX) this.early.push(message(channel, this.encoder.encode(text)));
+  }
 
   receive(bytes) {
     const channel = bytes[0], rest = bytes.subarray(1);
     if (channel === STDOUT || channel === STDERR) {
-      this.screen.write(this.decoders[channel].decode(rest, { stream: true }));
+      const text = this.decoders[channel].decode(rest, { stream: true });
+      this.screen.write(this.tty ? text : text.replaceAll("\n", "\r\n"));
       this.drawSoon();
     } else if (channel === ERROR && rest.length) {
       this.end(outcome(JSON.parse(new TextDecoder().decode(rest))));
@@ -74,7 +81,7 @@ class Terminal {
     if (text === null) return;
     event.preventDefault();
     event.stopPropagation();
-    this.send(STDIN, text);
+    this.send(STDIN, this.tty ? text : text.replaceAll("\r", "\n"));
   }
 
   // The size in characters follows the size of the pane.
@@ -128,11 +135,13 @@ export function shellPane(path, object, pane, signal, verb) {
     current.abort();
     current = new AbortController();
     signal.addEventListener("abort", () => current.abort());
-    const query = new URLSearchParams({ container: choice.value, stdin: "true", stdout: "true", tty: String(verb === "exec") });
+    // A container that was started without a terminal has none to attach to.
+    const tty = verb === "exec" || object.spec.containers.find((container) => container.name === choice.value).tty === true;
+    const query = new URLSearchParams({ container: choice.value, stdin: "true", stdout: "true", tty: String(tty) });
     if (verb === "exec") words(command.value).forEach((word) => query.append("command", word));
-    else query.append("stderr", "true");
+    if (!tty) query.append("stderr", "true");
     const mine = current.signal;
-    const terminal = new Terminal(path + "/" + verb + "?" + query, mine, (text) => { if (!mine.aborted) state.textContent = text; });
+    const terminal = new Terminal(path + "/" + verb + "?" + query, tty, mine, (text) => { if (!mine.aborted) state.textContent = text; });
     state.textContent = "Control and ] leave the terminal.";
     place.replaceChildren(terminal.pane);
     terminal.pane.focus();
