@@ -333,7 +333,8 @@ Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::u
   const telemetry::ScopedSpan span = StartSpan(caller, "Create etcd3", key);
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
-  if (!object["metadata"]["resourceVersion"].as_string().empty()) {
+  // What is no number is not a version, as upstream.
+  if (base::ParseUint64(object["metadata"]["resourceVersion"].as_string()).value_or(0) != 0) {
     co_return UntypedError("resourceVersion should not be set on objects to be created");
   }
   base::Arena arena;

@@ -45,6 +45,13 @@ TEST_P(Contract, CreateRefusesResourceVersion) {
   EXPECT_EQ(created.error().ToString(), "resourceVersion should not be set on objects to be created");
 }
 
+TEST_P(Contract, CreateIgnoresAResourceVersionThatIsNoNumber) {
+  base::Arena arena;
+  Value object = Object(arena, {.name = "a"});
+  object["metadata"].Set(arena, "resourceVersion", "x");
+  EXPECT_TRUE(Await(storage().Create("/pods/default/a", object, 0)).ok());
+}
+
 TEST_P(Contract, KeysThatLeaveTheirPlaceAreRefused) {
   for (const char* key : {"", "/", ".", "..", "../x", "/pods/..", "/pods/../secrets", "/pods/./x", "/secrets/default/a",
                           "/podsx/default/a"}) {
