@@ -1,6 +1,7 @@
 #include "apiextensions/discovery.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "codec/json.h"
 #include "endpoints/assembled_document.h"
@@ -321,12 +322,28 @@ std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version
 
 namespace {
 
-// Whether the document has the path, or the first of the models.
-bool HasPathOrModel(std::string_view base, std::string_view path, std::string_view models) {
-  if (base.empty()) return false;
-  const std::string_view model = models.substr(0, models.find("\":", 1));  // with its first quote
-  return base.find("\"" + std::string(path) + "\":") != std::string_view::npos ||
-         base.find(std::string(model) + "\":{") != std::string_view::npos;
+using Keys = std::unordered_set<std::string_view>;
+
+// Keys of a JSON document that may be paths or names of models. One pass: the document has megabytes, definitions are
+// many.
+Keys PathsAndModels(std::string_view json) {
+  Keys keys;
+  for (std::size_t begin = json.find('"'); begin != std::string_view::npos; begin = json.find('"', begin)) {
+    std::size_t end = begin + 1;
+    while (end < json.size() && json[end] != '"') end += json[end] == '\\' ? 2 : 1;
+    if (end >= json.size()) break;
+    const std::string_view key = json.substr(begin + 1, end - begin - 1);
+    const bool named = key.find('.') != std::string_view::npos || key.starts_with('/');
+    if (named && json.substr(end + 1).starts_with(':')) keys.insert(key);
+    begin = end + 1;
+  }
+  return keys;
+}
+
+// The name of the first model: models is `"NAME":{...},...`.
+std::string_view FirstModel(std::string_view models) {
+  models.remove_prefix(1);
+  return models.substr(0, models.find('"'));
 }
 
 }  // namespace
@@ -340,6 +357,7 @@ void DiscoveryDocuments::AppendOpenAPIv2To(std::string_view base, std::string& p
       for (const DefinitionPtr& definition : Established(group)) all.push_back(definition);
     }
   }
+  const Keys taken = all.empty() ? Keys() : PathsAndModels(base);
   for (const DefinitionPtr& definition : all) {
     base::Arena arena;
     const auto value = definitions_->Decode(arena, definition->object);
@@ -353,7 +371,7 @@ void DiscoveryDocuments::AppendOpenAPIv2To(std::string_view base, std::string& p
       if (!structural::AppendModels(models, published, structural::OpenAPIVersion::kV2)) continue;
       const std::string path =
           "/apis/" + definition->group + "/" + version.name + "/" + definition->accepted_names.plural;
-      if (HasPathOrModel(base, path, models)) continue;
+      if (taken.contains(path) || taken.contains(FirstModel(models))) continue;
       definitions += "," + models;
       endpoints::AppendCustomResourcePathsV2(paths, PathsOf(published));
     }
