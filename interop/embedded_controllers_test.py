@@ -482,10 +482,12 @@ def idle(pids, seconds=20):
 
 def measure(name, server, pids, controllers):
     objects = Objects(server)
+    objects.client.must(201, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
     objects.client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "fill"}})
     objects.client.must(201, "POST", "/api/v1/namespaces", {"metadata": {"name": "tree"}})
     if controllers:
         wait("controllers work", lambda: objects.client.request("GET", CORE + "tree/serviceaccounts/default")[0] == 200)
+    wait("the custom resource", lambda: objects.client.request("GET", "/apis/example.com/v1/ships")[0] == 200)
     quiet, empty = idle(pids), [memory(pid) for pid in pids]
     fill(objects, OBJECTS)
     if controllers:
@@ -505,7 +507,7 @@ def measure(name, server, pids, controllers):
 
 
 def cost(arguments):
-    for name, controllers, managed in (("no controllers", False, False), ("embedded controllers", True, False), ("kube-controller-manager", False, True)):
+    for name, controllers, managed in (("embedded controllers", True, False), ("kube-controller-manager", False, True), ("no controllers", False, False)):
         folder = os.path.join(arguments.folder, "cost-" + name.replace(" ", "-"))
         server = Keelson(arguments.keelson, folder, controllers=controllers).start()
         manager = Manager(server, folder, arguments.programs).start() if managed else None
