@@ -52,7 +52,7 @@ struct Answer {
   std::string body;
 };
 
-// What there is of the body now: a source that waits for events is left alone.
+// The bytes of the body that are ready: a source that waits for events (a watch) is not waited for.
 std::string ReadNow(http::Response& response) {
   if (const auto* whole = std::get_if<http::SharedBytes>(&response.body)) return std::string(whole->view());
   auto& source = std::get<std::unique_ptr<http::BodySource>>(response.body);

@@ -95,7 +95,7 @@ void Writer::Grow(std::size_t bytes) {
 
 namespace {
 
-// Where a scan of JSON text stands at one of its bytes: inside a string, and behind a backslash that escapes the byte.
+// State of a scan of JSON text at one byte: inside a string, and whether a backslash escapes the byte.
 struct StringState {
   bool in_string = false;
   bool escaped = false;

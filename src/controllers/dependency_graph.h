@@ -77,7 +77,7 @@ class DependencyGraph {
 
   // The object was added or changed.
   void Observe(const ObjectIdentity& identity, const ObjectMetadata& metadata);
-  // A read found the object of a virtual node. The read may be ahead of the changes that Observe() is told: what the
+  // The object of a virtual node was found by a read, which may be ahead of the changes given to Observe(): what the
   // object waits for is decided by them alone, when its dependents are known up to the same change.
   void Confirm(const ObjectIdentity& identity);
   // The object was deleted.

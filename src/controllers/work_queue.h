@@ -49,7 +49,7 @@ class WorkHealth {
  public:
   void Begin(base::Clock::SteadyTime at);
   void End(base::Clock::SteadyTime begun);
-  // What is wrong: one key has been worked on for longer than kStuckAfter. "" when nothing is.
+  // The message of the health check: one key has been worked on for longer than kStuckAfter. "" when healthy.
   std::string Problem(base::Clock::SteadyTime now) const;
   static constexpr std::chrono::minutes kStuckAfter{10};
 

@@ -234,7 +234,7 @@ class PodSecurityPlugin final : public Plugin {
     if (metrics_) metrics_->RecordEvaluation(decision, policy, mode, attributes);
   }
 
-  // Labels of the namespace that are no policy: the stricter one that is used instead is told of.
+  // Pod security labels of the namespace that cannot be parsed: the stricter policy used instead is reported.
   void ReportErrors(request::Context& context, const meta::FieldErrors& errors, const Attributes& attributes) const {
     if (errors.empty()) return;
     context.audit_annotations.Add("pod-security.kubernetes.io/error",
