@@ -15,7 +15,7 @@
 
 namespace keelson::controlplane {
 
-// What is told of one resource.
+// The StorageVersion entry of one resource.
 struct StorageVersionInfo {
   meta::GroupResource resource;
   std::string encoding_version;

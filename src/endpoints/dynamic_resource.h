@@ -9,7 +9,7 @@
 
 namespace keelson::endpoints {
 
-// What a request is for: nothing that is known (the next server of the chain answers), an error, or a scope.
+// The target of a request: none (the next server of the chain answers), an error, or a scope.
 using Resolution = std::variant<std::monostate, meta::Status, ScopePtr>;
 
 Awaitable<std::optional<http::Response>> ServeResolved(Resolution resolution, ExchangePtr exchange);

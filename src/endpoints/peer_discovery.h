@@ -1,4 +1,4 @@
-// What other API servers of the cluster serve, for the aggregated form of /apis (the peer proxy). Thread safety: from
+// Resources that other API servers of the cluster serve (peer proxy), for aggregated discovery. Thread safety: from
 // any thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What one peer serves: its aggregated discovery documents, read. Immutable.
+// Resources served by one peer, parsed from its aggregated discovery documents. Immutable.
 #pragma once
 
 #include <memory>

@@ -54,7 +54,7 @@ class KeepAliveOnce final : public grpc::ClientBidiReactor<pb::LeaseKeepAliveReq
   Done done_;
 };
 
-// clientv3's limit for one request (defaultMaxCallSendMsgSize). etcd's own, 1.5 MiB, is told by the server.
+// clientv3's limit for one request (defaultMaxCallSendMsgSize). etcd's own limit, 1.5 MiB, is enforced by etcd.
 constexpr std::size_t kSendBytesMax = std::size_t{2} << 20;
 
 class EtcdStore final : public Store {
