@@ -36,8 +36,7 @@ Task<void> Chain::AwaitReady(const Plugin& plugin, const Attributes& attributes)
   while (!plugin.Ready()) {
     if (base::Clock::Real().Monotonic() >= until) co_return NewForbidden(attributes, "not yet ready to handle request");
     async::Event over;
-    const auto entry =
-        async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kPoll, [&over] { over.Set(); });
+    const auto entry = async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kPoll, [&over] { over.Set(); });
     co_await over.Wait();
   }
   co_return meta::Result<void>();

@@ -34,7 +34,7 @@ std::string CheckConfigurationKind(Value section, std::span<const ConfigurationK
 }
 
 Outcome<std::shared_ptr<const PluginConfigurations>, std::string> PluginConfigurations::Read(const std::string& path,
-                                                                                            const ReadFile& read) {
+                                                                                             const ReadFile& read) {
   auto configurations = std::make_shared<PluginConfigurations>();
   base::Arena& arena = configurations->arena_;
   auto text = read(path);

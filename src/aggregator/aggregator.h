@@ -23,11 +23,11 @@ namespace keelson::aggregator {
 struct AggregatorOptions {
   async::IOPool* io = nullptr;  // must outlive the aggregator, as must the metrics
   telemetry::MetricsRegistry* metrics = nullptr;
-  bool route_to_endpoints = false;        // --enable-aggregator-routing
-  bool reject_redirects = true;           // --aggregator-reject-forwarding-redirect
-  bool send_uid = true;                   // gate RemoteRequestHeaderUID
+  bool route_to_endpoints = false;  // --enable-aggregator-routing
+  bool reject_redirects = true;     // --aggregator-reject-forwarding-redirect
+  bool send_uid = true;             // gate RemoteRequestHeaderUID
   std::set<std::string> built_in_groups;
-  net::DialerPtr cluster_dialer;          // egress "cluster"
+  net::DialerPtr cluster_dialer;                             // egress "cluster"
   std::shared_ptr<const endpoints::DiscoverySource> custom;  // custom resources; may be null
   // Writes the condition Available of an APIService.
   std::function<Awaitable<void>(std::string name, Condition condition)> write_condition;

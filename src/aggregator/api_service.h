@@ -37,9 +37,7 @@ struct APIService {
 
   bool IsAvailable() const { return available.status == "True"; }
   std::string ServerName() const { return service_name + "." + service_namespace + ".svc"; }
-  std::string ServiceKey() const {
-    return service_namespace + "/" + service_name + ":" + std::to_string(port);
-  }
+  std::string ServiceKey() const { return service_namespace + "/" + service_name + ":" + std::to_string(port); }
   // /apis/<group>/<version>, /api/<version> for the core group.
   std::string Path() const { return (group.empty() ? "/api/" : "/apis/" + group + "/") + version; }
 };

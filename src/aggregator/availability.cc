@@ -58,8 +58,8 @@ Awaitable<void> Probe(Backends* backends, BackendPtr backend, std::shared_ptr<Ro
   const std::string path = backend->service->Path();
   const std::string url = location->scheme + "://" + location->Authority() + path;
   auto reported = std::make_shared<std::atomic<bool>>(false);
-  const auto late = async::Deadlines::Global().Add(
-      std::chrono::steady_clock::now() + kAttemptTimeout, [round, reported, url] {
+  const auto late =
+      async::Deadlines::Global().Add(std::chrono::steady_clock::now() + kAttemptTimeout, [round, reported, url] {
         if (!reported->exchange(true)) round->Report("timed out waiting for " + url);
       });
   Fetch fetch;
@@ -160,13 +160,13 @@ struct Availability::Impl : std::enable_shared_from_this<Impl> {
       } else if (failed) {
         const std::chrono::milliseconds grown(kBackoffFirst.count() << std::min(entry.failures - 1, 15));
         const auto wait = std::min(kBackoffMax, grown);
-        entry.retry = async::Deadlines::Global().Add(std::chrono::steady_clock::now() + wait,
-                                                     [weak = weak_from_this(), name] {
-                                                       auto self = weak.lock();
-                                                       if (self == nullptr) return;
-                                                       std::lock_guard inner(self->mutex);
-                                                       self->Enqueue(name);
-                                                     });
+        entry.retry =
+            async::Deadlines::Global().Add(std::chrono::steady_clock::now() + wait, [weak = weak_from_this(), name] {
+              auto self = weak.lock();
+              if (self == nullptr) return;
+              std::lock_guard inner(self->mutex);
+              self->Enqueue(name);
+            });
       }
     }
     Dispatch();

@@ -16,7 +16,7 @@
 namespace keelson::aggregator {
 
 struct AvailabilityOptions {
-  async::IOPool* io = nullptr;        // these four must outlive the controller
+  async::IOPool* io = nullptr;  // these four must outlive the controller
   ServiceTable* services = nullptr;
   Backends* backends = nullptr;
   telemetry::MetricsRegistry* metrics = nullptr;

@@ -24,8 +24,7 @@ class OpenAPIAggregator final : public endpoints::DiscoverySource {
   void Refresh();
   void Stop();
   // The handler of /openapi/v3/<key> where a remote server owns the key.
-  std::optional<endpoints::Handler> Find(const endpoints::Exchange& exchange,
-                                         const ProxyHandlerOptions& options) const;
+  std::optional<endpoints::Handler> Find(const endpoints::Exchange& exchange, const ProxyHandlerOptions& options) const;
 
   std::shared_ptr<const endpoints::DiscoveryFragments> Discovery() const override;
   std::string OpenAPIv3(std::string group, std::string version) const override;

@@ -65,9 +65,9 @@ Value ConvertResponses(base::Arena& arena, const Value& responses, const std::ve
 
 Value ConvertParameter(base::Arena& arena, const Value& parameter) {
   constexpr std::array<std::string_view, 5> kKept = {"name", "in", "description", "required", "$ref"};
-  constexpr std::array<std::string_view, 14> kSchema = {"type",      "format",    "items",    "default",     "maximum",
-                                                        "minimum",   "maxLength", "minLength", "pattern",    "maxItems",
-                                                        "minItems",  "enum",      "uniqueItems", "multipleOf"};
+  constexpr std::array<std::string_view, 14> kSchema = {"type",     "format",    "items",       "default",   "maximum",
+                                                        "minimum",  "maxLength", "minLength",   "pattern",   "maxItems",
+                                                        "minItems", "enum",      "uniqueItems", "multipleOf"};
   Value out = Value::Map(arena, 5);
   for (const std::string_view key : kKept) {
     if (const Value* found = parameter.Find(key)) out.Set(arena, key, *found);
@@ -116,8 +116,7 @@ Value ConvertPath(base::Arena& arena, const Value& path, const Value& root) {
   for (const auto& member : path.members()) {
     if (member.key == "parameters") {
       Value parameters = Value::List(arena, member.value.size());
-      for (const Value& parameter : member.value.items())
-        parameters.Append(arena, ConvertParameter(arena, parameter));
+      for (const Value& parameter : member.value.items()) parameters.Append(arena, ConvertParameter(arena, parameter));
       out.Set(arena, member.key, parameters);
     } else if (member.value.is_map()) {
       out.Set(arena, member.key, ConvertOperation(arena, member.value, root));
@@ -145,13 +144,11 @@ Value ConvertV2ToV3(base::Arena& arena, const Value& document) {
   out.Set(arena, "paths", paths);
   Value components = Value::Map(arena, 2);
   components.Set(arena, "schemas", document["definitions"].is_map() ? document["definitions"] : Value::Map(arena));
-  if (const Value* security = document.Find("securityDefinitions"))
-    components.Set(arena, "securitySchemes", *security);
+  if (const Value* security = document.Find("securityDefinitions")) components.Set(arena, "securitySchemes", *security);
   out.Set(arena, "components", components);
   if (const Value* docs = document.Find("externalDocs")) out.Set(arena, "externalDocs", *docs);
-  return RewriteReferences(arena, out, kDefinitions, [](std::string_view reference) {
-    return "#/components/schemas/" + std::string(reference);
-  });
+  return RewriteReferences(arena, out, kDefinitions,
+                           [](std::string_view reference) { return "#/components/schemas/" + std::string(reference); });
 }
 
 std::optional<std::string_view> FindMemberText(std::string_view json, std::size_t from, std::string_view name) {

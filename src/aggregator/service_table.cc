@@ -12,9 +12,7 @@ constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 
 using Resolved = Outcome<webhook::ServiceEndpoint, std::string>;
 
-bool HasClusterIP(std::string_view type) {
-  return type == "ClusterIP" || type == "LoadBalancer" || type == "NodePort";
-}
+bool HasClusterIP(std::string_view type) { return type == "ClusterIP" || type == "LoadBalancer" || type == "NodePort"; }
 
 std::vector<ServiceTable::Port> PortsOf(const Value& list) {
   std::vector<ServiceTable::Port> ports;
@@ -128,7 +126,8 @@ Resolved ServiceTable::ChooseEndpoint(const Key& key, const Service& service, co
   if (total == 0) return none;
   std::size_t index = random_.Below(total);
   for (const auto& [slice, number] : usable) {
-    if (index < slice->ready.size()) return webhook::ServiceEndpoint{slice->ready[index], static_cast<std::uint16_t>(number)};
+    if (index < slice->ready.size())
+      return webhook::ServiceEndpoint{slice->ready[index], static_cast<std::uint16_t>(number)};
     index -= slice->ready.size();
   }
   return none;

@@ -1,6 +1,5 @@
-// Services and their endpoints, and how a service reference becomes an address (upstream's service resolvers). Shared by
-// aggregated API servers, admission webhooks and conversion webhooks.
-// Thread safety: all members from any thread.
+// Services and their endpoints, and how a service reference becomes an address (upstream's service resolvers). Shared
+// by aggregated API servers, admission webhooks and conversion webhooks. Thread safety: all members from any thread.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +35,8 @@ class ServiceTable final : public webhook::ServiceResolver {
   void OnEndpointSlice(const std::string& name_space, std::string name, const Value& object);
   void OnEndpointSliceDeleted(const std::string& name_space, const std::string& name);
 
-  Outcome<webhook::ServiceEndpoint, std::string> ResolveEndpoint(const std::string& name_space,
-                                                                 const std::string& name, std::int32_t port) override;
+  Outcome<webhook::ServiceEndpoint, std::string> ResolveEndpoint(const std::string& name_space, const std::string& name,
+                                                                 std::int32_t port) override;
 
   struct Port {
     std::string name;

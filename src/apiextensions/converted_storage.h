@@ -1,6 +1,7 @@
 // The objects of a custom resource in one version, where a webhook converts between versions: a view of the storage in
 // which each object lies in the version it was written in. Conversions are remembered by key and revision for the
-// watches of this view; a webhook that fails concerns the readers of this view only. Thread safety: all members from any thread.
+// watches of this view; a webhook that fails concerns the readers of this view only. Thread safety: all members from
+// any thread.
 #pragma once
 
 #include <memory>

@@ -32,7 +32,8 @@ std::string WarningOf(const Value& definition, const DefinitionVersion& version,
   std::string_view best;
   for (const Value& one : definition["spec"]["versions"].items()) {
     const std::string_view name = one["name"].as_string();
-    if (!one["served"].as_bool() || one["deprecated"].as_bool() || !endpoints::ComesBeforeAsVersion(name, version.name)) continue;
+    if (!one["served"].as_bool() || one["deprecated"].as_bool() || !endpoints::ComesBeforeAsVersion(name, version.name))
+      continue;
     if (best.empty() || endpoints::ComesBeforeAsVersion(name, best)) best = name;
   }
   if (!best.empty()) text += "; use " + group + "/" + std::string(best) + " " + kind;

@@ -31,7 +31,7 @@ struct ServingConfig {
   // The client for a definition's spec.conversion.webhook; the error is why it cannot be called.
   std::function<Outcome<std::shared_ptr<ConversionClient>, std::string>(const Value& webhook)> conversion_client;
   std::shared_ptr<ConversionMetrics> conversion_metrics;  // null: conversions are not counted
-  const cel::TimeZones* time_zones = nullptr;  // of rules; null: no named zone is known
+  const cel::TimeZones* time_zones = nullptr;             // of rules; null: no named zone is known
   bool cbor = false;
   bool compress = true;
   bool watch_list = true;

@@ -17,7 +17,7 @@ namespace keelson::app {
 
 // The error is upstream's. `metrics` may be null. Reads the kubeconfig: blocks on the disk.
 Outcome<auth::WebhookAuthorizer::Call, std::string> ConnectAuthorizationWebhook(
-    std::shared_ptr<http::Transport> transport, net::DialerPtr dialer, const std::string& name, const AuthorizationWebhook& webhook,
-    std::shared_ptr<auth::WebhookAuthorizerMetrics> metrics);
+    std::shared_ptr<http::Transport> transport, net::DialerPtr dialer, const std::string& name,
+    const AuthorizationWebhook& webhook, std::shared_ptr<auth::WebhookAuthorizerMetrics> metrics);
 
 }  // namespace keelson::app

@@ -35,8 +35,8 @@ class Authorizers {
     telemetry::MetricsRegistry* metrics = nullptr;  // must outlive this
     std::shared_ptr<http::Transport> transport;     // for webhooks
     net::DialerPtr control_plane_dialer;            // of the egress selector; null: direct
-    std::string server_id_hash;                  // label of the reload metrics
-    const cel::TimeZones* time_zones = nullptr;  // of match conditions; must outlive this
+    std::string server_id_hash;                     // label of the reload metrics
+    const cel::TimeZones* time_zones = nullptr;     // of match conditions; must outlive this
   };
   static Outcome<std::unique_ptr<Authorizers>, Error> New(const AuthorizationOptions& options, Parts parts);
 
@@ -64,7 +64,7 @@ class Authorizers {
   telemetry::MetricVec<telemetry::Gauge>& reload_times_;
   telemetry::MetricVec<telemetry::Gauge>& configuration_;
   std::string configuration_hash_;  // of the file in use
-  std::set<std::string> types_;  // at the start
+  std::set<std::string> types_;     // at the start
   std::shared_ptr<auth::ReloadableAuthorizer> authorizer_;
 };
 

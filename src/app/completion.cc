@@ -30,9 +30,13 @@ std::string Bash(const std::vector<CompletionWord>& commands, const std::vector<
          "    COMPREPLY=($(compgen -f -- \"${cur#*=}\"))\n"
          "  elif [[ $cur == -* ]]; then\n"
          "    compopt -o nospace\n"
-         "    COMPREPLY=($(compgen -W \"" + Words(flags) + "\" -- \"$cur\"))\n"
+         "    COMPREPLY=($(compgen -W \"" +
+         Words(flags) +
+         "\" -- \"$cur\"))\n"
          "  elif [[ $COMP_CWORD -eq 1 ]]; then\n"
-         "    COMPREPLY=($(compgen -W \"" + Words(commands) + "\" -- \"$cur\"))\n"
+         "    COMPREPLY=($(compgen -W \"" +
+         Words(commands) +
+         "\" -- \"$cur\"))\n"
          "  else\n"
          "    compopt -o filenames\n"
          "    COMPREPLY=($(compgen -f -- \"$cur\"))\n"

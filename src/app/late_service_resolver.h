@@ -13,8 +13,8 @@ class LateServiceResolver final : public webhook::ServiceResolver {
  public:
   void Set(webhook::ServiceResolver* resolver) { resolver_ = resolver; }  // must outlive every call
 
-  Outcome<webhook::ServiceEndpoint, std::string> ResolveEndpoint(const std::string& name_space,
-                                                                 const std::string& name, std::int32_t port) override {
+  Outcome<webhook::ServiceEndpoint, std::string> ResolveEndpoint(const std::string& name_space, const std::string& name,
+                                                                 std::int32_t port) override {
     webhook::ServiceResolver* const resolver = resolver_;
     if (resolver == nullptr) return std::string("services are not known yet");
     return resolver->ResolveEndpoint(name_space, name, port);

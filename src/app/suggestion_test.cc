@@ -14,9 +14,14 @@ TEST(Suggestion, NearestKnownWord) {
     const char* want;
   };
   constexpr Case kCases[] = {
-      {"storre", "store"},       {"etcd-server", "etcd-servers"}, {"secure-prot", "secure-port"},
-      {"datadir", "data-dir"},   {"migrat", "migrate"},           {"something-else", ""},
-      {"", ""},                  {"x", ""},
+      {"storre", "store"},
+      {"etcd-server", "etcd-servers"},
+      {"secure-prot", "secure-port"},
+      {"datadir", "data-dir"},
+      {"migrat", "migrate"},
+      {"something-else", ""},
+      {"", ""},
+      {"x", ""},
   };
   for (const Case& c : kCases) EXPECT_EQ(Suggestion(c.word, kKnown), c.want) << c.word;
   EXPECT_EQ(Suggestion(std::string(1000, 'x'), kKnown), "");

@@ -13,11 +13,11 @@ struct VersionInfo {
 };
 
 constexpr std::string_view kKeelsonVersion = "0.2.0";  // of this server; docs/versions.md
-constexpr std::string_view kGitVersion = "v1.36.4";  // the version of Kubernetes whose behaviour this is
+constexpr std::string_view kGitVersion = "v1.36.4";    // the version of Kubernetes whose behaviour this is
 
 VersionInfo GetVersionInfo(std::string_view git_version = kGitVersion);
 std::string VersionDocument(const VersionInfo& info);  // /version
-std::string RawVersionText(const VersionInfo& info);  // --version=raw
+std::string RawVersionText(const VersionInfo& info);   // --version=raw
 
 // Why --version=`text` (beginning with 'v') cannot be the reported version; "" when it can.
 std::string CheckVersionOverride(std::string_view text);

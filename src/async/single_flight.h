@@ -1,7 +1,7 @@
-// One piece of work for everybody who asks for it at the same time (golang.org/x/sync/singleflight), with a ration: work
-// that strangers can ask for is started only so many times at once after a quiet time, then once per interval.
-// Thread safety: all members from any thread. Ownership: a shared object; work under way keeps it, and goes on when those
-// who wait for it leave.
+// One piece of work for everybody who asks for it at the same time (golang.org/x/sync/singleflight), with a ration:
+// work that strangers can ask for is started only so many times at once after a quiet time, then once per interval.
+// Thread safety: all members from any thread. Ownership: a shared object; work under way keeps it, and goes on when
+// those who wait for it leave.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ namespace keelson::async {
 class SingleFlight : public std::enable_shared_from_this<SingleFlight> {
  public:
   struct Options {
-    double burst = 1;                       // rationed starts after a quiet time
-    std::chrono::nanoseconds interval{0};   // one more rationed start per interval. REQUIRES: not 0
+    double burst = 1;                      // rationed starts after a quiet time
+    std::chrono::nanoseconds interval{0};  // one more rationed start per interval. REQUIRES: not 0
     const base::Clock* clock = &base::Clock::Real();
   };
   explicit SingleFlight(Options options) : options_(options), left_(options.burst) {}

@@ -72,9 +72,10 @@ TEST(Policy, RuleMatches) {
       {"group only", "  resources: [{group: ''}]\n", log, true},
       {"any group", "  resources: [{group: '*', resources: [pods]}]\n", pods, true},
       {"names", "  resources: [{group: '', resources: [pods], resourceNames: [x]}]\n", pods, true},
-      {"names never match a create", "  resources: [{group: '', resources: [pods], resourceNames: [x]}]\n", nameless, false},
-      {"the empty name matches a create", "  resources: [{group: '', resources: [pods], resourceNames: ['']}]\n", nameless,
-       true},
+      {"names never match a create", "  resources: [{group: '', resources: [pods], resourceNames: [x]}]\n", nameless,
+       false},
+      {"the empty name matches a create", "  resources: [{group: '', resources: [pods], resourceNames: ['']}]\n",
+       nameless, true},
       {"namespace", "  namespaces: [default]\n", pods, true},
       {"namespaces exclude URLs", "  namespaces: ['']\n", URL("/healthz"), false},
       {"URL", "  nonResourceURLs: [/healthz]\n", URL("/healthz"), true},
@@ -125,7 +126,8 @@ TEST(Policy, ParseErrors) {
       {"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{}]\n", "rules[0].level: Required value"},
       {"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, nonResourceURLs: ['*/x']}]\n",
        "[rules[0].nonResourceURLs[0]: Invalid value: \"*/x\": non-resource URL rules must begin with a '/' character, "
-       "rules[0].nonResourceURLs[0]: Invalid value: \"*/x\": non-resource URL wildcards '*' must be the final character "
+       "rules[0].nonResourceURLs[0]: Invalid value: \"*/x\": non-resource URL wildcards '*' must be the final "
+       "character "
        "of the rule]"},
       {"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, omitStages: [x]}]\n",
        "rules[0].omitStages[0]: Invalid value: \"x\": allowed stages are "
@@ -190,12 +192,13 @@ TEST(Event, JSONFieldOrder) {
   event.annotations = {{"z", "1"}, {"a", ""}};
   std::string json;
   event.WriteJSON([&json](std::string_view piece) { json += piece; });
-  EXPECT_EQ(json,
-            R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id","stage":"ResponseComplete",)"
-            R"("requestURI":"/api?x=\u003c","verb":"get","user":{"username":"alice","extra":{"a":["2"],"b":["1"]}},)"
-            R"("sourceIPs":["127.0.0.1"],"responseStatus":{"metadata":{},"status":"Failure","code":404},)"
-            R"("requestReceivedTimestamp":"1970-01-01T00:00:00.000000Z","stageTimestamp":"1970-01-01T00:00:00.000000Z",)"
-            R"("annotations":{"a":"","z":"1"}})");
+  EXPECT_EQ(
+      json,
+      R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id","stage":"ResponseComplete",)"
+      R"("requestURI":"/api?x=\u003c","verb":"get","user":{"username":"alice","extra":{"a":["2"],"b":["1"]}},)"
+      R"("sourceIPs":["127.0.0.1"],"responseStatus":{"metadata":{},"status":"Failure","code":404},)"
+      R"("requestReceivedTimestamp":"1970-01-01T00:00:00.000000Z","stageTimestamp":"1970-01-01T00:00:00.000000Z",)"
+      R"("annotations":{"a":"","z":"1"}})");
   EXPECT_EQ(event.JSONSize(), json.size());
 }
 
@@ -252,7 +255,8 @@ class BackendTest : public testing::Test {
 };
 
 TEST_F(BackendTest, BatchModeCollectsUpToMaxSizeAndShutdownDrains) {
-  auto backend = New({.mode = Mode::kBatch, .buffer_size = 100, .batch_max_size = 4, .batch_max_wait = std::chrono::hours(1)});
+  auto backend =
+      New({.mode = Mode::kBatch, .buffer_size = 100, .batch_max_size = 4, .batch_max_wait = std::chrono::hours(1)});
   for (int i = 0; i < 10; ++i) backend->Post(NewEvent());
   backend->Shutdown();
   EXPECT_EQ(state_->events.size(), 10u);

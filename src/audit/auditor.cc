@@ -29,7 +29,8 @@ std::unique_ptr<RequestAudit> Auditor::Begin(const request::Context& context, st
   if (user != nullptr) event.user = *user;
   event.source_ips = std::move(source_ips);
   event.user_agent = TruncatedUserAgent(context.user_agent);
-  event.received = clock_.Now() - std::chrono::duration_cast<Event::Time::duration>(clock_.Monotonic() - context.received);
+  event.received =
+      clock_.Now() - std::chrono::duration_cast<Event::Time::duration>(clock_.Monotonic() - context.received);
   if (info.is_resource_request) {
     event.object_ref = ObjectReference{.resource = info.resource,
                                        .name_space = info.name_space,

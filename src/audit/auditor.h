@@ -1,4 +1,5 @@
-// The audit of one server: its policy and its backends; and the audit of one request, which gathers what an event tells.
+// The audit of one server: its policy and its backends; and the audit of one request, which gathers what an event
+// tells.
 #pragma once
 
 #include <memory>
@@ -22,7 +23,8 @@ class Auditor;
 // Thread safety: none; it moves with the request.
 class RequestAudit {
  public:
-  RequestAudit(std::shared_ptr<Auditor> auditor, Decision decision) : auditor_(std::move(auditor)), decision_(decision) {}
+  RequestAudit(std::shared_ptr<Auditor> auditor, Decision decision)
+      : auditor_(std::move(auditor)), decision_(decision) {}
 
   const Decision& decision() const { return decision_; }
   bool records_request() const { return decision_.level >= Level::kRequest; }

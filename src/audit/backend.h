@@ -31,7 +31,7 @@ struct Metrics {
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual std::string_view plugin() const = 0;  // label of apiserver_audit_error_total
+  virtual std::string_view plugin() const = 0;   // label of apiserver_audit_error_total
   virtual int concurrency() const { return 1; }  // calls of Write() at once
   // Blocks; on a thread of the backend. The error is for the log.
   virtual Outcome<void, std::string> Write(std::span<const EventPtr> events) = 0;

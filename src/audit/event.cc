@@ -337,7 +337,8 @@ std::string Event::LegacyLine() const {
   line += field("method", verb) + field("user", or_else(user.name, "<none>"));
   line += field("groups", or_else(QuotedNames(user.groups), "<none>"));
   line += field("as", impersonated_user ? impersonated_user->name : "<self>");
-  line += field("asgroups", impersonated_user ? or_else(QuotedNames(impersonated_user->groups), "<lookup>") : "<lookup>");
+  line +=
+      field("asgroups", impersonated_user ? or_else(QuotedNames(impersonated_user->groups), "<lookup>") : "<lookup>");
   line += field("user-agent", user_agent);
   line += field("namespace", or_else(object_ref ? object_ref->name_space : "", "<none>"));
   line += field("uri", request_uri);
@@ -346,7 +347,8 @@ std::string Event::LegacyLine() const {
 }
 
 std::vector<std::string> SourceIPs(std::string_view forwarded_for, std::string_view real_ip, std::string_view remote) {
-  constexpr std::size_t kAddressesMax = 100;  // a header of a megabyte is not repeated address by address in every event
+  constexpr std::size_t kAddressesMax =
+      100;  // a header of a megabyte is not repeated address by address in every event
   std::vector<std::string> addresses;
   if (!forwarded_for.empty()) {
     for (const auto part : base::Split(forwarded_for, ',')) {

@@ -58,8 +58,8 @@ struct Event {
   std::vector<std::string> source_ips;
   std::string user_agent;
   std::optional<ObjectReference> object_ref;
-  std::optional<int> code;       // of the response
-  std::string status_fields;     // `,"status":...,"message":...` of a response that is a Status, else ""
+  std::optional<int> code;    // of the response
+  std::string status_fields;  // `,"status":...,"message":...` of a response that is a Status, else ""
   PayloadPtr request_object, response_object;
   Time received{}, stage_time{};
   std::vector<std::pair<std::string, std::string>> annotations;  // sorted by key when it is written

@@ -35,7 +35,7 @@ std::string ErrorText(int error) {
 // Makes the folders of a path; the error is Go's os.MkdirAll's.
 Outcome<void, std::string> MakeFolders(const fs::path& folder) {
   if (folder.empty() || folder == folder.parent_path()) return {};
-  struct stat found {};
+  struct stat found{};
   if (stat(folder.c_str(), &found) == 0) {
     if (S_ISDIR(found.st_mode)) return {};
     return "mkdir " + folder.string() + ": not a directory";
@@ -123,7 +123,7 @@ LogFile::~LogFile() {
 Outcome<void, std::string> LogFile::OpenFile() {
   fd_ = open(options_.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kFileMode);
   if (fd_ < 0) return "open " + options_.path + ": " + ErrorText(errno);
-  struct stat found {};
+  struct stat found{};
   size_ = fstat(fd_, &found) == 0 ? found.st_size : 0;
   return {};
 }

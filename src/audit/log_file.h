@@ -17,11 +17,11 @@
 namespace keelson::audit {
 
 struct LogFileOptions {
-  std::string path;              // "-": standard output
+  std::string path;                // "-": standard output
   std::int64_t megabytes_max = 0;  // 0: no rotation
-  std::int64_t days_max = 0;     // age of rotated files; 0: any
-  std::int64_t backups_max = 0;  // number of rotated files; 0: any
-  bool compress = false;         // rotated files, with gzip
+  std::int64_t days_max = 0;       // age of rotated files; 0: any
+  std::int64_t backups_max = 0;    // number of rotated files; 0: any
+  bool compress = false;           // rotated files, with gzip
 };
 
 class LogFile {

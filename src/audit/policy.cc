@@ -78,7 +78,8 @@ void CheckURLs(const Value& rule, const std::string& path, FieldErrors& errors) 
     if (url == "*") continue;
     const std::string at = path + ".nonResourceURLs[" + std::to_string(i) + "]";
     if (!url.starts_with('/'))
-      Add(errors, FieldError::Type::kInvalid, at, Quoted(url), "non-resource URL rules must begin with a '/' character");
+      Add(errors, FieldError::Type::kInvalid, at, Quoted(url),
+          "non-resource URL rules must begin with a '/' character");
     if (!url.empty() && url.substr(0, url.size() - 1).find('*') != std::string_view::npos)
       Add(errors, FieldError::Type::kInvalid, at, Quoted(url),
           "non-resource URL wildcards '*' must be the final character of the rule");
@@ -132,12 +133,14 @@ Outcome<std::shared_ptr<const Policy>, std::string> Policy::Parse(std::string_vi
     if (!converted.ok()) return "failed decoding: " + converted.error().message;
   }
   auto type_meta = codec::FindTypeMeta(arena, json);
-  if (!type_meta.ok()) return "failed decoding: couldn't get version/kind; json parse error: " + type_meta.error().message;
+  if (!type_meta.ok())
+    return "failed decoding: couldn't get version/kind; json parse error: " + type_meta.error().message;
   KS_RETURN_IF_ERROR(CheckKind(*type_meta));
   auto decoded = codec::DecodeJSON(arena, json, *type, {.strict = true});
   // The tables know these fields as plain strings; Go names their types.
   if (!decoded.ok()) {
-    std::string message = base::ReplaceAll(decoded.error().message, "rules.level of type string", "rules.level of type v1.Level");
+    std::string message =
+        base::ReplaceAll(decoded.error().message, "rules.level of type string", "rules.level of type v1.Level");
     return "failed decoding: " + base::ReplaceAll(message, "omitStages of type string", "omitStages of type v1.Stage");
   }
   if (!decoded->strict_errors.empty() && warning != nullptr) *warning = base::Join(decoded->strict_errors, ", ");
@@ -168,8 +171,8 @@ Outcome<std::shared_ptr<const Policy>, std::string> Policy::Parse(std::string_vi
     rule.namespaces = Strings(item["namespaces"]);
     rule.urls = Strings(item["nonResourceURLs"]);
     for (const Value& entry : item["resources"].items()) {
-      rule.resources.push_back({std::string(entry["group"].as_string()), Strings(entry["resources"]),
-                                Strings(entry["resourceNames"])});
+      rule.resources.push_back(
+          {std::string(entry["group"].as_string()), Strings(entry["resources"]), Strings(entry["resourceNames"])});
     }
     policy->rules_.push_back(std::move(rule));
   }

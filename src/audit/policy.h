@@ -36,7 +36,8 @@ class Policy {
  public:
   // YAML or JSON. The error is upstream's, without "loading audit policy file: " before and ": from file" after it.
   // Unknown and duplicate fields are accepted; `warning`, if given, then tells them.
-  static Outcome<std::shared_ptr<const Policy>, std::string> Parse(std::string_view text, std::string* warning = nullptr);
+  static Outcome<std::shared_ptr<const Policy>, std::string> Parse(std::string_view text,
+                                                                   std::string* warning = nullptr);
 
   // `user` is the authenticated one, before impersonation; null before authentication.
   Decision Evaluate(const request::User* user, const request::RequestInfo& info) const;

@@ -1,6 +1,6 @@
 // HMAC-SHA256 under one key, many times: the state behind the key is computed once, so that a hash costs the blocks of
-// its text and three more. OpenSSL's HMAC() looks its algorithm up and hashes the key each time, which costs more than a
-// token does. Thread safety: const members from any thread.
+// its text and three more. OpenSSL's HMAC() looks its algorithm up and hashes the key each time, which costs more than
+// a token does. Thread safety: const members from any thread.
 #pragma once
 
 #include <array>

@@ -66,8 +66,8 @@ AuthenticationResult RequestAuthenticator::Loopback(std::string_view token,
 
 Awaitable<AuthenticationResult> RequestAuthenticator::FromTokens(std::string token, std::vector<std::string> audiences,
                                                                  async::CancellationPtr cancellation) const {
-  AuthenticationResult result = co_await options_.tokens->AuthenticateFor(std::move(cancellation), std::move(token),
-                                                                          std::move(audiences));
+  AuthenticationResult result =
+      co_await options_.tokens->AuthenticateFor(std::move(cancellation), std::move(token), std::move(audiences));
   // A token that nobody knows is an invalid credential, not an anonymous request.
   if (!result.user && result.errors.empty()) result.errors.emplace_back(kInvalidToken);
   co_return result;

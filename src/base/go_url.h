@@ -19,11 +19,11 @@ struct URL {
   std::string raw_query;
   std::string fragment;
 
-  std::string Hostname() const;      // without port and brackets
-  std::string Port() const;          // "" when there is none
-  std::string EscapedPath() const;   // of the decoded path
+  std::string Hostname() const;       // without port and brackets
+  std::string Port() const;           // "" when there is none
+  std::string EscapedPath() const;    // of the decoded path
   std::string RequestTarget() const;  // escaped path ("/" when empty) and query
-  std::string ToString() const;      // URL.String(), the password in clear
+  std::string ToString() const;       // URL.String(), the password in clear
 };
 
 // Go's url.Parse; the error is its text with the prefix `parse "...": `.

@@ -66,8 +66,7 @@ class Cacher final : public storage::Interface {
   // that, although history kept here would reach further. From any thread.
   void Compacted(std::uint64_t revision);
 
-  Awaitable<storage::Result<storage::ObjectPtr>> Create(std::string key, Value object,
-                                                        std::uint64_t ttl_seconds,
+  Awaitable<storage::Result<storage::ObjectPtr>> Create(std::string key, Value object, std::uint64_t ttl_seconds,
                                                         telemetry::Caller caller = {}) override;
   Awaitable<storage::Result<storage::ObjectPtr>> Delete(std::string key, storage::Preconditions preconditions,
                                                         storage::ValidateDeletion validate,

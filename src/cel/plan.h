@@ -66,7 +66,7 @@ struct Attribute {
   Kind kind;
   Local local = Local::kAccumulator;
   std::uint32_t id = 0;
-  std::uint32_t final_id = 0;        // AttributeId, once planned
+  std::uint32_t final_id = 0;         // AttributeId, once planned
   std::uint32_t slot = 0;             // of the variable; the depth of the comprehension for locals
   const PlanNode* operand = nullptr;  // relative: the value; conditional: the condition
   Attribute* truthy = nullptr;

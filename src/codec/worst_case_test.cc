@@ -58,10 +58,13 @@ void ExpectLinear(const char* decoder, const std::vector<Case>& cases,
 TEST(WorstCase, JSON) {
   const schema::Struct& pod = *schema::FindKind("", "v1", "Pod");
   const std::vector<Case> cases = {
-      {"distinct labels", [](std::size_t n) { return R"({"metadata":{"labels":{)" + Numbered("\"k", "\":\"v\",", n) + "\"z\":\"\"}}}"; }},
-      {"one label again and again", [](std::size_t n) { return R"({"metadata":{"labels":{)" + Repeat(R"("k":"v",)", n) + "\"z\":\"\"}}}"; }},
+      {"distinct labels",
+       [](std::size_t n) { return R"({"metadata":{"labels":{)" + Numbered("\"k", "\":\"v\",", n) + "\"z\":\"\"}}}"; }},
+      {"one label again and again",
+       [](std::size_t n) { return R"({"metadata":{"labels":{)" + Repeat(R"("k":"v",)", n) + "\"z\":\"\"}}}"; }},
       {"unknown fields", [](std::size_t n) { return "{" + Numbered("\"u", "\":1,", n) + "\"kind\":\"Pod\"}"; }},
-      {"one field again and again", [](std::size_t n) { return "{" + Repeat(R"("spec":{"nodeName":"a"},)", n) + "\"kind\":\"Pod\"}"; }},
+      {"one field again and again",
+       [](std::size_t n) { return "{" + Repeat(R"("spec":{"nodeName":"a"},)", n) + "\"kind\":\"Pod\"}"; }},
       {"escapes", [](std::size_t n) { return R"({"metadata":{"name":")" + Repeat("\\u0041\\n", n) + "\"}}"; }},
       {"half surrogates", [](std::size_t n) { return R"({"metadata":{"name":")" + Repeat("\\ud800", n) + "\"}}"; }},
       {"empty containers", [](std::size_t n) { return R"({"spec":{"containers":[)" + Repeat("{},", n) + "{}]}}"; }},
@@ -69,7 +72,10 @@ TEST(WorstCase, JSON) {
       {"fraction", [](std::size_t n) { return R"({"x":0.)" + Repeat("12345", n) + "}"; }},
       {"a quantity", [](std::size_t n) { return R"({"spec":{"overhead":{"cpu":")" + Repeat("0", n) + "1\"}}}"; }},
       {"spaces", [](std::size_t n) { return "{" + Repeat(" \n\t", n) + "}"; }},
-      {"nested to the bound", [](std::size_t n) { return "[" + Repeat("[" + std::string(9000, '[') + std::string(9000, ']') + "],", n) + "0]"; }},
+      {"nested to the bound",
+       [](std::size_t n) {
+         return "[" + Repeat("[" + std::string(9000, '[') + std::string(9000, ']') + "],", n) + "0]";
+       }},
   };
   ExpectLinear("JSON", cases, [&](Arena& arena, const std::string& text) {
     const auto decoded = DecodeJSON(arena, text, pod, {.strict = true});
@@ -86,9 +92,12 @@ TEST(WorstCase, YAML) {
   const std::vector<Case> cases = {
       {"distinct labels", [](std::size_t n) { return "metadata:\n  labels:\n" + Numbered("    k", ": v\n", n); }},
       {"one label again and again", [](std::size_t n) { return "metadata:\n  labels:\n" + Repeat("    k: v\n", n); }},
-      {"flow items below 90 levels", [](std::size_t n) { return std::string(90, '[') + Repeat("a,", n) + "a" + std::string(90, ']'); }},
-      {"flow keys below 90 levels", [](std::size_t n) { return std::string(90, '[') + Repeat("a: b,", n) + "a: b" + std::string(90, ']'); }},
-      {"flow items below 900 levels", [](std::size_t n) { return std::string(900, '[') + Repeat("a,", n) + "a" + std::string(900, ']'); }},
+      {"flow items below 90 levels",
+       [](std::size_t n) { return std::string(90, '[') + Repeat("a,", n) + "a" + std::string(90, ']'); }},
+      {"flow keys below 90 levels",
+       [](std::size_t n) { return std::string(90, '[') + Repeat("a: b,", n) + "a: b" + std::string(90, ']'); }},
+      {"flow items below 900 levels",
+       [](std::size_t n) { return std::string(900, '[') + Repeat("a,", n) + "a" + std::string(900, ']'); }},
       {"opening brackets", [](std::size_t n) { return Repeat("[", n); }},
       {"opening braces", [](std::size_t n) { return Repeat("{a: ", n); }},
       {"dashes in a line", [](std::size_t n) { return Repeat("- ", n); }},
@@ -125,8 +134,10 @@ TEST(WorstCase, CBOR) {
   const auto labels = [](std::size_t bytes, bool distinct) {
     std::string members;
     std::size_t count = 0;
-    for (; members.size() < bytes; ++count) members += CBORText(distinct ? "k" + std::to_string(count) : "k") + CBORText("v");
-    return "\xd9\xd9\xf7" + Head(5, 1) + CBORText("metadata") + Head(5, 1) + CBORText("labels") + Head(5, count) + members;
+    for (; members.size() < bytes; ++count)
+      members += CBORText(distinct ? "k" + std::to_string(count) : "k") + CBORText("v");
+    return "\xd9\xd9\xf7" + Head(5, 1) + CBORText("metadata") + Head(5, 1) + CBORText("labels") + Head(5, count) +
+           members;
   };
   const std::vector<Case> cases = {
       {"distinct labels", [&](std::size_t n) { return labels(n, true); }},
@@ -161,7 +172,8 @@ TEST(WorstCase, Protobuf) {
       {"distinct labels", [&](std::size_t n) { return labels(n, true); }},
       {"one label again and again", [&](std::size_t n) { return labels(n, false); }},
       {"metadata again and again", [&](std::size_t n) { return Repeat(wrapped(wrapped("n", 1), 1), n); }},
-      {"spec and metadata in turns", [&](std::size_t n) { return Repeat(wrapped(wrapped("n", 1), 1) + wrapped("", 2), n); }},
+      {"spec and metadata in turns",
+       [&](std::size_t n) { return Repeat(wrapped(wrapped("n", 1), 1) + wrapped("", 2), n); }},
       {"unknown fields", [&](std::size_t n) { return Repeat("\x78\x01", n); }},
       {"empty containers", [&](std::size_t n) { return wrapped(Repeat(wrapped("", 2), n), 2); }},
   };
@@ -183,8 +195,8 @@ TEST(WorstCase, KeysThatCollideInTheLibrarysHash) {
     members += CBORText(key) + CBORText("v");
   }
   json += "\"z\":\"\"}}}";
-  const std::string cbor =
-      "\xd9\xd9\xf7" + Head(5, 1) + CBORText("metadata") + Head(5, 1) + CBORText("labels") + Head(5, keys.size()) + members;
+  const std::string cbor = "\xd9\xd9\xf7" + Head(5, 1) + CBORText("metadata") + Head(5, 1) + CBORText("labels") +
+                           Head(5, keys.size()) + members;
   Arena arena;
   const double seconds = base::CPUOf(
       [&] {

@@ -27,8 +27,8 @@ Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(base::Arena& arena, st
 
 // Appends the value as YAML. REQUIRES: what json.h's untyped decoder makes (Raw parts must be JSON).
 void EncodeYAML(const Value& value, std::string& out);
-// True where the text holds what Go's YAML reader refuses ("control characters are not allowed"). sigs.k8s.io/yaml reads the
-// JSON of an object as YAML to lay it out, so that such objects cannot be had as YAML.
+// True where the text holds what Go's YAML reader refuses ("control characters are not allowed"). sigs.k8s.io/yaml
+// reads the JSON of an object as YAML to lay it out, so that such objects cannot be had as YAML.
 bool HasYAMLControlCharacters(std::string_view json);
 // EncodeYAML for JSON text, such as EncodeJSON writes.
 Outcome<void, DecodeError> JSONToYAML(base::Arena& arena, std::string_view json, std::string& out);

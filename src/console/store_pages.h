@@ -35,8 +35,8 @@ struct StoreFigures {
   std::int64_t backup_interval_seconds = 0;  // 0: none are made by themselves
 };
 
-// Maintenance of the server's store: figures, backup, check, defragmentation. Thread safety: from any thread. Errors are
-// messages for people.
+// Maintenance of the server's store: figures, backup, check, defragmentation. Thread safety: from any thread. Errors
+// are messages for people.
 class StoreCare {
  public:
   struct Done {

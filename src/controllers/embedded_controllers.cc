@@ -70,13 +70,13 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
     }
     leading = options.sole_server;
     // Posted: the watcher may tell the first state before it has been made.
-    manager_lease = std::make_unique<LeaseWatcher>(
-        options.executor, leases, std::string(kControllerManagerLease), *options.clock,
-        [weak = weak_from_this(), executor = options.executor](bool held) {
-          asio::post(executor, [weak, held] {
-            if (const auto self = weak.lock()) self->ManagerRuns(held);
-          });
-        });
+    manager_lease =
+        std::make_unique<LeaseWatcher>(options.executor, leases, std::string(kControllerManagerLease), *options.clock,
+                                       [weak = weak_from_this(), executor = options.executor](bool held) {
+                                         asio::post(executor, [weak, held] {
+                                           if (const auto self = weak.lock()) self->ManagerRuns(held);
+                                         });
+                                       });
     if (options.sole_server) return;
     elector = std::make_unique<LeaderElector>(LeaderElector::Options{
         .executor = options.executor,

@@ -112,9 +112,8 @@ void GarbageCollector::Start() {
   const auto weak = weak_from_this();
   auto options = context_.QueueOptions("", 1);
   options.metrics = nullptr;
-  discover_ =
-      WorkQueue::New(context_.executor, std::move(options),
-                     [weak](std::string key) { return Prepare(weak.lock(), std::move(key)); });
+  discover_ = WorkQueue::New(context_.executor, std::move(options),
+                             [weak](std::string key) { return Prepare(weak.lock(), std::move(key)); });
   delete_ = WorkQueue::New(context_.executor, context_.QueueOptions("garbage_collector_attempt_to_delete", kWorkers),
                            [weak](std::string uid) { return AttemptToDelete(weak.lock(), std::move(uid)); });
   orphan_ = WorkQueue::New(context_.executor, context_.QueueOptions("garbage_collector_attempt_to_orphan", kWorkers),

@@ -9,7 +9,8 @@ namespace {
 
 // meta.UnsafeGuessKindToResource: the plural that nearly every kind has.
 std::string GuessPlural(std::string kind) {
-  std::ranges::transform(kind, kind.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(kind, kind.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   if (kind == "endpoints") return kind;
   if (kind.ends_with('s')) return kind + "es";
   if (kind.ends_with('y')) return kind.substr(0, kind.size() - 1) + "ies";

@@ -9,7 +9,8 @@ namespace keelson::controlplane {
 
 void InstallOpenAPI(server::GenericAPIServer& server, std::shared_ptr<const endpoints::DiscoverySource> source) {
   const ServedGroups served(server);
-  auto service = std::make_shared<const endpoints::OpenAPIService>(served.groups(), served.is_served(), std::move(source));
+  auto service =
+      std::make_shared<const endpoints::OpenAPIService>(served.groups(), served.is_served(), std::move(source));
   const endpoints::Handler handler = endpoints::OpenAPIHandler(std::move(service), base::Clock::Real());
   server.mux().Handle("/openapi/v2", handler);
   server.mux().Handle("/openapi/v3", handler);

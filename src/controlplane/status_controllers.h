@@ -1,4 +1,5 @@
-// Conditions that the server itself keeps: whether a FlowSchema's priority level exists. And how conditions are written.
+// Conditions that the server itself keeps: whether a FlowSchema's priority level exists. And how conditions are
+// written.
 #pragma once
 
 #include <memory>

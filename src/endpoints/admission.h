@@ -1,5 +1,5 @@
-// Admission's place in the handlers: attributes made from a scope and a request, and the chain's two phases. Internal to
-// the servers; every handler that writes goes through here.
+// Admission's place in the handlers: attributes made from a scope and a request, and the chain's two phases. Internal
+// to the servers; every handler that writes goes through here.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct AdmissionCall {
   std::string name;        // of the request: in the path, or of the object sent by a create
   std::string name_space;  // of the request; a namespace's own name for namespaces
   bool dry_run = false;
-  meta::WriteOptions write;                          // of creates, updates and patches
+  meta::WriteOptions write;                           // of creates, updates and patches
   std::optional<meta::DeleteOptions> delete_options;  // of deletions
 
   // The write of `object`, which may name itself; null where the path names it.

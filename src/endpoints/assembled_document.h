@@ -1,5 +1,5 @@
-// A document that was put together from fragments as JSON text; its other representations are made of that when somebody
-// asks for them. Immutable to its readers. Thread safety: from any thread.
+// A document that was put together from fragments as JSON text; its other representations are made of that when
+// somebody asks for them. Immutable to its readers. Thread safety: from any thread.
 #pragma once
 
 #include <memory>

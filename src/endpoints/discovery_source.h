@@ -1,6 +1,6 @@
-// API groups that come and go while the server runs (custom resources), for the documents that list all groups. A source
-// publishes an immutable list of fragments; documents are put together from the fragments of all sources, one fragment
-// is made again when its group changes. Thread safety: from any thread.
+// API groups that come and go while the server runs (custom resources), for the documents that list all groups. A
+// source publishes an immutable list of fragments; documents are put together from the fragments of all sources, one
+// fragment is made again when its group changes. Thread safety: from any thread.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct DiscoveryFragment {
 using DiscoveryFragmentPtr = std::shared_ptr<const DiscoveryFragment>;
 
 struct DiscoveryFragments {
-  std::uint64_t generation = 0;               // another number: something changed
+  std::uint64_t generation = 0;              // another number: something changed
   std::vector<DiscoveryFragmentPtr> groups;  // by name
 };
 

@@ -1,7 +1,7 @@
 // How the objects of one served version are read from requests, patched, and shown. Two implementations: the tables of
-// built-in kinds (NewTableCodec) and untyped JSON by a structural schema (structural_codec.h), as upstream serves custom
-// resources. Thread safety: const members from any thread. Values live in the arena given; objects are in the served
-// version unless the name says hub.
+// built-in kinds (NewTableCodec) and untyped JSON by a structural schema (structural_codec.h), as upstream serves
+// custom resources. Thread safety: const members from any thread. Values live in the arena given; objects are in the
+// served version unless the name says hub.
 #pragma once
 
 #include <memory>

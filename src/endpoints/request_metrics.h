@@ -19,8 +19,8 @@ class RequestMetrics {
  public:
   explicit RequestMetrics(telemetry::MetricsRegistry& registry);  // must outlive this
 
-  // For requests that no route took (401, 403, 404, 429): group, version, resource and subresource are then texts of the
-  // client's own choice, and labels must come from a closed set.
+  // For requests that no route took (401, 403, 404, 429): group, version, resource and subresource are then texts of
+  // the client's own choice, and labels must come from a closed set.
   static void ForgetLabels(request::RequestInfo& info);
 
   // One finished request. `seconds` is not recorded for watches (they have a gauge).

@@ -34,7 +34,8 @@ Value StatusValue(base::Arena& arena, const meta::Status& status) {
   object.Set(arena, "apiVersion", "v1");
   Value metadata = Value::Map(arena);
   if (!fields.continue_token.empty()) metadata.Set(arena, "continue", std::string_view(fields.continue_token));
-  if (!fields.resource_version.empty()) metadata.Set(arena, "resourceVersion", std::string_view(fields.resource_version));
+  if (!fields.resource_version.empty())
+    metadata.Set(arena, "resourceVersion", std::string_view(fields.resource_version));
   object.Set(arena, "metadata", metadata);
   object.Set(arena, "status", "Failure");
   if (!fields.message.empty()) object.Set(arena, "message", std::string_view(fields.message));
@@ -126,8 +127,8 @@ http::Response StatusResponse(const Exchange& exchange, const meta::Status& stat
   MediaTypeOptions options;
   options.pretty = true;
   // Without a media type upstream writes raw JSON, past the audit.
-  http::Response response = media.ok() ? StatusObjectResponse(exchange, object, *media, code)
-                                       : EncodedStatus(object, options, code);
+  http::Response response =
+      media.ok() ? StatusObjectResponse(exchange, object, *media, code) : EncodedStatus(object, options, code);
   if (status.details() && status.details()->retry_after_seconds > 0) {
     response.headers.Set("Retry-After", std::to_string(status.details()->retry_after_seconds));
   }

@@ -26,8 +26,8 @@ class RunningRequests {
     const std::string* target;
   };
 
-  // Notes a request until it is destroyed. The strings outlive it and do not change meanwhile: text is made of them only
-  // for a report.
+  // Notes a request until it is destroyed. The strings outlive it and do not change meanwhile: text is made of them
+  // only for a report.
   class Entry {
    public:
     Entry(RunningRequests& running, const std::string& method, const std::string& target);

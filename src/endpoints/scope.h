@@ -57,11 +57,11 @@ struct Scope {
   meta::GroupVersionResource resource;
   std::string subresource;  // "" for the resource itself
   bool namespaced = true;
-  const schema::Struct* type = nullptr;    // of the served version
-  std::vector<schema::Column> columns;     // of the Table form
+  const schema::Struct* type = nullptr;  // of the served version
+  std::vector<schema::Column> columns;   // of the Table form
   // How the verbs are served. Null for resources whose only verb is a POST that answers (reviews) or a connect.
   std::shared_ptr<const registry::REST> rest;
-  registry::Endpoint endpoint;             // which part an update through this scope is for
+  registry::Endpoint endpoint;  // which part an update through this scope is for
   const registry::Conversion* conversion =
       nullptr;                  // between the served version and the hub; null: they have the same shape
   std::string hub_api_version;  // of the objects that strategies and storage see

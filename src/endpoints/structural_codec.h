@@ -10,9 +10,9 @@
 namespace keelson::endpoints {
 
 struct StructuralKind {
-  schema::structural::SchemaRef schema;   // null: everything but metadata is pruned
-  std::shared_ptr<const void> keeps;      // what the schema lives in (its Pool)
-  bool preserve_unknown_fields = false;   // spec.preserveUnknownFields of an old definition
+  schema::structural::SchemaRef schema;  // null: everything but metadata is pruned
+  std::shared_ptr<const void> keeps;     // what the schema lives in (its Pool)
+  bool preserve_unknown_fields = false;  // spec.preserveUnknownFields of an old definition
 };
 
 KindCodecPtr NewStructuralCodec(StructuralKind kind);

@@ -16,8 +16,8 @@ namespace keelson::endpoints {
 struct ProxyOptions {
   proxy::Location location;
   std::shared_ptr<proxy::Transport> transport;
-  bool wrap_transport = false;        // X-Forwarded-* headers; links and redirects rewritten to stay within the proxy
-  bool upgrade_required = false;      // anything else is refused
+  bool wrap_transport = false;    // X-Forwarded-* headers; links and redirects rewritten to stay within the proxy
+  bool upgrade_required = false;  // anything else is refused
   // An aggregated API server: the location has its own query, Host is the backend's, links become absolute with the
   // backend's address, failures are 503 in plain text.
   bool aggregated = false;

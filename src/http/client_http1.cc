@@ -99,8 +99,8 @@ void Http1ClientSession::WriteHead() {
   chunk_output_ = false;
   source_done_ = true;
   if (auto* bytes = std::get_if<SharedBytes>(&request.body)) {
-    const bool bodiless =
-        bytes->empty() && (request.method == "CONNECT" || request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS");
+    const bool bodiless = bytes->empty() && (request.method == "CONNECT" || request.method == "GET" ||
+                                             request.method == "HEAD" || request.method == "OPTIONS");
     if (!bodiless) AppendHeader(pending_, "Content-Length", std::to_string(bytes->size()));
     if (!bytes->empty()) slices_.push_back(*bytes);
   } else if (auto& source = std::get<std::unique_ptr<BodySource>>(request.body); source != nullptr) {
@@ -190,7 +190,8 @@ void Http1ClientSession::Receive(std::string_view bytes) {
 bool Http1ClientSession::ParseHead() {
   const std::size_t end = FindHeadEnd(buffer_, &scanned_);
   if (std::min(end, buffer_.size()) > header_bytes_max_) {
-    Abort(Protocol("net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded " + std::to_string(header_bytes_max_) + " bytes; aborted"));
+    Abort(Protocol("net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded " +
+                   std::to_string(header_bytes_max_) + " bytes; aborted"));
     return false;
   }
   if (end == std::string::npos) return false;

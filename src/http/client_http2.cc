@@ -254,8 +254,9 @@ void Http2ClientSession::OnGoAway(const nghttp2_goaway& frame) {
   going_ = true;
   const std::string_view debug(reinterpret_cast<const char*>(frame.opaque_data),
                                std::min(frame.opaque_data_len, kDebugMax));
-  goaway_ = "http2: server sent GOAWAY and closed the connection; LastStreamID=" + std::to_string(frame.last_stream_id) +
-            ", ErrCode=" + nghttp2_http2_strerror(frame.error_code) + ", debug=" + base::GoQuote(debug);
+  goaway_ =
+      "http2: server sent GOAWAY and closed the connection; LastStreamID=" + std::to_string(frame.last_stream_id) +
+      ", ErrCode=" + nghttp2_http2_strerror(frame.error_code) + ", debug=" + base::GoQuote(debug);
 }
 
 int Http2ClientSession::OnHeader(ClientStream& stream, std::string_view name, std::string_view value) {

@@ -24,10 +24,10 @@ std::string GetThrough(const ScriptedPeer& proxy) {
   async::IOPool pool(1);
   ClientOptions options;
   options.target = {.host = "target.example", .port = 80};
-  options.dialer = std::make_shared<ConnectDialer>(
-      pool, ConnectDialerOptions{.proxy = {.host = "127.0.0.1", .port = proxy.port()},
-                                 .proxy_name = proxy.address(),
-                                 .host_header = "127.0.0.1"});
+  options.dialer =
+      std::make_shared<ConnectDialer>(pool, ConnectDialerOptions{.proxy = {.host = "127.0.0.1", .port = proxy.port()},
+                                                                 .proxy_name = proxy.address(),
+                                                                 .host_header = "127.0.0.1"});
   Client client(pool, std::move(options));
   auto call = Get(client);
   return asio::co_spawn(pool.Next(), std::move(call), asio::use_future).get();
@@ -52,8 +52,8 @@ TEST(ConnectDialer, RefusalsAreUpstreams) {
     c.Write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     c.WaitForEnd();
   });
-  EXPECT_EQ(GetThrough(proxy), "proxy error from " + proxy.address() +
-                                   " while dialing target.example:80, code 403: 403 Forbidden");
+  EXPECT_EQ(GetThrough(proxy),
+            "proxy error from " + proxy.address() + " while dialing target.example:80, code 403: 403 Forbidden");
 }
 
 TEST(ProxyFor, EnvironmentAsGoHonoursIt) {

@@ -154,9 +154,11 @@ TEST(ClientFaults, EachEndsInGosWordsAndLeavesNoConnectionBehind) {
     SCOPED_TRACE(c.name);
     ScriptedPeer peer(c.script);
     Calls calls(To(peer));
-    // Peers that hang or trickle are left at the deadline; the others must end by themselves, however slow the machine is.
+    // Peers that hang or trickle are left at the deadline; the others must end by themselves, however slow the machine
+    // is.
     const std::string_view want = c.want;
-    const bool hangs = want.find("deadline") != std::string_view::npos || want.find("timeout") != std::string_view::npos;
+    const bool hangs =
+        want.find("deadline") != std::string_view::npos || want.find("timeout") != std::string_view::npos;
     for (int i = 1; i <= 2; ++i) {
       const auto start = std::chrono::steady_clock::now();
       const std::string got = calls.Get(hangs ? 1s : 60s);

@@ -67,7 +67,7 @@ class Http2Guard {
   std::size_t block_bytes_ = 0;  // of the header block so far
   std::int32_t stream_ = 0;
   std::int32_t stream_max_ = 0;
-  std::vector<std::int32_t> opened_;  // by the bytes of this Look, ascending: nghttp2 does not know them yet
+  std::vector<std::int32_t> opened_;   // by the bytes of this Look, ascending: nghttp2 does not know them yet
   std::uint32_t next_ = 0;             // in closed_
   std::vector<std::uint32_t> closed_;  // ring; the top bit says reset by us
 };

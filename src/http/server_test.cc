@@ -422,7 +422,8 @@ TEST(Http2Server, BodiesThatNobodyReadAreNotKept) {
   // The window of stream 1 is closed, so that its answer, and with it the stream, stays open.
   const std::string settings = Frame(4, 0, 0, std::string("\0\x04\0\0\0\0", 6));
   client.Send(Preface() + kSettingsAck + settings + Frame(1, 4, 1, RequestHeaders("/bytes/1000")));
-  EXPECT_TRUE(Eventually([&] { return test.server->stats().handlers == 0 && test.server->stats().requests_total == 1; }));
+  EXPECT_TRUE(
+      Eventually([&] { return test.server->stats().handlers == 0 && test.server->stats().requests_total == 1; }));
   client.Send(Frame(0, 0, 1, std::string(60'000, 'b')) + Frame(6, 0, 0, "12345678"));
   std::string all;
   while (all.find("12345678") == std::string::npos && !client.closed()) all += client.ReadSome();

@@ -201,8 +201,9 @@ TEST(Selector, WorstCasesAreLinear) {
     const char* after;
   };
   const Case kLabels[] = {
-      {"requirements", "a", "", "=b,"},     {"one key again and again", "a=", "", ","}, {"values of a set", "v", "a in (", ","},
-      {"open sets", "a in (", "", ""},      {"exclamation marks", "!", "", ""},         {"commas", ",", "", ""},
+      {"requirements", "a", "", "=b,"},        {"one key again and again", "a=", "", ","},
+      {"values of a set", "v", "a in (", ","}, {"open sets", "a in (", "", ""},
+      {"exclamation marks", "!", "", ""},      {"commas", ",", "", ""},
       {"spaces", "   a", "", "         ,"},
   };
   for (const Case& c : kLabels) {

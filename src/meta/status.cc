@@ -154,8 +154,7 @@ std::string AggregateMessage(const FieldErrors& errors) {
     const auto [text, fresh] = seen.insert(error.ToString());
     if (fresh) texts.push_back(*text);
   }
-  const std::string more =
-      errors.dropped() == 0 ? "" : ", and " + std::to_string(errors.dropped()) + " more errors";
+  const std::string more = errors.dropped() == 0 ? "" : ", and " + std::to_string(errors.dropped()) + " more errors";
   if (texts.empty()) return "";
   if (texts.size() == 1) return std::string(texts[0]) + more;
   std::string out;

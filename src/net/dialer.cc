@@ -106,7 +106,8 @@ Awaitable<std::string> ConnectOne(RacePtr race, std::shared_ptr<StreamSocket> so
   co_return error ? Reason(error) : std::string();
 }
 
-// One address after the other; each gets its share of the time that is left, so that a dead one leaves some for the rest.
+// One address after the other; each gets its share of the time that is left, so that a dead one leaves some for the
+// rest.
 Awaitable<void> DialSerial(RacePtr race, std::vector<Candidate> candidates, Clock::time_point deadline, bool primary) {
   std::string failure;
   for (std::size_t i = 0; i < candidates.size() && !race->over && !race->winner; ++i) {

@@ -114,7 +114,7 @@ std::string Reason(int status, ares_channel channel) {
 }
 
 std::string ConfigurationIdentity() {
-  struct stat info {};
+  struct stat info{};
   if (::stat("/etc/resolv.conf", &info) != 0) return {};
   return std::to_string(info.st_ino) + "." + std::to_string(info.st_mtim.tv_sec) + "." +
          std::to_string(info.st_mtim.tv_nsec);

@@ -37,8 +37,7 @@ Result<std::shared_ptr<TLSClientContext>> TLSClientContext::New(const TLSClientO
       SSL_CTX_set_default_verify_paths(context);
     } else {
       auto authorities = ParseCertificates(options.ca_pem);
-      if (authorities.empty())
-        return Error{"unable to load root certificates: unable to parse bytes as PEM block"};
+      if (authorities.empty()) return Error{"unable to load root certificates: unable to parse bytes as PEM block"};
       X509_STORE* store = SSL_CTX_get_cert_store(context);
       for (const X509Ptr& ca : authorities) X509_STORE_add_cert(store, ca.get());
       // Any certificate of the bundle is an anchor, also an intermediate one, as in Go.

@@ -42,9 +42,9 @@ struct BIOState {
   int fd;
   bool eof = false;
   bool short_read = false;  // the last receive gave less than there was room for
-  int error = 0;          // errno of a failed read
-  std::uint8_t seen = 0;  // bytes of `first`
-  char first[5] = {};     // of the peer: tells a plain HTTP server from a TLS one
+  int error = 0;            // errno of a failed read
+  std::uint8_t seen = 0;    // bytes of `first`
+  char first[5] = {};       // of the peer: tells a plain HTTP server from a TLS one
 };
 
 int BIORead(BIO* bio, char* data, std::size_t size, std::size_t* got) {

@@ -66,8 +66,7 @@ struct AlternativeNames {
 
 AlternativeNames NamesOf(const X509* certificate) {
   AlternativeNames names;
-  auto* list =
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  auto* list = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
   if (list == nullptr) return names;
   names.present = true;
   for (int i = 0; i < sk_GENERAL_NAME_num(list); ++i) {
@@ -210,34 +209,62 @@ int VerifyServer(X509_STORE_CTX* context, void*) {
 
 std::string GoAlertText(int alert) {
   switch (alert) {
-    case 0: return "close notify";
-    case 10: return "unexpected message";
-    case 20: return "bad record MAC";
-    case 22: return "record overflow";
-    case 40: return "handshake failure";
-    case 42: return "bad certificate";
-    case 43: return "unsupported certificate";
-    case 44: return "revoked certificate";
-    case 45: return "expired certificate";
-    case 46: return "unknown certificate";
-    case 47: return "illegal parameter";
-    case 48: return "unknown certificate authority";
-    case 49: return "access denied";
-    case 50: return "error decoding message";
-    case 51: return "error decrypting message";
-    case 70: return "protocol version not supported";
-    case 71: return "insufficient security level";
-    case 80: return "internal error";
-    case 86: return "inappropriate fallback";
-    case 90: return "user canceled";
-    case 109: return "missing extension";
-    case 110: return "unsupported extension";
-    case 112: return "unrecognized name";
-    case 113: return "bad certificate status response";
-    case 115: return "unknown PSK identity";
-    case 116: return "certificate required";
-    case 120: return "no application protocol";
-    default: return "alert(" + std::to_string(alert) + ")";
+    case 0:
+      return "close notify";
+    case 10:
+      return "unexpected message";
+    case 20:
+      return "bad record MAC";
+    case 22:
+      return "record overflow";
+    case 40:
+      return "handshake failure";
+    case 42:
+      return "bad certificate";
+    case 43:
+      return "unsupported certificate";
+    case 44:
+      return "revoked certificate";
+    case 45:
+      return "expired certificate";
+    case 46:
+      return "unknown certificate";
+    case 47:
+      return "illegal parameter";
+    case 48:
+      return "unknown certificate authority";
+    case 49:
+      return "access denied";
+    case 50:
+      return "error decoding message";
+    case 51:
+      return "error decrypting message";
+    case 70:
+      return "protocol version not supported";
+    case 71:
+      return "insufficient security level";
+    case 80:
+      return "internal error";
+    case 86:
+      return "inappropriate fallback";
+    case 90:
+      return "user canceled";
+    case 109:
+      return "missing extension";
+    case 110:
+      return "unsupported extension";
+    case 112:
+      return "unrecognized name";
+    case 113:
+      return "bad certificate status response";
+    case 115:
+      return "unknown PSK identity";
+    case 116:
+      return "certificate required";
+    case 120:
+      return "no application protocol";
+    default:
+      return "alert(" + std::to_string(alert) + ")";
   }
 }
 

@@ -42,8 +42,8 @@ class Transport {
   virtual bool plain_http_seen() const { return false; }
 
   virtual IOStatus Read(char* data, std::size_t size, std::size_t* got) = 0;
-  // After a Read that was kOk: the socket gave less than there was room for and nothing is kept above it, so another Read
-  // would only be kWouldBlock. False where that is not known.
+  // After a Read that was kOk: the socket gave less than there was room for and nothing is kept above it, so another
+  // Read would only be kWouldBlock. False where that is not known.
   virtual bool drained() const { return short_read_; }
   // Takes all of it; kError when the connection is broken. Afterwards unsent() tells whether the socket was full.
   virtual IOStatus Write(std::span<const std::string_view> pieces) = 0;

@@ -11,7 +11,17 @@
 namespace keelson::object {
 
 struct JSONPath::Program {
-  enum class Kind : std::uint8_t { kText, kField, kArray, kFilter, kScalar, kWildcard, kRecursive, kUnion, kIdentifier };
+  enum class Kind : std::uint8_t {
+    kText,
+    kField,
+    kArray,
+    kFilter,
+    kScalar,
+    kWildcard,
+    kRecursive,
+    kUnion,
+    kIdentifier
+  };
   struct Parameter {
     std::int64_t value = 0;
     bool known = false;
@@ -34,7 +44,8 @@ namespace {
 bool IsTerminator(char c) { return std::string_view(" \t\r\n.,[]$@{}").find(c) != std::string_view::npos; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWordStart(char c) {
-  return c == '_' || IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) > 127;
+  return c == '_' || IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         static_cast<unsigned char>(c) > 127;
 }
 
 std::string_view Trimmed(std::string_view text) {

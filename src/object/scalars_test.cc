@@ -18,7 +18,7 @@ TEST(Quantity, ThirtyEightDigitsDoNotOverflow) {
       {"-" + nines, "-" + nines, "-2" + std::string(38, '0')},
       {nines, "-" + nines, "0"},
       {nines + "e2", "1", "1" + std::string(40, '0')},  // one is less than the last place, and is rounded up to it
-      {"0e2000000000", "1", "1"},  // was a loop of two thousand million steps
+      {"0e2000000000", "1", "1"},                       // was a loop of two thousand million steps
       {"1", "0e2000000000", "1"},
       {"1Ki", "1e37", "1" + std::string(33, '0') + "1024"},
   };
@@ -28,7 +28,8 @@ TEST(Quantity, ThirtyEightDigitsDoNotOverflow) {
     const auto b = Quantity::Parse(c.b);
     ASSERT_TRUE(a.ok() && b.ok());
     a->Add(*b);
-    const auto want = Quantity::Parse(c.sum.size() > 38 ? c.sum.substr(0, 38) + "e" + std::to_string(c.sum.size() - 38) : c.sum);
+    const auto want =
+        Quantity::Parse(c.sum.size() > 38 ? c.sum.substr(0, 38) + "e" + std::to_string(c.sum.size() - 38) : c.sum);
     if (want.ok()) EXPECT_EQ(a->Compare(*want), 0) << a->ToString();
     EXPECT_FALSE(a->ToString().empty());
     EXPECT_EQ(a->Sign() > 0, a->Value() > 0);

@@ -111,8 +111,8 @@ class Value {
   void Insert(Arena& arena, std::size_t at, Value item);
   void Remove(std::size_t at);
   void Truncate(std::size_t size);  // REQUIRES: not above size().
-  void Clear();        // list or map
-  void SortMembers();  // by key; lookups stay right. REQUIRES: is_map().
+  void Clear();                     // list or map
+  void SortMembers();               // by key; lookups stay right. REQUIRES: is_map().
   // The same for two handles exactly when a change through one is seen through the other; nullptr for scalars.
   const void* identity() const {
     return is_list() ? static_cast<const void*>(list_) : is_map() ? static_cast<const void*>(map_) : nullptr;

@@ -222,8 +222,7 @@ class Patcher {
     if (!path) return "replace operation failed to decode path" + kMissing;
     const Value value = operation["value"].Clone(arena_);
     if (path->empty()) {
-      if (!value.is_map() && !value.is_list())
-        return "replace operation value must be object or array: %!w(<nil>)";
+      if (!value.is_map() && !value.is_list()) return "replace operation value must be object or array: %!w(<nil>)";
       document_ = value;
       Opened(document_);
       return Shallow(DepthOf(value));
@@ -231,7 +230,8 @@ class Patcher {
     Place place = Find(*path);
     if (place.container.is_null())
       return "replace operation does not apply: doc is missing path: " + std::string(*path) + kMissing;
-    if (!Get(place).ok()) return "replace operation does not apply: doc is missing key: " + std::string(*path) + kMissing;
+    if (!Get(place).ok())
+      return "replace operation does not apply: doc is missing key: " + std::string(*path) + kMissing;
     if (place.container.is_map()) {
       place.container.Set(arena_, arena_.Copy(place.key), value);
     } else {
@@ -371,7 +371,8 @@ Outcome<Value, std::string> TryJSONPatch(Arena& arena, const Value& document, co
 
 Result<Value> ApplyJSONPatch(Arena& arena, const Value& document, const Value& patch) {
   auto patched = TryJSONPatch(arena, document, patch);
-  if (!patched.ok() && patched.error().ends_with(TooExpensive())) return meta::NewRequestEntityTooLarge(patched.error());
+  if (!patched.ok() && patched.error().ends_with(TooExpensive()))
+    return meta::NewRequestEntityTooLarge(patched.error());
   if (!patched.ok()) return meta::NewGenericServerResponse(422, "", {}, "", "", 0);
   return *patched;
 }

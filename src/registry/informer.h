@@ -52,7 +52,7 @@ class Informer {
   void Narrow(std::string name_space, std::string name);
 
   void Start(boost::asio::any_io_executor executor);
-  void Stop();             // no handler runs after it has returned. REQUIRES: not on the executor's thread
+  void Stop();  // no handler runs after it has returned. REQUIRES: not on the executor's thread
   // The same on the executor's thread, where no handler can be running. The result is ready when the watch has ended.
   std::future<void> Abandon();
   bool HasSynced() const;  // every handler has seen the first whole state

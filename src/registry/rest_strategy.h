@@ -39,8 +39,8 @@ class RESTStrategy {
                               FieldErrors& errors) const;
   virtual void Warnings(const Call& call, const Endpoint& endpoint, Value object, Value old) const;  // old null: create
   virtual void Canonicalize(const Call& call, Value object, Value old) const;
-  // A kind of which a living object is never deleted at once: MarkDeletion writes into it what holds it back (a finalizer,
-  // a condition); its deletionTimestamp is set already.
+  // A kind of which a living object is never deleted at once: MarkDeletion writes into it what holds it back (a
+  // finalizer, a condition); its deletionTimestamp is set already.
   virtual bool marks_deletion() const { return false; }
   virtual void MarkDeletion(const Call& call, Value object) const;
   // False: the default columns Name and Created At.

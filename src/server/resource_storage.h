@@ -1,7 +1,7 @@
 // The stored resources of the server: for each a codec, a storage Store, a watch cache, and the registry Store above
-// them. Built-in resources are there from the start; others are added and removed while the server runs. The entries are
-// an immutable tree behind an atomic reference: a look-up takes no lock. Thread safety: construction and Start()/Stop()
-// by the owner; all other members from any thread.
+// them. Built-in resources are there from the start; others are added and removed while the server runs. The entries
+// are an immutable tree behind an atomic reference: a look-up takes no lock. Thread safety: construction and
+// Start()/Stop() by the owner; all other members from any thread.
 #pragma once
 
 #include <chrono>
@@ -69,8 +69,8 @@ class ResourceStorage {
   // A Store for reading the same objects by another codec, without a cache; nobody finds it. This must outlive it.
   std::shared_ptr<registry::Store> NewView(const registry::ResourceDefinition& definition,
                                            std::shared_ptr<const storage::ResourceCodec> codec);
-  // Nobody finds `store` any more if it is the one that is found now; its watches end after `grace`, its cache goes when
-  // the last request that uses it is done.
+  // Nobody finds `store` any more if it is the one that is found now; its watches end after `grace`, its cache goes
+  // when the last request that uses it is done.
   void Remove(const std::shared_ptr<registry::Store>& store, std::chrono::milliseconds grace);
 
   // Starts the watch caches; Stop() ends them and waits.

@@ -30,13 +30,14 @@ struct ServingOptions {
   http::ServerOptions http;
   std::chrono::nanoseconds shutdown_delay{0};
   std::chrono::nanoseconds shutdown_watch_termination_grace{0};  // 0: watches end with the drain, unwaited for
-  // Called when requests are still under way so long after the drain began: ends the calls to plugins (an external token
-  // signer) that they wait for, so that a plugin that hangs does not hold the shutdown for its own timeout. Empty: none.
+  // Called when requests are still under way so long after the drain began: ends the calls to plugins (an external
+  // token signer) that they wait for, so that a plugin that hangs does not hold the shutdown for its own timeout.
+  // Empty: none.
   std::function<void()> end_plugin_calls;
   std::chrono::nanoseconds plugin_grace = std::chrono::seconds(5);
   std::chrono::nanoseconds livez_grace_period{0};
   std::string git_version = "v1.36.3";
-  std::string version_document;  // of /version
+  std::string version_document;     // of /version
   bool profiling = true;            // /debug
   std::string debug_socket_path;    // with profiling: /debug without authentication on a socket in the file system
   std::optional<FlagValues> flagz;  // what /flagz shows; none: it is not served

@@ -1,5 +1,5 @@
-// Whether the store answers and, in this process, still takes writes: for /healthz, /livez and /readyz ("etcd"). However many ask, the store is asked now and
-// then only. Thread safety: all members from any thread.
+// Whether the store answers and, in this process, still takes writes: for /healthz, /livez and /readyz ("etcd").
+// However many ask, the store is asked now and then only. Thread safety: all members from any thread.
 #pragma once
 
 #include <chrono>

@@ -99,7 +99,7 @@ class Store final : public Interface {
  private:
   struct State;
   Awaitable<kv::Result<kv::RangeResponse>> Range(std::string_view operation, kv::RangeRequest request,
-                                                   telemetry::Caller caller);
+                                                 telemetry::Caller caller);
   Awaitable<kv::Result<kv::TxnResponse>> Txn(std::string_view operation, kv::TxnRequest request,
                                              telemetry::Caller caller);
   Outcome<void, Unreadable> CheckDecodes(std::string_view plain, std::uint64_t revision) const;
@@ -119,7 +119,8 @@ class Store final : public Interface {
                                                     std::uint64_t ttl_seconds, bool with_failure_read,
                                                     telemetry::Caller caller);
   telemetry::Span StartSpan(const telemetry::Caller& caller, std::string_view name, std::string_view key) const;
-  telemetry::Span StartListSpan(const telemetry::Caller& caller, std::string_view key, const ListOptions& options) const;
+  telemetry::Span StartListSpan(const telemetry::Caller& caller, std::string_view key,
+                                const ListOptions& options) const;
 
   const StoreParts parts_;
   const StoreOptions options_;

@@ -74,11 +74,16 @@ void LatencyTrackers::AtLeast(Layer layer, std::chrono::nanoseconds took) {
 }
 
 std::string_view LatencyTrackers::Name(Layer layer) {
-  static constexpr std::string_view kNames[] = {"mutating-webhook",          "validating-webhook",
-                                                "apf-queue-wait",            "etcd",
-                                                "transform-response-object", "serialize-response-object",
-                                                "response-write",            "decode-response-object",
-                                                "authentication",            "authorization",
+  static constexpr std::string_view kNames[] = {"mutating-webhook",
+                                                "validating-webhook",
+                                                "apf-queue-wait",
+                                                "etcd",
+                                                "transform-response-object",
+                                                "serialize-response-object",
+                                                "response-write",
+                                                "decode-response-object",
+                                                "authentication",
+                                                "authorization",
                                                 "impersonation"};
   static_assert(std::size(kNames) == kLayers);
   return kNames[layer];

@@ -59,7 +59,7 @@ class Span {
   void AddEvent(std::string_view name, std::initializer_list<Attribute> attributes = {}) const;  // `name`: a literal
   void SetAttribute(Attribute attribute) const;
   void SetError(std::string_view message) const;  // status Error
-  void End() const;  // The first End() counts.
+  void End() const;                               // The first End() counts.
 
   std::string_view audit_id() const;  // of the request, at most 64 characters; "" without a trace
   // Headers (or gRPC metadata) that carry the context to another server: traceparent, tracestate, baggage.

@@ -21,7 +21,7 @@
 namespace keelson::telemetry {
 
 struct SpanEvent {
-  std::string_view name;  // a literal
+  std::string_view name;          // a literal
   std::chrono::nanoseconds at{};  // since the trace's start
   std::vector<Attribute> attributes;
 };
@@ -31,11 +31,11 @@ struct SpanData {
   Instrumentation instrumentation = Instrumentation::kComponent;
   SpanKind kind = SpanKind::kInternal;
   SpanContext context;
-  SpanID parent_id{};                // zero: a root span
+  SpanID parent_id{};  // zero: a root span
   bool parent_remote = false;
   std::uint32_t parent = UINT32_MAX;  // the parent's place in the trace, if it is there
-  std::chrono::nanoseconds start{};  // since the trace's start; may be negative
-  std::chrono::nanoseconds end{-1};  // negative: not ended
+  std::chrono::nanoseconds start{};   // since the trace's start; may be negative
+  std::chrono::nanoseconds end{-1};   // negative: not ended
   bool ended = false;
   std::chrono::nanoseconds log_threshold{};
   std::vector<Attribute> attributes;
@@ -61,16 +61,16 @@ class SpanSink {
 
 class Trace {
  public:
-  static constexpr std::size_t kSpansMax = 1024;   // more are counted, not recorded
-  static constexpr std::size_t kEventsMax = 128;   // OpenTelemetry's default
+  static constexpr std::size_t kSpansMax = 1024;  // more are counted, not recorded
+  static constexpr std::size_t kEventsMax = 128;  // OpenTelemetry's default
   struct Options {
     std::shared_ptr<SpanSink> sink;  // null: nothing is exported, and the incoming context is passed on as it came
     std::int32_t sampling_per_million = 0;
-    bool log_slow = false;           // record for the log of slow requests
+    bool log_slow = false;  // record for the log of slow requests
     IncomingContext incoming;
     std::string audit_id;
-    const base::Clock* clock = &base::Clock::Real();    // outlives this
-    base::Random* random = &base::Random::Real();       // outlives this
+    const base::Clock* clock = &base::Clock::Real();  // outlives this
+    base::Random* random = &base::Random::Real();     // outlives this
   };
 
   explicit Trace(Options options);

@@ -128,8 +128,8 @@ class Writer {
     std::size_t child = 0;
     std::size_t event = 0;
     while (child < children.size() || event < span.events.size()) {
-      const bool nested = child < children.size() && (event == span.events.size() ||
-                                                      spans_[children[child]].start < span.events[event].at);
+      const bool nested = child < children.size() &&
+                          (event == span.events.size() || spans_[children[child]].start < span.events[event].at);
       if (nested) {
         const std::uint32_t at = children[child++];
         WriteNested(at, prefix, step_threshold, out);

@@ -235,9 +235,8 @@ bool SemanticEqual(const Value& a, const Value& b) {
     const Value* other = b.Find(member.key);
     if (other != nullptr ? !SemanticEqual(member.value, *other) : !IsNothing(member.value)) return false;
   }
-  return std::ranges::all_of(b.members(), [&](const object::Member& member) {
-    return a.Has(member.key) || IsNothing(member.value);
-  });
+  return std::ranges::all_of(
+      b.members(), [&](const object::Member& member) { return a.Has(member.key) || IsNothing(member.value); });
 }
 
 void ValidateImmutableField(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors) {

@@ -224,10 +224,14 @@ TEST(SemanticEqual, NothingEqualsAbsent) {
     bool equal;
   };
   const Case kCases[] = {
-      {R"({"a":1})", R"({"a":1,"b":{}})", true},   {R"({"a":1,"b":{"c":[]}})", R"({"a":1})", true},
-      {R"({"a":1})", R"({"a":1,"b":0})", false},   {R"({"a":{"b":null}})", "null", true},
-      {R"({"a":{"b":1}})", "null", false},         {"[{}]", "[null]", true},
-      {"[{}]", "[]", false},                       {R"({"a":1})", R"({"b":1})", false},
+      {R"({"a":1})", R"({"a":1,"b":{}})", true},
+      {R"({"a":1,"b":{"c":[]}})", R"({"a":1})", true},
+      {R"({"a":1})", R"({"a":1,"b":0})", false},
+      {R"({"a":{"b":null}})", "null", true},
+      {R"({"a":{"b":1}})", "null", false},
+      {"[{}]", "[null]", true},
+      {"[{}]", "[]", false},
+      {R"({"a":1})", R"({"b":1})", false},
       {R"({"a":[1,{"x":{}}]})", R"({"a":[1,{}]})", true},
   };
   for (const Case& c : kCases) {

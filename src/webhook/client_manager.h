@@ -29,7 +29,8 @@ struct ClientConfig {  // upstream's webhook.ClientConfig
   std::string ca_bundle;                    // PEM; empty: the system's roots
 };
 
-// Credentials for a target `host:port` (upstream's AuthenticationInfoResolver). See kubeconfig.h for the one over files.
+// Credentials for a target `host:port` (upstream's AuthenticationInfoResolver). See kubeconfig.h for the one over
+// files.
 class AuthenticationInfoResolver {
  public:
   virtual ~AuthenticationInfoResolver() = default;
@@ -37,11 +38,11 @@ class AuthenticationInfoResolver {
 };
 
 struct ClientManagerOptions {
-  std::shared_ptr<http::Transport> transport;              // never null
-  ServiceResolver* service_resolver = nullptr;             // null: the default one, by DNS names
-  AuthenticationInfoResolver* authentication = nullptr;    // null: anonymous
-  net::DialerPtr cluster_dialer;                           // service references (egress "cluster")
-  net::DialerPtr control_plane_dialer;                     // URLs (egress "controlplane")
+  std::shared_ptr<http::Transport> transport;            // never null
+  ServiceResolver* service_resolver = nullptr;           // null: the default one, by DNS names
+  AuthenticationInfoResolver* authentication = nullptr;  // null: anonymous
+  net::DialerPtr cluster_dialer;                         // service references (egress "cluster")
+  net::DialerPtr control_plane_dialer;                   // URLs (egress "controlplane")
   std::string user_agent = "kube-apiserver-admission";
   // For https://kubernetes.default.svc:443: this server itself.
   std::optional<RESTConfig> loopback;

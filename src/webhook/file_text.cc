@@ -12,7 +12,7 @@ namespace keelson::webhook {
 namespace {
 
 std::string Identity(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return {};
   return std::to_string(info.st_ino) + "/" + std::to_string(info.st_size) + "/" + std::to_string(info.st_mtim.tv_sec) +
          "." + std::to_string(info.st_mtim.tv_nsec);

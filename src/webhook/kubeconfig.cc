@@ -242,7 +242,7 @@ Outcome<Kubeconfig, std::string> ParseKubeconfig(std::string_view text, const st
 }
 
 Outcome<Kubeconfig, std::string> LoadKubeconfigFile(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT) return "stat " + path + ": no such file or directory";
   const std::string prefix = "error loading config file \"" + path + "\": ";
   auto text = ReadFileText(path);
@@ -267,8 +267,7 @@ Outcome<RESTConfig, std::string> RESTConfigFrom(const Kubeconfig& config) {
   KubeconfigUser user;
   if (const auto found = config.users.find(context.user); found != config.users.end()) user = found->second;
   KubeconfigCluster cluster;
-  if (const auto found = config.clusters.find(context.cluster); found != config.clusters.end())
-    cluster = found->second;
+  if (const auto found = config.clusters.find(context.cluster); found != config.clusters.end()) cluster = found->second;
   ValidateUser(context.user, user, errors);
   const bool empty = ValidateCluster(context.cluster, cluster, errors);
   if (empty && errors.size() == 1) return "invalid configuration: " + std::string(kEmptyConfig);

@@ -37,7 +37,8 @@ TEST(Kubeconfig, CurrentContext) {
 }
 
 TEST(Kubeconfig, PathsAreRelativeToTheFile) {
-  auto config = ParseKubeconfig("users: [{name: u, user: {client-certificate: a/../c.pem, tokenFile: /abs}}]", "/etc/k");
+  auto config =
+      ParseKubeconfig("users: [{name: u, user: {client-certificate: a/../c.pem, tokenFile: /abs}}]", "/etc/k");
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->users["u"].client_certificate, "/etc/k/c.pem");
   EXPECT_EQ(config->users["u"].token_file, "/abs");
@@ -49,8 +50,9 @@ TEST(Kubeconfig, ErrorsAreClientGos) {
     const char* error;
   };
   constexpr Case kCases[] = {
-      {"", "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment "
-           "variable"},
+      {"",
+       "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment "
+       "variable"},
       {"current-context: x",
        "invalid configuration: [context was not found for specified context: x, cluster has no server defined]"},
       {"{current-context: x, contexts: [{name: x, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: "

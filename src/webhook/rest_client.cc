@@ -10,9 +10,9 @@
 #include "base/duration.h"
 #include "base/go_url.h"
 #include "base/strings.h"
-#include "http/gunzip_reader.h"
 #include "base/url.h"
 #include "codec/json.h"
+#include "http/gunzip_reader.h"
 #include "net/address.h"
 #include "webhook/file_text.h"
 
@@ -384,8 +384,7 @@ Awaitable<Outcome<Response, Error>> RESTClient::Do(Request request) {
   if (answered->status >= 400) span->SetError("");
   Response response{answered->status, std::move(answered->headers), {}};
   auto body = Decoded(response.headers, std::move(answered->body));
-  KS_CO_TRY(response.body,
-            co_await ReadBody(std::move(body), request.response_bytes_max, request.cancellation));
+  KS_CO_TRY(response.body, co_await ReadBody(std::move(body), request.response_bytes_max, request.cancellation));
   co_return response;
 }
 
@@ -417,8 +416,7 @@ meta::Status StatusFromResponse(const Response& response, std::string_view metho
   }
   const std::string message =
       IsTextResponse(response) ? std::string(base::Trim(response.body.view())) : std::string("unknown");
-  return meta::NewGenericServerResponse(response.status, method, {}, "", message,
-                                        RetryAfterSeconds(response.headers));
+  return meta::NewGenericServerResponse(response.status, method, {}, "", message, RetryAfterSeconds(response.headers));
 }
 
 std::string EmptyBodyError(const Response& response) {

@@ -57,10 +57,10 @@ struct RESTConfig {
 
 struct Request {
   std::string method = "POST";
-  std::string path;                                         // appended to the client's path
-  std::vector<std::pair<std::string, std::string>> query;   // sorted by key when sent
-  http::Headers headers;                                    // besides Accept, Content-Type, User-Agent, credentials
-  base::SharedBytes body;                                   // JSON
+  std::string path;                                        // appended to the client's path
+  std::vector<std::pair<std::string, std::string>> query;  // sorted by key when sent
+  http::Headers headers;                                   // besides Accept, Content-Type, User-Agent, credentials
+  base::SharedBytes body;                                  // JSON
   // Of one attempt; absent: the config's. Also sent, as `timeout=10s` in the query.
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // of everything
@@ -91,8 +91,8 @@ struct Error {
   Kind kind = Kind::kConfiguration;
   std::string message;  // as client-go's error prints: `Post "https://...": dial tcp ...: connect: connection refused`
   bool reset = false;   // kConnection: reset by peer or HTTP/2 connection lost: may be tried again
-  std::optional<meta::Status> status;            // kStatus: client-go's StatusError
-  std::optional<std::int32_t> retry_after;       // kStatus with a Retry-After header, seconds
+  std::optional<meta::Status> status;       // kStatus: client-go's StatusError
+  std::optional<std::int32_t> retry_after;  // kStatus with a Retry-After header, seconds
 };
 
 class RESTClient {

@@ -113,8 +113,9 @@ TEST(RESTClient, ProxyOfTheEnvironment) {
             std::string::npos)
       << proxied;
   std::lock_guard lock(mutex);
-  EXPECT_EQ(head, "CONNECT hook.invalid:8443 HTTP/1.1\r\nHost: hook.invalid:8443\r\nProxy-Authorization: Basic "
-                  "dXNlcjpzZWNyZXQ=\r\n\r\n");
+  EXPECT_EQ(head,
+            "CONNECT hook.invalid:8443 HTTP/1.1\r\nHost: hook.invalid:8443\r\nProxy-Authorization: Basic "
+            "dXNlcjpzZWNyZXQ=\r\n\r\n");
   EXPECT_EQ(excluded.find("proxy error"), std::string::npos) << excluded;
   EXPECT_EQ(loopback, "200 {}") << "loopback targets are never proxied";
 }
@@ -126,8 +127,9 @@ TEST(RESTClient, ProxyURLsAreRefusedByName) {
   config.proxy_url = "http://proxy.example.com:3128";
   const auto client = RESTClient::New(calls.transport(), std::move(config));
   ASSERT_FALSE(client.ok());
-  EXPECT_EQ(client.error(), "proxy-url \"http://proxy.example.com:3128\" is not supported by this server: HTTPS_PROXY "
-                            "and NO_PROXY are honoured");
+  EXPECT_EQ(client.error(),
+            "proxy-url \"http://proxy.example.com:3128\" is not supported by this server: HTTPS_PROXY "
+            "and NO_PROXY are honoured");
 }
 
 TEST(RESTClient, RefusedConnection) {
@@ -166,8 +168,7 @@ TEST(RESTClient, CertificateErrorsInGosWords) {
               "Post \"" + url + "?timeout=5s\": tls: failed to verify certificate: " + c.error);
   }
   ScriptedPeer expired(AnswerOk, {.tls = true, .certificate = ca.IssueUntil("a", {"127.0.0.1"}, -10)});
-  const std::string text =
-      calls.PostTo({.url = "https://" + expired.address(), .ca_bundle = ca.cert_pem()});
+  const std::string text = calls.PostTo({.url = "https://" + expired.address(), .ca_bundle = ca.cert_pem()});
   EXPECT_NE(text.find("/?timeout=5s\": tls: failed to verify certificate: x509: certificate has expired or is not yet "
                       "valid: current time 2"),
             std::string::npos)
@@ -201,14 +202,15 @@ TEST(RESTClient, WrongServerName) {
 
 TEST(RESTClient, ClientCertificateIsRequired) {
   Authority ca("hook-ca");
-  ScriptedPeer peer(AnswerOk, {.tls = true, .certificate = ca.Issue("a", {"127.0.0.1"}), .client_ca_pem = ca.cert_pem()});
+  ScriptedPeer peer(AnswerOk,
+                    {.tls = true, .certificate = ca.Issue("a", {"127.0.0.1"}), .client_ca_pem = ca.cert_pem()});
   Calls calls;
   const std::string url = "https://" + peer.address() + "/x";
   EXPECT_EQ(calls.PostTo({.url = url, .ca_bundle = ca.cert_pem()}),
             "Post \"" + url + "?timeout=5s\": remote error: tls: certificate required");
   const auto pair = ca.Issue("client", {});
-  RESTConfig config{.host = url, .ca_pem = ca.cert_pem(), .client_certificate_pem = pair.cert_pem,
-                    .client_key_pem = pair.key_pem};
+  RESTConfig config{
+      .host = url, .ca_pem = ca.cert_pem(), .client_certificate_pem = pair.cert_pem, .client_key_pem = pair.key_pem};
   auto client = RESTClient::New(calls.transport(), config);
   ASSERT_TRUE(client.ok()) << client.error();
   EXPECT_EQ(calls.Post(*client), "200 {}");

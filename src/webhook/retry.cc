@@ -38,8 +38,9 @@ Awaitable<Outcome<Response, Error>> WithExponentialBackoff(RetryOptions options,
     async::Cancellation::Registration registration;
     if (options.cancellation != nullptr) {
       if (options.cancellation->cancelled()) co_return result;
-      registration = options.cancellation->OnCancel(
-          [timer] { asio::post(timer->get_executor(), [timer] { timer->expires_at(asio::steady_timer::time_point::min()); }); });
+      registration = options.cancellation->OnCancel([timer] {
+        asio::post(timer->get_executor(), [timer] { timer->expires_at(asio::steady_timer::time_point::min()); });
+      });
     }
     (void)co_await timer->async_wait(kNoThrow);
     if (options.cancellation != nullptr && options.cancellation->cancelled()) co_return result;

@@ -100,8 +100,7 @@ class EventRateLimit final : public Plugin {
       if (std::string error = limit->Accept(context, attributes); !error.empty()) errors.push_back(std::move(error));
     }
     if (errors.empty()) co_return meta::Result<void>();
-    co_return meta::NewTooManyRequests(
-        errors.size() == 1 ? errors.front() : "[" + base::Join(errors, ", ") + "]", 0);
+    co_return meta::NewTooManyRequests(errors.size() == 1 ? errors.front() : "[" + base::Join(errors, ", ") + "]", 0);
   }
 
  private:

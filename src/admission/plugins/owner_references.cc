@@ -1,5 +1,5 @@
-// OwnerReferencesPermissionEnforcement: who changes owner references must be allowed to delete the object, and who makes
-// a reference block the owner's deletion must be allowed to set finalizers on the owner.
+// OwnerReferencesPermissionEnforcement: who changes owner references must be allowed to delete the object, and who
+// makes a reference block the owner's deletion must be allowed to set finalizers on the owner.
 #include <algorithm>
 
 #include "admission/permissions.h"
@@ -51,10 +51,10 @@ class OwnerReferences final : public Plugin {
     const request::User user = *context.user;
     if (attributes.operation != Operation::kCreate) {
       const auto permission = co_await permissions_.Permitted(user, {.verb = "delete",
-                                                                .resource = attributes.resource,
-                                                                .subresource = attributes.subresource,
-                                                                .name_space = attributes.name_space,
-                                                                .name = attributes.name});
+                                                                     .resource = attributes.resource,
+                                                                     .subresource = attributes.subresource,
+                                                                     .name_space = attributes.name_space,
+                                                                     .name = attributes.name});
       if (!permission.allowed)
         co_return NewForbidden(attributes,
                                "cannot set an ownerRef on a resource you can't delete: " + Reason(permission));
@@ -62,7 +62,8 @@ class OwnerReferences final : public Plugin {
     const std::vector<Value> blocking = NewBlockingReferences(attributes.object, attributes.old_object);
     if (blocking.empty()) co_return meta::Result<void>();
     const auto anything = co_await permissions_.Permitted(
-        user, {.verb = "update", .resource = {"*", "*", "*"}, .subresource = "finalizers", .name_space = "", .name = "*"});
+        user,
+        {.verb = "update", .resource = {"*", "*", "*"}, .subresource = "finalizers", .name_space = "", .name = "*"});
     if (anything.allowed) co_return meta::Result<void>();
     for (const Value& reference : blocking) {
       KS_CO_RETURN_IF_ERROR(co_await CheckOwner(user, attributes, reference));
@@ -79,22 +80,23 @@ class OwnerReferences final : public Plugin {
     const std::string version = slash == std::string::npos ? api_version : api_version.substr(slash + 1);
     const auto mappings = permissions_.RESTMappings({group, version, kind});
     if (mappings.empty()) {
-      co_return NewForbidden(attributes,
-                             "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion " +
-                                 api_version + " Kind " + kind + ": no matches for kind " + base::GoQuote(kind) +
-                                 " in version " + base::GoQuote(api_version));
+      co_return NewForbidden(
+          attributes, "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion " +
+                          api_version + " Kind " + kind + ": no matches for kind " + base::GoQuote(kind) +
+                          " in version " + base::GoQuote(api_version));
     }
     for (const RESTMapping& mapping : mappings) {
-      const auto permission = co_await permissions_.Permitted(
-          user, {.verb = "update",
-                 .resource = mapping.resource,
-                 .subresource = "finalizers",
-                 .name_space = mapping.namespaced ? attributes.name_space : "",
-                 .name = std::string(reference["name"].as_string())});
+      const auto permission =
+          co_await permissions_.Permitted(user, {.verb = "update",
+                                                 .resource = mapping.resource,
+                                                 .subresource = "finalizers",
+                                                 .name_space = mapping.namespaced ? attributes.name_space : "",
+                                                 .name = std::string(reference["name"].as_string())});
       if (!permission.allowed)
         co_return NewForbidden(attributes,
                                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set "
-                               "finalizers on: " + Reason(permission));
+                               "finalizers on: " +
+                                   Reason(permission));
     }
     co_return meta::Result<void>();
   }

@@ -73,8 +73,8 @@ Task<void> CheckPullAlways(request::Context&, const Attributes& attributes) {
 
 Task<void> CheckAntiAffinity(request::Context&, const Attributes& attributes) {
   if (!IsPod(attributes)) co_return meta::Result<void>();
-  const Value terms = attributes.object.Get("spec", "affinity", "podAntiAffinity",
-                                            "requiredDuringSchedulingIgnoredDuringExecution");
+  const Value terms =
+      attributes.object.Get("spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution");
   for (const Value term : terms.items()) {
     const std::string_view key = term["topologyKey"].as_string();
     if (key == kHostname) continue;

@@ -26,8 +26,8 @@ Task<void> RequireWorkload(ObjectReader& reader, request::Context& context, cons
   const Value reference = attributes.object.Get("spec", "podGroupTemplateRef", "workload");
   if (!reference.is_map()) co_return meta::Result<void>();
   const std::string name(reference["workloadName"].as_string());
-  auto workload = co_await reader.Get(context.arena, std::string(kGroup), "workloads", attributes.name_space, name,
-                                      false);
+  auto workload =
+      co_await reader.Get(context.arena, std::string(kGroup), "workloads", attributes.name_space, name, false);
   if (!workload.ok()) {
     workload = co_await reader.Get(context.arena, std::string(kGroup), "workloads", attributes.name_space, name, true);
   }

@@ -77,18 +77,18 @@ class PolicyWriters final : public Plugin {
     if (!param_kind.is_map() || attributes.old_object.Get("spec", "paramKind") == param_kind) co_return "";
     const Target target = TargetOf(api_, param_kind);
     const AccessDecision answer = co_await api_.Authorize({.user = context.user,
-                                                              .verb = "get",
-                                                              .group = target.group,
-                                                              .version = target.version,
-                                                              .resource = target.resource,
-                                                              .name_space = "*",
-                                                              .name = "*"});
+                                                           .verb = "get",
+                                                           .group = target.group,
+                                                           .version = target.version,
+                                                           .resource = target.resource,
+                                                           .name_space = "*",
+                                                           .name = "*"});
     if (answer.allowed) co_return "";
     if (!answer.error.empty()) co_return answer.error;
     co_return "user " + UserText(*context.user) +
         " must have \"get\" permission on all objects of the referenced paramKind (kind=" +
-        std::string(param_kind["kind"].as_string()) + ", apiVersion=" +
-        std::string(param_kind["apiVersion"].as_string()) + ")";
+        std::string(param_kind["kind"].as_string()) +
+        ", apiVersion=" + std::string(param_kind["apiVersion"].as_string()) + ")";
   }
 
   Awaitable<std::string> CheckBinding(request::Context& context, const Attributes& attributes, bool mutating) {
@@ -107,12 +107,12 @@ class PolicyWriters final : public Plugin {
     const std::string verb = name.empty() ? "list" : "get";
     const AccessDecision answer =
         co_await api_.Authorize({.user = context.user,
-                                    .verb = verb,
-                                    .group = target.group,
-                                    .version = target.version,
-                                    .resource = target.resource,
-                                    .name_space = std::string(reference["namespace"].as_string()),
-                                    .name = name});
+                                 .verb = verb,
+                                 .group = target.group,
+                                 .version = target.version,
+                                 .resource = target.resource,
+                                 .name_space = std::string(reference["namespace"].as_string()),
+                                 .name = name});
     if (answer.allowed) co_return "";
     if (!answer.error.empty()) co_return (mutating ? "" : "failed to authorize request: ") + answer.error;
     const std::string user = UserText(*context.user);

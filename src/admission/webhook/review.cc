@@ -138,7 +138,8 @@ Outcome<Value, ReviewError> Decode(base::Arena& arena, std::string_view body, Re
   const std::string wanted = std::string(kGroup) + "/" + std::string(VersionText(version));
   const std::string_view api_version = type_meta->api_version.empty() ? wanted : type_meta->api_version;
   const std::string_view kind = type_meta->kind.empty() ? kKind : type_meta->kind;
-  const bool known = kind == kKind && (api_version == "admission.k8s.io/v1" || api_version == "admission.k8s.io/v1beta1");
+  const bool known =
+      kind == kKind && (api_version == "admission.k8s.io/v1" || api_version == "admission.k8s.io/v1beta1");
   if (!known) {
     return CallError("no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
                      " in scheme \"pkg/runtime/scheme.go:111\"");
@@ -147,8 +148,8 @@ Outcome<Value, ReviewError> Decode(base::Arena& arena, std::string_view body, Re
   auto decoded = codec::DecodeJSON(arena, body, *schema::FindKind(kGroup, sent, kKind));
   if (!decoded.ok()) return CallError(decoded.error().message);
   if (api_version != wanted) {
-    return CallError("converting (" + std::string(sent) + ".AdmissionReview) to (" +
-                     std::string(VersionText(version)) + ".AdmissionReview): unknown conversion");
+    return CallError("converting (" + std::string(sent) + ".AdmissionReview) to (" + std::string(VersionText(version)) +
+                     ".AdmissionReview): unknown conversion");
   }
   return decoded->value;
 }

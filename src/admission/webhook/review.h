@@ -40,7 +40,8 @@ struct ReviewResponse {
 };
 
 struct ReviewError {
-  bool invalid = false;  // the response was read and is wrong: "received invalid webhook response: ", else the call failed
+  bool invalid =
+      false;  // the response was read and is wrong: "received invalid webhook response: ", else the call failed
   std::string text;
 };
 // The body of an answer of 2xx. `status` and `content_type` are for the error text of an empty one.

@@ -30,8 +30,8 @@ TEST(AdmissionReview, WritesRequest) {
   attributes.name = "web";
   attributes.name_space = "ns";
   attributes.dry_run = true;
-  attributes.options = *object::ParseJSON(
-      arena, R"({"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","dryRun":["All"]})");
+  attributes.options =
+      *object::ParseJSON(arena, R"({"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","dryRun":["All"]})");
   const ObjectInterfaces::Resource matched{{"apps", "v1beta1", "deployments"}, {"autoscaling", "v1", "Scale"}};
   const request::User user{.name = "jane", .groups = {"a", "b"}, .extra = {{"k", {"v"}}}};
   EXPECT_EQ(WriteReview(attributes, {.version = ReviewVersion::kV1,

@@ -80,7 +80,7 @@ Awaitable<std::string> KeyCache::FetchKeys(std::shared_ptr<KeyCache> self) {
   if (!keys.ok()) co_return "while fetching token verification keys: " + keys.error();
   if (options.metrics != nullptr) {
     options.metrics->DataTimestamp(static_cast<double>(response->data_timestamp->seconds) +
-                                    static_cast<double>(response->data_timestamp->nanos) / 1e9);
+                                   static_cast<double>(response->data_timestamp->nanos) / 1e9);
   }
   auto shared = std::make_shared<const VerificationKeys>(*std::move(keys));
   std::lock_guard lock(self->mutex_);

@@ -102,7 +102,9 @@ Outcome<std::shared_ptr<JWTAuthenticator>, std::string> JWTAuthenticator::New(Op
   const JWTConfig& config = made->options_.config;
   OnKeysFetched count;
   if (JWTMetrics* metrics = made->options_.metrics; metrics != nullptr) {
-    count = [metrics, issuer = config.issuer.url](const std::string* key_set) { metrics->KeysFetched(issuer, key_set); };
+    count = [metrics, issuer = config.issuer.url](const std::string* key_set) {
+      metrics->KeysFetched(issuer, key_set);
+    };
   }
   made->provider_ = std::make_shared<Provider>(made->options_.fetcher, config.issuer.url, config.issuer.discovery_url,
                                                *made->options_.clock, std::move(count));

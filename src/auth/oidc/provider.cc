@@ -136,7 +136,7 @@ Awaitable<std::string> Provider::Verify(Token token) {
     std::lock_guard lock(mutex_);
     keys = keys_;
   }
-  co_return keys && VerifiedBy(*keys, token) ? std::string() : refused;
+  co_return keys&& VerifiedBy(*keys, token) ? std::string() : refused;
 }
 
 }  // namespace keelson::auth

@@ -50,7 +50,8 @@ TEST(MatchConditions, Matches) {
       {{"has(request.nonResourceAttributes)"}, false, ""},
       {{"request.resourceAttributes.subresource == ''"}, true, ""},
       {{"request.extra['k'][0] == 'v'"}, true, ""},
-      {{"request.resourceAttributes.fieldSelector.requirements.exists(r, r.key == 'spec.nodeName' && r.operator == 'In' "
+      {{"request.resourceAttributes.fieldSelector.requirements.exists(r, r.key == 'spec.nodeName' && r.operator == "
+        "'In' "
         "&& r.values == ['n'])"},
        true,
        ""},

@@ -1,8 +1,8 @@
 // The filters of the handler chain, by upstream's names, each wrapping the next. Their order is the server's business
 // (server/handler_chain.cc). A filter that is not built is absent, never a pass-through.
-// A filter that waits for something, or that has work to do after the next one, is a closure that is itself a coroutine:
-// safe here, because the chain outlives every request that runs through it. The others are plain functions: a request
-// passes them without a coroutine frame.
+// A filter that waits for something, or that has work to do after the next one, is a closure that is itself a
+// coroutine: safe here, because the chain outlives every request that runs through it. The others are plain functions:
+// a request passes them without a coroutine frame.
 #pragma once
 
 #include <atomic>
@@ -24,9 +24,8 @@
 
 namespace keelson::endpoints::filters {
 
-// Outermost: the audit ID, RequestInfo and the context, the line of the request in the log (-v=3), and 500 for whatever an
-// inner handler throws.
-// `running`, where given, knows the request while its handler runs.
+// Outermost: the audit ID, RequestInfo and the context, the line of the request in the log (-v=3), and 500 for whatever
+// an inner handler throws. `running`, where given, knows the request while its handler runs.
 http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics,
                           RunningRequests* running = nullptr, TracingOptions tracing = {});
 

@@ -67,7 +67,8 @@ TEST_F(FiltersTest, MetricLabelsAreThoseOfRoutedRequests) {
   http::Response routed = Run(handler, Asking("GET", "/api/v1/pods"));
   End(routed);
   for (int i = 0; i < 100; ++i) {
-    http::Response made_up = Run(handler, Asking("GET", "/apis/g" + std::to_string(i) + "/v9/r" + std::to_string(i) + "/n/s"));
+    http::Response made_up =
+        Run(handler, Asking("GET", "/apis/g" + std::to_string(i) + "/v9/r" + std::to_string(i) + "/n/s"));
     for (auto& callback : made_up.on_end) callback(0, false);
   }
   http::Response long_path = Run(handler, Asking("GET", "/apis/g/v1/" + std::string(900'000, 'x')));
@@ -82,7 +83,8 @@ TEST_F(FiltersTest, MetricLabelsAreThoseOfRoutedRequests) {
 }
 
 TEST_F(FiltersTest, SeatsAreGivenBackWhenTheHandlerIsDone) {
-  const http::Handler handler = WithContext(WithMaxInFlightLimit(Routed(), 1, 1, metrics_), base::Random::Real(), metrics_);
+  const http::Handler handler =
+      WithContext(WithMaxInFlightLimit(Routed(), 1, 1, metrics_), base::Random::Real(), metrics_);
   std::vector<http::Response> unsent;  // answers that their clients do not read
   for (int i = 0; i < 5; ++i) {
     unsent.push_back(Run(handler, Asking("GET", "/api/v1/pods")));

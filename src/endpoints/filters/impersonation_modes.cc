@@ -358,7 +358,8 @@ struct Impersonator::Impl {
   }
 
   Awaitable<Outcome<ImpersonatedUser, meta::Status>> Check(std::size_t mode, User wanted, Attributes request) {
-    if (mode == kLegacy) return CheckUser(kLegacy, {std::move(request.user), std::move(request.cancellation)}, std::move(wanted));
+    if (mode == kLegacy)
+      return CheckUser(kLegacy, {std::move(request.user), std::move(request.cancellation)}, std::move(wanted));
     return CheckConstrained(mode, std::move(wanted), std::move(request));
   }
 

@@ -19,7 +19,7 @@ struct PriorityAndFairness {
   std::shared_ptr<flowcontrol::Controller> controller;
   // Objects of a resource, as exact as they are known; none: unknown. Called on I/O threads, must be quick.
   std::function<std::optional<flowcontrol::ObjectStats>(std::string_view group, std::string_view resource)> stats;
-  std::shared_ptr<flowcontrol::MemoryBudget> memory;  // null: no --memory-limit
+  std::shared_ptr<flowcontrol::MemoryBudget> memory;               // null: no --memory-limit
   std::chrono::nanoseconds wait_limit = std::chrono::seconds(15);  // of requests without a deadline
 };
 

@@ -73,9 +73,7 @@ class PlainConnection : public ScriptedConnection {
 class TLSConnection final : public PlainConnection {
  public:
   TLSConnection(int fd, SSL* ssl) : PlainConnection(fd), ssl_(ssl) {}
-  ~TLSConnection() override {
-    SSL_shutdown(ssl_.get());
-  }
+  ~TLSConnection() override { SSL_shutdown(ssl_.get()); }
 
  private:
   ssize_t Receive(char* data, std::size_t size) override { return SSL_read(ssl_.get(), data, static_cast<int>(size)); }

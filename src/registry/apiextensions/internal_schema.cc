@@ -8,7 +8,18 @@ namespace {
 using object::AppendJSON;
 using object::AppendJSONString;
 
-enum class Shape : std::uint8_t { kText, kBool, kPointer, kList, kSchema, kSchemas, kSchemaMap, kItems, kOrBool, kRules };
+enum class Shape : std::uint8_t {
+  kText,
+  kBool,
+  kPointer,
+  kList,
+  kSchema,
+  kSchemas,
+  kSchemaMap,
+  kItems,
+  kOrBool,
+  kRules
+};
 
 struct Field {
   std::string_view name;  // Go's

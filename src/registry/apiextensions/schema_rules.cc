@@ -63,7 +63,7 @@ struct Context {
   bool is_root = false;
   bool inside_metadata = false;
   std::string forbidden_defaults;  // why defaults may not stand here; "" when they may
-  bool rule_texts = true;  // rules are checked here; false: they are compiled, with all their checks
+  bool rule_texts = true;          // rules are checked here; false: they are compiled, with all their checks
   int depth = 0;
 };
 
@@ -358,8 +358,7 @@ void ValidateDefaults(base::Arena& arena, const Value& schema, structural::Node 
     } else {
       ValidateDefault(arena, value, node, embedded, at, errors);
     }
-    if (errors.size() == before && node.has_rules_below())
-      ValidateDefaultRules(arena, value, schema, pool, at, errors);
+    if (errors.size() == before && node.has_rules_below()) ValidateDefaultRules(arena, value, schema, pool, at, errors);
   }
   if (schema["items"].is_map())
     ValidateDefaults(arena, schema["items"], node.items(), pool, false, inside_metadata, path.Child("items"), errors);
@@ -518,8 +517,8 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
       if (std::ranges::find(kAllowedAtRoot, member.key) == std::end(kAllowedAtRoot)) {
         errors.push_back(
             InvalidRendered(path, InternalSchemaJSON(schema),
-                    "only " + std::string(kAllowedAtRootText) +
-                        " fields are allowed at the root of the schema if the status subresource is enabled"));
+                            "only " + std::string(kAllowedAtRootText) +
+                                " fields are allowed at the root of the schema if the status subresource is enabled"));
         break;
       }
     }

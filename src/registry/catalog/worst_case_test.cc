@@ -15,11 +15,11 @@ namespace {
 using testing::Player;
 using testing::Target;
 
-constexpr int kDepthMax = 8;          // of the lists and maps that are filled
+constexpr int kDepthMax = 8;           // of the lists and maps that are filled
 constexpr std::size_t kSmall = 1'500;  // items
 constexpr std::size_t kLarge = 9'000;
 constexpr double kQuadraticSeconds = 0.1;  // for kLarge items: 1.2 ns for each pair of them; below that it is noise
-constexpr double kLongSeconds = 0.008;  // for kSmall items: from there on the slope is measured
+constexpr double kLongSeconds = 0.008;     // for kSmall items: from there on the slope is measured
 
 enum class Items : std::uint8_t { kDistinct, kEqual };
 
@@ -163,8 +163,8 @@ TEST(WorstCase, ValidationGrowsNoFasterThanTheObject) {
           const std::string small = Body(*resource.type, one, 0, kSmall, items);
           if (base::CPUOf([&] { Write(target, small); }, 1) < kLongSeconds) continue;
           const std::string large = Body(*resource.type, one, 0, kLarge, items);
-          const auto scaling = base::Measure(
-              [&](std::size_t count) { Write(target, count == kSmall ? small : large); }, kSmall, kLarge);
+          const auto scaling =
+              base::Measure([&](std::size_t count) { Write(target, count == kSmall ? small : large); }, kSmall, kLarge);
           EXPECT_FALSE(base::IsSuperLinear(scaling) && scaling.large > kQuadraticSeconds)
               << package->name << " " << resource.kind << NameOf(one)
               << (items == Items::kDistinct ? " distinct" : " equal") << ": slope " << scaling.slope << ", "

@@ -63,14 +63,15 @@ class Model {
     properties.Set(arena_, "apiVersion",
                    Property("string", (embedded ? "api" : "API") + std::string(kAPIVersionText) +
                                           std::string(kConventions) + "#resources"));
-    properties.Set(arena_, "kind", Property("string", (embedded ? "k" : "K") + std::string(kKindText) +
-                                                          std::string(kConventions) + "#types-kinds"));
+    properties.Set(arena_, "kind",
+                   Property("string", (embedded ? "k" : "K") + std::string(kKindText) + std::string(kConventions) +
+                                          "#types-kinds"));
   }
   void AddMetadata(Value properties) const {
-    properties.Set(arena_, "metadata",
-                   DescribedReference(std::string(kMetaPackage) + "ObjectMeta",
-                                      "Standard object's metadata. More info: " + std::string(kConventions) +
-                                          "#metadata"));
+    properties.Set(
+        arena_, "metadata",
+        DescribedReference(std::string(kMetaPackage) + "ObjectMeta",
+                           "Standard object's metadata. More info: " + std::string(kConventions) + "#metadata"));
   }
 
   // Rewrites in place. False: too deep.

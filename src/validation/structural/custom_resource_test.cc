@@ -13,12 +13,17 @@ struct Fixture {
   schema::structural::SchemaRef schema;
 
   explicit Fixture(const std::string& spec) {
-    auto built = pool.Build(std::string_view(std::string(R"({"type":"object","properties":{"spec":)" + spec + R"(,"status":{"type":"object","properties":{"n":{"type":"integer"}}}}})")));
+    auto built = pool.Build(
+        std::string_view(std::string(R"({"type":"object","properties":{"spec":)" + spec +
+                                     R"(,"status":{"type":"object","properties":{"n":{"type":"integer"}}}}})")));
     EXPECT_TRUE(built.ok());
     schema = *built;
   }
   Value Parse(const std::string& spec) {
-    return *object::ParseJSON(arena, R"({"apiVersion":"g.io/v1","kind":"K","metadata":{"name":"a","namespace":"n","resourceVersion":"1"},"spec":)" + spec + "}");
+    return *object::ParseJSON(
+        arena,
+        R"({"apiVersion":"g.io/v1","kind":"K","metadata":{"name":"a","namespace":"n","resourceVersion":"1"},"spec":)" +
+            spec + "}");
   }
   CustomResource Resource() const {
     CustomResource resource;
@@ -75,9 +80,11 @@ TEST(CustomResource, ValidateCreate) {
        "<nil>: Invalid value: \"\": \"spec\" must validate at least one schema (anyOf)\nspec.a: Required value"},
       {"not", R"({"type":"object","not":{"required":["a"]},"properties":{"a":{"type":"string"}}})", R"({"a":"x"})",
        "<nil>: Invalid value: \"\": \"spec\" must not validate the schema (not)"},
-      {"set", R"({"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}}})",
+      {"set",
+       R"({"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}}})",
        R"({"a":["x","y","x","x"]})", R"(spec.a[2]: Duplicate value: "x")"},
-      {"map", R"({"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],
+      {"map",
+       R"({"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],
        "items":{"type":"object","properties":{"k":{"type":"string"}}}}}})",
        R"({"a":[{"k":"x"},{"k":"x"}]})", R"(spec.a[1]: Duplicate value: {"k":"x"})"},
       {"fraction in an integer", R"({"type":"object","properties":{"a":{"type":"integer"}}})", R"({"a":1.5})",
@@ -86,7 +93,8 @@ TEST(CustomResource, ValidateCreate) {
       {"whole float", R"({"type":"object","properties":{"a":{"type":"integer"}}})", R"({"a":1.0})", ""},
       {"embedded",
        R"({"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}})",
-       R"({"a":{"kind":""}})", "spec.a.apiVersion: Required value\nspec.a.kind: Invalid value: \"\": must not be empty"},
+       R"({"a":{"kind":""}})",
+       "spec.a.apiVersion: Required value\nspec.a.kind: Invalid value: \"\": must not be empty"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
@@ -96,7 +104,8 @@ TEST(CustomResource, ValidateCreate) {
 }
 
 TEST(CustomResource, UnchangedPartsAreRatcheted) {
-  constexpr const char* kSchema = R"({"type":"object","properties":{"a":{"type":"string","maxLength":1},"b":{"type":"string","maxLength":1},
+  constexpr const char* kSchema =
+      R"({"type":"object","properties":{"a":{"type":"string","maxLength":1},"b":{"type":"string","maxLength":1},
     "list":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object",
       "properties":{"k":{"type":"string"},"v":{"type":"string","maxLength":1}}}},"atomic":{"type":"array","items":{"type":"string","maxLength":1}}}})";
   struct Case {
@@ -114,15 +123,17 @@ TEST(CustomResource, UnchangedPartsAreRatcheted) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.now);
     Fixture fixture(kSchema);
-    EXPECT_EQ(Joined(ValidateUpdate(fixture.arena, fixture.Resource(), fixture.Parse(c.now), fixture.Parse(c.old)).errors),
-              c.want);
+    EXPECT_EQ(
+        Joined(ValidateUpdate(fixture.arena, fixture.Resource(), fixture.Parse(c.now), fixture.Parse(c.old)).errors),
+        c.want);
   }
 }
 
 TEST(CustomResource, ScalePaths) {
   Fixture fixture(R"({"type":"object","x-kubernetes-preserve-unknown-fields":true})");
   CustomResource resource = fixture.Resource();
-  resource.scale = {.spec_replicas = ".spec.r", .status_replicas = ".status.r", .label_selector = ".spec.l", .enabled = true};
+  resource.scale = {
+      .spec_replicas = ".spec.r", .status_replicas = ".status.r", .label_selector = ".spec.l", .enabled = true};
   EXPECT_EQ(Joined(ValidateCreate(fixture.arena, resource, fixture.Parse(R"({"r":-1})")).errors),
             ".spec.r: Invalid value: -1: should be a non-negative integer");
   EXPECT_EQ(Joined(ValidateCreate(fixture.arena, resource, fixture.Parse(R"({"r":"3","l":1})")).errors),
@@ -137,20 +148,46 @@ TEST(CustomResource, Formats) {
     bool want;
   };
   constexpr Case kCases[] = {
-      {"ipv4", "01.2.3.4", true},       {"ipv4", "1.2.3", false},       {"ipv6", "::1", true},
-      {"ipv6", "1.2.3.4", false},       {"cidr", "10.0.0.1/8", true},   {"email", "A <a@b>", true},
-      {"email", "a@b.c", true},         {"email", "a", false},          {"uri", "//h", true},
-      {"uri", "/p", true},              {"uri", "mailto:a", true},      {"uri", "a/b", false},
-      {"hostname", "1.2.3.4", false},   {"hostname", "a.b.", false},    {"hostname", "a-b", true},
-      {"byte", "", false},              {"byte", "YQ==", true},         {"byte", "YQ", false},
-      {"duration", "1d", true},         {"duration", "1 week", true},   {"duration", "P1D", true},
-      {"duration", "x", false},         {"date", "2024-02-29", true},   {"date", "2023-02-29", false},
-      {"date-time", "2024-02-29T10:00:00Z", true}, {"date-time", "2024-02-29", false},
-      {"uuid4", "123e4567-e89b-42d3-a456-426614174000", true}, {"uuid4", "123e4567-e89b-12d3-a456-426614174000", false},
-      {"mac", "00:00:5e:00:53:01", true}, {"mac", "00:00", false}, {"isbn10", "0321751043", true},
-      {"creditcard", "4111 1111 1111 1111", true}, {"ssn", "123-45-6789", true}, {"hexcolor", "#fff", true},
-      {"rgbcolor", "rgb(1,2,3)", true}, {"rgbcolor", "rgb(1%,2,3)", false}, {"k8s-short-name", "a-b", true},
-      {"k8s-short-name", "A", false}, {"k8s-long-name", "a.b", true}, {"bsonobjectid", "507f1f77bcf86cd799439011", true},
+      {"ipv4", "01.2.3.4", true},
+      {"ipv4", "1.2.3", false},
+      {"ipv6", "::1", true},
+      {"ipv6", "1.2.3.4", false},
+      {"cidr", "10.0.0.1/8", true},
+      {"email", "A <a@b>", true},
+      {"email", "a@b.c", true},
+      {"email", "a", false},
+      {"uri", "//h", true},
+      {"uri", "/p", true},
+      {"uri", "mailto:a", true},
+      {"uri", "a/b", false},
+      {"hostname", "1.2.3.4", false},
+      {"hostname", "a.b.", false},
+      {"hostname", "a-b", true},
+      {"byte", "", false},
+      {"byte", "YQ==", true},
+      {"byte", "YQ", false},
+      {"duration", "1d", true},
+      {"duration", "1 week", true},
+      {"duration", "P1D", true},
+      {"duration", "x", false},
+      {"date", "2024-02-29", true},
+      {"date", "2023-02-29", false},
+      {"date-time", "2024-02-29T10:00:00Z", true},
+      {"date-time", "2024-02-29", false},
+      {"uuid4", "123e4567-e89b-42d3-a456-426614174000", true},
+      {"uuid4", "123e4567-e89b-12d3-a456-426614174000", false},
+      {"mac", "00:00:5e:00:53:01", true},
+      {"mac", "00:00", false},
+      {"isbn10", "0321751043", true},
+      {"creditcard", "4111 1111 1111 1111", true},
+      {"ssn", "123-45-6789", true},
+      {"hexcolor", "#fff", true},
+      {"rgbcolor", "rgb(1,2,3)", true},
+      {"rgbcolor", "rgb(1%,2,3)", false},
+      {"k8s-short-name", "a-b", true},
+      {"k8s-short-name", "A", false},
+      {"k8s-long-name", "a.b", true},
+      {"bsonobjectid", "507f1f77bcf86cd799439011", true},
       {"unknown", "anything", true},
   };
   for (const Case& c : kCases) EXPECT_EQ(MatchesFormat(c.format, c.text), c.want) << c.format << " " << c.text;
@@ -162,7 +199,8 @@ TEST(CustomResource, FinalizerWarnings) {
   const auto warnings = FinalizerWarnings(object, Value());
   ASSERT_EQ(warnings.size(), 2u);
   EXPECT_EQ(warnings[0],
-            "metadata.finalizers: \"abc\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers");
+            "metadata.finalizers: \"abc\": prefer a domain-qualified finalizer name to avoid accidental conflicts with "
+            "other finalizer writers");
   EXPECT_EQ(FinalizerWarnings(object, object).size(), 0u);
 }
 

@@ -51,7 +51,8 @@ bool ValidAuthority(std::string_view authority) {
   if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
     const std::string_view user = authority.substr(0, at);
     const bool allowed = std::ranges::all_of(user, [](unsigned char c) {
-      return std::isalnum(c) != 0 || std::string_view("-._:~!$&'()*+,;=%@").find(static_cast<char>(c)) != std::string_view::npos;
+      return std::isalnum(c) != 0 ||
+             std::string_view("-._:~!$&'()*+,;=%@").find(static_cast<char>(c)) != std::string_view::npos;
     });
     if (!allowed || !ValidEscapes(user)) return false;
     authority.remove_prefix(at + 1);
@@ -169,8 +170,7 @@ class MailParser {
     while (size < rest_.size() && IsAtext(rest_[size], dot)) ++size;
     if (size == 0) return false;
     const std::string_view atom = rest_.substr(0, size);
-    if (!permissive &&
-        (atom.starts_with('.') || atom.find("..") != std::string_view::npos || atom.ends_with('.'))) {
+    if (!permissive && (atom.starts_with('.') || atom.find("..") != std::string_view::npos || atom.ends_with('.'))) {
       return false;
     }
     rest_.remove_prefix(size);
@@ -252,8 +252,7 @@ constexpr char kUUID5[] = "(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-
 constexpr char kHexColor[] = "#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})";
 constexpr char kRGBColor[] =
     R"(rgb\(\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*\))";
-constexpr char kBase64[] =
-    "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})";
+constexpr char kBase64[] = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})";
 constexpr char kSSN[] = R"(\d{3}[- ]?\d{2}[- ]?\d{4})";
 constexpr char kShortName[] = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 constexpr char kLongName[] = R"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)";

@@ -41,8 +41,8 @@ void CheckSet(const Value& list, const FieldPath& path, FieldErrors& errors) {
 void CheckMap(const Value& list, Node schema, const FieldPath& path, FieldErrors& errors) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i].is_map() || list[i].is_null()) continue;
-    errors.push_back(Invalid(path.Index(static_cast<std::int64_t>(i)), list[i],
-                             "must be an object for an array of list-type map"));
+    errors.push_back(
+        Invalid(path.Index(static_cast<std::int64_t>(i)), list[i], "must be an object for an array of list-type map"));
     return;
   }
   base::Arena arena;
@@ -62,9 +62,8 @@ void CheckMap(const Value& list, Node schema, const FieldPath& path, FieldErrors
     keys.push_back(key);
     identities.push_back(std::move(identity));
   }
-  ReportSeconds(identities, [&](std::size_t i) {
-    errors.push_back(Duplicate(path.Index(static_cast<std::int64_t>(i)), keys[i]));
-  });
+  ReportSeconds(identities,
+                [&](std::size_t i) { errors.push_back(Duplicate(path.Index(static_cast<std::int64_t>(i)), keys[i])); });
 }
 
 void Walk(const Value& value, Node schema, const FieldPath& path, FieldErrors& errors) {

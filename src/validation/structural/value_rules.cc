@@ -123,7 +123,6 @@ bool IsJSONInteger(double f) {
   return std::abs(f - g) / (std::abs(f) + std::abs(g)) < kEpsilon;
 }
 
-
 class ValueValidator {
  public:
   enum class IntOrString : std::uint8_t { kChecked, kAny };
@@ -142,9 +141,7 @@ class ValueValidator {
   struct Types {
     std::string_view names[2];
     std::size_t count = 0;
-    bool Has(std::string_view name) const {
-      return (count > 0 && names[0] == name) || (count > 1 && names[1] == name);
-    }
+    bool Has(std::string_view name) const { return (count > 0 && names[0] == name) || (count > 1 && names[1] == name); }
     std::string Joined() const {
       return count == 2 ? std::string(names[0]) + "," + std::string(names[1]) : std::string(count == 1 ? names[0] : "");
     }
@@ -198,8 +195,7 @@ class ValueValidator {
   }
   void AddWrongType(std::vector<Issue>& out, const Place& place, std::string_view wanted, std::string_view got) const {
     const std::string name = place.ToString();
-    const std::string text =
-        name + " in body must be of type " + std::string(wanted) + ": " + base::GoQuote(got);
+    const std::string text = name + " in body must be of type " + std::string(wanted) + ": " + base::GoQuote(got);
     Add(out, name, text, [&](const FieldPath& path) { return TypeInvalid(path, Value(got), text); });
   }
 
@@ -361,9 +357,9 @@ class ValueValidator {
       const Value number = limit.is_int() ? value : Value(value.as_double());
       const int order = Compare(number, limit) * sign;
       if (order < 0 || (order == 0 && !exclusive)) return;
-      AddInvalid(out, place, number,
-                 "should be " + std::string(words) + std::string(exclusive ? "" : or_equal) + " " +
-                     object::GoSprint(limit));
+      AddInvalid(
+          out, place, number,
+          "should be " + std::string(words) + std::string(exclusive ? "" : or_equal) + " " + object::GoSprint(limit));
     };
     if (const auto minimum = schema.minimum())
       compare(*minimum, "Minimum boundary", schema.exclusive_minimum(), -1, "greater than", " or equal to");
@@ -389,13 +385,11 @@ class ValueValidator {
     std::vector<std::string_view> supported;
     for (std::size_t i = 0; i < count; ++i) supported.push_back(schema.enum_text(i));
     const std::string name = place.ToString();
-    Add(out, name, name + " in body should be one of", [&](const FieldPath& path) {
-      return NotSupported(path, value, supported);
-    });
+    Add(out, name, name + " in body should be one of",
+        [&](const FieldPath& path) { return NotSupported(path, value, supported); });
   }
 
-  int CheckList(const Value& list, Node schema, const Correlated* before, const Place& place,
-                std::vector<Issue>& out) {
+  int CheckList(const Value& list, Node schema, const Correlated* before, const Place& place, std::vector<Issue>& out) {
     int matches = 0;
     if (const Node items = schema.items()) {
       std::int64_t index = 0;
@@ -414,8 +408,8 @@ class ValueValidator {
     }
     if (schema.unique_items()) {
       std::set<std::string> seen;
-      const bool unique =
-          std::ranges::all_of(list.items(), [&](const Value& item) { return seen.insert(object::ToJSON(item)).second; });
+      const bool unique = std::ranges::all_of(
+          list.items(), [&](const Value& item) { return seen.insert(object::ToJSON(item)).second; });
       if (!unique) AddInvalid(out, place, Value(""), "shouldn't contain duplicates");
     }
     return matches;
@@ -523,8 +517,9 @@ class ValueValidator {
       }
     }
     if (validated == 1) return first_success;
-    AddPlain(out, base::GoQuote(place.ToString()) + " must validate one and only one schema (oneOf). " +
-                      (validated == 0 ? "Found none valid" : "Found " + std::to_string(validated) + " valid alternatives"));
+    AddPlain(out,
+             base::GoQuote(place.ToString()) + " must validate one and only one schema (oneOf). " +
+                 (validated == 0 ? "Found none valid" : "Found " + std::to_string(validated) + " valid alternatives"));
     std::ranges::move(best, std::back_inserter(out));
     return std::max(best_matches, 0);
   }
