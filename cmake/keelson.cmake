@@ -6,7 +6,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 option(KEELSON_SANITIZE "comma separated sanitizers" "")
 option(KEELSON_FUZZ "build libFuzzer binaries" OFF)
-option(KEELSON_HARDENED "stack protector, FORTIFY and library assertions" OFF)
+option(KEELSON_HARDENED "stack protector, FORTIFY and library assertions" ON)
 option(KEELSON_REPRODUCIBLE "the folder of the build is not in the binary" OFF)
 option(KEELSON_LAYERS "refuse undeclared symbols at link time" OFF)
 
@@ -31,8 +31,10 @@ endif()
 
 add_link_options(-Wl,-z,relro -Wl,-z,now)  # the tables of functions are read-only once the program runs
 if(KEELSON_HARDENED)
-  add_compile_options(-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  if(NOT KEELSON_SANITIZE)  # a sanitizer checks the same and does not see through FORTIFY
+    add_compile_options(-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  endif()
 endif()
 
 add_compile_options(-Wall -Wextra -Werror -Wno-missing-field-initializers -fno-omit-frame-pointer)

@@ -403,8 +403,10 @@ Awaitable<Result<ObjectPtr>> Cacher::Get(std::string key, storage::GetOptions op
   KS_CO_RETURN_IF_ERROR(co_await impl.Fresh(*wanted, *span));
   const SnapshotPtr snapshot = impl.dispatcher->Current();
   const ObjectPtr* found = snapshot->objects.Find(relative);
-  if (found == nullptr) co_return Error{.code = storage::ErrorCode::kKeyNotFound, .key = impl.store.FullKey(relative)};
-  co_return *found;
+  if (found != nullptr) co_return *found;
+  // "0" is any state, so "not found" may be an old one: who just created the object must not hear that it is missing.
+  if (*wanted == 0) co_return co_await impl.store.GetLatest(key, nullptr, options.caller);
+  co_return Error{.code = storage::ErrorCode::kKeyNotFound, .key = impl.store.FullKey(relative)};
 }
 
 Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions options) {

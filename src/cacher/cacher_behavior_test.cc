@@ -88,6 +88,20 @@ TEST_F(CacherTest, WaitsUntilFreshAndGivesUp) {
   EXPECT_EQ(got.error().status->details()->retry_after_seconds, 1);
 }
 
+// A GET at "0" may be answered with an old state of an object, never with the time before it was there.
+TEST_F(CacherTest, GetAtZeroAsksTheStoreForWhatTheCacheDoesNotHave) {
+  Create({.name = "a"});
+  Sync();
+  harness().failing().Hold();
+  Create({.name = "b"});
+  EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a");
+  EXPECT_TRUE(Await(cacher().Get("/pods/default/b", {.resource_version = "0"})).ok());
+  auto missing = Await(cacher().Get("/pods/default/c", {.resource_version = "0"}));
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code, storage::ErrorCode::kKeyNotFound);
+  harness().failing().Release();
+}
+
 // A cache that hangs behind is not asked for the latest; the store is.
 TEST_F(CacherTest, ConsistentReadFallsBackToTheStore) {
   Create({.name = "a"});
