@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/strings.h"
 #include "codec/yaml.h"
+#include "meta/type_errors.h"
 #include "object/go_text.h"
 #include "object/value.h"
 
@@ -129,8 +130,7 @@ Outcome<Policy, std::string> ParsePolicy(std::string_view line) {
   const std::string_view kind = object["kind"].as_string();
   if (version.empty() || kind.empty()) return Unversioned(object);
   if (version == kGroupVersion && kind == "Policy") return Versioned(object);
-  return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
-         " in scheme \"pkg/runtime/scheme.go:111\"";
+  return meta::NotRegisteredError(kind, version);
 }
 
 Outcome<std::vector<Policy>, std::string> ParsePolicyFile(std::string_view path, std::string_view text) {

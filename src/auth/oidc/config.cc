@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/strings.h"
 #include "codec/yaml.h"
+#include "meta/type_errors.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
 
@@ -54,8 +55,7 @@ std::string KindProblem(Value document) {
                      version == std::string(kGroup) + "/v1alpha1";
   const bool registered = kind == kKind || schema::FindKind(kGroup, "v1", kind) != nullptr;
   if (!known || !registered) {
-    return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
-           " in scheme \"pkg/runtime/scheme.go:111\"";
+    return meta::NotRegisteredError(kind, version);
   }
   if (kind != kKind) return "expected AuthenticationConfiguration, got *apiserver." + std::string(kind);
   return {};
