@@ -97,10 +97,11 @@ bool IsTextResponse(const Response& response) {
   return type.empty() || base::ToLower(type).starts_with("text/");
 }
 
-std::int32_t RetryAfterSeconds(const http::Headers& headers) {
+// Nothing without the header, and with one that is a date: client-go reads whole seconds only.
+std::optional<std::int32_t> RetryAfterSeconds(const http::Headers& headers) {
   const auto seconds = base::ParseInt64(headers.Get("Retry-After"));
-  if (!seconds || *seconds < 0) return 0;
-  return static_cast<std::int32_t>(std::min<std::int64_t>(*seconds, RESTClient::kRetryAfterSecondsMax));
+  if (!seconds) return std::nullopt;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(*seconds, 0, RESTClient::kRetryAfterSecondsMax));
 }
 
 // A metav1.Status of kind Failure in the body, as client-go finds it behind a generic error.
@@ -398,14 +399,13 @@ Awaitable<Outcome<Response, Error>> RESTClient::Call(Request request) {
     if (!response.ok()) co_return response;
     if (response->status >= 200 && response->status <= 206) co_return response;
     const bool retriable = response->status == 429 || (response->status >= 500 && response->status <= 599);
-    const bool asked = !response->headers.Get("Retry-After").empty();
-    const std::int32_t seconds = RetryAfterSeconds(response->headers);
-    if (retriable && asked && retries < kRetriesMax) {
-      if (co_await Pause(std::chrono::seconds(seconds), deadline, cancellation)) continue;
+    const std::optional<std::int32_t> wait = RetryAfterSeconds(response->headers);
+    if (retriable && wait && retries < kRetriesMax) {
+      if (co_await Pause(std::chrono::seconds(*wait), deadline, cancellation)) continue;
     }
     meta::Status status = StatusFromResponse(*response, method);
     Error error{.kind = Kind::kStatus, .message = std::string(status.message()), .status = status};
-    if (asked) error.retry_after = seconds;
+    error.retry_after = wait;
     co_return error;
   }
 }
@@ -416,7 +416,8 @@ meta::Status StatusFromResponse(const Response& response, std::string_view metho
   }
   const std::string message =
       IsTextResponse(response) ? std::string(base::Trim(response.body.view())) : std::string("unknown");
-  return meta::NewGenericServerResponse(response.status, method, {}, "", message, RetryAfterSeconds(response.headers));
+  return meta::NewGenericServerResponse(response.status, method, {}, "", message,
+                                        RetryAfterSeconds(response.headers).value_or(0));
 }
 
 std::string EmptyBodyError(const Response& response) {

@@ -273,6 +273,19 @@ TEST(RESTClient, RetryAfterIsHonoured) {
   EXPECT_EQ(peer.connections(), 1);
 }
 
+TEST(RESTClient, RetryAfterAsDateIsNoRetry) {
+  std::atomic<int> requests{0};
+  ScriptedPeer peer([&requests](ScriptedConnection& connection) {
+    while (!connection.ReadRequest().empty()) {
+      ++requests;
+      connection.Write("HTTP/1.1 503 X\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Length: 0\r\n\r\n");
+    }
+  });
+  Calls calls;
+  EXPECT_NE(calls.PostTo({.url = "http://" + peer.address()}), "200 {}");
+  EXPECT_EQ(requests, 1);
+}
+
 TEST(RESTClient, LargeAnswersAreRefused) {
   ScriptedPeer peer([](ScriptedConnection& connection) {
     connection.ReadRequest();
