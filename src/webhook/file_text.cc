@@ -1,12 +1,8 @@
 #include "webhook/file_text.h"
 
-#include <cctype>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
-#include <system_error>
-
 #include <sys/stat.h>
+
+#include "base/read_file.h"
 
 namespace keelson::webhook {
 namespace {
@@ -20,18 +16,7 @@ std::string Identity(const std::string& path) {
 
 }  // namespace
 
-Outcome<std::string, std::string> ReadFileText(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    std::string reason = std::generic_category().message(errno != 0 ? errno : ENOENT);
-    reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
-    return Outcome<std::string, std::string>(std::unexpect, "open " + path + ": " + reason);
-  }
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return Outcome<std::string, std::string>(std::unexpect, "read " + path + ": input/output error");
-  return Outcome<std::string, std::string>(std::in_place, std::move(text));
-}
+Outcome<std::string, std::string> ReadFileText(const std::string& path) { return base::ReadFile(path); }
 
 Outcome<std::string, std::string> FileText::Get() {
   using Text = Outcome<std::string, std::string>;

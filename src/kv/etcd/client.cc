@@ -5,10 +5,9 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <fstream>
-#include <iterator>
 #include <limits>
 
+#include "base/read_file.h"
 #include "base/strings.h"
 #include "kv/etcd_version.h"
 #include "telemetry/log.h"
@@ -24,9 +23,9 @@ constexpr std::chrono::seconds kToldEvery{5};
 
 Result<std::string> ReadPEM(const std::string& path) {
   if (path.empty()) return std::string();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{.code = ErrorCode::kInvalidArgument, .message = "cannot read " + path};
-  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  auto text = base::ReadFile(path);
+  if (!text.ok()) return Error{.code = ErrorCode::kInvalidArgument, .message = "cannot read " + path};
+  return *std::move(text);
 }
 
 // gRPC's own lines repeat for every attempt to connect; they are for whoever asks for them.
