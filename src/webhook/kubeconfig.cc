@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 #include "base/arena.h"
-#include "base/go_url.h"
 #include "base/read_file.h"
 #include "base/strings.h"
 #include "codec/yaml.h"
+#include "http/proxy.h"
 #include "meta/type_errors.h"
 #include "webhook/file_text.h"
 
@@ -154,13 +154,9 @@ bool ValidateCluster(const std::string& name, const KubeconfigCluster& cluster, 
                                   : "no server found for cluster " + base::GoQuote(name));
   }
   if (!cluster.proxy_url.empty()) {
-    auto url = base::ParseURL(cluster.proxy_url);
-    std::string problem = url.ok() ? "" : "could not parse: " + cluster.proxy_url;
-    if (url.ok() && url->scheme != "http" && url->scheme != "https" && url->scheme != "socks5")
-      problem = "unsupported scheme " + base::GoQuote(url->scheme) + ", must be http, https, or socks5";
-    if (!problem.empty()) {
+    if (const auto proxy = http::ParseProxy(cluster.proxy_url); !proxy.ok()) {
       errors.push_back("invalid 'proxy-url' " + base::GoQuote(cluster.proxy_url) + " for cluster " +
-                       base::GoQuote(name) + ": " + problem);
+                       base::GoQuote(name) + ": " + proxy.error());
     }
   }
   if (!cluster.certificate_authority.empty() && !cluster.certificate_authority_data.empty()) {
