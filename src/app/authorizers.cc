@@ -160,7 +160,7 @@ Outcome<void, std::string> Authorizers::Add(const AuthorizerEntry& entry,
       .unauthorized_ttl = webhook.cache_unauthorized ? webhook.unauthorized_ttl : std::chrono::nanoseconds(0),
       .metrics = webhook_metrics_};
   KS_TRY(options.call, ConnectAuthorizationWebhook(parts_.transport, parts_.control_plane_dialer, entry.name, webhook,
-                                                   webhook_metrics_));
+                                                   options.version, webhook_metrics_));
   if (!webhook.match_conditions.empty()) {
     KS_TRY(auto conditions, auth::MatchConditions::Compile(webhook.match_conditions, parts_.time_zones));
     options.match = [conditions](const auth::Attributes& attributes) { return conditions->Matches(attributes); };

@@ -13,6 +13,7 @@
 #include "base/url.h"
 #include "codec/json.h"
 #include "http/gunzip_reader.h"
+#include "http/header_key.h"
 #include "http/proxy.h"
 #include "net/address.h"
 #include "webhook/file_text.h"
@@ -44,26 +45,6 @@ std::string JoinPath(std::string_view a, std::string_view b) {
 std::string Title(std::string_view method) {
   std::string out = base::ToLower(method);
   if (!out.empty()) out[0] = method[0];
-  return out;
-}
-
-// Header names of impersonation carry keys; Go escapes what a header name cannot hold.
-std::string HeaderKeyEscape(std::string_view key) {
-  constexpr std::string_view kLegal = "!#$&'*+-.^_`|~";
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : key) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kLegal.find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
   return out;
 }
 
@@ -250,7 +231,7 @@ struct RESTClient::Impl {
     if (!impersonate.uid.empty()) headers.Add("Impersonate-Uid", impersonate.uid);
     for (const std::string& group : impersonate.groups) headers.Add("Impersonate-Group", group);
     for (const auto& [key, values] : impersonate.extra) {
-      for (const std::string& value : values) headers.Add("Impersonate-Extra-" + HeaderKeyEscape(key), value);
+      for (const std::string& value : values) headers.Add("Impersonate-Extra-" + http::EscapeHeaderKey(key), value);
     }
   }
 
