@@ -10,6 +10,7 @@
 #include "schema/schema.h"
 #include "schema/structural/openapi.h"
 #include "schema/structural/structural.h"
+#include "storage/packed.h"
 
 namespace keelson::apiextensions {
 namespace {
@@ -309,7 +310,8 @@ std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version
     base::Arena arena;
     const auto value = definitions_->Decode(arena, definition->object);
     if (!value.ok()) continue;
-    const std::string_view stored = definition->object->stored().view();
+    const base::SharedBytes unpacked = storage::Unpacked(definition->object->stored());
+    const std::string_view stored = unpacked.view();
     const auto published =
         Published(*definition, *served, structural::FindVersionSchema(stored, version).value_or(""), *value);
     std::string more;
@@ -362,7 +364,8 @@ void DiscoveryDocuments::AppendOpenAPIv2To(std::string_view base, std::string& p
     base::Arena arena;
     const auto value = definitions_->Decode(arena, definition->object);
     if (!value.ok()) continue;
-    const std::string_view stored = definition->object->stored().view();
+    const base::SharedBytes unpacked = storage::Unpacked(definition->object->stored());
+    const std::string_view stored = unpacked.view();
     for (const DefinitionVersion& version : definition->versions) {
       if (!version.served) continue;
       const auto published =

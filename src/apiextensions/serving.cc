@@ -197,11 +197,11 @@ static Outcome<WebhookConversionPtr, std::string> ConversionOf(const ServingConf
   return WebhookConversionPtr(std::move(made));
 }
 
-Outcome<ServingPtr, std::string> NewServing(const ServingConfig& config,
-                                            const std::shared_ptr<schema::structural::Pool>& pool,
+Outcome<ServingPtr, std::string> NewServing(const ServingConfig& config, const CompiledForms& compiled,
                                             const Definition& definition, const Value& value) {
   auto serving = base::MakeRef<Serving>();
-  KS_TRY(serving->kind, CompileKind(pool, definition, value, config.time_zones));
+  KS_TRY(serving->kind,
+         CompileKind(compiled.pool, definition, value, {.time_zones = config.time_zones, .budget = compiled.budget}));
   const CustomKindPtr& kind = serving->kind;
   KS_TRY(const WebhookConversionPtr conversion, ConversionOf(config, definition.name, value["spec"]["conversion"]));
   const auto resource = DefineResource(definition, *kind, NewStrategy(kind->Find(kind->storage_version)));

@@ -9,6 +9,7 @@
 #include "controllers/discovery.h"
 #include "controllers/gc_operations.h"
 #include "controllers/resource_table.h"
+#include "storage/packed.h"
 #include "telemetry/log.h"
 
 namespace keelson::controllers {
@@ -141,7 +142,7 @@ void GarbageCollector::OnDefinitions(std::vector<Informer::Change>& changes) {
   for (const Informer::Change& change : changes) {
     const std::string_view name = change.object->attributes().name;
     const MappedResource* const mapped =
-        change.deleted ? nullptr : table_.SetDefinition(name, change.object->stored().view());
+        change.deleted ? nullptr : table_.SetDefinition(name, storage::Unpacked(change.object->stored()).view());
     if (mapped != nullptr) {
       Follow(*mapped);
     } else {

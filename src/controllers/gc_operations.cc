@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "object/json_text.h"
 #include "object/value.h"
+#include "storage/packed.h"
 #include "telemetry/log.h"
 
 namespace keelson::controllers {
@@ -53,7 +54,7 @@ Awaitable<GCOperations::Got> GCOperations::Get(ObjectIdentity identity) const {
       got.object = found.error();
       co_return got;
     }
-    if (auto read = ReadObjectMetadata((*found)->stored().view())) {
+    if (auto read = ReadObjectMetadata(storage::Unpacked((*found)->stored()).view())) {
       read->resource_version = std::to_string((*found)->resource_version());
       got.object = *std::move(read);
       co_return got;

@@ -95,6 +95,24 @@ class Edges : public ::testing::Test {
   std::unique_ptr<mvcc::EmbeddedStore> store_;
 };
 
+// The next start reads files and no log, which it would hold in memory.
+TEST_F(Edges, CloseFlushesALargeLog) {
+  const auto files = [&](std::string_view ending) {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(temp_.path()))
+      count += entry.path().string().ends_with(ending) ? 1 : 0;
+    return count;
+  };
+  Fill("small", 100);
+  Reopen();
+  EXPECT_EQ(files(".sst"), 0U) << "little is left to the log";
+  Fill(std::string(2000, 'x'));
+  const auto before = All(*store_);
+  Reopen();
+  EXPECT_GT(files(".sst"), 0U);
+  EXPECT_EQ(All(*store_), before);
+}
+
 TEST_F(Edges, CompactionWhileAWatchCatchesUp) {
   Fill("old", 100);
   auto watch = store_->Watch({.key = "/", .range_end = "0", .start_revision = 2});
