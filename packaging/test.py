@@ -2,7 +2,7 @@
 """Tries out what build.py made. usage: packaging/test.py BUILD_FOLDER PACKAGE_FOLDER WORK_FOLDER [STEP ...]
 
 reproducible  a second build gives the same bytes
-folders       a module built in two folders with the preset `reproducible` gives the same bytes
+folders       modules and a program built in two folders with the preset `reproducible` give the same bytes; KEELSON_FOLDERS_TARGET=keelson: all of it
 lint          lintian has no errors and no warnings
 units         systemd-analyze verifies the units and judges how closed they are
 image         the OCI layout: every digest and size; its file system runs as its user in a chroot
@@ -32,7 +32,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDERS_TARGET = "keelson_base"
+FOLDERS_TARGET = "keelson_schema"  # sources of the tree, generated ones, and the program that generates them
 EXPOSURE_MAX = 3.0  # of systemd-analyze security, 0 (closed) to 10
 
 
@@ -78,7 +78,7 @@ class Test:
         shutil.rmtree(again)
 
     def folders(self):
-        libraries = []
+        made = []
         for name in ("one", "another-folder"):
             folder = os.path.join(self.work, name)
             shutil.rmtree(folder, ignore_errors=True)
@@ -88,12 +88,20 @@ class Test:
             with tarfile.open(archive) as sources:
                 sources.extractall(folder)
             run("cmake", "--preset", "reproducible", cwd=folder)
-            run("cmake", "--build", "build/reproducible", "--target", FOLDERS_TARGET, cwd=folder)
-            with open(glob.glob(folder + "/build/reproducible/src/**/lib%s.a" % FOLDERS_TARGET, recursive=True)[0], "rb") as f:
-                libraries.append(f.read())
-            expect(os.path.abspath(folder).encode() not in libraries[-1], "%s is named in the library" % folder)
+            run("cmake", "--build", "build/reproducible", "--target", os.environ.get("KEELSON_FOLDERS_TARGET", FOLDERS_TARGET), cwd=folder)
+            made.append({})
+            for path in glob.glob(folder + "/build/reproducible/**", recursive=True):
+                is_program = os.path.isfile(path) and os.access(path, os.X_OK) and not re.search("/(CMakeFiles|include-roots)/", path)
+                if not path.endswith(".a") and not is_program:
+                    continue
+                with open(path, "rb") as f:
+                    data = f.read()
+                expect(os.path.abspath(folder).encode() not in data, "%s is named in %s" % (folder, path))
+                made[-1][os.path.relpath(path, folder)] = hashlib.sha256(data).hexdigest()
             shutil.rmtree(folder)
-        expect(libraries[0] == libraries[1], "the libraries differ")
+        differing = sorted(name for name in set(made[0]) | set(made[1]) if made[0].get(name) != made[1].get(name))
+        expect(made[0] and not differing, "they differ: %s" % differing)
+        print("  the same bytes in two folders: %s" % ", ".join(os.path.basename(name) for name in sorted(made[0])))
 
     def lint(self):
         text = run("lintian", "--fail-on=error,warning", self.deb, code=None)

@@ -711,12 +711,12 @@ def form_edit(page, client):
     page.has("Nothing is changed.")
     page.run("field('image').value = 'example.com/web:2'; field('value', folded('annotations')).value = 'three\\nmore\\nlines'")
     page.click("Dry run")
-    page.has("+        image: example.com/web:2")
+    page.has('+        image: "example.com/web:2"')
     # A status update and another field by somebody else.
     client.must(200, "PATCH", DEPLOYMENTS + "/web/status", {"status": {"observedGeneration": 1}}, content_type="application/merge-patch+json")
     client.must(200, "PATCH", DEPLOYMENTS + "/web?fieldManager=autoscaler", {"spec": {"replicas": 7}}, content_type="application/merge-patch+json")
     page.click("Save")
-    page.until("document.querySelector('main pre')?.innerText.includes('example.com/web:2')", "not saved")
+    page.until("!document.querySelector('main form.schema') && document.querySelector('main pre')?.innerText.includes('example.com/web:2')", "not saved")
     web = client.must(200, "GET", DEPLOYMENTS + "/web")
     pod = web["spec"]["template"]["spec"]
     expect(web["spec"]["replicas"] == 7 and pod["containers"][0]["image"] == "example.com/web:2" and pod["containers"][0]["args"] == ["", "-v"]
@@ -735,7 +735,7 @@ def form_edit(page, client):
     page.has(".spec.replicas")
     expect(client.must(200, "GET", DEPLOYMENTS + "/web")["spec"]["replicas"] == 8, "a change is lost")
     page.click("Open the new version")
-    page.until("document.querySelector('main pre')?.innerText.includes('replicas: 8')", "not opened anew")
+    page.until("!document.querySelector('main form.schema') && document.querySelector('main pre')?.innerText.includes('replicas: 8')", "not opened anew")
 
 
 def care(binary, folder):
