@@ -37,7 +37,8 @@ std::vector<StoreFigures::Certificate> Certificates(const ServerRunOptions& opti
   for (const auto& [flag, file] : {std::pair("--tls-cert-file", options.secure_serving.cert_file),
                                    std::pair("--client-ca-file", options.authentication.client_ca_file),
                                    std::pair("--etcd-certfile", options.etcd.cert_file)}) {
-    const auto text = file.empty() ? Outcome<std::string, Error>(Error("")) : ReadSmallFile(file);
+    if (file.empty()) continue;
+    const auto text = ReadSmallFile(file);
     const auto certificate = text.ok() ? x509::Certificate::Parse(*text) : std::nullopt;
     if (!certificate) continue;
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(certificate->not_after() - now);

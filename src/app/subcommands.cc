@@ -226,7 +226,8 @@ std::string SubcommandUsage(std::string_view program) {
     name.resize(16, ' ');
     text += "  " + name + std::string(command.summary) + "\n";
   }
-  return text + kExamples;
+  text += kExamples;
+  return text;
 }
 
 std::optional<int> RunSubcommand(const std::string& program, const std::vector<std::string>& arguments) {
