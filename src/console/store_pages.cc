@@ -39,7 +39,12 @@ std::string ToJSON(const StoreFigures& figures) {
     out += ",\"lastBackup\":{\"name\":" + Quoted(last->name) + number("bytes", last->bytes) +
            number("ageSeconds", last->age_seconds) + "}";
   }
-  return out + "}\n";
+  out += ",\"certificates\":[";
+  for (const auto& certificate : figures.certificates) {
+    out += std::string(out.ends_with('[') ? "" : ",") + "{\"flag\":" + Quoted(certificate.flag) +
+           ",\"file\":" + Quoted(certificate.file) + number("secondsLeft", certificate.seconds_left) + "}";
+  }
+  return out + "]}\n";
 }
 
 http::Response JSON(int status, std::string text) {
