@@ -17,7 +17,8 @@ GENERIC = ("src/endpoints/", "src/server/", "src/storage/", "src/cacher/", "src/
            "src/validation/", "src/http/")
 LOOKUPS = re.compile(r"\b(schema::(FindKind|FindType|FindResource|FindPackage|Packages)|(registry::)?FindStrategy|Catalog::BuiltIn)\(")
 BELOW_LOOKUPS = ("src/schema/", "src/codec/")
-RESPONSE = re.compile(r"\bhttp::Response( \w+(;| =|\{)|\(\)|\{)|\b(endpoints::)?(PlainError|StatusResponse|BytesResponse)\(")
+RESPONSE = re.compile(r"\bhttp::Response( \w+(;| =|\{)|\(\)|\{)|\b(endpoints::)?(PlainError|StatusResponse|BytesResponse|PageResponse)\("
+                      r"|\bendpoints::(JSONDocument|Text)\(")
 MAKES_RESPONSES = ("src/endpoints/", "src/http/", "src/proxy/")
 COROUTINE_LAMBDA = re.compile(r"\[([^\[\]]*[\w&=*][^\[\]]*)\]\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:mutable\s*)?->\s*(?:\w+::)*(?:Awaitable|Task|awaitable)<")
 # A coroutine's definition, with its parameters: a view or a reference to a temporary may be gone after the first co_await.

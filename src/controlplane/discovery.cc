@@ -196,22 +196,6 @@ std::optional<AggregatedForm> WantsAggregated(const http::Request& request) {
   return std::nullopt;
 }
 
-http::Response AggregatedResponse(const http::Request& request, const endpoints::AssembledDocument& document,
-                                  const std::string& etag, endpoints::Format format) {
-  http::Response response;
-  response.headers.Add("Content-Type", std::string(endpoints::MediaType(format)) + std::string(kAggregatedParameters));
-  response.headers.Add("ETag", etag);
-  response.headers.Add("Vary", "Accept");
-  response.headers.Add("Cache-Control", "public");
-  if (request.headers.Get("If-None-Match") == etag) {
-    response.status = 304;
-    response.headers.Remove("Content-Type");
-    return response;
-  }
-  response.body = document.Get(format, false);
-  return response;
-}
-
 constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml",
                                                        "application/vnd.kubernetes.protobuf"};
 
@@ -232,9 +216,9 @@ Awaitable<http::Response> ServeGroupList(std::shared_ptr<const GroupList> list, 
   if (wanted) {
     if (wanted->nopeer && handling.peer_aware) Count(handling.counters.nopeer);
     if (wanted->nopeer || !list->has_peers())
-      co_return AggregatedResponse(exchange->http, *documents->aggregated, documents->etag, wanted->format);
+      co_return documents->aggregated->RespondTagged(*exchange, wanted->format, kAggregatedParameters, documents->etag);
     const auto all = list->WithPeers(*documents, handling.counters);
-    co_return AggregatedResponse(exchange->http, *all->aggregated, all->etag, wanted->format);
+    co_return all->aggregated->RespondTagged(*exchange, wanted->format, kAggregatedParameters, all->etag);
   }
   if (handling.methods == Methods::kGet) {
     if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
