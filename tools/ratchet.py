@@ -15,7 +15,8 @@ LINES_MAX = 70
 FIXTURES = ("test_server", "test_json", "example_server", "cacher_fixture", "cacher_harness", "session_fuzz")
 GENERIC = ("src/endpoints/", "src/server/", "src/storage/", "src/cacher/", "src/patch/", "src/codec/", "src/request/", "src/meta/",
            "src/validation/", "src/http/")
-LOOKUPS = re.compile(r"\b(schema::(FindKind|FindType|FindResource|FindPackage|Packages)|(registry::)?FindStrategy|Catalog::BuiltIn)\(")
+# Uses, not the declarations and definitions of FindStrategy and BuiltIn themselves.
+LOOKUPS = re.compile(r"\b(schema::(FindKind|FindType|FindResource|FindPackage|Packages)|(registry::)?(?<!Strategy\* )FindStrategy|(?<!& )Catalog::BuiltIn)\(")
 BELOW_LOOKUPS = ("src/schema/", "src/codec/")
 RESPONSE = re.compile(r"\bhttp::Response( \w+(;| =|\{)|\(\)|\{)|\b(endpoints::)?(PlainError|StatusResponse|BytesResponse|PageResponse)\("
                       r"|\bendpoints::(JSONDocument|Text)\(")

@@ -8,6 +8,7 @@
 #include "endpoints/page.h"
 #include "endpoints/upgrade_aware_proxy.h"
 #include "object/json_text.h"
+#include "schema/types.h"
 
 namespace keelson::aggregator {
 namespace {
@@ -96,8 +97,8 @@ void ProxyHandler::Publish(const APIServices& services) {
   for (const auto& [group, members] : groups) {
     const std::string json =
         "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," + APIGroupJSON(group, OrderedVersions(members)).substr(1);
-    table->groups.emplace(group, std::make_shared<endpoints::AssembledDocument>(
-                                     json, *schema::FindType("meta/v1", "APIGroup"), "v1", "APIGroup"));
+    table->groups.emplace(group, std::make_shared<endpoints::AssembledDocument>(json, schema::types::meta_v1::kAPIGroup,
+                                                                                "v1", "APIGroup"));
   }
   table_.Store(base::Ref<const Table>(table));
 }

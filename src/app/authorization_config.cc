@@ -15,6 +15,7 @@
 #include "object/field_path.h"
 #include "object/value.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 #include "validation/errors.h"
 #include "validation/primitives.h"
 
@@ -229,8 +230,7 @@ std::string KindProblem(const Value& root) {
 
 Outcome<AuthorizationConfiguration, std::string> ParseAuthorizationConfiguration(std::string_view text,
                                                                                  const CheckMatchCondition& check) {
-  const schema::Struct* const type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no AuthorizationConfiguration");
+  const schema::Struct& type = schema::types::apiserver_v1::kAuthorizationConfiguration;
   base::Arena arena;
   auto untyped = codec::DecodeYAML(arena, text);
   if (!untyped.ok()) return std::string(kLoadPrefix) + untyped.error().message;
@@ -239,7 +239,7 @@ Outcome<AuthorizationConfiguration, std::string> ParseAuthorizationConfiguration
     if (const std::string problem = KindProblem(untyped->value); !problem.empty())
       return std::string(kLoadPrefix) + problem;
   }
-  auto decoded = codec::DecodeYAML(arena, text, *type, {.strict = true});
+  auto decoded = codec::DecodeYAML(arena, text, type, {.strict = true});
   if (!decoded.ok()) return std::string(kLoadPrefix) + decoded.error().message;
   if (!decoded->strict_errors.empty())
     return std::string(kLoadPrefix) + "strict decoding error: " + base::Join(decoded->strict_errors, ", ");

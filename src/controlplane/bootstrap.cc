@@ -72,7 +72,7 @@ void TrackFields(request::Context& context, const registry::Store& store, Value 
   options.kind = {store.options().kind.group,
                   std::string(slash == std::string_view::npos ? api_version : api_version.substr(slash + 1)),
                   store.options().kind.kind};
-  options.type = schema::FindKind(options.kind.group, options.kind.version, options.kind.kind);
+  options.type = store.options().type;  // the server writes objects in the version that strategies see
   options.subresource = subresource;
   const auto& reset = subresource.empty() ? store.strategy().update.reset_fields : store.strategy().status.reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());

@@ -9,6 +9,7 @@
 #include "endpoints/custom.h"
 #include "endpoints/page.h"
 #include "patch/field_manager.h"
+#include "registry/authentication/strategies.h"
 #include "registry/catalog.h"
 #include "registry/fields.h"
 #include "telemetry/log.h"
@@ -337,10 +338,10 @@ bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& reso
                          endpoints::APIGroupVersion& version) {
   if (!resource.group.empty() || resource.plural != "serviceaccounts" || subresource.name != "token") return false;
   if (!config.token_issuer) return true;
-  const auto other = [&](std::string_view plural) {
-    return config.storage->Get(*registry::Catalog::BuiltIn()->Find("", plural));
-  };
-  const registry::Strategy& strategy = *registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind);
+  const auto other = [&](std::string_view plural) { return config.storage->Get("", plural); };
+  // A kind of a subresource: no resource of the catalog has it.
+  const registry::Strategy& strategy =
+      *std::ranges::find(registry::AuthenticationStrategies(), kTokenRequest.kind, &registry::Strategy::kind);
   auto service = std::make_shared<TokenService>(TokenService{.issuer = *config.token_issuer,
                                                              .strategy = strategy,
                                                              .accounts = store,

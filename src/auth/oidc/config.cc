@@ -5,6 +5,7 @@
 #include "codec/yaml.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::auth {
 namespace {
@@ -65,13 +66,12 @@ std::string KindProblem(Value document) {
 
 Outcome<AuthenticationConfig, std::string> ParseAuthenticationConfig(std::string_view text) {
   if (text.empty()) return std::string("empty config data");
-  const schema::Struct* type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no AuthenticationConfiguration");
+  const schema::Struct& type = schema::types::apiserver_v1::kAuthenticationConfiguration;
   base::Arena arena;
   auto untyped = codec::DecodeYAML(arena, text);
   if (!untyped.ok()) return "couldn't get version/kind; json parse error: " + untyped.error().message;
   if (std::string problem = KindProblem(untyped->value); !problem.empty()) return problem;
-  auto decoded = codec::DecodeYAML(arena, text, *type, {.strict = true});
+  auto decoded = codec::DecodeYAML(arena, text, type, {.strict = true});
   if (!decoded.ok()) return decoded.error().message;
   if (!decoded->strict_errors.empty()) return "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
   AuthenticationConfig config;

@@ -11,6 +11,7 @@
 #include "meta/status.h"
 #include "object/value.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::storage {
 namespace {
@@ -234,10 +235,9 @@ class Reader {
 }  // namespace
 
 Outcome<EncryptionConfiguration, std::string> ParseEncryptionConfiguration(std::string_view text, bool reload) {
-  const schema::Struct* type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no EncryptionConfiguration");
+  const schema::Struct& type = schema::types::apiserver_v1::kEncryptionConfiguration;
   base::Arena arena;
-  auto decoded = codec::DecodeYAML(arena, text, *type, {.strict = true});
+  auto decoded = codec::DecodeYAML(arena, text, type, {.strict = true});
   if (!decoded.ok()) return "error decoding encryption provider configuration: " + decoded.error().message;
   const std::string_view version = decoded->value["apiVersion"].as_string();
   const std::string_view kind = decoded->value["kind"].as_string();
