@@ -48,7 +48,7 @@ Awaitable<void> Sleep(async::Event& wake, std::chrono::nanoseconds time) {
 }
 
 // Calls `each` with every object, page by page.
-Awaitable<std::string> ForEach(const registry::Store& store, const std::function<Awaitable<std::string>(Value)>& each) {
+Awaitable<std::string> ForEach(const registry::Store& store, std::function<Awaitable<std::string>(Value)> each) {
   auto list = co_await store.List("", {});
   if (!list.ok()) co_return list.error().message();
   for (const auto& object : list->items) {
