@@ -70,6 +70,7 @@ def prepare():
             subprocess.run(["chmod", "-R", "u+w", place + ".new"], check=True)
             # The module cache has no executable files; tests run some of these, and expect one not to be executable.
             subprocess.run(["find", place + ".new/test", "-name", "*.sh", "!", "-name", "*-not-executable.sh", "-exec", "chmod", "u+x", "{}", "+"], check=True)
+            subprocess.run(["find", place + ".new/test", "-path", "*/fixtures/*", "-name", "kubectl-*", "-type", "f", "-exec", "chmod", "u+x", "{}", "+"], check=True)
             os.rename(place + ".new", place)
         ours = os.path.join(HERE, "overlay", module)
         for folder, _, files in os.walk(ours):
