@@ -10,8 +10,10 @@
 
 #include "base/arena.h"
 #include "base/duration.h"
+#include "base/go_errno.h"
 #include "base/strings.h"
 #include "codec/document.h"
+#include "meta/type_errors.h"
 #include "object/field_path.h"
 #include "object/value.h"
 #include "schema/schema.h"
@@ -169,9 +171,8 @@ class Reader {
     } else if (!file.starts_with('/')) {
       errors_.push_back(validation::Invalid(path, file, "must be an absolute path"));
     } else if (stat(file.c_str(), &found) != 0) {
-      std::string why = std::strerror(errno);
-      if (!why.empty()) why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
-      errors_.push_back(validation::Invalid(path, file, "error loading file: stat " + file + ": " + why));
+      errors_.push_back(
+          validation::Invalid(path, file, "error loading file: stat " + file + ": " + base::GoErrno(errno)));
     } else if (!S_ISREG(found.st_mode)) {
       errors_.push_back(validation::Invalid(path, file, "must be a regular file"));
     }
@@ -215,7 +216,7 @@ std::string KindProblem(const codec::TypeMeta& type_meta, std::string_view text)
   const bool known = ours && schema::FindKind(kGroup, version.substr(slash + 1), kind) != nullptr;
   // The alpha and beta versions have the same shape as v1.
   const bool older = ours && kind == kKind && (version.ends_with("/v1alpha1") || version.ends_with("/v1beta1"));
-  if (!known && !older) return codec::NotRegistered(kind, version);
+  if (!known && !older) return meta::NotRegisteredError(kind, version);
   if (kind != kKind) return "expected AuthorizationConfiguration, got *apiserver." + std::string(kind);
   return {};
 }

@@ -127,9 +127,12 @@ TEST(Validate, ErrorsAreUpstreams) {
       {{"--shutdown-watch-termination-grace-period=-1s"},
        "shutdown-watch-termination-grace-period, if provided, can not be a negative value"},
       {{"--cors-allowed-origins=//(a$"},
-       "--cors-allowed-origins has an invalid regular expression: error parsing regexp: missing ): //(a$, help: each "
-       "expression must match the whole "
-       "host: begin it with '^' or hold '//', and end it with '$' or the port's ':', as in '//example\\.com(:|$)'"},
+       "--cors-allowed-origins has an invalid regular expression: error parsing regexp: missing closing ): `//(a$`, "
+       "help: List of allowed origins for CORS, comma separated. An allowed origin can be a regular expression to "
+       "support subdomain matching. If this list is empty CORS will not be enabled. Please ensure each expression "
+       "matches the entire hostname by anchoring to the start with '^' or including the '//' prefix, and by anchoring "
+       "to the end with '$' or including the ':' port separator suffix. Examples of valid expressions are "
+       "'//example\\.com(:|$)' and '^https://example\\.com(:|$)'"},
       {{"--strict-transport-security-directives=a"},
        "--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, "
        "preload. see "

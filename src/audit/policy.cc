@@ -8,6 +8,7 @@
 #include "codec/json.h"
 #include "codec/yaml.h"
 #include "meta/status.h"
+#include "meta/type_errors.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
 #include "validation/primitives.h"
@@ -22,7 +23,6 @@ constexpr std::string_view kGroup = "audit.k8s.io";
 constexpr std::string_view kAPIVersion = "audit.k8s.io/v1";
 constexpr std::array<std::string_view, 4> kLevels = {"None", "Metadata", "Request", "RequestResponse"};
 constexpr std::array<std::string_view, 4> kStages = {"RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"};
-constexpr std::string_view kScheme = "pkg/runtime/scheme.go:111";
 
 bool Contains(const std::vector<std::string>& list, std::string_view text) {
   return std::ranges::find(list, text) != list.end();
@@ -108,8 +108,7 @@ Outcome<void, std::string> CheckKind(const codec::TypeMeta& type) {
   if (known && kind == "Policy") return {};
   if (known && (kind == "Event" || kind == "EventList" || kind == "PolicyList"))
     return "failed decoding: converting (v1." + kind + ") to (audit.Policy): unknown conversion";
-  return "failed decoding: no kind " + base::GoQuote(kind) + " is registered for version " +
-         base::GoQuote(type.api_version) + " in scheme " + base::GoQuote(kScheme);
+  return "failed decoding: " + meta::NotRegisteredError(kind, type.api_version);
 }
 
 bool MatchesURL(std::string_view pattern, std::string_view path) {

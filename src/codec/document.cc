@@ -41,9 +41,4 @@ std::string TypeMetaProblem(const TypeMeta& type_meta, std::string_view text) {
   return {};
 }
 
-std::string NotRegistered(std::string_view kind, std::string_view api_version) {
-  return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
-         " in scheme \"pkg/runtime/scheme.go:111\"";
-}
-
 }  // namespace keelson::codec

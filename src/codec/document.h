@@ -31,7 +31,5 @@ Outcome<Decoded, DecodeError> DecodeDocument(base::Arena& arena, const Document&
 // Why the kind cannot be looked up, in upstream's words: one of the two is missing in `text`, or the version has three
 // parts. "" when it can.
 std::string TypeMetaProblem(const TypeMeta& type_meta, std::string_view text);
-// runtime.NewNotRegisteredErrForKind, of a scheme that was made without a name.
-std::string NotRegistered(std::string_view kind, std::string_view api_version);
 
 }  // namespace keelson::codec

@@ -14,6 +14,7 @@
 #include "codec/json.h"
 #include "codec/yaml.h"
 #include "meta/status.h"
+#include "meta/type_errors.h"
 #include "object/json_text.h"
 #include "registry/rest_strategy.h"
 #include "registry/strategy.h"
@@ -138,8 +139,7 @@ class Loader {
     const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
     const schema::Struct* const type = group == kGroup ? schema::FindKind(group, version, kind) : nullptr;
     if (type == nullptr) {
-      return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
-             " in scheme \"pkg/runtime/scheme.go:111\"";
+      return meta::NotRegisteredError(kind, api_version);
     }
     auto decoded = codec::DecodeJSON(arena(), json, *type, {.strict = true});
     if (!decoded.ok()) return decoded.error().message;

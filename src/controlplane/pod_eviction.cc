@@ -338,6 +338,7 @@ bool InstallEviction(const ChainConfig& config, const schema::Resource& resource
   const auto budgets = registry::Catalog::BuiltIn()->Find("policy", "poddisruptionbudgets");
   auto scope = NewSubresourceScope(config, resource, subresource, store);
   scope->any_version = true;  // the same in both of its versions, and taken in either
+  TrackSubresource(*scope);
   endpoints::Route route{.scope = std::move(scope)};
   route.item["POST"] =
       endpoints::NewCreater(std::make_shared<EvictionREST>(std::move(store), config.storage->Get(*budgets)));

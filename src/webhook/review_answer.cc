@@ -1,6 +1,7 @@
 #include "webhook/review_answer.h"
 
 #include "codec/document.h"
+#include "meta/type_errors.h"
 #include "schema/schema.h"
 
 namespace keelson::webhook {
@@ -29,7 +30,7 @@ Outcome<const schema::Struct*, std::string> TypeOf(const codec::TypeMeta& meta, 
   const std::string_view kind = meta.kind.empty() ? expected.kind : meta.kind;
   if (const schema::Struct* type = schema::FindKind(group, version, kind)) return type;
   const std::string named = group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
-  return codec::NotRegistered(kind, named);
+  return meta::NotRegisteredError(kind, named);
 }
 
 }  // namespace

@@ -143,6 +143,17 @@ def etcd_awaited(binary, folder):
     expect("connection refused" in open(log.name).read(), open(log.name).read())
 
 
+def etcd_not_needed_to_find_mistakes(binary, folder):
+    """A mistake in a file that a flag names ends the start, also while etcd does not answer."""
+    broken = folder + "/broken"
+    with open(broken, "w") as f:
+        f.write("kind: [")
+    for flag in ("--encryption-provider-config", "--audit-policy-file", "--admission-control-config-file", "--tracing-config-file", "--authentication-config"):
+        text = run(binary, "--etcd-servers=http://127.0.0.1:%d" % free_port(), "--secure-port=%d" % free_port(), "--audit-log-path=-",
+                   flag + "=" + broken, *etcd_flags(folder), code=1)
+        expect("command failed" in text, "%s: %s" % (flag, text[-300:]))
+
+
 def etcd_lost(binary, folder):
     """A lost etcd is told in the log, and so is its return."""
     url = "http://127.0.0.1:%d" % free_port()
@@ -390,7 +401,7 @@ def envtest_assets(binary, folder):
     eventually(lambda: not any(alive(pid) for pid in pids), "the servers outlive the test")
 
 
-TESTS = [start_problems, banner, flags_in_force, etcd_awaited, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
+TESTS = [start_problems, banner, flags_in_force, etcd_awaited, etcd_not_needed_to_find_mistakes, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
 
 
 def main():

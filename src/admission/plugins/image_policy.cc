@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "admission/annotation.h"
 #include "admission/plugins/plugins.h"
 #include "base/duration.h"
 #include "base/expiring_cache.h"
@@ -133,7 +134,7 @@ class ImagePolicyWebhook final : public Plugin {
       (verdict->allowed ? allowed_ : denied_).Set(key, *verdict);
     }
     for (const auto& [name, value] : verdict->audit_annotations)
-      context.audit_annotations.Add(std::string(kAuditPrefix) + name, value);
+      AddAnnotation(context, std::string(kAuditPrefix) + name, value);
     if (verdict->allowed) co_return meta::Result<void>();
     co_return NewForbidden(attributes,
                            verdict->reason.empty()

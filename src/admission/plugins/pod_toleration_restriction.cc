@@ -38,18 +38,6 @@ bool IsSuperset(Value wide, Value narrow) {
   return OperatorOf(narrow) == "Equal" && narrow["value"].as_string() == wide["value"].as_string();
 }
 
-// Of tolerations of which one includes the other only the wider one stays.
-Value Merge(base::Arena& arena, const std::vector<Value>& all) {
-  Value merged = Value::List(arena);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool covered = std::ranges::any_of(merged.items(), [&](Value kept) { return IsSuperset(kept, all[i]); }) ||
-                         std::any_of(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end(),
-                                     [&](Value later) { return !(later == all[i]) && IsSuperset(later, all[i]); });
-    if (!covered) merged.Append(arena, all[i]);
-  }
-  return merged;
-}
-
 // QoS class BestEffort: no container asks for cpu or memory.
 bool IsBestEffort(Value spec) {
   const auto asks = [](Value resources) {
@@ -68,6 +56,22 @@ bool IsBestEffort(Value spec) {
   }
   return true;
 }
+
+}  // namespace
+
+Value MergeTolerations(base::Arena& arena, std::span<const Value> all) {
+  Value merged = Value::List(arena);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool covered = std::ranges::any_of(merged.items(), [&](Value kept) { return IsSuperset(kept, all[i]); }) ||
+                         std::ranges::any_of(all.subspan(i + 1), [&](Value later) {
+                           return !(later == all[i]) && IsSuperset(later, all[i]);
+                         });
+    if (!covered) merged.Append(arena, all[i]);
+  }
+  return merged;
+}
+
+namespace {
 
 class PodTolerationRestriction final : public Plugin {
  public:
@@ -100,7 +104,7 @@ class PodTolerationRestriction final : public Plugin {
       toleration.Set(arena, "effect", "NoSchedule");
       all.push_back(toleration);
     }
-    if (all.size() > own) spec.Set(arena, "tolerations", Merge(arena, all));
+    if (all.size() > own) spec.Set(arena, "tolerations", MergeTolerations(arena, all));
     co_return co_await Validate(context, attributes);
   }
 

@@ -1,5 +1,7 @@
 #include "admission/webhook/review.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
@@ -12,6 +14,8 @@ namespace {
 constexpr std::string_view kGroup = "admission.k8s.io";
 constexpr std::string_view kKind = "AdmissionReview";
 constexpr std::int32_t kBadRequest = 400;
+constexpr std::int32_t kInternalError = 500;
+constexpr std::int32_t kCodeMax = 999;  // HTTP has codes of three digits
 
 std::string_view VersionText(ReviewVersion version) { return version == ReviewVersion::kV1 ? "v1" : "v1beta1"; }
 
@@ -123,6 +127,12 @@ meta::Status::Fields StatusOf(Value status) {
   return fields;
 }
 
+// Kinds of meta.k8s.io that every scheme knows as v1.
+bool IsUnversioned(std::string_view api_version, std::string_view kind) {
+  constexpr std::string_view kKinds[] = {"Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList"};
+  return api_version == "v1" && std::ranges::find(kKinds, kind) != std::end(kKinds);
+}
+
 // The review as it came, decoded by its table.
 Outcome<Value, ReviewError> Decode(base::Arena& arena, std::string_view body, ReviewVersion version) {
   std::string json;
@@ -140,6 +150,10 @@ Outcome<Value, ReviewError> Decode(base::Arena& arena, std::string_view body, Re
   const std::string_view kind = type_meta->kind.empty() ? kKind : type_meta->kind;
   const bool known =
       kind == kKind && (api_version == "admission.k8s.io/v1" || api_version == "admission.k8s.io/v1beta1");
+  if (IsUnversioned(api_version, kind)) {
+    return CallError("converting (v1." + std::string(kind) + ") to (" + std::string(VersionText(version)) +
+                     ".AdmissionReview): unknown conversion");
+  }
   if (!known) {
     return CallError("no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
                      " in scheme \"pkg/runtime/scheme.go:111\"");
@@ -251,6 +265,7 @@ Outcome<ReviewResponse, ReviewError> ReadReview(base::Arena& arena, std::string_
 
 meta::Status DenialOf(std::string_view webhook, meta::Status::Fields status, std::string_view reason) {
   if (status.code < kBadRequest) status.code = kBadRequest;
+  if (status.code > kCodeMax) status.code = kInternalError;
   const std::string denied = "admission webhook " + base::GoQuote(webhook) + " denied the request";
   if (!status.message.empty()) {
     status.message = denied + ": " + status.message;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "codec/document.h"
+#include "meta/type_errors.h"
 #include "object/go_text.h"
 #include "object/value.h"
 
@@ -125,7 +126,7 @@ Outcome<Policy, std::string> ParsePolicy(std::string_view line) {
   const std::string_view whole_kind = kind.empty() ? kKind : kind;
   const bool old = whole_version == kOldGroupVersion;
   if (whole_kind != kKind || (!old && whole_version != kGroupVersion))
-    return codec::NotRegistered(whole_kind, whole_version);
+    return meta::NotRegisteredError(whole_kind, whole_version);
   if (!old && kind.empty()) return std::string("converting (v1beta1.Policy) to (v0.Policy): unknown conversion");
   const auto decoded = codec::DecodeJSON(arena, document.json);
   if (!decoded.ok()) return decoded.error().message;

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/strings.h"
 #include "codec/document.h"
+#include "meta/type_errors.h"
 #include "schema/schema.h"
 
 namespace keelson::auth {
@@ -51,7 +52,7 @@ std::string KindProblem(const codec::TypeMeta& type_meta, std::string_view text)
   const bool known = version == std::string(kGroup) + "/v1" || version == std::string(kGroup) + "/v1beta1" ||
                      version == std::string(kGroup) + "/v1alpha1";
   const bool registered = kind == kKind || schema::FindKind(kGroup, "v1", kind) != nullptr;
-  if (!known || !registered) return codec::NotRegistered(kind, version);
+  if (!known || !registered) return meta::NotRegisteredError(kind, version);
   if (kind != kKind) return "expected AuthenticationConfiguration, got *apiserver." + std::string(kind);
   return {};
 }
