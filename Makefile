@@ -1,7 +1,7 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
 #   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
-.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest reference cmd sequences nightly profile projects clean
+.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest reference cmd clients sequences nightly profile projects clean
 
 ARGS ?=
 ONLY ?=
@@ -30,14 +30,16 @@ asan tsan: setup
 	@tools/run-tests.sh build/$@
 
 # A Debian package with its debug symbols, and a container image, in build/package. PRESET=reproducible builds anew, so that the bytes do
-# not depend on the folder.
+# not depend on the folder. PRESET=arm64 builds for arm64, with libraries of a Debian root in build/arm64-root.
 PRESET ?= release
+CONFIGURE = $(if $(filter arm64,$(PRESET)),tools/arm64.sh build/arm64-root,cmake --preset $(PRESET))
 package: setup
-	@mkdir -p build && cmake --preset $(PRESET) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@mkdir -p build && $(CONFIGURE) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@cmake --build build/$(PRESET) --target keelson
 	@packaging/build.py build/$(PRESET) build/package
 
-# The packages tried out: reproducible, lintian, image, install and upgrade in a fresh Debian. Needs root and Debian's mirror.
+# The packages tried out: reproducible, lintian, image, install and upgrade in a fresh Debian. Needs root and Debian's mirror. With PRESET=arm64
+# the server of the package is run by qemu instead.
 package-test: package
 	@PRESET=$(PRESET) tools/package-test.sh $(ARGS)
 
@@ -60,7 +62,7 @@ format: setup
 	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i
 
 # What needs the real Kubernetes around it: one script each, which also fetches what it needs.
-soak conformance interop envtest reference cmd sequences nightly profile projects: build
+soak conformance interop envtest reference cmd clients sequences nightly profile projects: build
 	@if [ -x tools/$@.sh ]; then ONLY="$(ONLY)" exec tools/$@.sh $(ARGS); else echo "make $@: not built yet" >&2; exit 1; fi
 
 clean:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Memory and time of many CustomResourceDefinitions.
-usage: bench/definitions.py KEELSON WORK_FOLDER [DEFINITIONS] [--beside BIN_FOLDER [--theirs DEFINITIONS]]
+usage: bench/definitions.py KEELSON WORK_FOLDER [DEFINITIONS] [--real N] [--beside BIN_FOLDER [--theirs DEFINITIONS]]
 
-Generates definitions of about 3 kB (ten to a group, each with a schema of its own) and prints: CPU and time per install at the beginning
+Two sets: generated definitions of about 3 kB (ten to a group, each with a schema of its own), and N real ones (default 500) of well-known
+projects from the Go module cache, again under other groups when there are fewer. Prints of each: CPU and time per install at the beginning
 and at the end (flat when they are alike), time from create to served, resident memory per definition cold and with one object and one
 metadata watch each, full discovery and OpenAPI, the start with all of them and what writes of pods cost beside them. Figures, not a test.
 With --beside the same of kube-apiserver + etcd from BIN_FOLDER, with fewer definitions (default 100: it takes megabytes for each).
@@ -10,20 +11,123 @@ With --beside the same of kube-apiserver + etcd from BIN_FOLDER, with fewer defi
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+import zlib
 
 sys.dont_write_bytecode = True
 top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(top, "interop"), os.path.join(top, "test", "system")]
-from harness import Client, Server, config_map  # noqa: E402
+from harness import Client, Server  # noqa: E402
+from projects_test import MODULES, module_folder, sample_object  # noqa: E402
 from rig import RealPair  # noqa: E402
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PER_GROUP = 10
+SERVED_SAMPLES = 10  # definitions of which the time from create to served is taken
+# Changes of the past are in the store until a compaction, and a start reads them for watches that resume. A cluster compacts every five minutes.
+COMPACTION_SECONDS = 10
+COMPACTION = ["--etcd-compaction-interval=%ds" % COMPACTION_SECONDS]
+
+
+# Beside the projects of `make projects`: a provider with many definitions, of the kind that clusters have hundreds of.
+MORE_MODULES = ["github.com/crossplane-contrib/provider-aws@v0.50.0"]
+
+
+class Definitions:
+    """A set of definitions. Subclasses give the body of a POST and an object of the kind that it defines."""
+
+    def __init__(self, count):
+        self.count, self.made = count, {}
+
+    def create(self, client, number):
+        status, answer = client.request("POST", DEFINITIONS, *self.body(number))
+        if status != 201:
+            raise AssertionError("definition %d: %s" % (number, answer))
+        self.made[number] = answer
+
+    def collection(self, number):
+        spec = self.made[number]["spec"]
+        scope = "/namespaces/default" if spec["scope"] == "Namespaced" else ""
+        return "/apis/%s/%s%s/%s" % (spec["group"], self.version(number)["name"], scope, spec["names"]["plural"])
+
+    def watch(self, number):
+        return self.collection(number).replace("/namespaces/default", "")
+
+    def version(self, number):
+        return next(one for one in self.made[number]["spec"]["versions"] if one["storage"])
+
+    def sizes(self):
+        """Mean bytes of a definition as JSON, and compressed."""
+        texts = [json.dumps(one, separators=(",", ":")).encode() for one in self.made.values()]
+        return sum(map(len, texts)) / len(texts), sum(len(zlib.compress(text)) for text in texts) / len(texts)
+
+
+class Generated(Definitions):
+    title = "generated"
+
+    def body(self, number):
+        return (definition(number),)
+
+    def object(self, number):
+        group, _, kind = names(number)
+        return {"apiVersion": group + "/v1", "kind": kind, "metadata": {"name": "one"}, "spec": {"field%da" % number: "x"}}
+
+
+class Real(Definitions):
+    """The definitions of whole modules, each name once; from the second time on under groups with a prefix."""
+    title = "real"
+    found = None
+
+    def __init__(self, count):
+        super().__init__(count)
+        if Real.found is None:
+            Real.found = self.collect()
+        self.total = len(Real.found)
+        if not self.total:
+            sys.exit("definitions: no module of a project can be had")
+
+    @staticmethod
+    def collect():
+        texts = {}
+        for module in [module for _, module, _ in MODULES] + MORE_MODULES:
+            top_folder = module_folder(module)
+            for folder, _, files in sorted(os.walk(top_folder)) if top_folder else ():
+                for file in sorted(files):
+                    if file.endswith(".yaml"):
+                        for name, part in Real.parts(os.path.join(folder, file)):
+                            texts.setdefault(name, part)
+        return [texts[name] for name in sorted(texts)]
+
+    @staticmethod
+    def parts(path):
+        with open(path, errors="replace") as f:
+            text = f.read()
+        if "kind: CustomResourceDefinition" not in text or "{{" in text:  # templates are not installed as they are
+            return
+        for part in re.split(r"(?m)^---.*$", text):
+            name = re.search(r"(?m)^  name: ['\"]?([a-z0-9.-]+\.[a-z0-9.-]+)['\"]?$", part)
+            group = re.search(r"(?m)^  group: ['\"]?([a-z0-9.-]+)['\"]?$", part)
+            # A test's definition is not one that a cluster has; conversion webhooks are not there.
+            if name and group and re.search(r"(?m)^apiVersion: apiextensions.k8s.io/v1$", part) and "openAPIV3Schema" in part and "/test" not in path \
+                    and "strategy: Webhook" not in part:
+                yield name.group(1), (part, name.group(1), group.group(1))
+
+    def body(self, number):
+        text, name, group = Real.found[number % self.total]
+        if number >= self.total:
+            other = "r%d.%s" % (number // self.total, group)
+            text = text.replace("name: " + name, "name: " + name[:-len(group)] + other).replace("group: " + group, "group: " + other)
+        return text.encode(), "application/yaml"
+
+    def object(self, number):
+        made = sample_object(self.made[number], self.version(number))
+        made["metadata"]["name"] = "one"
+        return made
 
 
 def names(number):
@@ -45,11 +149,6 @@ def definition(number):
                  "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}}}]}}
 
 
-def collection(number):
-    group, plural, _ = names(number)
-    return "/apis/%s/v1/namespaces/default/%s" % (group, plural)
-
-
 def settled(server, seconds=1.0):
     """Waits until the server uses next to no CPU."""
     while True:
@@ -59,36 +158,36 @@ def settled(server, seconds=1.0):
             return
 
 
-def install(server, client, count):
-    """CPU seconds of each tenth."""
-    cpu = []
-    for begin in range(0, count, max(1, count // 10)):
-        start = server.cpu_seconds()
-        for number in range(begin, min(count, begin + max(1, count // 10))):
-            client.must(201, "POST", DEFINITIONS, definition(number))
+def install(server, client, wanted):
+    """CPU seconds of each tenth of all but the last SERVED_SAMPLES."""
+    count = wanted.count - SERVED_SAMPLES
+    cpu, step = [], max(1, count // 10)
+    for begin in range(0, count, step):
+        start, numbers = server.cpu_seconds(), range(begin, min(count, begin + step))
+        for number in numbers:
+            wanted.create(client, number)
         settled(server)
-        cpu.append((server.cpu_seconds() - start) / max(1, count // 10))
+        cpu.append((server.cpu_seconds() - start) / len(numbers))
     return cpu
 
 
-def create_to_served(client, first, samples=10):
+def create_to_served(client, wanted):
     took = []
-    for number in range(first, first + samples):
+    for number in range(wanted.count - SERVED_SAMPLES, wanted.count):
         start = time.monotonic()
-        client.must(201, "POST", DEFINITIONS, definition(number))
-        while client.request("GET", collection(number))[0] != 200:
+        wanted.create(client, number)
+        while client.request("GET", wanted.collection(number))[0] != 200:
             pass
         took.append(time.monotonic() - start)
     return statistics.median(took)
 
 
-def watch(server, folder, numbers):
+def watch(server, folder, wanted, numbers):
     """Metadata watches that stay open, multiplexed on HTTP/2 connections as a controller's are: the curl process."""
-    config = os.path.join(folder, "watches-%d" % numbers[0])
+    config = os.path.join(folder, "watches-%s-%d" % (wanted.title, numbers[0]))
     with open(config, "w") as f:
         for number in numbers:
-            group, plural, _ = names(number)
-            f.write('url = "https://127.0.0.1:%d/apis/%s/v1/%s?watch=true&timeoutSeconds=3600"\noutput = "/dev/null"\n' % (server.port, group, plural))
+            f.write('url = "https://127.0.0.1:%d%s?watch=true&timeoutSeconds=3600"\noutput = "/dev/null"\n' % (server.port, wanted.watch(number)))
     return subprocess.Popen(
         ["curl", "-s", "--http2", "--parallel", "--parallel-max", "300", "--cacert", os.path.join(server.pki, "ca.crt"),
          "--cert", os.path.join(server.pki, "admin.crt"), "--key", os.path.join(server.pki, "admin.key"),
@@ -115,12 +214,16 @@ def documents(server, client):
 
 
 def write_cost(server, client, writes=500):
-    """CPU in µs of a small write of a built-in kind."""
-    client.request("DELETE", "/api/v1/namespaces/default/configmaps/written")
-    client.must(201, "POST", "/api/v1/namespaces/default/configmaps", config_map("written", {"n": "0"}))
+    """CPU in µs of a small write of a pod."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "written"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    path = "/api/v1/namespaces/default/pods"
+    client.request("DELETE", path + "/written?gracePeriodSeconds=0")
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    client.request("POST", "/api/v1/namespaces/default/serviceaccounts", account)
+    client.must(201, "POST", path, pod)
     start = server.cpu_seconds()
     for number in range(writes):
-        client.must(200, "PATCH", "/api/v1/namespaces/default/configmaps/written", {"data": {"n": str(number)}}, content_type="application/merge-patch+json")
+        client.must(200, "PATCH", path + "/written", {"metadata": {"annotations": {"n": str(number)}}}, content_type="application/merge-patch+json")
     return (server.cpu_seconds() - start) / writes * 1e6
 
 
@@ -139,25 +242,50 @@ class Theirs(RealPair):
         self.processes.clear()
 
 
-def theirs(programs, folder, count):
-    print("\nkube-apiserver + etcd, %d definitions" % count)
-    server = Theirs(os.path.join(folder, "theirs"), programs).start()
+def run(title, server, folder, wanted):
+    print("\n%s, %d %s definitions%s (load of the machine %.1f)" % (
+        title, wanted.count, wanted.title, ", %d different" % wanted.total if isinstance(wanted, Real) else "", os.getloadavg()[0]), flush=True)
+    server.start()
+    watchers = []
     try:
         client = Client(server)
         settled(server)
         empty, alone = server.memory_kb(), write_cost(server, client)
-        cpu = install(server, client, count)
-        print("CPU per install %.2f ms at first, %.2f ms at last" % (cpu[0] * 1000, cpu[-1] * 1000))
-        print("after installing                      %8.1f kB per definition" % ((server.memory_kb() - empty) / count), flush=True)
-        print("a write of a config map               %8.0f µs CPU, %.0f without definitions" % (write_cost(server, client), alone))
-        documents(server, client)
-        client.close()
-        server.stop()
-        server.start()
+        print("empty server                          %8.1f MB resident, start %.2f s CPU" % (empty / 1024, server.cpu_seconds()), flush=True)
+        cpu = install(server, client, wanted)
+        print("one definition                        %8.1f kB, %.1f kB compressed" % tuple(size / 1000 for size in wanted.sizes()))
+        print("CPU per install                       %8.2f ms at first, %.2f ms at last" % (cpu[0] * 1000, cpu[-1] * 1000))
+        print("create to served                      %8.1f ms" % (create_to_served(client, wanted) * 1000))
         settled(server)
-        print("start with all of them                %8.0f ms, %.2f s CPU" % (server.start_seconds * 1000, server.cpu_seconds()))
-        print("after a start                         %8.1f kB per definition" % ((server.memory_kb() - empty) / count), flush=True)
+        print("cold, after installing                %8.1f kB per definition" % ((server.memory_kb() - empty) / wanted.count), flush=True)
+        client.close()
+        for start in ("start with all of them", "start after compaction"):
+            if start == "start after compaction":
+                time.sleep(3 * COMPACTION_SECONDS)
+                settled(server)
+            server.stop()
+            server.start()
+            settled(server)
+            print("%-37s %8.0f ms, %.2f s CPU" % (start, server.start_seconds * 1000, server.cpu_seconds()))
+            print("cold, after a start                   %8.1f kB per definition" % ((server.memory_kb() - empty) / wanted.count), flush=True)
+        client = Client(server)
+        before, watched = server.memory_kb(), watching(client)
+        refused = sum(client.request("POST", wanted.collection(number), wanted.object(number))[0] != 201 for number in range(wanted.count))
+        print("objects created                       %8d" % (wanted.count - refused))
+        watchers = [watch(server, folder, wanted, range(begin, min(begin + 200, wanted.count))) for begin in range(0, wanted.count, 200)]
+        deadline = time.monotonic() + 120
+        while watching(client) < watched + wanted.count and time.monotonic() < deadline:
+            time.sleep(0.2)
+        print("watches open                          %8d" % (watching(client) - watched))
+        settled(server)
+        print("one object and one metadata watch     %8.1f kB more per definition" % ((server.memory_kb() - before) / wanted.count))
+        print("in all                                %8.1f kB per definition" % ((server.memory_kb() - empty) / wanted.count))
+        documents(server, client)
+        print("after discovery and OpenAPI           %8.1f MB resident" % (server.memory_kb() / 1024), flush=True)
+        print("a write of a pod                      %8.0f µs CPU, %.0f without definitions" % (write_cost(server, client), alone))
     finally:
+        for process in watchers:
+            process.terminate()
         server.stop()
 
 
@@ -166,57 +294,18 @@ def main():
     parser.add_argument("keelson")
     parser.add_argument("folder")
     parser.add_argument("count", nargs="?", type=int, default=1900)
+    parser.add_argument("--real", type=int, default=500)
     parser.add_argument("--beside", metavar="BIN_FOLDER")
     parser.add_argument("--theirs", type=int, default=100)
     arguments = parser.parse_args()
-    binary, folder, count = arguments.keelson, arguments.folder, arguments.count
+    folder = os.path.abspath(arguments.folder)
     shutil.rmtree(folder, ignore_errors=True)
-    ours(binary, folder, count)
-    if arguments.beside:
-        theirs(arguments.beside, folder, arguments.theirs)
-
-
-def ours(binary, folder, count):
-    server = Server(binary, folder).start()
-    watchers = []
-    try:
-        client = Client(server)
-        size = len(json.dumps(definition(0)))
-        settled(server)
-        empty, alone = server.memory_kb(), write_cost(server, client)
-        print("empty server                          %8.1f MB resident" % (empty / 1024), flush=True)
-        cpu = install(server, client, count)
-        print("%d definitions of %d bytes: CPU per install %.2f ms at first, %.2f ms at last" % (count, size, cpu[0] * 1000, cpu[-1] * 1000))
-        print("create to served                      %8.1f ms" % (create_to_served(client, count) * 1000))
-        settled(server)
-        print("cold, after installing                %8.1f kB per definition" % ((server.memory_kb() - empty) / count), flush=True)
-        client.close()
-        server.stop()
-        server.start()
-        settled(server)
-        print("start with all of them                %8.0f ms, %.2f s CPU" % (server.start_seconds * 1000, server.cpu_seconds()))
-        cold = server.memory_kb()
-        print("cold, after a start                   %8.1f kB per definition" % ((cold - empty) / count), flush=True)
-        client = Client(server)
-        print("a write of a config map               %8.0f µs CPU, %.0f without definitions" % (write_cost(server, client), alone))
-        before, watched = server.memory_kb(), watching(client)
-        for number in range(count):
-            client.must(201, "POST", collection(number), {"apiVersion": names(number)[0] + "/v1", "kind": names(number)[2],
-                                                          "metadata": {"name": "one"}, "spec": {"field%da" % number: "x"}})
-        watchers = [watch(server, folder, range(begin, min(begin + 200, count))) for begin in range(0, count, 200)]
-        deadline = time.monotonic() + 60
-        while watching(client) < watched + count and time.monotonic() < deadline:
-            time.sleep(0.2)
-        print("watches open                          %8d" % (watching(client) - watched))
-        settled(server)
-        print("one object and one metadata watch     %8.1f kB more per definition" % ((server.memory_kb() - before) / count))
-        print("in all                                %8.1f kB per definition" % ((server.memory_kb() - empty) / count))
-        documents(server, client)
-        print("after discovery and OpenAPI           %8.1f MB resident" % (server.memory_kb() / 1024), flush=True)
-    finally:
-        for process in watchers:
-            process.terminate()
-        server.stop()
+    for make, count in ((Generated, arguments.count), (Real, arguments.real)):
+        if not count:
+            continue
+        run("Keelson", Server(arguments.keelson, os.path.join(folder, make.title), flags=COMPACTION), folder, make(count))
+        if arguments.beside:
+            run("kube-apiserver + etcd", Theirs(os.path.join(folder, make.title + "-theirs"), arguments.beside, flags=COMPACTION), folder, make(min(count, arguments.theirs)))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 # usage: tools/bench.sh                      Keelson beside kube-apiserver + etcd, the rows of docs/benchmarks.md, and the README's table; FAST=1 for the short form
 #        tools/bench.sh list_scale           what a LIST costs with 1,000, 10,000 and 100,000 pods, beside kube-apiserver; SIZES=1000,10000 for less
 #        tools/bench.sh definitions          many CustomResourceDefinitions, beside kube-apiserver
+#        tools/bench.sh custom_resources     custom resources beside built-in kinds, and large ones in the watch cache, beside kube-apiserver
 #        tools/bench.sh NAME [arguments]     the microbenchmarks beside the code whose name contains NAME (all: "_bench")
 set -euo pipefail
 cd "$(dirname "$0")/.."
 filter=${1:-}
 [ $# -gt 0 ] && shift
 
-if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = definitions ]; then
+if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = definitions ] || [ "$filter" = custom_resources ]; then
   cmake --build build/release --target keelson >/dev/null
   if ! command -v go >/dev/null; then
     echo "bench: the comparison needs Go for the load program and the real servers; tools/bench.sh _bench runs the microbenchmarks" >&2
@@ -17,8 +18,8 @@ if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = definitions ]
   interop/build.sh kube-apiserver etcd
   work=build/release/bench
   mkdir -p $work
-  if [ "$filter" = definitions ]; then
-    bench/definitions.py build/release/keelson $work/definitions --beside "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" "$@"
+  if [ "$filter" = definitions ] || [ "$filter" = custom_resources ]; then
+    bench/$filter.py build/release/keelson $work/$filter --beside "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" "$@"
     exit
   fi
   (cd interop/keelson-load && go build -o ../../$work/keelson-load .)

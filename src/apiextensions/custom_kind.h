@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apiextensions/compiled_budget.h"
 #include "apiextensions/definition.h"
 #include "meta/group_version.h"
 #include "object/value.h"
@@ -52,9 +53,16 @@ struct CustomKind {
 };
 using CustomKindPtr = std::shared_ptr<const CustomKind>;
 
-// The error says which schema cannot be used. `time_zones` is of the rules and must outlive the kind; may be null.
+// About the memory of a kind's schemas and of what serves it, without objects and compiled rules: for CompiledBudget.
+std::size_t EstimatedBytes(const CustomKind& kind);
+
+struct CompileOptions {
+  const cel::TimeZones* time_zones = nullptr;  // of rules; must outlive the kind; null: no named zone is known
+  std::shared_ptr<CompiledBudget> budget;      // of compiled rules; null: they are kept with the kind
+};
+// The error says which schema cannot be used. Rules are compiled with their first evaluation.
 Outcome<CustomKindPtr, std::string> CompileKind(const std::shared_ptr<schema::structural::Pool>& pool,
                                                 const Definition& definition, const Value& value,
-                                                const cel::TimeZones* time_zones);
+                                                const CompileOptions& options);
 
 }  // namespace keelson::apiextensions

@@ -5,14 +5,38 @@
 
 #include "base/strings.h"
 #include "endpoints/dynamic_resource.h"
+#include "server/lazy_storage.h"
 #include "telemetry/log.h"
 
 namespace keelson::apiextensions {
 
-struct TableEntry::Lazy {
-  std::mutex mutex;  // of making it
-  base::AtomicRef<const Serving> serving;
+namespace {
+// Requests in flight when a definition goes have so long before their watches end.
+constexpr std::chrono::milliseconds kRemovedGrace{1000};
+}  // namespace
+
+struct TableEntry::Lazy final : CompiledBudget::Member {
+  explicit Lazy(server::ResourceStorage& storage_in) : storage(storage_in) {}
+
+  server::ResourceStorage& storage;
+  mutable std::mutex mutex;  // of making and dropping it
+  mutable base::AtomicRef<const Serving> serving;
   std::string failure;  // why it could not be made; under the mutex
+
+ private:
+  // A resource with a request or a watch stays. One that a request finds at this very moment serves it as one whose
+  // definition changes does.
+  bool Drop() const override {
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    if (!lock) return false;
+    const ServingPtr held = serving.Load();
+    if (!held) return true;
+    const bool used = held->uses.load(std::memory_order_relaxed) > 0 || !server::IsIdle(*held->base->options().storage);
+    if (used) return false;
+    storage.Remove(held->base, kRemovedGrace);
+    serving.Store(nullptr);
+    return true;
+  }
 };
 
 namespace {
@@ -20,8 +44,6 @@ namespace {
 using endpoints::Resolution;
 
 constexpr std::string_view kTerminating = "create not allowed while custom resource definition is terminating";
-// Requests in flight when a definition goes have so long before their watches end.
-constexpr std::chrono::milliseconds kRemovedGrace{1000};
 
 struct Table : base::RefCounted {
   DefinitionTree tree;
@@ -69,7 +91,7 @@ bool ScopeFits(const Definition& definition, const request::RequestInfo& info) {
 struct Handler::Impl {
   ServingConfig config;
   std::shared_ptr<registry::Store> definitions;
-  std::shared_ptr<schema::structural::Pool> pool = std::make_shared<schema::structural::Pool>();
+  CompiledForms compiled;
   base::AtomicRef<const Table> table{base::Ref<const Table>(new Table)};
   std::atomic<bool> synced{false};
   Discovery discovery;
@@ -82,21 +104,27 @@ struct Handler::Impl {
 
   Outcome<ServingPtr, std::string> ServingOf(const TableEntry& entry) const {
     TableEntry::Lazy& lazy = *entry.lazy;
+    lazy.Use();
     if (ServingPtr made = lazy.serving.Load()) return made;
-    std::lock_guard lock(lazy.mutex);
-    if (ServingPtr made = lazy.serving.Load()) return made;
-    if (!lazy.failure.empty()) return lazy.failure;
-    base::Arena arena;
-    auto value = definitions->Decode(arena, entry.definition->object);
-    auto made = value.ok() ? NewServing(config, pool, *entry.definition, *value)
-                           : Outcome<ServingPtr, std::string>(std::string(value.error().message()));
-    if (!made.ok()) {
-      lazy.failure = made.error();
-      log::Error("Could not serve a custom resource", "definition", entry.definition->name, "err", made.error());
-      return made.error();
+    ServingPtr serving;
+    {
+      std::lock_guard lock(lazy.mutex);
+      if (ServingPtr made = lazy.serving.Load()) return made;
+      if (!lazy.failure.empty()) return lazy.failure;
+      base::Arena arena;
+      auto value = definitions->Decode(arena, entry.definition->object);
+      auto made = value.ok() ? NewServing(config, compiled, *entry.definition, *value)
+                             : Outcome<ServingPtr, std::string>(std::string(value.error().message()));
+      if (!made.ok()) {
+        lazy.failure = made.error();
+        log::Error("Could not serve a custom resource", "definition", entry.definition->name, "err", made.error());
+        return made.error();
+      }
+      serving = *made;
+      lazy.serving.Store(serving);
     }
-    lazy.serving.Store(*made);
-    return *made;
+    compiled.budget->Charge(entry.lazy, EstimatedBytes(*serving->kind));
+    return serving;
   }
 
   void Retire(const TableEntry& entry) const {
@@ -107,6 +135,7 @@ struct Handler::Impl {
 Handler::Handler(ServingConfig config, std::shared_ptr<registry::Store> definitions) : impl_(std::make_shared<Impl>()) {
   impl_->config = std::move(config);
   impl_->definitions = std::move(definitions);
+  impl_->compiled.budget = std::make_shared<CompiledBudget>(impl_->config.compiled_bytes_max);
 }
 
 Handler::~Handler() = default;
@@ -123,7 +152,7 @@ void Handler::Update(DefinitionPtr definition) {
   if (before && before->definition->ServesAs(*entry->definition)) {
     entry->lazy = before->lazy;
   } else {
-    entry->lazy = std::make_shared<TableEntry::Lazy>();
+    entry->lazy = std::make_shared<TableEntry::Lazy>(*impl_->config.storage);
   }
   const bool replaced = before && entry->lazy != before->lazy;
   auto next = base::MakeRef<Table>();
@@ -156,13 +185,14 @@ std::vector<DefinitionPtr> Handler::All() const {
   return all;
 }
 
-Outcome<ServingPtr, std::string> Handler::ServingOf(std::string_view name) const {
+Outcome<ServingUse, std::string> Handler::ServingOf(std::string_view name) const {
   const TableEntryPtr found = impl_->Find(name);
-  if (!found) return ServingPtr();
-  return impl_->ServingOf(*found);
+  if (!found) return ServingUse();
+  KS_TRY(ServingPtr serving, impl_->ServingOf(*found));
+  return ServingUse(std::move(serving));
 }
 
-Resolution Handler::Resolve(endpoints::Exchange& exchange, ServingPtr& held) const {
+Resolution Handler::Resolve(endpoints::Exchange& exchange, ServingUse& held) const {
   const Impl& impl = *impl_;
   const request::RequestInfo& info = exchange.context.info;
   const TableEntryPtr entry = impl.Find(info.resource + "." + info.api_group);
@@ -173,7 +203,7 @@ Resolution Handler::Resolve(endpoints::Exchange& exchange, ServingPtr& held) con
   if (!definition.names_accepted && !definition.established) return {};
   const auto serving = impl.ServingOf(*entry);
   if (!serving.ok()) return meta::NewInternalError("error resolving resource");
-  held = *serving;
+  held = ServingUse(*serving);
   const ServedVersion* const served = held->Find(info.api_version);
   if (served == nullptr) return {};
   if (!version->deprecation_warning.empty()) {
@@ -195,7 +225,7 @@ Resolution Handler::Resolve(endpoints::Exchange& exchange, ServingPtr& held) con
 Awaitable<std::optional<http::Response>> Handler::Handle(endpoints::ExchangePtr exchange) const {
   const std::shared_ptr<Impl> impl = impl_;
   if (exchange->context.info.is_resource_request) {
-    ServingPtr held;  // until the request is answered, also if the definition goes meanwhile
+    ServingUse held;  // until the request is answered, also if the definition goes meanwhile
     Resolution resolution = Resolve(*exchange, held);
     co_return co_await endpoints::ServeResolved(std::move(resolution), exchange);
   }

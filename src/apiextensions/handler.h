@@ -48,9 +48,9 @@ class Handler {
 
   DefinitionPtr Find(std::string_view name) const;
   std::vector<DefinitionPtr> All() const;  // by name
-  // The serving state of a CustomResourceDefinition, made on first use. Null when there is no such definition; the
-  // error tells why its schemas cannot be used.
-  Outcome<ServingPtr, std::string> ServingOf(std::string_view name) const;
+  // The serving state of a CustomResourceDefinition, made on first use and dropped under CompiledBudget while nobody
+  // uses it. Null when there is no such definition; the error tells why its schemas cannot be used.
+  Outcome<ServingUse, std::string> ServingOf(std::string_view name) const;
 
   // Asked for /apis/<group> and /apis/<group>/<version>.
   using Discovery = std::function<std::optional<http::Response>(const endpoints::Exchange& exchange,
@@ -60,7 +60,7 @@ class Handler {
  private:
   struct Impl;
   // `held` keeps what serves the resource.
-  endpoints::Resolution Resolve(endpoints::Exchange& exchange, ServingPtr& held) const;
+  endpoints::Resolution Resolve(endpoints::Exchange& exchange, ServingUse& held) const;
   std::shared_ptr<Impl> impl_;
 };
 

@@ -23,7 +23,7 @@ class ResourceCodecTest : public ::testing::Test {
   std::shared_ptr<const storage::ResourceCodec> Codec(StoredAs stored_as) {
     const auto value = object::ParseJSON(arena_, kDefinition);
     const auto definition = ReadDefinition(*value, nullptr);
-    auto kind = CompileKind(std::make_shared<schema::structural::Pool>(), *definition, *value, nullptr);
+    auto kind = CompileKind(std::make_shared<schema::structural::Pool>(), *definition, *value, {});
     EXPECT_TRUE(kind.ok());
     return NewStorageCodec(*kind, stored_as);
   }

@@ -23,14 +23,15 @@ Outcome<Value, std::string> Nested(const Value& object, std::string_view path, s
   Value at = object;
   std::string walked;
   for (const std::string_view step : base::Split(path.substr(path.starts_with('.') ? 1 : 0), '.')) {
+    walked += "." + std::string(step);
+    if (at.is_null()) return Value();
     if (!at.is_map()) {
       return walked + " accessor error: " + object::GoSprint(at) + " is of the type " +
-             std::string(object::GoTypeName(at)) + ", expected map[string]interface {}";
+             std::string(object::GoTypeName(at)) + ", expected map[string]interface{}";
     }
     const Value* const found = at.Find(step);
     if (found == nullptr) return Value();
     at = *found;
-    walked += "." + std::string(step);
   }
   if (!at.is_null() && object::GoTypeName(at) != expected) {
     return walked + " accessor error: " + object::GoSprint(at) + " is of the type " +
@@ -153,7 +154,7 @@ class ScaleREST final : public registry::REST, public registry::Getter, public r
   }
 
   // The parent with the replicas of what `updated` makes of its Scale.
-  Task<Value> UpdatedParent(base::Arena& arena, const std::string& name, const registry::UpdatedObject& updated,
+  Task<Value> UpdatedParent(base::Arena& arena, std::string name, const registry::UpdatedObject& updated,
                             Value existing) const {
     Value parent = existing.Clone(arena);
     const auto view = ScaleOf(arena, *version_, parent);

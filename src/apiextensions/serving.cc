@@ -11,6 +11,7 @@
 #include "endpoints/version_converter.h"
 #include "patch/field_manager.h"
 #include "registry/resource_definition.h"
+#include "schema/types.h"
 #include "storage/storage_factory.h"
 
 namespace keelson::apiextensions {
@@ -158,7 +159,7 @@ ServedVersion NewServedVersion(const ServingConfig& config, const registry::Reso
     scale->subresource = "scale";
     scale->endpoint = {registry::Endpoint::Part::kOther, &kScale};
     scale->kind = {"autoscaling", "v1", "Scale"};
-    scale->type = schema::FindKind("autoscaling", "v1", "Scale");
+    scale->type = &schema::types::autoscaling_v1::kScale;
     scale->own_kind = true;
     scale->go_package = "autoscaling";
     scale->columns = ScaleColumns();
@@ -197,11 +198,11 @@ static Outcome<WebhookConversionPtr, std::string> ConversionOf(const ServingConf
   return WebhookConversionPtr(std::move(made));
 }
 
-Outcome<ServingPtr, std::string> NewServing(const ServingConfig& config,
-                                            const std::shared_ptr<schema::structural::Pool>& pool,
+Outcome<ServingPtr, std::string> NewServing(const ServingConfig& config, const CompiledForms& compiled,
                                             const Definition& definition, const Value& value) {
   auto serving = base::MakeRef<Serving>();
-  KS_TRY(serving->kind, CompileKind(pool, definition, value, config.time_zones));
+  KS_TRY(serving->kind,
+         CompileKind(compiled.pool, definition, value, {.time_zones = config.time_zones, .budget = compiled.budget}));
   const CustomKindPtr& kind = serving->kind;
   KS_TRY(const WebhookConversionPtr conversion, ConversionOf(config, definition.name, value["spec"]["conversion"]));
   const auto resource = DefineResource(definition, *kind, NewStrategy(kind->Find(kind->storage_version)));

@@ -39,7 +39,7 @@ TEST(CustomResourceStrategy, RulesEndWhenTheRequestIsCancelled) {
   base::Arena arena;
   const auto value = object::ParseJSON(arena, kDefinition);
   const auto definition = ReadDefinition(*value, nullptr);
-  const auto kind = CompileKind(std::make_shared<schema::structural::Pool>(), *definition, *value, nullptr);
+  const auto kind = CompileKind(std::make_shared<schema::structural::Pool>(), *definition, *value, {});
   ASSERT_TRUE(kind.ok()) << kind.error();
   const auto strategy = NewStrategy((*kind)->Find("v1"));
   EXPECT_EQ(Validate(*strategy, nullptr), "");

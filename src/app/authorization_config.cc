@@ -17,6 +17,7 @@
 #include "object/field_path.h"
 #include "object/value.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 #include "validation/errors.h"
 #include "validation/primitives.h"
 
@@ -237,10 +238,9 @@ Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view text, co
 
 Outcome<AuthorizationConfiguration, std::string> ParseAuthorizationConfiguration(std::string_view text,
                                                                                  const CheckMatchCondition& check) {
-  const schema::Struct* const type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no AuthorizationConfiguration");
+  const schema::Struct& type = schema::types::apiserver_v1::kAuthorizationConfiguration;
   base::Arena arena;
-  const auto decoded = Decode(arena, text, *type);
+  const auto decoded = Decode(arena, text, type);
   if (!decoded.ok()) return std::string(kLoadPrefix) + decoded.error();
   Reader reader(check);
   AuthorizationConfiguration config = reader.Read(*decoded);

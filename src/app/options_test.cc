@@ -67,6 +67,29 @@ TEST(Complete, AsUpstreamWithEtcd) {
             "--service-account-signing-key-file and --service-account-issuer are required flags]");
 }
 
+TEST(Complete, ConsoleLinks) {
+  struct Case {
+    const char* name;
+    std::vector<std::string> arguments;
+    bool want;
+  };
+  const Case kCases[] = {
+      {"on in the embedded default", {}, true},
+      {"off alone", {"--console-links=false"}, false},
+      {"off with the console", {"--console=false"}, false},
+      {"off without anonymous requests", {"--anonymous-auth=false"}, false},
+      {"off with etcd", {"--etcd-servers=http://127.0.0.1:2379", "--console"}, false},
+  };
+  for (const Case& test : kCases) {
+    SCOPED_TRACE(test.name);
+    const auto c = CompleteArguments(test.arguments);
+    ASSERT_TRUE(c.ok());
+    EXPECT_EQ(c->options.keelson.console_links, test.want);
+  }
+  for (const char* other : {"--console=false", "--anonymous-auth=false", "--etcd-servers=http://127.0.0.1:2379"})
+    EXPECT_FALSE(CompleteArguments({"--console-links", other}).ok()) << other;
+}
+
 TEST(Complete, FlagsBeatTheEmbeddedDefaults) {
   auto c = CompleteArguments({"--bind-address=0.0.0.0", "--secure-port=7443", "--authorization-mode=AlwaysDeny",
                               "--tls-cert-file=a", "--tls-private-key-file=b", "--client-ca-file=ca", "--data-dir=/x",

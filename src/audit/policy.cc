@@ -11,6 +11,7 @@
 #include "meta/type_errors.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 #include "validation/primitives.h"
 
 namespace keelson::audit {
@@ -122,8 +123,7 @@ std::string_view ToString(Level level) { return kLevels[static_cast<std::size_t>
 std::string_view ToString(Stage stage) { return kStages[static_cast<std::size_t>(stage)]; }
 
 Outcome<std::shared_ptr<const Policy>, std::string> Policy::Parse(std::string_view text, std::string* warning) {
-  const schema::Struct* type = schema::FindKind(kGroup, "v1", "Policy");
-  KS_CHECK(type != nullptr);
+  const schema::Struct& type = schema::types::audit_v1::kPolicy;
   base::Arena arena;
   std::string json(text);
   if (!base::Trim(text).starts_with('{')) {
@@ -135,7 +135,7 @@ Outcome<std::shared_ptr<const Policy>, std::string> Policy::Parse(std::string_vi
   if (!type_meta.ok())
     return "failed decoding: couldn't get version/kind; json parse error: " + type_meta.error().message;
   KS_RETURN_IF_ERROR(CheckKind(*type_meta));
-  auto decoded = codec::DecodeJSON(arena, json, *type, {.strict = true});
+  auto decoded = codec::DecodeJSON(arena, json, type, {.strict = true});
   // The tables know these fields as plain strings; Go names their types.
   if (!decoded.ok()) {
     std::string message =

@@ -16,6 +16,7 @@
 #include "meta/status.h"
 #include "meta/type_errors.h"
 #include "object/json_text.h"
+#include "registry/admissionregistration/strategies.h"
 #include "registry/rest_strategy.h"
 #include "registry/strategy.h"
 #include "schema/schema.h"
@@ -225,7 +226,9 @@ class Loader {
   base::Arena& arena() { return loaded_->arena; }
 
   static const registry::Strategy* StrategyOf(std::string_view kind) {
-    return kind.empty() ? nullptr : registry::FindStrategy(kGroup, kind);
+    const auto strategies = registry::AdmissionregistrationStrategies();
+    const auto found = std::ranges::find(strategies, kind, &registry::Strategy::kind);
+    return found == strategies.end() ? nullptr : &*found;
   }
 
   const registry::Strategy* const object_;

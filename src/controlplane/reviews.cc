@@ -304,8 +304,8 @@ class RulesReviewREST final : public registry::Reviewer {
 std::shared_ptr<const registry::Reviewer> NewReviewer(const ChainConfig& config, const schema::Resource& resource) {
   static const registry::Strategy kNoRules;
   using About = AccessReviewREST::About;
-  const registry::Strategy* const found = registry::FindStrategy(resource.group, resource.kind);
-  const registry::Strategy& strategy = found == nullptr ? kNoRules : *found;
+  const auto& found = config.storage->catalog().Find(resource.group, resource.plural)->strategy;
+  const registry::Strategy& strategy = found ? found->row() : kNoRules;
   if (resource.kind == "TokenReview")
     return std::make_shared<TokenReviewREST>(config.authenticator, config.api_audiences, strategy);
   if (resource.kind == "SelfSubjectReview") return std::make_shared<SelfSubjectReviewREST>();

@@ -207,7 +207,6 @@ std::shared_ptr<OpenAPIService::Document> OpenAPIService::V2(Time now) const {
 }
 
 std::shared_ptr<OpenAPIService::Document> OpenAPIService::FromSource(std::string_view key, Time now) const {
-  constexpr std::size_t kKeptMax = 64;  // documents; those of a group version that nobody asks for cost nothing
   const auto parts = base::Split(key, '/');
   if (!source_ || parts.size() != 3 || parts[0] != "apis") return nullptr;
   std::string etag;
@@ -228,9 +227,23 @@ std::shared_ptr<OpenAPIService::Document> OpenAPIService::FromSource(std::string
   document->etag = etag;
   document->json = base::SharedBytes::FromString(std::move(json));
   document->last_modified = HTTPDate(now);
-  if (from_source_.size() >= kKeptMax) from_source_.clear();
-  from_source_.insert_or_assign(std::string(key), document);
+  Keep(document);
   return document;
+}
+
+// Documents that were asked for, up to kSourceDocumentBytesMax of JSON; all are forgotten when one more does not fit.
+void OpenAPIService::Keep(const std::shared_ptr<Document>& document) const {
+  if (const auto before = from_source_.find(document->key); before != from_source_.end()) {
+    from_source_bytes_ -= before->second->json.size();
+    from_source_.erase(before);
+  }
+  if (from_source_bytes_ + document->json.size() > kSourceDocumentBytesMax) {
+    from_source_.clear();
+    from_source_bytes_ = 0;
+  }
+  if (document->json.size() > kSourceDocumentBytesMax) return;
+  from_source_bytes_ += document->json.size();
+  from_source_.emplace(document->key, document);
 }
 
 // As Go's ServeContent: conditional requests and ranges.

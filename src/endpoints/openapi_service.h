@@ -21,6 +21,8 @@ namespace keelson::endpoints {
 class OpenAPIService {
  public:
   using Time = std::chrono::system_clock::time_point;
+  // JSON of the source's v3 documents that is kept.
+  static constexpr std::size_t kSourceDocumentBytesMax = std::size_t{16} * 1024 * 1024;
 
   struct Request {
     std::string_view path;  // /openapi/v3/apis/apps/v1
@@ -53,6 +55,7 @@ class OpenAPIService {
   std::shared_ptr<Document> V2(Time now) const;
   // A document of the source; null when the key is none of its.
   std::shared_ptr<Document> FromSource(std::string_view key, Time now) const;
+  void Keep(const std::shared_ptr<Document>& document) const;  // REQUIRES: mutex_ held
   Response Content(Document& document, const Request& request, Response response, bool protobuf) const;
 
   std::vector<DiscoveryGroup> groups_;
@@ -63,6 +66,7 @@ class OpenAPIService {
   mutable std::shared_ptr<Document> whole_v2_;
   mutable std::uint64_t whole_v2_generation_ = 0;
   mutable std::map<std::string, std::shared_ptr<Document>, std::less<>> from_source_;  // those that were asked for
+  mutable std::size_t from_source_bytes_ = 0;                                          // of their JSON
   std::map<std::string, std::unique_ptr<Document>, std::less<>> v3_;                   // by key
 };
 

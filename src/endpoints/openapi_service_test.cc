@@ -125,6 +125,55 @@ TEST_F(OpenAPIServiceTest, ProtobufOfV3) {
   EXPECT_EQ(Get("/openapi/v2", {.accept = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"}).status, 406);
 }
 
+// Documents of one size, and how often they were made.
+class CountingSource final : public DiscoverySource {
+ public:
+  explicit CountingSource(std::size_t bytes) : bytes_(bytes) {
+    auto fragment = std::make_shared<DiscoveryFragment>();
+    fragment->group = "example.com";
+    for (const char* const version : {"v1", "v2", "v3"})
+      fragment->versions.push_back({version, std::string("\"") + version + "\""});
+    fragments_->groups.push_back(std::move(fragment));
+  }
+  std::shared_ptr<const DiscoveryFragments> Discovery() const override { return fragments_; }
+  std::string OpenAPIv3(std::string, std::string) const override {
+    ++made;
+    return "\"" + std::string(bytes_, 'x') + "\"";
+  }
+  void AppendOpenAPIv2(std::string&, std::string&) const override {}
+
+  mutable int made = 0;
+
+ private:
+  const std::size_t bytes_;
+  const std::shared_ptr<DiscoveryFragments> fragments_ = std::make_shared<DiscoveryFragments>();
+};
+
+TEST_F(OpenAPIServiceTest, DocumentsOfASourceAreKeptUpToABound) {
+  struct Case {
+    const char* name;
+    std::size_t bytes;
+    int made;
+  };
+  constexpr Case kCases[] = {
+      {"all fit: each is made once", 1000, 3},
+      {"two fit", OpenAPIService::kSourceDocumentBytesMax / 2 - 1000, 6},
+      {"none fits", OpenAPIService::kSourceDocumentBytesMax, 6},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    const auto source = std::make_shared<CountingSource>(c.bytes);
+    const OpenAPIService service(DiscoveryGroups(Enabled), {}, source);
+    for (int round = 0; round < 2; ++round) {
+      for (const char* const version : {"v1", "v2", "v3"}) {
+        const std::string path = std::string("/openapi/v3/apis/example.com/") + version;
+        EXPECT_EQ(service.Serve({.path = path, .now = kNow}).status, 200);
+      }
+    }
+    EXPECT_EQ(source->made, c.made);
+  }
+}
+
 TEST_F(OpenAPIServiceTest, ManyAtOnceGetTheSame) {
   std::vector<std::string> etags(4);
   {

@@ -128,6 +128,7 @@ class LazyStorage final : public storage::Interface {
     return server::GetCurrentResourceVersion(backing_);
   }
   bool Ready() const override { return !backing_->cacher || backing_->cacher->Ready(); }
+  long users() const { return backing_.use_count(); }
 
  private:
   const BackingPtr backing_;
@@ -159,6 +160,12 @@ BackingPtr NewBacking(async::BlockingPool& pool) {
 
 std::shared_ptr<storage::Interface> NewLazyStorage(BackingPtr backing) {
   return std::make_shared<LazyStorage>(std::move(backing));
+}
+
+bool IsIdle(const storage::Interface& lazy) {
+  constexpr long kOwn = 2;  // the owner's and the storage's; every read in flight and every stream has another
+  const auto* const storage = dynamic_cast<const LazyStorage*>(&lazy);
+  return storage != nullptr && storage->users() <= kOwn;
 }
 
 }  // namespace keelson::server

@@ -14,6 +14,7 @@
 #include "storage/encoded_forms.h"
 #include "storage/lease_manager.h"
 #include "storage/metrics.h"
+#include "storage/packed.h"
 #include "storage/schema_codec.h"
 #include "storage/storage_factory.h"
 #include "storage/store.h"
@@ -201,7 +202,9 @@ std::unique_ptr<storage::ResourceCodec> CodecOf(const registry::ResourceDefiniti
   }
   if (strategy.defaults != nullptr) options.defaults = strategy.defaults;
   options.defaults_on_read = layout.defaults_on_read && strategy.defaults != nullptr;
-  return storage::NewSchemaCodec(std::move(options));
+  auto codec = storage::NewSchemaCodec(std::move(options));
+  // Definitions of custom resources, and APIServices, which are too small to be packed.
+  return layout.json ? storage::NewPackedCodec(std::move(codec)) : std::move(codec);
 }
 
 }  // namespace
@@ -267,6 +270,13 @@ ResourceStorage::~ResourceStorage() = default;
 std::shared_ptr<registry::Store> ResourceStorage::Find(std::string_view group, std::string_view plural) const {
   const EntryPtr found = impl_->Find(group, plural);
   return found ? found->registry : nullptr;
+}
+
+const registry::Catalog& ResourceStorage::catalog() const { return *impl_->config.catalog; }
+
+std::shared_ptr<registry::Store> ResourceStorage::Get(std::string_view group, std::string_view plural) {
+  const auto definition = catalog().Find(group, plural);
+  return definition ? Get(*definition) : nullptr;
 }
 
 std::shared_ptr<registry::Store> ResourceStorage::Get(const registry::ResourceDefinition& definition) {

@@ -2,6 +2,7 @@
 
 #include "object/json_reader.h"
 #include "object/json_text.h"
+#include "storage/packed.h"
 #include "storage/stored_versions.h"
 
 namespace keelson::storage {
@@ -48,7 +49,7 @@ Value ReadVersions(base::Arena& arena, object::JSONReader& reader) {
 }  // namespace
 
 std::optional<Value> DefinitionOutline(base::Arena& arena, std::string_view stored) {
-  object::JSONReader reader(stored);
+  object::JSONReader reader(Unpacked(arena, stored));
   if (reader.Peek() != '{') return std::nullopt;
   const Value outline = ReadMembers(arena, reader, [&](std::string_view member) {
     if (member == "metadata") {

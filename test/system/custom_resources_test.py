@@ -135,6 +135,30 @@ def check_openapi(client, server):
     assert "deleted" in kubectl("delete", "widget", "explained").stdout
 
 
+def check_large_definition(client):
+    """Large definitions are held compressed: nobody sees it."""
+    words = "Words about a field, as generators write them from the comments of a Go type. "
+    properties = {"field%d" % i: {"type": "string", "description": words * 5} for i in range(60)}
+    wanted = definition("larges", "Large", "Namespaced", schema={"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}})
+    establish(client, wanted)
+    path = DEFINITIONS + "/larges.stable.example.com"
+    got = client.must(200, "GET", path)
+    assert got["spec"]["versions"][0]["schema"] == wanted["spec"]["versions"][0]["schema"], got["spec"]["versions"][0]["schema"]
+    listed = [one for one in client.must(200, "GET", DEFINITIONS)["items"] if one["metadata"]["name"] == "larges.stable.example.com"]
+    assert [{**got["metadata"]}] == [one["metadata"] for one in listed] and listed[0]["spec"] == got["spec"], listed
+    _, partial = client.request("GET", path, accept="application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+    assert partial["metadata"] == got["metadata"], partial
+    _, text = client.request("GET", path, accept="application/yaml")
+    assert "field59:" in text.decode() and "resourceVersion: " in text.decode(), text[:500]
+    same = client.must(200, "PUT", path, got)
+    assert same["metadata"]["resourceVersion"] == got["metadata"]["resourceVersion"], "an update that changes nothing wrote something"
+    labelled = client.must(200, "PATCH", path, {"metadata": {"labels": {"a": "b"}}}, content_type="application/merge-patch+json")
+    assert labelled["metadata"]["resourceVersion"] != got["metadata"]["resourceVersion"]
+    client.must(201, "POST", "/apis/stable.example.com/v1/namespaces/default/larges", thing("Large", "l", {"field1": "x"}))
+    document = client.must(200, "GET", "/openapi/v3/apis/stable.example.com/v1")
+    assert document["components"]["schemas"]["com.example.stable.v1.Large"]["properties"]["spec"]["properties"]["field1"]["description"] == words * 5
+
+
 def check_apply_across_versions(client):
     """Strategy None: what a manager set in one version it gives up in another."""
     establish(client, definition("gears", "Gear", "Namespaced", versions=("v1", "v2")))
@@ -164,6 +188,7 @@ def main():
         check_defaults_on_reads(client)
         check_openapi(client, server)
         check_apply_across_versions(client)
+        check_large_definition(client)
         each = check_many(client, server, 200)
         assert each < 60, "%.1f kB per definition" % each
         client.must(200, "DELETE", DEFINITIONS + "/widgets.stable.example.com")

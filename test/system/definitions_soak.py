@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Installs, changes and deletes CustomResourceDefinitions under load. usage: definitions_soak.py KEELSON WORK_FOLDER [MINUTES]
+"""Installs, changes and deletes CustomResourceDefinitions under load. usage: definitions_soak.py KEELSON WORK_FOLDER [MINUTES [PAUSE]]
 
 Workers install definitions, write objects, change the schema while a watch is open, delete the definition and check that the watch told of every change
 of every object in order; others write config maps meanwhile. Memory after the first fifth of the time is compared with memory at the end: it stays flat.
+PAUSE is the time in seconds between two writes of config maps and ten times between two cycles (default 0), for machines that have other work.
 """
 import http.client
 import json
@@ -103,8 +104,8 @@ def cycle(server, client, group):
 
 
 class Soak:
-    def __init__(self, server, minutes):
-        self.server, self.end = server, time.monotonic() + minutes * 60
+    def __init__(self, server, minutes, pause):
+        self.server, self.end, self.pause = server, time.monotonic() + minutes * 60, pause
         self.cycles, self.writes, self.failures, self.lock = 0, 0, [], threading.Lock()
 
     def worker(self, number):
@@ -115,6 +116,7 @@ class Soak:
             except (AssertionError, OSError, KeyError, http.client.HTTPException) as failure:
                 self.failures.append(str(failure))
             turn += 1
+            time.sleep(10 * self.pause)
             with self.lock:
                 self.cycles += 1
 
@@ -124,27 +126,32 @@ class Soak:
         while time.monotonic() < self.end and not self.failures:
             client.must(200, "PATCH", "/api/v1/namespaces/default/configmaps/load", {"data": {"n": str(self.writes)}}, content_type=MERGE)
             self.writes += 1
+            time.sleep(self.pause)
 
 
 def main():
     binary, folder = sys.argv[1:3]
     minutes = float(sys.argv[3]) if len(sys.argv) > 3 else 2
+    pause = float(sys.argv[4]) if len(sys.argv) > 4 else 0
     shutil.rmtree(folder, ignore_errors=True)
     server = Server(binary, folder).start()
-    soak = Soak(server, minutes)
+    soak = Soak(server, minutes, pause)
     threads = [threading.Thread(target=soak.worker, args=(i,)) for i in range(WORKERS)] + [threading.Thread(target=soak.load)]
     try:
         for thread in threads:
             thread.start()
-        time.sleep(minutes * 60 / 5)
-        warm = server.memory_kb()
+        samples = []
+        for _ in range(5):
+            time.sleep(minutes * 60 / 5)
+            samples.append(server.memory_kb())
+        warm = samples[0]
         for thread in threads:
             thread.join()
         last = server.memory_kb()
     finally:
         server.stop()
-    print("definitions: %d cycles, %d writes of config maps, %.1f MB after a fifth of the time, %.1f MB at the end" % (
-        soak.cycles, soak.writes, warm / 1024, last / 1024))
+    print("definitions: %d cycles, %d writes of config maps, MB after each fifth of the time: %s, at the end %.1f" % (
+        soak.cycles, soak.writes, ", ".join("%.1f" % (kb / 1024) for kb in samples), last / 1024))
     for failure in soak.failures:
         print("FAIL: " + failure)
     if last > warm * FLAT_FACTOR + FLAT_SLACK_KB:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Installs the CustomResourceDefinitions of well-known projects and uses an object of each kind.
 
-usage: projects_test.py KEELSON WORK_FOLDER [NAME]...
+usage: projects_test.py KEELSON WORK_FOLDER [--beside BIN_FOLDER] [NAME]...
 
 The definitions come from the Go module proxy into the Go module cache; nothing of them is in this tree. Skipped without `go` or a proxy; a
 module that cannot be had is named and left out. Every definition is created as its project ships it (YAML, strict field validation); an
-object of every kind is created, applied, patched, listed (JSON, table, metadata), watched and deleted.
+object of every kind is created, applied, patched, listed (JSON, table, metadata), watched and deleted. With --beside the same is asked of
+kube-apiserver + etcd from BIN_FOLDER, and the answers must be equal.
 """
 import http.client
 import json
@@ -15,10 +16,11 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Client, Server, skip  # noqa: E402
+from harness import Client, Server, skip, source_root  # noqa: E402
 
 MODULES = [  # name, module, folder or file with definitions
     ("argo-cd", "github.com/argoproj/argo-cd/v2@v2.13.3", "manifests/crds"),
@@ -160,6 +162,45 @@ def use(server, client, definition, version):
     client.must(404, "GET", path + "/sample")
 
 
+VOLATILE = {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime"}
+
+
+def blank(value):
+    """Without what differs from run to run: ids, times, ages, and managedFields in the order of their times."""
+    if isinstance(value, dict):
+        made = {key: "" if key in VOLATILE else blank(one) for key, one in value.items()}
+        if "managedFields" in made:
+            made["managedFields"].sort(key=lambda entry: (entry["manager"], entry["operation"], entry.get("subresource", "")))
+        return made
+    if isinstance(value, list):
+        return [blank(one) for one in value]
+    return "" if isinstance(value, str) and re.fullmatch(r"\d+s", value) else value
+
+
+class Recording(Client):
+    """Keeps the last answer to each request. OpenAPI documents have words of our own (docs/differences.md)."""
+
+    def __init__(self, server):
+        super().__init__(server)
+        self.answers = {}
+
+    def request(self, method, path, body=None, content_type="application/json", accept="application/json"):
+        status, answer = super().request(method, path, body, content_type, accept)
+        if not path.startswith("/openapi/"):
+            key = "%s %s as %s" % (method, path if method != "POST" or not isinstance(body, bytes) else "%s of %08x" % (path, zlib.crc32(body)), accept)
+            self.answers[key] = (status, json.dumps(blank(answer), sort_keys=True) if isinstance(answer, (dict, list)) else str(answer))
+        return status, answer
+
+
+def different(ours, theirs):
+    """Requests whose answers differ, and where."""
+    for key, (status, text) in theirs.items():
+        mine = ours.get(key, (0, "not asked"))
+        if mine != (status, text):
+            at = next((i for i, (a, b) in enumerate(zip(text, mine[1])) if a != b), min(len(text), len(mine[1])))
+            yield "%s\n     kube-apiserver %d …%s\n     keelson        %d …%s" % (key, status, text[max(0, at - 80):at + 200], mine[0], mine[1][max(0, at - 80):at + 200])
+
+
 def establish(client, name):
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
@@ -172,12 +213,16 @@ def establish(client, name):
 
 def check_openapi(client, definition, version):
     # Published by an informer, a moment after the definition is seen to be established.
-    path, deadline = "/openapi/v3/apis/%s/%s" % (definition["spec"]["group"], version["name"]), time.monotonic() + 10
-    while client.request("GET", path)[0] == 404 and time.monotonic() < deadline:
+    path, deadline = "/openapi/v3/apis/%s/%s" % (definition["spec"]["group"], version["name"]), time.monotonic() + 30
+    names = definition["spec"]["names"]
+    while time.monotonic() < deadline:
+        status, document = client.request("GET", path)
+        if status == 200:
+            kinds = {one["kind"] for model in document["components"]["schemas"].values() for one in model.get("x-kubernetes-group-version-kind", [])}
+            if names["kind"] in kinds and any(names["plural"] in one for one in document["paths"]):
+                return
         time.sleep(0.01)
-    document = client.must(200, "GET", path)
-    kinds = {one["kind"] for model in document["components"]["schemas"].values() for one in model.get("x-kubernetes-group-version-kind", [])}
-    assert definition["spec"]["names"]["kind"] in kinds and any(definition["spec"]["names"]["plural"] in one for one in document["paths"])
+    raise AssertionError("%s does not show %s" % (path, names["kind"]))
 
 
 def try_project(server, client, name, folder):
@@ -205,11 +250,22 @@ def try_project(server, client, name, folder):
     return used, failures
 
 
-def main():
-    binary, folder = sys.argv[1:3]
-    chosen = sys.argv[3:]
-    if shutil.which("go") is None:
-        skip("no go")
+def run(server, projects):
+    """(kinds used, failures, answers)"""
+    total, bad, client = 0, [], None
+    server.start()
+    try:
+        client = Recording(server)
+        for name, path in projects:
+            used, failures = try_project(server, client, name, path)
+            total += used
+            bad += ["%s: %s" % (name, failure) for failure in failures]
+    finally:
+        server.stop()
+    return total, bad, client.answers
+
+
+def found_projects(chosen):
     projects = []
     for name, module, path in MODULES:
         if chosen and name not in chosen:
@@ -219,19 +275,28 @@ def main():
             projects.append((name, os.path.join(found, path)))
         else:
             print("left out, the module cannot be had: " + module, flush=True)
+    return projects
+
+
+def main():
+    binary, folder = sys.argv[1:3]
+    chosen = sys.argv[3:]
+    beside = chosen[1] if chosen[:1] == ["--beside"] else None
+    if shutil.which("go") is None:
+        skip("no go")
+    projects = found_projects(chosen[2:] if beside else chosen)
     if not projects:
         skip("no module can be had from the Go module proxy")
     shutil.rmtree(folder, ignore_errors=True)
-    server = Server(binary, folder, in_memory=True).start()
-    total, bad = 0, []
-    try:
-        client = Client(server)
-        for name, path in projects:
-            used, failures = try_project(server, client, name, path)
-            total += used
-            bad += ["%s: %s" % (name, failure) for failure in failures]
-    finally:
-        server.stop()
+    total, bad, ours = run(Server(binary, folder, in_memory=True), projects)
+    if beside:
+        sys.path.insert(0, os.path.join(source_root(), "interop"))
+        from rig import RealPair
+        print("kube-apiserver + etcd:", flush=True)
+        _, theirs_bad, theirs = run(RealPair(os.path.join(folder, "theirs"), beside), projects)
+        differences = list(different(ours, theirs))
+        print("%d answers compared, %d differ" % (len(theirs), len(differences)))
+        bad += theirs_bad + differences
     for failure in bad:
         print("FAIL: " + failure)
     print("%d projects, %d kinds and versions used, %d failures" % (len(projects), total, len(bad)))

@@ -154,7 +154,7 @@ class ImagePolicyWebhook final : public Plugin {
     if (auto client = webhook::RESTClient::New(context.transport, *std::move(config)); client.ok()) client_ = *client;
   }
 
-  Awaitable<Outcome<Verdict, std::string>> Ask(request::Context& context, const std::string& spec) const {
+  Awaitable<Outcome<Verdict, std::string>> Ask(request::Context& context, std::string spec) const {
     if (client_ == nullptr) co_return std::string("the image policy webhook cannot be called");
     webhook::Request request;
     request.body = base::SharedBytes::FromString(

@@ -93,7 +93,7 @@ class PodTolerationRestriction final : public Plugin {
     std::vector<Value> all(spec["tolerations"].items().begin(), spec["tolerations"].items().end());
     const std::size_t own = all.size();
     if (attributes.operation == Operation::kCreate) {
-      KS_CO_TRY(Value extra, co_await OfNamespace(context, attributes.name_space, kDefaults));
+      KS_CO_TRY(Value extra, co_await OfNamespace(context, attributes.name_space, std::string(kDefaults)));
       if (extra.is_null()) extra = default_.Clone(arena, true);
       for (const Value toleration : extra.items()) all.push_back(toleration);
     }
@@ -112,7 +112,7 @@ class PodTolerationRestriction final : public Plugin {
     if (!attributes.Is("", "pods") || !attributes.subresource.empty()) co_return meta::Result<void>();
     const Value tolerations = attributes.object.Get("spec", "tolerations");
     if (tolerations.empty()) co_return meta::Result<void>();
-    KS_CO_TRY(Value whitelist, co_await OfNamespace(context, attributes.name_space, kWhitelist));
+    KS_CO_TRY(Value whitelist, co_await OfNamespace(context, attributes.name_space, std::string(kWhitelist)));
     const std::string_view scope = whitelist.is_null() ? "cluster" : "namespace";
     if (whitelist.is_null()) whitelist = whitelist_;
     if (whitelist.empty()) co_return meta::Result<void>();
@@ -128,7 +128,7 @@ class PodTolerationRestriction final : public Plugin {
 
  private:
   // The tolerations in a namespace's annotation; null without one.
-  Task<Value> OfNamespace(request::Context& context, std::string name_space, std::string_view annotation) {
+  Task<Value> OfNamespace(request::Context& context, std::string name_space, std::string annotation) {
     auto found = co_await reader_.Get(context.arena, "", "namespaces", "", name_space, false);
     if (!found.ok()) found = co_await reader_.Get(context.arena, "", "namespaces", "", name_space, true);
     if (!found.ok()) co_return found.error();
@@ -137,7 +137,7 @@ class PodTolerationRestriction final : public Plugin {
     if (text.as_string().empty()) co_return Value::List(context.arena);
     const auto parsed = object::ParseJSON(context.arena, text.as_string());
     if (!parsed || !parsed->is_list()) {
-      co_return meta::NewPlainError("invalid tolerations in annotation " + std::string(annotation));
+      co_return meta::NewPlainError("invalid tolerations in annotation " + annotation);
     }
     co_return *parsed;
   }

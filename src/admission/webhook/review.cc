@@ -7,6 +7,7 @@
 #include "codec/yaml.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::admission {
 namespace {
@@ -18,6 +19,14 @@ constexpr std::int32_t kInternalError = 500;
 constexpr std::int32_t kCodeMax = 999;  // HTTP has codes of three digits
 
 std::string_view VersionText(ReviewVersion version) { return version == ReviewVersion::kV1 ? "v1" : "v1beta1"; }
+
+const schema::Struct& OptionsType(std::string_view kind) {
+  namespace types = schema::types::meta_v1;
+  if (kind == types::kCreateOptions.name) return types::kCreateOptions;
+  if (kind == types::kUpdateOptions.name) return types::kUpdateOptions;
+  if (kind == types::kPatchOptions.name) return types::kPatchOptions;
+  return types::kDeleteOptions;
+}
 
 void Key(std::string& out, std::string_view name) {
   if (out.back() != '{') out += ',';
@@ -159,7 +168,9 @@ Outcome<Value, ReviewError> Decode(base::Arena& arena, std::string_view body, Re
                      " in scheme \"pkg/runtime/scheme.go:111\"");
   }
   const std::string_view sent = api_version.substr(kGroup.size() + 1);
-  auto decoded = codec::DecodeJSON(arena, body, *schema::FindKind(kGroup, sent, kKind));
+  auto decoded = codec::DecodeJSON(arena, body,
+                                   sent == "v1" ? schema::types::admission_v1::kAdmissionReview
+                                                : schema::types::admission_v1beta1::kAdmissionReview);
   if (!decoded.ok()) return CallError(decoded.error().message);
   if (api_version != wanted) {
     return CallError("converting (" + std::string(sent) + ".AdmissionReview) to (" + std::string(VersionText(version)) +
@@ -227,8 +238,7 @@ std::string WriteReview(const Attributes& attributes, const ReviewRequest& reque
   Raw(out, "dryRun", attributes.dry_run ? "true" : "false");
   std::string options;
   if (attributes.options.is_map()) {
-    const auto* type = schema::FindType("meta/v1", attributes.options["kind"].as_string());
-    codec::EncodeJSON(attributes.options, *type, options);
+    codec::EncodeJSON(attributes.options, OptionsType(attributes.options["kind"].as_string()), options);
   }
   Raw(out, "options", options);
   out += "}}\n";

@@ -5,6 +5,7 @@
 #include "codec/document.h"
 #include "meta/type_errors.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::auth {
 namespace {
@@ -61,13 +62,12 @@ std::string KindProblem(const codec::TypeMeta& type_meta, std::string_view text)
 
 Outcome<AuthenticationConfig, std::string> ParseAuthenticationConfig(std::string_view text) {
   if (text.empty()) return std::string("empty config data");
-  const schema::Struct* type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no AuthenticationConfiguration");
+  const schema::Struct& type = schema::types::apiserver_v1::kAuthenticationConfiguration;
   base::Arena arena;
   constexpr codec::DecodeOptions kStrict = {.strict = true};
   KS_TRY(const codec::Document document, codec::ReadDocument(arena, text, kStrict));
   if (std::string problem = KindProblem(document.type_meta, text); !problem.empty()) return problem;
-  auto decoded = codec::DecodeDocument(arena, document, *type, kStrict);
+  auto decoded = codec::DecodeDocument(arena, document, type, kStrict);
   if (!decoded.ok()) return decoded.error().message;
   if (!decoded->strict_errors.empty()) return "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
   AuthenticationConfig config;

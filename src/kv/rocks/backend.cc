@@ -29,6 +29,8 @@ constexpr std::int64_t kMeasureEveryBytes = 4 * 1024 * 1024;
 constexpr auto kMeasureEvery = std::chrono::seconds(1);
 constexpr auto kMarkEvery = std::chrono::seconds(1);
 constexpr std::int64_t kReclaimBytesMin = std::int64_t{8} * 1024 * 1024;
+// Less than this in the memtables is left to the log: a flush writes a file for each family.
+constexpr std::uint64_t kFlushBeforeCloseBytes = std::uint64_t{1} * 1024 * 1024;
 constexpr std::int64_t kOpenBytesMin = std::int64_t{1} * 1024 * 1024;  // RocksDB's manifest, options and log of a start
 constexpr std::int64_t kRoomBytes = std::int64_t{2} * 1024 * 1024;  // of a commit: the log's zeros ahead and a new log
 constexpr std::int64_t kRewriteBytesMax = std::int64_t{256} * 1024 * 1024;  // RocksDB rewrites no more at once
@@ -354,7 +356,24 @@ void RocksBackend::StopReclaim() {
   if (reclaim_.joinable()) reclaim_.join();
 }
 
+// What is only in the log is read again by the next start, which holds it in memory then. A failure leaves it there.
+void RocksBackend::FlushBeforeClose() {
+  const DatabasePtr database = this->database();
+  if (!database || access_ != Access::kWrite || !options_.sync || !loaded_) return;
+  const auto& families = database->families;
+  std::uint64_t bytes = 0;
+  for (auto* family : {families.settings, families.changes, families.values}) {
+    std::uint64_t of_family = 0;
+    database->db->GetIntProperty(family, rocksdb::DB::Properties::kCurSizeAllMemTables, &of_family);
+    bytes += of_family;
+  }
+  if (bytes < kFlushBeforeCloseBytes || FreeBytes() < kOpenBytesMin) return;
+  const auto flushed = database->db->Flush({}, {families.settings, families.changes, families.values});
+  if (!flushed.ok()) log::Info("Could not flush the store before closing it", "err", flushed.ToString());
+}
+
 RocksBackend::~RocksBackend() {
+  FlushBeforeClose();
   StopReclaim();
   if (!database()) return;
   // A store that was found damaged must not be told afterwards to be as long as what is left of it.

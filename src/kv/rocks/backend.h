@@ -70,6 +70,7 @@ class RocksBackend final : public mvcc::Backend {
   Result<void> CheckSpaceToRewrite() const;
   std::int64_t FreeBytes() const;
   Result<void> Close();
+  void FlushBeforeClose();
   void StopReclaim();
   void MeasureSpace();
   // Gives reserved space back when the disk has no room for a commit of `bytes`.

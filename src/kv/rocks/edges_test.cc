@@ -26,7 +26,7 @@ class AtFirstPass {
   AtFirstPass(std::string name, std::function<bool()> action) : name_(std::move(name)) {
     base::Failpoints::Arm(name_, [this, action = std::move(action)] { return passes_++ == 0 && action(); });
   }
-  ~AtFirstPass() { base::Failpoints::Disarm(name_); }
+  ~AtFirstPass() { base::Failpoints::Arm(name_, nullptr); }
   int passes() const { return passes_; }
 
  private:
@@ -94,6 +94,24 @@ class Edges : public ::testing::Test {
   async::IOPool elsewhere_{1};
   std::unique_ptr<mvcc::EmbeddedStore> store_;
 };
+
+// The next start reads files and no log, which it would hold in memory.
+TEST_F(Edges, CloseFlushesALargeLog) {
+  const auto files = [&](std::string_view ending) {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(temp_.path()))
+      count += entry.path().string().ends_with(ending) ? 1 : 0;
+    return count;
+  };
+  Fill("small", 100);
+  Reopen();
+  EXPECT_EQ(files(".sst"), 0U) << "little is left to the log";
+  Fill(std::string(2000, 'x'));
+  const auto before = All(*store_);
+  Reopen();
+  EXPECT_GT(files(".sst"), 0U);
+  EXPECT_EQ(All(*store_), before);
+}
 
 TEST_F(Edges, CompactionWhileAWatchCatchesUp) {
   Fill("old", 100);
@@ -269,7 +287,7 @@ class UnreadableValues {
   UnreadableValues() {
     base::Failpoints::Arm("kv/rocks/read-value", [] { return true; });
   }
-  ~UnreadableValues() { base::Failpoints::Disarm("kv/rocks/read-value"); }
+  ~UnreadableValues() { base::Failpoints::Arm("kv/rocks/read-value", nullptr); }
 };
 
 // Events as one text, those of one revision in order: "D/a@5(old) P/b@6".

@@ -403,10 +403,10 @@ void ValidateStoredVersions(const Value& object, FieldErrors& errors) {
   for (const Value& version : stored.items()) missing.push_back(version.as_string());
   for (const Value& version : object["spec"]["versions"].items()) {
     const std::string_view name = version["name"].as_string();
-    const bool known = std::ranges::any_of(stored.items(), [&](const Value& one) { return one.as_string() == name; });
+    // Each name is crossed off once: a second version of that name is as one that is not stored.
+    const bool known = std::erase(missing, name) > 0;
     if (version["storage"].as_bool() && !known)
       errors.push_back(Invalid(path, stored, "must have the storage version " + std::string(name)));
-    std::erase(missing, name);
   }
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const std::string name(stored[i].as_string());

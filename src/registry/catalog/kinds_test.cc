@@ -359,6 +359,22 @@ TEST(Kinds, AdmissionResourceAndExtensionsRefuse) {
         "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
         "annotation \"api-approved.kubernetes.io\", see "
         "https://github.com/kubernetes/enhancements/pull/1111"}},
+      // Two versions of one name: the second storage version is not among the stored ones any more.
+      {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+       R"({"metadata":{"name":"as.g.example.com"},"spec":{"group":"g.example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}},{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})",
+       {"spec.versions: Invalid value: "
+        "[{\"Name\":\"v1\",\"Served\":true,\"Storage\":true,\"Deprecated\":false,\"DeprecationWarning\":null,"
+        "\"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null},{\"Name\":"
+        "\"v1\",\"Served\":true,\"Storage\":true,\"Deprecated\":false,\"DeprecationWarning\":null,\"Schema\":null,"
+        "\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}]: must contain unique "
+        "version names",
+        "spec.versions: Invalid value: "
+        "[{\"Name\":\"v1\",\"Served\":true,\"Storage\":true,\"Deprecated\":false,\"DeprecationWarning\":null,"
+        "\"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null},{\"Name\":"
+        "\"v1\",\"Served\":true,\"Storage\":true,\"Deprecated\":false,\"DeprecationWarning\":null,\"Schema\":null,"
+        "\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}]: must have exactly one "
+        "version marked as storage version",
+        "status.storedVersions: Invalid value: [\"v1\"]: must have the storage version v1"}},
   });
 }
 

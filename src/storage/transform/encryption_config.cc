@@ -6,12 +6,12 @@
 #include "base/arena.h"
 #include "base/duration.h"
 #include "base/strings.h"
-#include "codec/json.h"
-#include "codec/yaml.h"
+#include "codec/document.h"
 #include "meta/status.h"
 #include "meta/type_errors.h"
 #include "object/value.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::storage {
 namespace {
@@ -236,15 +236,18 @@ class Reader {
 Outcome<EncryptionConfiguration, std::string> ParseEncryptionConfiguration(std::string_view path, std::string_view text,
                                                                            bool reload) {
   const std::string decoding = "error decoding encryption provider configuration file " + base::GoQuote(path) + ": ";
-  const schema::Struct* type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no EncryptionConfiguration");
+  constexpr codec::DecodeOptions kStrict = {.strict = true};
   base::Arena arena;
-  auto decoded = codec::DecodeYAML(arena, text, *type, {.strict = true});
-  if (!decoded.ok()) return decoding + decoded.error().message;
-  const std::string_view version = decoded->value["apiVersion"].as_string();
-  const std::string_view kind = decoded->value["kind"].as_string();
+  const auto document = codec::ReadDocument(arena, text, kStrict);
+  if (!document.ok()) return decoding + document.error();
+  const auto& [version, kind] = document->type_meta;
+  if (const std::string problem = codec::TypeMetaProblem(document->type_meta, text); !problem.empty())
+    return decoding + problem;
   if (version != std::string(kGroup) + "/v1" || kind != kKind)
     return decoding + meta::NotRegisteredError(kind, version);
+  const auto decoded =
+      codec::DecodeDocument(arena, *document, schema::types::apiserver_v1::kEncryptionConfiguration, kStrict);
+  if (!decoded.ok()) return decoding + decoded.error().message;
   if (!decoded->strict_errors.empty())
     return decoding + "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
   Reader reader(reload);

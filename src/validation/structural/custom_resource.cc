@@ -61,14 +61,15 @@ Outcome<Value, std::string> Nested(const Value& object, std::string_view path) {
   Value at = object;
   std::string walked;
   for (const std::string_view step : base::Split(path, '.')) {
+    walked += "." + std::string(step);
+    if (at.is_null()) return Value();
     if (!at.is_map()) {
       return walked + " accessor error: " + object::GoSprint(at) + " is of the type " +
-             std::string(object::GoTypeName(at)) + ", expected map[string]interface {}";
+             std::string(object::GoTypeName(at)) + ", expected map[string]interface{}";
     }
     const Value* const found = at.Find(step);
     if (found == nullptr) return Value();
     at = *found;
-    walked += "." + std::string(step);
   }
   return at;
 }

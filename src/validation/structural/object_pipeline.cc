@@ -7,6 +7,7 @@
 #include "object/go_text.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::validation::structural {
 namespace {
@@ -189,9 +190,70 @@ class Coercer {
   std::vector<std::string>* unknown_;
 };
 
-const schema::Struct& ObjectMetaType() {
-  static const schema::Struct* const type = schema::FindType("meta/v1", "ObjectMeta");
-  return *type;
+// The checks below say whether a value would come back from Go's ObjectMeta as it is. They may say no for one that
+// would: it is then decoded and encoded again.
+bool IsText(const Value& value) { return value.is_string() && !value.as_string().empty(); }  // "" is left out
+
+// As metav1.Time writes it. Days after the 28th are left to the decoder.
+bool IsTime(const Value& value) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
+  const std::string_view text = value.as_string();
+  if (!value.is_string() || text.size() != kForm.size()) return false;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == '0' ? !digit : text[i] != kForm[i]) return false;
+  }
+  const auto two = [&](std::size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); };
+  return two(5) >= 1 && two(5) <= 12 && two(8) >= 1 && two(8) <= 28 && two(11) < 24 && two(14) < 60 && two(17) < 60 &&
+         !text.starts_with("0001");
+}
+
+bool IsTextMap(const Value& value) {
+  return value.is_map() && !value.empty() &&
+         std::ranges::all_of(value.members(), [](const Member& member) { return member.value.is_string(); });
+}
+
+bool IsListOf(const Value& value, bool (*is_item)(const Value&)) {
+  return value.is_list() && !value.empty() && std::ranges::all_of(value.items(), is_item);
+}
+
+bool IsOwnerReference(const Value& value) {
+  if (!value.is_map()) return false;
+  int texts = 0;
+  for (const auto& [key, member] : value.members()) {
+    if (key == "apiVersion" || key == "kind" || key == "name" || key == "uid") {
+      if (!member.is_string()) return false;
+      ++texts;
+    } else if (!(key == "controller" || key == "blockOwnerDeletion") || !member.is_bool()) {
+      return false;
+    }
+  }
+  return texts == 4;  // written even if they are empty
+}
+
+bool IsManagedFieldsEntry(const Value& value) {
+  return value.is_map() && std::ranges::all_of(value.members(), [](const Member& member) {
+           if (member.key == "fieldsV1") return member.value.is_map();
+           if (member.key == "time") return IsTime(member.value);
+           constexpr std::string_view kTexts[] = {"manager", "operation", "apiVersion", "fieldsType", "subresource"};
+           return std::ranges::find(kTexts, member.key) != std::end(kTexts) && IsText(member.value);
+         });
+}
+
+bool IsTypedObjectMeta(const Value& metadata) {
+  return metadata.is_map() && std::ranges::all_of(metadata.members(), [](const Member& member) {
+           const std::string_view key = member.key;
+           const Value& value = member.value;
+           if (key == "labels" || key == "annotations") return IsTextMap(value);
+           if (key == "creationTimestamp" || key == "deletionTimestamp") return IsTime(value);
+           if (key == "generation") return value.is_int() && value.as_int() != 0;
+           if (key == "deletionGracePeriodSeconds") return value.is_int();
+           if (key == "ownerReferences") return IsListOf(value, IsOwnerReference);
+           if (key == "managedFields") return IsListOf(value, IsManagedFieldsEntry);
+           if (key == "finalizers") return IsListOf(value, [](const Value& item) { return item.is_string(); });
+           constexpr std::string_view kTexts[] = {"name", "generateName", "namespace", "uid", "resourceVersion"};
+           return std::ranges::find(kTexts, key) != std::end(kTexts) && IsText(value);
+         });
 }
 
 // One JSON object with the members that decode alone.
@@ -203,7 +265,7 @@ std::string DecodableMembers(const Value& metadata) {
     one += ':';
     object::AppendJSON(one, member.value);
     Arena scratch;
-    if (!codec::DecodeJSON(scratch, "{" + one + "}", ObjectMetaType()).ok()) continue;
+    if (!codec::DecodeJSON(scratch, "{" + one + "}", schema::types::meta_v1::kObjectMeta).ok()) continue;
     if (kept.size() > 1) kept += ',';
     kept += one;
   }
@@ -288,15 +350,16 @@ std::optional<FieldError> CoerceEmbedded(Arena& arena, Value object, Node schema
 
 Outcome<Value, std::string> CoerceObjectMeta(Arena& arena, const Value& metadata, bool drop_invalid,
                                              std::vector<std::string>* unknown) {
+  if (IsTypedObjectMeta(metadata)) return metadata;
   const codec::DecodeOptions options{.strict = unknown != nullptr};
   std::string text = object::ToJSON(metadata);
-  auto decoded = codec::DecodeJSON(arena, text, ObjectMetaType(), options);
+  auto decoded = codec::DecodeJSON(arena, text, schema::types::meta_v1::kObjectMeta, options);
   if (!decoded.ok()) {
     if (!drop_invalid) return decoded.error().message;
     if (!metadata.is_map())
       return "invalid metadata: expected object, got " + std::string(object::GoTypeName(metadata));
     text = DecodableMembers(metadata);
-    decoded = codec::DecodeJSON(arena, text, ObjectMetaType(), options);
+    decoded = codec::DecodeJSON(arena, text, schema::types::meta_v1::kObjectMeta, options);
     if (!decoded.ok()) return decoded.error().message;
   }
   if (unknown != nullptr) {
@@ -305,7 +368,7 @@ Outcome<Value, std::string> CoerceObjectMeta(Arena& arena, const Value& metadata
     }
   }
   std::string typed;
-  codec::EncodeJSON(decoded->value, ObjectMetaType(), typed);
+  codec::EncodeJSON(decoded->value, schema::types::meta_v1::kObjectMeta, typed);
   return object::ParseJSON(arena, typed).value_or(Value::Map(arena));
 }
 

@@ -217,6 +217,36 @@ TEST(ObjectPipeline, MalformedMetadata) {
   }
 }
 
+// Metadata that Go would write as it is takes a short way; everything else must still come back as Go writes it.
+TEST(ObjectPipeline, MetadataAsGoWritesIt) {
+  struct Case {
+    const char* metadata;
+    const char* want;  // nullptr: the same
+  };
+  constexpr Case kCases[] = {
+      {R"({"annotations":{"a":""},"creationTimestamp":"2026-01-02T03:04:05Z","deletionGracePeriodSeconds":0,"deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["a","b"],"generateName":"g","generation":2,"labels":{"a":"b"},"managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{".":{}}},"manager":"m","operation":"Update","subresource":"s","time":"2026-01-02T03:04:05Z"}],"name":"n","namespace":"ns","ownerReferences":[{"apiVersion":"v1","blockOwnerDeletion":true,"controller":false,"kind":"K","name":"o","uid":"u"}],"resourceVersion":"1","uid":"x"})",
+       nullptr},
+      {R"({"annotations":{},"finalizers":[],"generation":0,"labels":{},"managedFields":[],"name":"","ownerReferences":[]})",
+       "{}"},
+      {R"({"creationTimestamp":null,"deletionGracePeriodSeconds":null,"labels":null,"name":"n"})", R"({"name":"n"})"},
+      {R"({"creationTimestamp":"2026-01-02T03:04:05+01:00"})", R"({"creationTimestamp":"2026-01-02T02:04:05Z"})"},
+      {R"({"creationTimestamp":"2026-01-31T03:04:05Z"})", nullptr},
+      {R"({"Name":"n","zz":1})", R"({})"},
+      {R"({"ownerReferences":[{"kind":"K","zz":1}]})",
+       R"({"ownerReferences":[{"apiVersion":"","kind":"K","name":"","uid":""}]})"},
+      {R"({"managedFields":[{"manager":"","operation":"Apply","zz":1}]})",
+       R"({"managedFields":[{"operation":"Apply"}]})"},
+      {R"({"labels":{"a":null}})", R"({"labels":{"a":""}})"},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.metadata);
+    Fixture f(kEmbedded);
+    const auto typed = CoerceObjectMeta(f.arena, f.Parse(c.metadata), false, nullptr);
+    ASSERT_TRUE(typed.ok()) << typed.error();
+    EXPECT_EQ(Sorted(object::ToJSON(*typed)), c.want != nullptr ? c.want : c.metadata);
+  }
+}
+
 TEST(ObjectPipeline, StorageDropsMalformedMetadata) {
   Fixture f(kEmbedded);
   const Value object = f.Parse(
