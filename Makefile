@@ -30,14 +30,16 @@ asan tsan: setup
 	@tools/run-tests.sh build/$@
 
 # A Debian package with its debug symbols, and a container image, in build/package. PRESET=reproducible builds anew, so that the bytes do
-# not depend on the folder.
+# not depend on the folder. PRESET=arm64 builds for arm64, with libraries of a Debian root in build/arm64-root.
 PRESET ?= release
+CONFIGURE = $(if $(filter arm64,$(PRESET)),tools/arm64.sh build/arm64-root,cmake --preset $(PRESET))
 package: setup
-	@mkdir -p build && cmake --preset $(PRESET) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@mkdir -p build && $(CONFIGURE) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@cmake --build build/$(PRESET) --target keelson
 	@packaging/build.py build/$(PRESET) build/package
 
-# The packages tried out: reproducible, lintian, image, install and upgrade in a fresh Debian. Needs root and Debian's mirror.
+# The packages tried out: reproducible, lintian, image, install and upgrade in a fresh Debian. Needs root and Debian's mirror. With PRESET=arm64
+# the server of the package is run by qemu instead.
 package-test: package
 	@PRESET=$(PRESET) tools/package-test.sh $(ARGS)
 

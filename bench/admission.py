@@ -3,7 +3,7 @@
 usage: admission.py KEELSON WORK_FOLDER [BIN_FOLDER] [--creates N] [--rounds N] [--only keelson|kube-apiserver] [--instructions]
 
 h2load creates config maps over HTTP/2. The CPU time is that of all server processes (with the store), without the webhook's, which is agnhost; rounds
-of the four kinds follow each other and the best of each counts, so that a busy machine changes the figures little. Programs come from BIN_FOLDER
+of the four kinds follow each other, the servers in turns, and the best of each counts, so that a busy machine changes the figures little. Programs come from BIN_FOLDER
 (default: the cache that `make interop` fills). --instructions counts instead, under callgrind, what Keelson executes for a create: N and 2 N creates,
 the difference divided by N. WORK_FOLDER/KIND.txt has the functions.
 """
@@ -27,6 +27,7 @@ from small_requests import TOKEN, cpu_seconds  # noqa: E402
 from webhook_peer import make_certificate  # noqa: E402
 
 POLICIES = 10
+IN_FORCE_SECONDS = 120  # callgrind is slow
 GROUP = "/apis/admissionregistration.k8s.io/v1/"
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
 KINDS = ("bare", "webhook", "policies", "both")
@@ -46,12 +47,29 @@ def install(client, kind, hook):
         for i in range(POLICIES):
             name = "bench-%d" % i
             client.must(201, "POST", GROUP + "validatingadmissionpolicies", {"metadata": {"name": name}, "spec": {
-                "matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "!has(object.data) || size(object.data) < %d" % (100 + i)}]}})
+                "matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "!has(object.data) || size(object.data) != %d" % refused_size(i)}]}})
             client.must(201, "POST", GROUP + "validatingadmissionpolicybindings", {"metadata": {"name": name}, "spec": {
                 "policyName": name, "validationActions": ["Deny"]}})
     if kind in ("webhook", "both"):
         client.must(201, "POST", GROUP + "validatingwebhookconfigurations", hook)
-    time.sleep(2)  # they are followed, not read with each request
+    await_in_force(client, kind)
+
+
+def refused_size(policy):
+    """Each policy refuses config maps of one size, so that a dry run tells whether that policy is in force."""
+    return 100 + policy
+
+
+def await_in_force(client, kind):
+    """Servers follow policies and webhooks by watches: every one of the kind must refuse its probe, every other one must let it pass."""
+    probes = [({"key-%d" % n: "" for n in range(refused_size(i))}, kind in ("policies", "both")) for i in range(POLICIES)]
+    probes.append(({"webhook-e2e-test": "webhook-disallow"}, kind in ("webhook", "both")))  # agnhost's own mark
+    deadline = time.monotonic() + IN_FORCE_SECONDS
+    for data, refused in probes:
+        while (client.request("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", {"metadata": {"generateName": "probe-"}, "data": data})[0] != 201) != refused:
+            if time.monotonic() > deadline:
+                raise RuntimeError("%s: a probe is %s after %d s" % (kind, "not refused" if refused else "refused", IN_FORCE_SECONDS))
+            time.sleep(0.05)
 
 
 def creates(server, body, count, streams=8):
@@ -66,15 +84,29 @@ def creates(server, body, count, streams=8):
     return used / count * 1e6
 
 
-def measure(server, body, hook, options):
+def measure_round(server, body, hook, options, best):
+    """One round of all kinds; the lowest cost of each is kept in best."""
     client = Client(server)
-    best = {}
-    for _ in range(options.rounds):
-        for kind in KINDS:
-            install(client, kind, hook)
-            creates(server, body, 200)
-            best[kind] = min(best.get(kind, 1e9), creates(server, body, options.creates))
-    return best
+    for kind in KINDS:
+        install(client, kind, hook)
+        creates(server, body, 200)
+        best[kind] = min(best.get(kind, 1e9), creates(server, body, options.creates))
+    client.close()
+
+
+def measure(servers, body, hook, options):
+    """All servers run all the time and take turns, so that they meet the same load of the machine."""
+    results = {name: {} for name in servers}
+    try:
+        for server in servers.values():
+            server.start()
+        for _ in range(options.rounds):
+            for name, server in servers.items():
+                measure_round(server, body, hook, options, results[name])
+    finally:
+        for server in servers.values():
+            server.stop()
+    return results
 
 
 def count(binary, folder, flags, body, hook, options):
@@ -106,11 +138,19 @@ def report_counts(counts):
                                                                   (values["policies"] - values["bare"]) / POLICIES))
 
 
+def costs(best):
+    """The columns of the table: each kind, a webhook call, a policy rule."""
+    return [*(best[kind] for kind in KINDS), best["webhook"] - best["bare"], (best["policies"] - best["bare"]) / POLICIES]
+
+
 def report(results):
+    print("load average at the end: %s; %d CPUs" % (" ".join("%.1f" % load for load in os.getloadavg()), os.cpu_count()))
     print("%-16s %12s %12s %12s %12s %16s %16s" % ("CPU µs a create", *KINDS, "webhook call", "policy rule"))
     for name, best in results.items():
-        print("%-16s %12.0f %12.0f %12.0f %12.0f %16.0f %16.1f" % (name, *(best[kind] for kind in KINDS), best["webhook"] - best["bare"],
-                                                                  (best["policies"] - best["bare"]) / POLICIES))
+        print("%-16s %12.0f %12.0f %12.0f %12.0f %16.0f %16.1f" % (name, *costs(best)))
+    if len(results) == 2:
+        ours, theirs = (costs(results[name]) for name in ("keelson", "kube-apiserver"))
+        print("%-16s %12s %12s %12s %12s %16s %16s" % ("ratio", *("%.1fx" % (b / a) for a, b in zip(ours, theirs))))
 
 
 def main():
@@ -141,18 +181,13 @@ def main():
         peer = subprocess.Popen([agnhost, "webhook", "--tls-cert-file=" + certificate, "--tls-private-key-file=" + key, "--port=%d" % port], stdout=log, stderr=log)
     with open(certificate, "rb") as f:
         hook = webhook(port, base64.b64encode(f.read()).decode())
-    flags, results = ["--token-auth-file=" + tokens], {}
+    flags = ["--token-auth-file=" + tokens]
     try:
         if options.instructions:
             return report_counts(count(options.keelson, options.folder, flags, body, hook, options))
-        for name, make in (("keelson", lambda: Keelson(options.keelson, os.path.join(options.folder, "keelson"), flags=flags)),
-                           ("kube-apiserver", lambda: RealPair(os.path.join(options.folder, "real"), options.programs, flags))):
-            if options.only in (None, name):
-                server = make().start()
-                try:
-                    results[name] = measure(server, body, hook, options)
-                finally:
-                    server.stop()
+        servers = {"keelson": Keelson(options.keelson, os.path.join(options.folder, "keelson"), flags=flags),
+                   "kube-apiserver": RealPair(os.path.join(options.folder, "real"), options.programs, flags)}
+        results = measure({name: server for name, server in servers.items() if options.only in (None, name)}, body, hook, options)
     finally:
         end(peer)
     report(results)

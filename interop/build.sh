@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 wanted=("$@")
-[ ${#wanted[@]} -eq 0 ] && wanted=(kubectl kube-apiserver kube-controller-manager kube-scheduler etcd etcdctl kwok ginkgo e2e.test agnhost)
+[ ${#wanted[@]} -eq 0 ] && wanted=(kubectl kube-apiserver kube-controller-manager kube-scheduler kubeadm etcd etcdctl kwok ginkgo e2e.test agnhost)
 
 missing=()
 for name in "${wanted[@]}"; do [ -x "$bin/$name" ] || missing+=("$name"); done

@@ -90,11 +90,13 @@ class RealPair:
         self.spawn("etcd", "--data-dir=" + os.path.join(self.folder, "etcd"), "--listen-client-urls=" + store, "--advertise-client-urls=" + store,
                    "--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=default=" + peers, "--log-level=error")
         path = lambda name: os.path.join(self.pki, name)  # noqa: E731
+        configured = any(flag.startswith("--authorization-config=") for flag in self.flags)  # excludes --authorization-mode
+        modes = [] if configured else ["--authorization-mode=Node,RBAC"]
         self.spawn("kube-apiserver", "--etcd-servers=" + store, "--secure-port=%d" % self.port, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
                    "--client-ca-file=" + path("ca.crt"), "--tls-cert-file=" + path("apiserver.crt"), "--tls-private-key-file=" + path("apiserver.key"),
                    "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + path("sa.key"),
-                   "--service-account-signing-key-file=" + path("sa.key"), "--authorization-mode=Node,RBAC", "--endpoint-reconciler-type=none",
-                   "--service-cluster-ip-range=" + SERVICE_RANGE, *self.flags)
+                   "--service-account-signing-key-file=" + path("sa.key"), "--endpoint-reconciler-type=none",
+                   "--service-cluster-ip-range=" + SERVICE_RANGE, *modes, *self.flags)
         while time.monotonic() - begin < 120:
             if any(p.poll() is not None for p in self.processes):
                 break

@@ -40,33 +40,85 @@ def version():
     return re.search(r'kKeelsonVersion = "([^"]+)"', read(TOP, "src/app/version.h")).group(1)
 
 
-def libraries(binary):
-    """The shared libraries that the binary is loaded with: name -> file, and the loader's path."""
-    found, loader = {}, None
-    for line in run("ldd", binary).splitlines():
-        words = line.split()
-        if "=>" in words:
-            found[words[0]] = words[words.index("=>") + 1]
-        elif words[0].startswith("/"):
-            loader = words[0]
-    return found, loader
+class Host:
+    """Where a binary for this machine finds its libraries and their packages, and how it is run."""
+    folder = ""  # before the paths of its files
+    strip, objcopy = "strip", "objcopy"
+
+    def __init__(self):
+        self.arch = run("dpkg", "--print-architecture")
+
+    def run(self, binary, *arguments):
+        return run(binary, *arguments)
+
+    def libraries(self, binary):
+        """The shared libraries that the binary is loaded with: name -> file, and the loader's path."""
+        found, loader = {}, None
+        for line in run("ldd", binary).splitlines():
+            words = line.split()
+            if "=>" in words:
+                found[words[0]] = words[words.index("=>") + 1]
+            elif words[0].startswith("/"):
+                loader = words[0]
+        return found, loader
+
+    def package_of(self, path):
+        """(package, version) of a file."""
+        for name in (path, os.path.realpath(path), path.replace("/lib/", "/usr/lib/", 1), os.path.realpath(path).replace("/usr/lib/", "/lib/", 1)):
+            result = subprocess.run(["dpkg-query", "-S", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            if result.returncode == 0:
+                package = result.stdout.split(":")[0]
+                return package, run("dpkg-query", "-W", "-f=${Version}\n", package).splitlines()[0]
+        raise SystemExit("no package holds %s" % path)
 
 
-def package_of(path):
-    for name in (path, os.path.realpath(path), path.replace("/lib/", "/usr/lib/", 1), os.path.realpath(path).replace("/usr/lib/", "/lib/", 1)):
-        result = subprocess.run(["dpkg-query", "-S", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        if result.returncode == 0:
-            return result.stdout.split(":")[0]
-    raise SystemExit("no package holds %s" % path)
+class Root:
+    """The same for a binary of another architecture that was built with a root of tools/arm64.sh: nothing of it is installed here, and qemu runs it."""
+    strip, objcopy = "llvm-strip-19", "llvm-objcopy-19"
+
+    def __init__(self, folder, emulator):
+        self.arch, self.folder, self.emulator = "arm64", folder, emulator
+        self.libs = os.path.join(folder, "usr/lib/aarch64-linux-gnu")
+        self.owners = {}
+        for package in sorted(glob.glob(os.path.join(os.path.dirname(folder), "debs/*.deb"))):
+            names = [os.path.basename(line.split(" -> ")[0].split()[-1]) for line in run("dpkg-deb", "--contents", package).splitlines() if ".so" in line]
+            if names:
+                name, version_ = run("dpkg-deb", "--show", "--showformat=${Package} ${Version}", package).split()
+                for library in names:
+                    # A library's own package, not the one with the link for builds.
+                    if library not in self.owners or not name.endswith("-dev"):
+                        self.owners[library] = name, version_
+
+    def run(self, binary, *arguments):
+        return run(self.emulator, "-L", self.folder, binary, *arguments)
+
+    def libraries(self, binary):
+        found, waiting = {}, [binary]
+        while waiting:
+            needed = re.findall(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]", run("readelf", "-d", waiting.pop()))
+            for name in set(needed) - set(found):
+                found[name] = os.path.join(self.libs, name)
+                waiting.append(found[name])
+        loader = re.search(r"program interpreter: (\S+)\]", run("readelf", "-l", binary)).group(1)
+        found.pop(os.path.basename(loader), None)
+        return found, loader
+
+    def package_of(self, path):
+        return self.owners[os.path.basename(path)]
 
 
-def depends(binary):
+def machine_of(build):
+    cache = read(build, "CMakeCache.txt")
+    root = re.search(r"^KEELSON_ARM64_ROOT:PATH=(.+)$", cache, re.M)
+    if not root:
+        return Host()
+    return Root(root.group(1), re.search(r"^KEELSON_QEMU:FILEPATH=(.+)$", cache, re.M).group(1))
+
+
+def depends(machine, binary):
     """Each package with the version here as its lower bound."""
-    rows = []
-    for package in sorted({package_of(path) for path in libraries(binary)[0].values()}):
-        upstream = run("dpkg-query", "-W", "-f=${Version}\n", package).splitlines()[0]
-        rows.append("%s (>= %s)" % (package, re.sub(r"[-+~][^-+~]*$", "", upstream)))
-    return rows
+    packages = dict(machine.package_of(path) for path in machine.libraries(binary)[0].values())
+    return ["%s (>= %s)" % (package, re.sub(r"[-+~][^-+~]*$", "", packages[package])) for package in sorted(packages)]
 
 
 # Libraries that are linked into the binary as archives or compiled into it from headers.
@@ -74,13 +126,13 @@ EMBEDDED = ["librocksdb-dev", "libgrpc-dev", "libprotobuf-dev", "libabsl-dev", "
             "libgflags-dev", "libboost1.81-dev", "libupb-dev"]
 
 
-def notices(binary):
+def notices(machine, binary):
     """Licences of everything that is in the binary or shipped beside it, once each."""
-    packages = {package_of(path) for path in libraries(binary)[0].values()}
-    packages |= {p for p in EMBEDDED if os.path.exists("/usr/share/doc/%s/copyright" % p)}
+    packages = {machine.package_of(path)[0] for path in machine.libraries(binary)[0].values()}
+    packages |= {p for p in EMBEDDED if os.path.exists("%s/usr/share/doc/%s/copyright" % (machine.folder, p))}
     out = ["Keelson is licensed under the Apache License, Version 2.0. It contains or is linked with the following works.\n"]
     for package in sorted(packages):
-        path = "/usr/share/doc/%s/copyright" % package
+        path = "%s/usr/share/doc/%s/copyright" % (machine.folder, package)
         if os.path.exists(path):
             out.append("\n%s\n%s\n%s\n" % ("=" * 100, package, "=" * 100))
             out.append(read(path))
@@ -91,8 +143,8 @@ def roff(text):
     return text.replace("\\", "\\\\").replace("-", "\\-").replace("\n.", "\n\\&.")
 
 
-def man_page(binary, date):
-    text = run(binary, "--help")
+def man_page(machine, binary, date):
+    text = machine.run(binary, "--help")
     commands, flags = [], []
     for name, summary in re.findall(r"^  ([a-z-]+) {2,}(\S.*)$", text.split("Commands:")[1].split("\n\n")[0], re.M):
         commands.append(".TP\n.B %s\n%s" % (name, roff(summary)))
@@ -100,7 +152,7 @@ def man_page(binary, date):
         name, kind, usage = match.groups()
         flags.append(".TP\n.B \\-\\-%s%s\n%s" % (roff(name), " \\fI%s\\fR" % kind if kind else "", roff(" ".join(usage.split()))))
     page = read(HERE, "man/keelson.1.in")
-    for key, value in {"DATE": date, "VERSION": version(), "KUBERNETES": run(binary, "--version").split()[-1],
+    for key, value in {"DATE": date, "VERSION": version(), "KUBERNETES": machine.run(binary, "--version").split()[-1],
                        "COMMANDS": "\n".join(commands), "FLAGS": "\n".join(flags)}.items():
         page = page.replace("@%s@" % key, value)
     return page
@@ -143,7 +195,8 @@ DESCRIPTION = """Kubernetes API server with a store of its own
  the same flags."""
 
 
-def debian(build, output, work, arch, epoch, date):
+def debian(machine, build, output, work, epoch, date):
+    arch = machine.arch
     binary = os.path.join(build, "keelson")
     root, symbols = os.path.join(work, "deb"), os.path.join(work, "dbgsym")
     target = os.path.join(root, "usr/bin/keelson")
@@ -152,9 +205,9 @@ def debian(build, output, work, arch, epoch, date):
     build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", binary)).group(1)
     debug = os.path.join(symbols, "usr/lib/debug/.build-id", build_id[:2], build_id[2:] + ".debug")
     os.makedirs(os.path.dirname(debug))
-    run("objcopy", "--only-keep-debug", "--compress-debug-sections", binary, debug)
+    run(machine.objcopy, "--only-keep-debug", "--compress-debug-sections=zlib", binary, debug)
     os.chmod(debug, 0o644)
-    run("strip", "--strip-unneeded", "--remove-section=.comment", "--remove-section=.note", target)
+    run(machine.strip, "--strip-unneeded", "--remove-section=.comment", "--remove-section=.note", target)
     os.chmod(target, 0o755)
     os.makedirs(os.path.join(root, "usr/lib/keelson"))
     os.symlink("../../bin/keelson", os.path.join(root, "usr/lib/keelson/kube-apiserver"))
@@ -162,10 +215,11 @@ def debian(build, output, work, arch, epoch, date):
         write(os.path.join(root, "lib/systemd/system/%s.service" % unit), read(HERE, "systemd/%s.service" % unit))
     write(os.path.join(root, "etc/default/keelson"), read(HERE, "debian/default"))
     share = os.path.join(root, "usr/share")
-    write(os.path.join(share, "man/man1/keelson.1.gz"), packed(man_page(binary, date[:10])))
+    write(os.path.join(share, "man/man1/keelson.1.gz"), packed(man_page(machine, binary, date[:10])))
     for shell, path in (("bash", "bash-completion/completions/keelson"), ("zsh", "zsh/vendor-completions/_keelson"), ("fish", "fish/vendor_completions.d/keelson.fish")):
-        write(os.path.join(share, path), run(binary, "completion", shell) + "\n")
-    write(os.path.join(share, "doc/keelson/copyright"), notices(binary))
+        write(os.path.join(share, path), machine.run(binary, "completion", shell) + "\n")
+    write(os.path.join(share, "keelson/grafana/keelson.json"), read(HERE, "grafana/keelson.json"))
+    write(os.path.join(share, "doc/keelson/copyright"), notices(machine, binary))
     write(os.path.join(share, "lintian/overrides/keelson"), read(HERE, "debian/lintian-overrides"))
     stamp = run("date", "-u", "-R", "-d", "@%d" % epoch)
     write(os.path.join(share, "doc/keelson/changelog.gz"),
@@ -174,7 +228,7 @@ def debian(build, output, work, arch, epoch, date):
         write(os.path.join(root, "DEBIAN", script), read(HERE, "debian", script), 0o755)
     write(os.path.join(root, "DEBIAN/conffiles"), "/etc/default/keelson\n")
     common = {"Package": "keelson", "Version": version(), "Architecture": arch, "Maintainer": MAINTAINER}
-    deb(root, {**common, "Depends": ", ".join(depends(binary) + ["adduser", "init-system-helpers (>= 1.52)", "tzdata"]), "Suggests": "kubernetes-client, etcd-server",
+    deb(root, {**common, "Depends": ", ".join(depends(machine, binary) + ["adduser", "init-system-helpers (>= 1.52)", "tzdata"]), "Suggests": "kubernetes-client, etcd-server",
                "Section": "admin", "Priority": "optional", "Description": DESCRIPTION}, os.path.join(output, "keelson_%s_%s.deb" % (version(), arch)), epoch)
     deb(symbols, {**common, "Package": "keelson-dbgsym", "Depends": "keelson (= %s)" % version(), "Section": "debug", "Priority": "optional",
                   "Build-Ids": build_id, "Description": "debug symbols for keelson"}, os.path.join(output, "keelson-dbgsym_%s_%s.deb" % (version(), arch)), epoch)
@@ -210,12 +264,12 @@ def time_zones():
                     yield path
 
 
-def layer(binary, epoch):
+def layer(machine, binary, epoch):
     """A root file system with the binary, its libraries, the certificates of public authorities, the tz database and nothing else."""
-    found, loader = libraries(binary)
+    found, loader = machine.libraries(binary)
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        files = {"usr/bin/keelson": (binary, 0o755), os.path.relpath(loader, "/"): (os.path.realpath(loader), 0o755)}
+        files = {"usr/bin/keelson": (binary, 0o755), os.path.relpath(loader, "/"): (os.path.realpath(machine.folder + loader), 0o755)}
         for name, path in found.items():
             files["usr/lib/" + name] = (os.path.realpath(path), 0o644)
         if os.path.exists("/etc/ssl/certs/ca-certificates.crt"):
@@ -244,8 +298,8 @@ def layer(binary, epoch):
     return out.getvalue()
 
 
-def image(binary, output, arch, epoch, date):
-    plain = layer(binary, epoch)
+def image(machine, binary, output, epoch, date):
+    arch, plain = machine.arch, layer(machine, binary, epoch)
     blobs = {}
 
     def blob(data, kind):
@@ -279,13 +333,13 @@ def main():
     build, output = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "-C", TOP, "log", "-1", "--format=%ct"))
     date = run("date", "-u", "-d", "@%d" % epoch, "+%Y-%m-%dT%H:%M:%SZ")
-    arch = run("dpkg", "--print-architecture")
-    work = os.path.join(output, "work")
+    machine = machine_of(build)
+    work = os.path.join(output, "work-" + machine.arch)
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     os.umask(0o022)
-    stripped = debian(build, output, work, arch, epoch, date)
-    image(stripped, output, arch, epoch, date)
+    stripped = debian(machine, build, output, work, epoch, date)
+    image(machine, stripped, output, epoch, date)
     shutil.rmtree(work)
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|embedded-controllers|store|linearizability|etcd-versions|swap|corrupt|differences|konnectivity|aggregation]...; all of them without arguments.
+# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|embedded-controllers|store|linearizability|etcd-versions|swap|corrupt|differences|konnectivity|aggregation|kubeadm]...; all of them without arguments.
 # Builds what it needs from the Go module proxy into the user's cache (interop/build.sh); without Go it says what is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tests=("$@")
-[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers embedded-controllers store linearizability etcd-versions swap corrupt differences konnectivity aggregation)
+[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers embedded-controllers store linearizability etcd-versions swap corrupt differences konnectivity aggregation kubeadm)
 keelson=build/release/keelson
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 work=build/release/interop
@@ -96,6 +96,11 @@ for test in "${tests[@]}"; do
       outcome aggregation $?
       interop/build.sh sample-apiserver kube-apiserver etcd && interop/aggregated_documents_test.py $keelson $work/aggregated-documents "$bin"
       outcome aggregated-documents $? ;;
+    kubeadm) # the manifests of a real kubeadm, with Keelson in place of kube-apiserver, and back
+      interop/build.sh kubeadm kubectl kube-apiserver etcd etcdctl
+      status=$?
+      [ $status -eq 0 ] && { interop/kubeadm_test.py $keelson $work/kubeadm-phases "$bin"; status=$?; }
+      outcome kubeadm $status ;;
     *) echo "interop: there is no test $test" >&2; exit 2 ;;
   esac
 done

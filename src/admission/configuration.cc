@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "codec/yaml.h"
+#include "meta/type_errors.h"
 #include "object/json_text.h"
 
 namespace keelson::admission {
@@ -29,8 +30,7 @@ std::string CheckConfigurationKind(Value section, std::span<const ConfigurationK
     const std::string text = std::string(known.group) + "/" + std::string(known.version);
     if (text == api_version && known.kind == kind) return "";
   }
-  return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
-         " in scheme \"pkg/runtime/scheme.go:111\"";
+  return meta::NotRegisteredError(kind, api_version);
 }
 
 Outcome<std::shared_ptr<const PluginConfigurations>, std::string> PluginConfigurations::Read(const std::string& path,

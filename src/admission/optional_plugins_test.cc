@@ -373,6 +373,7 @@ TEST(PodSecurity, ConfigurationErrors) {
 constexpr std::string_view kLimited =
     R"({"apiVersion":"apiserver.config.k8s.io/v1","kind":"ResourceQuotaConfiguration","limitedResources":[
         {"resource":"persistentvolumeclaims","matchContains":[".storageclass.storage.k8s.io/requests.storage"]},
+        {"resource":"services","matchContains":["services.loadbalancers"]},
         {"resource":"pods","matchScopes":[{"scopeName":"PriorityClass","operator":"In","values":["high","higher"]}]}]})";
 
 std::string Quota(std::string_view spec, std::string_view amounts) {
@@ -395,6 +396,10 @@ TEST(ResourceQuota, LimitedResourcesNeedACoveringQuota) {
   EXPECT_EQ(decide("persistentvolumeclaims", kClaim),
             "insufficient quota to consume: gold.storageclass.storage.k8s.io/requests.storage");
   EXPECT_EQ(decide("configmaps", R"({"metadata":{"name":"c","namespace":"ns"}})"), "");
+  EXPECT_EQ(decide("services", R"({"metadata":{"name":"s","namespace":"ns"},"spec":{"type":"LoadBalancer"}})"),
+            "insufficient quota to consume: services.loadbalancers");
+  EXPECT_EQ(decide("services", R"({"metadata":{"name":"s","namespace":"ns"},"spec":{"type":"ClusterIP"}})"), "")
+      << "a usage of 0 consumes nothing";
   EXPECT_EQ(decide("pods", Pod(R"({"priorityClassName":"high"})")),
             "insufficient quota to match these scopes: [{PriorityClass In [high higher]}]");
   EXPECT_EQ(decide("pods", Pod(R"({"priorityClassName":"low"})")), "");
@@ -412,6 +417,114 @@ TEST(ResourceQuota, LimitedResourcesNeedACoveringQuota) {
             "exceeded quota: q, requested: count/pods=1, used: count/pods=5, limited: count/pods=5");
   EXPECT_EQ(decide("pods", Pod(R"({"priorityClassName":"higher"})")),
             "insufficient quota to match these scopes: [{PriorityClass In [high higher]}]");
+}
+
+TEST(RuntimeClass, TolerationsAreMerged) {
+  FakeReader reader;
+  reader.objects["runtimeclasses//r"] =
+      R"({"metadata":{"name":"r"},"scheduling":{"tolerations":[{"key":"gpu","operator":"Exists"}]}})";
+  const auto plugin = NewRuntimeClass({.reader = &reader});
+  request::Context context;
+  Attributes attributes = AttributesOf(
+      context.arena, kCreate, "", "pods",
+      Pod(R"({"runtimeClassName":"r","tolerations":[{"key":"gpu","operator":"Equal","value":"a"},{"key":"x","operator":"Exists"}]})"));
+  EXPECT_EQ(Decide(*plugin, context, attributes, {"spec", "tolerations"}),
+            R"([{"key":"x","operator":"Exists"},{"key":"gpu","operator":"Exists"}])")
+      << "of two of which one includes the other the wider one is kept";
+}
+
+TEST(PodTopologyLabels, CopiedFromTheNode) {
+  FakeReader reader;
+  reader.objects["nodes//n"] = R"({"metadata":{"name":"n","labels":{"topology.kubernetes.io/zone":"z","other":"o"}}})";
+  const auto decide = [&](bool gate, std::string_view resource, std::string_view object) {
+    const auto plugin =
+        NewPodTopologyLabels({.reader = &reader, .feature_enabled = [gate](std::string_view) { return gate; }});
+    request::Context context;
+    Attributes attributes = AttributesOf(context.arena, kCreate, "", resource, object);
+    return Decide(*plugin, context, attributes, {"metadata", "labels"});
+  };
+  constexpr std::string_view kZone = R"({"topology.kubernetes.io/zone":"z"})";
+  EXPECT_EQ(decide(true, "pods", Pod(R"({"nodeName":"n"})")), kZone);
+  EXPECT_EQ(decide(false, "pods", Pod(R"({"nodeName":"n"})")), "");
+  EXPECT_EQ(decide(true, "pods", Pod(R"({"nodeName":"none"})")), "");
+  EXPECT_EQ(decide(true, "pods/binding", R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}})"), kZone);
+  EXPECT_EQ(decide(true, "pods/binding", R"({"metadata":{"name":"p"},"target":{"name":"n"}})"), "")
+      << "a target without kind is not looked at";
+}
+
+TEST(ServiceAccount, MountableSecrets) {
+#define KS_POD(part) R"({"serviceAccountName":"a","automountServiceAccountToken":false,)" part "}"
+#define KS_ENV R"([{"name":"c","env":[{"name":"E","valueFrom":{"secretKeyRef":{"name":"s"}}}]}])"
+  constexpr std::string_view kEphemeral = KS_POD(R"("ephemeralContainers":)" KS_ENV);
+  FakeReader reader;
+  const auto plugin = NewServiceAccount({.reader = &reader});
+  const auto decide = [&](std::string_view enforce, Operation operation, std::string_view spec) {
+    reader.objects["serviceaccounts/ns/a"] =
+        R"({"metadata":{"name":"a","annotations":{"kubernetes.io/enforce-mountable-secrets":")" + std::string(enforce) +
+        R"("}}})";
+    const bool update = operation == kUpdate;
+    request::Context context;
+    Attributes attributes = AttributesOf(context.arena, operation, "", update ? "pods/ephemeralcontainers" : "pods",
+                                         Pod(spec), update ? Pod(spec) : "");
+    const auto admitted = async::RunNow(plugin->Admit(context, attributes));
+    EXPECT_TRUE(admitted.ok() || !update) << "updates are looked at in the validating phase only";
+    return Decide(*plugin, context, attributes);
+  };
+  const std::string refusal =
+      "container c with envVar E referencing secret.secretName=\"s\" is not allowed because service account a does not "
+      "reference that secret";
+  for (const std::string_view value : {"true", "1", "T"}) {
+    SCOPED_TRACE(value);
+    EXPECT_EQ(decide(value, kCreate, KS_POD(R"("containers":)" KS_ENV)), refusal);
+    EXPECT_EQ(decide(value, kUpdate, kEphemeral), "ephemeral " + refusal);
+    EXPECT_EQ(decide(value, kUpdate, KS_POD(R"("containers":)" KS_ENV)), "") << "only ephemeral containers are new";
+  }
+  for (const std::string_view value : {"false", "yes", ""}) {
+    SCOPED_TRACE(value);
+    EXPECT_EQ(decide(value, kCreate, KS_POD(R"("containers":)" KS_ENV)), "");
+    EXPECT_EQ(decide(value, kUpdate, kEphemeral), "");
+  }
+#undef KS_ENV
+#undef KS_POD
+}
+
+TEST(LimitRanger, SameViolationOfSeveralContainersIsToldOnce) {
+  FakeReader reader;
+  reader.objects["limitranges/ns/l"] =
+      R"({"metadata":{"name":"l"},"spec":{"limits":[{"type":"Container","max":{"cpu":"1"},"min":{"memory":"1Mi"}}]}})";
+  const auto plugin = NewLimitRanger({.reader = &reader});
+  const auto decide = [&](std::string_view spec) {
+    request::Context context;
+    Attributes attributes = AttributesOf(context.arena, kCreate, "", "pods", Pod(spec));
+    return Decide(*plugin, context, attributes);
+  };
+  EXPECT_EQ(
+      decide(
+          R"({"containers":[{"resources":{"requests":{"memory":"1Gi"}}},{"resources":{"requests":{"memory":"1Gi"}}}]})"),
+      "maximum cpu usage per Container is 1.  No limit is specified");
+  EXPECT_EQ(decide(R"({"containers":[{},{}]})"),
+            "[minimum memory usage per Container is 1Mi.  No request is specified, maximum cpu usage per Container is "
+            "1.  No limit is specified]");
+}
+
+TEST(LimitRanger, DefaultsOnCreateAndOnResize) {
+  FakeReader reader;
+  reader.objects["limitranges/ns/l"] =
+      R"({"metadata":{"name":"l"},"spec":{"limits":[{"type":"Container","default":{"cpu":"2"},"defaultRequest":{"cpu":"1"}}]}})";
+  const auto plugin = NewLimitRanger({.reader = &reader});
+  constexpr std::string_view kBare = R"({"containers":[{"name":"c"}]})";
+  constexpr std::string_view kCompleted = R"([{"name":"c","resources":{"requests":{"cpu":"1"},"limits":{"cpu":"2"}}}])";
+  const auto decide = [&](Operation operation, std::string_view resource, std::string_view old) {
+    request::Context context;
+    Attributes attributes = AttributesOf(context.arena, operation, "", resource, Pod(kBare), old);
+    return Decide(*plugin, context, attributes, {"spec", "containers"});
+  };
+  EXPECT_EQ(decide(kCreate, "pods", ""), kCompleted);
+  EXPECT_EQ(decide(kUpdate, "pods/resize", Pod(kBare)), kCompleted);
+  EXPECT_EQ(decide(kUpdate, "pods", Pod(kBare)), R"([{"name":"c"}])");
+  EXPECT_EQ(decide(kUpdate, "pods/resize", R"({"metadata":{"name":"p","deletionTimestamp":"2026-01-01T00:00:00Z"}})"),
+            R"([{"name":"c"}])")
+      << "a pod on its way out is left alone";
 }
 
 TEST(ResourceQuota, ConfigurationErrors) {

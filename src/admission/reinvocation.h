@@ -13,6 +13,7 @@ struct ReinvocationState {
   Value last_output;
   std::set<std::string> previously_invoked;  // keys of those with reinvocationPolicy IfNeeded
   std::set<std::string> reinvoke;
+  bool patched = false;  // a webhook's patch has been applied
 
   void RequirePreviouslyInvoked() {
     reinvoke.merge(previously_invoked);

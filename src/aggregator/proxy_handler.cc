@@ -5,9 +5,10 @@
 #include "base/strings.h"
 #include "endpoints/auth_proxy.h"
 #include "endpoints/discovery_documents.h"
-#include "endpoints/responses.h"
+#include "endpoints/page.h"
 #include "endpoints/upgrade_aware_proxy.h"
 #include "object/json_text.h"
+#include "schema/types.h"
 
 namespace keelson::aggregator {
 namespace {
@@ -35,6 +36,18 @@ telemetry::Span StartSpan(const endpoints::Exchange& exchange, const endpoints::
 Awaitable<http::Response> GroupDocument(std::shared_ptr<const endpoints::AssembledDocument> document,
                                         endpoints::ExchangePtr exchange) {
   co_return document->Respond(*exchange);
+}
+
+// Where the backend is reached; upstream's plain texts when it cannot be.
+Outcome<endpoints::proxy::Location, endpoints::Page> Locate(const ProxyHandlerOptions& options, const Backend& backend,
+                                                            const endpoints::Exchange& exchange) {
+  const auto unavailable = [] { return endpoints::ErrorPage(503, "service unavailable"); };
+  if (!backend.service->IsAvailable()) return unavailable();
+  if (!exchange.context.user) return endpoints::ErrorPage(500, "missing user");
+  auto location = options.backends->Resolve(*backend.service);
+  if (!location.ok()) return unavailable();
+  if (backend.transport == nullptr) return endpoints::ErrorPage(500, backend.error);
+  return *std::move(location);
 }
 
 }  // namespace
@@ -84,8 +97,8 @@ void ProxyHandler::Publish(const APIServices& services) {
   for (const auto& [group, members] : groups) {
     const std::string json =
         "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," + APIGroupJSON(group, OrderedVersions(members)).substr(1);
-    table->groups.emplace(group, std::make_shared<endpoints::AssembledDocument>(
-                                     json, *schema::FindType("meta/v1", "APIGroup"), "v1", "APIGroup"));
+    table->groups.emplace(group, std::make_shared<endpoints::AssembledDocument>(json, schema::types::meta_v1::kAPIGroup,
+                                                                                "v1", "APIGroup"));
   }
   table_.Store(base::Ref<const Table>(table));
 }
@@ -123,12 +136,8 @@ std::optional<endpoints::Handler> ProxyHandler::Find(const endpoints::Exchange& 
 
 Awaitable<http::Response> ProxyHandler::Forward(ProxyHandlerOptions options, BackendPtr backend, std::string path,
                                                 endpoints::ExchangePtr exchange) {
-  constexpr std::string_view kUnavailable = "service unavailable";
-  if (!backend->service->IsAvailable()) co_return endpoints::PlainError(503, kUnavailable);
-  if (!exchange->context.user) co_return endpoints::PlainError(500, "missing user");
-  auto location = options.backends->Resolve(*backend->service);
-  if (!location.ok()) co_return endpoints::PlainError(503, kUnavailable);
-  if (backend->transport == nullptr) co_return endpoints::PlainError(500, backend->error);
+  auto location = Locate(options, *backend, *exchange);
+  if (!location.ok()) co_return endpoints::PageResponse(*exchange, std::move(location.error()));
   http::Headers& headers = exchange->http.headers;
   const request::User& user = *exchange->context.user;
   endpoints::SetAuthProxyHeaders(headers, {.user = user.name,

@@ -13,6 +13,7 @@
 #include "async/event.h"
 #include "async/gate.h"
 #include "patch/field_manager.h"
+#include "schema/types.h"
 #include "storage/definition_outline.h"
 #include "telemetry/log.h"
 
@@ -38,7 +39,7 @@ const patch::FieldManager& StatusFields() {
   static const patch::FieldManager fields([] {
     patch::FieldManager::Options options;
     options.kind = {"apiextensions.k8s.io", "v1", "CustomResourceDefinition"};
-    options.type = schema::FindKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    options.type = &schema::types::apiextensions_v1::kCustomResourceDefinition;
     options.subresource = "status";
     options.reset_fields = {"metadata", "spec"};
     return options;

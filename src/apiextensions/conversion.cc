@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
+#include "meta/type_errors.h"
 #include "object/go_text.h"
 #include "object/json_text.h"
 #include "validation/primitives.h"
@@ -111,8 +112,7 @@ Outcome<Value, std::string> Answered(const WebhookConversion& conversion, const 
     if (version == "apiextensions.k8s.io/v1beta1" && kind == "ConversionReview")
       return std::string("converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion");
     if (version == "apiextensions.k8s.io/v1" && !kind.empty() && kind != "ConversionReview") {
-      return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
-             " in scheme \"pkg/runtime/scheme.go:111\"";
+      return meta::NotRegisteredError(kind, version);
     }
     if (got != wanted) return "expected webhook response of " + wanted + ", got " + got;
   }

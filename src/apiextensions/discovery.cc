@@ -10,6 +10,7 @@
 #include "schema/schema.h"
 #include "schema/structural/openapi.h"
 #include "schema/structural/structural.h"
+#include "schema/types.h"
 #include "storage/packed.h"
 
 namespace keelson::apiextensions {
@@ -156,10 +157,9 @@ endpoints::DiscoveryFragmentPtr MakeFragment(std::string_view group, const std::
   base::Arena arena;
   auto fragment = std::make_shared<DiscoveryFragment>();
   fragment->group = group;
-  codec::EncodeJSON(APIGroupValue(arena, group, versions), *schema::FindType("meta/v1", "APIGroup"),
-                    fragment->api_group);
+  codec::EncodeJSON(APIGroupValue(arena, group, versions), schema::types::meta_v1::kAPIGroup, fragment->api_group);
   codec::EncodeJSON(AggregatedGroup(arena, group, versions, definitions),
-                    *schema::FindType("apidiscovery/v2", "APIGroupDiscovery"), fragment->aggregated);
+                    schema::types::apidiscovery_v2::kAPIGroupDiscovery, fragment->aggregated);
   for (const std::string& version : versions) {
     std::string made_of;
     for (const DefinitionPtr& definition : definitions) {
@@ -265,7 +265,7 @@ std::optional<http::Response> DiscoveryDocuments::Respond(const endpoints::Excha
     document.Set(arena, "apiVersion", "v1");
     for (const auto& member : APIGroupValue(arena, group, versions).members())
       document.Set(arena, member.key, member.value);
-    const schema::Struct& type = *schema::FindType("meta/v1", "APIGroup");
+    const schema::Struct& type = schema::types::meta_v1::kAPIGroup;
     codec::EncodeJSON(document, type, json);
     return endpoints::AssembledDocument(std::move(json), type, "v1", "APIGroup").Respond(exchange);
   }
@@ -279,7 +279,7 @@ std::optional<http::Response> DiscoveryDocuments::Respond(const endpoints::Excha
     const DefinitionVersion* const served = definition->FindVersion(version);
     if (served != nullptr && served->served) AppendResources(arena, *definition, *served, resources);
   }
-  const schema::Struct& type = *schema::FindType("meta/v1", "APIResourceList");
+  const schema::Struct& type = schema::types::meta_v1::kAPIResourceList;
   codec::EncodeJSON(document, type, json);
   return endpoints::AssembledDocument(std::move(json), type, "v1", "APIResourceList").Respond(exchange);
 }

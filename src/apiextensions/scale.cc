@@ -154,7 +154,7 @@ class ScaleREST final : public registry::REST, public registry::Getter, public r
   }
 
   // The parent with the replicas of what `updated` makes of its Scale.
-  Task<Value> UpdatedParent(base::Arena& arena, const std::string& name, const registry::UpdatedObject& updated,
+  Task<Value> UpdatedParent(base::Arena& arena, std::string name, const registry::UpdatedObject& updated,
                             Value existing) const {
     Value parent = existing.Clone(arena);
     const auto view = ScaleOf(arena, *version_, parent);

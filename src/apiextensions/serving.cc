@@ -11,6 +11,7 @@
 #include "endpoints/version_converter.h"
 #include "patch/field_manager.h"
 #include "registry/resource_definition.h"
+#include "schema/types.h"
 #include "storage/storage_factory.h"
 
 namespace keelson::apiextensions {
@@ -158,7 +159,7 @@ ServedVersion NewServedVersion(const ServingConfig& config, const registry::Reso
     scale->subresource = "scale";
     scale->endpoint = {registry::Endpoint::Part::kOther, &kScale};
     scale->kind = {"autoscaling", "v1", "Scale"};
-    scale->type = schema::FindKind("autoscaling", "v1", "Scale");
+    scale->type = &schema::types::autoscaling_v1::kScale;
     scale->own_kind = true;
     scale->go_package = "autoscaling";
     scale->columns = ScaleColumns();

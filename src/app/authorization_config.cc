@@ -10,11 +10,14 @@
 
 #include "base/arena.h"
 #include "base/duration.h"
+#include "base/go_errno.h"
 #include "base/strings.h"
-#include "codec/yaml.h"
+#include "codec/document.h"
+#include "meta/type_errors.h"
 #include "object/field_path.h"
 #include "object/value.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 #include "validation/errors.h"
 #include "validation/primitives.h"
 
@@ -169,9 +172,8 @@ class Reader {
     } else if (!file.starts_with('/')) {
       errors_.push_back(validation::Invalid(path, file, "must be an absolute path"));
     } else if (stat(file.c_str(), &found) != 0) {
-      std::string why = std::strerror(errno);
-      if (!why.empty()) why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
-      errors_.push_back(validation::Invalid(path, file, "error loading file: stat " + file + ": " + why));
+      errors_.push_back(
+          validation::Invalid(path, file, "error loading file: stat " + file + ": " + base::GoErrno(errno)));
     } else if (!S_ISREG(found.st_mode)) {
       errors_.push_back(validation::Invalid(path, file, "must be a regular file"));
     }
@@ -207,44 +209,41 @@ class Reader {
 };
 
 // Why the text is not of our kind; "" when it is.
-std::string KindProblem(const Value& root) {
-  const std::string_view version = root["apiVersion"].as_string();
-  const std::string_view kind = root["kind"].as_string();
-  if (version.empty() && kind.empty()) return "Object 'Kind' is missing";
+std::string KindProblem(const codec::TypeMeta& type_meta, std::string_view text) {
+  if (std::string problem = codec::TypeMetaProblem(type_meta, text); !problem.empty()) return problem;
+  const auto& [version, kind] = type_meta;
   const auto slash = version.find('/');
   const bool ours = slash != std::string_view::npos && version.substr(0, slash) == kGroup;
-  if (kind.empty()) return "Object 'Kind' is missing";
-  if (version.empty()) return "Object 'apiVersion' is missing";
   const bool known = ours && schema::FindKind(kGroup, version.substr(slash + 1), kind) != nullptr;
   // The alpha and beta versions have the same shape as v1.
   const bool older = ours && kind == kKind && (version.ends_with("/v1alpha1") || version.ends_with("/v1beta1"));
-  if (!known && !older)
-    return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
-           " in scheme \"pkg/runtime/scheme.go:111\"";
+  if (!known && !older) return meta::NotRegisteredError(kind, version);
   if (kind != kKind) return "expected AuthorizationConfiguration, got *apiserver." + std::string(kind);
   return {};
+}
+
+// The text as an object of the type; null for an empty file, which is an empty configuration. The error is upstream's.
+Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view text, const schema::Struct& type) {
+  if (text.empty()) return Value();
+  constexpr codec::DecodeOptions kStrict = {.strict = true};
+  KS_TRY(const codec::Document document, codec::ReadDocument(arena, text, kStrict));
+  if (std::string problem = KindProblem(document.type_meta, text); !problem.empty()) return problem;
+  auto decoded = codec::DecodeDocument(arena, document, type, kStrict);
+  if (!decoded.ok()) return std::move(decoded).error().message;
+  if (!decoded->strict_errors.empty()) return "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
+  return decoded->value;
 }
 
 }  // namespace
 
 Outcome<AuthorizationConfiguration, std::string> ParseAuthorizationConfiguration(std::string_view text,
                                                                                  const CheckMatchCondition& check) {
-  const schema::Struct* const type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no AuthorizationConfiguration");
+  const schema::Struct& type = schema::types::apiserver_v1::kAuthorizationConfiguration;
   base::Arena arena;
-  auto untyped = codec::DecodeYAML(arena, text);
-  if (!untyped.ok()) return std::string(kLoadPrefix) + untyped.error().message;
-  // An empty file is an empty configuration.
-  if (!untyped->value.is_null()) {
-    if (const std::string problem = KindProblem(untyped->value); !problem.empty())
-      return std::string(kLoadPrefix) + problem;
-  }
-  auto decoded = codec::DecodeYAML(arena, text, *type, {.strict = true});
-  if (!decoded.ok()) return std::string(kLoadPrefix) + decoded.error().message;
-  if (!decoded->strict_errors.empty())
-    return std::string(kLoadPrefix) + "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
+  const auto decoded = Decode(arena, text, type);
+  if (!decoded.ok()) return std::string(kLoadPrefix) + decoded.error();
   Reader reader(check);
-  AuthorizationConfiguration config = reader.Read(decoded->value);
+  AuthorizationConfiguration config = reader.Read(*decoded);
   if (!reader.errors().empty()) return meta::AggregateMessage(reader.errors());
   for (const AuthorizerEntry& entry : config.authorizers) {
     std::string expected = entry.type;

@@ -31,6 +31,23 @@ TEST(AuthorizationConfiguration, Errors) {
       {"other version", "apiVersion: apiserver.config.k8s.io/v7\nkind: AuthorizationConfiguration\n",
        "failed to load AuthorizationConfiguration from file: no kind \"AuthorizationConfiguration\" is registered for "
        "version \"apiserver.config.k8s.io/v7\" in scheme \"pkg/runtime/scheme.go:111\""},
+      {"no kind", "{\"a\":1}",
+       "failed to load AuthorizationConfiguration from file: Object 'Kind' is missing in '{\"a\":1}'"},
+      {"null", "null", "failed to load AuthorizationConfiguration from file: Object 'Kind' is missing in 'null'"},
+      {"no version", "kind: AuthorizationConfiguration",
+       "failed to load AuthorizationConfiguration from file: Object 'apiVersion' is missing in 'kind: "
+       "AuthorizationConfiguration'"},
+      {"three parts", "{\"kind\":\"AuthorizationConfiguration\",\"apiVersion\":\"a/b/c\"}",
+       "failed to load AuthorizationConfiguration from file: unexpected GroupVersion string: a/b/c"},
+      {"text that begins as JSON", "{kind: AuthorizationConfiguration}",
+       "failed to load AuthorizationConfiguration from file: couldn't get version/kind; json parse error: invalid "
+       "character 'k' looking for beginning of object key string"},
+      {"two objects", "{} {}",
+       "failed to load AuthorizationConfiguration from file: couldn't get version/kind; json parse error: invalid "
+       "character '{' after top-level value"},
+      {"wrong type", head + "- x\n",
+       "failed to load AuthorizationConfiguration from file: json: cannot unmarshal string into Go struct field "
+       "AuthorizationConfiguration.authorizers of type v1.AuthorizerConfiguration"},
       {"unknown field", head + "- {type: RBAC, name: rbac, typo: 1}\n",
        "failed to load AuthorizationConfiguration from file: strict decoding error: unknown field "
        "\"authorizers[0].typo\""},

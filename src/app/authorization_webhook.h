@@ -15,9 +15,11 @@ class Transport;  // http/transport.h
 
 namespace keelson::app {
 
-// The error is upstream's. `metrics` may be null. Reads the kubeconfig: blocks on the disk.
+// `version` is that of the reviews. The error is upstream's. `metrics` may be null. Reads the kubeconfig: blocks on the
+// disk.
 Outcome<auth::WebhookAuthorizer::Call, std::string> ConnectAuthorizationWebhook(
     std::shared_ptr<http::Transport> transport, net::DialerPtr dialer, const std::string& name,
-    const AuthorizationWebhook& webhook, std::shared_ptr<auth::WebhookAuthorizerMetrics> metrics);
+    const AuthorizationWebhook& webhook, auth::ReviewVersion version,
+    std::shared_ptr<auth::WebhookAuthorizerMetrics> metrics);
 
 }  // namespace keelson::app

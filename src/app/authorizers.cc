@@ -7,6 +7,7 @@
 #include "auth/oidc/metrics.h"
 #include "auth/webhook_authorizer/match_conditions.h"
 #include "base/clock.h"
+#include "base/read_file.h"
 #include "base/strings.h"
 #include "telemetry/log.h"
 #include "webhook/file_text.h"
@@ -109,7 +110,7 @@ Outcome<std::unique_ptr<Authorizers>, Error> Authorizers::New(const Authorizatio
   std::unique_ptr<Authorizers> made(new Authorizers(options, std::move(parts)));
   AuthorizationConfiguration config = ConfigurationOf(options);
   if (const std::string& file = options.authorization_configuration_file; !file.empty()) {
-    const auto text = webhook::ReadFileText(file);
+    const auto text = base::ReadFile(file);
     if (!text.ok()) return Error(text.error());
     auto parsed = ParseAuthorizationConfiguration(*text, MatchConditionProblem);
     if (!parsed.ok()) return Error(parsed.error());
@@ -139,7 +140,7 @@ Outcome<void, std::string> Authorizers::Add(const AuthorizerEntry& entry,
   if (entry.type == "RBAC") add(parts_.rbac);
   if (entry.type == "Node") add(parts_.node);
   if (entry.type == "ABAC") {
-    KS_TRY(const std::string text, webhook::ReadFileText(policy_file_));
+    KS_TRY(const std::string text, base::ReadFile(policy_file_));
     KS_TRY(auto policies, auth::abac::ParsePolicyFile(policy_file_, text));
     add(std::make_shared<auth::abac::ABACAuthorizer>(std::move(policies)));
   }
@@ -159,7 +160,7 @@ Outcome<void, std::string> Authorizers::Add(const AuthorizerEntry& entry,
       .unauthorized_ttl = webhook.cache_unauthorized ? webhook.unauthorized_ttl : std::chrono::nanoseconds(0),
       .metrics = webhook_metrics_};
   KS_TRY(options.call, ConnectAuthorizationWebhook(parts_.transport, parts_.control_plane_dialer, entry.name, webhook,
-                                                   webhook_metrics_));
+                                                   options.version, webhook_metrics_));
   if (!webhook.match_conditions.empty()) {
     KS_TRY(auto conditions, auth::MatchConditions::Compile(webhook.match_conditions, parts_.time_zones));
     options.match = [conditions](const auth::Attributes& attributes) { return conditions->Matches(attributes); };

@@ -173,6 +173,17 @@ Outcome<void, Error> CompleteWatchCacheSizes(CompletedOptions& c) {
   return {};
 }
 
+Outcome<void, Error> CompleteConsole(CompletedOptions& c) {
+  KeelsonOptions& own = c.options.keelson;
+  if (c.embedded && !c.Changed("console")) own.console = true;
+  // Pages are fetched by somebody who is not signed in: without anonymous requests a link leads nowhere.
+  const bool possible = c.embedded && own.console && c.options.authentication.anonymous_allow;
+  if (!c.Changed("console-links")) own.console_links = possible;
+  if (own.console_links && !possible)
+    return Error("--console-links: links need the embedded store (no --etcd-servers), --console and --anonymous-auth");
+  return {};
+}
+
 }  // namespace
 
 bool CompletedOptions::Changed(std::string_view flag) const {
@@ -203,7 +214,6 @@ Outcome<CompletedOptions, Error> Complete(ServerRunOptions options, const FlagSe
                    DataDir::Default());
     if (o.keelson.data_dir.empty()) o.keelson.data_dir = DataDir::Default();
     if (!c.Changed("bind-address")) o.secure_serving.bind_address = "127.0.0.1";
-    if (!c.Changed("console")) o.keelson.console = true;
   }
   if (o.version.starts_with('v')) {
     c.reported_version = o.version;
@@ -220,6 +230,7 @@ Outcome<CompletedOptions, Error> Complete(ServerRunOptions options, const FlagSe
     o.generic.external_host = o.generic.advertise_address.empty() ? host.hostname : o.generic.advertise_address;
   }
   CompleteAuthorization(c);
+  KS_RETURN_IF_ERROR(CompleteConsole(c));
   KS_RETURN_IF_ERROR(CompleteServiceAccounts(c));
   CompleteRuntimeConfig(o.runtime_config);
   KS_RETURN_IF_ERROR(CompleteWatchCacheSizes(c));

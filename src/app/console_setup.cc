@@ -8,6 +8,7 @@
 #include "app/backup/schedule.h"
 #include "app/commands/progress.h"
 #include "app/files.h"
+#include "app/x509.h"
 #include "async/io_pool.h"
 #include "kv/snapshot/snapshot.h"
 #include "telemetry/log.h"
@@ -30,11 +31,30 @@ std::optional<StoreFigures::Backup> Youngest(const std::vector<std::string>& pat
   return StoreFigures::Backup{.name = path.filename(), .bytes = fs::file_size(path, error), .age_seconds = age.count()};
 }
 
+std::vector<StoreFigures::Certificate> Certificates(const ServerRunOptions& options) {
+  std::vector<StoreFigures::Certificate> found;
+  const auto now = base::Clock::Real().Now();
+  for (const auto& [flag, file] : {std::pair("--tls-cert-file", options.secure_serving.cert_file),
+                                   std::pair("--client-ca-file", options.authentication.client_ca_file),
+                                   std::pair("--etcd-certfile", options.etcd.cert_file)}) {
+    if (file.empty()) continue;
+    const auto text = ReadSmallFile(file);
+    const auto certificate = text.ok() ? x509::Certificate::Parse(*text) : std::nullopt;
+    if (!certificate) continue;
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(certificate->not_after() - now);
+    found.push_back({.flag = flag, .file = file, .seconds_left = left.count()});
+  }
+  return found;
+}
+
 // Care of the embedded store, or the figures of an etcd.
 class Care final : public console::StoreCare {
  public:
   Care(const CompletedOptions& completed, const DataDir* folder, Stores& stores)
-      : own_(completed.options.keelson), stores_(stores), quota_(own_.store_quota_mb * 1024 * 1024) {
+      : options_(completed.options),
+        own_(completed.options.keelson),
+        stores_(stores),
+        quota_(own_.store_quota_mb * 1024 * 1024) {
     if (folder != nullptr) folder_ = folder->path();
   }
   bool embedded() const override { return !folder_.empty(); }
@@ -42,7 +62,8 @@ class Care final : public console::StoreCare {
   Awaitable<Outcome<StoreFigures, std::string>> Figures() override {
     const auto status = co_await stores_.main->Status();
     if (!status.ok()) co_return status.error().message;
-    StoreFigures figures{.embedded = embedded(),
+    StoreFigures figures{.certificates = Certificates(options_),
+                         .embedded = embedded(),
                          .revision = status->revision,
                          .compact_revision = status->compact_revision,
                          .bytes = status->db_size,
@@ -108,6 +129,7 @@ class Care final : public console::StoreCare {
     return asio::co_spawn(io.executor(0), stores_.main->Status(), asio::use_future).get();
   }
 
+  const ServerRunOptions& options_;
   const KeelsonOptions& own_;
   Stores& stores_;
   const std::int64_t quota_;
@@ -122,8 +144,7 @@ console::ConsoleParts MakeConsoleParts(const CompletedOptions& completed, const 
   if (!own.console) return parts;
   parts.tail = std::make_shared<audit::Tail>();
   parts.store = std::make_shared<Care>(completed, folder, stores);
-  // Pages are fetched by somebody who is not signed in: without anonymous requests a link leads nowhere.
-  if (folder != nullptr && completed.options.authentication.anonymous_allow) {
+  if (own.console_links) {
     parts.sign_in = std::make_shared<console::SignIn>(
         request::User{.name = "admin", .groups = {std::string(request::kSystemMasters)}});
   }

@@ -87,8 +87,7 @@ Awaitable<void> WaitForDefinitions(std::shared_ptr<apiextensions::Handler> handl
 }  // namespace
 
 CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourcesOptions options) {
-  const auto definition = registry::Catalog::BuiltIn()->Find("apiextensions.k8s.io", "customresourcedefinitions");
-  const auto definitions = chain.storage->Get(*definition);
+  const auto definitions = chain.storage->Get("apiextensions.k8s.io", "customresourcedefinitions");
   apiextensions::ServingConfig config;
   config.storage = chain.storage;
   config.admission = chain.admission;

@@ -52,6 +52,16 @@ Outcome<void, Error> TakeFromOthers(const std::string& path) {
   return {};
 }
 
+// A target of `keelson migrate` or `keelson store restore` that was not named FOLDER/store: a server would begin with
+// an empty store beside it.
+Outcome<void, Error> RefuseBareStore(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path + "/db", ignored) || std::filesystem::exists(path + "/store", ignored))
+    return {};
+  return Error("data folder " + path + " is itself a store, of migrate or store restore",
+               "its place is the folder store in a data folder: rename it to FOLDER/store, then --data-dir=FOLDER");
+}
+
 }  // namespace
 
 std::string DataDir::Default() {
@@ -71,6 +81,7 @@ Outcome<DataDir, Error> DataDir::Open(const std::string& given) {
   }
   // Absolute, so that the paths it prints are of use in another folder.
   const std::string path = std::filesystem::absolute(given);
+  KS_RETURN_IF_ERROR(RefuseBareStore(path));
   KS_RETURN_IF_ERROR(MakeDirectories(path, kFolderMode));
   KS_RETURN_IF_ERROR(TakeFromOthers(path));
   const std::string lock_path = path + "/lock";

@@ -54,6 +54,18 @@ TEST_F(DataDirTest, FolderOfEverybodyIsRefused) {
   EXPECT_EQ(Mode(data), 01777u);
 }
 
+// keelson migrate --to FOLDER makes a store in FOLDER; a server on it would make an empty one in FOLDER/store.
+TEST_F(DataDirTest, BareStoreIsRefused) {
+  const std::string data = folder_ + "/data";
+  std::filesystem::create_directories(data + "/db");
+  const auto opened = DataDir::Open(data);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_NE(opened.error().message().find("is itself a store"), std::string::npos) << opened.error().message();
+  EXPECT_FALSE(std::filesystem::exists(data + "/lock"));
+  std::filesystem::create_directories(data + "/store");
+  EXPECT_TRUE(DataDir::Open(data).ok());
+}
+
 TEST_F(DataDirTest, FilesOfTheProcessArePrivate) {
   KeepFilesPrivate();
   std::ofstream(folder_ + "/file") << "x";

@@ -10,6 +10,7 @@
 #include "codec/json.h"
 #include "codec/yaml.h"
 #include "meta/status.h"
+#include "meta/type_errors.h"
 
 namespace keelson::app {
 namespace {
@@ -180,8 +181,7 @@ Outcome<std::vector<EgressSelection>, std::string> ParseEgressSelectorConfigurat
   const std::string_view version = root["apiVersion"].as_string();
   if (root["kind"].as_string() != "EgressSelectorConfiguration" ||
       (version != "apiserver.k8s.io/v1beta1" && version != "apiserver.k8s.io/v1alpha1")) {
-    return prefix + "no kind " + base::GoQuote(root["kind"].as_string()) + " is registered for version " +
-           base::GoQuote(version) + " in scheme \"pkg/runtime/scheme.go:111\"";
+    return prefix + meta::NotRegisteredError(root["kind"].as_string(), version);
   }
   std::string strict = base::Join(decoded->strict_errors, ", ");
   if (const std::string unknown = StrictProblem(root); !unknown.empty())

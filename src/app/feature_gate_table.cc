@@ -164,7 +164,7 @@ constexpr FeatureGate kGates[] = {
     {"PodObservedGenerationTracking", Stage::kGA, true, true, Effect::kUnbuilt},
     {"PodReadyToStartContainersCondition", Stage::kBeta, true, false, Effect::kNone},
     {"PodSchedulingReadiness", Stage::kGA, true, true, Effect::kUnbuilt},
-    {"PodTopologyLabelsAdmission", Stage::kBeta, true, false, Effect::kUnbuilt},
+    {"PodTopologyLabelsAdmission", Stage::kBeta, true, false, Effect::kBuilt},
     {"PodsAPI", Stage::kAlpha, false, false, Effect::kNone},
     {"PortForwardWebsockets", Stage::kBeta, true, false, Effect::kBuilt},
     {"PreferSameTrafficDistribution", Stage::kGA, true, true, Effect::kUnbuilt},

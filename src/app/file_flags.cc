@@ -1,11 +1,12 @@
 #include "app/file_flags.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "base/go_errno.h"
 
 namespace keelson::app {
 namespace {
@@ -13,11 +14,7 @@ namespace {
 // Go's words for why a file cannot be read; "" when it can.
 std::string OpenProblem(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
-    std::string reason = ::strerror(errno);
-    if (reason[0] >= 'A' && reason[0] <= 'Z') reason[0] = static_cast<char>(reason[0] - 'A' + 'a');
-    return "open " + path + ": " + reason;
-  }
+  if (fd < 0) return "open " + path + ": " + base::GoErrno(errno);
   struct stat info{};
   const bool folder = ::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
   ::close(fd);

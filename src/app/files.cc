@@ -1,7 +1,6 @@
 #include "app/files.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,16 +9,16 @@
 #include <cstdlib>
 #include <set>
 
+#include "base/go_errno.h"
 #include "base/pem.h"
+#include "base/read_file.h"
 
 namespace keelson::app {
 namespace {
 
 // As Go words it: `open /x: no such file or directory`.
 Error SystemError(std::string_view action, const std::string& path, int code) {
-  std::string reason = ::strerror(code);
-  if (!reason.empty() && reason[0] >= 'A' && reason[0] <= 'Z') reason[0] = static_cast<char>(reason[0] - 'A' + 'a');
-  return Error(std::string(action) + " " + path + ": " + reason);
+  return Error(std::string(action) + " " + path + ": " + base::GoErrno(code));
 }
 
 class Descriptor {
@@ -50,19 +49,9 @@ std::string Parent(const std::string& path) {
 bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 Outcome<std::string, Error> ReadSmallFile(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return SystemError("open", path, errno);
-  std::string bytes;
-  char buffer[16384];
-  for (;;) {
-    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemError("read", path, errno);
-    if (got == 0) return bytes;
-    bytes.append(buffer, static_cast<std::size_t>(got));
-    if (bytes.size() > kSmallFileMax)
-      return Error("cannot read " + path + ": larger than " + std::to_string(kSmallFileMax) + " bytes");
-  }
+  auto text = base::ReadFile(path);
+  if (!text.ok()) return Error(text.error());
+  return *std::move(text);
 }
 
 Outcome<void, Error> WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode) {

@@ -11,9 +11,8 @@
 
 namespace keelson::app {
 
-constexpr std::size_t kSmallFileMax = 16 << 20;
 
-Outcome<std::string, Error> ReadSmallFile(const std::string& path);  // at most kSmallFileMax
+Outcome<std::string, Error> ReadSmallFile(const std::string& path);  // at most base::kReadFileMax
 bool FileExists(const std::string& path);
 
 // Whether some certificate is in both PEM files. Files that cannot be read have none.

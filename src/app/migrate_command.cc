@@ -28,17 +28,17 @@
 #include "telemetry/metrics.h"
 
 namespace keelson::app {
-namespace {
 
-constexpr const char* kUsage =
+const char* const kMigrateUsage =
     "usage: keelson migrate --from STORE --to STORE [--follow] [--egress-selector-config-file F]\n"
     "         [--from-cafile F] [--from-certfile F] [--from-keyfile F] [--to-cafile F] [--to-certfile F] [--to-keyfile "
     "F]\n"
-    "STORE is a data folder (or the folder `store` in it) or the endpoints of an etcd (http://... or "
-    "https://...,\n"
-    "several with commas). A running server is read through its --serve-etcd-api. With --follow changes are copied as "
-    "they\n"
-    "happen, until this is interrupted.";
+    "STORE is a data folder (or the folder `store` in it) or the endpoints of an etcd (http://... or https://...,\n"
+    "several with commas). A new folder becomes the store itself: name FOLDER/store to start a server with\n"
+    "--data-dir=FOLDER. A running server is read through its --serve-etcd-api. With --follow changes are copied as\n"
+    "they happen, until this is interrupted.";
+
+namespace {
 
 struct Side {
   std::string place;
@@ -79,11 +79,11 @@ Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
         known = true;
       }
     }
-    if (!known) return Error("unknown flag " + base::GoQuote(name) + "\n" + kUsage);
-    if (value.empty()) return Error(name + " needs a value\n" + kUsage);
+    if (!known) return Error("unknown flag " + base::GoQuote(name) + "\n" + kMigrateUsage);
+    if (value.empty()) return Error(name + " needs a value\n" + kMigrateUsage);
   }
   if (flags.from.place.empty() || flags.to.place.empty())
-    return Error(std::string("--from and --to are needed\n") + kUsage);
+    return Error(std::string("--from and --to are needed\n") + kMigrateUsage);
   for (Side* const side : {&flags.from, &flags.to}) {
     if (side->folder()) side->place = StoreFolder(side->place);
   }

@@ -8,6 +8,8 @@
 
 namespace keelson::app {
 
+extern const char* const kMigrateUsage;
+
 int RunMigrate(const std::vector<std::string>& arguments);  // the exit code
 
 }  // namespace keelson::app

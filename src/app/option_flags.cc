@@ -488,6 +488,10 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "Backups that --backup-interval keeps; older ones are removed."});
   rows.push_back({kKeelson, "console", Bool(o.console), kBuilt,
                   "Serve the pages of a console at /console. On by default without --etcd-servers."});
+  rows.push_back({kKeelson, "console-links", Bool(o.console_links), kBuilt,
+                  "Give out one-time links that sign their opener in to the console as the administrator: on a "
+                  "terminal at the start, and to `keelson console`. On by default with --console and the embedded "
+                  "store."});
   rows.push_back({kKeelson, "controllers", StringSlice(o.controllers), kBuilt,
                   "Embedded controllers to run: '*' all of them, 'foo' the one named foo, '-foo' not that one. There "
                   "are: " +

@@ -224,6 +224,7 @@ struct KeelsonOptions {
   nanoseconds backup_interval{0};     // 0: none are made
   std::int64_t backup_retention = 5;  // backups kept
   bool console = false;               // completed: true for the embedded default
+  bool console_links = false;         // completed: true where the console can have them
   Strings controllers = {"*"};
   std::string data_dir;                       // "" until completed; ":memory:" keeps everything in memory
   std::string embedded_controllers = "auto";  // on or off when completed

@@ -67,6 +67,29 @@ TEST(Complete, AsUpstreamWithEtcd) {
             "--service-account-signing-key-file and --service-account-issuer are required flags]");
 }
 
+TEST(Complete, ConsoleLinks) {
+  struct Case {
+    const char* name;
+    std::vector<std::string> arguments;
+    bool want;
+  };
+  const Case kCases[] = {
+      {"on in the embedded default", {}, true},
+      {"off alone", {"--console-links=false"}, false},
+      {"off with the console", {"--console=false"}, false},
+      {"off without anonymous requests", {"--anonymous-auth=false"}, false},
+      {"off with etcd", {"--etcd-servers=http://127.0.0.1:2379", "--console"}, false},
+  };
+  for (const Case& test : kCases) {
+    SCOPED_TRACE(test.name);
+    const auto c = CompleteArguments(test.arguments);
+    ASSERT_TRUE(c.ok());
+    EXPECT_EQ(c->options.keelson.console_links, test.want);
+  }
+  for (const char* other : {"--console=false", "--anonymous-auth=false", "--etcd-servers=http://127.0.0.1:2379"})
+    EXPECT_FALSE(CompleteArguments({"--console-links", other}).ok()) << other;
+}
+
 TEST(Complete, FlagsBeatTheEmbeddedDefaults) {
   auto c = CompleteArguments({"--bind-address=0.0.0.0", "--secure-port=7443", "--authorization-mode=AlwaysDeny",
                               "--tls-cert-file=a", "--tls-private-key-file=b", "--client-ca-file=ca", "--data-dir=/x",
@@ -127,9 +150,12 @@ TEST(Validate, ErrorsAreUpstreams) {
       {{"--shutdown-watch-termination-grace-period=-1s"},
        "shutdown-watch-termination-grace-period, if provided, can not be a negative value"},
       {{"--cors-allowed-origins=//(a$"},
-       "--cors-allowed-origins has an invalid regular expression: error parsing regexp: missing ): //(a$, help: each "
-       "expression must match the whole "
-       "host: begin it with '^' or hold '//', and end it with '$' or the port's ':', as in '//example\\.com(:|$)'"},
+       "--cors-allowed-origins has an invalid regular expression: error parsing regexp: missing closing ): `//(a$`, "
+       "help: List of allowed origins for CORS, comma separated. An allowed origin can be a regular expression to "
+       "support subdomain matching. If this list is empty CORS will not be enabled. Please ensure each expression "
+       "matches the entire hostname by anchoring to the start with '^' or including the '//' prefix, and by anchoring "
+       "to the end with '$' or including the ':' port separator suffix. Examples of valid expressions are "
+       "'//example\\.com(:|$)' and '^https://example\\.com(:|$)'"},
       {{"--strict-transport-security-directives=a"},
        "--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, "
        "preload. see "

@@ -86,7 +86,8 @@ class ServerProcess {
   Outcome<void, Error> MakeAccess();   // audit, authentication, authorization
   Outcome<void, Error> MakeServers();  // admission, custom resources, aggregation: the chain of servers
   Outcome<void, Error> MakeServing();  // the handler chain, health checks, controllers
-  Outcome<void, Error> Start();        // until it is ready
+  Outcome<void, Error> AwaitStores() { return app::AwaitStores(stores_); }
+  Outcome<void, Error> Start();  // until it is ready
   void ServeUntilSignalled();
   server::Serving& serving() { return *serving_; }
 
@@ -560,6 +561,7 @@ Outcome<void, Error> Run(CompletedOptions completed, Signals& signals,
   KS_RETURN_IF_ERROR(process.MakeAccess());
   KS_RETURN_IF_ERROR(process.MakeServers());
   KS_RETURN_IF_ERROR(process.MakeServing());
+  KS_RETURN_IF_ERROR(process.AwaitStores());
   KS_RETURN_IF_ERROR(process.Start());
   if (on_ready) on_ready(process.serving());
   process.ServeUntilSignalled();

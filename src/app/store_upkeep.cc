@@ -10,6 +10,7 @@
 #include "app/files.h"
 #include "app/repeated.h"
 #include "async/blocking_pool.h"
+#include "base/strings.h"
 #include "storage/compactor.h"
 #include "storage/health.h"
 #include "telemetry/log.h"
@@ -36,15 +37,22 @@ Outcome<std::unique_ptr<Encryption>, Error> Encryption::New(async::IOPool& io, c
                                                             const std::string& server_id) {
   const std::string& path = options.encryption_provider_config_filepath;
   if (path.empty()) return std::unique_ptr<Encryption>();
-  KS_TRY(std::string text, ReadSmallFile(path));
+  auto text = ReadSmallFile(path);
+  if (!text.ok()) {
+    return Error(
+        "error while parsing file: error while loading file: error reading encryption provider configuration "
+        "file " +
+        base::GoQuote(path) + ": " + text.error().message());
+  }
   std::unique_ptr<Encryption> encryption(new Encryption);
   encryption->metrics_ = std::make_unique<storage::TransformMetrics>(metrics, server_id);
   auto work =
-      storage::EncryptionAtRest::New(std::move(text), {.reload = options.encryption_provider_config_automatic_reload,
-                                                       .kms_v1 = kms_v1,
-                                                       .metrics = encryption->metrics_.get()});
+      storage::EncryptionAtRest::New(*std::move(text), {.path = path,
+                                                        .reload = options.encryption_provider_config_automatic_reload,
+                                                        .kms_v1 = kms_v1,
+                                                        .metrics = encryption->metrics_.get()});
   auto made = asio::co_spawn(io.Next(), std::move(work), asio::use_future).get();
-  if (!made.ok()) return Error("--encryption-provider-config: " + made.error());
+  if (!made.ok()) return Error(made.error());
   encryption->rules_ = *std::move(made);
   return encryption;
 }

@@ -11,28 +11,28 @@
 namespace keelson::app {
 namespace {
 
-// How etcd is reached: the ends of the egress proxy's ways are kept in `forwarders`.
+// How etcd is reached.
 struct EtcdAccess {
   const EgressSelector& egress;
   const std::function<bool()>& interrupted;
-  std::vector<std::unique_ptr<net::DialForwarder>>& forwarders;
 };
 
 Outcome<std::unique_ptr<kv::Store>, Error> OpenEtcd(const EtcdOptions& options, std::vector<std::string> servers,
-                                                    const EtcdAccess& access) {
+                                                    const EtcdAccess& access, Stores& stores) {
   kv::etcd::Options etcd;
   etcd.endpoints = std::move(servers);
   etcd.ca_file = options.ca_file;
   etcd.cert_file = options.cert_file;
   etcd.key_file = options.key_file;
   etcd.give_up = access.interrupted;
-  etcd.route = RouteToEtcd(access.egress, access.forwarders);
+  etcd.route = RouteToEtcd(access.egress, stores.forwarders);
   etcd.waiting = [servers = base::Join(etcd.endpoints, ", ")](const std::string& cause) {
     log::Warning("Waiting for etcd", "servers", servers, "cause", cause);
   };
-  auto opened = kv::etcd::Open(std::move(etcd));
-  if (!opened.ok()) return Error("cannot reach etcd: " + opened.error().message);
-  return *std::move(opened);
+  auto made = kv::etcd::Make(std::move(etcd));
+  if (!made.ok()) return Error("error creating storage factory: " + made.error().message);
+  stores.connects.push_back(std::move(made->connect));
+  return std::move(made->store);
 }
 
 std::int64_t QuotaBytes(const ServerRunOptions& options) { return options.keelson.store_quota_mb * 1024 * 1024; }
@@ -40,7 +40,7 @@ std::int64_t QuotaBytes(const ServerRunOptions& options) { return options.keelso
 Outcome<void, Error> OpenMain(const ServerRunOptions& options, const std::optional<DataDir>& folder,
                               const EtcdAccess& access, Stores& stores) {
   if (!options.etcd.servers.empty()) {
-    KS_TRY(stores.main, OpenEtcd(options.etcd, options.etcd.servers, access));
+    KS_TRY(stores.main, OpenEtcd(options.etcd, options.etcd.servers, access, stores));
     return {};
   }
   if (folder->in_memory()) {
@@ -78,7 +78,7 @@ std::function<kv::Result<std::string>(const std::string& host, std::uint16_t por
 Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder,
                                   const EgressSelector& egress, const std::function<bool()>& interrupted) {
   Stores stores;
-  const EtcdAccess access{egress, interrupted, stores.forwarders};
+  const EtcdAccess access{egress, interrupted};
   KS_RETURN_IF_ERROR(OpenMain(options, folder, access, stores));
   std::map<std::string, kv::Store*> by_servers;
   for (const std::string& text : options.etcd.servers_overrides) {
@@ -88,13 +88,20 @@ Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::op
     if (store == nullptr) {
       std::vector<std::string> urls;
       for (const auto url : base::Split(servers, ';')) urls.emplace_back(url);
-      KS_TRY(auto opened, OpenEtcd(options.etcd, std::move(urls), access));
+      KS_TRY(auto opened, OpenEtcd(options.etcd, std::move(urls), access, stores));
       stores.overrides.push_back(std::move(opened));
       store = stores.overrides.back().get();
     }
     stores.by_resource[text.substr(0, hash)] = store;
   }
   return stores;
+}
+
+Outcome<void, Error> AwaitStores(const Stores& stores) {
+  for (const auto& connect : stores.connects) {
+    if (auto connected = connect(); !connected.ok()) return Error("cannot reach etcd: " + connected.error().message);
+  }
+  return {};
 }
 
 Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options,

@@ -99,7 +99,8 @@ constexpr const char* kStoreUsage =
     "usage: keelson store check FOLDER            read everything with its checksums\n"
     "       keelson store snapshot FOLDER FILE    write its contents into a file; the server must be stopped\n"
     "                                             (keelson backup save: of a running one, with its certificates)\n"
-    "       keelson store restore FILE FOLDER     make a new store from such a file\n"
+    "       keelson store restore FILE FOLDER     make a new store from such a file: FOLDER/store for "
+    "--data-dir=FOLDER\n"
     "       keelson store defragment FOLDER       give space back to the file system\n"
     "FOLDER is a data folder, or the folder `store` in it. A snapshot does not hold the certificates: back up pki/ "
     "too.";
@@ -138,14 +139,14 @@ int Help(const std::vector<std::string>& arguments);
 struct Subcommand {
   std::string_view name;
   std::string_view summary;
-  const char* usage;  // null: the command has a --help of its own
+  const char* usage;
   int (*run)(const std::vector<std::string>& arguments);
 };
 
 const Subcommand kSubcommands[] = {
     {"store", "check, snapshot, restore or defragment the store of a stopped server", kStoreUsage, Store},
-    {"migrate", "copy a store to etcd, from etcd, or into a new folder", nullptr, RunMigrate},
-    {"etcd", "serve an embedded store through etcd's API, with etcd's flags", nullptr, kv::etcdmain::Main},
+    {"migrate", "copy a store to etcd, from etcd, or into a new folder", kMigrateUsage, RunMigrate},
+    {"etcd", "serve an embedded store through etcd's API, with etcd's flags", kv::etcdmain::kUsage, kv::etcdmain::Main},
     {"backup", "back up a server with its certificates, running or not, and restore it", kBackupUsage, RunBackup},
     {"doctor", "look for what is wrong with a server, its folder and its machine", kDoctorUsage, RunDoctor},
     {"console", "print a link that opens the console of a running server, signed in", kConsoleUsage, RunConsole},
@@ -188,7 +189,7 @@ bool AsksForHelp(const std::vector<std::string>& arguments) {
 }
 
 int RunNamed(const Subcommand& command, const std::vector<std::string>& arguments) {
-  if (command.usage != nullptr && AsksForHelp(arguments)) {
+  if (AsksForHelp(arguments)) {
     std::printf("keelson %s: %s\n\n%s\n", std::string(command.name).c_str(), std::string(command.summary).c_str(),
                 command.usage);
     return 0;
@@ -210,6 +211,13 @@ int Help(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+constexpr std::string_view kExamples =
+    "\nExamples:\n"
+    "  keelson                                     serve from the default folder; the first lines tell how to use it\n"
+    "  keelson --data-dir=:memory:                 keep nothing\n"
+    "  keelson --bind-address=0.0.0.0 --backup-interval=12h\n"
+    "  keelson --etcd-servers=https://10.0.0.1:2379 --etcd-cafile=ca.crt ...    in place of kube-apiserver\n";
+
 std::string SubcommandUsage(std::string_view program) {
   if (program == "kube-apiserver") return "";
   std::string text = "Commands:\n";
@@ -218,6 +226,7 @@ std::string SubcommandUsage(std::string_view program) {
     name.resize(16, ' ');
     text += "  " + name + std::string(command.summary) + "\n";
   }
+  text += kExamples;
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include "codec/yaml.h"
 #include "controlplane/server_presence.h"
 #include "meta/status.h"
+#include "meta/type_errors.h"
 #include "object/json_text.h"
 
 namespace keelson::app {
@@ -51,8 +52,7 @@ std::string KindProblem(const Value& object) {
   const std::string shown(kind.empty() ? kKind : kind);
   if (IsKnownVersion(version) && shown == kKind) return "";
   if (version.empty() && kind.empty()) return "Object 'Kind' is missing in '" + object::ToJSON(object) + "'";
-  return "no kind " + base::GoQuote(shown) + " is registered for version " + base::GoQuote(version) +
-         " in scheme \"pkg/runtime/scheme.go:111\"";
+  return meta::NotRegisteredError(shown, version);
 }
 
 Outcome<TracingConfiguration, std::string> ReadFields(const Value& object) {

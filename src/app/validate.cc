@@ -1,6 +1,4 @@
 // The checks of upstream's Validate functions, set by set, in the order in which their errors appear.
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <set>
 
@@ -8,6 +6,7 @@
 #include "app/completed_options.h"
 #include "app/files.h"
 #include "base/duration.h"
+#include "base/go_regex.h"
 #include "base/go_url.h"
 #include "base/strings.h"
 #include "controllers/names.h"
@@ -25,9 +24,11 @@ bool Contains(const Strings& list, std::string_view item) {
 }
 
 constexpr std::string_view kCORSHelp =
-    "help: each expression must match the whole host: begin it with '^' or hold '//', and end it with '$' or the "
-    "port's ':', as in "
-    "'//example\\.com(:|$)'";
+    "help: List of allowed origins for CORS, comma separated. An allowed origin can be a regular expression to support "
+    "subdomain matching. If this list is empty CORS will not be enabled. Please ensure each expression matches the "
+    "entire hostname by anchoring to the start with '^' or including the '//' prefix, and by anchoring to the end with "
+    "'$' or including the ':' port separator suffix. Examples of valid expressions are '//example\\.com(:|$)' and "
+    "'^https://example\\.com(:|$)'";
 
 void ValidateGeneric(const CompletedOptions& c, Strings& errors) {
   const GenericServerRunOptions& o = c.options.generic;
@@ -60,10 +61,9 @@ void ValidateGeneric(const CompletedOptions& c, Strings& errors) {
       errors.push_back("empty value in --cors-allowed-origins, " + std::string(kCORSHelp));
       continue;
     }
-    const re2::RE2 expression(origin, re2::RE2::Quiet);
-    if (!expression.ok()) {
-      errors.push_back("--cors-allowed-origins has an invalid regular expression: error parsing regexp: " +
-                       expression.error() + ", " + std::string(kCORSHelp));
+    if (const base::GoRegex expression(origin); !expression.ok()) {
+      errors.push_back("--cors-allowed-origins has an invalid regular expression: " + expression.error() + ", " +
+                       std::string(kCORSHelp));
       continue;
     }
     const bool pins_start = origin.find('^') != std::string::npos || origin.find("//") != std::string::npos;

@@ -12,9 +12,25 @@
 namespace keelson::async {
 namespace asio = boost::asio;
 
+namespace {
+
+// Coroutines call each other across the threads of a pool (a handler, the client it calls, the proxy's client behind
+// that). Destroying one posts the end of its caller to the caller's context, so each step of such a chain takes one
+// pass over all contexts. More than any chain has.
+constexpr int kShutdownPasses = 8;
+
+class Context : public asio::io_context {
+ public:
+  Context() : io_context(1) {}
+  // Destroys all handlers that wait. Objects of the context (sockets, timers) may still be destroyed afterwards.
+  void Shutdown() { shutdown(); }
+};
+
+}  // namespace
+
 struct IOPool::Impl {
   struct Worker {
-    asio::io_context context{1};
+    Context context;
     asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(context);
     std::thread thread;
   };
@@ -36,6 +52,10 @@ IOPool::IOPool(std::size_t threads) : impl_(std::make_unique<Impl>()) {
 IOPool::~IOPool() {
   Stop();
   for (auto& worker : impl_->workers) worker->thread.join();
+  // On all threads before the first context goes: what they hold may belong to another one.
+  for (int pass = 0; pass < kShutdownPasses; ++pass) {
+    for (auto& worker : impl_->workers) worker->context.Shutdown();
+  }
 }
 
 std::size_t IOPool::size() const { return impl_->workers.size(); }

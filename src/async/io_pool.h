@@ -11,7 +11,7 @@ namespace keelson::async {
 class IOPool {
  public:
   explicit IOPool(std::size_t threads);
-  ~IOPool();  // Stop() and join
+  ~IOPool();  // Stop() and join; coroutines that still wait are destroyed, on the thread of the caller
 
   std::size_t size() const;
   boost::asio::any_io_executor executor(std::size_t index) const;

@@ -8,8 +8,10 @@
 #include "codec/json.h"
 #include "codec/yaml.h"
 #include "meta/status.h"
+#include "meta/type_errors.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 #include "validation/primitives.h"
 
 namespace keelson::audit {
@@ -22,7 +24,6 @@ constexpr std::string_view kGroup = "audit.k8s.io";
 constexpr std::string_view kAPIVersion = "audit.k8s.io/v1";
 constexpr std::array<std::string_view, 4> kLevels = {"None", "Metadata", "Request", "RequestResponse"};
 constexpr std::array<std::string_view, 4> kStages = {"RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"};
-constexpr std::string_view kScheme = "pkg/runtime/scheme.go:111";
 
 bool Contains(const std::vector<std::string>& list, std::string_view text) {
   return std::ranges::find(list, text) != list.end();
@@ -108,8 +109,7 @@ Outcome<void, std::string> CheckKind(const codec::TypeMeta& type) {
   if (known && kind == "Policy") return {};
   if (known && (kind == "Event" || kind == "EventList" || kind == "PolicyList"))
     return "failed decoding: converting (v1." + kind + ") to (audit.Policy): unknown conversion";
-  return "failed decoding: no kind " + base::GoQuote(kind) + " is registered for version " +
-         base::GoQuote(type.api_version) + " in scheme " + base::GoQuote(kScheme);
+  return "failed decoding: " + meta::NotRegisteredError(kind, type.api_version);
 }
 
 bool MatchesURL(std::string_view pattern, std::string_view path) {
@@ -123,8 +123,7 @@ std::string_view ToString(Level level) { return kLevels[static_cast<std::size_t>
 std::string_view ToString(Stage stage) { return kStages[static_cast<std::size_t>(stage)]; }
 
 Outcome<std::shared_ptr<const Policy>, std::string> Policy::Parse(std::string_view text, std::string* warning) {
-  const schema::Struct* type = schema::FindKind(kGroup, "v1", "Policy");
-  KS_CHECK(type != nullptr);
+  const schema::Struct& type = schema::types::audit_v1::kPolicy;
   base::Arena arena;
   std::string json(text);
   if (!base::Trim(text).starts_with('{')) {
@@ -136,7 +135,7 @@ Outcome<std::shared_ptr<const Policy>, std::string> Policy::Parse(std::string_vi
   if (!type_meta.ok())
     return "failed decoding: couldn't get version/kind; json parse error: " + type_meta.error().message;
   KS_RETURN_IF_ERROR(CheckKind(*type_meta));
-  auto decoded = codec::DecodeJSON(arena, json, *type, {.strict = true});
+  auto decoded = codec::DecodeJSON(arena, json, type, {.strict = true});
   // The tables know these fields as plain strings; Go names their types.
   if (!decoded.ok()) {
     std::string message =

@@ -8,6 +8,7 @@
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
 #include "auth/certificate_verifier.h"
+#include "auth/subject.h"
 
 namespace keelson::auth {
 namespace {
@@ -270,6 +271,41 @@ TEST(RequestHeader, BelievesAProxyThatIsAllowed) {
   ASSERT_EQ(authenticator.SetCA(PEM(other)), "");
   EXPECT_FALSE(authenticator.Authenticate(request).user);
   for (X509* certificate : {ca, other, proxy, unnamed, foreign}) X509_free(certificate);
+}
+
+TEST(Subject, FromUserName) {
+  using Strings = std::vector<std::string>;
+  struct Case {
+    const char* user;
+    Subject::Kind kind;
+    const char* resource;
+    const char* name_space;
+    const char* name;
+    Strings groups;
+  };
+  const Case cases[] = {
+      {"alice", Subject::Kind::kUser, "users", "", "alice", {}},
+      {"system:node:n1.example", Subject::Kind::kNode, "nodes", "", "n1.example", {"system:nodes"}},
+      {"system:node:N1", Subject::Kind::kUser, "users", "", "system:node:N1", {}},
+      {"system:node:", Subject::Kind::kUser, "users", "", "system:node:", {}},
+      {"system:serviceaccount:a:b",
+       Subject::Kind::kServiceAccount,
+       "serviceaccounts",
+       "a",
+       "b",
+       {"system:serviceaccounts", "system:serviceaccounts:a"}},
+      {"system:serviceaccount:a", Subject::Kind::kUser, "users", "", "system:serviceaccount:a", {}},
+      {"system:serviceaccount:a:b:c", Subject::Kind::kUser, "users", "", "system:serviceaccount:a:b:c", {}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.user);
+    const Subject subject = SubjectOf(c.user);
+    EXPECT_EQ(subject.kind, c.kind);
+    EXPECT_EQ(subject.resource, c.resource);
+    EXPECT_EQ(subject.name_space, c.name_space);
+    EXPECT_EQ(subject.name, c.name);
+    EXPECT_EQ(subject.groups, c.groups);
+  }
 }
 
 TEST(Authorizers, MastersMayAllAndOthersNothing) {

@@ -163,12 +163,8 @@ class BTree {
     return iterator;
   }
 
-  // For tests: aborts when the tree's own promises are broken.
-  void CheckInvariants() const {
-    if (root_ != nullptr) CheckNode(root_, true);
-  }
-
  private:
+  friend struct BTreeInvariants;  // btree_test.cc
   struct Node {
     mutable std::atomic<std::uint32_t> references{1};
     std::uint32_t count = 0;
@@ -393,28 +389,6 @@ class BTree {
     children[node->count] = nullptr;
     --node->count;
     Drop(right);
-  }
-
-  static std::uint32_t CheckNode(const Node* node, bool root) {
-    KS_CHECK(node->count <= kItemsMax && (root || node->count >= kItemsMin) && node->count > 0);
-    for (std::uint32_t i = 1; i < node->count; ++i) KS_CHECK(KeyOf()(node->items[i - 1]) < KeyOf()(node->items[i]));
-    if (node->leaf) {
-      KS_CHECK(node->size == node->count);
-      return 1;
-    }
-    std::uint64_t size = node->count;
-    std::uint32_t depth = 0;
-    for (std::uint32_t i = 0; i <= node->count; ++i) {
-      const Node* child = node->inner()->children[i];
-      const std::uint32_t below = CheckNode(child, false);
-      KS_CHECK(i == 0 || below == depth);
-      depth = below;
-      size += child->size;
-      if (i < node->count) KS_CHECK(KeyOf()(child->items[child->count - 1]) < KeyOf()(node->items[i]));
-      if (i > 0) KS_CHECK(KeyOf()(node->items[i - 1]) < KeyOf()(child->items[0]));
-    }
-    KS_CHECK(size == node->size);
-    return depth + 1;
   }
 
   Node* root_ = nullptr;

@@ -36,14 +36,11 @@ bool Failpoints::Hit(std::string_view name) {
 
 void Failpoints::Arm(std::string name, std::function<bool()> action) {
   std::lock_guard lock(registry().mutex);
-  registry().actions[std::move(name)] = std::move(action);
-  any_armed_ = true;
-}
-
-void Failpoints::Disarm(std::string_view name) {
-  std::lock_guard lock(registry().mutex);
-  if (const auto found = registry().actions.find(name); found != registry().actions.end())
-    registry().actions.erase(found);
+  if (action) {
+    registry().actions[std::move(name)] = std::move(action);
+  } else {
+    registry().actions.erase(name);
+  }
   any_armed_ = !registry().actions.empty();
 }
 

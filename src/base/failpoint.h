@@ -15,8 +15,7 @@ class Failpoints {
  public:
   // True when the armed action asks the caller to fail. Runs the action otherwise.
   static bool Hit(std::string_view name);
-  static void Arm(std::string name, std::function<bool()> action);
-  static void Disarm(std::string_view name);
+  static void Arm(std::string name, std::function<bool()> action);  // an empty action disarms
   static void ArmFromEnvironment();
   static bool any_armed() { return any_armed_.load(std::memory_order_relaxed); }
 

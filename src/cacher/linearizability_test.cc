@@ -165,7 +165,7 @@ TEST_P(Linearizability, ListAndGetThroughTheCache) {
   for (int i = 0; i < kReaders; ++i)
     threads.emplace_back([this, i, seed] { ReadAll(i, seed + static_cast<std::uint64_t>(i)); });
   for (auto& thread : threads) thread.join();
-  base::Failpoints::Disarm("cacher/dispatcher/show");
+  base::Failpoints::Arm("cacher/dispatcher/show", nullptr);
   // Every LIST was the state at its resourceVersion.
   for (const List& list : lists_) {
     for (int i = 0; i < kWriters; ++i) {

@@ -1,10 +1,10 @@
 // URLs, regular expressions, quantities, semantic versions, named formats and JSON pointers of the Kubernetes
 // libraries.
 #include "base/strings.h"
+#include "base/go_regex.h"
 #include "base/url.h"
 #include "cel/functions.h"
 #include "cel/library_values.h"
-#include "cel/regex.h"
 #include "object/go_url.h"
 
 namespace keelson::cel {
@@ -54,13 +54,13 @@ Val GetQuery(Evaluation& e, Args args) {
 }
 
 Val Find(Evaluation& e, Args args) {
-  const Regex regex(args[1].text());
+  const base::GoRegex regex(args[1].text());
   if (!regex.ok()) return ErrorIn(e.arena, "Illegal regex: ", regex.error());
   return Val::String(regex.Find(args[0].text()));
 }
 
 Val FindAll(Evaluation& e, Args args) {
-  const Regex regex(args[1].text());
+  const base::GoRegex regex(args[1].text());
   if (!regex.ok()) return ErrorIn(e.arena, "Illegal regex: ", regex.error());
   return NewStringList(e.arena, regex.FindAll(args[0].text(), args.size() > 2 ? args[2].int_value() : -1));
 }

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "base/go_regex.h"
 #include "cel/functions.h"
 #include "cel/operators.h"
-#include "cel/regex.h"
 #include "object/duration.h"
 #include "object/json_text.h"
 
@@ -456,7 +456,7 @@ Val TypeOf(Evaluation&, Args args) { return Val::TypeName(TypeNameOf(args[0])); 
 
 Val Matches(Evaluation& e, Args args) {
   if (!args[1].is_string()) return NoSuchOverload(args[1]);
-  const Regex regex(args[1].text());
+  const base::GoRegex regex(args[1].text());
   if (!regex.ok()) return e.Error(regex.error());
   return Val::Bool(regex.Matches(args[0].text()));
 }

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/go_regex.h"
 #include "cel/declarations.h"
 #include "cel/functions.h"
 #include "cel/program.h"
-#include "cel/regex.h"
 #include "cel/run_cost.h"
 
 namespace keelson::cel::plan {
@@ -114,7 +114,7 @@ struct CallNode : ArgsNode {
   Implementation implementation;  // null: none, or one of the candidates
   const Overload* overload;       // of a guarded call
   std::span<const Candidate> candidates;
-  const Regex* regex;
+  const base::GoRegex* regex;
 };
 
 struct FoldNode : PlanNode {
@@ -139,7 +139,7 @@ namespace keelson::cel {
 struct Program::Plan {
   Arena arena;
   EnvironmentPtr env;
-  std::vector<std::unique_ptr<const Regex>> regexes;
+  std::vector<std::unique_ptr<const base::GoRegex>> regexes;
   std::vector<std::string_view> variables;
   const plan::PlanNode* root = nullptr;
   std::uint32_t id_count = 0;

@@ -515,7 +515,7 @@ PlanNode* Planner::CompileRegex(CallNode& call) {
   if (use == RegexUse::kNone || call.args.size() < 2 || call.args[1]->op != Op::kConst) return &call;
   const Val& pattern = static_cast<const ConstNode*>(call.args[1])->value;
   if (!pattern.is_string()) return &call;
-  auto regex = std::make_unique<const Regex>(pattern.text());
+  auto regex = std::make_unique<const base::GoRegex>(pattern.text());
   if (!regex->ok()) return Fail(regex->error());
   call.regex = regex.get();
   call.regex_use = use;

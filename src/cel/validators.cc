@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "base/go_regex.h"
 #include "cel/declarations.h"
-#include "cel/regex.h"
 #include "cel/walk.h"
 #include "object/time.h"
 
@@ -36,7 +36,7 @@ bool IsValidTimestamp(const Expr& literal) {
 }
 
 bool IsValidRegex(const Expr& literal) {
-  return literal.literal != LiteralKind::kString || IsValidRegexSyntax(literal.text);
+  return literal.literal != LiteralKind::kString || base::IsValidGoRegex(literal.text);
 }
 
 // Format strings with a literal list of arguments.

@@ -3,10 +3,7 @@
 #include <string>
 
 #include "console/paths.h"
-#include "endpoints/answering.h"
-#include "endpoints/api_group_version.h"
-#include "endpoints/responses.h"
-#include "endpoints/static_file.h"
+#include "endpoints/page.h"
 
 namespace keelson::console {
 namespace {
@@ -52,21 +49,27 @@ class TailSource final : public http::BodySource {
   std::uint64_t seen_ = 0;
 };
 
-http::Response Serve(const std::shared_ptr<audit::Tail>& tail, endpoints::Exchange& exchange) {
-  if (exchange.http.method != "GET") return endpoints::NoMethod(exchange);
-  if (tail->full()) return endpoints::Text(429, "too many pages follow the audit events\n");
+meta::Result<endpoints::Page> Show(const std::shared_ptr<audit::Tail>& tail, const endpoints::Exchange& exchange) {
+  if (tail->full()) {
+    endpoints::Page page = endpoints::TextPage("too many pages follow the audit events\n");
+    page.status = 429;
+    return page;
+  }
   const auto text = [&](std::string_view name) { return std::string(exchange.query.Get(name)); };
-  return endpoints::Streamed("application/x-ndjson",
-                             std::make_unique<TailSource>(
-                                 tail, Filter{.user = text("user"), .verb = text("verb"), .resource = text("resource")},
-                                 exchange.watches ? exchange.watches->Join() : nullptr));
+  endpoints::Page page{.media_type = "application/x-ndjson",
+                       .stream = std::make_unique<TailSource>(
+                           tail, Filter{.user = text("user"), .verb = text("verb"), .resource = text("resource")},
+                           exchange.watches ? exchange.watches->Join() : nullptr)};
+  page.headers.Add("X-Content-Type-Options", "nosniff");
+  return page;
 }
 
 }  // namespace
 
 void InstallAudit(server::PathMux& mux, std::shared_ptr<audit::Tail> tail) {
   mux.Unlisted(std::string(kAPIPrefix) + "audit",
-               endpoints::Answering([tail](endpoints::Exchange& exchange) { return Serve(tail, exchange); }));
+               endpoints::ServePage([tail](const endpoints::Exchange& exchange) { return Show(tail, exchange); },
+                                    {.method = "GET"}));
 }
 
 }  // namespace keelson::console

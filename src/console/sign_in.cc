@@ -7,8 +7,7 @@
 
 #include "base/strings.h"
 #include "console/paths.h"
-#include "endpoints/api_group_version.h"
-#include "endpoints/responses.h"
+#include "endpoints/page.h"
 
 namespace keelson::console {
 namespace {
@@ -95,6 +94,7 @@ Awaitable<auth::AuthenticationResult> SignIn::AuthenticateToken(std::string toke
 namespace {
 
 using endpoints::ExchangePtr;
+using endpoints::Page;
 
 // Browsers name the page that makes a request; clients that are no browsers name none.
 bool FromElsewhere(const http::Request& request) {
@@ -104,42 +104,42 @@ bool FromElsewhere(const http::Request& request) {
   return !origin.empty() && origin != "https://" + request.host;
 }
 
-http::Response Answer(int status, std::string json) {
-  auto response = endpoints::JSONDocument(status, base::SharedBytes::FromString(std::move(json)));
-  response.headers.Set("Cache-Control", "no-store");
+Page Answer(int status, std::string json) {
+  Page page = endpoints::JSONPage(base::SharedBytes::FromString(std::move(json)));
+  page.status = status;
+  page.headers.Add("Cache-Control", "no-store");
   // As with the pages: nobody is signed in yet, and the calls that follow use the same HTTP/2 connection.
-  response.headers.Set("Connection", "keep-alive");
-  return response;
+  page.headers.Add("Connection", "keep-alive");
+  return page;
 }
 
-http::Response Refused(int status, std::string_view message) {
+Page Refused(int status, std::string_view message) {
   return Answer(status, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":")" +
                             std::string(message) + R"(","code":)" + std::to_string(status) + "}\n");
 }
 
 std::string Seconds() { return std::to_string(std::chrono::seconds(SignIn::kSessionLife).count()); }
 
-http::Response Open(SignIn& sign_in, std::string_view secret) {
+Page Open(SignIn& sign_in, std::string_view secret) {
   const auto token = sign_in.Exchange(secret);
   if (!token) return Refused(403, "the link was used before, is too old, or is not of this server");
   return Answer(201, R"({"token":")" + *token + R"(","seconds":)" + Seconds() + "}\n");
 }
 
-http::Response Renew(SignIn& sign_in, std::string_view token) {
+Page Renew(SignIn& sign_in, std::string_view token) {
   if (!sign_in.Renew(token)) return Refused(403, "the session has ended");
   return Answer(200, R"({"seconds":)" + Seconds() + "}\n");
 }
 
-http::Response End(SignIn& sign_in, std::string_view token) {
+Page End(SignIn& sign_in, std::string_view token) {
   sign_in.End(token);
   return Answer(200, "{}\n");
 }
 
-using Act = http::Response (*)(SignIn&, std::string_view);
+using Act = Page (*)(SignIn&, std::string_view);
 
-Awaitable<http::Response> Serve(std::shared_ptr<SignIn> sign_in, Act act, ExchangePtr exchange) {
+Awaitable<meta::Result<Page>> Serve(std::shared_ptr<SignIn> sign_in, Act act, ExchangePtr exchange) {
   const http::Request& request = exchange->http;
-  if (request.method != "POST") co_return endpoints::NoMethod(*exchange);
   if (FromElsewhere(request)) co_return Refused(403, "only pages of this server may sign in");
   // A type that no page of another origin can send without asking first.
   if (request.headers.Get("Content-Type") != kBodyType)
@@ -158,7 +158,9 @@ void InstallSignIn(server::PathMux& mux, std::shared_ptr<SignIn> sign_in) {
   };
   for (const auto& [name, act] : {Route{"open", Open}, Route{"renew", Renew}, Route{"end", End}}) {
     mux.Unlisted(std::string(kSessionPrefix) + std::string(name),
-                 [sign_in, act](ExchangePtr exchange) { return Serve(sign_in, act, std::move(exchange)); });
+                 endpoints::ServePageTask(
+                     [sign_in, act](ExchangePtr exchange) { return Serve(sign_in, act, std::move(exchange)); },
+                     {.method = "POST"}));
   }
 }
 

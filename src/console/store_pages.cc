@@ -6,15 +6,14 @@
 #include "async/blocking_pool.h"
 #include "console/file_source.h"
 #include "console/paths.h"
-#include "endpoints/api_group_version.h"
-#include "endpoints/responses.h"
-#include "endpoints/static_file.h"
+#include "endpoints/page.h"
 #include "object/json_text.h"
 
 namespace keelson::console {
 namespace {
 
 using endpoints::ExchangePtr;
+using endpoints::Page;
 using Result = StoreCare::Result;
 
 std::string Quoted(std::string_view text) {
@@ -39,14 +38,21 @@ std::string ToJSON(const StoreFigures& figures) {
     out += ",\"lastBackup\":{\"name\":" + Quoted(last->name) + number("bytes", last->bytes) +
            number("ageSeconds", last->age_seconds) + "}";
   }
-  return out + "}\n";
+  out += ",\"certificates\":[";
+  for (const auto& certificate : figures.certificates) {
+    out += std::string(out.ends_with('[') ? "" : ",") + "{\"flag\":" + Quoted(certificate.flag) +
+           ",\"file\":" + Quoted(certificate.file) + number("secondsLeft", certificate.seconds_left) + "}";
+  }
+  return out + "]}\n";
 }
 
-http::Response JSON(int status, std::string text) {
-  return endpoints::JSONDocument(status, base::SharedBytes::FromString(std::move(text)));
+Page JSON(int status, std::string text) {
+  Page page = endpoints::JSONPage(base::SharedBytes::FromString(std::move(text)));
+  page.status = status;
+  return page;
 }
 
-http::Response Failed(int status, std::string_view message) {
+Page Failed(int status, std::string_view message) {
   return JSON(status, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":)" +
                           Quoted(message) + ",\"code\":" + std::to_string(status) + "}\n");
 }
@@ -75,26 +81,25 @@ class Worker {
 };
 using WorkerPtr = std::shared_ptr<Worker>;
 
-Awaitable<http::Response> ServeFigures(WorkerPtr worker, ExchangePtr exchange) {
-  if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
+Awaitable<meta::Result<Page>> ShowFigures(WorkerPtr worker) {
   const auto figures = co_await worker->care().Figures();
   co_return figures.ok() ? JSON(200, ToJSON(*figures)) : Failed(500, figures.error());
 }
 
 enum class As : std::uint8_t { kSentence, kFile };
 
-http::Response Download(const WorkerPtr& worker, const std::string& path) {
+Page Download(const WorkerPtr& worker, const std::string& path) {
   auto source = NewFileSource(path, worker->pool());
   if (!source.ok()) return Failed(500, source.error());
   const std::string name = path.substr(path.rfind('/') + 1);
-  auto response = endpoints::Streamed("application/x-tar", *std::move(source));
-  response.headers.Add("Content-Disposition", "attachment; filename=\"" + name + "\"");
-  response.headers.Add("Cache-Control", "no-store");
-  return response;
+  Page page{.media_type = "application/x-tar", .stream = *std::move(source)};
+  page.headers.Add("X-Content-Type-Options", "nosniff");
+  page.headers.Add("Content-Disposition", "attachment; filename=\"" + name + "\"");
+  page.headers.Add("Cache-Control", "no-store");
+  return page;
 }
 
-Awaitable<http::Response> ServeWork(WorkerPtr worker, Result (StoreCare::*work)(), As as, ExchangePtr exchange) {
-  if (exchange->http.method != "POST") co_return endpoints::NoMethod(*exchange);
+Awaitable<meta::Result<Page>> Work(WorkerPtr worker, Result (StoreCare::*work)(), As as) {
   if (!worker->care().embedded()) co_return Failed(409, "the store is an etcd: care for it with etcd's own tools");
   const auto done = co_await worker->Run(work);
   if (!done) co_return Failed(409, "other work on the store is under way: wait for its end");
@@ -108,10 +113,12 @@ Awaitable<http::Response> ServeWork(WorkerPtr worker, Result (StoreCare::*work)(
 void InstallStore(server::PathMux& mux, std::shared_ptr<StoreCare> care) {
   const auto worker = std::make_shared<Worker>(std::move(care));
   const std::string root = std::string(kAPIPrefix) + "store";
-  mux.Unlisted(root, [worker](ExchangePtr exchange) { return ServeFigures(worker, std::move(exchange)); });
+  mux.Unlisted(root,
+               endpoints::ServePageTask([worker](ExchangePtr) { return ShowFigures(worker); }, {.method = "GET"}));
   const auto offer = [&](std::string_view name, Result (StoreCare::*work)(), As as) {
     mux.Unlisted(root + "/" + std::string(name),
-                 [worker, work, as](ExchangePtr exchange) { return ServeWork(worker, work, as, std::move(exchange)); });
+                 endpoints::ServePageTask([worker, work, as](ExchangePtr) { return Work(worker, work, as); },
+                                          {.method = "POST"}));
   };
   offer("backup", &StoreCare::Save, As::kSentence);
   offer("check", &StoreCare::Check, As::kSentence);

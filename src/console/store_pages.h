@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "async/awaitable.h"
 #include "base/outcome.h"
@@ -24,7 +25,14 @@ struct StoreFigures {
     std::uint64_t bytes = 0;
     std::int64_t age_seconds = 0;
   };
-  bool embedded = false;  // without it only the first four figures are known, and nothing else can be done
+  // A file that the server shows or trusts; the first certificate in it.
+  struct Certificate {
+    std::string flag;  // the flag that names it
+    std::string file;
+    std::int64_t seconds_left = 0;  // below 0: it has ended
+  };
+  std::vector<Certificate> certificates;
+  bool embedded = false;  // without it only the next four figures are known, and nothing else can be done
   std::int64_t revision = 0, compact_revision = 0;
   std::int64_t bytes = 0, bytes_in_use = 0;
   std::int64_t quota_bytes = 0;      // 0: none

@@ -96,7 +96,7 @@ class GarbageCollector final : public Controller, public std::enable_shared_from
   Awaitable<References> Classify(ObjectIdentity item, std::vector<OwnerReference> owners);
   Awaitable<Result> Collect(ObjectIdentity identity, ObjectMetadata latest, References references);
   Awaitable<Result> DeleteForeground(ObjectIdentity identity, ObjectMetadata latest);
-  Awaitable<Result> DeleteItem(ObjectIdentity identity, ObjectMetadata latest, std::string_view policy);
+  Awaitable<Result> DeleteItem(ObjectIdentity identity, ObjectMetadata latest, std::string policy);
 
   const ControllerContext context_;
   telemetry::Counter& sync_errors_;
@@ -293,7 +293,7 @@ Awaitable<Result> GarbageCollector::ProcessDeletingDependents(ObjectIdentity ide
     if (!dependent->deleting_dependents) delete_->Add(dependent->identity.uid);
   }
   if (!blocking.empty()) co_return Result::Done();
-  const std::string error = co_await operations_.RemoveFinalizer(identity, kForegroundFinalizer);
+  const std::string error = co_await operations_.RemoveFinalizer(identity, std::string(kForegroundFinalizer));
   if (error.empty()) co_return Result::Done();
   log::Error("Garbage collector could not remove a finalizer", "item", identity.ToString(), "err", error);
   co_return Result::Retry();
@@ -356,9 +356,9 @@ Awaitable<Result> GarbageCollector::Collect(ObjectIdentity identity, ObjectMetad
   const DependencyGraph::Node* const node = graph_.Find(identity.uid);
   if (!references.waiting.empty() && node != nullptr && !node->dependents.empty())
     co_return co_await DeleteForeground(std::move(identity), std::move(latest));
-  const std::string_view policy = latest.HasFinalizer(kOrphanFinalizer)       ? "Orphan"
-                                  : latest.HasFinalizer(kForegroundFinalizer) ? "Foreground"
-                                                                              : "Background";
+  const std::string policy = latest.HasFinalizer(kOrphanFinalizer)       ? "Orphan"
+                             : latest.HasFinalizer(kForegroundFinalizer) ? "Foreground"
+                                                                         : "Background";
   co_return co_await DeleteItem(std::move(identity), std::move(latest), policy);
 }
 
@@ -380,8 +380,7 @@ Awaitable<Result> GarbageCollector::DeleteForeground(ObjectIdentity identity, Ob
   co_return co_await DeleteItem(std::move(identity), std::move(latest), "Foreground");
 }
 
-Awaitable<Result> GarbageCollector::DeleteItem(ObjectIdentity identity, ObjectMetadata latest,
-                                               std::string_view policy) {
+Awaitable<Result> GarbageCollector::DeleteItem(ObjectIdentity identity, ObjectMetadata latest, std::string policy) {
   log::V(2).Info("Deleting item", "item", identity.ToString(), "propagationPolicy", policy);
   const auto deleted = co_await operations_.Delete(identity, std::move(latest), policy);
   if (deleted.ok()) co_return Result::Done();
@@ -406,7 +405,7 @@ Awaitable<Result> GarbageCollector::AttemptToOrphan(std::shared_ptr<GarbageColle
                "err", patched.error());
     co_return Result::Retry();
   }
-  const std::string error = co_await self->operations_.RemoveFinalizer(owner, kOrphanFinalizer);
+  const std::string error = co_await self->operations_.RemoveFinalizer(owner, std::string(kOrphanFinalizer));
   if (error.empty()) co_return Result::Done();
   log::Error("Garbage collector could not remove a finalizer", "item", owner.ToString(), "err", error);
   co_return Result::Retry();

@@ -75,7 +75,7 @@ Awaitable<GCOperations::Got> GCOperations::Get(ObjectIdentity identity) const {
 }
 
 Awaitable<meta::Result<void>> GCOperations::SendDelete(ObjectIdentity identity, std::string resource_version,
-                                                       std::string_view propagation_policy) const {
+                                                       std::string propagation_policy) const {
   const MappedResource* const mapped = table_.Find(identity.api_version, identity.kind);
   if (mapped == nullptr) co_return NoMapping(identity);
   std::string body = R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":)";
@@ -84,7 +84,7 @@ Awaitable<meta::Result<void>> GCOperations::SendDelete(ObjectIdentity identity, 
     body += ",\"resourceVersion\":";
     object::AppendJSONString(body, resource_version);
   }
-  body += "},\"propagationPolicy\":\"" + std::string(propagation_policy) + "\"}";
+  body += "},\"propagationPolicy\":\"" + propagation_policy + "\"}";
   const auto deleted =
       co_await client_->Do({.method = "DELETE",
                             .target = ObjectPath(*mapped, identity.api_version, identity.name_space, identity.name),
@@ -95,7 +95,7 @@ Awaitable<meta::Result<void>> GCOperations::SendDelete(ObjectIdentity identity, 
 }
 
 Awaitable<meta::Result<void>> GCOperations::Delete(ObjectIdentity identity, ObjectMetadata latest,
-                                                   std::string_view propagation_policy) const {
+                                                   std::string propagation_policy) const {
   auto deleted = co_await SendDelete(identity, latest.resource_version, propagation_policy);
   if (deleted.ok() || deleted.error().reason() != meta::StatusReason::kConflict) co_return deleted;
   // It changed meanwhile. When its owners did not, the version does not matter: changes must not starve collection.
@@ -112,8 +112,7 @@ Awaitable<meta::Result<void>> GCOperations::Delete(ObjectIdentity identity, Obje
   co_return co_await SendDelete(identity, "", propagation_policy);
 }
 
-Awaitable<meta::Result<void>> GCOperations::Patch(ObjectIdentity identity, std::string_view type,
-                                                  std::string patch) const {
+Awaitable<meta::Result<void>> GCOperations::Patch(ObjectIdentity identity, std::string type, std::string patch) const {
   const MappedResource* const mapped = table_.Find(identity.api_version, identity.kind);
   if (mapped == nullptr) co_return NoMapping(identity);
   const auto patched =
@@ -136,7 +135,7 @@ Awaitable<meta::Result<void>> GCOperations::MergeOwners(
   if (got.object->owners.empty()) {
     patch = "{\"metadata\":{\"resourceVersion\":\"" + got.object->resource_version + "\",\"ownerReferences\":null}}";
   }
-  co_return co_await Patch(identity, kMergePatch, std::move(patch));
+  co_return co_await Patch(identity, std::string(kMergePatch), std::move(patch));
 }
 
 Awaitable<meta::Result<void>> GCOperations::RemoveOwners(ObjectIdentity identity,
@@ -150,7 +149,7 @@ Awaitable<meta::Result<void>> GCOperations::RemoveOwners(ObjectIdentity identity
     patch += '}';
   }
   patch += "]}}";
-  auto patched = co_await Patch(identity, kStrategicMergePatch, std::move(patch));
+  auto patched = co_await Patch(identity, std::string(kStrategicMergePatch), std::move(patch));
   if (patched.ok() || patched.error().reason() != meta::StatusReason::kUnsupportedMediaType) co_return patched;
   co_return co_await MergeOwners(identity, [&owner_uids](std::vector<OwnerReference>& owners) {
     std::erase_if(owners, [&](const OwnerReference& owner) {
@@ -163,14 +162,14 @@ Awaitable<meta::Result<void>> GCOperations::UnblockOwners(ObjectIdentity identit
                                                           std::vector<OwnerReference> owners) const {
   std::erase_if(owners, [](const OwnerReference& owner) { return !owner.block_owner_deletion; });
   for (OwnerReference& owner : owners) owner.block_owner_deletion = false;
-  auto patched = co_await Patch(identity, kStrategicMergePatch, OwnersPatch("uid", identity.uid, owners));
+  auto patched = co_await Patch(identity, std::string(kStrategicMergePatch), OwnersPatch("uid", identity.uid, owners));
   if (patched.ok() || patched.error().reason() != meta::StatusReason::kUnsupportedMediaType) co_return patched;
   co_return co_await MergeOwners(identity, [](std::vector<OwnerReference>& live) {
     for (OwnerReference& owner : live) owner.block_owner_deletion = false;
   });
 }
 
-Awaitable<std::string> GCOperations::RemoveFinalizer(ObjectIdentity identity, std::string_view finalizer) const {
+Awaitable<std::string> GCOperations::RemoveFinalizer(ObjectIdentity identity, std::string finalizer) const {
   for (int attempt = 0; attempt < kConflictRetries; ++attempt) {
     Got got = co_await Get(identity);
     if (got.unreachable == Unreachable::kNone && !got.object.ok() &&
@@ -191,7 +190,7 @@ Awaitable<std::string> GCOperations::RemoveFinalizer(ObjectIdentity identity, st
       object::AppendJSONString(rest, other);
     }
     patch += rest.empty() ? "null}}" : rest + "]}}";
-    const auto patched = co_await Patch(identity, kMergePatch, std::move(patch));
+    const auto patched = co_await Patch(identity, std::string(kMergePatch), std::move(patch));
     if (patched.ok()) co_return "";
     if (patched.error().reason() != meta::StatusReason::kConflict) co_return std::string(patched.error().message());
   }

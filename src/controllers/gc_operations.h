@@ -43,18 +43,18 @@ class GCOperations {
   Awaitable<Got> Get(ObjectIdentity identity) const;
   // With the object's UID and version as preconditions, as long as it has these owners.
   Awaitable<meta::Result<void>> Delete(ObjectIdentity identity, ObjectMetadata latest,
-                                       std::string_view propagation_policy) const;
+                                       std::string propagation_policy) const;
   // Strategic merge, or JSON merge where the resource does not take that.
   Awaitable<meta::Result<void>> RemoveOwners(ObjectIdentity identity, std::vector<std::string> owner_uids) const;
   Awaitable<meta::Result<void>> UnblockOwners(ObjectIdentity identity, std::vector<OwnerReference> owners) const;
   // "" or why not.
-  Awaitable<std::string> RemoveFinalizer(ObjectIdentity identity, std::string_view finalizer) const;
+  Awaitable<std::string> RemoveFinalizer(ObjectIdentity identity, std::string finalizer) const;
   Awaitable<void> ReportInvalidNamespace(ObjectIdentity identity, OwnerReference owner, const base::Clock& clock) const;
 
  private:
   Awaitable<meta::Result<void>> SendDelete(ObjectIdentity identity, std::string resource_version,
-                                           std::string_view propagation_policy) const;
-  Awaitable<meta::Result<void>> Patch(ObjectIdentity identity, std::string_view type, std::string patch) const;
+                                           std::string propagation_policy) const;
+  Awaitable<meta::Result<void>> Patch(ObjectIdentity identity, std::string type, std::string patch) const;
   // The owners it has now, changed by `change`, as a JSON merge patch.
   Awaitable<meta::Result<void>> MergeOwners(ObjectIdentity identity,
                                             std::function<void(std::vector<OwnerReference>& owners)> change) const;

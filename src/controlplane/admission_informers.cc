@@ -6,8 +6,7 @@
 namespace keelson::controlplane {
 
 std::shared_ptr<registry::Store> AdmissionInformers::StoreOf(std::string_view group, std::string_view resource) const {
-  const auto definition = registry::Catalog::BuiltIn()->Find(group, resource);
-  return definition ? storage_.Get(*definition) : nullptr;
+  return storage_.Get(group, resource);
 }
 
 admission::Informers::HasSynced AdmissionInformers::Follow(std::string group, std::string resource,

@@ -42,8 +42,8 @@ class AdmissionPermissions final : public admission::Permissions {
     const std::string plural = GuessPlural(kind.kind);
     const auto store = storage_.Find(kind.group, plural);
     if (!store || store->options().kind.kind != kind.kind) return {};
-    const bool built_in = store->options().type != nullptr;
-    if (built_in && schema::FindKind(kind.group, kind.version, kind.kind) == nullptr) return {};
+    const auto built_in = storage_.catalog().Find(kind.group, plural);
+    if (built_in && built_in->FindVersion(kind.group, kind.version) == nullptr) return {};
     return {{.resource = {kind.group, kind.version, plural}, .namespaced = store->options().namespaced}};
   }
 

@@ -45,8 +45,8 @@ Awaitable<void> CreateFlowControl(std::shared_ptr<registry::Store> levels, std::
     return values;
   };
   co_await EnsureObjects(levels, build(registry::BootstrapPriorityLevelConfigurations()), nullptr,
-                         kFlowControlProducer);
-  co_await EnsureObjects(schemas, build(registry::BootstrapFlowSchemas()), nullptr, kFlowControlProducer);
+                         std::string(kFlowControlProducer));
+  co_await EnsureObjects(schemas, build(registry::BootstrapFlowSchemas()), nullptr, std::string(kFlowControlProducer));
 }
 
 Awaitable<void> RegisterAPIServices(std::shared_ptr<registry::Store> store,
@@ -72,7 +72,7 @@ void TrackFields(request::Context& context, const registry::Store& store, Value 
   options.kind = {store.options().kind.group,
                   std::string(slash == std::string_view::npos ? api_version : api_version.substr(slash + 1)),
                   store.options().kind.kind};
-  options.type = schema::FindKind(options.kind.group, options.kind.version, options.kind.kind);
+  options.type = store.options().type;  // the server writes objects in the version that strategies see
   options.subresource = subresource;
   const auto& reset = subresource.empty() ? store.strategy().update.reset_fields : store.strategy().status.reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());
@@ -81,7 +81,7 @@ void TrackFields(request::Context& context, const registry::Store& store, Value 
 }
 
 Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space,
-                                           std::string name, MakeObject make, std::string_view manager) {
+                                           std::string name, MakeObject make, std::string manager) {
   request::Context context;
   context.info.name_space = name_space;
   context.info.name = name;
@@ -119,7 +119,7 @@ Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> stor
 }
 
 Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile,
-                             std::string_view manager) {
+                             std::string manager) {
   request::Context context;
   const Value metadata = wanted["metadata"];
   context.info.name_space = metadata["namespace"].as_string();
@@ -170,7 +170,7 @@ struct Ensuring {
 };
 
 Awaitable<void> EnsureOne(Ensuring& ensuring, std::shared_ptr<registry::Store> store, Value object, Reconcile reconcile,
-                          std::string_view manager) {
+                          std::string manager) {
   co_await EnsureObject(std::move(store), object, reconcile, manager);
   if (--ensuring.left == 0) ensuring.done.Set();
 }
@@ -178,7 +178,7 @@ Awaitable<void> EnsureOne(Ensuring& ensuring, std::shared_ptr<registry::Store> s
 }  // namespace
 
 Awaitable<void> EnsureObjects(std::shared_ptr<registry::Store> store, std::vector<Value> wanted, Reconcile reconcile,
-                              std::string_view manager) {
+                              std::string manager) {
   if (wanted.empty()) co_return;
   auto executor = co_await asio::this_coro::executor;
   Ensuring ensuring{.left = wanted.size()};

@@ -24,17 +24,16 @@ void TrackFields(request::Context& context, const registry::Store& store, Value 
 // Writes what `make` makes of the object there is (null when there is none); nothing when it returns nothing.
 using MakeObject = std::function<std::optional<Value>(base::Arena& arena, Value existing)>;
 Awaitable<meta::Result<void>> UpsertObject(std::shared_ptr<registry::Store> store, std::string name_space,
-                                           std::string name, MakeObject make,
-                                           std::string_view manager = "kube-apiserver");
+                                           std::string name, MakeObject make, std::string manager = "kube-apiserver");
 
 using Reconcile = registry::Reconciled (*)(base::Arena& arena, const Value& existing, const Value& wanted);
 // Creates the object where it is missing; brings an existing one up to date where `reconcile` says so. Logs what goes
 // wrong.
 Awaitable<void> EnsureObject(std::shared_ptr<registry::Store> store, Value wanted, Reconcile reconcile,
-                             std::string_view manager = "kube-apiserver");
+                             std::string manager = "kube-apiserver");
 
 // The same for many at once, so that their writes share a sync; returns when all are done.
 Awaitable<void> EnsureObjects(std::shared_ptr<registry::Store> store, std::vector<Value> wanted, Reconcile reconcile,
-                              std::string_view manager = "kube-apiserver");
+                              std::string manager = "kube-apiserver");
 
 }  // namespace keelson::controlplane

@@ -100,13 +100,15 @@ Awaitable<std::vector<Health>> ProbeAll(const Components& components) {
 
 class ComponentStatusREST final : public registry::REST, public registry::Getter, public registry::Lister {
  public:
-  ComponentStatusREST(Components components, const schema::Struct& type)
+  ComponentStatusREST(Components components, const registry::ResourceDefinition& definition)
       : components_(std::move(components)),
-        codec_(storage::NewSchemaCodec(
-            {.resource = {"", "componentstatuses"}, .storage = {"", "v1", "ComponentStatus"}, .type = &type})) {}
+        codec_(storage::NewSchemaCodec({.resource = {"", "componentstatuses"},
+                                        .storage = {"", "v1", "ComponentStatus"},
+                                        .type = definition.hub_version().type})),
+        strategy_(definition.strategy) {}
 
   const storage::ResourceCodec& codec() const override { return *codec_; }
-  const registry::RESTStrategy& rest_strategy() const override { return strategy_; }
+  const registry::RESTStrategy& rest_strategy() const override { return *strategy_; }
   const registry::Getter* getter() const override { return this; }
   const registry::Lister* lister() const override { return this; }
 
@@ -139,7 +141,7 @@ class ComponentStatusREST final : public registry::REST, public registry::Getter
 
   const Components components_;
   const std::unique_ptr<storage::ResourceCodec> codec_;
-  const registry::RESTStrategy strategy_{*registry::FindStrategy("", "ComponentStatus")};
+  const std::shared_ptr<const registry::RESTStrategy> strategy_;
 };
 
 }  // namespace
@@ -156,7 +158,7 @@ bool InstallComponentStatuses(const ChainConfig& config, const schema::Resource&
     components.push_back({"etcd-" + std::to_string(i), [store = config.store_health] { return ProbeStore(store); }});
   }
   auto scope = NewScope(config, resource, nullptr);
-  scope->rest = std::make_shared<const ComponentStatusREST>(std::move(components), *scope->type);
+  scope->rest = std::make_shared<const ComponentStatusREST>(std::move(components), *scope->definition);
   version.Add(resource.plural, "", endpoints::StoredResourceRoute(std::move(scope), resource.verbs));
   return true;
 }

@@ -319,9 +319,7 @@ bool InstallConnect(const ChainConfig& config, const schema::Resource& resource,
   auto backends = std::make_shared<ConnectBackends>();
   backends->kubelets = config.kubelets;
   backends->authorizer = config.authorizer;
-  const auto store_of = [&](std::string_view plural) {
-    return config.storage->Get(*registry::Catalog::BuiltIn()->Find("", plural));
-  };
+  const auto store_of = [&](std::string_view plural) { return config.storage->Get("", plural); };
   backends->pods = store_of("pods");
   backends->services = store_of("services");
   backends->endpoints = store_of("endpoints");

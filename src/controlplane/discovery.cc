@@ -13,6 +13,7 @@
 #include "endpoints/negotiation.h"
 #include "endpoints/responses.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -59,13 +60,11 @@ void Count(telemetry::Counter* counter) {
   if (counter != nullptr) counter->Inc();
 }
 
-const schema::Struct& MetaType(std::string_view kind) { return *schema::FindType("meta/v1", kind); }
-
 // The built-in groups as fragments, in their order.
 std::vector<endpoints::DiscoveryFragmentPtr> Fragments(const std::vector<DiscoveryGroup>& groups, const Value& plain,
                                                        const Value& aggregated) {
-  const schema::Struct& group_type = MetaType("APIGroup");
-  const schema::Struct& discovery_type = *schema::FindType("apidiscovery/v2", "APIGroupDiscovery");
+  const schema::Struct& group_type = schema::types::meta_v1::kAPIGroup;
+  const schema::Struct& discovery_type = schema::types::apidiscovery_v2::kAPIGroupDiscovery;
   std::vector<endpoints::DiscoveryFragmentPtr> fragments;
   for (const DiscoveryGroup& group : groups) {
     auto fragment = std::make_shared<endpoints::DiscoveryFragment>();
@@ -87,14 +86,14 @@ std::vector<endpoints::DiscoveryFragmentPtr> Fragments(const std::vector<Discove
 // Puts the documents together: the built-in groups, then those of a source, as they are when somebody asks.
 class GroupList {
  public:
-  GroupList(std::string plain_head, std::string plain_tail, std::string kind,
+  GroupList(std::string plain_head, std::string plain_tail, const schema::Struct& type,
             std::vector<endpoints::DiscoveryFragmentPtr> built_in,
             std::shared_ptr<const endpoints::DiscoverySource> source,
             std::shared_ptr<const endpoints::DiscoveryMerger> merger,
             std::shared_ptr<const endpoints::PeerDiscovery> peers)
       : plain_head_(std::move(plain_head)),
         plain_tail_(std::move(plain_tail)),
-        kind_(std::move(kind)),
+        type_(type),
         built_in_(std::move(built_in)),
         source_(std::move(source)),
         merger_(std::move(merger)),
@@ -109,8 +108,8 @@ class GroupList {
     const std::string &plain = merged.groups, &items = merged.aggregated;
     auto documents = base::MakeRef<GroupDocuments>();
     documents->generation = generation;
-    documents->plain =
-        std::make_shared<endpoints::AssembledDocument>(plain_head_ + plain + plain_tail_, MetaType(kind_), "v1", kind_);
+    documents->plain = std::make_shared<endpoints::AssembledDocument>(plain_head_ + plain + plain_tail_, type_, "v1",
+                                                                      std::string(type_.name));
     std::tie(documents->aggregated, documents->etag) = Aggregated(items);
     if (peers_) documents->items = items;
     base::Ref<const GroupDocuments> result(documents);
@@ -142,8 +141,7 @@ class GroupList {
     const std::string rest = "\"metadata\":{},\"items\":[" + items + "]}";
     auto document = std::make_shared<const endpoints::AssembledDocument>(
         "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," + rest,
-        *schema::FindType("apidiscovery/v2", "APIGroupDiscoveryList"), "apidiscovery.k8s.io/v2",
-        "APIGroupDiscoveryList");
+        schema::types::apidiscovery_v2::kAPIGroupDiscoveryList, "apidiscovery.k8s.io/v2", "APIGroupDiscoveryList");
     return {std::move(document), endpoints::ETagOf("{" + rest)};
   }
 
@@ -159,7 +157,8 @@ class GroupList {
     return merged;
   }
 
-  const std::string plain_head_, plain_tail_, kind_;
+  const std::string plain_head_, plain_tail_;
+  const schema::Struct& type_;
   const std::vector<endpoints::DiscoveryFragmentPtr> built_in_;
   const std::shared_ptr<const endpoints::DiscoverySource> source_;
   const std::shared_ptr<const endpoints::DiscoveryMerger> merger_;
@@ -196,22 +195,6 @@ std::optional<AggregatedForm> WantsAggregated(const http::Request& request) {
   return std::nullopt;
 }
 
-http::Response AggregatedResponse(const http::Request& request, const endpoints::AssembledDocument& document,
-                                  const std::string& etag, endpoints::Format format) {
-  http::Response response;
-  response.headers.Add("Content-Type", std::string(endpoints::MediaType(format)) + std::string(kAggregatedParameters));
-  response.headers.Add("ETag", etag);
-  response.headers.Add("Vary", "Accept");
-  response.headers.Add("Cache-Control", "public");
-  if (request.headers.Get("If-None-Match") == etag) {
-    response.status = 304;
-    response.headers.Remove("Content-Type");
-    return response;
-  }
-  response.body = document.Get(format, false);
-  return response;
-}
-
 constexpr std::array<std::string_view, 3> kProduces = {"application/json", "application/yaml",
                                                        "application/vnd.kubernetes.protobuf"};
 
@@ -232,9 +215,9 @@ Awaitable<http::Response> ServeGroupList(std::shared_ptr<const GroupList> list, 
   if (wanted) {
     if (wanted->nopeer && handling.peer_aware) Count(handling.counters.nopeer);
     if (wanted->nopeer || !list->has_peers())
-      co_return AggregatedResponse(exchange->http, *documents->aggregated, documents->etag, wanted->format);
+      co_return documents->aggregated->RespondTagged(*exchange, wanted->format, kAggregatedParameters, documents->etag);
     const auto all = list->WithPeers(*documents, handling.counters);
-    co_return AggregatedResponse(exchange->http, *all->aggregated, all->etag, wanted->format);
+    co_return all->aggregated->RespondTagged(*exchange, wanted->format, kAggregatedParameters, all->etag);
   }
   if (handling.methods == Methods::kGet) {
     if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
@@ -274,12 +257,13 @@ ServedGroups::ServedGroups(const server::GenericAPIServer& server) {
 }
 
 void InstallDiscovery(server::GenericAPIServer& server, DiscoveryOptions options) {
+  namespace types = schema::types::meta_v1;
   base::Arena arena;
   const ServedGroups all(server);
   const std::vector<DiscoveryGroup>& groups = all.groups();
   const endpoints::IsServed& served = all.is_served();
-  const auto handler = [&](Value document, std::string_view kind, endpoints::DocumentOptions how = {}) {
-    return endpoints::NegotiatedDocument(arena, document, MetaType(kind), kind, how);
+  const auto handler = [&](Value document, const schema::Struct& type, endpoints::DocumentOptions how = {}) {
+    return endpoints::NegotiatedDocument(arena, document, type, type.name, how);
   };
   server::PathMux& mux = server.mux();
   const auto both = [&](const std::string& path, const endpoints::Handler& serve) {
@@ -291,23 +275,23 @@ void InstallDiscovery(server::GenericAPIServer& server, DiscoveryOptions options
     (group.group.empty() ? core : others).push_back(group);
     for (const schema::Package* package : group.versions) {
       both(all.Find(package->group, package->version)->prefix(),
-           handler(endpoints::APIResourceListDocument(arena, *package, served), "APIResourceList",
+           handler(endpoints::APIResourceListDocument(arena, *package, served), types::kAPIResourceList,
                    {.cbor = options.cbor}));
     }
     if (!group.group.empty())
       both("/apis/" + std::string(group.group),
-           handler(endpoints::APIGroupDocument(arena, group), "APIGroup", {.any_method = true}));
+           handler(endpoints::APIGroupDocument(arena, group), types::kAPIGroup, {.any_method = true}));
   }
   const auto fragments = [&](const std::vector<DiscoveryGroup>& of, const Value& plain) {
     return Fragments(of, plain, endpoints::AggregatedDiscoveryDocument(arena, of, served)["items"]);
   };
   std::string versions;
-  codec::EncodeJSON(endpoints::APIVersionsDocument(arena, groups, options.external_address), MetaType("APIVersions"),
+  codec::EncodeJSON(endpoints::APIVersionsDocument(arena, groups, options.external_address), types::kAPIVersions,
                     versions);
-  const auto api = std::make_shared<const GroupList>(versions, "", "APIVersions", fragments(core, Value()), nullptr,
-                                                     nullptr, nullptr);
+  const auto api = std::make_shared<const GroupList>(versions, "", types::kAPIVersions, fragments(core, Value()),
+                                                     nullptr, nullptr, nullptr);
   const auto apis = std::make_shared<const GroupList>(
-      "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[", "]}", "APIGroupList",
+      "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[", "]}", types::kAPIGroupList,
       fragments(others, endpoints::APIGroupListDocument(arena, groups)["groups"]), std::move(options.source),
       std::move(options.merger), std::move(options.peers));
   const Counters counters = options.metrics != nullptr ? Register(*options.metrics) : Counters();

@@ -4,6 +4,7 @@
 
 #include "codec/protobuf.h"
 #include "controlplane/bootstrap.h"
+#include "schema/types.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -33,10 +34,7 @@ Value NewObject(base::Arena& arena, std::string_view api_version, std::string_vi
 
 }  // namespace
 
-const schema::Struct& StoredAddressType() {
-  static const schema::Struct* const type = schema::FindKind("", "v1", "Endpoints");
-  return *type;
-}
+const schema::Struct& StoredAddressType() { return schema::types::core_v1::kEndpoints; }
 
 std::vector<std::string> CountedAddresses(std::vector<std::string> present, const std::string& own, std::size_t count) {
   if (std::ranges::find(present, own) != present.end() && present.size() <= count) return present;

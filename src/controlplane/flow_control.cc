@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/atomic_ref.h"
-#include "endpoints/responses.h"
+#include "endpoints/page.h"
 #include "flowcontrol/dump.h"
 #include "telemetry/log.h"
 
@@ -125,11 +125,6 @@ namespace {
 
 using Dump = std::string (*)(const flowcontrol::Controller&, const endpoints::Exchange&);
 
-Awaitable<http::Response> ServeDump(std::shared_ptr<flowcontrol::Controller> controller, Dump dump,
-                                    endpoints::ExchangePtr exchange) {
-  co_return endpoints::Text(200, dump(*controller, *exchange));
-}
-
 std::string RequestsOf(const flowcontrol::Controller& controller, const endpoints::Exchange& exchange) {
   const std::string_view details = exchange.query.Get("includeRequestDetails");
   const bool wanted =
@@ -142,10 +137,12 @@ std::string RequestsOf(const flowcontrol::Controller& controller, const endpoint
 
 void FlowControlController::InstallDebug(server::GenericAPIServer& server) const {
   const auto install = [&](std::string_view name, Dump dump) {
-    server.mux().Unlisted("/debug/api_priority_and_fairness/" + std::string(name),
-                          [controller = impl_->controller, dump](endpoints::ExchangePtr exchange) {
-                            return ServeDump(controller, dump, std::move(exchange));
-                          });
+    server.mux().Unlisted(
+        "/debug/api_priority_and_fairness/" + std::string(name),
+        endpoints::ServePage([controller = impl_->controller,
+                              dump](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
+          return endpoints::TextPage(dump(*controller, exchange));
+        }));
   };
   install("dump_priority_levels", [](const flowcontrol::Controller& controller, const endpoints::Exchange&) {
     return flowcontrol::DumpPriorityLevels(controller);

@@ -4,6 +4,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <mutex>
 
+#include "base/read_file.h"
 #include "base/strings.h"
 #include "endpoints/handlers.h"
 #include "webhook/file_text.h"
@@ -15,7 +16,7 @@ constexpr std::chrono::seconds kReloadPeriod{60};  // how old certificates in us
 
 Outcome<std::string, std::string> ReadFile(const std::string& path) {
   if (path.empty()) return Outcome<std::string, std::string>(std::in_place);
-  return webhook::ReadFileText(path);
+  return base::ReadFile(path);
 }
 
 bool IsGlobalUnicast(const asio::ip::address& address) {

@@ -14,7 +14,9 @@
 #include "codec/json.h"
 #include "codec/yaml.h"
 #include "meta/status.h"
+#include "meta/type_errors.h"
 #include "object/json_text.h"
+#include "registry/admissionregistration/strategies.h"
 #include "registry/rest_strategy.h"
 #include "registry/strategy.h"
 #include "schema/schema.h"
@@ -138,8 +140,7 @@ class Loader {
     const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
     const schema::Struct* const type = group == kGroup ? schema::FindKind(group, version, kind) : nullptr;
     if (type == nullptr) {
-      return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
-             " in scheme \"pkg/runtime/scheme.go:111\"";
+      return meta::NotRegisteredError(kind, api_version);
     }
     auto decoded = codec::DecodeJSON(arena(), json, *type, {.strict = true});
     if (!decoded.ok()) return decoded.error().message;
@@ -225,7 +226,9 @@ class Loader {
   base::Arena& arena() { return loaded_->arena; }
 
   static const registry::Strategy* StrategyOf(std::string_view kind) {
-    return kind.empty() ? nullptr : registry::FindStrategy(kGroup, kind);
+    const auto strategies = registry::AdmissionregistrationStrategies();
+    const auto found = std::ranges::find(strategies, kind, &registry::Strategy::kind);
+    return found == strategies.end() ? nullptr : &*found;
   }
 
   const registry::Strategy* const object_;

@@ -335,12 +335,12 @@ bool InstallEviction(const ChainConfig& config, const schema::Resource& resource
                      const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
                      endpoints::APIGroupVersion& version) {
   if (resource.plural != "pods" || !resource.group.empty() || subresource.name != "eviction") return false;
-  const auto budgets = registry::Catalog::BuiltIn()->Find("policy", "poddisruptionbudgets");
+  auto budgets = config.storage->Get("policy", "poddisruptionbudgets");
   auto scope = NewSubresourceScope(config, resource, subresource, store);
   scope->any_version = true;  // the same in both of its versions, and taken in either
+  TrackSubresource(*scope);
   endpoints::Route route{.scope = std::move(scope)};
-  route.item["POST"] =
-      endpoints::NewCreater(std::make_shared<EvictionREST>(std::move(store), config.storage->Get(*budgets)));
+  route.item["POST"] = endpoints::NewCreater(std::make_shared<EvictionREST>(std::move(store), std::move(budgets)));
   version.Add(resource.plural, subresource.name, std::move(route));
   return true;
 }

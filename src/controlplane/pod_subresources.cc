@@ -125,7 +125,7 @@ bool InstallPodSubresource(const ChainConfig& config, const schema::Resource& re
 
 bool InstallBindings(const ChainConfig& config, const schema::Resource& resource, endpoints::APIGroupVersion& version) {
   if (resource.plural != "bindings" || !resource.group.empty()) return false;
-  auto store = config.storage->Get(*registry::Catalog::BuiltIn()->Find("", "pods"));
+  auto store = config.storage->Get("", "pods");
   if (!store) return true;
   endpoints::Route route{.scope = NewScope(config, resource, nullptr)};
   route.collection["POST"] = endpoints::NewCreater(std::make_shared<BindingREST>(store, BindingREST::Named::kByObject));

@@ -61,8 +61,8 @@ class LiveRules {
   }
 
  private:
-  Awaitable<void> AddBindings(std::string_view plural, const request::User& user, const std::string& name_space,
-                              PolicyRules& rules, std::vector<std::string>& errors) {
+  Awaitable<void> AddBindings(std::string plural, const request::User& user, std::string name_space, PolicyRules& rules,
+                              std::vector<std::string>& errors) {
     const auto store = storage_.Find(kGroup, plural);
     auto list = co_await store->List(name_space, storage::ListOptions{});
     if (!list.ok()) {

@@ -220,12 +220,14 @@ class TokenReviewREST final : public registry::Reviewer {
                  base::Join(result.audiences, " "));
       co_return meta::NewInternalError("error validating audiences");
     }
-    Value status = Value::Map(arena);
+    // As upstream, the review that was sent is filled in: a status in it stays where it is not answered.
+    Value status = object.EnsureMap(arena, "status");
     status.Set(arena, "authenticated", result.user.has_value());
     if (!result.errors.empty()) status.Set(arena, "error", Value::String(arena, result.Error()));
-    if (result.user) status.Set(arena, "user", UserValue(arena, *result.user));
-    if (result.user && !result.audiences.empty()) status.Set(arena, "audiences", Strings(arena, result.audiences));
-    object.Set(arena, "status", status);
+    if (!result.user) co_return object;
+    status.Set(arena, "user", UserValue(arena, *result.user));
+    status.Erase("audiences");
+    if (!result.audiences.empty()) status.Set(arena, "audiences", Strings(arena, result.audiences));
     co_return object;
   }
 
@@ -302,8 +304,8 @@ class RulesReviewREST final : public registry::Reviewer {
 std::shared_ptr<const registry::Reviewer> NewReviewer(const ChainConfig& config, const schema::Resource& resource) {
   static const registry::Strategy kNoRules;
   using About = AccessReviewREST::About;
-  const registry::Strategy* const found = registry::FindStrategy(resource.group, resource.kind);
-  const registry::Strategy& strategy = found == nullptr ? kNoRules : *found;
+  const auto& found = config.storage->catalog().Find(resource.group, resource.plural)->strategy;
+  const registry::Strategy& strategy = found ? found->row() : kNoRules;
   if (resource.kind == "TokenReview")
     return std::make_shared<TokenReviewREST>(config.authenticator, config.api_audiences, strategy);
   if (resource.kind == "SelfSubjectReview") return std::make_shared<SelfSubjectReviewREST>();

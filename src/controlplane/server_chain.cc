@@ -28,7 +28,7 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
     column.description = endpoints::ColumnDescription(resource.group, resource.plural, column.name);
   }
   scope->rest = std::move(store);
-  scope->definition = registry::Catalog::BuiltIn()->Find(resource.group, resource.plural);
+  scope->definition = config.storage->catalog().Find(resource.group, resource.plural);
   const registry::ServedVersion* served = scope->definition->FindVersion(resource.group, resource.version);
   scope->conversion = served->conversion;
   scope->hub_api_version = scope->definition->hub_version().group_version.ToString();
@@ -150,8 +150,7 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
       continue;
     }
     if (InstallComponentStatuses(config, resource, *version)) continue;
-    const auto definition = registry::Catalog::BuiltIn()->Find(resource.group, resource.plural);
-    auto store = config.storage->Get(*definition);
+    auto store = config.storage->Get(resource.group, resource.plural);
     if (!store) continue;
     if (store->options().resource.group != resource.group) {
       // The same objects under another group's name: what is said about them is said in that name.
@@ -169,13 +168,12 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
 
 void InstallGroups(const ChainConfig& config, server::GenericAPIServer& server,
                    const std::function<bool(std::string_view)>& belongs) {
+  const auto packages = config.storage->catalog().packages();
   for (const std::string_view group : registry::GroupsByPriority()) {
     if (!belongs(group)) continue;
     server::APIGroupInfo info{.group = std::string(group)};
-    for (const std::string_view name : registry::VersionsByPriority(group)) {
-      const schema::Package* package = schema::FindPackage(group, name);
-      if (package == nullptr) continue;
-      if (!config.enablement.VersionEnabled(package->group, package->version)) continue;
+    for (const schema::Package* package : packages) {
+      if (package->group != group || !config.enablement.VersionEnabled(package->group, package->version)) continue;
       auto version = InstallVersion(config, *package);
       if (!version->empty()) info.versions.push_back(std::move(version));
     }

@@ -7,7 +7,9 @@
 #include "controlplane/bootstrap.h"
 #include "controlplane/custom_routes.h"
 #include "endpoints/custom.h"
+#include "endpoints/page.h"
 #include "patch/field_manager.h"
+#include "registry/authentication/strategies.h"
 #include "registry/catalog.h"
 #include "registry/fields.h"
 #include "telemetry/log.h"
@@ -15,7 +17,6 @@
 namespace keelson::controlplane {
 namespace {
 
-using endpoints::ExchangePtr;
 using endpoints::ScopePtr;
 using endpoints::Task;
 using registry::Text;
@@ -298,17 +299,17 @@ class TokenDocuments {
   std::shared_ptr<const Texts> texts_;
 };
 
-Awaitable<http::Response> ServeDocument(std::shared_ptr<TokenDocuments> documents,
-                                        std::string TokenDocuments::Texts::* which, std::string_view type,
-                                        ExchangePtr exchange) {
-  if (exchange->http.method != "GET") co_return endpoints::NoMethod(*exchange);
-  if (auto refused = endpoints::CheckAccept(*exchange, std::span(&type, 1))) co_return std::move(*refused);
-  http::Response response;
-  response.headers.Add("Content-Type", std::string(type));
-  response.headers.Add("Cache-Control", "public, max-age=" + std::to_string(documents->max_age().count()));
-  const auto texts = documents->Get();
-  response.body = base::SharedBytes::FromString(std::string((*texts).*which));
-  co_return response;
+endpoints::Handler ServeDocument(std::shared_ptr<TokenDocuments> documents, std::string TokenDocuments::Texts::* which,
+                                 std::string_view type) {
+  const auto show = [documents = std::move(documents), which,
+                     type](const endpoints::Exchange&) -> meta::Result<endpoints::Page> {
+    const auto texts = documents->Get();
+    endpoints::Page page{.media_type = std::string(type),
+                         .body = base::SharedBytes::FromString(std::string((*texts).*which))};
+    page.headers.Add("Cache-Control", "public, max-age=" + std::to_string(documents->max_age().count()));
+    return page;
+  };
+  return endpoints::ServePage(show, {.method = "GET", .produces = {type}});
 }
 
 }  // namespace
@@ -326,12 +327,10 @@ void InstallTokenDiscovery(server::GenericAPIServer& server, const std::string& 
   if (!issuer.starts_with("https://") || issuer.find_first_of("?#") != std::string::npos) return;
   const auto documents = std::make_shared<TokenDocuments>(issuer, jwks_uri, std::move(keys));
   if (!documents->Get()) return;
-  server.mux().Handle("/.well-known/openid-configuration", [documents](ExchangePtr exchange) {
-    return ServeDocument(documents, &TokenDocuments::Texts::configuration, "application/json", std::move(exchange));
-  });
-  server.mux().Handle("/openid/v1/jwks", [documents](ExchangePtr exchange) {
-    return ServeDocument(documents, &TokenDocuments::Texts::key_set, "application/jwk-set+json", std::move(exchange));
-  });
+  server.mux().Handle("/.well-known/openid-configuration",
+                      ServeDocument(documents, &TokenDocuments::Texts::configuration, "application/json"));
+  server.mux().Handle("/openid/v1/jwks",
+                      ServeDocument(documents, &TokenDocuments::Texts::key_set, "application/jwk-set+json"));
 }
 
 bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource,
@@ -339,10 +338,10 @@ bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& reso
                          endpoints::APIGroupVersion& version) {
   if (!resource.group.empty() || resource.plural != "serviceaccounts" || subresource.name != "token") return false;
   if (!config.token_issuer) return true;
-  const auto other = [&](std::string_view plural) {
-    return config.storage->Get(*registry::Catalog::BuiltIn()->Find("", plural));
-  };
-  const registry::Strategy& strategy = *registry::FindStrategy(kTokenRequest.group, kTokenRequest.kind);
+  const auto other = [&](std::string_view plural) { return config.storage->Get("", plural); };
+  // A kind of a subresource: no resource of the catalog has it.
+  const registry::Strategy& strategy =
+      *std::ranges::find(registry::AuthenticationStrategies(), kTokenRequest.kind, &registry::Strategy::kind);
   auto service = std::make_shared<TokenService>(TokenService{.issuer = *config.token_issuer,
                                                              .strategy = strategy,
                                                              .accounts = store,

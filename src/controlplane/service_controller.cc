@@ -8,6 +8,7 @@
 #include "controlplane/bootstrap.h"
 #include "patch/field_manager.h"
 #include "registry/fields.h"
+#include "schema/types.h"
 #include "telemetry/log.h"
 
 namespace keelson::controlplane {
@@ -47,7 +48,7 @@ Awaitable<void> Sleep(async::Event& wake, std::chrono::nanoseconds time) {
 }
 
 // Calls `each` with every object, page by page.
-Awaitable<std::string> ForEach(const registry::Store& store, const std::function<Awaitable<std::string>(Value)>& each) {
+Awaitable<std::string> ForEach(const registry::Store& store, std::function<Awaitable<std::string>(Value)> each) {
   auto list = co_await store.List("", {});
   if (!list.ok()) co_return list.error().message();
   for (const auto& object : list->items) {
@@ -259,7 +260,7 @@ Awaitable<void> ServiceController::SyncServiceCIDR() {
   config.EnsureMap(arena, "status").EnsureList(arena, "conditions").Append(arena, condition);
   patch::FieldManager::Options options;
   options.kind = {"networking.k8s.io", "v1", "ServiceCIDR"};
-  options.type = schema::FindKind("networking.k8s.io", "v1", "ServiceCIDR");
+  options.type = &schema::types::networking_v1::kServiceCIDR;
   options.subresource = "status";
   const auto& reset = service_cidrs_->strategy().status.reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());

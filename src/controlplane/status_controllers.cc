@@ -80,7 +80,7 @@ Awaitable<void> Write(ConditionWrite write) {
   context.user = request::User{.name = "system:apiserver", .groups = {std::string(request::kSystemMasters)}};
   patch::FieldManager::Options options;
   options.kind = {write.store->options().kind.group, write.version, write.store->options().kind.kind};
-  options.type = schema::FindKind(options.kind.group, options.kind.version, options.kind.kind);
+  options.type = write.store->options().type;
   options.subresource = "status";
   const auto& reset = write.store->strategy().status.reset_fields;
   options.reset_fields.assign(reset.begin(), reset.end());

@@ -167,27 +167,14 @@ class StorageReader final : public AdmissionReader {
   }
 
  private:
-  static const schema::Resource* ResourceOf(const meta::GroupVersionKind& kind) {
-    const schema::Package* package = schema::FindPackage(kind.group, kind.version);
-    if (package == nullptr) return nullptr;
-    for (const schema::Resource& resource : package->resources) {
-      if (resource.kind == kind.kind) return &resource;
-    }
-    return nullptr;
-  }
-
-  static meta::Result<Value> Document(base::Arena& arena, const meta::GroupVersionKind& kind, Value object) {
-    const schema::Resource* resource = ResourceOf(kind);
-    if (resource != nullptr) {
-      const auto definition = registry::Catalog::BuiltIn()->Find(resource->group, resource->plural);
-      const registry::ServedVersion* served = definition->FindVersion(resource->group, resource->version);
-      if (served != nullptr && served->conversion != nullptr) object = served->conversion->from_hub(arena, object);
-    }
+  meta::Result<Value> Document(base::Arena& arena, const meta::GroupVersionKind& kind, Value object) const {
+    const registry::ServedVersion* const served = storage_.catalog().FindKind(kind);
+    if (served != nullptr && served->conversion != nullptr) object = served->conversion->from_hub(arena, object);
     object.Set(arena, "kind", Value::String(arena, kind.kind));
     object.Set(arena, "apiVersion", Value::String(arena, kind.group_version().ToString()));
-    if (resource == nullptr) return object;  // custom resources are documents already
+    if (served == nullptr) return object;  // custom resources are documents already
     std::string text;
-    codec::EncodeJSON(object, *resource->type, text);
+    codec::EncodeJSON(object, *served->type, text);
     auto document = codec::DecodeJSON(arena, text);
     if (!document.ok()) return meta::NewInternalError(document.error().message);
     return document->value;

@@ -141,6 +141,14 @@ Value OptionsOf(base::Arena& arena, const meta::DeleteOptions& sent, std::string
   return options;
 }
 
+// Upstream's REST of namespaces and of definitions of custom resources sets the uid of the object that it has read
+// as a precondition, before admission sees the options.
+bool PinsDeletion(const AdmissionCall& call) {
+  if (call.name.empty()) return false;  // of a collection
+  const registry::ResourceDefinition& definition = *call.scope->definition;
+  return definition.traits.spec_finalizers || (definition.strategy && definition.strategy->marks_deletion());
+}
+
 admission::Attributes AttributesOf(const AdmissionCall& call, admission::Operation operation, Value object, Value old) {
   const Scope& scope = *call.scope;
   base::Arena& arena = call.exchange->context.arena;
@@ -162,10 +170,8 @@ admission::Attributes AttributesOf(const AdmissionCall& call, admission::Operati
       attributes.options = OptionsOf(arena, "UpdateOptions", call.write);
       break;
     case admission::Operation::kDelete:
-      // Upstream's namespace REST pins the object it has read before admission sees the options.
-      attributes.options = OptionsOf(
-          arena, call.delete_options.value_or(meta::DeleteOptions()),
-          scope.definition->traits.spec_finalizers ? old.Get("metadata", "uid").as_string() : std::string_view());
+      attributes.options = OptionsOf(arena, call.delete_options.value_or(meta::DeleteOptions()),
+                                     PinsDeletion(call) ? old.Get("metadata", "uid").as_string() : std::string_view());
       break;
     case admission::Operation::kConnect:
       break;

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "endpoints/responses.h"
+#include "request/path.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -51,12 +52,10 @@ std::optional<Target> ParseTarget(const std::vector<std::string_view>& segments)
     target.watch = true;
     ++at;
   }
-  // namespaces/{ns}/{resource}: but namespaces/{name}[/status|/finalize] is the resource namespaces itself.
-  if (segments.size() - at >= 3 && segments[at] == "namespaces" && segments[at + 2] != "status" &&
-      segments[at + 2] != "finalize") {
+  if (const std::size_t prefix = request::NamespacePrefix(std::span(segments).subspan(at)); prefix != 0) {
     target.namespaced = true;
     target.name_space = segments[at + 1];
-    at += 2;
+    at += prefix;
   }
   if (at >= segments.size()) return std::nullopt;
   target.resource = segments[at++];

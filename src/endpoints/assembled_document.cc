@@ -2,6 +2,7 @@
 
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "endpoints/page.h"
 #include "endpoints/responses.h"
 
 namespace keelson::endpoints {
@@ -46,6 +47,16 @@ http::Response AssembledDocument::Respond(const Exchange& exchange) const {
   exchange.trace.SerializeAs(exchange, "", *media, body.size());
   response.body = std::move(body);
   return response;
+}
+
+http::Response AssembledDocument::RespondTagged(const Exchange& exchange, Format format, std::string_view parameters,
+                                                const std::string& etag) const {
+  Page page{.media_type = std::string(MediaType(format)) + std::string(parameters), .etag = etag};
+  page.headers.Add("Vary", "Accept");
+  page.headers.Add("Cache-Control", "public");
+  // YAML and protobuf are made on demand: not for a client that needs no body.
+  if (exchange.http.headers.Get("If-None-Match") != etag) page.body = Get(format, false);
+  return PageResponse(exchange, std::move(page));
 }
 
 }  // namespace keelson::endpoints

@@ -22,6 +22,9 @@ class AssembledDocument {
   base::SharedBytes Get(Format format, bool pretty) const;
   // The answer in the representation that the client wants; 406 when there is none. Any method.
   http::Response Respond(const Exchange& exchange) const;
+  // The answer in `format`, whose media type gets `parameters`, for a client that may have the version `etag` already.
+  http::Response RespondTagged(const Exchange& exchange, Format format, std::string_view parameters,
+                               const std::string& etag) const;
 
  private:
   const base::SharedBytes json_;

@@ -5,32 +5,9 @@
 #include "base/strings.h"
 #include "base/url.h"
 #include "endpoints/responses.h"
+#include "http/header_key.h"
 
 namespace keelson::endpoints {
-namespace {
-
-// Go's headerKeyEscape: what a header name cannot hold, and %, is escaped.
-std::string EscapeExtraKey(std::string_view key) {
-  constexpr std::string_view kPlain = "!#$&'*+-.^_`|~";
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : key) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kPlain.find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
-  return out;
-}
-
-}  // namespace
-
 void SetAuthProxyHeaders(http::Headers& headers, const RemoteIdentity& identity) {
   constexpr std::string_view kExtra = "X-Remote-Extra-";
   std::erase_if(headers.fields(), [&](const auto& field) {
@@ -43,7 +20,7 @@ void SetAuthProxyHeaders(http::Headers& headers, const RemoteIdentity& identity)
   if (!identity.uid.empty()) headers.Add("X-Remote-Uid", identity.uid);
   for (const std::string& group : identity.groups) headers.Add("X-Remote-Group", group);
   for (const auto& [key, values] : identity.extra) {
-    for (const std::string& value : values) headers.Add(std::string(kExtra) + EscapeExtraKey(key), value);
+    for (const std::string& value : values) headers.Add(std::string(kExtra) + http::EscapeHeaderKey(key), value);
   }
 }
 

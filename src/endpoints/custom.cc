@@ -1,6 +1,7 @@
 #include "endpoints/custom.h"
 
 #include "endpoints/audit_hooks.h"
+#include "endpoints/decode_parts.h"
 #include "endpoints/responses.h"
 #include "schema/schema.h"
 
@@ -8,11 +9,8 @@ namespace keelson::endpoints {
 namespace {
 
 const schema::Struct* TypeOf(Value object) {
-  const std::string_view api_version = object["apiVersion"].as_string();
-  const auto slash = api_version.find('/');
-  const std::string_view group = slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
-  return schema::FindKind(group, slash == std::string_view::npos ? api_version : api_version.substr(slash + 1),
-                          object["kind"].as_string());
+  const meta::GroupVersion version = ParseAPIVersion(object["apiVersion"].as_string());
+  return RegisteredType({version.group, version.version, std::string(object["kind"].as_string())});
 }
 
 Awaitable<http::Response> Create(std::shared_ptr<const registry::Reviewer> reviewer, ScopePtr scope,

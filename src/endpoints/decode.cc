@@ -7,6 +7,7 @@
 #include "endpoints/decode_parts.h"
 #include "endpoints/handlers.h"
 #include "endpoints/restore.h"
+#include "schema/types.h"
 #include "validation/defaulting.h"
 
 namespace keelson::endpoints {
@@ -62,6 +63,10 @@ std::vector<std::string> UnknownInCBOR(Value tree, const std::vector<std::string
 }
 
 }  // namespace
+
+const schema::Struct* RegisteredType(const meta::GroupVersionKind& kind) {
+  return schema::FindKind(kind.group, kind.version, kind.kind);
+}
 
 meta::GroupVersion ParseAPIVersion(std::string_view text) {
   const auto slash = text.find('/');
@@ -226,7 +231,7 @@ meta::Result<Value> TableKindCodec::DecodeRequest(Exchange& exchange, const Scop
     } else if (kind.version.empty() && kind.group == scope.kind.group) {
       kind.version = scope.kind.version;
     }
-    const schema::Struct* type = schema::FindKind(kind.group, kind.version, kind.kind);
+    const schema::Struct* type = RegisteredType(kind);
     if (type == nullptr) {
       const std::string version = kind.group_version().ToString();
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
@@ -306,7 +311,7 @@ static bool InMetaScheme(std::string_view api_version, std::string_view kind) {
 
 meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope&, Format format, std::string_view body) {
   base::Arena& arena = exchange.context.arena;
-  static const schema::Struct* const kType = schema::FindType("meta/v1", "DeleteOptions");
+  const schema::Struct& type = schema::types::meta_v1::kDeleteOptions;
   Outcome<codec::Decoded, codec::DecodeError> decoded = codec::DecodeError{};
   std::string_view api_version, kind;
   std::string json_of_yaml;
@@ -316,7 +321,7 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope&, Format
     if (!envelope.ok()) return meta::NewBadRequest(envelope.error().message);
     api_version = envelope->api_version;
     kind = envelope->kind;
-    decoded = codec::DecodeProtoMessage(arena, envelope->raw, *kType);
+    decoded = codec::DecodeProtoMessage(arena, envelope->raw, type);
   } else {
     if (format == Format::kYAML) {
       auto converted = codec::YAMLToJSON(arena, body, {}, json_of_yaml);
@@ -332,7 +337,7 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope&, Format
       return meta::NewBadRequest("couldn't get version/kind; json parse error: " + type_meta.error().message);
     api_version = type_meta->api_version;
     kind = type_meta->kind;
-    decoded = codec::DecodeJSON(arena, text, *kType);
+    decoded = codec::DecodeJSON(arena, text, type);
   }
   if (!kind.empty() && kind != "DeleteOptions") {
     // Upstream decodes the body with the scheme of meta.k8s.io alone, which knows no other kinds.

@@ -98,7 +98,7 @@ bool IsTooLargeError(const meta::Status& error);
 
 // Sets metadata.managedFields after a write by `manager` (create, update, patches other than apply). Both objects in
 // the served version; all parameters must outlive the call.
-Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string_view manager);
+Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string manager);
 // Server-side apply of a configuration by `options.field_manager`: the merged object with its managedFields.
 struct AppliedConfiguration {
   Value object;

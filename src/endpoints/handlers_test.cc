@@ -194,6 +194,10 @@ TEST_F(HandlersTest, Negotiation) {
 
 TEST_F(HandlersTest, RoutesThatAreNotThere) {
   EXPECT_EQ(Ask("GET", "/api/v1/namespaces/n/nothing").code, 404);
+  EXPECT_EQ(Ask("GET", "/api/v1/proxy/configmaps").code, 404);
+  EXPECT_EQ(Ask("GET", "/api/v1//configmaps").code, 404);
+  EXPECT_EQ(Ask("GET", std::string(kMaps) + "/a/status/more").code, 404);
+  EXPECT_EQ(Ask("GET", std::string(kMaps) + "/").code, 200);
   EXPECT_EQ(Ask("GET", std::string(kMaps) + "/a/status").code, 404);
   EXPECT_EQ(Ask("PUT", kMaps, kMap).code, 405);
   EXPECT_EQ(Ask("POST", "/api/v1/configmaps", kMap).code, 405);  // across all namespaces only reading is possible

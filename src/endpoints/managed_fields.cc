@@ -28,8 +28,7 @@ Awaitable<void> ResolveWanted(Exchange& exchange, const Scope& scope, patch::Con
 
 }  // namespace
 
-Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object,
-                            std::string_view manager) {
+Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, Value object, std::string manager) {
   if (!scope.field_manager) co_return;
   base::Arena& arena = exchange.context.arena;
   const std::string_view name = arena.Copy(manager);

@@ -12,6 +12,7 @@
 #include "codec/yaml.h"
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
+#include "schema/types.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -69,11 +70,6 @@ std::string_view EventName(storage::WatchEvent::Type type) {
       return "ERROR";
   }
   return "ERROR";
-}
-
-const schema::Struct& MetaType(std::string_view name) {
-  const schema::Struct* type = schema::FindType("meta/v1", name);
-  return *type;
 }
 
 }  // namespace
@@ -204,7 +200,7 @@ meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& 
   } else {
     base::Arena arena;
     KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
-    codec::EncodeJSON(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), json);
+    codec::EncodeJSON(PartialMetadata(arena, hub), schema::types::meta_v1::kPartialObjectMetadata, json);
   }
   SharedBytes form(json);
   if (kept) object->SetForm(kMetadataForm, form);
@@ -222,7 +218,7 @@ meta::Result<void> ObjectEncoder::MetadataProto(const storage::ObjectPtr& object
   }
   base::Arena arena;
   KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
-  codec::EncodeProtoMessage(PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), message);
+  codec::EncodeProtoMessage(PartialMetadata(arena, hub), schema::types::meta_v1::kPartialObjectMetadata, message);
   return {};
 }
 
@@ -301,7 +297,7 @@ ObjectEncoder::ListFrame ObjectEncoder::SortedFrame(const ListMeta& list) const 
 ObjectEncoder::ListFrame ObjectEncoder::JSONFrame(const ListMeta& list, bool empty) const {
   base::Arena arena;
   std::string metadata;
-  codec::EncodeJSON(ListMetaValue(arena, list), MetaType("ListMeta"), metadata);
+  codec::EncodeJSON(ListMetaValue(arena, list), schema::types::meta_v1::kListMeta, metadata);
   if (media_.transform == Transform::kTable) {
     std::string head = TableHead(metadata, true);
     if (empty && HasDefaultColumns()) return {SharedBytes::FromString(std::move(head)), SharedBytes::Static("null}\n")};
@@ -329,7 +325,7 @@ std::optional<ObjectEncoder::ListFrame> ObjectEncoder::ProtoFrame(const storage:
   std::string metadata;
   codec::EncodeProtoMessage(
       ListMetaValue(arena, {list.resource_version, list.continue_token, list.remaining_item_count}),
-      MetaType("ListMeta"), metadata);
+      schema::types::meta_v1::kListMeta, metadata);
   std::size_t size = 1 + varint_size(metadata.size()) + metadata.size();
   for (const storage::ObjectPtr& object : list.items) {
     const std::string_view message = object->attributes().message;
@@ -370,7 +366,7 @@ ObjectEncoder::ListFrame ObjectEncoder::CBORFrame(const storage::ObjectList& lis
   codec::AppendCBORText("metadata", tail);
   codec::EncodeCBORItem(arena,
                         ListMetaValue(arena, {list.resource_version, list.continue_token, list.remaining_item_count}),
-                        MetaType("ListMeta"), tail);
+                        schema::types::meta_v1::kListMeta, tail);
   codec::AppendCBORText("apiVersion", tail);
   codec::AppendCBORText(
       partial ? "meta.k8s.io/" + media_.transform_version : scope_->list_kind.group_version().ToString(), tail);
@@ -387,7 +383,7 @@ meta::Result<SharedBytes> ObjectEncoder::CBORPiece(const storage::ObjectPtr& obj
     codec::EncodeCBORItem(arena, value, *scope_->type, out);
   } else {
     KS_TRY(const Value hub, scope_->rest->Decode(arena, object));
-    codec::EncodeCBORItem(arena, PartialMetadata(arena, hub), MetaType("PartialObjectMetadata"), out);
+    codec::EncodeCBORItem(arena, PartialMetadata(arena, hub), schema::types::meta_v1::kPartialObjectMetadata, out);
   }
   return SharedBytes::FromString(std::move(out));
 }
@@ -511,7 +507,7 @@ meta::Result<SharedBytes> ObjectEncoder::ProtoList(const storage::ObjectList& li
   base::Arena arena;
   std::string raw;
   std::string metadata;
-  codec::EncodeProtoMessage(ListMetaValue(arena, list_meta), MetaType("ListMeta"), metadata);
+  codec::EncodeProtoMessage(ListMetaValue(arena, list_meta), schema::types::meta_v1::kListMeta, metadata);
   raw += '\x0a';
   AppendVarint(raw, metadata.size());
   raw += metadata;
@@ -595,7 +591,7 @@ meta::Result<SharedBytes> ObjectEncoder::BookmarkObject(const storage::WatchEven
       return FinishJSON(arena, BookmarkTable(arena, object));
     case Transform::kPartialObjectMetadata:
     case Transform::kPartialObjectMetadataList:
-      return EncodeValue(arena, PartialMetadata(arena, object), &MetaType("PartialObjectMetadata"));
+      return EncodeValue(arena, PartialMetadata(arena, object), &schema::types::meta_v1::kPartialObjectMetadata);
     case Transform::kNone:
       break;
   }
@@ -608,8 +604,7 @@ meta::Result<void> ObjectEncoder::Event(const storage::WatchEvent& event, bool f
   const std::string_view name = EventName(event.type);
   if (event.type == Type::kError) {
     base::Arena arena;
-    KS_TRY(SharedBytes status,
-           EncodeValue(arena, StatusValue(arena, *event.error), schema::FindKind("", "v1", "Status")));
+    KS_TRY(SharedBytes status, EncodeValue(arena, StatusValue(arena, *event.error), &schema::types::meta_v1::kStatus));
     return AppendEvent(name, std::move(status), out);
   }
   if (event.type == Type::kBookmark) {

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "schema/facts.h"
+#include "schema/types.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -170,8 +171,8 @@ class Builder {
     const std::string collection = root_ + (resource.namespaced ? "/namespaces/{namespace}/" : "/") + plural;
     const std::string item = collection + "/{name}";
     const OpenAPISchema object = DefinitionName(*resource.type);
-    const schema::Struct* list_type = schema::FindKind(resource.group, resource.version, kind + "List");
-    const OpenAPISchema list = list_type != nullptr ? DefinitionName(*list_type) : "";
+    const auto list_type = std::ranges::find(package_.types, kind + "List", &schema::Struct::name);
+    const OpenAPISchema list = list_type != package_.types.end() ? DefinitionName(*list_type) : "";
 
     if (Has(resource.verbs, "list")) {
       AddList(collection, Id("list", scoped), resource, list);
@@ -296,7 +297,7 @@ class Builder {
     if (sub.name == "log") {
       OpenAPIOperation operation = On(path, "get", Id("read", scoped), "get", kind, group, version);
       operation.description = "read what a container wrote";
-      AddOptions(operation, *schema::FindKind("", "v1", "PodLogOptions"));
+      AddOptions(operation, schema::types::core_v1::kPodLogOptions);
       std::erase_if(operation.parameters,
                     [](const OpenAPIParameter& parameter) { return parameter.name == "sinceTime"; });
       operation.produces.insert(operation.produces.begin(), "text/plain");

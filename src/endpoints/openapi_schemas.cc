@@ -9,6 +9,9 @@
 namespace keelson::endpoints {
 namespace {
 
+// Definitions refer to types of any table.
+std::span<const schema::Package* const> Tables() { return schema::Packages(); }
+
 using base::Arena;
 using schema::Field;
 using schema::Kind;
@@ -114,7 +117,7 @@ Value DefinitionWriter::Reference(const std::string& name) {
 }
 
 Value DefinitionWriter::Definitions() {
-  for (const schema::Package* package : schema::Packages()) {
+  for (const schema::Package* package : Tables()) {
     for (const schema::Struct& type : package->types) types_.emplace(DefinitionName(type), &type);
   }
   while (!pending_.empty()) {
@@ -243,7 +246,7 @@ Value DefinitionWriter::KindsOf(const schema::Struct& type) {
   if (everywhere) {
     // Every group version that the API machinery knows, also those that are no longer served.
     static constexpr std::string_view kElsewhere[] = {"apidiscovery.k8s.io", "apiserver.config.k8s.io", "audit.k8s.io"};
-    for (const schema::Package* package : schema::Packages()) {
+    for (const schema::Package* package : Tables()) {
       if (!package->serves || std::ranges::find(kElsewhere, package->group) != std::end(kElsewhere)) continue;
       const bool core = package->group.empty() && package->version == "v1";
       if (only_ == nullptr || core || package == only_) versions.emplace_back(package->group, package->version);
@@ -257,11 +260,8 @@ Value DefinitionWriter::KindsOf(const schema::Struct& type) {
                                                   "APIResourceList"};
     if (std::ranges::find(kKinds, type.name) != std::end(kKinds)) versions.emplace_back("", "v1");
   } else {
-    for (const schema::Package* package : schema::Packages()) {
-      if (package->serves && package->name == type.package &&
-          schema::FindKind(package->group, package->version, type.name) == &type) {
-        versions.emplace_back(package->group, package->version);
-      }
+    for (const schema::Package* package : Tables()) {
+      if (package->serves && package->name == type.package) versions.emplace_back(package->group, package->version);
     }
     const bool is_kind = type.FindField("kind") != nullptr && type.FindField("apiVersion") != nullptr &&
                          type.FindField("metadata") != nullptr;

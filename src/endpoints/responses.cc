@@ -8,17 +8,9 @@
 #include "codec/yaml.h"
 #include "endpoints/audit_hooks.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::endpoints {
-namespace {
-
-const schema::Struct& StatusType() {
-  static const schema::Struct* const type = schema::FindKind("", "v1", "Status");
-  return *type;
-}
-
-}  // namespace
-
 std::string ToYAML(Value object, const schema::Struct& type) {
   base::Arena arena;
   std::string json, yaml;
@@ -104,7 +96,7 @@ http::Response EncodedStatus(Value status, const MediaTypeOptions& media, int co
   http::Response response;
   response.status = code;
   response.headers.Add("Content-Type", MediaType(media.format));
-  response.body = base::SharedBytes::FromString(EncodeAs(media, status, StatusType()));
+  response.body = base::SharedBytes::FromString(EncodeAs(media, status, schema::types::meta_v1::kStatus));
   return response;
 }
 
@@ -112,7 +104,7 @@ http::Response EncodedStatus(Value status, const MediaTypeOptions& media, int co
 
 http::Response StatusObjectResponse(const Exchange& exchange, Value status, const MediaTypeOptions& media, int code) {
   AuditResponseStatus(exchange, status);
-  AuditResponseValue(exchange, status, StatusType());
+  AuditResponseValue(exchange, status, schema::types::meta_v1::kStatus);
   http::Response response = EncodedStatus(status, media, code);
   exchange.trace.Serialize(exchange, media, std::get<base::SharedBytes>(response.body).size());
   return response;

@@ -34,12 +34,4 @@ Handler NewStaticFile(StaticFile file) {
   return [file](ExchangePtr exchange) { return Serve(file, std::move(exchange)); };
 }
 
-http::Response Streamed(std::string_view type, std::unique_ptr<http::BodySource> body) {
-  http::Response response;
-  response.headers.Add("Content-Type", type);
-  response.headers.Add("X-Content-Type-Options", "nosniff");
-  response.body = std::move(body);
-  return response;
-}
-
 }  // namespace keelson::endpoints

@@ -1,7 +1,6 @@
 // Files that are part of the binary, served to browsers.
 #pragma once
 
-#include <memory>
 #include <string_view>
 
 #include "endpoints/exchange.h"
@@ -17,8 +16,5 @@ struct StaticFile {
 // and be framed by nobody. The connection of somebody who is not signed in stays open. The file is asked for anew each
 // time, so that a page always belongs to the running binary.
 Handler NewStaticFile(StaticFile file);
-
-// An answer to a page that is made on demand, of a type that browsers must not guess.
-http::Response Streamed(std::string_view type, std::unique_ptr<http::BodySource> body);
 
 }  // namespace keelson::endpoints

@@ -3,6 +3,7 @@
 #include "endpoints/object_encoder.h"
 #include "object/age.h"
 #include "registry/store.h"
+#include "schema/types.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -33,12 +34,11 @@ std::string ObjectEncoder::TableHead(std::string_view metadata, bool columns) co
   head += ",\"columnDefinitions\":";
   if (columns) {
     base::Arena arena;
-    static const schema::Struct* const type = schema::FindType("meta/v1", "TableColumnDefinition");
     char separator = '[';
     for (const auto& column : scope_->columns) {
       head += separator;
       separator = ',';
-      codec::EncodeJSON(ColumnValue(arena, column), *type, head);
+      codec::EncodeJSON(ColumnValue(arena, column), schema::types::meta_v1::kTableColumnDefinition, head);
     }
     if (scope_->columns.empty()) head += '[';
     head += ']';
@@ -61,8 +61,7 @@ std::string ObjectEncoder::CellsJSON(base::Arena& arena, Value hub, const base::
     row.Set(arena, "conditions", conditions);
   row.Set(arena, "object", Value::Raw("0"));
   std::string json;
-  static const schema::Struct* const type = schema::FindType("meta/v1", "TableRow");
-  codec::EncodeJSON(row, *type, json);
+  codec::EncodeJSON(row, schema::types::meta_v1::kTableRow, json);
   json.resize(json.size() - 2);  // up to the object
   return json;
 }
@@ -122,7 +121,7 @@ std::string ObjectEncoder::BookmarkTable(base::Arena& arena, Value object) const
       TableHead("{\"resourceVersion\":\"" + std::string(object.Get("metadata", "resourceVersion").as_string()) + "\"}",
                 false) +
       "[" + CellsJSON(arena, object, clock_);
-  codec::EncodeJSON(PartialMetadata(arena, object), *schema::FindType("meta/v1", "PartialObjectMetadata"), table);
+  codec::EncodeJSON(PartialMetadata(arena, object), schema::types::meta_v1::kPartialObjectMetadata, table);
   return table + "}]}";
 }
 

@@ -466,11 +466,4 @@ void Controller::FlushMetrics() {
   if (impl_->use != nullptr) impl_->use->Flush();
 }
 
-std::optional<BorrowingLevel> Controller::LimitsOf(std::string_view level) const {
-  std::lock_guard lock(impl_->mutex);
-  const auto found = impl_->levels.find(level);
-  if (found == impl_->levels.end()) return std::nullopt;
-  return found->second->borrowing;
-}
-
 }  // namespace keelson::flowcontrol

@@ -126,8 +126,6 @@ class Controller {
     QueueSet::Dump state;
   };
   std::vector<LevelDump> Describe() const;  // by name
-  // Borrowing's results by level name, for tests and metrics.
-  std::optional<BorrowingLevel> LimitsOf(std::string_view level) const;
   // Before the metrics are shown: the histograms over time count the time until now.
   void FlushMetrics();
   const base::Clock& clock() const;

@@ -407,21 +407,37 @@ class Player {
     log_.push_back(row.str());
   }
 
+  // Details by which the dump of the queues tells request `i` from the others.
+  static RequestDetails Named(std::size_t i) {
+    const std::string name = std::to_string(i);
+    std::array<std::string_view, RequestDetails::kColumns> cells{};
+    cells[RequestDetails::kDistinguisher] = name;
+    return RequestDetails(cells);
+  }
+  // The index of the queue in which request `i` waits; -1 for a level without queues.
+  int QueueOf(std::size_t i) {
+    const QueueSet::Dump dump = set_->Describe();
+    for (std::size_t queue = 0; queue < dump.queues.size(); ++queue)
+      for (const auto& waiting : dump.queues[queue].waiting)
+        if (waiting.details[RequestDetails::kDistinguisher] == std::to_string(i)) return static_cast<int>(queue);
+    return -1;
+  }
   void Arrive(std::size_t i) {
     const Value arrival = case_["arrivals"][i];
     WorkEstimate work{.initial_seats = static_cast<std::uint64_t>(arrival["seats"].as_int()),
                       .final_seats = static_cast<std::uint64_t>(arrival["finalSeats"].as_int()),
                       .additional_latency = microseconds(arrival["additionalLatencyUs"].as_int())};
     const std::size_t at = log_.size();
-    auto started = set_->Start({.work = work, .flow_hash = HashFlow("fs", arrival["flow"].as_string()), .flow = flow_},
-                               clock_.Monotonic());
+    auto started = set_->Start(
+        {.work = work, .flow_hash = HashFlow("fs", arrival["flow"].as_string()), .flow = flow_, .details = Named(i)},
+        clock_.Monotonic());
     if (!started.ok()) {
       Log("reject", static_cast<std::int64_t>(i));
       return;
     }
     requests_[i] = started->request;
     if (set_->OnDispatch(*requests_[i], [this, i] { Dispatched(i); })) {
-      Log("wait", static_cast<std::int64_t>(i), set_->QueueIndexOf(*requests_[i]));
+      Log("wait", static_cast<std::int64_t>(i), QueueOf(i));
       if (arrival.Has("cancelAtUs")) {
         At(microseconds(arrival["cancelAtUs"].as_int()), 2, [this, i] {
           if (set_->Cancel(*requests_[i])) Log("cancel", static_cast<std::int64_t>(i));

@@ -649,12 +649,6 @@ Integrator::Results QueueSet::ResetDemand() {
   return demand_.Reset(now_);
 }
 
-int QueueSet::QueueIndexOf(const Request& request) {
-  std::lock_guard lock(mutex_);
-  CatchUp();
-  return request.queue == nullptr ? -1 : static_cast<int>(request.queue->index);
-}
-
 namespace {
 template <class List, class Dump>
 void Describe(const List& list, std::vector<Dump>& out) {

@@ -165,8 +165,6 @@ class QueueSet {
     std::uint64_t cancelled = 0;
   };
   Dump Describe();
-  // The index of the queue of a waiting or executing request; -1 for a level without queues.
-  int QueueIndexOf(const Request& request);
 
  private:
   struct Queue;

@@ -1,15 +1,14 @@
 #include "http/client.h"
 
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <vector>
 
 #include "http/client_connection.h"
+#include "http/park.h"
 
 namespace keelson::http {
 namespace {
@@ -60,9 +59,7 @@ struct Ticket : std::enable_shared_from_this<Ticket> {
     }
     Wake();
   }
-  void Wake() {
-    if (auto wake = std::exchange(waiter, nullptr)) wake();
-  }
+  void Wake() { http::Wake(waiter); }
 };
 
 // The answer's body for a coroutine that may run on another thread.
@@ -86,18 +83,6 @@ class ClientBody final : public BodyReader {
   }
   std::shared_ptr<Ticket> ticket_;
 };
-
-// Parks the coroutine until `waiter` is called.
-Awaitable<void> Wait(std::function<void()>* waiter) {
-  auto executor = co_await asio::this_coro::executor;
-  auto token = asio::use_awaitable;
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-      [waiter, executor](auto handler) {
-        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        *waiter = [shared, executor] { asio::post(executor, [shared] { (*shared)(); }); };
-      },
-      token);
-}
 
 // A connection being opened for a call. The call may end first (deadline, cancellation); the connection then goes to
 // the pool for the next one, as in Go.
@@ -181,7 +166,7 @@ struct Client::Impl : std::enable_shared_from_this<Impl> {
     }
     auto opening = std::make_shared<Opening>(Opening{ticket, std::nullopt});
     asio::co_spawn(self->executor, OpenFor(self, opening, upgrade), asio::detached);
-    while (!opening->result && !ticket->ended) co_await Wait(&ticket->waiter);
+    while (!opening->result && !ticket->ended) co_await Park(ticket->waiter);
     if (ticket->ended) {
       if (opening->result && opening->result->ok()) self->Keep(**opening->result, upgrade);
       co_return *ticket->ended;
@@ -212,7 +197,7 @@ struct Client::Impl : std::enable_shared_from_this<Impl> {
       auto call = base::MakeRef<Call>(std::move(request), self->queue);
       ticket->call = call;
       ticket->connection->session().Start(call);
-      if (!call->head && !call->error) co_await Wait(&call->waiter);
+      if (!call->head && !call->error) co_await Park(call->waiter);
       if (call->error) {
         if (upgrade) ticket->connection->Close(*call->error);
         last = ticket->ended.value_or(*call->error);

@@ -242,14 +242,8 @@ Awaitable<std::string> HandshakeWithin(asio::any_io_executor executor, std::shar
   timer->async_wait([connection, timer](const boost::system::error_code& error) {
     if (!error && !connection->open()) connection->Close({ClientError::Kind::kTLS, "net/http: TLS handshake timeout"});
   });
-  auto token = asio::use_awaitable;
-  const std::string error = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::string)>(
-      [connection, executor](auto handler) {
-        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        connection->Handshake(
-            [shared, executor](const std::string& text) { asio::post(executor, [shared, text] { (*shared)(text); }); });
-      },
-      token);
+  const std::string error = co_await async::ParkFor<std::string>(
+      [connection](std::function<void(std::string)> done) { connection->Handshake(std::move(done)); });
   timer->cancel();
   co_return error;
 }

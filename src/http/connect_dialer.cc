@@ -3,16 +3,12 @@
 #include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/ip/network_v4.hpp>
-#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/write.hpp>
-#include <cstdlib>
 
 #include <sys/socket.h>
 
-#include "base/strings.h"
 #include "net/address.h"
 #include "net/resolver.h"
 
@@ -56,43 +52,23 @@ Awaitable<void> Downward(std::shared_ptr<Tunnel> tunnel) {
   tunnel->Close();
 }
 
-// One entry of NO_PROXY against a target.
-bool Excludes(std::string_view entry, const std::string& host, std::uint16_t port) {
-  if (entry.empty()) return false;
-  if (entry == "*") return true;
-  // host:port; an IPv6 address has more than one colon.
-  if (const auto colon = entry.rfind(':'); colon != std::string_view::npos && entry.find(':') == colon) {
-    if (base::ParseUint64(entry.substr(colon + 1)) != port) return false;
-    entry = entry.substr(0, colon);
+// No answer to CONNECT.
+std::string FailedText(ConnectWords words, const ClientError& error, const std::string& address,
+                       const std::string& proxy) {
+  const bool connected = error.kind == ClientError::Kind::kClosed || error.kind == ClientError::Kind::kProtocol;
+  if (words == ConnectWords::kNetHTTP) {
+    const bool dialling = error.kind == ClientError::Kind::kDial || error.kind == ClientError::Kind::kTLS;
+    return dialling ? "proxyconnect tcp: " + error.message : error.message;
   }
-  boost::system::error_code error;
-  const auto address = asio::ip::make_address(host, error);
-  const bool is_address = !error;
-  const std::string text(entry);
-  if (entry.find('/') != std::string_view::npos) {
-    if (!is_address) return false;
-    if (address.is_v4()) {
-      const auto network = asio::ip::make_network_v4(text, error);
-      return !error && network.hosts().find(address.to_v4()) != network.hosts().end();
-    }
-    const auto network = asio::ip::make_network_v6(text, error);
-    return !error && network.hosts().find(address.to_v6()) != network.hosts().end();
-  }
-  const auto own = asio::ip::make_address(text, error);
-  if (!error) return is_address && own == address;
-  const std::string lower = base::ToLower(host);
-  std::string name = base::ToLower(entry);
-  if (name.starts_with("*.")) name.erase(0, 1);
-  if (name.starts_with('.')) return lower.ends_with(name);
-  return lower == name || lower.ends_with("." + name);
+  if (!connected) return error.message;
+  return "reading HTTP response from CONNECT to " + address + " via proxy " + proxy + " failed: " + error.message;
 }
 
-std::string Environment(const char* upper, const char* lower) {
-  for (const char* name : {upper, lower}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != 0) return value;
-  }
-  return {};
+std::string RefusedText(ConnectWords words, int status, const std::string& address, const std::string& proxy) {
+  const std::string text(StatusText(status));
+  if (words == ConnectWords::kNetHTTP) return text;
+  const std::string number = std::to_string(status);
+  return "proxy error from " + proxy + " while dialing " + address + ", code " + number + ": " + number + " " + text;
 }
 
 }  // namespace
@@ -134,6 +110,7 @@ ConnectDialer::ConnectDialer(async::IOPool& pool, ConnectDialerOptions options) 
   client.target = options_.proxy;
   client.tls = options_.tls;
   client.server_name = options_.server_name;
+  client.dialer = options_.dialer;
   client.http1_only = true;
   client_ = std::make_shared<Client>(pool, std::move(client));
 }
@@ -152,40 +129,11 @@ Awaitable<net::Result<net::StreamSocket>> ConnectDialer::Dial(net::DialTarget ta
   request.deadline = deadline;
   request.upgrade = true;
   auto client = client_;
+  const ConnectWords words = options_.words;
   auto answer = co_await client->Do(std::move(request));
-  if (!answer.ok()) {
-    const bool connected =
-        answer.error().kind == ClientError::Kind::kClosed || answer.error().kind == ClientError::Kind::kProtocol;
-    co_return net::Error{connected ? "reading HTTP response from CONNECT to " + address + " via proxy " + proxy +
-                                         " failed: " + answer.error().message
-                                   : answer.error().message};
-  }
-  if (answer->stream == nullptr) {
-    co_return net::Error{"proxy error from " + proxy + " while dialing " + address + ", code " +
-                         std::to_string(answer->status) + ": " + std::to_string(answer->status) + " " +
-                         std::string(StatusText(answer->status))};
-  }
+  if (!answer.ok()) co_return net::Error{FailedText(words, answer.error(), address, proxy)};
+  if (answer->stream == nullptr) co_return net::Error{RefusedText(words, answer->status, address, proxy)};
   co_return RelayToSocket(co_await asio::this_coro::executor, std::move(answer->stream));
-}
-
-ProxyEnvironment ProxyEnvironment::FromProcess() {
-  ProxyEnvironment environment;
-  environment.https_proxy = Environment("HTTPS_PROXY", "https_proxy");
-  environment.http_proxy = Environment("HTTP_PROXY", "http_proxy");
-  environment.no_proxy = Environment("NO_PROXY", "no_proxy");
-  return environment;
-}
-
-std::string ProxyFor(const ProxyEnvironment& environment, bool https, const std::string& host, std::uint16_t port) {
-  const std::string& proxy = https ? environment.https_proxy : environment.http_proxy;
-  if (proxy.empty() || base::ToLower(host) == "localhost") return {};
-  boost::system::error_code error;
-  const auto address = asio::ip::make_address(host, error);
-  if (!error && address.is_loopback()) return {};
-  for (const std::string_view entry : base::Split(environment.no_proxy, ',')) {
-    if (Excludes(base::Trim(entry), host, port)) return {};
-  }
-  return proxy;
 }
 
 }  // namespace keelson::http

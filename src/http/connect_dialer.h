@@ -1,8 +1,9 @@
 // Dials through an HTTP proxy that understands CONNECT: in plain text, in TLS, or over a Unix socket (HTTPConnect
-// egress, HTTPS_PROXY). The tunnel is one end of a socket pair with a relay behind it, so that TLS inside it works as
-// on any other connection. Thread safety: Dial() from any coroutine.
+// egress, proxies of the environment and of kubeconfig files). The tunnel is one end of a socket pair with a relay
+// behind it, so that TLS inside it works as on any other connection. Thread safety: Dial() from any coroutine.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,12 @@
 
 namespace keelson::http {
 
+// Whose words errors are in.
+enum class ConnectWords : std::uint8_t {
+  kEgressSelector,  // upstream's egress selector, HTTPConnect
+  kNetHTTP,         // Go's net/http: `proxyconnect tcp: ...`, or the text of the proxy's status
+};
+
 struct ConnectDialerOptions {
   net::DialTarget proxy;
   std::string proxy_name;                      // in errors
@@ -19,6 +26,8 @@ struct ConnectDialerOptions {
   std::string server_name;                     // in the proxy's certificate; empty: proxy.host
   std::string host_header;                     // empty: the target's address
   std::string authorization;                   // Proxy-Authorization; empty: none
+  net::DialerPtr dialer;                       // to the proxy; null: net::Dial
+  ConnectWords words = ConnectWords::kEgressSelector;
 };
 
 class ConnectDialer final : public net::Dialer {
@@ -38,16 +47,5 @@ Awaitable<net::Result<std::string>> AllowedHost(net::DialTarget target, std::chr
 
 // A socket whose other end is `stream`: bytes are carried both ways until one of them ends.
 net::Result<net::StreamSocket> RelayToSocket(const asio::any_io_executor& executor, std::unique_ptr<Stream> stream);
-
-// HTTPS_PROXY, HTTP_PROXY and NO_PROXY (and their lower-case forms) as Go's net/http honours them. Loopback targets are
-// never proxied; socks5 proxies are not supported.
-struct ProxyEnvironment {
-  std::string https_proxy;
-  std::string http_proxy;
-  std::string no_proxy;
-  static ProxyEnvironment FromProcess();
-};
-// The proxy's URL for a target, "" for none.
-std::string ProxyFor(const ProxyEnvironment& environment, bool https, const std::string& host, std::uint16_t port);
 
 }  // namespace keelson::http

@@ -1,8 +1,8 @@
 #include "http/exchange.h"
 
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
+
+#include "async/parked.h"
 
 namespace keelson::http {
 
@@ -106,15 +106,10 @@ void Exchange::NotifyGone() {
 }
 
 Awaitable<void> Exchange::WaitForBody() {
-  auto executor = co_await asio::this_coro::executor;
-  auto token = asio::use_awaitable;
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-      [this, executor](auto handler) {
-        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        body_->waiter = [shared, executor] { asio::post(executor, [shared] { (*shared)(); }); };
-        if (owner_ != nullptr) owner_->OnBodyWanted();
-      },
-      token);
+  return async::Park([this](std::function<void()> wake) {
+    body_->waiter = std::move(wake);
+    if (owner_ != nullptr) owner_->OnBodyWanted();
+  });
 }
 
 Awaitable<Outcome<SharedBytes, BodyError>> Exchange::Read() {

@@ -31,6 +31,12 @@ Awaitable<std::string> DialText(net::Dialer& dialer, net::DialTarget target, std
   co_return socket.ok() ? "connected" : socket.error().message;
 }
 
+// A descriptor that stays open, so that only the end of the pool closes the tunnel; -1 when the dial failed.
+Awaitable<int> DialAndLeave(net::Dialer& dialer, net::DialTarget target) {
+  auto socket = co_await dialer.Dial(std::move(target), std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  co_return socket.ok() ? socket->release() : -1;
+}
+
 std::string DialOnce(net::Dialer& dialer, net::DialTarget target, std::chrono::milliseconds patience) {
   async::IOPool pool(1);
   auto dial = DialText(dialer, std::move(target), patience);
@@ -157,6 +163,49 @@ TEST(KonnectivityDialer, CarriesRequestsOverTLS) {
   EXPECT_NE(DialOnce(unknown, to, kPatience).find("x509: certificate signed by unknown authority"), std::string::npos);
   auto anonymous = through(ca.cert_pem(), "konnectivity.example", false);
   EXPECT_NE(DialOnce(anonymous, to, kPatience), "connected");
+}
+
+TEST(KonnectivityDialer, OpenTunnelEndsWithItsPool) {
+  Folder folder;
+  Server proxy({.unix_path = folder.socket()});
+  TestServer target;
+  KonnectivityDialer dialer({.proxy = {.unix_path = folder.socket()}});
+  int left = -1;
+  {
+    async::IOPool pool(1);
+    auto dial = DialAndLeave(dialer, {.host = "127.0.0.1", .port = target.port});
+    left = asio::co_spawn(pool.Next(), std::move(dial), asio::use_future).get();
+    ASSERT_GE(left, 0);
+    EXPECT_EQ(proxy.open(), 1);
+  }
+  EXPECT_TRUE(Eventually([&] { return proxy.open() == 0; }));
+  ::close(left);
+}
+
+TEST(KonnectivityDialer, TLSInsideTheTunnel) {
+  Folder folder;
+  Server proxy({.unix_path = folder.socket()});
+  TestServer target({}, /*tls=*/true);
+  const auto get = [&](ClientOptions options) {
+    options.dialer =
+        std::make_shared<KonnectivityDialer>(KonnectivityDialerOptions{.proxy = {.unix_path = folder.socket()}});
+    Client client(target.pool, std::move(options));
+    return target.Run(Fetch(client, To("/hello")));
+  };
+  EXPECT_EQ(get(target.client_options()), "200 hello\n");
+  ClientOptions wrong_name = target.client_options();
+  wrong_name.server_name = "other.example";
+  EXPECT_NE(get(std::move(wrong_name)).find("not other.example"), std::string::npos);
+  const net::testing::Authority stranger("stranger");
+  ClientOptions unknown = target.client_options();
+  unknown.tls = *net::TLSClientContext::New({.ca_pem = stranger.cert_pem()});
+  EXPECT_EQ(get(std::move(unknown)),
+            "error: tls: failed to verify certificate: x509: certificate signed by unknown authority");
+  // A target that ends the connection instead of the handshake.
+  net::testing::ScriptedPeer closing([](net::testing::ScriptedConnection& c) { c.ReadUntil("\x01"); });
+  ClientOptions cut = target.client_options();
+  cut.target.port = closing.port();
+  EXPECT_EQ(get(std::move(cut)), "error: EOF");
 }
 
 TEST(KonnectivityDialer, RefusalsAreUpstreams) {

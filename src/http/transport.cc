@@ -3,9 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/go_url.h"
-#include "base/strings.h"
-#include "http/connect_dialer.h"
+#include "http/proxy.h"
 #include "net/address.h"
 
 namespace keelson::http {
@@ -21,20 +19,8 @@ net::DialerPtr EnvironmentProxy(async::IOPool& pool, const TransportTarget& targ
   std::string text = ProxyFor(ProxyEnvironment::FromProcess(), true, target.dial.host, target.dial.port);
   if (text.empty()) return nullptr;
   if (text.find("://") == std::string::npos) text = "http://" + text;
-  const auto url = base::ParseURL(text);
-  const bool secure = url.ok() && url->scheme == "https";
-  if (!url.ok() || (!secure && url->scheme != "http")) return nullptr;
-  ConnectDialerOptions options;
-  const auto port = base::ParseUint64(url->Port());
-  options.proxy = {.host = url->Hostname(), .port = static_cast<std::uint16_t>(port.value_or(secure ? 443 : 80))};
-  options.proxy_name = url->host;
-  if (secure) {
-    auto tls = net::TLSClientContext::New({.http2 = false});
-    if (!tls.ok()) return nullptr;
-    options.tls = *std::move(tls);
-  }
-  if (url->has_user) options.authorization = "Basic " + base::Base64Encode(url->user + ":" + url->password);
-  return std::make_shared<ConnectDialer>(pool, std::move(options));
+  const auto proxy = ParseProxy(text);
+  return proxy.ok() ? NewProxyDialer(pool, *proxy, target.tls, nullptr) : nullptr;
 }
 
 }  // namespace

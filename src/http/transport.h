@@ -39,6 +39,7 @@ class Transport {
   // Closes idle connections of all targets with this TLS identity: its certificates were replaced.
   void Forget(const net::TLSClientContext* tls);
   std::size_t clients() const;
+  async::IOPool& pool() const { return pool_; }
 
  private:
   struct Key {

@@ -72,10 +72,6 @@ class WebSocketReader {
   std::uint16_t failed_ = 0;
 };
 
-// One frame. With `mask`, as a client sends it.
-std::string EncodeWebSocketFrame(WebSocketOpcode opcode, std::string_view payload, bool final = true,
-                                 const std::array<std::uint8_t, 4>* mask = nullptr);
-
 // Whether `request` asks for a WebSocket (Connection and Upgrade headers).
 bool IsWebSocketRequest(const Request& request);
 // The sub-protocols offered, in order.

@@ -12,6 +12,29 @@ namespace {
 using Op = WebSocketOpcode;
 constexpr std::array<std::uint8_t, 4> kMask = {0x37, 0xfa, 0x21, 0x3d};
 
+// One frame. With `mask`, as a client sends it.
+std::string EncodeWebSocketFrame(WebSocketOpcode opcode, std::string_view payload, bool final = true,
+                                 const std::array<std::uint8_t, 4>* mask = nullptr) {
+  std::string out;
+  out.reserve(payload.size() + 14);
+  out += static_cast<char>((final ? 0x80 : 0) | static_cast<std::uint8_t>(opcode));
+  const char mask_bit = mask != nullptr ? '\x80' : '\0';
+  if (payload.size() < 126) {
+    out += static_cast<char>(mask_bit | static_cast<char>(payload.size()));
+  } else {
+    const bool large = payload.size() > 0xffff;
+    out += static_cast<char>(mask_bit | (large ? 127 : 126));
+    for (int shift = large ? 56 : 8; shift >= 0; shift -= 8) out += static_cast<char>(payload.size() >> shift);
+  }
+  if (mask == nullptr) {
+    out += payload;
+  } else {
+    for (const std::uint8_t byte : *mask) out += static_cast<char>(byte);
+    for (std::size_t i = 0; i < payload.size(); ++i) out += static_cast<char>(payload[i] ^ (*mask)[i & 3]);
+  }
+  return out;
+}
+
 std::string Masked(Op opcode, std::string_view payload, bool final = true) {
   return EncodeWebSocketFrame(opcode, payload, final, &kMask);
 }

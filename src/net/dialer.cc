@@ -1,7 +1,6 @@
 #include "net/dialer.h"
 
 #include <algorithm>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -12,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "async/parked.h"
 #include "net/address.h"
 #include "net/listener.h"
 #include "net/resolver.h"
@@ -72,16 +72,12 @@ using RacePtr = std::shared_ptr<Race>;
 // Waits until the race has news or `until` has come.
 Awaitable<void> WaitForNews(RacePtr race, Clock::time_point until) {
   auto timer = std::make_shared<asio::steady_timer>(race->executor, until);
-  auto token = asio::use_awaitable;
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-      [race, timer](auto handler) {
-        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        race->wake = [shared, executor = race->executor] { asio::post(executor, [shared] { (*shared)(); }); };
-        timer->async_wait([race, timer](const boost::system::error_code& error) {
-          if (!error) race->Wake();
-        });
-      },
-      token);
+  co_await async::Park([race, timer](std::function<void()> wake) {
+    race->wake = std::move(wake);
+    timer->async_wait([race, timer](const boost::system::error_code& error) {
+      if (!error) race->Wake();
+    });
+  });
   timer->cancel();
 }
 

@@ -1,15 +1,13 @@
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <sys/socket.h>
 
+#include "base/read_file.h"
 #include "net/tls_internal.h"
 
 namespace keelson::net {
@@ -339,19 +337,10 @@ Result<void> ConfigureContext(SSL_CTX* context, int min_version, const std::stri
   return {};
 }
 
-// Go's words: they begin with a small letter.
-static std::string OpenProblem(int error) {
-  std::string reason = std::generic_category().message(error);
-  if (!reason.empty()) reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
-  return reason;
-}
-
 Result<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{"open " + path + ": " + OpenProblem(errno)};
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return Error{"read " + path + ": input/output error"};
-  return text;
+  auto text = base::ReadFile(path);
+  if (!text.ok()) return Error{text.error()};
+  return *std::move(text);
 }
 
 }  // namespace keelson::net

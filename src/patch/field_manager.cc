@@ -135,10 +135,10 @@ FieldManager::FieldManager(Options options)
   if (options_.custom_resource) return;
   for (const schema::Package* package : schema::Packages()) {
     if (!package->serves) continue;
-    const schema::Struct* type = schema::FindKind(package->group, package->version, options_.kind.kind);
+    const auto type = std::ranges::lower_bound(package->types, options_.kind.kind, {}, &schema::Struct::name);
+    if (type == package->types.end() || type->name != options_.kind.kind) continue;
     const meta::GroupVersion version{std::string(package->group), std::string(package->version)};
-    if (type != nullptr)
-      versions_.emplace(version.ToString(), schema::Type{.kind = schema::Kind::kStruct, .structure = type});
+    versions_.emplace(version.ToString(), schema::Type{.kind = schema::Kind::kStruct, .structure = &*type});
   }
 }
 

@@ -531,6 +531,17 @@ TEST_F(FieldManagerTest, ScaleSeesOnlyReplicas) {
   EXPECT_EQ(ToJSON(*kept), ToJSON(entries));
 }
 
+TEST_F(FieldManagerTest, ScaleEntriesOutliveTheTextOfTheParentVersion) {
+  std::string version = "apps/v1";
+  const ReplicasPath paths[] = {{"apps/v1", "spec.replicas"}};
+  const Value taken = Json(
+      R"([{"manager":"s","operation":"Update","apiVersion":"autoscaling/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}])");
+  const auto back = FromScaleManagedFields(arena_, Value(), taken, version, paths);
+  ASSERT_TRUE(back.ok());
+  version.assign("garbage");
+  EXPECT_EQ(back->items()[0]["apiVersion"].as_string(), "apps/v1");
+}
+
 TEST_F(FieldManagerTest, ScaleOfACustomResourceIsAppliedOnlyWithoutChange) {
   FieldManager::Options options;
   options.type = schema::FindKind("autoscaling", "v1", "Scale");

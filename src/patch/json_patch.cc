@@ -242,7 +242,7 @@ class Patcher {
 
   std::string Move(const Value& operation) {
     const auto from = Path(operation, "from");
-    if (!from) return "move operation failed to decode from" + kMissing;
+    if (!from) return "move operation failed to decode from: operation, missing from field" + kMissing;
     Place source = Find(*from);
     if (source.container.is_null())
       return "move operation does not apply: doc is missing from path: " + std::string(*from) + kMissing;
@@ -262,7 +262,7 @@ class Patcher {
 
   std::string Copy(const Value& operation) {
     const auto from = Path(operation, "from");
-    if (!from) return "copy operation failed to decode from" + kMissing;
+    if (!from) return "copy operation failed to decode from: operation, missing from field" + kMissing;
     const Place source = Find(*from);
     if (source.container.is_null())
       return "copy operation does not apply: doc is missing from path: " + std::string(*from) + kMissing;

@@ -105,6 +105,17 @@ TEST(JSONPatch, AsUpstream) {
   }
 }
 
+TEST(JSONPatch, MissingFromIsNamed) {
+  Arena arena;
+  for (const std::string op : {"move", "copy"}) {
+    SCOPED_TRACE(op);
+    const auto patched =
+        TryJSONPatch(arena, J(arena, R"({"a":1})"), J(arena, R"([{"op":")" + op + R"(","path":"/b"}])"));
+    ASSERT_FALSE(patched.ok());
+    EXPECT_EQ(patched.error(), op + " operation failed to decode from: operation, missing from field: missing value");
+  }
+}
+
 TEST(JSONPatch, ShapeErrors) {
   Arena arena;
   struct Case {

@@ -251,7 +251,7 @@ Outcome<Value, std::string> FromScaleManagedFields(Arena& arena, const Value& pa
   for (ManagedEntry entry : scale_entries) {
     if (version == nullptr || !entry.set.Has(DottedPath(kReplicasInScale))) continue;
     const ManagedEntry* before = entry.applied ? FindIdentity(out, entry) : nullptr;
-    entry.api_version = parent_api_version;
+    entry.api_version = arena.Copy(parent_api_version);  // The result lives as long as the arena.
     entry.set = FieldSet::OfDotted(arena, version->path);
     entry.time = before != nullptr ? before->time : std::string_view();  // the parent's entries have the times
     if (before != nullptr) {

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "object/json_text.h"
+#include "schema/types.h"
 
 namespace keelson::patch {
 namespace {
@@ -209,7 +210,7 @@ namespace {
 // apiVersion, kind and metadata of a custom resource and of embedded resources.
 TypeRef ResourceMember(std::string_view name) {
   static const Type kText{.kind = Kind::kString};
-  static const Type kMeta{.kind = Kind::kStruct, .structure = schema::FindType("meta/v1", "ObjectMeta")};
+  static const Type kMeta{.kind = Kind::kStruct, .structure = &schema::types::meta_v1::kObjectMeta};
   if (name == "apiVersion" || name == "kind") return Inner(&kText);
   if (name == "metadata") return Inner(&kMeta);
   return {};

@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include "codec/json.h"
+#include "schema/types.h"
 
 namespace keelson::peerproxy {
 
-const schema::Struct& DiscoveryListType() {
-  static const schema::Struct& type = *schema::FindType("apidiscovery/v2", "APIGroupDiscoveryList");
-  return type;
-}
+const schema::Struct& DiscoveryListType() { return schema::types::apidiscovery_v2::kAPIGroupDiscoveryList; }
 
 Outcome<void, std::string> PeerDocument::Add(std::string_view json) {
   const auto meta = codec::FindTypeMeta(arena_, json);

@@ -16,15 +16,16 @@ bool IsStable(std::string_view version) {
 
 // The table of the version that strategies and storage see (itself where there is one version).
 const schema::Resource& HubOf(const schema::Resource& resource) {
-  if (const Conversion* conversion = FindConversion(resource.group, resource.version, resource.kind)) {
-    if (const auto* hub = schema::FindResource(conversion->hub_group, conversion->hub_version, resource.plural))
-      return *hub;
-  }
-  if (IsStable(resource.version)) return resource;
+  std::vector<std::pair<std::string_view, std::string_view>> candidates;  // group and version
+  if (const Conversion* conversion = FindConversion(resource.group, resource.version, resource.kind))
+    candidates.emplace_back(conversion->hub_group, conversion->hub_version);
+  if (IsStable(resource.version)) candidates.emplace_back(resource.group, resource.version);
   // Further versions have the shape of v1, or of the one that is preferred where there is no v1 (leasecandidates).
-  if (const auto* hub = schema::FindResource(resource.group, "v1", resource.plural)) return *hub;
-  for (const std::string_view version : VersionsByPriority(resource.group)) {
-    if (const auto* hub = schema::FindResource(resource.group, version, resource.plural)) return *hub;
+  candidates.emplace_back(resource.group, "v1");
+  for (const std::string_view version : VersionsByPriority(resource.group))
+    candidates.emplace_back(resource.group, version);
+  for (const auto& [group, version] : candidates) {
+    if (const auto* hub = schema::FindResource(group, version, resource.plural)) return *hub;
   }
   return resource;
 }
@@ -146,17 +147,16 @@ const std::shared_ptr<const Catalog>& Catalog::BuiltIn() {
   static const std::shared_ptr<const Catalog> catalog = [] {
     std::map<const schema::Resource*, std::shared_ptr<ResourceDefinition>> by_hub;
     auto made = std::make_shared<Catalog>();
-    for (const std::string_view group : GroupsByPriority()) {
-      for (const std::string_view version : VersionsByPriority(group)) {
-        const schema::Package* package = schema::FindPackage(group, version);
-        for (const schema::Resource& table : package->resources) {
-          const schema::Resource& hub = HubOf(table);
-          auto& definition = by_hub[&hub];
-          if (!definition) definition = NewDefinition(hub);
-          if (&table == &hub) definition->hub = definition->versions.size();
-          AddVersion(*definition, table, hub);
-          made->by_resource_.insert_or_assign({std::string(table.group), std::string(table.plural)}, definition);
-        }
+    for (const schema::VersionPriority& row : schema::VersionPriorities())
+      made->packages_.push_back(schema::FindPackage(row.group, row.version));
+    for (const schema::Package* package : made->packages_) {
+      for (const schema::Resource& table : package->resources) {
+        const schema::Resource& hub = HubOf(table);
+        auto& definition = by_hub[&hub];
+        if (!definition) definition = NewDefinition(hub);
+        if (&table == &hub) definition->hub = definition->versions.size();
+        AddVersion(*definition, table, hub);
+        made->by_resource_.insert_or_assign({std::string(table.group), std::string(table.plural)}, definition);
       }
     }
     return made;
@@ -179,6 +179,15 @@ std::shared_ptr<const Catalog> Catalog::Without(const meta::GroupResource& resou
 ResourceDefinitionPtr Catalog::Find(std::string_view group, std::string_view plural) const {
   const auto found = by_resource_.find(Key(std::string(group), std::string(plural)));
   return found == by_resource_.end() ? nullptr : found->second;
+}
+
+const ServedVersion* Catalog::FindKind(const meta::GroupVersionKind& kind) const {
+  for (auto at = by_resource_.lower_bound(Key(kind.group, "")); at != by_resource_.end(); ++at) {
+    if (at->first.first != kind.group) break;
+    if (at->second->kind.kind != kind.kind) continue;
+    if (const ServedVersion* version = at->second->FindVersion(kind.group, kind.version)) return version;
+  }
+  return nullptr;
 }
 
 }  // namespace keelson::registry

@@ -25,11 +25,16 @@ class Catalog {
 
   // By any group the resource is served in; null when there is none.
   ResourceDefinitionPtr Find(std::string_view group, std::string_view plural) const;
+  // A version of a resource's kind; null when there is none. It lives as long as this.
+  const ServedVersion* FindKind(const meta::GroupVersionKind& kind) const;
+  // The tables of the built-in group versions: groups most important first, versions preferred first.
+  std::span<const schema::Package* const> packages() const { return packages_; }
   std::size_t size() const { return by_resource_.size(); }
 
  private:
   using Key = std::pair<std::string, std::string>;  // group, plural
   std::map<Key, ResourceDefinitionPtr> by_resource_;
+  std::vector<const schema::Package*> packages_;
 };
 
 // Group versions of the tables: groups most important first ("" is core), versions preferred first.

@@ -52,6 +52,19 @@ TEST(Catalog, EventsAreOneDefinitionInTwoGroups) {
   EXPECT_FALSE(core->layout.watch_cache);
 }
 
+TEST(Catalog, FindsTheVersionOfAKind) {
+  const Catalog& catalog = *Catalog::BuiltIn();
+  const ServedVersion* scaler = catalog.FindKind({"autoscaling", "v1", "HorizontalPodAutoscaler"});
+  ASSERT_NE(scaler, nullptr);
+  EXPECT_EQ(scaler->type, schema::FindKind("autoscaling", "v1", "HorizontalPodAutoscaler"));
+  EXPECT_NE(scaler->conversion, nullptr);
+  EXPECT_NE(catalog.FindKind({"", "v1", "Event"}), nullptr);
+  EXPECT_NE(catalog.FindKind({"events.k8s.io", "v1", "Event"}), nullptr);
+  EXPECT_EQ(catalog.FindKind({"events.k8s.io", "v2", "Event"}), nullptr);
+  EXPECT_EQ(catalog.FindKind({"", "v1", "Status"}), nullptr);  // no resource
+  EXPECT_EQ(catalog.FindKind({"example.com", "v1", "Event"}), nullptr);
+}
+
 TEST(Catalog, WithAndWithoutLeaveTheOriginalAlone) {
   auto widget = std::make_shared<ResourceDefinition>();
   widget->resource = {"example.com", "widgets"};

@@ -85,10 +85,4 @@ bool DeepEqual(Value a, Value b, const schema::Type& type, bool pointer) {
   return a == b || Equal<Nothing::kNilDiffersFromEmpty>(a, b, type, pointer);
 }
 
-bool SemanticEqual(Value a, Value b, std::string_view package, std::string_view type) {
-  const schema::Struct* structure = schema::FindType(package, type);
-  KS_CHECK(structure != nullptr);
-  return SemanticEqual(a, b, *structure);
-}
-
 }  // namespace keelson::registry

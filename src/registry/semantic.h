@@ -3,8 +3,6 @@
 // pointers.
 #pragma once
 
-#include <string_view>
-
 #include "object/value.h"
 #include "schema/schema.h"
 
@@ -15,7 +13,5 @@ bool SemanticEqual(Value a, Value b, const schema::Struct& type);
 // reflect.DeepEqual's idea of it, for the few kinds whose generation upstream counts by it: nil and empty lists and
 // maps differ. What was stored has no empty ones; what a client sends may.
 bool DeepEqual(Value a, Value b, const schema::Type& type, bool pointer = false);
-// A type of a package: ("core/v1", "PodSpec"). The type must exist.
-bool SemanticEqual(Value a, Value b, std::string_view package, std::string_view type);
 
 }  // namespace keelson::registry

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "base/url.h"
 #include "meta/selector.h"
+#include "request/path.h"
 
 namespace keelson::request {
 namespace {
@@ -92,11 +93,8 @@ Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::s
     info.verb = VerbOf(method);
   }
 
-  if (parts[0] == "namespaces" && parts.size() > 1) {
-    info.name_space = parts[1];
-    // namespaces/x/status and namespaces/x/finalize are about the namespace itself.
-    if (parts.size() > 2 && parts[2] != "status" && parts[2] != "finalize") parts = parts.subspan(2);
-  }
+  if (parts[0] == kNamespacesSegment && parts.size() > 1) info.name_space = parts[1];
+  parts = parts.subspan(NamespacePrefix(parts));
 
   info.parts.assign(parts.begin(), parts.end());
   info.resource = parts[0];

@@ -12,15 +12,16 @@
 #include "async/deadlines.h"
 #include "async/event.h"
 #include "base/strings.h"
-#include "endpoints/responses.h"
-#include "endpoints/sources.h"
+#include "endpoints/page.h"
 #include "telemetry/cpu_profile.h"
 #include "telemetry/log.h"
 
 namespace keelson::server {
 namespace {
 
+using endpoints::ErrorPage;
 using endpoints::ExchangePtr;
+using endpoints::Page;
 
 constexpr std::string_view kRoot = "/debug/pprof/";
 constexpr int kProfileSeconds = 30;
@@ -44,18 +45,16 @@ Resolve it with the binary: pprof keelson profile</li>
 </html>
 )";
 
-http::Response Page(std::string_view content_type, std::string_view body) {
-  http::Response response;
-  response.headers.Add("Content-Type", content_type);
-  response.headers.Add("X-Content-Type-Options", "nosniff");
-  response.body = base::SharedBytes(body);
-  return response;
+Page NewPage(std::string_view media_type, std::string_view body, int status = 200) {
+  Page page{.status = status, .media_type = std::string(media_type), .body = base::SharedBytes(body)};
+  page.headers.Add("X-Content-Type-Options", "nosniff");
+  return page;
 }
 
-http::Response UnknownProfile() {
-  http::Response response = endpoints::PlainError(404, "Unknown profile");
-  response.headers.Add("X-Go-Pprof", "1");
-  return response;
+Page UnknownProfile() {
+  Page page = ErrorPage(404, "Unknown profile");
+  page.headers.Add("X-Go-Pprof", "1");
+  return page;
 }
 
 // One line a thread: its number, name, state and CPU seconds.
@@ -95,39 +94,33 @@ std::string MallocInfo() {
   return out;
 }
 
-Awaitable<http::Response> ServeCPUProfile(ExchangePtr exchange) {
+Awaitable<meta::Result<Page>> CPUProfile(ExchangePtr exchange) {
   int seconds = 0;
   const std::string_view asked = exchange->query.Get("seconds");
   std::from_chars(asked.data(), asked.data() + asked.size(), seconds);
   if (seconds <= 0) seconds = kProfileSeconds;
   if (seconds > kProfileSecondsMax) {
-    co_return endpoints::PlainError(
-        400, "profile duration exceeds the limit of " + std::to_string(kProfileSecondsMax) + " s");
+    co_return ErrorPage(400, "profile duration exceeds the limit of " + std::to_string(kProfileSecondsMax) + " s");
   }
   auto profile = telemetry::CPUProfile::Start();
   if (!profile) {
-    co_return endpoints::PlainError(500, "Could not enable CPU profiling: cpu profiling already in use");
+    co_return ErrorPage(500, "Could not enable CPU profiling: cpu profiling already in use");
   }
   auto over = std::make_shared<async::Event>();
   if (exchange->http.on_close) exchange->http.on_close([over] { over->Set(); });
   const auto at = base::Clock::Real().Monotonic() + std::chrono::seconds(seconds);
   const auto entry = async::Deadlines::Global().Add(at, [over] { over->Set(); });
   co_await over->Wait();
-  http::Response response;
-  response.headers.Add("Content-Type", "application/octet-stream");
-  response.headers.Add("Content-Disposition", "attachment; filename=\"profile\"");
-  response.headers.Add("X-Content-Type-Options", "nosniff");
-  // The file itself is compressed, as pprof wants it; this is no content encoding.
-  response.body = endpoints::NewGzipSource(endpoints::NewBytesSource(base::SharedBytes::FromString(profile->Finish())));
-  co_return response;
+  Page page{.media_type = "application/octet-stream",
+            .body = base::SharedBytes::FromString(profile->Finish()),
+            .gzip = Page::Gzip::kFile};  // as pprof wants it
+  page.headers.Add("Content-Disposition", "attachment; filename=\"profile\"");
+  page.headers.Add("X-Content-Type-Options", "nosniff");
+  co_return page;
 }
 
-Awaitable<http::Response> ServeVerbosity(ExchangePtr exchange) {
-  const auto answer = [](int code, const std::string& text) {
-    http::Response response = Page("text/plain", text + "\n");
-    response.status = code;
-    return response;
-  };
+Awaitable<meta::Result<Page>> SetVerbosity(ExchangePtr exchange) {
+  const auto answer = [](int code, const std::string& text) { return NewPage("text/plain", text + "\n", code); };
   if (exchange->http.method != "PUT") co_return answer(406, "unsupported http method");
   auto body = co_await exchange->http.body->ReadAll(kFlagBytesMax);
   if (!body.ok()) co_return answer(400, "error reading request body");
@@ -143,27 +136,28 @@ Awaitable<http::Response> ServeVerbosity(ExchangePtr exchange) {
   co_return answer(200, "successfully set klog.logging.verbosity to " + text);
 }
 
+Awaitable<meta::Result<Page>> Profile(ExchangePtr exchange) {
+  const std::string_view name = std::string_view(exchange->http.path).substr(kRoot.size());
+  if (name.empty()) co_return NewPage("text/html; charset=utf-8", kIndex);
+  if (name == "profile") co_return co_await CPUProfile(exchange);
+  if (name == "symbol") co_return NewPage("text/plain; charset=utf-8", "num_symbols: 0\n");
+  if (name == "threads") co_return NewPage("text/plain; charset=utf-8", Threads());
+  if (name == "malloc") co_return NewPage("text/xml; charset=utf-8", MallocInfo());
+  co_return UnknownProfile();
+}
+
 }  // namespace
 
 void InstallDebugPages(PathMux& mux) {
-  mux.Unlisted("/debug/pprof", [](ExchangePtr) -> Awaitable<http::Response> {
-    http::Response response;
-    response.status = 302;
-    response.headers.Add("Content-Type", "text/html; charset=utf-8");
-    response.headers.Add("Location", kRoot);
-    response.body = base::SharedBytes::Static("<a href=\"/debug/pprof/\">Found</a>.\n\n");
-    co_return response;
-  });
-  mux.UnlistedPrefix(std::string(kRoot), [](ExchangePtr exchange) -> Awaitable<http::Response> {
-    const std::string_view name = std::string_view(exchange->http.path).substr(kRoot.size());
-    if (name.empty()) co_return Page("text/html; charset=utf-8", kIndex);
-    if (name == "profile") co_return co_await ServeCPUProfile(exchange);
-    if (name == "symbol") co_return Page("text/plain; charset=utf-8", "num_symbols: 0\n");
-    if (name == "threads") co_return Page("text/plain; charset=utf-8", Threads());
-    if (name == "malloc") co_return Page("text/xml; charset=utf-8", MallocInfo());
-    co_return UnknownProfile();
-  });
-  mux.Unlisted("/debug/flags/v", ServeVerbosity);
+  mux.Unlisted("/debug/pprof", endpoints::ServePage([](const endpoints::Exchange&) -> meta::Result<Page> {
+                 Page page{.status = 302,
+                           .media_type = "text/html; charset=utf-8",
+                           .body = base::SharedBytes::Static("<a href=\"/debug/pprof/\">Found</a>.\n\n")};
+                 page.headers.Add("Location", kRoot);
+                 return page;
+               }));
+  mux.UnlistedPrefix(std::string(kRoot), endpoints::ServePageTask(Profile));
+  mux.Unlisted("/debug/flags/v", endpoints::ServePageTask(SetVerbosity));
 }
 
 }  // namespace keelson::server

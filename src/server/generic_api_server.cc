@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "endpoints/responses.h"
+#include "endpoints/page.h"
 
 namespace keelson::server {
 
@@ -72,7 +72,7 @@ Awaitable<http::Response> GenericAPIServer::Serve(endpoints::ExchangePtr exchang
     if (auto response = co_await dynamic_(exchange)) co_return *std::move(response);
   }
   if (delegate_) co_return co_await delegate_->Serve(exchange);
-  co_return endpoints::PlainError(404, "404 page not found");
+  co_return co_await endpoints::NotFound(exchange);
 }
 
 }  // namespace keelson::server

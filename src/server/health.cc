@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/strings.h"
-#include "endpoints/responses.h"
 #include "telemetry/log.h"
 
 namespace keelson::server {
@@ -40,19 +39,18 @@ std::string HealthChecks::Run(std::string_view endpoint, const Entry& entry) con
   return wrong;
 }
 
-http::Response HealthChecks::Respond(std::string_view endpoint, std::string_view check,
-                                     const endpoints::Exchange& exchange) const {
+endpoints::Page HealthChecks::Show(std::string_view endpoint, std::string_view check, const base::Query& query) const {
   const std::vector<Entry> checks = ChecksOf(endpoint);
   if (!check.empty()) {
     const auto found = std::ranges::find(checks, check, &Entry::name);
-    if (found == checks.end()) return endpoints::PlainError(404, "404 page not found");
+    if (found == checks.end()) return endpoints::NotFoundPage();
     const std::string wrong = Run(endpoint, *found);
-    if (!wrong.empty()) return endpoints::PlainError(500, "internal server error: " + wrong);
-    return endpoints::Text(200, "ok");
+    if (!wrong.empty()) return endpoints::ErrorPage(500, "internal server error: " + wrong);
+    return endpoints::TextPage("ok");
   }
 
   std::set<std::string, std::less<>> excluded;
-  for (const std::string_view name : exchange.query.Values("exclude")) excluded.emplace(name);
+  for (const std::string_view name : query.Values("exclude")) excluded.emplace(name);
   std::set<std::string, std::less<>> unused = excluded;
   std::string lines;
   std::vector<std::string> failed;
@@ -83,12 +81,12 @@ http::Response HealthChecks::Respond(std::string_view endpoint, std::string_view
   }
   if (!failed.empty()) {
     log::V(2).Info("Health check failed", "endpoint", endpoint, "checks", base::Join(failed, "; "));
-    return endpoints::PlainError(500, lines + std::string(endpoint) + " check failed");
+    return endpoints::ErrorPage(500, lines + std::string(endpoint) + " check failed");
   }
-  const bool verbose = exchange.query.Has("verbose");
-  http::Response response = endpoints::Text(200, verbose ? lines + std::string(endpoint) + " check passed\n" : "ok");
-  response.headers.Set("X-Content-Type-Options", "nosniff");
-  return response;
+  const bool verbose = query.Has("verbose");
+  endpoints::Page page = endpoints::TextPage(verbose ? lines + std::string(endpoint) + " check passed\n" : "ok");
+  page.headers.Add("X-Content-Type-Options", "nosniff");
+  return page;
 }
 
 }  // namespace keelson::server

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "endpoints/exchange.h"
+#include "base/url.h"
+#include "endpoints/page.h"
 
 namespace keelson::server {
 
@@ -28,8 +29,8 @@ class HealthChecks {
   using Observer = std::function<void(std::string_view endpoint, std::string_view check, bool healthy)>;
   void SetObserver(Observer observer) { observer_ = std::move(observer); }
 
-  // The answer for one of the three endpoints (without its slash); `check` is "" or a check's name.
-  http::Response Respond(std::string_view endpoint, std::string_view check, const endpoints::Exchange& exchange) const;
+  // The page of one of the three endpoints (without its slash); `check` is "" or a check's name.
+  endpoints::Page Show(std::string_view endpoint, std::string_view check, const base::Query& query) const;
   bool Ready() const;  // all of readyz
   std::vector<std::string> Names(std::string_view endpoint) const;
 

@@ -272,6 +272,13 @@ std::shared_ptr<registry::Store> ResourceStorage::Find(std::string_view group, s
   return found ? found->registry : nullptr;
 }
 
+const registry::Catalog& ResourceStorage::catalog() const { return *impl_->config.catalog; }
+
+std::shared_ptr<registry::Store> ResourceStorage::Get(std::string_view group, std::string_view plural) {
+  const auto definition = catalog().Find(group, plural);
+  return definition ? Get(*definition) : nullptr;
+}
+
 std::shared_ptr<registry::Store> ResourceStorage::Get(const registry::ResourceDefinition& definition) {
   if (auto known = Find(definition.resource.group, definition.resource.resource)) return known;
   if (!definition.strategy) return nullptr;

@@ -16,6 +16,7 @@
 #include "async/io_pool.h"
 #include "base/clock.h"
 #include "kv/kv.h"
+#include "registry/catalog.h"
 #include "registry/resource_definition.h"
 #include "registry/store.h"
 #include "storage/resource_codec.h"
@@ -28,7 +29,8 @@ class EncryptionAtRest;  // storage/transform/encryption_at_rest.h
 namespace keelson::server {
 
 struct StorageConfig {
-  kv::Store* kv = nullptr;  // must outlive this
+  std::shared_ptr<const registry::Catalog> catalog = registry::Catalog::BuiltIn();  // resources that are always there
+  kv::Store* kv = nullptr;                                                          // must outlive this
   // Stores of single resources, by "group/resource" (--etcd-servers-overrides); must outlive this.
   std::map<std::string, kv::Store*> kv_overrides;
   async::IOPool* io = nullptr;  // must outlive this and run until Stop() returned
@@ -57,8 +59,11 @@ class ResourceStorage {
   explicit ResourceStorage(StorageConfig config);
   ~ResourceStorage();  // REQUIRES: Stop() if Start() was called
 
-  // The registry Store of a built-in resource, made on first use. Null when the kind has no strategy.
+  const registry::Catalog& catalog() const;
+  // The registry Store of a built-in resource, made on first use. Null when the kind has no strategy, or there is no
+  // such resource.
   std::shared_ptr<registry::Store> Get(const registry::ResourceDefinition& definition);
+  std::shared_ptr<registry::Store> Get(std::string_view group, std::string_view plural);
   // Null when there is none of that name (now).
   std::shared_ptr<registry::Store> Find(std::string_view group, std::string_view plural) const;
 

@@ -7,10 +7,7 @@
 #include <thread>
 
 #include "base/strings.h"
-#include "endpoints/answering.h"
-#include "endpoints/negotiation.h"
-#include "endpoints/responses.h"
-#include "endpoints/sources.h"
+#include "endpoints/page.h"
 #include "server/debug_pages.h"
 #include "server/zpages.h"
 #include "telemetry/log.h"
@@ -34,25 +31,18 @@ constexpr std::chrono::seconds kConnectionsGrace{2};
 endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resettable) {
   const auto now = base::Clock::Real().Now().time_since_epoch();
   const auto started = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count());
-  return endpoints::Answering([&metrics, started, resettable](endpoints::Exchange& exchange) -> http::Response {
-    http::Response response;
-    if (resettable && exchange.http.method == "DELETE") {
-      metrics.Reset();
-      response.headers.Add("Content-Type", "text/plain; charset=utf-8");
-      response.body = base::SharedBytes::Static("metrics reset\n");
-      return response;
-    }
-    response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
-    response.headers.Add("Process-Start-Time-Unix", started);
-    auto text = base::SharedBytes::FromString(metrics.Expose());
-    if (endpoints::AcceptsGzip(exchange.http)) {
-      response.headers.Add("Content-Encoding", "gzip");
-      response.body = endpoints::NewGzipSource(endpoints::NewBytesSource(std::move(text)));
-    } else {
-      response.body = std::move(text);
-    }
-    return response;
-  });
+  return endpoints::ServePage(
+      [&metrics, started, resettable](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
+        if (resettable && exchange.http.method == "DELETE") {
+          metrics.Reset();
+          return endpoints::TextPage("metrics reset\n");
+        }
+        endpoints::Page page{.media_type = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores",
+                             .body = base::SharedBytes::FromString(metrics.Expose()),
+                             .gzip = endpoints::Page::Gzip::kIfAccepted};
+        page.headers.Add("Process-Start-Time-Unix", started);
+        return page;
+      });
 }
 
 // Everybody is the same user.
@@ -107,15 +97,15 @@ void Serving::StartWatchdog() {
 void Serving::PrepareRun() {
   PathMux& mux = chain_->mux();
   for (const std::string endpoint : {"healthz", "livez", "readyz"}) {
-    mux.Handle("/" + endpoint, endpoints::Answering([this, endpoint](endpoints::Exchange& exchange) -> http::Response {
-                 return health_.Respond(endpoint, "", exchange);
-               }));
-    mux.UnlistedPrefix("/" + endpoint + "/",
-                       endpoints::Answering([this, endpoint](endpoints::Exchange& exchange) -> http::Response {
-                         const std::string check = exchange.http.path.substr(endpoint.size() + 2);
-                         if (check.empty()) return endpoints::PlainError(404, "404 page not found");
-                         return health_.Respond(endpoint, check, exchange);
-                       }));
+    const auto show = [this, endpoint](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
+      return health_.Show(endpoint, "", exchange.query);
+    };
+    const auto show_check = [this, endpoint](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
+      const std::string check = exchange.http.path.substr(endpoint.size() + 2);
+      return check.empty() ? endpoints::NotFoundPage() : health_.Show(endpoint, check, exchange.query);
+    };
+    mux.Handle("/" + endpoint, endpoints::ServePage(show));
+    mux.UnlistedPrefix("/" + endpoint + "/", endpoints::ServePage(show_check));
   }
   auto& gauges = health_metrics_.Gauges({.name = "kubernetes_healthcheck",
                                          .help = "This metric records the result of a single healthcheck.",
@@ -132,13 +122,9 @@ void Serving::PrepareRun() {
   mux.Handle("/metrics", ServeMetrics(metrics_, options_.profiling));
   mux.Handle("/metrics/slis", ServeMetrics(health_metrics_, options_.profiling));
   const auto version = base::SharedBytes(options_.version_document);
-  const endpoints::Handler serve_version =
-      endpoints::Answering([version](endpoints::Exchange& exchange) -> http::Response {
-        static constexpr std::string_view kJSON[] = {"application/json"};
-        if (exchange.http.method != "GET") return endpoints::NoMethod(exchange);
-        if (auto refused = endpoints::CheckAccept(exchange, kJSON)) return std::move(*refused);
-        return endpoints::JSONDocument(200, version);
-      });
+  const endpoints::Handler serve_version = endpoints::ServePage(
+      [version](const endpoints::Exchange&) -> meta::Result<endpoints::Page> { return endpoints::JSONPage(version); },
+      {.method = "GET", .produces = {"application/json"}});
   mux.Handle("/version", serve_version);
   mux.Unlisted("/version/", serve_version);
   mux.UnlistedPrefix(
@@ -155,14 +141,14 @@ void Serving::PrepareRun() {
     InstallStatusz(mux, std::move(statusz));
   }
   // Each check is a path; checks come with the hooks, which are known only when serving starts.
-  const endpoints::Handler serve_index =
-      endpoints::Answering([this, listed = chain_->AllListedPaths()](endpoints::Exchange&) -> http::Response {
+  const endpoints::Handler serve_index = endpoints::ServePage(
+      [this, listed = chain_->AllListedPaths()](const endpoints::Exchange&) -> meta::Result<endpoints::Page> {
         std::vector<std::string> paths = listed;
         for (const std::string endpoint : {"healthz", "livez", "readyz"}) {
           for (const std::string& name : health_.Names(endpoint)) paths.push_back("/" + endpoint + "/" + name);
         }
         std::ranges::sort(paths);
-        return endpoints::JSONDocument(200, base::SharedBytes::FromString(IndexDocument(paths)));
+        return endpoints::JSONPage(base::SharedBytes::FromString(IndexDocument(paths)));
       });
   mux.Unlisted("/", serve_index);
   mux.Unlisted("/index.html", serve_index);
@@ -231,7 +217,7 @@ Awaitable<http::Response> ServeDebugPage(std::shared_ptr<const PathMux> mux, htt
   exchange->http = std::move(request);
   exchange->query = base::Query(exchange->http.raw_query);
   const endpoints::Handler* found = mux->Find(exchange->http.path);
-  if (found == nullptr) co_return endpoints::PlainError(404, "404 page not found");
+  if (found == nullptr) co_return co_await endpoints::NotFound(exchange);
   co_return co_await (*found)(exchange);
 }
 

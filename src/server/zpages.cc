@@ -8,9 +8,8 @@
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
-#include "endpoints/answering.h"
 #include "endpoints/negotiation.h"
-#include "endpoints/responses.h"
+#include "endpoints/page.h"
 #include "object/value.h"
 
 namespace keelson::server {
@@ -58,10 +57,7 @@ std::optional<Form> Negotiate(const http::Request& request, std::string_view kin
   return std::nullopt;
 }
 
-http::Response NotAcceptable(const endpoints::Exchange& exchange) {
-  return endpoints::StatusResponse(exchange,
-                                   meta::NewNotAcceptable({"application/json", "application/yaml", "text/plain"}));
-}
+meta::Status NotAcceptable() { return meta::NewNotAcceptable({"application/json", "application/yaml", "text/plain"}); }
 
 // The document with its kind and name in front.
 Value NewDocument(base::Arena& arena, std::string_view kind, const std::string& version) {
@@ -72,7 +68,7 @@ Value NewDocument(base::Arena& arena, std::string_view kind, const std::string& 
   return document;
 }
 
-http::Response Encoded(Value document, const Form& form, std::string_view kind, std::string_view page) {
+endpoints::Page Encoded(Value document, const Form& form, std::string_view kind, std::string_view page) {
   std::string body;
   const bool json = form.encoding == Form::Encoding::kJSON;
   if (json) {
@@ -86,15 +82,14 @@ http::Response Encoded(Value document, const Form& form, std::string_view kind, 
   } else {
     codec::EncodeYAML(document, body);
   }
-  http::Response response;
-  response.headers.Add("Content-Type", std::string(json ? "application/json" : "application/yaml") + ";g=" +
-                                           std::string(kGroup) + ";v=" + form.version + ";as=" + std::string(kind));
+  endpoints::Page encoded{.media_type = std::string(json ? "application/json" : "application/yaml") +
+                                        ";g=" + std::string(kGroup) + ";v=" + form.version + ";as=" + std::string(kind),
+                          .body = base::SharedBytes::FromString(std::move(body))};
   if (form.version != kVersions[0]) {
-    response.headers.Add("Warning", "299 - \"This version of the " + std::string(page) +
-                                        " endpoint is deprecated. Please use a newer version.\"");
+    encoded.headers.Add("Warning", "299 - \"This version of the " + std::string(page) +
+                                       " endpoint is deprecated. Please use a newer version.\"");
   }
-  response.body = base::SharedBytes::FromString(std::move(body));
-  return response;
+  return encoded;
 }
 
 // "Mon Nov 16 07:00:49 UTC 2026"
@@ -124,13 +119,14 @@ std::string UpTime(std::int64_t seconds) {
 
 void InstallFlagz(PathMux& mux, FlagValues flags) {
   auto shared = std::make_shared<const FlagValues>(std::move(flags));
-  mux.Handle("/flagz", endpoints::Answering([shared](endpoints::Exchange& exchange) -> http::Response {
+  mux.Handle("/flagz",
+             endpoints::ServePage([shared](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
                const auto form = Negotiate(exchange.http, "Flagz");
-               if (!form) return NotAcceptable(exchange);
+               if (!form) return NotAcceptable();
                if (form->encoding == Form::Encoding::kText) {
                  std::string text = Heading("flagz");
                  for (const auto& [name, value] : *shared) text += name + ": " + value + "\n";
-                 return endpoints::Text(200, text);
+                 return endpoints::TextPage(text);
                }
                base::Arena arena;
                Value document = NewDocument(arena, "Flagz", form->version);
@@ -144,31 +140,31 @@ void InstallStatusz(PathMux& mux, StatuszOptions options, const base::Clock& clo
   auto shared = std::make_shared<const StatuszOptions>(std::move(options));
   const auto started = clock.Now();
   const auto since = clock.Monotonic();
-  mux.Handle("/statusz",
-             endpoints::Answering([shared, started, since, &clock](endpoints::Exchange& exchange) -> http::Response {
-               const auto form = Negotiate(exchange.http, "Statusz");
-               if (!form) return NotAcceptable(exchange);
-               const auto up = std::chrono::duration_cast<std::chrono::seconds>(clock.Monotonic() - since).count();
-               if (form->encoding == Form::Encoding::kText) {
-                 std::string text = Heading("statusz");
-                 text += "\nStarted: " + UnixDate(started) + "\nUp: " + UpTime(up) +
-                         "\nGo version: " + shared->compiler + "\nBinary version: " + shared->binary_version +
-                         "\nEmulation version: " + shared->emulation_version +
-                         "\nPaths: " + base::Join(shared->paths, " ") + "\n";
-                 return endpoints::Text(200, text);
-               }
-               base::Arena arena;
-               Value document = NewDocument(arena, "Statusz", form->version);
-               document.Set(arena, "startTime", Value::String(arena, RFC3339(started)));
-               document.Set(arena, "uptimeSeconds", up);
-               document.Set(arena, "goVersion", std::string_view(shared->compiler));
-               document.Set(arena, "binaryVersion", std::string_view(shared->binary_version));
-               document.Set(arena, "emulationVersion", std::string_view(shared->emulation_version));
-               Value paths = Value::List(arena);
-               for (const auto& path : shared->paths) paths.Append(arena, Value(std::string_view(path)));
-               document.Set(arena, "paths", paths);
-               return Encoded(document, *form, "Statusz", "statusz");
-             }));
+  mux.Handle(
+      "/statusz", endpoints::ServePage([shared, started, since,
+                                        &clock](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
+        const auto form = Negotiate(exchange.http, "Statusz");
+        if (!form) return NotAcceptable();
+        const auto up = std::chrono::duration_cast<std::chrono::seconds>(clock.Monotonic() - since).count();
+        if (form->encoding == Form::Encoding::kText) {
+          std::string text = Heading("statusz");
+          text += "\nStarted: " + UnixDate(started) + "\nUp: " + UpTime(up) + "\nGo version: " + shared->compiler +
+                  "\nBinary version: " + shared->binary_version + "\nEmulation version: " + shared->emulation_version +
+                  "\nPaths: " + base::Join(shared->paths, " ") + "\n";
+          return endpoints::TextPage(text);
+        }
+        base::Arena arena;
+        Value document = NewDocument(arena, "Statusz", form->version);
+        document.Set(arena, "startTime", Value::String(arena, RFC3339(started)));
+        document.Set(arena, "uptimeSeconds", up);
+        document.Set(arena, "goVersion", std::string_view(shared->compiler));
+        document.Set(arena, "binaryVersion", std::string_view(shared->binary_version));
+        document.Set(arena, "emulationVersion", std::string_view(shared->emulation_version));
+        Value paths = Value::List(arena);
+        for (const auto& path : shared->paths) paths.Append(arena, Value(std::string_view(path)));
+        document.Set(arena, "paths", paths);
+        return Encoded(document, *form, "Statusz", "statusz");
+      }));
 }
 
 }  // namespace keelson::server

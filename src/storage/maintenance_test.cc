@@ -93,7 +93,7 @@ TEST_F(MaintenanceTest, HealthFailsWhenTheStoreRefusesWrites) {
   base::Failpoints::Arm("kv/rocks/before-write", [] { return true; });
   kv::TxnRequest request{.success = {kv::Op::Put({.key = "a"})}};
   EXPECT_FALSE(Await((*store)->Txn(std::move(request))).ok());
-  base::Failpoints::Disarm("kv/rocks/before-write");
+  base::Failpoints::Arm("kv/rocks/before-write", nullptr);
   clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Await(probe.Check()), "the store refuses writes: failpoint kv/rocks/before-write");
   EXPECT_EQ(probe.last(), "the store refuses writes: failpoint kv/rocks/before-write");

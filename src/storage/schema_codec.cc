@@ -231,7 +231,7 @@ Outcome<Value, std::string> SchemaCodec::DecodePlain(base::Arena& arena, std::st
     if (!envelope.ok()) return std::move(envelope).error().message;
     api_version = envelope->api_version;
     const meta::GroupVersion version = ParseGroupVersion(api_version);
-    const schema::Struct* type = schema::FindKind(version.group, version.version, envelope->kind);
+    const schema::Struct* type = StoredType({version.group, version.version, std::string(envelope->kind)});
     if (type == nullptr || !type->HasProto()) {
       return "no kind \"" + std::string(envelope->kind) + "\" is registered for version \"" + api_version +
              "\" in scheme";

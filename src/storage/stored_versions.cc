@@ -1,5 +1,7 @@
 #include "storage/stored_versions.h"
 
+#include "schema/types.h"
+
 #include <string>
 #include <string_view>
 
@@ -149,8 +151,9 @@ Outcome<Value, std::string> ConvertDefinition(base::Arena& arena, Value object, 
 
 const schema::Struct* StoredType(const meta::GroupVersionKind& kind) {
   if (const schema::Struct* served = schema::FindKind(kind.group, kind.version, kind.kind)) return served;
-  if (kind.group != kDefinitionsGroup) return nullptr;
-  return schema::FindType("apiextensions/" + kind.version, kind.kind);
+  const schema::Struct& definition = schema::types::apiextensions_v1beta1::kCustomResourceDefinition;
+  const bool stored_only = kind.group == kDefinitionsGroup && kind.version == "v1beta1" && kind.kind == definition.name;
+  return stored_only ? &definition : nullptr;
 }
 
 Convert StoredConversion(const meta::GroupResource& resource) {

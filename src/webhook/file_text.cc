@@ -1,12 +1,8 @@
 #include "webhook/file_text.h"
 
-#include <cctype>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
-#include <system_error>
-
 #include <sys/stat.h>
+
+#include "base/read_file.h"
 
 namespace keelson::webhook {
 namespace {
@@ -20,19 +16,6 @@ std::string Identity(const std::string& path) {
 
 }  // namespace
 
-Outcome<std::string, std::string> ReadFileText(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    std::string reason = std::generic_category().message(errno != 0 ? errno : ENOENT);
-    reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
-    return Outcome<std::string, std::string>(std::unexpect, "open " + path + ": " + reason);
-  }
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return Outcome<std::string, std::string>(std::unexpect, "read " + path + ": input/output error");
-  return Outcome<std::string, std::string>(std::in_place, std::move(text));
-}
-
 Outcome<std::string, std::string> FileText::Get() {
   using Text = Outcome<std::string, std::string>;
   std::lock_guard lock(mutex_);
@@ -41,7 +24,7 @@ Outcome<std::string, std::string> FileText::Get() {
   next_look_ = now + kLookInterval;
   const std::string identity = Identity(path_);
   if (read_ && identity == identity_) return Text(std::in_place, text_);
-  auto text = ReadFileText(path_);
+  auto text = base::ReadFile(path_);
   if (!text.ok()) return read_ ? Text(std::in_place, text_) : text;
   read_ = true;
   text_ = *std::move(text);

@@ -10,9 +10,6 @@
 
 namespace keelson::webhook {
 
-// Go's os.ReadFile: `open /x: no such file or directory`.
-Outcome<std::string, std::string> ReadFileText(const std::string& path);
-
 class FileText {
  public:
   static constexpr std::chrono::seconds kLookInterval{1};

@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/arena.h"
-#include "base/go_url.h"
+#include "base/read_file.h"
 #include "base/strings.h"
 #include "codec/yaml.h"
+#include "http/proxy.h"
+#include "meta/type_errors.h"
 #include "webhook/file_text.h"
 
 namespace keelson::webhook {
@@ -80,7 +82,7 @@ bool ReadUser(const Value& value, const std::string& directory, KubeconfigUser& 
 
 // `open /x: no such file or directory`, or "" when the file can be opened.
 std::string OpenError(const std::string& path) {
-  auto text = ReadFileText(path);
+  auto text = base::ReadFile(path);
   return text.ok() ? std::string() : text.error();
 }
 
@@ -152,13 +154,9 @@ bool ValidateCluster(const std::string& name, const KubeconfigCluster& cluster, 
                                   : "no server found for cluster " + base::GoQuote(name));
   }
   if (!cluster.proxy_url.empty()) {
-    auto url = base::ParseURL(cluster.proxy_url);
-    std::string problem = url.ok() ? "" : "could not parse: " + cluster.proxy_url;
-    if (url.ok() && url->scheme != "http" && url->scheme != "https" && url->scheme != "socks5")
-      problem = "unsupported scheme " + base::GoQuote(url->scheme) + ", must be http, https, or socks5";
-    if (!problem.empty()) {
+    if (const auto proxy = http::ParseProxy(cluster.proxy_url); !proxy.ok()) {
       errors.push_back("invalid 'proxy-url' " + base::GoQuote(cluster.proxy_url) + " for cluster " +
-                       base::GoQuote(name) + ": " + problem);
+                       base::GoQuote(name) + ": " + proxy.error());
     }
   }
   if (!cluster.certificate_authority.empty() && !cluster.certificate_authority_data.empty()) {
@@ -183,7 +181,7 @@ std::string UseCredentials(const KubeconfigUser& user, RESTConfig& config) {
   config.bearer_token = user.token;
   config.bearer_token_file = user.token_file;
   if (user.token.empty() && !user.token_file.empty()) {
-    auto text = ReadFileText(user.token_file);
+    auto text = base::ReadFile(user.token_file);
     if (!text.ok()) return text.error();
     config.bearer_token = *std::move(text);
   }
@@ -218,8 +216,7 @@ Outcome<Kubeconfig, std::string> ParseKubeconfig(std::string_view text, const st
   const std::string version = root["apiVersion"].is_string() ? Text(root["apiVersion"]) : "v1";
   const std::string kind = root["kind"].is_string() ? Text(root["kind"]) : "Config";
   if (version != "v1" || kind != "Config") {
-    return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
-           " in scheme \"pkg/runtime/scheme.go:111\"";
+    return meta::NotRegisteredError(kind, version);
   }
   config.current_context = Text(root["current-context"]);
   std::string error;
@@ -245,7 +242,7 @@ Outcome<Kubeconfig, std::string> LoadKubeconfigFile(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT) return "stat " + path + ": no such file or directory";
   const std::string prefix = "error loading config file \"" + path + "\": ";
-  auto text = ReadFileText(path);
+  auto text = base::ReadFile(path);
   if (!text.ok()) return prefix + text.error();
   const auto directory = std::filesystem::absolute(path).parent_path().string();
   auto config = ParseKubeconfig(*text, directory);

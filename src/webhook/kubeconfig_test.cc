@@ -59,12 +59,14 @@ TEST(Kubeconfig, ErrorsAreClientGos) {
        "{proxy-url: 'http://p'}}]}",
        "invalid configuration: no server found for cluster \"c\""},
       {"{current-context: x, contexts: [{name: x, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: "
-       "{server: 'https://a', certificate-authority: /none}}], users: [{name: u, user: {token: a, username: b}}]}",
+       "{server: 'https://a', certificate-authority: /nonexistent}}], users: [{name: u, user: {token: a, username: "
+       "b}}]}",
        "invalid configuration: [more than one authentication method found for u; found [token basicAuth], only one is "
-       "allowed, unable to read certificate-authority /none for c due to open /none: no such file or directory]"},
+       "allowed, unable to read certificate-authority /nonexistent for c due to open /nonexistent: no such file or "
+       "directory]"},
       {"{current-context: x, contexts: [{name: x, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: "
-       "{server: 'https://a'}}], users: [{name: u, user: {tokenFile: /none}}]}",
-       "open /none: no such file or directory"},
+       "{server: 'https://a'}}], users: [{name: u, user: {tokenFile: /nonexistent}}]}",
+       "open /nonexistent: no such file or directory"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.text);
@@ -74,7 +76,7 @@ TEST(Kubeconfig, ErrorsAreClientGos) {
     ASSERT_FALSE(rest.ok());
     EXPECT_EQ(rest.error(), c.error);
   }
-  EXPECT_EQ(LoadKubeconfigFile("/none").error(), "stat /none: no such file or directory");
+  EXPECT_EQ(LoadKubeconfigFile("/nonexistent").error(), "stat /nonexistent: no such file or directory");
   EXPECT_EQ(ParseKubeconfig("clusters: [{name: c, cluster: {certificate-authority-data: '!'}}]", "").error(),
             "illegal base64 data at input byte 0");
 }

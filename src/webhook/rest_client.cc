@@ -13,6 +13,8 @@
 #include "base/url.h"
 #include "codec/json.h"
 #include "http/gunzip_reader.h"
+#include "http/header_key.h"
+#include "http/proxy.h"
 #include "net/address.h"
 #include "webhook/file_text.h"
 
@@ -43,26 +45,6 @@ std::string JoinPath(std::string_view a, std::string_view b) {
 std::string Title(std::string_view method) {
   std::string out = base::ToLower(method);
   if (!out.empty()) out[0] = method[0];
-  return out;
-}
-
-// Header names of impersonation carry keys; Go escapes what a header name cannot hold.
-std::string HeaderKeyEscape(std::string_view key) {
-  constexpr std::string_view kLegal = "!#$&'*+-.^_`|~";
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : key) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kLegal.find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
   return out;
 }
 
@@ -97,10 +79,11 @@ bool IsTextResponse(const Response& response) {
   return type.empty() || base::ToLower(type).starts_with("text/");
 }
 
-std::int32_t RetryAfterSeconds(const http::Headers& headers) {
+// Nothing without the header, and with one that is a date: client-go reads whole seconds only.
+std::optional<std::int32_t> RetryAfterSeconds(const http::Headers& headers) {
   const auto seconds = base::ParseInt64(headers.Get("Retry-After"));
-  if (!seconds || *seconds < 0) return 0;
-  return static_cast<std::int32_t>(std::min<std::int64_t>(*seconds, RESTClient::kRetryAfterSecondsMax));
+  if (!seconds) return std::nullopt;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(*seconds, 0, RESTClient::kRetryAfterSecondsMax));
 }
 
 // A metav1.Status of kind Failure in the body, as client-go finds it behind a generic error.
@@ -145,9 +128,13 @@ struct RESTClient::Impl {
   std::unique_ptr<FileText> key_file;
   std::unique_ptr<FileText> token_file;
 
+  std::optional<http::Proxy> proxy;  // of proxy-url
+
   std::mutex mutex;
   std::shared_ptr<net::TLSClientContext> tls;
-  net::TLSClientOptions tls_options;  // of `tls`
+  net::TLSClientOptions tls_options;                 // of `tls`
+  net::DialerPtr proxy_dialer;                       // through `proxy`
+  std::shared_ptr<net::TLSClientContext> proxy_tls;  // of `proxy_dialer`
 
   Outcome<net::TLSClientOptions, std::string> ReadTLSOptions() {
     net::TLSClientOptions options;
@@ -191,6 +178,32 @@ struct RESTClient::Impl {
     return tls;
   }
 
+  // Requests for plain-text servers go to the proxy itself, with the whole URL in their first line.
+  bool AsksProxy() const { return proxy && proxy->scheme != http::Proxy::Scheme::kSOCKS5 && base_url.scheme == "http"; }
+
+  net::DialerPtr ProxyDialer(const std::shared_ptr<net::TLSClientContext>& context) {
+    std::lock_guard lock(mutex);
+    if (proxy_dialer == nullptr || proxy_tls != context) {
+      proxy_dialer = http::NewProxyDialer(transport->pool(), *proxy, context, config.dialer);
+      proxy_tls = context;
+    }
+    return proxy_dialer;
+  }
+
+  Outcome<void, std::string> UseProxy(http::TransportTarget& target) {
+    if (!AsksProxy()) {
+      target.dialer = ProxyDialer(target.tls);
+      return {};
+    }
+    target.dial = proxy->address;
+    target.server_name = proxy->address.host;
+    target.http1_only = true;
+    if (proxy->scheme == http::Proxy::Scheme::kHTTPS) {
+      KS_TRY(target.tls, TLS());
+    }
+    return {};
+  }
+
   std::string Token() {
     if (token_file == nullptr) return config.bearer_token;
     auto text = token_file->Get();
@@ -218,7 +231,7 @@ struct RESTClient::Impl {
     if (!impersonate.uid.empty()) headers.Add("Impersonate-Uid", impersonate.uid);
     for (const std::string& group : impersonate.groups) headers.Add("Impersonate-Group", group);
     for (const auto& [key, values] : impersonate.extra) {
-      for (const std::string& value : values) headers.Add("Impersonate-Extra-" + HeaderKeyEscape(key), value);
+      for (const std::string& value : values) headers.Add("Impersonate-Extra-" + http::EscapeHeaderKey(key), value);
     }
   }
 
@@ -251,12 +264,16 @@ struct RESTClient::Impl {
       auto resolved = config.resolve();
       if (!resolved.ok()) return Error{.kind = Kind::kDial, .message = prefix + resolved.error()};
       target.dial = *std::move(resolved);
-      return target;
+    } else {
+      const std::string port = base_url.Port();
+      target.dial.host = base_url.Hostname();
+      target.dial.port = port.empty() ? (base_url.scheme == "https" ? 443 : 80)
+                                      : static_cast<std::uint16_t>(base::ParseUint64(port).value_or(0));
     }
-    const std::string port = base_url.Port();
-    target.dial.host = base_url.Hostname();
-    target.dial.port = port.empty() ? (base_url.scheme == "https" ? 443 : 80)
-                                    : static_cast<std::uint16_t>(base::ParseUint64(port).value_or(0));
+    if (proxy) {
+      auto used = UseProxy(target);
+      if (!used.ok()) return Error{.kind = Kind::kConfiguration, .message = used.error()};
+    }
     return target;
   }
 };
@@ -332,8 +349,7 @@ Outcome<std::shared_ptr<RESTClient>, std::string> RESTClient::New(std::shared_pt
   if (config.insecure_skip_verify && (!config.ca_pem.empty() || !config.ca_file.empty()))
     return std::string("specifying a root certificates file with the insecure flag is not allowed");
   if (!config.proxy_url.empty()) {
-    return "proxy-url " + base::GoQuote(config.proxy_url) +
-           " is not supported by this server: HTTPS_PROXY and NO_PROXY are honoured";
+    KS_TRY(impl->proxy, http::ParseProxy(config.proxy_url));
   }
   impl->config = std::move(config);
   if (impl->base_url.scheme == "https") {
@@ -341,6 +357,12 @@ Outcome<std::shared_ptr<RESTClient>, std::string> RESTClient::New(std::shared_pt
     if (!tls.ok()) return tls.error();
   }
   return std::shared_ptr<RESTClient>(new RESTClient(std::move(impl)));
+}
+
+// The request target for a proxy: credentials in the URL are not for it.
+static std::string AbsoluteTarget(base::URL url) {
+  url.has_user = url.has_password = false;
+  return url.scheme + "://" + url.host + url.RequestTarget();
 }
 
 static telemetry::Span StartSpan(const telemetry::Span& parent, const std::string& method, const base::URL& url) {
@@ -361,8 +383,9 @@ Awaitable<Outcome<Response, Error>> RESTClient::Do(Request request) {
   KS_CO_TRY(http::TransportTarget target, impl->TargetOf(prefix));
   http::ClientRequest call;
   call.method = request.method;
-  call.target = url.RequestTarget();
+  call.target = impl->AsksProxy() ? AbsoluteTarget(url) : url.RequestTarget();
   call.headers = std::move(request.headers);
+  if (impl->AsksProxy() && impl->proxy->has_user) call.headers.Set("Proxy-Authorization", impl->proxy->Authorization());
   impl->AddHeaders(call.headers, !request.body.empty());
   call.body = std::move(request.body);
   call.deadline = request.deadline;
@@ -375,7 +398,10 @@ Awaitable<Outcome<Response, Error>> RESTClient::Do(Request request) {
   for (const auto& [name, value] : span->Propagation()) call.headers.Set(name, value);
   auto answered = co_await impl->transport->Do(std::move(target), std::move(call));
   if (!answered.ok()) {
-    Error error = FromClientError(prefix, answered.error());
+    const auto kind = answered.error().kind;
+    const bool to_proxy = kind == http::ClientError::Kind::kDial || kind == http::ClientError::Kind::kTLS;
+    Error error =
+        FromClientError(impl->AsksProxy() && to_proxy ? prefix + "proxyconnect tcp: " : prefix, answered.error());
     span->SetError(error.message);
     co_return error;
   }
@@ -398,14 +424,13 @@ Awaitable<Outcome<Response, Error>> RESTClient::Call(Request request) {
     if (!response.ok()) co_return response;
     if (response->status >= 200 && response->status <= 206) co_return response;
     const bool retriable = response->status == 429 || (response->status >= 500 && response->status <= 599);
-    const bool asked = !response->headers.Get("Retry-After").empty();
-    const std::int32_t seconds = RetryAfterSeconds(response->headers);
-    if (retriable && asked && retries < kRetriesMax) {
-      if (co_await Pause(std::chrono::seconds(seconds), deadline, cancellation)) continue;
+    const std::optional<std::int32_t> wait = RetryAfterSeconds(response->headers);
+    if (retriable && wait && retries < kRetriesMax) {
+      if (co_await Pause(std::chrono::seconds(*wait), deadline, cancellation)) continue;
     }
     meta::Status status = StatusFromResponse(*response, method);
     Error error{.kind = Kind::kStatus, .message = std::string(status.message()), .status = status};
-    if (asked) error.retry_after = seconds;
+    error.retry_after = wait;
     co_return error;
   }
 }
@@ -416,7 +441,8 @@ meta::Status StatusFromResponse(const Response& response, std::string_view metho
   }
   const std::string message =
       IsTextResponse(response) ? std::string(base::Trim(response.body.view())) : std::string("unknown");
-  return meta::NewGenericServerResponse(response.status, method, {}, "", message, RetryAfterSeconds(response.headers));
+  return meta::NewGenericServerResponse(response.status, method, {}, "", message,
+                                        RetryAfterSeconds(response.headers).value_or(0));
 }
 
 std::string EmptyBodyError(const Response& response) {

@@ -50,7 +50,7 @@ struct RESTConfig {
     std::vector<std::pair<std::string, std::vector<std::string>>> extra;
   } impersonate;
 
-  std::string proxy_url;  // of the kubeconfig; empty: HTTPS_PROXY and its friends
+  std::string proxy_url;  // http, https or socks5; empty: HTTPS_PROXY and its friends
   std::string user_agent = "kube-apiserver/v1.36.0 (linux/amd64) kubernetes";
   std::chrono::milliseconds timeout{30'000};  // of one attempt, body included; zero: none
 };

@@ -109,9 +109,7 @@ TEST(RESTClient, ProxyOfTheEnvironment) {
   const std::string loopback = calls.PostTo({.url = "https://" + peer.address() + "/a", .ca_bundle = ca.cert_pem()});
   ::unsetenv("HTTPS_PROXY");
   ::unsetenv("NO_PROXY");
-  EXPECT_NE(proxied.find("proxy error from " + proxy.address() + " while dialing hook.invalid:8443, code 403"),
-            std::string::npos)
-      << proxied;
+  EXPECT_EQ(proxied, "Post \"https://hook.invalid:8443/a?timeout=5s\": Forbidden");
   std::lock_guard lock(mutex);
   EXPECT_EQ(head,
             "CONNECT hook.invalid:8443 HTTP/1.1\r\nHost: hook.invalid:8443\r\nProxy-Authorization: Basic "
@@ -120,16 +118,102 @@ TEST(RESTClient, ProxyOfTheEnvironment) {
   EXPECT_EQ(loopback, "200 {}") << "loopback targets are never proxied";
 }
 
-TEST(RESTClient, ProxyURLsAreRefusedByName) {
+// A proxy whose tunnels lead to `port`; `head` is the last CONNECT.
+ScriptedPeer::Script ProxyTo(std::uint16_t port, std::string& head, std::mutex& mutex) {
+  return [port, &head, &mutex](ScriptedConnection& c) {
+    {
+      std::lock_guard lock(mutex);
+      head = c.ReadUntil("\r\n\r\n");
+    }
+    c.Write("HTTP/1.1 200 OK\r\n\r\n");
+    c.Relay(port);
+  };
+}
+
+// Unlike HTTPS_PROXY, proxy-url is used for loopback targets, too.
+TEST(RESTClient, ProxyURLLeadsToSecureServers) {
+  Authority ca("hook-ca");
+  ScriptedPeer hook(AnswerOk, {.tls = true, .certificate = ca.Issue("a", {"127.0.0.1"})});
+  std::string head;
+  std::mutex mutex;
+  ScriptedPeer proxy(ProxyTo(hook.port(), head, mutex));
+  Calls calls;
+  RESTConfig config{.host = "https://" + hook.address() + "/a", .ca_pem = ca.cert_pem()};
+  config.proxy_url = "http://user:secret@" + proxy.address();
+  const auto client = RESTClient::New(calls.transport(), config);
+  ASSERT_TRUE(client.ok()) << client.error();
+  EXPECT_EQ(calls.Post(*client), "200 {}");
+  EXPECT_EQ(calls.Post(*client), "200 {}");
+  EXPECT_EQ(proxy.connections(), 1) << "a tunnel is kept for the next call";
+  std::lock_guard lock(mutex);
+  EXPECT_EQ(head, "CONNECT " + hook.address() + " HTTP/1.1\r\nHost: " + hook.address() +
+                      "\r\nProxy-Authorization: Basic dXNlcjpzZWNyZXQ=\r\n\r\n");
+}
+
+TEST(RESTClient, ProxyURLGetsRequestsForPlainServersWhole) {
+  std::string request;
+  std::mutex mutex;
+  ScriptedPeer proxy([&](ScriptedConnection& c) {
+    std::lock_guard lock(mutex);
+    request = c.ReadRequest();
+    c.Write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+  });
+  Calls calls;
+  RESTConfig config{.host = "http://hook.invalid:8080/a"};
+  config.proxy_url = "http://user:secret@" + proxy.address();
+  const auto client = RESTClient::New(calls.transport(), config);
+  ASSERT_TRUE(client.ok()) << client.error();
+  EXPECT_EQ(calls.Post(*client), "200 {}");
+  std::lock_guard lock(mutex);
+  EXPECT_TRUE(request.starts_with("POST http://hook.invalid:8080/a?timeout=5s HTTP/1.1\r\nHost: hook.invalid:8080\r\n"))
+      << request;
+  EXPECT_NE(request.find("\r\nProxy-Authorization: Basic dXNlcjpzZWNyZXQ=\r\n"), std::string::npos) << request;
+}
+
+TEST(RESTClient, ProxyURLErrorsInGosWords) {
+  Authority ca("hook-ca");
+  Authority other("other-ca");
+  const std::string nobody = "127.0.0.1:" + std::to_string(RefusingPort());
+  ScriptedPeer refusing([](ScriptedConnection& c) {
+    c.ReadUntil("\r\n\r\n");
+    c.Write("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n");
+  });
+  ScriptedPeer ending([](ScriptedConnection& c) { c.ReadUntil("\r\n\r\n"); });
+  ScriptedPeer strange(AnswerOk, {.tls = true, .certificate = other.Issue("a", {"127.0.0.1"})});
+  struct Case {
+    std::string host;
+    std::string proxy;
+    std::string want;  // behind `Post "HOST/?timeout=5s": `
+  };
+  const std::string refused = "proxyconnect tcp: dial tcp " + nobody + ": connect: connection refused";
+  const Case cases[] = {
+      {"https://hook.invalid", "http://" + nobody, refused},
+      {"http://hook.invalid", "http://" + nobody, refused},
+      {"https://hook.invalid", "socks5://" + nobody, refused},
+      {"http://hook.invalid", "socks5://" + nobody, refused},
+      {"https://hook.invalid", "http://" + refusing.address(), "Proxy Authentication Required"},
+      {"https://hook.invalid", "http://" + ending.address(), "EOF"},
+      {"https://hook.invalid", "https://" + strange.address(),
+       "proxyconnect tcp: tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.host + " through " + c.proxy);
+    Calls calls;
+    RESTConfig config{.host = c.host, .ca_pem = c.host.starts_with("https") ? ca.cert_pem() : ""};
+    config.proxy_url = c.proxy;
+    const auto client = RESTClient::New(calls.transport(), config);
+    ASSERT_TRUE(client.ok()) << client.error();
+    EXPECT_EQ(calls.Post(*client), "Post \"" + c.host + "/?timeout=5s\": " + c.want);
+  }
+}
+
+TEST(RESTClient, ProxyURLOfUnknownSchemeIsRefused) {
   Calls calls;
   RESTConfig config;
   config.host = "https://hook.example.com";
-  config.proxy_url = "http://proxy.example.com:3128";
-  const auto client = RESTClient::New(calls.transport(), std::move(config));
-  ASSERT_FALSE(client.ok());
-  EXPECT_EQ(client.error(),
-            "proxy-url \"http://proxy.example.com:3128\" is not supported by this server: HTTPS_PROXY "
-            "and NO_PROXY are honoured");
+  config.proxy_url = "ftp://proxy.example.com";
+  EXPECT_EQ(RESTClient::New(calls.transport(), std::move(config)).error(),
+            "unsupported scheme \"ftp\", must be http, https, or socks5");
 }
 
 TEST(RESTClient, RefusedConnection) {
@@ -271,6 +355,19 @@ TEST(RESTClient, RetryAfterIsHonoured) {
   EXPECT_EQ(calls.PostTo({.url = "http://" + peer.address()}), "200 {}");
   EXPECT_EQ(requests, 3);
   EXPECT_EQ(peer.connections(), 1);
+}
+
+TEST(RESTClient, RetryAfterAsDateIsNoRetry) {
+  std::atomic<int> requests{0};
+  ScriptedPeer peer([&requests](ScriptedConnection& connection) {
+    while (!connection.ReadRequest().empty()) {
+      ++requests;
+      connection.Write("HTTP/1.1 503 X\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Length: 0\r\n\r\n");
+    }
+  });
+  Calls calls;
+  EXPECT_NE(calls.PostTo({.url = "http://" + peer.address()}), "200 {}");
+  EXPECT_EQ(requests, 1);
 }
 
 TEST(RESTClient, LargeAnswersAreRefused) {

@@ -1,43 +1,50 @@
 #include "webhook/review_answer.h"
 
-#include "codec/yaml.h"
+#include "codec/document.h"
+#include "meta/type_errors.h"
+#include "schema/schema.h"
 
 namespace keelson::webhook {
 namespace {
 
-std::string_view JSONType(const Value& value) {
-  if (value.is_string()) return "string";
-  if (value.is_bool()) return "bool";
-  return value.is_list() ? "array" : "number";
+// Go's name of a type: v1.Pod.
+std::string GoType(const schema::Struct& type) {
+  const std::string_view package = type.package;
+  return std::string(package.substr(package.rfind('/') + 1)) + "." + std::string(type.name);
 }
 
-// "" when the document is of the expected kind.
-std::string KindProblem(const Value& document, const ReviewKind& expected, std::string_view body) {
-  const auto missing = [&](std::string_view field) {
-    return "Object '" + std::string(field) + "' is missing in '" + std::string(body) + "'";
-  };
-  if (document.is_null()) return missing("Kind");
-  if (!document.is_map()) {
-    return "couldn't get version/kind; json parse error: json: cannot unmarshal " + std::string(JSONType(document)) +
-           " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
-           "\"json:\\\"kind,omitempty\\\"\" }";
+// The type of the answer, by its apiVersion and kind, with absent parts as expected (upstream's gvkWithDefaults).
+Outcome<const schema::Struct*, std::string> TypeOf(const codec::TypeMeta& meta, const ReviewKind& expected,
+                                                   std::string_view body) {
+  const std::string_view api_version = meta.api_version == "/" ? "" : meta.api_version;
+  const auto slash = api_version.find('/');
+  if (slash != std::string_view::npos && api_version.find('/', slash + 1) != std::string_view::npos)
+    return "unexpected GroupVersion string: " + std::string(api_version);
+  std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
+  std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+  if (version.empty() && (group.empty() || group == expected.group)) {
+    group = expected.group;
+    version = expected.version;
   }
-  const std::string_view kind = document["kind"].as_string(), api_version = document["apiVersion"].as_string();
-  if (kind.empty()) return missing("Kind");
-  if (kind == expected.kind && api_version == std::string(expected.group) + "/" + std::string(expected.version))
-    return {};
-  const auto slash = api_version.rfind('/');
-  const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
-  return "converting (" + std::string(version) + "." + std::string(kind) + ") to (" + std::string(expected.version) +
-         "." + std::string(expected.kind) + "): unknown conversion";
+  if (version.empty()) return "Object 'apiVersion' is missing in '" + std::string(body) + "'";
+  const std::string_view kind = meta.kind.empty() ? expected.kind : meta.kind;
+  if (const schema::Struct* type = schema::FindKind(group, version, kind)) return type;
+  const std::string named = group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
+  return meta::NotRegisteredError(kind, named);
 }
 
 }  // namespace
 
-Outcome<Value, std::string> DecodeReviewAnswer(base::Arena& arena, std::string_view body, const ReviewKind& expected) {
-  auto decoded = codec::DecodeYAML(arena, body);
-  if (!decoded.ok()) return "couldn't get version/kind; json parse error: " + decoded.error().message;
-  if (std::string problem = KindProblem(decoded->value, expected, body); !problem.empty()) return problem;
+Outcome<Value, std::string> DecodeReviewAnswer(base::Arena& arena, const Response& response,
+                                               const ReviewKind& expected) {
+  if (std::string empty = EmptyBodyError(response); !empty.empty()) return empty;
+  const std::string_view body = response.body.view();
+  KS_TRY(const codec::Document document, codec::ReadDocument(arena, body));
+  KS_TRY(const schema::Struct* type, TypeOf(document.type_meta, expected, body));
+  auto decoded = codec::DecodeDocument(arena, document, *type);
+  if (!decoded.ok()) return std::move(decoded).error().message;
+  const schema::Struct* wanted = schema::FindKind(expected.group, expected.version, expected.kind);
+  if (type != wanted) return "converting (" + GoType(*type) + ") to (" + GoType(*wanted) + "): unknown conversion";
   return decoded->value;
 }
 

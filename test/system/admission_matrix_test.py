@@ -34,6 +34,8 @@ PLUGINS = {"MutatingAdmissionPolicy": ("admit", "CREATE UPDATE CONNECT DELETE"),
 REVIEWS = {"authentication.k8s.io", "authorization.k8s.io"}
 # Resources whose status the server's own controllers write soon after a create.
 WRITTEN_BY_CONTROLLERS = {"apiservices", "customresourcedefinitions", "flowschemas"}
+# Resources whose DELETE pins the uid of the object before admission sees the options.
+PINNED = {"namespaces", "customresourcedefinitions"}
 METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "get": "GET"}
 
 
@@ -176,9 +178,15 @@ class Matrix:
                 self.fail(label, "%s is %r, not %r" % (key, found, value))
         if name and (review.get("name") or "") != name:
             self.fail(label, "name is %r, not %r" % (review.get("name"), name))
+        if review["operation"] == "DELETE" and name:
+            pinned = review["options"].get("preconditions", {}).get("uid")
+            if pinned != (review["oldObject"]["metadata"]["uid"] if review["resource"]["resource"] in PINNED else None):
+                self.fail(label, "preconditions.uid is %r" % pinned)
         for field, wanted in (("object", object_), ("oldObject", old)):
             if (review.get(field) is not None) != wanted:
                 self.fail(label, "%s is %s" % (field, "missing" if wanted else "there"))
+        if review.get("subResource") == "eviction" and "managedFields" not in review["object"]["metadata"]:
+            self.fail(label, "the fields of the eviction are not tracked")
         if review.get("object") and review["object"].get("kind") != review["kind"]["kind"]:
             self.fail(label, "the object's kind is %r" % review["object"].get("kind"))
         if old and review.get("oldObject") and object_ and review.get("object") and "uid" in review["oldObject"].get("metadata", {}):
@@ -339,6 +347,9 @@ class Matrix:
             scale = self.client.must(200, "GET", path)
             scale["spec"]["replicas"] = 2
             self.write("update", resource, "UPDATE", "PUT", path, scale, dry_run=dry_run, name=name)
+        versions = {entry["apiVersion"] for entry in self.client.must(200, "GET", parent.path(name))["metadata"]["managedFields"]}
+        if not all(version.startswith(parent.group + "/" if parent.group else "v1") for version in versions):
+            self.fail(str(resource), "managed fields of the parent have the versions %s" % sorted(versions))
         self.both("patch", resource, "UPDATE", "PATCH", path, {"spec": {"replicas": 1}}, content_type=MERGE, name=name)
         if parent.name == "gadgets":  # Upstream cannot convert the Scale of a custom resource: 500 before admission.
             return {"update", "patch"}
@@ -349,7 +360,7 @@ class Matrix:
     def creation_subresource(self, parent, resource, name):
         """binding, eviction, token: a POST of a kind of its own."""
         bodies = {"binding": {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"kind": "Node", "name": "node"}},
-                  "eviction": {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}},
+                  "eviction": {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "labels": {"matrix": "true"}}},
                   "token": {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}}
         if resource.subresource != "token":  # Binding and evicting need a pod of their own.
             name = "pod-for-" + resource.subresource

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people meet first: starts that fail, the banner, backups of a running server, doctor, top, envtest-assets.
+"""What people meet first: help, starts that fail, the banner, backups of a running server, doctor, top, envtest-assets.
 usage: commands_test.py KEELSON WORK_FOLDER [NAME ...]
 """
 import http.client
@@ -141,6 +141,17 @@ def etcd_awaited(binary, folder):
     finally:
         process.kill()
     expect("connection refused" in open(log.name).read(), open(log.name).read())
+
+
+def etcd_not_needed_to_find_mistakes(binary, folder):
+    """A mistake in a file that a flag names ends the start, also while etcd does not answer."""
+    broken = folder + "/broken"
+    with open(broken, "w") as f:
+        f.write("kind: [")
+    for flag in ("--encryption-provider-config", "--audit-policy-file", "--admission-control-config-file", "--tracing-config-file", "--authentication-config"):
+        text = run(binary, "--etcd-servers=http://127.0.0.1:%d" % free_port(), "--secure-port=%d" % free_port(), "--audit-log-path=-",
+                   flag + "=" + broken, *etcd_flags(folder), code=1)
+        expect("command failed" in text, "%s: %s" % (flag, text[-300:]))
 
 
 def etcd_lost(binary, folder):
@@ -390,7 +401,42 @@ def envtest_assets(binary, folder):
     eventually(lambda: not any(alive(pid) for pid in pids), "the servers outlive the test")
 
 
-TESTS = [start_problems, banner, flags_in_force, etcd_awaited, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
+def help_texts(binary, folder):
+    """Every command tells how it is used, on stdout and with exit code 0; mistyped words are errors that name the nearest one."""
+    listed = run(binary, "help").split("Commands:")[1].split("\n\n")[0]
+    names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
+    expect({"store", "migrate", "etcd", "backup", "doctor", "console", "top"} <= set(names), listed)
+    for name in names:
+        for words in ([name, "--help"], [name, "-h"], ["help", name]):
+            done = subprocess.run([binary] + words, capture_output=True, text=True, timeout=120)
+            expect(done.returncode == 0 and done.stderr == "" and done.stdout.startswith("keelson %s: " % name) and "usage: keelson " + name in done.stdout,
+                   "%s: %d %s%s" % (words, done.returncode, done.stdout, done.stderr))
+    as_etcd = os.path.join(folder, "etcd")
+    os.symlink(binary, as_etcd)
+    expect("--listen-client-urls" in run(as_etcd, "--help"), "etcd --help")
+    for words, nearest in ((["storre"], '"store"'), (["store", "chek", "x"], '"check"'), (["--etcd-server=x"], "--etcd-servers"), (["--secure-prot=1"], "--secure-port"), (["help", "docter"], '"doctor"')):
+        text = run(binary, *words, code=1)
+        expect("did you mean" in text and nearest in text, "%s: %s" % (words, text))
+
+
+def migrated_folder(binary, folder):
+    """A store that is made beside the place where a server looks for it is refused, not passed over for an empty one."""
+    server = started(binary, folder)
+    Client(server).must(201, "POST", MAPS, config_map("moved", {"a": "b"}))
+    server.stop()
+    run(binary, "migrate", "--from", server.data, "--to", folder + "/bare")
+    text = run(binary, "--data-dir=" + folder + "/bare", "--secure-port=%d" % free_port(), code=1)
+    expect("is itself a store" in text and "FOLDER/store" in text, text)
+    run(binary, "migrate", "--from", server.data, "--to", folder + "/whole/store")
+    server = Server(binary, folder + "/second")
+    server.data = folder + "/whole"
+    RUNNING.append(server)
+    server.start()
+    Client(server).must(200, "GET", MAPS + "/moved")
+    server.stop()
+
+
+TESTS = [help_texts, migrated_folder, start_problems, banner, flags_in_force, etcd_awaited, etcd_not_needed_to_find_mistakes, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
 
 
 def main():

@@ -171,6 +171,13 @@ def no_links(binary, folder):
     expect("#link" not in server.shown, server.shown)
     done = subprocess.run([binary, "console", "--data-dir=" + server.data], capture_output=True, text=True, timeout=120)
     expect(done.returncode == 1 and "no server runs on" in done.stderr, done.stderr)
+    server = TerminalServer(binary, folder + "/pages-alone", ["--console-links=false"]).start()
+    expect(anonymous(server, "/console")[0].status == 200, "the console went with its links")
+    expect(session(server, "open", "x")[0] == 404, "links can be opened")
+    done = subprocess.run([binary, "console", "--data-dir=" + server.data], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 1 and "--console-links" in done.stderr, done.stderr)
+    server.stop()
+    expect("KUBECONFIG=" in server.shown and "#link" not in server.shown, server.shown)
 
 
 class Stream:
@@ -247,6 +254,8 @@ def store(binary, folder):
     client = Client(server)
     figures = client.must(200, "GET", "/console/api/store")
     expect(figures["embedded"] and figures["revision"] > 0 and figures["bytes"] > 0 and figures["diskFreeBytes"] > 0 and "lastBackup" not in figures, str(figures))
+    ends = {row["flag"]: row["secondsLeft"] / 86400 for row in figures["certificates"]}
+    expect(360 < ends["--tls-cert-file"] <= 366 and 3600 < ends["--client-ca-file"] < 3700 and "--etcd-certfile" not in ends, str(figures))
     message = client.must(200, "POST", "/console/api/store/backup")["message"]
     figures = client.must(200, "GET", "/console/api/store")
     expect(figures["lastBackup"]["name"] in message and figures["lastBackup"]["ageSeconds"] < 600 and figures["backups"] == 1, "%s %s" % (message, figures))
@@ -319,9 +328,12 @@ def connections(binary, folder):
 
 NODE = """
 import { toYAML, diffLines, editable } from "./yaml.js";
-import { parseMetrics, requestRows } from "./server.js";
-import { changers, mergePatch } from "./history.js";
-import { resolve, schemaOf } from "./form.js";
+import { clientRows, parseMetrics, requestRows, slowestRows } from "./server.js";
+import { describe, pathAt } from "./explain.js";
+import { changers } from "./history.js";
+import { changedMeanwhile, mergePatch } from "./patch.js";
+import { resolve } from "./fields.js";
+import { schemaOf } from "./form.js";
 import { ruleRows } from "./access.js";
 import { refersTo } from "./object.js";
 import { eventCells } from "./audit.js";
@@ -334,6 +346,9 @@ check(diffLines("a\\nb\\nc", "a\\nx\\nc"), [" a", "-b", "+x", " c"]);
 check(editable({ metadata: { name: "a", uid: "u", managedFields: [] }, status: {}, spec: 1 }), { metadata: { name: "a" }, spec: 1 });
 check(requestRows(parseMetrics('apiserver_request_total{code="500",verb="GET",resource="pods",group=""} 4\\n'), null, 2), [["GET pods", "2.0", "0.00", 4]]);
 check(mergePatch({ a: 1, b: { c: 1, d: [1] }, e: 1 }, { a: 1, b: { c: 2, d: [1] } }), { e: null, b: { c: 2 } });
+check(mergePatch({ l: [{ a: 1, b: 2 }], m: [1], n: null }, { l: [{ b: 2, a: 1 }], m: [], n: null }), { m: [] });
+check(changedMeanwhile({ a: 1, b: { c: 2 }, d: null, e: [2] }, { a: 0, b: { c: 1, x: 1 }, d: 1, e: [1] }, { a: 0, b: { c: 1, x: 2 }, d: 1, e: [1], f: 1 }), []);
+check(changedMeanwhile({ a: 1, b: { c: 2 }, d: null, n: 1 }, { b: { c: 1 }, d: 1 }, { b: { c: 3 }, n: 2 }), [".b.c", ".d", ".n"]);
 const version = (...entries) => ({ metadata: { managedFields: entries.map(([manager, time]) => ({ manager, time })) } });
 check(changers(version(["a", 1], ["b", 1]), version(["a", 1], ["b", 2], ["c", 2])).map((entry) => entry.manager), ["b", "c"]);
 check(changers(null, version(["a", 1])).length, 1);
@@ -350,6 +365,16 @@ const event = { verb: "get", stage: "ResponseComplete", requestURI: "/x", user: 
 check(eventCells({ ...event, responseStatus: { code: 200 }, objectRef: { resource: "pods", subresource: "log", namespace: "n", name: "p" }, impersonatedUser: { username: "b" } }),
       ["05:30:00.250", "a as b", "get", "pods/log n p", "200", "50 ms", ""]);
 check(eventCells(event).slice(3, 5), ["/x", ""]);
+const asked = [event, { ...event, userAgent: "kubectl/v1 (linux)", responseStatus: { code: 404 } }, { ...event, userAgent: "kubectl/v1" }, { ...event, verb: "watch" }, { ...event, stage: "ResponseStarted" }];
+check(clientRows(asked), [["a, kubectl/v1", 2, 1, 50], ["a, -", 1, 0, 50]]);
+check(slowestRows([event, { ...event, stageTimestamp: "2026-11-17T05:30:01.200000Z", requestURI: "/slow" }]).map((row) => row[0] + row[2]), ["get /slow1000", "get /x50"]);
+const yaml = "metadata:\\n  name: a\\n  labels:\\n    app: b\\nspec:\\n  containers:\\n  - name: c\\n    ports:\\n    - containerPort: 1\\n      name: p\\n  - image: i\\n  replicas: 1\\n";
+const pathOfLine = (text) => pathAt(yaml, yaml.indexOf(text) + 1).join(".");
+check(["name: a", "app: b", "- name: c", "name: p", "- image", "replicas", "spec"].map(pathOfLine),
+      ["metadata.name", "metadata.labels.app", "spec.containers.name", "spec.containers.ports.name", "spec.containers.image", "spec.replicas", "spec"]);
+const described = { P: { properties: { list: { type: "array", items: { $ref: "#/components/schemas/I" } }, labels: { type: "object", additionalProperties: { type: "string", description: "L" } } } }, I: { properties: { n: { type: "integer", description: "N" } } } };
+check([describe(["list", "n"], { $ref: "#/components/schemas/P" }, described), describe(["labels", "x"], described.P, described), describe(["no"], described.P, described)],
+      [{ type: "integer", description: "N" }, { type: "string", description: "L" }, null]);
 check([age(0), age(61), age(3600), age(100000)], ["0 s", "1 min 1 s", "1 h", "1 d 3 h"]);
 check([spaceLeft({ quotaBytes: 10, bytes: 4, diskFreeBytes: 5 }), spaceLeft({ quotaBytes: 0, bytes: 4, diskFreeBytes: 5 }), spaceLeft({ quotaBytes: 3, bytes: 4, diskFreeBytes: 5 })], [5, 5, 0]);
 check(outcome({ status: "Failure", message: "m", details: { causes: [{ reason: "ExitCode", message: "3" }] } }), "The command has ended with exit code 3.");
@@ -529,10 +554,22 @@ def browser(binary, folder):
     page.until("!document.querySelector('main').innerText.includes('second')", "a deleted object stays")
     accessible(page, "list")
 
+    # What was chosen is in the address, and comes back from it: fields, wide columns, sorting, filter.
+    page.run("const f1 = document.querySelector('[aria-label=\"Field selector\"]'); f1.value = 'metadata.name=first'; f1.dispatchEvent(new Event('change'))")
+    page.until("location.hash.includes('fields=') && document.querySelectorAll('main tbody a').length === 1", "the field selector")
+    page.go("#/list/core/v1/services?wide=1&sort=-Name&filter=kube")
+    page.until("[...document.querySelectorAll('main th')].some((t) => t.textContent === 'Selector') && document.querySelectorAll('main tbody a').length === 1", "wide columns")
+    page.run("document.querySelectorAll('main th')[1].click()")
+    page.until("location.hash.includes('sort=Name') && location.hash.includes('wide=1') && location.hash.includes('filter=kube')", "the sorting is not in the address")
+    page.run("document.activeElement.blur(); document.dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true}))")
+    page.until("document.activeElement.id === 'search'", "Control and K")
+
     # An edit: dry run with its diff, then the change; what another manages is a conflict.
     page.go("#/object/core/v1/configmaps/default/first")
     page.has("<script>alert(1)</script>")
     page.click("Edit")
+    page.run("const e = document.querySelector('textarea'); e.setSelectionRange(e.value.indexOf('name: first'), e.value.indexOf('name: first')); e.dispatchEvent(new Event('click'))")
+    page.has("metadata.name <string>")
     page.run("const t = document.querySelector('textarea'); t.value += 'immutable: false\\n'; t.dispatchEvent(new Event('input'))")
     page.click("Dry run")
     page.has("+immutable: false")
@@ -586,6 +623,8 @@ def browser(binary, folder):
     page.has("Created.")
     expect(client.must(200, "GET", "/apis/example.com/v1/namespaces/default/widgets/w")["spec"] == {"size": 3, "color": "red"}, "not created")
 
+    form_edit(page, client)
+
     # Who may do what.
     page.go("#/access")
     page.has("* in *")
@@ -602,6 +641,8 @@ def browser(binary, folder):
     page.go("#/server")
     page.has("ready: every check passes")
     page.has("global-default")
+    page.has("root, Mozilla/5.0")
+    page.until("/--tls-cert-file\\t.*\\t36\\d d/.test(document.body.innerText)", "certificates")
     accessible(page, "server")
 
     # Many objects: only rows in view are in the document.
@@ -622,6 +663,79 @@ def browser(binary, folder):
     elsewhere = [url for url in page.urls if not url.startswith(("https://127.0.0.1:%d/" % server.port, "about:", "data:"))]
     expect(len(page.urls) > 20 and not elsewhere, "requests to elsewhere: %s" % elsewhere)
     server.stop()
+
+
+# The input below a label, in the first element that the selector finds; opens what is folded on its way.
+FIELD = """window.field = (name, within) => [...(within || document.querySelector('main section')).querySelectorAll('.field')].find((f) => f.querySelector('label').textContent.replace(' *', '') === name)
+  .querySelector('input,select,textarea');
+window.folded = (name, within) => [...(within || document.querySelector('main section')).querySelectorAll('details')].find((d) => d.querySelector('summary').textContent.replace(' *', '') === name);
+"""
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def open_form(page, path, text):
+    page.go("#/")
+    page.go("#/object/" + path)
+    page.has(text)
+    page.click("Edit as form")
+    page.until("document.querySelector('main section form.schema')", "no form")
+    page.run(FIELD + "0")
+
+
+def form_edit(page, client):
+    """Existing objects by a form: only what was changed is sent, after a dry run, and others' changes elsewhere are no conflict."""
+    widget = "/apis/example.com/v1/namespaces/default/widgets/w"
+    open_form(page, "example.com/v1/widgets/default/w", "size: 3")
+    accessible(page, "edit as form")
+    page.click("Dry run")
+    page.has("Nothing is changed.")
+    expect(page.run("field('size').value + field('color').value") == '3"red"', "the values are not in the form")
+    page.run("field('size').value = '-1'")
+    page.click("Dry run")
+    page.has("spec.size in body should be greater than or equal to 1")
+    page.run("field('size').value = '5'; field('color').value = ''")
+    page.click("Dry run")
+    page.has("-  color: red")
+    page.has("+  size: 5")
+    expect(client.must(200, "GET", widget)["spec"] == {"size": 3, "color": "red"}, "the dry run wrote")
+    page.click("Save")
+    page.has("Saved.")
+    expect(client.must(200, "GET", widget)["spec"] == {"size": 5}, "not saved")
+
+    # A list of another manager with what a form does not show; its other fields stay that manager's.
+    client.must(201, "POST", DEPLOYMENTS + "?fieldManager=pipeline", {"metadata": {"name": "web", "annotations": {"note": "two\nlines"}}, "spec": {
+        "replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {
+            "volumes": [{"name": "scratch", "emptyDir": {}}], "containers": [{"name": "main", "image": "example.com/web:1", "args": ["", "-v"]}]}}}})
+    open_form(page, "apps/v1/deployments/default/web", "replicas: 2")
+    page.click("Dry run")
+    page.has("Nothing is changed.")
+    page.run("field('image').value = 'example.com/web:2'; field('value', folded('annotations')).value = 'three\\nmore\\nlines'")
+    page.click("Dry run")
+    page.has('+        image: "example.com/web:2"')
+    # A status update and another field by somebody else.
+    client.must(200, "PATCH", DEPLOYMENTS + "/web/status", {"status": {"observedGeneration": 1}}, content_type="application/merge-patch+json")
+    client.must(200, "PATCH", DEPLOYMENTS + "/web?fieldManager=autoscaler", {"spec": {"replicas": 7}}, content_type="application/merge-patch+json")
+    page.click("Save")
+    page.until("!document.querySelector('main form.schema') && document.querySelector('main pre')?.innerText.includes('example.com/web:2')", "not saved")
+    web = client.must(200, "GET", DEPLOYMENTS + "/web")
+    pod = web["spec"]["template"]["spec"]
+    expect(web["spec"]["replicas"] == 7 and pod["containers"][0]["image"] == "example.com/web:2" and pod["containers"][0]["args"] == ["", "-v"]
+           and pod["volumes"] == [{"name": "scratch", "emptyDir": {}}] and web["metadata"]["annotations"]["note"] == "three\nmore\nlines", json.dumps(web))
+    mine = [entry for entry in web["metadata"]["managedFields"] if entry["manager"] == "keelson-console"]
+    expect(len(mine) == 1 and "f:image" in json.dumps(mine) and "f:args" not in json.dumps(mine) and "f:replicas" not in json.dumps(mine), "ownership: %s" % mine)
+
+    # The same field changed by somebody else is a conflict, and nothing is written.
+    open_form(page, "apps/v1/deployments/default/web", "replicas: 7")
+    page.run("field('replicas').value = '9'")
+    page.click("Dry run")
+    page.has("+  replicas: 9")
+    client.must(200, "PATCH", DEPLOYMENTS + "/web?fieldManager=autoscaler", {"spec": {"replicas": 8}}, content_type="application/merge-patch+json")
+    page.click("Save")
+    page.has("Somebody else has changed the same fields")
+    page.has(".spec.replicas")
+    expect(client.must(200, "GET", DEPLOYMENTS + "/web")["spec"]["replicas"] == 8, "a change is lost")
+    page.click("Open the new version")
+    page.until("!document.querySelector('main form.schema') && document.querySelector('main pre')?.innerText.includes('replicas: 8')", "not opened anew")
 
 
 def care(binary, folder):

@@ -1,6 +1,7 @@
 // The generated code: arrays of constants that the compiler lays down as they stand. Nothing is computed at start-up,
 // and because every array has a fixed name and size, a package's file needs nothing of the others but declarations.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -548,6 +549,26 @@ std::string Facts(const Model& model) {
          "keelson::schema\n";
 }
 
+// A header with every type by name, so that code which means one certain type needs no look-up.
+std::string TypeNames(const Model& model) {
+  std::string tables, names;
+  for (const PackageDef& package : model.packages) {
+    if (package.types.empty()) continue;
+    const std::string id = Identifier(package.name);
+    tables += "extern const Struct " + id + "_types[" + std::to_string(package.types.size()) + "];\n";
+    names += "namespace " + id + " {\n";
+    for (std::size_t i = 0; i < package.types.size(); ++i) {
+      names += "inline constexpr const Struct& k" + package.types[i].name + " = tables::" + id + "_types[" +
+               std::to_string(i) + "];\n";
+    }
+    names += "}  // namespace " + id + "\n";
+  }
+  return "// Made by tools/kapi: the types of the tables by name, schema::types::meta_v1::kStatus.\n#pragma once\n\n"
+         "#include \"schema/schema.h\"\n\nnamespace keelson::schema {\nnamespace tables {\n" +
+         tables + "}  // namespace tables\n\nnamespace types {\n" + names +
+         "}  // namespace types\n}  // namespace keelson::schema\n";
+}
+
 }  // namespace
 
 bool Emit(const Model& model, const std::string& directory) {
@@ -563,6 +584,14 @@ bool Emit(const Model& model, const std::string& directory) {
   }
   if (!WriteIfChanged(directory + "/facts.cc", Facts(model))) {
     Report({directory + "/facts.cc", 0}, "cannot be written");
+    return false;
+  }
+  // Below a folder of its own: it is included as "schema/types.h".
+  const std::string header = directory + "/schema/types.h";
+  std::error_code ignored;
+  std::filesystem::create_directories(directory + "/schema", ignored);
+  if (!WriteIfChanged(header, TypeNames(model))) {
+    Report({header, 0}, "cannot be written");
     return false;
   }
   return WriteIfChanged(directory + "/packages.cc",

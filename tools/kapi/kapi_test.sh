@@ -40,6 +40,7 @@ expect "type T\n" 'no `package` line'
 
 printf '%b' "${head}type T\n  inline - U\n  name 1 string\n\ntype U\n  kind 1 string\n" > "$work/api/a.kapi"
 "$kapi" "$work/out" "$work/api" a.kapi
+grep -qF 'const Struct& kU = tables::a_v1_types[1];' "$work/out/schema/types.h"
 touch -d '2001-01-01' "$work/out/a_v1.cc"
 "$kapi" "$work/out" "$work/api" a.kapi
 test "$(date -r "$work/out/a_v1.cc" +%Y)" = 2001

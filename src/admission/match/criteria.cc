@@ -157,9 +157,9 @@ Awaitable<Matcher::Selected> Matcher::MatchNamespace(const Criteria& criteria) {
 
 bool Matcher::MatchObject(const Criteria& criteria) const {
   if (criteria.objects.Empty()) return true;
+  if (attributes_.operation == Operation::kConnect) return false;  // Options of connections have no labels.
   const auto matches = [&](Value object) {
-    // Options of connections have no metadata and so match no selector.
-    return object["metadata"].is_map() && SelectorMatches(criteria.objects, object.Get("metadata", "labels"));
+    return !object.is_null() && SelectorMatches(criteria.objects, object.Get("metadata", "labels"));
   };
   return matches(attributes_.object) || matches(attributes_.old_object);
 }

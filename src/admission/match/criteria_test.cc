@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "admission/testing/fakes.h"
 #include "object/json_text.h"
 
 namespace keelson::admission {
@@ -98,6 +99,36 @@ TEST(ResourceRule, Matches) {
     attributes.name = "x";
     attributes.resource = c.resource;
     EXPECT_EQ(ResourceRule::Of(Parse(arena, c.rule)).Matches(attributes, c.resource), c.want);
+  }
+}
+
+TEST(Matcher, ObjectSelector) {
+  struct Case {
+    const char* name;
+    Operation operation;
+    const char* object;
+    bool want;
+  };
+  constexpr Case kCases[] = {
+      {"without the label", Operation::kCreate, R"({"metadata":{"name":"x"}})", true},
+      {"with the label", Operation::kCreate, R"({"metadata":{"labels":{"a":"b"}}})", false},
+      {"metadata was not sent", Operation::kCreate, R"({"spec":{}})", true},
+      {"options of a connection have no labels", Operation::kConnect, R"({"command":["sh"]})", false},
+      {"no object", Operation::kDelete, "null", false},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    request::Context context;
+    testing::FakeReader reader;
+    Attributes attributes{.operation = c.operation, .object = Parse(context.arena, c.object)};
+    attributes.resource = {"authorization.k8s.io", "v1", "subjectaccessreviews"};
+    Matcher matcher(reader, context, attributes);
+    const Criteria criteria = Criteria::OfWebhook(Parse(
+        context.arena, R"({"objectSelector":{"matchExpressions":[{"key":"a","operator":"DoesNotExist"}]},)"
+                       R"("rules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*"]}]})"));
+    const auto matched = matcher.MatchNow(criteria);
+    ASSERT_TRUE(matched.has_value());
+    EXPECT_EQ(matched->has_value(), c.want);
   }
 }
 

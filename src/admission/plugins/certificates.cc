@@ -14,7 +14,7 @@ Awaitable<bool> AllowedForSigner(ObjectReader& reader, const request::User& user
   co_return co_await reader.Allowed(user, verb, "certificates.k8s.io", "signers", "", domain + "/*");
 }
 
-Task<void> Check(ObjectReader& reader, request::Context& context, const Attributes& attributes, std::string_view verb) {
+Task<void> Check(ObjectReader& reader, request::Context& context, const Attributes& attributes, std::string verb) {
   const std::string signer(attributes.old_object.Get("spec", "signerName").as_string());
   if (co_await AllowedForSigner(reader, *context.user, std::string(verb), signer)) co_return meta::Result<void>();
   co_return NewForbidden(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "admission/annotation.h"
 #include "admission/plugins/plugins.h"
 #include "base/duration.h"
 #include "base/expiring_cache.h"
@@ -24,7 +25,6 @@ using std::chrono::seconds;
 constexpr std::string_view kPlugin = "ImagePolicyWebhook";
 constexpr std::string_view kAuditPrefix = "imagepolicywebhook.image-policy.k8s.io/";
 constexpr std::size_t kCacheEntriesMax = 1024;
-constexpr std::size_t kAnswerBytesMax = 1024 * 1024;
 
 // A duration of the configuration: a number in its unit, 0 for the default, -1 for none.
 struct Setting {
@@ -134,7 +134,7 @@ class ImagePolicyWebhook final : public Plugin {
       (verdict->allowed ? allowed_ : denied_).Set(key, *verdict);
     }
     for (const auto& [name, value] : verdict->audit_annotations)
-      context.audit_annotations.Add(std::string(kAuditPrefix) + name, value);
+      AddAnnotation(context, std::string(kAuditPrefix) + name, value);
     if (verdict->allowed) co_return meta::Result<void>();
     co_return NewForbidden(attributes,
                            verdict->reason.empty()
@@ -154,7 +154,7 @@ class ImagePolicyWebhook final : public Plugin {
     if (auto client = webhook::RESTClient::New(context.transport, *std::move(config)); client.ok()) client_ = *client;
   }
 
-  Awaitable<Outcome<Verdict, std::string>> Ask(request::Context& context, const std::string& spec) const {
+  Awaitable<Outcome<Verdict, std::string>> Ask(request::Context& context, std::string spec) const {
     if (client_ == nullptr) co_return std::string("the image policy webhook cannot be called");
     webhook::Request request;
     request.body = base::SharedBytes::FromString(
@@ -162,15 +162,13 @@ class ImagePolicyWebhook final : public Plugin {
         ",\"status\":{\"allowed\":false}}");
     request.deadline = context.deadline;
     request.cancellation = context.cancellation;
-    request.response_bytes_max = kAnswerBytesMax;
+    request.response_bytes_max = webhook::kReviewAnswerBytesMax;
     auto answer = co_await webhook::WithExponentialBackoff(
         {.backoff = backoff_, .deadline = context.deadline, .cancellation = context.cancellation},
         [client = client_, request] { return client->Call(request); });
     if (!answer.ok()) co_return answer.error().message;
-    if (std::string error = webhook::EmptyBodyError(*answer); !error.empty()) co_return error;
     base::Arena arena;
-    const auto review =
-        webhook::DecodeReviewAnswer(arena, answer->body.view(), {"imagepolicy.k8s.io", "v1alpha1", "ImageReview"});
+    const auto review = webhook::DecodeReviewAnswer(arena, *answer, {"imagepolicy.k8s.io", "v1alpha1", "ImageReview"});
     if (!review.ok()) co_return review.error();
     co_return VerdictOf((*review)["status"]);
   }

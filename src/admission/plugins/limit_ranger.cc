@@ -144,6 +144,15 @@ Amounts PodTotal(Value pod, std::string_view part) {
   return total;
 }
 
+// Each text once, several in brackets (utilerrors.NewAggregate): containers often break the same bound.
+std::string Aggregated(const std::vector<std::string>& errors) {
+  std::vector<std::string> distinct;
+  for (const std::string& error : errors) {
+    if (std::ranges::find(distinct, error) == distinct.end()) distinct.push_back(error);
+  }
+  return distinct.size() == 1 ? distinct[0] : "[" + base::Join(distinct, ", ") + "]";
+}
+
 class LimitRangerPlugin final : public Plugin {
  public:
   explicit LimitRangerPlugin(const PluginContext& options) : reader_(*options.reader) {}
@@ -153,20 +162,17 @@ class LimitRangerPlugin final : public Plugin {
   }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
-    const bool pod_create =
-        attributes.Is("", "pods") && attributes.subresource.empty() && attributes.operation == Operation::kCreate;
-    if (!pod_create) co_return meta::Result<void>();
+    if (!SetsPodResources(attributes) || IsBeingDeleted(attributes)) co_return meta::Result<void>();
     KS_CO_TRY(const std::vector<Value> ranges,
               co_await reader_.List(context.arena, "", "limitranges", attributes.name_space));
-    std::vector<std::string> notes;
     for (const Value range : ranges) {
+      std::vector<std::string> notes;
       for (const Value item : range.Get("spec", "limits").items()) {
         if (item["type"].as_string() != "Container") continue;
         CompleteContainers(context.arena, attributes.object, item["default"], item["defaultRequest"], notes);
       }
-    }
-    if (!notes.empty()) {
-      const std::string note = "LimitRanger plugin set: " + base::Join(notes, "; ");
+      if (notes.empty()) continue;
+      const std::string note = "LimitRanger plugin set: " + base::Join(notes, "; ");  // of the last range that set any
       attributes.object.EnsureMap(context.arena, "metadata")
           .EnsureMap(context.arena, "annotations")
           .Set(context.arena, "kubernetes.io/limit-ranger", Value::String(context.arena, note));
@@ -175,24 +181,31 @@ class LimitRangerPlugin final : public Plugin {
   }
 
   Task<void> Validate(request::Context& context, const Attributes& attributes) override {
-    const bool pod = attributes.Is("", "pods") &&
-                     ((attributes.subresource.empty() && attributes.operation == Operation::kCreate) ||
-                      (attributes.subresource == "resize" && attributes.operation == Operation::kUpdate));
+    const bool pod = SetsPodResources(attributes);
     const bool claim = attributes.Is("", "persistentvolumeclaims") && attributes.subresource.empty();
     if (!pod && !claim) co_return meta::Result<void>();
-    if (attributes.old_object.Get("metadata", "deletionTimestamp").is_string()) co_return meta::Result<void>();
+    if (IsBeingDeleted(attributes)) co_return meta::Result<void>();
     KS_CO_TRY(const std::vector<Value> ranges,
               co_await reader_.List(context.arena, "", "limitranges", attributes.name_space));
     for (const Value range : ranges) {
       std::vector<std::string> errors;
       for (const Value item : range.Get("spec", "limits").items()) CheckItem(item, attributes.object, pod, errors);
-      if (errors.empty()) continue;
-      co_return NewForbidden(attributes, errors.size() == 1 ? errors[0] : "[" + base::Join(errors, ", ") + "]");
+      if (!errors.empty()) co_return NewForbidden(attributes, Aggregated(errors));
     }
     co_return meta::Result<void>();
   }
 
  private:
+  // Creates, and in-place resizes: other updates cannot change containers.
+  static bool SetsPodResources(const Attributes& attributes) {
+    if (!attributes.Is("", "pods")) return false;
+    return attributes.operation == Operation::kCreate ? attributes.subresource.empty()
+                                                      : attributes.subresource == "resize";
+  }
+  static bool IsBeingDeleted(const Attributes& attributes) {
+    return attributes.old_object.Get("metadata", "deletionTimestamp").is_string();
+  }
+
   static void CheckItem(Value item, Value object, bool pod, std::vector<std::string>& errors) {
     const std::string_view type = item["type"].as_string();
     Bounds bounds(item, errors);

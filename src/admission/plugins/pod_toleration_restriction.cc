@@ -38,18 +38,6 @@ bool IsSuperset(Value wide, Value narrow) {
   return OperatorOf(narrow) == "Equal" && narrow["value"].as_string() == wide["value"].as_string();
 }
 
-// Of tolerations of which one includes the other only the wider one stays.
-Value Merge(base::Arena& arena, const std::vector<Value>& all) {
-  Value merged = Value::List(arena);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool covered = std::ranges::any_of(merged.items(), [&](Value kept) { return IsSuperset(kept, all[i]); }) ||
-                         std::any_of(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end(),
-                                     [&](Value later) { return !(later == all[i]) && IsSuperset(later, all[i]); });
-    if (!covered) merged.Append(arena, all[i]);
-  }
-  return merged;
-}
-
 // QoS class BestEffort: no container asks for cpu or memory.
 bool IsBestEffort(Value spec) {
   const auto asks = [](Value resources) {
@@ -68,6 +56,22 @@ bool IsBestEffort(Value spec) {
   }
   return true;
 }
+
+}  // namespace
+
+Value MergeTolerations(base::Arena& arena, std::span<const Value> all) {
+  Value merged = Value::List(arena);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool covered = std::ranges::any_of(merged.items(), [&](Value kept) { return IsSuperset(kept, all[i]); }) ||
+                         std::ranges::any_of(all.subspan(i + 1), [&](Value later) {
+                           return !(later == all[i]) && IsSuperset(later, all[i]);
+                         });
+    if (!covered) merged.Append(arena, all[i]);
+  }
+  return merged;
+}
+
+namespace {
 
 class PodTolerationRestriction final : public Plugin {
  public:
@@ -89,7 +93,7 @@ class PodTolerationRestriction final : public Plugin {
     std::vector<Value> all(spec["tolerations"].items().begin(), spec["tolerations"].items().end());
     const std::size_t own = all.size();
     if (attributes.operation == Operation::kCreate) {
-      KS_CO_TRY(Value extra, co_await OfNamespace(context, attributes.name_space, kDefaults));
+      KS_CO_TRY(Value extra, co_await OfNamespace(context, attributes.name_space, std::string(kDefaults)));
       if (extra.is_null()) extra = default_.Clone(arena, true);
       for (const Value toleration : extra.items()) all.push_back(toleration);
     }
@@ -100,7 +104,7 @@ class PodTolerationRestriction final : public Plugin {
       toleration.Set(arena, "effect", "NoSchedule");
       all.push_back(toleration);
     }
-    if (all.size() > own) spec.Set(arena, "tolerations", Merge(arena, all));
+    if (all.size() > own) spec.Set(arena, "tolerations", MergeTolerations(arena, all));
     co_return co_await Validate(context, attributes);
   }
 
@@ -108,7 +112,7 @@ class PodTolerationRestriction final : public Plugin {
     if (!attributes.Is("", "pods") || !attributes.subresource.empty()) co_return meta::Result<void>();
     const Value tolerations = attributes.object.Get("spec", "tolerations");
     if (tolerations.empty()) co_return meta::Result<void>();
-    KS_CO_TRY(Value whitelist, co_await OfNamespace(context, attributes.name_space, kWhitelist));
+    KS_CO_TRY(Value whitelist, co_await OfNamespace(context, attributes.name_space, std::string(kWhitelist)));
     const std::string_view scope = whitelist.is_null() ? "cluster" : "namespace";
     if (whitelist.is_null()) whitelist = whitelist_;
     if (whitelist.empty()) co_return meta::Result<void>();
@@ -124,7 +128,7 @@ class PodTolerationRestriction final : public Plugin {
 
  private:
   // The tolerations in a namespace's annotation; null without one.
-  Task<Value> OfNamespace(request::Context& context, std::string name_space, std::string_view annotation) {
+  Task<Value> OfNamespace(request::Context& context, std::string name_space, std::string annotation) {
     auto found = co_await reader_.Get(context.arena, "", "namespaces", "", name_space, false);
     if (!found.ok()) found = co_await reader_.Get(context.arena, "", "namespaces", "", name_space, true);
     if (!found.ok()) co_return found.error();
@@ -133,7 +137,7 @@ class PodTolerationRestriction final : public Plugin {
     if (text.as_string().empty()) co_return Value::List(context.arena);
     const auto parsed = object::ParseJSON(context.arena, text.as_string());
     if (!parsed || !parsed->is_list()) {
-      co_return meta::NewPlainError("invalid tolerations in annotation " + std::string(annotation));
+      co_return meta::NewPlainError("invalid tolerations in annotation " + annotation);
     }
     co_return *parsed;
   }

@@ -51,8 +51,8 @@ class LimitedResources {
   meta::Result<void> Check(const Attributes& attributes, const Amounts& usage, const std::set<std::string>& covered,
                            const std::set<std::string_view>& scopes) const {
     std::vector<std::string> uncovered;
-    for (const auto& [name, unused] : usage) {
-      if (NeedsQuota(attributes, name) && !covered.contains(name)) uncovered.push_back(name);
+    for (const auto& [name, quantity] : usage) {
+      if (quantity.Sign() > 0 && NeedsQuota(attributes, name) && !covered.contains(name)) uncovered.push_back(name);
     }
     if (!uncovered.empty())
       return NewForbidden(attributes, "insufficient quota to consume: " + base::Join(uncovered, ","));

@@ -3,6 +3,7 @@
 
 #include "admission/plugins/path_segment.h"
 #include "admission/plugins/plugins.h"
+#include "admission/plugins/pod_toleration_restriction.h"
 #include "admission/plugins/simple.h"
 #include "base/strings.h"
 
@@ -155,10 +156,11 @@ Task<void> ApplyRuntimeClass(ObjectReader& reader, request::Context& context, At
     }
     selector.Set(arena, label.key, label.value);
   }
-  for (const Value toleration : runtime_class.Get("scheduling", "tolerations").items()) {
-    Value tolerations = spec.EnsureList(arena, "tolerations");
-    if (std::ranges::none_of(tolerations.items(), [&](Value have) { return have == toleration; }))
-      tolerations.Append(arena, toleration);
+  if (runtime_class["scheduling"].is_map()) {
+    std::vector<Value> all;
+    for (const Value toleration : spec["tolerations"].items()) all.push_back(toleration);
+    for (const Value toleration : runtime_class.Get("scheduling", "tolerations").items()) all.push_back(toleration);
+    if (!all.empty()) spec.Set(arena, "tolerations", MergeTolerations(arena, all));
   }
   co_return meta::Result<void>();
 }
@@ -185,7 +187,8 @@ Task<void> CopyTopologyLabels(ObjectReader& reader, request::Context& context, A
   if (!attributes.Is("", "pods")) co_return meta::Result<void>();
   std::string_view node_name;
   if (attributes.subresource.empty()) node_name = attributes.object.Get("spec", "nodeName").as_string();
-  if (attributes.subresource == "binding") node_name = attributes.object.Get("target", "name").as_string();
+  if (attributes.subresource == "binding" && attributes.object.Get("target", "kind").as_string() == "Node")
+    node_name = attributes.object.Get("target", "name").as_string();
   if (node_name.empty()) co_return meta::Result<void>();
   auto node = co_await reader.Get(context.arena, "", "nodes", "", std::string(node_name), false);
   if (!node.ok()) co_return meta::Result<void>();
@@ -250,12 +253,14 @@ std::unique_ptr<Plugin> NewRuntimeClass(const PluginContext& options) {
 }
 
 std::unique_ptr<Plugin> NewPodTopologyLabels(const PluginContext& options) {
-  return std::make_unique<SimplePlugin>(
-      "PodTopologyLabels", std::initializer_list<Operation>{Operation::kCreate},
-      [reader = options.reader](request::Context& context, Attributes& attributes) {
-        return CopyTopologyLabels(*reader, context, attributes);
-      },
-      nullptr);
+  SimplePlugin::AdmitFunc admit;
+  if (options.FeatureEnabled("PodTopologyLabelsAdmission")) {
+    admit = [reader = options.reader](request::Context& context, Attributes& attributes) {
+      return CopyTopologyLabels(*reader, context, attributes);
+    };
+  }
+  return std::make_unique<SimplePlugin>("PodTopologyLabels", std::initializer_list<Operation>{Operation::kCreate},
+                                        std::move(admit), nullptr);
 }
 
 }  // namespace keelson::admission

@@ -16,7 +16,29 @@ constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kMountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::string_view kVolumePrefix = "kube-api-access-";
 constexpr std::string_view kEnforceSecrets = "kubernetes.io/enforce-mountable-secrets";
+constexpr std::string_view kEphemeral = "ephemeral container ";
 constexpr std::int64_t kTokenSeconds = 3607;
+
+// Secrets in environments of one list of containers.
+template <class F>
+void ForEachSecretIn(Value containers, std::string_view word, const F& visit) {
+  for (const Value container : containers.items()) {
+    const std::string who = std::string(word) + std::string(container["name"].as_string());
+    for (const Value variable : container["env"].items()) {
+      if (const auto name = variable.Get("valueFrom", "secretKeyRef", "name").as_string(); !name.empty()) {
+        visit(name, who + " with envVar " + std::string(variable["name"].as_string()) +
+                        " referencing secret.secretName=" + base::GoQuote(name) +
+                        " is not allowed because service account ");
+      }
+    }
+    for (const Value source : container["envFrom"].items()) {
+      if (const auto name = source.Get("secretRef", "name").as_string(); !name.empty()) {
+        visit(name, who + " with envFrom referencing secret.secretName=" + base::GoQuote(name) +
+                        " is not allowed because service account ");
+      }
+    }
+  }
+}
 
 // The names of secrets that a pod's volumes and environments use, with the text that refuses them.
 template <class F>
@@ -26,32 +48,31 @@ void ForEachSecret(Value pod, const F& visit) {
       visit(name, "volume with secret.secretName=" + base::GoQuote(name) + " is not allowed because service account ");
     }
   }
-  const std::pair<std::string_view, std::string_view> lists[] = {{"initContainers", "init container "},
-                                                                 {"containers", "container "},
-                                                                 {"ephemeralContainers", "ephemeral container "}};
-  for (const auto& [list, word] : lists) {
-    for (const Value container : pod["spec"][list].items()) {
-      const std::string who = std::string(word) + std::string(container["name"].as_string());
-      for (const Value variable : container["env"].items()) {
-        if (const auto name = variable.Get("valueFrom", "secretKeyRef", "name").as_string(); !name.empty()) {
-          visit(name, who + " with envVar " + std::string(variable["name"].as_string()) +
-                          " referencing secret.secretName=" + base::GoQuote(name) +
-                          " is not allowed because service account ");
-        }
-      }
-      for (const Value source : container["envFrom"].items()) {
-        if (const auto name = source.Get("secretRef", "name").as_string(); !name.empty()) {
-          visit(name, who + " with envFrom referencing secret.secretName=" + base::GoQuote(name) +
-                          " is not allowed because service account ");
-        }
-      }
-    }
-  }
+  ForEachSecretIn(pod.Get("spec", "initContainers"), "init container ", visit);
+  ForEachSecretIn(pod.Get("spec", "containers"), "container ", visit);
+  ForEachSecretIn(pod.Get("spec", "ephemeralContainers"), kEphemeral, visit);
 }
 
 bool Lists(Value references, std::string_view name) {
   return std::ranges::any_of(references.items(),
                              [&](Value reference) { return reference["name"].as_string() == name; });
+}
+
+// The annotation as Go's strconv.ParseBool reads it.
+bool EnforcesSecrets(Value account) {
+  constexpr std::string_view kTrue[] = {"1", "t", "T", "TRUE", "true", "True"};
+  const std::string_view value = account.Get("metadata", "annotations")[kEnforceSecrets].as_string();
+  return std::ranges::find(kTrue, value) != std::end(kTrue);
+}
+
+std::string RefuseEphemeralSecrets(Value account, Value pod) {
+  std::string problem;
+  ForEachSecretIn(
+      pod.Get("spec", "ephemeralContainers"), kEphemeral, [&](std::string_view name, const std::string& text) {
+        if (!problem.empty() || Lists(account["secrets"], name)) return;
+        problem = text + std::string(account.Get("metadata", "name").as_string()) + " does not reference that secret";
+      });
+  return problem;
 }
 
 std::string RefuseSecrets(Value account, Value pod) {
@@ -208,8 +229,7 @@ class ServiceAccountPlugin final : public Plugin {
   }
 
   Task<void> Admit(request::Context& context, Attributes& attributes) override {
-    if (!Concerns(attributes)) co_return meta::Result<void>();
-    if (attributes.operation == Operation::kUpdate) co_return co_await Validate(context, attributes);
+    if (!Concerns(attributes) || attributes.operation == Operation::kUpdate) co_return meta::Result<void>();
     Value pod = attributes.object;
     if (pod.Get("metadata", "annotations").Has(kMirror)) co_return co_await Validate(context, attributes);
     base::Arena& arena = context.arena;
@@ -247,9 +267,13 @@ class ServiceAccountPlugin final : public Plugin {
                                              std::string(pod.Get("metadata", "name").as_string()));
     }
     KS_CO_TRY(const Value account, co_await FindAccount(reader_, random_, context, attributes, name));
-    if (account.Get("metadata", "annotations")[kEnforceSecrets].as_string() == "true") {
-      if (const std::string problem = RefuseSecrets(account, pod); !problem.empty())
-        co_return NewForbidden(attributes, problem);
+    if (!EnforcesSecrets(account)) co_return meta::Result<void>();
+    if (attributes.operation == Operation::kUpdate) {
+      // Upstream's plain error: 500 with this text.
+      if (const std::string problem = RefuseEphemeralSecrets(account, pod); !problem.empty())
+        co_return meta::NewPlainError(problem);
+    } else if (const std::string problem = RefuseSecrets(account, pod); !problem.empty()) {
+      co_return NewForbidden(attributes, problem);
     }
     co_return meta::Result<void>();
   }

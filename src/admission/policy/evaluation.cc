@@ -143,7 +143,7 @@ Value NamespaceValue(base::Arena& arena, Value name_space) {
 
 std::chrono::nanoseconds SteadyNow() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
-Awaitable<cel::MatchResult> EvaluateConditions(const std::function<cel::MatchResult()>& evaluate,
+Awaitable<cel::MatchResult> EvaluateConditions(std::function<cel::MatchResult()> evaluate,
                                                CachingAuthorizer& authorizer, Operation operation,
                                                ConditionsObserver observer) {
   const auto began = SteadyNow();

@@ -55,7 +55,7 @@ struct ConditionsObserver {
 };
 // Evaluates match conditions. Answers of the authorizer are fetched as they are asked for. The lambda must outlive the
 // call.
-Awaitable<cel::MatchResult> EvaluateConditions(const std::function<cel::MatchResult()>& evaluate,
+Awaitable<cel::MatchResult> EvaluateConditions(std::function<cel::MatchResult()> evaluate,
                                                CachingAuthorizer& authorizer, Operation operation,
                                                ConditionsObserver observer);
 

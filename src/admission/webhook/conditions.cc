@@ -7,7 +7,7 @@ namespace keelson::admission {
 
 Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const Webhook& webhook,
                                request::Context& context, const Attributes& attributes,
-                               ObjectInterfaces::Resource matched, std::string_view type) {
+                               ObjectInterfaces::Resource matched, std::string type) {
   base::Arena& arena = context.arena;
   CachingAuthorizer authorizer(*dependencies.api, context);
   const RequestInterrupt interrupt(context.cancellation.get());

@@ -1,5 +1,6 @@
 #include "admission/webhook/dispatch.h"
 
+#include "admission/annotation.h"
 #include "base/strings.h"
 
 namespace keelson::admission {
@@ -118,8 +119,7 @@ Awaitable<CallOutcome> CallWebhook(const WebhookDependencies& dependencies, Webh
         review.error().invalid ? "received invalid webhook response: " : "failed to call webhook: ";
     co_return FailedCalling(*webhook, prefix + review.error().text, 503);
   }
-  for (const auto& [key, value] : review->audit_annotations)
-    context.audit_annotations.Add(webhook->name + "/" + key, value);
+  for (const auto& [key, value] : review->audit_annotations) AddAnnotation(context, webhook->name + "/" + key, value);
   for (const std::string& warning : review->warnings) context.warnings.Add(warning);
   if (!review->allowed) co_return CallDenied{DenialOf(webhook->name, std::move(review->status), review->reason)};
   co_return *std::move(review);

@@ -71,7 +71,7 @@ class EncodedObjects {
 // Whether the match conditions hold: any false skips the webhook; errors are its failure policy's matter.
 Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const Webhook& webhook,
                                request::Context& context, const Attributes& attributes,
-                               ObjectInterfaces::Resource matched, std::string_view type);
+                               ObjectInterfaces::Resource matched, std::string type);
 
 // How a call went, as upstream's error types tell them apart.
 struct CallFailed {  // ErrCallingWebhook: the failure policy decides

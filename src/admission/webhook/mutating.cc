@@ -2,6 +2,7 @@
 #include "admission/plugins/plugins.h"
 #include "admission/reinvocation.h"
 #include "admission/webhook/dispatch.h"
+#include "admission/webhook/patch_effect.h"
 #include "codec/json.h"
 #include "object/json_text.h"
 #include "patch/json_patch.h"
@@ -59,11 +60,13 @@ class MutatingWebhooks final : public WebhookPlugin {
       bool changed = false;
       const int round = attributes.reinvocation->is_reinvoke() ? 1 : 0;
       if (const auto* review = std::get_if<ReviewResponse>(&outcome)) {
-        auto patched = co_await Patched(context, attributes, *webhook, *matched, *texts, *review);
-        if (const auto* object = std::get_if<Value>(&patched)) {
-          if (!object->is_null()) {
-            changed = !(*object == attributes.object);
-            attributes.object = *object;
+        const auto patches = state.patched ? Patches::kLater : Patches::kFirstOfRequest;
+        auto patched = co_await Patched(context, attributes, *webhook, *matched, *texts, *review, patches);
+        if (const auto* object = std::get_if<PatchedObject>(&patched)) {
+          if (!object->object.is_null()) {
+            changed = object->changed;
+            attributes.object = object->object;
+            state.patched = true;
             encoded.Changed();
             AnnotatePatch(context, *webhook, review->patch, round, i);
           }
@@ -84,12 +87,18 @@ class MutatingWebhooks final : public WebhookPlugin {
     co_return meta::Result<void>();
   }
 
-  // The object after the answer's patch (null: it has none), or what is wrong with the patch.
-  static Awaitable<std::variant<Value, CallOutcome>> Patched(request::Context& context, const Attributes& attributes,
-                                                             const Webhook& webhook, ObjectInterfaces::Resource matched,
-                                                             const EncodedObjects::Texts& texts,
-                                                             const ReviewResponse& review) {
-    if (review.patch.empty()) co_return Value();
+  struct PatchedObject {
+    Value object;  // null: the answer has no patch
+    bool changed = false;
+  };
+  // The object after the answer's patch, or what is wrong with the patch.
+  static Awaitable<std::variant<PatchedObject, CallOutcome>> Patched(request::Context& context,
+                                                                     const Attributes& attributes,
+                                                                     const Webhook& webhook,
+                                                                     ObjectInterfaces::Resource matched,
+                                                                     const EncodedObjects::Texts& texts,
+                                                                     const ReviewResponse& review, Patches patches) {
+    if (review.patch.empty()) co_return PatchedObject();
     base::Arena& arena = context.arena;
     const auto undecodable = [&](std::string_view why) {
       return CallOutcome(
@@ -100,7 +109,7 @@ class MutatingWebhooks final : public WebhookPlugin {
     if (!patch.ok()) co_return undecodable(patch.error().message);
     if (auto checked = patch::CheckJSONPatch(patch->value, false); !checked.ok())
       co_return undecodable(checked.error().message());
-    if (patch->value.empty()) co_return Value();
+    if (patch->value.empty()) co_return PatchedObject();
     if (attributes.object.is_null()) {
       co_return broke("admission webhook \"" + webhook.name +
                       "\" attempted to modify the object, which is not supported for this operation");
@@ -112,9 +121,10 @@ class MutatingWebhooks final : public WebhookPlugin {
     if (!document.ok()) co_return broke(document.error().message);
     auto patched = patch::TryJSONPatch(arena, document->value, patch->value);
     if (!patched.ok()) co_return broke(patched.error());
+    const bool changed = PatchChanges(attributes, document->value, *patched, patches);
     auto object = co_await attributes.interfaces->FromDocument(arena, *patched, matched.kind);
     if (!object.ok()) co_return CallOutcome(CallBroke{object.error()});
-    co_return *object;
+    co_return PatchedObject{.object = *object, .changed = changed};
   }
 
   // Goes on, or ends the chain.

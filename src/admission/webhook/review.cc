@@ -1,10 +1,13 @@
 #include "admission/webhook/review.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::admission {
 namespace {
@@ -12,8 +15,18 @@ namespace {
 constexpr std::string_view kGroup = "admission.k8s.io";
 constexpr std::string_view kKind = "AdmissionReview";
 constexpr std::int32_t kBadRequest = 400;
+constexpr std::int32_t kInternalError = 500;
+constexpr std::int32_t kCodeMax = 999;  // HTTP has codes of three digits
 
 std::string_view VersionText(ReviewVersion version) { return version == ReviewVersion::kV1 ? "v1" : "v1beta1"; }
+
+const schema::Struct& OptionsType(std::string_view kind) {
+  namespace types = schema::types::meta_v1;
+  if (kind == types::kCreateOptions.name) return types::kCreateOptions;
+  if (kind == types::kUpdateOptions.name) return types::kUpdateOptions;
+  if (kind == types::kPatchOptions.name) return types::kPatchOptions;
+  return types::kDeleteOptions;
+}
 
 void Key(std::string& out, std::string_view name) {
   if (out.back() != '{') out += ',';
@@ -123,6 +136,12 @@ meta::Status::Fields StatusOf(Value status) {
   return fields;
 }
 
+// Kinds of meta.k8s.io that every scheme knows as v1.
+bool IsUnversioned(std::string_view api_version, std::string_view kind) {
+  constexpr std::string_view kKinds[] = {"Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList"};
+  return api_version == "v1" && std::ranges::find(kKinds, kind) != std::end(kKinds);
+}
+
 // The review as it came, decoded by its table.
 Outcome<Value, ReviewError> Decode(base::Arena& arena, std::string_view body, ReviewVersion version) {
   std::string json;
@@ -140,12 +159,18 @@ Outcome<Value, ReviewError> Decode(base::Arena& arena, std::string_view body, Re
   const std::string_view kind = type_meta->kind.empty() ? kKind : type_meta->kind;
   const bool known =
       kind == kKind && (api_version == "admission.k8s.io/v1" || api_version == "admission.k8s.io/v1beta1");
+  if (IsUnversioned(api_version, kind)) {
+    return CallError("converting (v1." + std::string(kind) + ") to (" + std::string(VersionText(version)) +
+                     ".AdmissionReview): unknown conversion");
+  }
   if (!known) {
     return CallError("no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
                      " in scheme \"pkg/runtime/scheme.go:111\"");
   }
   const std::string_view sent = api_version.substr(kGroup.size() + 1);
-  auto decoded = codec::DecodeJSON(arena, body, *schema::FindKind(kGroup, sent, kKind));
+  auto decoded = codec::DecodeJSON(arena, body,
+                                   sent == "v1" ? schema::types::admission_v1::kAdmissionReview
+                                                : schema::types::admission_v1beta1::kAdmissionReview);
   if (!decoded.ok()) return CallError(decoded.error().message);
   if (api_version != wanted) {
     return CallError("converting (" + std::string(sent) + ".AdmissionReview) to (" + std::string(VersionText(version)) +
@@ -213,8 +238,7 @@ std::string WriteReview(const Attributes& attributes, const ReviewRequest& reque
   Raw(out, "dryRun", attributes.dry_run ? "true" : "false");
   std::string options;
   if (attributes.options.is_map()) {
-    const auto* type = schema::FindType("meta/v1", attributes.options["kind"].as_string());
-    codec::EncodeJSON(attributes.options, *type, options);
+    codec::EncodeJSON(attributes.options, OptionsType(attributes.options["kind"].as_string()), options);
   }
   Raw(out, "options", options);
   out += "}}\n";
@@ -251,6 +275,7 @@ Outcome<ReviewResponse, ReviewError> ReadReview(base::Arena& arena, std::string_
 
 meta::Status DenialOf(std::string_view webhook, meta::Status::Fields status, std::string_view reason) {
   if (status.code < kBadRequest) status.code = kBadRequest;
+  if (status.code > kCodeMax) status.code = kInternalError;
   const std::string denied = "admission webhook " + base::GoQuote(webhook) + " denied the request";
   if (!status.message.empty()) {
     status.message = denied + ": " + status.message;

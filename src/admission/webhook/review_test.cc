@@ -74,6 +74,8 @@ TEST(AdmissionReview, ResponseErrors) {
        "call: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion"},
       {"other kind", R"({"kind":"Other","apiVersion":"admission.k8s.io/v1"})", false,
        R"(call: no kind "Other" is registered for version "admission.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111")"},
+      {"Status with code 200", R"({"kind":"Status","apiVersion":"v1","status":"Failure","message":"no"})", false,
+       "call: converting (v1.Status) to (v1.AdmissionReview): unknown conversion"},
       {"patch without type", Review(R"("allowed":true,"patch":"W10=")"), true,
        "invalid: webhook returned response.patch but not response.patchType"},
       {"type without patch", Review(R"("allowed":true,"patchType":"JSONPatch")"), true,
@@ -106,6 +108,8 @@ TEST(AdmissionReview, Denials) {
        R"(admission webhook "w" denied the request: no)"},
       {"reason", R"({"reason":"Because"})", 400, R"(admission webhook "w" denied the request: Because)"},
       {"success code", R"({"code":200,"status":"Success"})", 400,
+       R"(admission webhook "w" denied the request without explanation)"},
+      {"code of four digits", R"({"code":1000})", 500,
        R"(admission webhook "w" denied the request without explanation)"},
       {"unusual code", R"({"code":599})", 599, R"(admission webhook "w" denied the request without explanation)"},
   };

@@ -128,7 +128,7 @@ void ControlSocket::Impl::Serve(int client) {
   if (request != kConsole) {
     SendAll(client, "error: this server does not know the request\n");
   } else if (!new_link) {
-    SendAll(client, "error: this server gives out no links: see --console and --anonymous-auth\n");
+    SendAll(client, "error: this server gives out no links: see --console-links, --console and --anonymous-auth\n");
   } else {
     SendAll(client, std::string(kOK) + new_link() + "\n");
     log::Info("Gave out a link to the console");

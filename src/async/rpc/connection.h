@@ -40,7 +40,7 @@ class Connection {
   // start(context, request, response, done) begins the call. Waits for a peer that is not there until `timeout` has
   // passed. A cancelled coroutine cancels the call.
   template <class Request, class Response, class Start>
-  Awaitable<CallResult<Response>> Call(std::string_view method, std::chrono::milliseconds timeout, Request request,
+  Awaitable<CallResult<Response>> Call(std::string method, std::chrono::milliseconds timeout, Request request,
                                        Start start) {
     auto entry = gate_.Enter();
     if (!entry) co_return CallError{.code = "Canceled", .message = "the connection is closing"};

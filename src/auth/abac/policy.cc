@@ -4,14 +4,17 @@
 
 #include "base/arena.h"
 #include "base/strings.h"
-#include "codec/yaml.h"
+#include "codec/document.h"
+#include "meta/type_errors.h"
 #include "object/go_text.h"
 #include "object/value.h"
 
 namespace keelson::auth::abac {
 namespace {
 
+constexpr std::string_view kKind = "Policy";
 constexpr std::string_view kGroupVersion = "abac.authorization.kubernetes.io/v1beta1";
+constexpr std::string_view kOldGroupVersion = "abac.authorization.kubernetes.io/v0";
 constexpr std::size_t kLineBytesMax = 64 * 1024;  // bufio.MaxScanTokenSize
 constexpr std::string_view kWhitespace = " \t\n\v\f\r";
 
@@ -116,21 +119,19 @@ bool PathMatches(std::string_view pattern, std::string_view path) {
 
 Outcome<Policy, std::string> ParsePolicy(std::string_view line) {
   base::Arena arena;
-  auto decoded = codec::DecodeYAML(arena, line);
-  if (!decoded.ok()) return "couldn't get version/kind; json parse error: " + decoded.error().message;
-  const Value object = decoded->value;
-  if (!object.is_map() && !object.is_null()) {
-    return "couldn't get version/kind; json parse error: json: cannot unmarshal " +
-           std::string(object::JSONTypeName(object)) +
-           " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
-           "\"json:\\\"kind,omitempty\\\"\" }";
-  }
-  const std::string_view version = object["apiVersion"].as_string();
-  const std::string_view kind = object["kind"].as_string();
-  if (version.empty() || kind.empty()) return Unversioned(object);
-  if (version == kGroupVersion && kind == "Policy") return Versioned(object);
-  return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
-         " in scheme \"pkg/runtime/scheme.go:111\"";
+  KS_TRY(const codec::Document document, codec::ReadDocument(arena, line));
+  const auto& [version, kind] = document.type_meta;
+  if (std::ranges::count(version, '/') > 1) return "unexpected GroupVersion string: " + std::string(version);
+  // A line that lacks one of them is read as v0, which gives it what it lacks.
+  const std::string_view whole_version = version.empty() ? kOldGroupVersion : version;
+  const std::string_view whole_kind = kind.empty() ? kKind : kind;
+  const bool old = whole_version == kOldGroupVersion;
+  if (whole_kind != kKind || (!old && whole_version != kGroupVersion))
+    return meta::NotRegisteredError(whole_kind, whole_version);
+  if (!old && kind.empty()) return std::string("converting (v1beta1.Policy) to (v0.Policy): unknown conversion");
+  const auto decoded = codec::DecodeJSON(arena, document.json);
+  if (!decoded.ok()) return decoded.error().message;
+  return old ? Unversioned(decoded->value) : Versioned(decoded->value);
 }
 
 Outcome<std::vector<Policy>, std::string> ParsePolicyFile(std::string_view path, std::string_view text) {

@@ -27,6 +27,29 @@ TEST(Policy, ParseErrors) {
        "no kind \"Policy\" is registered for version \"abac.authorization.kubernetes.io/v9\" in scheme "
        "\"pkg/runtime/scheme.go:111\""},
   };
+  // The rows below were asked of kube-apiserver.
+  constexpr Case kDocuments[] = {
+      {"null", ""},
+      {"{\"kind\":\"Policy\"}", ""},
+      {"{\"kind\":\"Policy\",\"apiVersion\":\"abac.authorization.kubernetes.io/v0\"}", ""},
+      {"{user: a}",
+       "couldn't get version/kind; json parse error: invalid character 'u' looking for beginning of object key string"},
+      {"{\"user\":\"a\"} # x",
+       "couldn't get version/kind; json parse error: invalid character '#' after top-level value"},
+      {"{", "couldn't get version/kind; json parse error: unexpected end of JSON input"},
+      {"a: b: c", "yaml: mapping values are not allowed in this context"},
+      {"apiVersion: abac.authorization.kubernetes.io/v1beta1",
+       "converting (v1beta1.Policy) to (v0.Policy): unknown conversion"},
+      {"{\"kind\":\"Policy\",\"apiVersion\":\"a/b/c\"}", "unexpected GroupVersion string: a/b/c"},
+      {"{\"kind\":\"Nope\"}",
+       "no kind \"Nope\" is registered for version \"abac.authorization.kubernetes.io/v0\" in scheme "
+       "\"pkg/runtime/scheme.go:111\""},
+  };
+  for (const Case& c : kDocuments) {
+    SCOPED_TRACE(c.text);
+    const auto policy = ParsePolicy(c.text);
+    EXPECT_EQ(policy.ok() ? "" : policy.error(), c.error);
+  }
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.text);
     const auto policies = ParsePolicyFile("p", c.text);

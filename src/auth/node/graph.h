@@ -3,15 +3,17 @@
 //   serviceaccount, secret, configmap, pvc, resourceclaim ─► pod ─► node
 //   secret ─► pv ─► pvc          volumeattachment, resourceslice, podcertificaterequest ─► node
 //
-// An object that pods refer to counts its pods per node instead of keeping edges to them: a decision is a look-up, and
-// a pod that goes takes back its own references only. Vertices without edges are dropped.
-// Thread safety: all members from any thread. Namespaces are spread over shards with a lock each; readers share it and
-// never hold two.
+// An object that pods refer to counts its pods per node instead of keeping edges to them: a decision is two or three
+// look-ups by hash, and a pod that goes takes back its own references only. Vertices without edges are dropped.
+//
+//   shard of the namespace: "<type><namespace>/<name>" ─► (node's id, pods) ...    "<namespace>/<name>" ─► pod
+//   shard of the node:      "<node>" ─► id, pods
+//
+// Thread safety: all members from any thread. Every shard has a lock; readers share it, and nobody holds two.
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <span>
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "auth/node/pod_references.h"
+#include "base/hash.h"
 
 namespace keelson::auth::node {
 
@@ -55,26 +58,30 @@ class Graph {
   bool IsDirect(std::string_view node, DirectType type, std::string_view name_space, std::string_view name) const;
 
   struct Size {
-    std::size_t pods = 0, vertices = 0, volumes = 0, direct = 0;
+    std::size_t pods = 0, nodes = 0, vertices = 0, volumes = 0, direct = 0;
   };
-  Size size() const;  // walks the namespaces; for tests and debugging
+  Size size() const;  // for tests and debugging
 
  private:
-  struct Namespace;
   struct Shard;
+  struct Node;
   struct Volume {
     NamespacedName claim;
     std::vector<NamespacedName> secrets;
   };
   static constexpr std::size_t kShards = 64;
 
-  Shard& ShardOf(std::string_view name_space) const;
+  Shard& ShardOf(std::string_view name) const;  // of a namespace or of a node
+  std::uint64_t FindNode(std::string_view name) const;
+  Node& HoldNode(std::string_view name);
+  void DropNode(Node* node);
   void LinkSecrets(std::string_view volume, const std::vector<NamespacedName>& secrets, bool link);
 
   std::unique_ptr<Shard[]> shards_;
+  std::atomic<std::uint64_t> last_node_id_{0};
   mutable std::shared_mutex cluster_mutex_;  // guards the members below
-  std::map<std::string, Volume, std::less<>> volumes_;
-  std::map<std::pair<DirectType, std::string>, std::string> direct_;  // (type, namespace/name) -> node
+  base::StringMap<Volume> volumes_;
+  base::StringMap<std::string> direct_;  // "<type><namespace>/<name>" -> node
 };
 
 }  // namespace keelson::auth::node

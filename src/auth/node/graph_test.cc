@@ -30,6 +30,7 @@ TEST(Graph, ReferencesFollowPods) {
   EXPECT_TRUE(graph.IsReferenced("n2", kSecret, "ns", "s"));
   graph.SetPod("ns", "b", On("", {}));  // not bound
   EXPECT_EQ(graph.size().pods, 0u);
+  EXPECT_EQ(graph.size().nodes, 0u);
   EXPECT_EQ(graph.size().vertices, 0u);
 }
 
@@ -40,6 +41,26 @@ TEST(Graph, SharedReferenceEndsWithItsLastPod) {
   EXPECT_TRUE(graph.IsReferenced("n1", kSecret, "ns", "s"));
   graph.DeletePod("ns", "b");
   EXPECT_FALSE(graph.IsReferenced("n1", kSecret, "ns", "s"));
+}
+
+TEST(Graph, PodThatMovesTakesItsReferencesAlong) {
+  Graph graph;
+  graph.SetPod("ns", "a", On("n1", {{kSecret, "s"}}));
+  graph.SetPod("ns", "a", On("n2", {{kSecret, "s"}}));  // deleted and created again, seen as one change
+  EXPECT_FALSE(graph.PodIsOn("n1", "ns", "a"));
+  EXPECT_FALSE(graph.IsReferenced("n1", kSecret, "ns", "s"));
+  EXPECT_TRUE(graph.PodIsOn("n2", "ns", "a"));
+  EXPECT_TRUE(graph.IsReferenced("n2", kSecret, "ns", "s"));
+  EXPECT_EQ(graph.size().nodes, 1u);
+}
+
+TEST(Graph, NamesDoNotRunIntoNamespaces) {
+  Graph graph;
+  graph.SetPod("ab", "c", On("n1", {{kSecret, "s"}}));
+  EXPECT_FALSE(graph.PodIsOn("n1", "a", "b/c"));
+  EXPECT_FALSE(graph.PodIsOn("n1", "a", "bc"));
+  EXPECT_FALSE(graph.PodIsOn("", "x", "y"));  // neither the node nor the pod is known
+  EXPECT_FALSE(graph.IsReferenced("n1", kSecret, "a", "b/s"));
 }
 
 TEST(Graph, VolumesLeadToSecretsOfOtherNamespaces) {

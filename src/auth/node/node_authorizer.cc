@@ -102,6 +102,8 @@ Authorization NodeAuthorizer::AuthorizeResource(std::string_view node, const Att
     if (attributes.verb != "get") return Refuse("can only get individual resources of this type");
     if (!attributes.subresource.empty()) return Refuse("cannot get subresource");
     if (attributes.name.empty()) return Refuse("No Object name found");
+    // A review may name a namespace: there is no such object.
+    if (!attributes.name_space.empty()) return Unrelated(node);
     return AllowIf(volume ? options_.graph->VolumeIsUsed(node, attributes.name)
                           : options_.graph->IsDirect(node, DirectType::kVolumeAttachment, "", attributes.name),
                    node);
@@ -158,7 +160,8 @@ Authorization NodeAuthorizer::AuthorizeResourceSlice(std::string_view node, cons
   if (attributes.verb == "create") return Allow();
   if (IsOneOf(attributes.verb, {"get", "update", "patch", "delete"})) {
     if (attributes.name.empty()) return Refuse("No Object name found");
-    return AllowIf(options_.graph->IsDirect(node, DirectType::kResourceSlice, "", attributes.name), node);
+    return AllowIf(options_.graph->IsDirect(node, DirectType::kResourceSlice, attributes.name_space, attributes.name),
+                   node);
   }
   if (IsOneOf(attributes.verb, {"watch", "list", "deletecollection"})) {
     if (!options_.selectors || attributes.RequiresField("spec.nodeName", node)) return Allow();

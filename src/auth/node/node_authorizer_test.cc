@@ -41,6 +41,7 @@ TEST(NodeAuthorizer, Rules) {
       {"patch", "", "persistentvolumeclaims/status", "ns", "c", "", "allow"},
       {"get", "", "persistentvolumeclaims/status", "ns", "c", "", "can only get/update/patch this type"},
       {"get", "", "persistentvolumes", "", "pv", "", "allow"},
+      {"get", "", "persistentvolumes", "ns", "pv", "", kUnrelated},  // as only a review can ask
       {"list", "", "persistentvolumes", "", "", "", "can only get individual resources of this type"},
       {"create", "", "serviceaccounts/token", "ns", "sa", "", "allow"},
       {"create", "", "serviceaccounts/token", "ns", "other", "", kUnrelated},
@@ -64,6 +65,7 @@ TEST(NodeAuthorizer, Rules) {
       {"get", "storage.k8s.io", "csinodes", "", "m", "",
        "can only access CSINode with the same name as the requesting node"},
       {"update", "resource.k8s.io", "resourceslices", "", "slice", "", "allow"},
+      {"update", "resource.k8s.io", "resourceslices", "ns", "slice", "", kUnrelated},
       {"deletecollection", "resource.k8s.io", "resourceslices", "", "", "spec.nodeName", "allow"},
       {"list", "resource.k8s.io", "resourceslices", "", "", "",
        "can only list/watch/deletecollection resourceslices with nodeName field selector"},

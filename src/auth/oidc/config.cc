@@ -2,9 +2,11 @@
 
 #include "base/arena.h"
 #include "base/strings.h"
-#include "codec/yaml.h"
+#include "codec/document.h"
+#include "meta/type_errors.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::auth {
 namespace {
@@ -45,18 +47,14 @@ JWTConfig ReadJWT(Value map) {
   return jwt;
 }
 
-// "" when the text says it is an AuthenticationConfiguration of a known version.
-std::string KindProblem(Value document) {
-  const std::string_view version = document["apiVersion"].as_string(), kind = document["kind"].as_string();
-  if (kind.empty()) return "Object 'Kind' is missing in '" + object::ToJSON(document) + "'";
-  if (version.empty()) return "Object 'apiVersion' is missing in '" + object::ToJSON(document) + "'";
+// Why the text is no AuthenticationConfiguration of a known version; "" when it is one.
+std::string KindProblem(const codec::TypeMeta& type_meta, std::string_view text) {
+  if (std::string problem = codec::TypeMetaProblem(type_meta, text); !problem.empty()) return problem;
+  const auto& [version, kind] = type_meta;
   const bool known = version == std::string(kGroup) + "/v1" || version == std::string(kGroup) + "/v1beta1" ||
                      version == std::string(kGroup) + "/v1alpha1";
   const bool registered = kind == kKind || schema::FindKind(kGroup, "v1", kind) != nullptr;
-  if (!known || !registered) {
-    return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(version) +
-           " in scheme \"pkg/runtime/scheme.go:111\"";
-  }
+  if (!known || !registered) return meta::NotRegisteredError(kind, version);
   if (kind != kKind) return "expected AuthenticationConfiguration, got *apiserver." + std::string(kind);
   return {};
 }
@@ -65,13 +63,12 @@ std::string KindProblem(Value document) {
 
 Outcome<AuthenticationConfig, std::string> ParseAuthenticationConfig(std::string_view text) {
   if (text.empty()) return std::string("empty config data");
-  const schema::Struct* type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no AuthenticationConfiguration");
+  const schema::Struct& type = schema::types::apiserver_v1::kAuthenticationConfiguration;
   base::Arena arena;
-  auto untyped = codec::DecodeYAML(arena, text);
-  if (!untyped.ok()) return "couldn't get version/kind; json parse error: " + untyped.error().message;
-  if (std::string problem = KindProblem(untyped->value); !problem.empty()) return problem;
-  auto decoded = codec::DecodeYAML(arena, text, *type, {.strict = true});
+  constexpr codec::DecodeOptions kStrict = {.strict = true};
+  KS_TRY(const codec::Document document, codec::ReadDocument(arena, text, kStrict));
+  if (std::string problem = KindProblem(document.type_meta, text); !problem.empty()) return problem;
+  auto decoded = codec::DecodeDocument(arena, document, type, kStrict);
   if (!decoded.ok()) return decoded.error().message;
   if (!decoded->strict_errors.empty()) return "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
   AuthenticationConfig config;

@@ -303,6 +303,23 @@ TEST(AuthenticationConfiguration, ErrorsInUpstreamsWords) {
     EXPECT_EQ(validate(c.rest), c.want);
   }
   EXPECT_EQ(ParseAuthenticationConfig("").error(), "empty config data");
+  // Whole texts; the rows were asked of kube-apiserver.
+  constexpr std::pair<const char*, const char*> kTexts[] = {
+      {"null", "Object 'Kind' is missing in 'null'"},
+      {"{\"a\":1}", "Object 'Kind' is missing in '{\"a\":1}'"},
+      {"{kind: AuthenticationConfiguration}",
+       "couldn't get version/kind; json parse error: invalid character 'k' looking for beginning of object key string"},
+      {"{} x", "couldn't get version/kind; json parse error: invalid character 'x' after top-level value"},
+      {"a: b: c", "yaml: mapping values are not allowed in this context"},
+      {"{\"kind\":\"AuthenticationConfiguration\",\"apiVersion\":\"a/b/c\"}", "unexpected GroupVersion string: a/b/c"},
+      {"{\"kind\":\"TracingConfiguration\",\"apiVersion\":\"apiserver.config.k8s.io/v1\"}",
+       "expected AuthenticationConfiguration, got *apiserver.TracingConfiguration"},
+  };
+  for (const auto& [text, want] : kTexts) {
+    SCOPED_TRACE(text);
+    const auto config = ParseAuthenticationConfig(text);
+    EXPECT_EQ(config.ok() ? "" : config.error(), want);
+  }
 }
 
 TEST(JWTMetrics, KeySetsAndReloads) {

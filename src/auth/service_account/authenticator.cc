@@ -105,7 +105,7 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::AuthenticateToken(s
 
 // "" when the object is there, is the one the token was made for, and lives.
 Awaitable<std::string> ServiceAccountAuthenticator::CheckObject(std::string resource, std::string name_space,
-                                                                ObjectClaim claim, std::string_view kind) const {
+                                                                ObjectClaim claim, std::string kind) const {
   auto object = co_await options_.objects->Get(resource, name_space, claim.name);
   if (!object.ok() || !*object) co_return std::string(kInvalidated);
   if ((*object)->uid != claim.uid) {
@@ -184,7 +184,7 @@ Awaitable<void> ServiceAccountAuthenticator::RecordUse(std::string name_space, s
 
 // Adds an error to `result`, or what the use of the secret is to be remembered by.
 Awaitable<void> ServiceAccountAuthenticator::CheckSecret(std::string name_space, std::string name, std::string account,
-                                                         std::string uid, std::string_view token,
+                                                         std::string uid, std::string token,
                                                          AuthenticationResult& result) const {
   const auto refuse = [&](std::string error) { result.errors.push_back(std::move(error)); };
   auto secret = co_await options_.objects->Get("secrets", name_space, name);
@@ -219,7 +219,7 @@ Awaitable<void> ServiceAccountAuthenticator::CheckSecret(std::string name_space,
   co_await RecordUse(name_space, name, **secret);
 }
 
-Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payload, std::string_view token) const {
+Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Legacy(Value payload, std::string token) const {
   const std::string prefix = "kubernetes.io/serviceaccount/";
   const auto claim = [&](std::string_view name) {
     return std::string(payload[prefix + std::string(name)].as_string());

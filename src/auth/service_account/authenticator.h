@@ -59,13 +59,13 @@ class ServiceAccountAuthenticator final : public TokenAuthenticator {
  private:
   Awaitable<std::string> Verify(const Token& token) const;
   Awaitable<AuthenticationResult> Bound(TokenClaims claims) const;
-  Awaitable<AuthenticationResult> Legacy(Value payload, std::string_view token) const;
+  Awaitable<AuthenticationResult> Legacy(Value payload, std::string token) const;
   Awaitable<void> CheckSecret(std::string name_space, std::string name, std::string account, std::string uid,
-                              std::string_view token, AuthenticationResult& result) const;
+                              std::string token, AuthenticationResult& result) const;
   Awaitable<void> RecordUse(std::string name_space, std::string name, const TokenObject& secret) const;
   Awaitable<std::string> CheckBinding(const TokenClaims& claims) const;
   Awaitable<std::string> CheckObject(std::string resource, std::string name_space, ObjectClaim claim,
-                                     std::string_view kind) const;
+                                     std::string kind) const;
   std::string CheckTimes(const TokenClaims& claims) const;
   bool Deleted(const TokenObject& object) const;
   void Count(telemetry::Counter& (*which)(ServiceAccountMetrics&)) const;

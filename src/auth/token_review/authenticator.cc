@@ -24,6 +24,7 @@ Awaitable<Outcome<webhook::Response, webhook::Error>> Post(std::shared_ptr<webho
                                                            std::chrono::steady_clock::time_point deadline) {
   webhook::Request request;
   request.deadline = deadline;
+  request.response_bytes_max = webhook::kReviewAnswerBytesMax;
   request.body = base::SharedBytes::FromString(std::move(body));
   co_return co_await client->Call(std::move(request));
 }
@@ -52,11 +53,11 @@ std::string TokenReviewRequest(std::string_view version, std::string_view token,
   return out + "},\"status\":{\"user\":{}}}";
 }
 
-AuthenticationResult ReadTokenReview(std::string_view version, std::string_view body,
+AuthenticationResult ReadTokenReview(std::string_view version, const webhook::Response& response,
                                      const std::vector<std::string>& audiences,
                                      const std::vector<std::string>& api_audiences) {
   base::Arena arena;
-  const auto document = webhook::DecodeReviewAnswer(arena, body, {kGroup, version, "TokenReview"});
+  const auto document = webhook::DecodeReviewAnswer(arena, response, {kGroup, version, "TokenReview"});
   if (!document.ok()) return AuthenticationResult::Failed(document.error());
   const Value status = (*document)["status"];
   AuthenticationResult result;
@@ -85,8 +86,12 @@ Awaitable<AuthenticationResult> TokenReviewAuthenticator::AuthenticateToken(std:
   const auto deadline = std::chrono::steady_clock::now() + kDeadline;
   const auto call = [client = client_, body, deadline] { return Post(client, body, deadline); };
   auto answer = co_await webhook::WithExponentialBackoff({.deadline = deadline}, call);
-  if (!answer.ok()) co_return AuthenticationResult::Failed(answer.error().message);
-  co_return ReadTokenReview(version_, answer->body.view(), audiences, api_audiences_);
+  if (!answer.ok()) {
+    // Upstream's cache gives up at the same moment as the call, and its error is the context's.
+    const bool late = answer.error().kind == webhook::Error::Kind::kTimeout;
+    co_return AuthenticationResult::Failed(late ? "context deadline exceeded" : answer.error().message);
+  }
+  co_return ReadTokenReview(version_, *answer, audiences, api_audiences_);
 }
 
 }  // namespace keelson::auth

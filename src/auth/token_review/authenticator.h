@@ -29,8 +29,8 @@ class TokenReviewAuthenticator final : public TokenAuthenticator {
 // The review that is posted.
 std::string TokenReviewRequest(std::string_view version, std::string_view token,
                                const std::vector<std::string>& audiences);
-// What an answer says, for these audiences.
-AuthenticationResult ReadTokenReview(std::string_view version, std::string_view body,
+// The result of an answer, for these audiences; the error is client-go's.
+AuthenticationResult ReadTokenReview(std::string_view version, const webhook::Response& response,
                                      const std::vector<std::string>& audiences,
                                      const std::vector<std::string>& api_audiences);
 

@@ -40,7 +40,8 @@ TEST(TokenReviewWebhook, Answers) {
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
-    const auto result = ReadTokenReview("v1", c.body, {"api", "y"}, {"api"});
+    const webhook::Response response{.status = 200, .body = base::SharedBytes::FromString(std::string(c.body))};
+    const auto result = ReadTokenReview("v1", response, {"api", "y"}, {"api"});
     EXPECT_EQ(result.user ? result.user->name : "-", c.user);
     EXPECT_EQ(result.Error(), c.error);
     std::string audiences;

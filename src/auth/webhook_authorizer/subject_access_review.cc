@@ -1,16 +1,18 @@
 #include "auth/webhook_authorizer/subject_access_review.h"
 
 #include "base/arena.h"
-#include "base/strings.h"
 #include "codec/json.h"
-#include "codec/yaml.h"
-#include "object/go_text.h"
 #include "object/value.h"
+#include "webhook/review_answer.h"
 
 namespace keelson::auth {
 namespace {
 
 constexpr std::size_t kCacheableAttributeBytesMax = 10000;
+constexpr std::string_view kGroup = "authorization.k8s.io";
+constexpr std::string_view kKind = "SubjectAccessReview";
+
+std::string_view VersionName(ReviewVersion version) { return version == ReviewVersion::kV1 ? "v1" : "v1beta1"; }
 
 Value StringList(base::Arena& arena, const std::vector<std::string>& texts) {
   Value list = Value::List(arena, texts.size());
@@ -110,9 +112,8 @@ std::string ReviewSpec(const Attributes& attributes) {
 std::string ReviewBody(const Attributes& attributes, ReviewVersion version) {
   base::Arena arena;
   Value review = Value::Map(arena, 5);
-  review.Set(arena, "kind", "SubjectAccessReview");
-  review.Set(arena, "apiVersion",
-             version == ReviewVersion::kV1 ? "authorization.k8s.io/v1" : "authorization.k8s.io/v1beta1");
+  review.Set(arena, "kind", kKind);
+  review.Set(arena, "apiVersion", Value::String(arena, std::string(kGroup) + "/" + std::string(VersionName(version))));
   review.Set(arena, "metadata", Value::Map(arena));
   review.Set(arena, "spec", SpecOf(arena, attributes, version));
   review.EnsureMap(arena, "status").Set(arena, "allowed", false);
@@ -122,33 +123,10 @@ std::string ReviewBody(const Attributes& attributes, ReviewVersion version) {
   return out;
 }
 
-Outcome<ReviewStatus, std::string> ReadReviewAnswer(std::string_view body) {
-  constexpr std::string_view kNoKind = "couldn't get version/kind; json parse error: ";
+Outcome<ReviewStatus, std::string> ReadReviewAnswer(const webhook::Response& response, ReviewVersion version) {
   base::Arena arena;
-  auto decoded = codec::DecodeYAML(arena, body);  // as client-go, which takes what is not JSON for YAML
-  if (!decoded.ok()) return std::string(kNoKind) + decoded.error().message;
-  const Value answer = decoded->value;
-  if (!answer.is_map()) {
-    return std::string(kNoKind) + "json: cannot unmarshal " + std::string(object::JSONTypeName(answer)) +
-           " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
-           "\"json:\\\"kind,omitempty\\\"\" }";
-  }
-  const std::string_view kind = answer["kind"].as_string();
-  const std::string_view version = answer["apiVersion"].as_string();
-  if (kind.empty()) return "Object 'Kind' is missing in '" + std::string(body) + "'";
-  if (version.empty()) return "Object 'apiVersion' is missing in '" + std::string(body) + "'";
-  // client-go ignores an object of another kind: the review stays as it was.
-  if (kind != "SubjectAccessReview") return ReviewStatus();
-  const Value status = answer["status"];
-  const auto wrong = [&](std::string_view field, std::string_view type) {
-    return "json: cannot unmarshal " + std::string(object::JSONTypeName(status[field])) +
-           " into Go struct field SubjectAccessReviewStatus.status." + std::string(field) + " of type " +
-           std::string(type);
-  };
-  for (const std::string_view field : {"allowed", "denied"}) {
-    if (!status[field].is_null() && !status[field].is_bool()) return wrong(field, "bool");
-  }
-  if (!status["reason"].is_null() && !status["reason"].is_string()) return wrong("reason", "string");
+  KS_TRY(const Value review, webhook::DecodeReviewAnswer(arena, response, {kGroup, VersionName(version), kKind}));
+  const Value status = review["status"];
   return ReviewStatus{.allowed = status["allowed"].as_bool(),
                       .denied = status["denied"].as_bool(),
                       .reason = std::string(status["reason"].as_string())};

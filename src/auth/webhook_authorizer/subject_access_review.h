@@ -6,6 +6,7 @@
 
 #include "auth/authorizer.h"
 #include "base/outcome.h"
+#include "webhook/rest_client.h"
 
 namespace keelson::auth {
 
@@ -22,7 +23,7 @@ std::string ReviewSpec(const Attributes& attributes);
 // The whole object to send.
 std::string ReviewBody(const Attributes& attributes, ReviewVersion version);
 // The status of the answer; the error is client-go's.
-Outcome<ReviewStatus, std::string> ReadReviewAnswer(std::string_view body);
+Outcome<ReviewStatus, std::string> ReadReviewAnswer(const webhook::Response& response, ReviewVersion version);
 // Requests with very long attributes are not cached: a client must not fill the cache's memory.
 bool IsCacheable(const Attributes& attributes);
 

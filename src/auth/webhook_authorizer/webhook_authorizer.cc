@@ -15,6 +15,11 @@ Authorization DecisionOf(const ReviewStatus& status) {
   return {.decision = decision, .reason = status.reason};
 }
 
+std::string_view ResultName(CallResult result) {
+  constexpr std::string_view kNames[] = {"success", "canceled", "timeout", "error"};
+  return kNames[static_cast<std::size_t>(result)];
+}
+
 double SecondsSince(const base::Clock& clock, base::Clock::SteadyTime start) {
   return std::chrono::duration<double>(clock.Monotonic() - start).count();
 }
@@ -24,16 +29,16 @@ double SecondsSince(const base::Clock& clock, base::Clock::SteadyTime start) {
 WebhookAuthorizerMetrics::WebhookAuthorizerMetrics(telemetry::MetricsRegistry& registry)
     : evaluations_(registry.Counters({.name = "apiserver_authorization_webhook_evaluations_total",
                                       .help = "Round-trips to authorization webhooks.",
-                                      .stability = telemetry::Stability::kBeta,
+                                      .stability = telemetry::Stability::kAlpha,
                                       .labels = {"name", "result"}})),
       duration_(registry.Histograms({.name = "apiserver_authorization_webhook_duration_seconds",
                                      .help = "Request latency in seconds.",
-                                     .stability = telemetry::Stability::kBeta,
+                                     .stability = telemetry::Stability::kAlpha,
                                      .labels = {"name", "result"},
                                      .buckets = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}})),
       fail_open_(registry.Counters({.name = "apiserver_authorization_webhook_evaluations_fail_open_total",
                                     .help = "NoOpinion results due to webhook timeout or error.",
-                                    .stability = telemetry::Stability::kBeta,
+                                    .stability = telemetry::Stability::kAlpha,
                                     .labels = {"name", "result"}})),
       exclusions_(registry.Counters({.name = "apiserver_authorization_match_condition_exclusions_total",
                                      .help = "Total number of exclusions when an authorization webhook is skipped "
@@ -52,12 +57,12 @@ WebhookAuthorizerMetrics::WebhookAuthorizerMetrics(telemetry::MetricsRegistry& r
            .labels = {"name", "type"},
            .buckets = {0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25}})) {}
 
-void WebhookAuthorizerMetrics::Evaluated(std::string_view name, std::string_view result, double seconds) {
-  evaluations_.With({name, result}).Inc();
-  duration_.With({name, result}).Observe(seconds);
+void WebhookAuthorizerMetrics::Evaluated(std::string_view name, CallResult result, double seconds) {
+  evaluations_.With({name, ResultName(result)}).Inc();
+  duration_.With({name, ResultName(result)}).Observe(seconds);
 }
-void WebhookAuthorizerMetrics::FailedOpen(std::string_view name, std::string_view result) {
-  fail_open_.With({name, result}).Inc();
+void WebhookAuthorizerMetrics::FailedOpen(std::string_view name, CallResult result) {
+  fail_open_.With({name, ResultName(result)}).Inc();
 }
 void WebhookAuthorizerMetrics::MatchConditionExcluded(std::string_view name) {
   exclusions_.With({name, "Webhook"}).Inc();
@@ -125,17 +130,13 @@ Awaitable<Authorization> WebhookAuthorizer::Authorize(const Attributes& attribut
   if (auto answer = Prepare(attributes, key)) co_return *std::move(answer);
   std::string body = ReviewBody(attributes, options_.version);
   Answer answer = co_await options_.call(std::move(body), attributes.cancellation);
-  if (answer.error.empty()) {
-    auto status = ReadReviewAnswer(answer.body);
-    if (status.ok()) {
-      if (IsCacheable(attributes)) Remember(key, *status);
-      co_return DecisionOf(*status);
-    }
-    answer.error = status.error();
-    answer.result = "error";
+  if (answer.result == CallResult::kSuccess) {
+    if (IsCacheable(attributes)) Remember(key, answer.status);
+    co_return DecisionOf(answer.status);
   }
   log::Error("Failed to make webhook authorizer request", "webhook", options_.name, "err", answer.error);
-  if (options_.decision_on_error == Decision::kNoOpinion && options_.metrics)
+  const bool canceled = attributes.cancellation != nullptr && attributes.cancellation->cancelled();
+  if (options_.decision_on_error == Decision::kNoOpinion && !canceled && options_.metrics)
     options_.metrics->FailedOpen(options_.name, answer.result);
   co_return Authorization{.decision = options_.decision_on_error, .error = answer.error};
 }

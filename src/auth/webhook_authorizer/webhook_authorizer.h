@@ -18,13 +18,15 @@
 
 namespace keelson::auth {
 
+// The label `result` of the webhook metrics. kError: the answer was complete and invalid, or the call failed otherwise.
+enum class CallResult : std::uint8_t { kSuccess, kCanceled, kTimeout, kError };
+
 // Metrics shared by all webhooks, by name.
 class WebhookAuthorizerMetrics {
  public:
   explicit WebhookAuthorizerMetrics(telemetry::MetricsRegistry& registry);
-  // One attempt; `result` is success, canceled, timeout or error.
-  void Evaluated(std::string_view name, std::string_view result, double seconds);
-  void FailedOpen(std::string_view name, std::string_view result);
+  void Evaluated(std::string_view name, CallResult result, double seconds);  // one attempt
+  void FailedOpen(std::string_view name, CallResult result);
   void MatchConditionExcluded(std::string_view name);
   void MatchConditionFailed(std::string_view name);
   void MatchConditionsEvaluated(std::string_view name, double seconds);
@@ -41,11 +43,12 @@ class WebhookAuthorizerMetrics {
 class WebhookAuthorizer final : public Authorizer, public RuleResolver {
  public:
   struct Answer {
-    std::string body;    // of a call that succeeded
-    std::string error;   // "": it did
-    std::string result;  // for metrics: success, canceled, timeout, error
+    CallResult result = CallResult::kSuccess;
+    ReviewStatus status;  // of a call that succeeded
+    std::string error;    // of one that did not
   };
-  // Sends a review, with retries. The call ends with "context canceled" when the request does; it is nobody else's.
+  // Sends a review, with retries, and reads the answer. The call ends with "context canceled" when the request does; it
+  // is nobody else's.
   using Call = std::function<Awaitable<Answer>(std::string body, async::CancellationPtr cancellation)>;
   // Whether the webhook is to be asked; the error is a match condition's.
   using Match = std::function<Outcome<bool, std::string>(const Attributes& attributes)>;

@@ -58,6 +58,7 @@ std::string Answer(std::string_view status) {
 struct Hook {
   std::string body;
   std::string error;
+  CallResult failure = CallResult::kError;  // where there is an error
   int calls = 0;
 
   WebhookAuthorizer::Options Options(base::FakeClock& clock) {
@@ -69,8 +70,11 @@ struct Hook {
   }
   static Awaitable<WebhookAuthorizer::Answer> Ask(Hook* hook) {
     ++hook->calls;
-    co_return WebhookAuthorizer::Answer{
-        .body = hook->body, .error = hook->error, .result = hook->error.empty() ? "success" : "error"};
+    if (!hook->error.empty()) co_return WebhookAuthorizer::Answer{.result = hook->failure, .error = hook->error};
+    auto status =
+        ReadReviewAnswer({.body = base::SharedBytes::FromString(std::string(hook->body))}, ReviewVersion::kV1);
+    EXPECT_TRUE(status.ok()) << status.error();
+    co_return WebhookAuthorizer::Answer{.status = status.ok() ? *status : ReviewStatus()};
   }
 };
 
@@ -108,9 +112,6 @@ TEST(WebhookAuthorizer, Decisions) {
        "webhook subject access review returned both allow and deny response"},
       {"failure is carried", "", "boom", Decision::kNoOpinion, Decision::kNoOpinion, "", "boom"},
       {"failure denies", "", "boom", Decision::kDeny, Decision::kDeny, "", "boom"},
-      {"not a review", "5", "", Decision::kNoOpinion, Decision::kNoOpinion, "",
-       "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go value of type struct { "
-       "APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
@@ -124,6 +125,46 @@ TEST(WebhookAuthorizer, Decisions) {
     EXPECT_EQ(answer.decision, c.want);
     EXPECT_EQ(answer.reason, c.reason);
     EXPECT_EQ(answer.error, c.error);
+  }
+}
+
+// Upstream counts a call that fails open once, whatever made it fail, but none whose request was canceled.
+TEST(WebhookAuthorizer, FailOpenMetric) {
+  struct Case {
+    const char* name;
+    Decision on_error;
+    CallResult failure;
+    bool canceled;
+    const char* want;  // the series, "" for none
+  };
+  constexpr Case kCases[] = {
+      {"error", Decision::kNoOpinion, CallResult::kError, false, "{name=\"hook\",result=\"error\"} 1\n"},
+      {"timeout", Decision::kNoOpinion, CallResult::kTimeout, false, "{name=\"hook\",result=\"timeout\"} 1\n"},
+      {"canceled", Decision::kNoOpinion, CallResult::kCanceled, true, ""},
+      {"failed before it was canceled", Decision::kNoOpinion, CallResult::kError, true, ""},
+      {"failure policy Deny", Decision::kDeny, CallResult::kError, false, ""},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    base::FakeClock clock;
+    telemetry::MetricsRegistry registry;
+    Hook hook{.error = "boom", .failure = c.failure};
+    auto options = hook.Options(clock);
+    options.decision_on_error = c.on_error;
+    options.metrics = std::make_shared<WebhookAuthorizerMetrics>(registry);
+    WebhookAuthorizer authorizer(std::move(options));
+    Attributes attributes = ListPods();
+    attributes.cancellation = async::Cancellation::New();
+    if (c.canceled) attributes.cancellation->Cancel();
+    EXPECT_EQ(async::RunNow(authorizer.Authorize(attributes)).decision, c.on_error);
+    const std::string text = registry.Expose();
+    constexpr std::string_view kSeries = "\napiserver_authorization_webhook_evaluations_fail_open_total";
+    const auto at = text.find(kSeries);
+    const std::string got =
+        at == std::string::npos
+            ? ""
+            : text.substr(at + kSeries.size(), text.find('\n', at + kSeries.size()) + 1 - at - kSeries.size());
+    EXPECT_EQ(got, c.want);
   }
 }
 

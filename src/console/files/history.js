@@ -2,6 +2,7 @@
 // history: a list at an exact revision that selects one name is a single read. What was compacted is gone, and told so.
 import { call, getJSON, pathOf } from "./api.js";
 import { el, explain, tell } from "./dom.js";
+import { mergePatch } from "./patch.js";
 import { diffLines, editable, toYAML } from "./yaml.js";
 
 const MANAGER = "keelson-console", VERSIONS_PAGE = 10;
@@ -29,23 +30,6 @@ export function changers(older, newer) {
     const known = before.get(keyOf(entry));
     return !known || known.time !== entry.time || gained(known.fieldsV1, entry.fieldsV1);
   });
-}
-
-const isMap = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-
-// The merge patch (RFC 7386) that makes `to` of `from`. Lists are replaced as a whole.
-export function mergePatch(from, to) {
-  const patch = {};
-  for (const key of Object.keys(from)) if (!(key in to)) patch[key] = null;
-  for (const [key, value] of Object.entries(to)) {
-    if (isMap(value) && isMap(from[key])) {
-      const inner = mergePatch(from[key], value);
-      if (Object.keys(inner).length) patch[key] = inner;
-    } else if (JSON.stringify(value) !== JSON.stringify(from[key])) {
-      patch[key] = value;
-    }
-  }
-  return patch;
 }
 
 // What people compare: without what changes with every write.

@@ -99,12 +99,17 @@ search.addEventListener("keydown", (event) => {
 namespaceBox.addEventListener("change", route);
 document.getElementById("readonly").addEventListener("change", route);
 document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+    event.preventDefault();
+    search.select();
+    return;
+  }
   if (event.key !== "/" || /^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName) || document.activeElement.getAttribute("role") === "textbox") return;
   event.preventDefault();
   search.focus();
 });
 document.addEventListener("visibilitychange", () => {
-  if (!/^#\/(list|audit)\b/.test(location.hash)) return;
+  if (!/^#\/(list|audit|server)\b/.test(location.hash)) return;
   if (document.hidden) running.abort();
   else route();
 });

@@ -1,6 +1,8 @@
-// One object: its YAML, an edit by server-side apply with a dry run and its diff first, its history, events, owners, dependents and users.
+// One object: its YAML, an edit by server-side apply or by a form with a dry run and its diff first, its history, events, owners, dependents and users.
 import { call, getJSON, pathOf } from "./api.js";
 import { el, explain, mayWrite, show, tell } from "./dom.js";
+import { explainPane } from "./explain.js";
+import { editForm } from "./form.js";
 import { drawDiff, historyPane } from "./history.js";
 import { copyCommand, portForwardCommand, shellPane } from "./pod.js";
 import { remove } from "./table.js";
@@ -135,7 +137,7 @@ function editor(kind, object, path, reload) {
     try { await send(false); tell("Applied."); reload(); } catch (error) { tell(explain(error)); }
   });
   return el("section", {}, el("p", { class: "quiet" }, "Server-side apply as ", el("code", {}, MANAGER), ": first a dry run, then the change. Fields that you remove stay if others manage them."),
-            text, el("div", { class: "tools" }, check, apply, force, el("label", { for: "force" }, "take over fields of others")), result);
+            text, explainPane(text, kind), el("div", { class: "tools" }, check, apply, force, el("label", { for: "force" }, "take over fields of others")), result);
 }
 
 export async function objectView(kind, namespace, name, kinds, signal) {
@@ -156,7 +158,10 @@ export async function objectView(kind, namespace, name, kinds, signal) {
   }
   if (kind.group === "" && ["pods", "services"].includes(kind.plural))
     buttons.push(el("button", { onclick: () => copyCommand(portForwardCommand(object, kind)) }, "Port forward"));
-  if (kind.verbs.includes("patch") && mayWrite()) buttons.push(el("button", { onclick: () => pane.replaceChildren(editor(kind, object, path, reload)) }, "Edit"));
+  if (kind.verbs.includes("patch") && mayWrite()) {
+    const openForm = () => editForm(kind, object, path, reload, signal).then((form) => pane.replaceChildren(form), (error) => tell(explain(error)));
+    buttons.push(el("button", { onclick: () => pane.replaceChildren(editor(kind, object, path, reload)) }, "Edit"), el("button", { onclick: openForm }, "Edit as form"));
+  }
   if (kind.verbs.includes("delete") && mayWrite()) buttons.push(el("button", { onclick: async () => {
     if (!confirm("Delete " + kind.kind + " " + name + "?")) return;
     try { await remove(kind, namespace, name); tell("Deleted."); history.back(); } catch (error) { tell(explain(error)); }

@@ -1,8 +1,9 @@
 // The server itself: health with reasons, requests, watches, memory by resource, queues of flow control, flags in force.
-import { getJSON, getText } from "./api.js";
+import { getJSON, getText, lines } from "./api.js";
 import { bytes, el, explain, show } from "./dom.js";
+import { age } from "./store.js";
 
-const REFRESH_MILLISECONDS = 2000, ROWS = 12;
+const REFRESH_MILLISECONDS = 2000, ROWS = 12, SLOWEST_ROWS = 8, EVENTS_MAX = 1000;
 
 // Samples of Prometheus' text format: name -> [{labels, value}].
 export function parseMetrics(text) {
@@ -80,20 +81,62 @@ function levelRows(metrics) {
   return [...rows].sort().map(([name, row]) => [name, row.seats, row.running, row.queued, row.rejected]);
 }
 
+const milliseconds = (event) => Date.parse(event.stageTimestamp) - Date.parse(event.requestReceivedTimestamp);
+
+// Who asks, among the events: [[user and program, requests, errors, slowest milliseconds]]. Watches are not requests here.
+export function clientRows(events) {
+  const rows = new Map();
+  for (const event of events) {
+    if (event.stage !== "ResponseComplete" || event.verb === "watch") continue;
+    const key = (event.user.username || "-") + ", " + (event.userAgent || "-").split(" ")[0];
+    const row = rows.get(key) || rows.set(key, { count: 0, errors: 0, slowest: 0 }).get(key);
+    row.count++;
+    if (event.responseStatus && event.responseStatus.code >= 400) row.errors++;
+    row.slowest = Math.max(row.slowest, milliseconds(event));
+  }
+  return [...rows].sort((a, b) => b[1].count - a[1].count).map(([name, row]) => [name, row.count, row.errors, row.slowest]);
+}
+
+// The slowest of the events: [[request, user, milliseconds, code]].
+export function slowestRows(events) {
+  return events.filter((event) => event.stage === "ResponseComplete" && event.verb !== "watch").sort((a, b) => milliseconds(b) - milliseconds(a)).slice(0, SLOWEST_ROWS)
+      .map((event) => [event.verb + " " + event.requestURI, event.user.username || "-", milliseconds(event), event.responseStatus ? event.responseStatus.code : ""]);
+}
+
+// Audit events while the page is open, the newest EVENTS_MAX. Metrics do not tell clients apart.
+function followEvents(signal) {
+  const state = { events: [], problem: "" };
+  (async () => {
+    for await (const line of lines("/console/api/audit", { accept: "*/*", signal })) {
+      if (line !== "") state.events.push(JSON.parse(line));
+      if (state.events.length > EVENTS_MAX) state.events.shift();
+    }
+  })().catch((error) => { state.problem = explain(error); });
+  return state;
+}
+
 async function health() {
   const text = await getText("/readyz?verbose").catch((error) => (error.status === 500 ? error.message : Promise.reject(error)));
   const bad = text.split("\n").filter((line) => line.startsWith("[-]"));
   return bad.length ? el("pre", { class: "bad" }, bad.join("\n")) : el("p", { class: "good" }, "ready: every check passes");
 }
 
+async function certificates() {
+  const { certificates: found } = await getJSON("/console/api/store");
+  return table(["Flag", "File", "Ends in"], found.map((one) => [one.flag, one.file, one.secondsLeft > 0 ? age(one.secondsLeft) : "it has ended"]));
+}
+
 export async function serverView(signal) {
   const version = await getJSON("/version");
   const healthPane = el("div"), figures = el("div"), flags = el("details", {}, el("summary", {}, "Flags in force"));
-  show(el("h1", {}, "Server " + version.gitVersion), healthPane, figures, flags);
+  const ends = el("div");
+  certificates().then((made) => ends.append(el("h2", {}, "Certificates"), made), (error) => ends.append(el("h2", {}, "Certificates"), el("p", { class: "bad" }, explain(error))));
+  show(el("h1", {}, "Server " + version.gitVersion), healthPane, figures, ends, flags);
   flags.addEventListener("toggle", async () => {
     if (flags.open && flags.children.length === 1)
       flags.append(el("pre", {}, await getText("/flagz").catch((error) => explain(error))));
   });
+  const seen = followEvents(signal);
   let before = null, at = 0;
   while (!signal.aborted) {
     try {
@@ -106,6 +149,9 @@ export async function serverView(signal) {
           el("p", {}, "memory " + bytes(sum(now, "process_resident_memory_bytes")) + ", watches " + watches + ", store " + bytes(sum(now, "apiserver_storage_size_bytes")) +
              ", up since " + new Date(started * 1000).toISOString()),
           el("h2", {}, before ? "Requests, last two seconds" : "Requests since the start"), table(["Request", "per s", "mean ms", "5xx"], requestRows(now, before, seconds).slice(0, ROWS)),
+          el("h2", {}, "Clients, while this page is open"),
+          seen.problem ? el("p", { class: "bad" }, seen.problem) : table(["User, program", "Requests", "4xx and 5xx", "Slowest ms"], clientRows(seen.events).slice(0, ROWS)),
+          el("h2", {}, "Slowest requests, while this page is open"), table(["Request", "User", "ms", "Code"], slowestRows(seen.events)),
           el("h2", {}, "Largest resources"), table(["Resource", "Objects", "Bytes", "Watches"], resourceRows(now)),
           el("h2", {}, "Flow control"), table(["Level", "Seats", "Running", "Queued", "Rejected"], levelRows(now)));
       before = now;

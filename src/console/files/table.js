@@ -7,15 +7,18 @@ const PAGE = 500, LATER_PAGE = 2500, ROW_PIXELS = 27, SPARE_ROWS = 20, AHEAD_ROW
 
 export async function tableView(kind, namespace, parameters, signal) {
   const state = { columns: [], rows: new Map(), more: "", left: 0, loading: null, gone: new Set(), version: "", order: [], sort: -1, down: false, drawing: false };
+  if (parameters.get("sort")) state.wanted = { name: parameters.get("sort").replace(/^-/, ""), down: parameters.get("sort").startsWith("-") };
   const count = el("span", { class: "quiet" });
   const filter = el("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows", value: parameters.get("filter") || "" });
   const selector = el("input", { placeholder: "Labels: app=web", "aria-label": "Label selector", value: parameters.get("labels") || "" });
+  const fields = el("input", { placeholder: "Fields: metadata.name=a", "aria-label": "Field selector", value: parameters.get("fields") || "" });
+  const wide = el("input", { type: "checkbox", id: "wide", checked: parameters.get("wide") === "1" });
   const more = el("button", { hidden: true }, "Load more");
   const head = el("tr"), body = el("tbody");
   const before = el("tr", { "aria-hidden": "true" }), after = el("tr", { "aria-hidden": "true" });
   const scroller = el("div", { class: "scroller", tabindex: "0" }, el("table", {}, el("thead", {}, head), body));
   show(el("h1", {}, kind.kind, " ", el("span", { class: "quiet" }, (kind.group || "core") + "/" + kind.version)),
-       el("div", { class: "tools" }, filter, selector, more, count, kind.verbs.includes("create") && mayWrite() ? el("a", { href: location.hash.split("?")[0].replace("#/list/", "#/new/") }, "New") : ""), scroller);
+       el("div", { class: "tools" }, filter, selector, fields, el("label", { for: "wide" }, "wide"), wide, more, count, kind.verbs.includes("create") && mayWrite() ? el("a", { href: location.hash.split("?")[0].replace("#/list/", "#/new/") }, "New") : ""), scroller);
 
   const keyOf = (row) => (row.object.metadata.namespace || "") + "/" + row.object.metadata.name;
   const visible = () => {
@@ -66,16 +69,23 @@ export async function tableView(kind, namespace, parameters, signal) {
       state.down = state.sort === i && !state.down;
       state.sort = i;
       arrange();
+      remember();
     } }, column.name));
+    if (state.wanted) {
+      state.sort = definitions.findIndex((column) => column.name === state.wanted.name);
+      state.down = state.wanted.down;
+      state.wanted = null;
+    }
     if (kind.namespaced && !namespace) cells.unshift(el("th", { scope: "col" }, "Namespace"));
     head.replaceChildren(...cells);
   }
   // Columns of lower priority are kubectl's -o wide.
-  const narrow = (table, row) => ({ ...row, cells: row.cells.filter((_, i) => (table.columnDefinitions || state.all)[i].priority === 0) });
+  const isShown = (column) => wide.checked || column.priority === 0;
+  const narrow = (table, row) => ({ ...row, cells: row.cells.filter((_, i) => isShown((table.columnDefinitions || state.all)[i])) });
   function take(table) {
     if (table.columnDefinitions && table.columnDefinitions.length) {
       state.all = table.columnDefinitions;
-      setColumns(table.columnDefinitions.filter((column) => column.priority === 0));
+      setColumns(table.columnDefinitions.filter(isShown));
     }
     // Later pages show the state of the first one: what the watch has told since is newer.
     for (const row of table.rows || []) {
@@ -86,6 +96,7 @@ export async function tableView(kind, namespace, parameters, signal) {
   const query = (extra) => {
     const search = new URLSearchParams(extra);
     if (selector.value) search.set("labelSelector", selector.value);
+    if (fields.value) search.set("fieldSelector", fields.value);
     return pathOf(kind, namespace) + "?" + search;
   };
   function loadPage() {
@@ -125,9 +136,17 @@ export async function tableView(kind, namespace, parameters, signal) {
       await new Promise((done) => setTimeout(done, RETRY_MILLISECONDS));
     }
   }
-  filter.addEventListener("input", draw);
+  // The view is the URL: all that was chosen is in it.
+  function address() {
+    const chosen = { labels: selector.value, fields: fields.value, filter: filter.value, wide: wide.checked ? "1" : "",
+                     sort: state.sort >= 0 ? (state.down ? "-" : "") + state.columns[state.sort].name : "" };
+    const search = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value !== "")).toString();
+    return location.hash.split("?")[0] + (search ? "?" + search : "");
+  }
+  function remember() { history.replaceState(null, "", address()); }
+  filter.addEventListener("input", () => { draw(); remember(); });
   scroller.addEventListener("scroll", drawSoon);
-  selector.addEventListener("change", () => { location.hash = location.hash.split("?")[0] + "?" + new URLSearchParams({ labels: selector.value, filter: filter.value }); });
+  for (const box of [selector, fields, wide]) box.addEventListener("change", () => { location.hash = address(); });
   more.addEventListener("click", () => loadPage().catch((error) => tell(explain(error))));
   await loadPage();
   if (kind.verbs.includes("watch")) follow();

@@ -6,6 +6,7 @@
 #include "codec/base64.h"
 #include "codec/protobuf.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -16,11 +17,6 @@ constexpr std::string_view kResource = "servicenodeportallocations";
 
 std::size_t BandOf(int size) {
   return size <= kBandMin ? 0 : static_cast<std::size_t>(std::clamp(size / kBandStep, kBandMin, kBandMax));
-}
-
-const schema::Struct& RangeAllocationType() {
-  static const schema::Struct* const type = schema::FindKind("", "v1", "RangeAllocation");
-  return *type;
 }
 
 }  // namespace
@@ -78,7 +74,7 @@ PortBitmap PortBitmap::FromData(PortRange range, std::string_view data) {
 Outcome<NodePorts::Stored, std::string> NodePorts::Parse(const kv::RangeResponse& response) const {
   if (response.kvs.empty()) return Stored{.ports = PortBitmap(range_)};
   base::Arena arena;
-  auto decoded = codec::DecodeProto(arena, response.kvs.front().value.view(), RangeAllocationType());
+  auto decoded = codec::DecodeProto(arena, response.kvs.front().value.view(), schema::types::core_v1::kRangeAllocation);
   if (!decoded.ok()) return "unable to decode the port allocations: " + decoded.error().message;
   const Value object = decoded->value;
   if (object["range"].as_string() != range_.String())
@@ -108,7 +104,7 @@ Awaitable<Outcome<std::optional<NodePorts::Stored>, std::string>> NodePorts::Put
   codec::WriteBase64(data.data(), data.size(), text.data());
   object.Set(arena, "data", Value::String(arena, text));
   std::string bytes;
-  codec::EncodeProto(object, RangeAllocationType(), bytes);
+  codec::EncodeProto(object, schema::types::core_v1::kRangeAllocation, bytes);
   kv::TxnRequest txn;
   txn.compare.push_back({.key = key_, .number = before.revision});
   txn.success.push_back(kv::Op::Put({.key = key_, .value = kv::SharedBytes::FromString(std::move(bytes))}));

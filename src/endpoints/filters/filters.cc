@@ -1,7 +1,5 @@
 #include "endpoints/filters/filters.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -10,6 +8,7 @@
 #include <optional>
 
 #include "base/duration.h"
+#include "base/go_regex.h"
 #include "base/strings.h"
 #include "endpoints/call_cancellation.h"
 #include "endpoints/filters/audit.h"
@@ -449,14 +448,14 @@ Handler WithWarningRecorder(Handler next) {
 
 namespace {
 
-using Origins = std::vector<std::unique_ptr<re2::RE2>>;
+using Origins = std::vector<base::GoRegex>;
 
 // `next` belongs to the handler chain, which outlives every request.
 Awaitable<http::Response> ServeCORS(const Handler& next, const Origins& origins, ExchangePtr exchange) {
   const std::string origin(exchange->http.headers.Get("Origin"));
   bool allowed = false;
   if (!origin.empty()) {
-    for (const auto& pattern : origins) allowed = allowed || re2::RE2::PartialMatch(origin, *pattern);
+    for (const auto& pattern : origins) allowed = allowed || pattern.Matches(origin);
   }
   if (!allowed) co_return co_await next(exchange);
   http::Response response;
@@ -480,8 +479,7 @@ Awaitable<http::Response> ServeCORS(const Handler& next, const Origins& origins,
 Handler WithCORS(Handler next, const CORSOptions& options) {
   if (options.allowed_origins.empty()) return next;
   auto patterns = std::make_shared<Origins>();
-  for (const auto& text : options.allowed_origins)
-    patterns->push_back(std::make_unique<re2::RE2>(text, re2::RE2::Quiet));
+  for (const auto& text : options.allowed_origins) patterns->emplace_back(text);
   return [next = std::move(next), patterns](ExchangePtr exchange) {
     return ServeCORS(next, *patterns, std::move(exchange));
   };

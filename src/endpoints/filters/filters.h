@@ -68,7 +68,7 @@ Handler WithTimeoutForNonLongRunningRequests(Handler next, RequestMetrics& metri
 Handler WithWarningRecorder(Handler next);
 
 struct CORSOptions {
-  std::vector<std::string> allowed_origins;  // RE2 patterns
+  std::vector<std::string> allowed_origins;  // patterns in the syntax of Go's regexp
 };
 Handler WithCORS(Handler next, const CORSOptions& options);
 

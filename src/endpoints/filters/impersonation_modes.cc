@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "auth/subject.h"
 #include "base/expiring_cache.h"
 #include "base/strings.h"
 #include "endpoints/filters/impersonation.h"
@@ -16,11 +17,11 @@ namespace keelson::endpoints::filters {
 namespace {
 
 using auth::Attributes;
+using auth::Subject;
+using auth::SubjectOf;
 using request::User;
 
 constexpr std::string_view kAuthentication = "authentication.k8s.io";
-constexpr std::string_view kNodePrefix = "system:node:";
-constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
 constexpr std::size_t kManyChecks = 4;  // from here on one check for all is tried first
 constexpr std::size_t kModeCacheMax = 10'000, kUserCacheMax = 4096;
 constexpr std::chrono::seconds kCacheFor{10};
@@ -28,24 +29,6 @@ constexpr std::chrono::seconds kCacheFor{10};
 // In the order in which they are tried. The last is the legacy mode.
 constexpr std::string_view kModes[] = {"associated-node", "arbitrary-node", "serviceaccount", "user-info", "legacy"};
 constexpr std::size_t kAssociatedNode = 0, kArbitraryNode = 1, kServiceAccount = 2, kUserInfo = 3, kLegacy = 4;
-
-std::optional<std::string> NodeOf(std::string_view name) {
-  if (!name.starts_with(kNodePrefix)) return std::nullopt;
-  name.remove_prefix(kNodePrefix.size());
-  if (!validation::NameIsDNSSubdomain(name, false).empty()) return std::nullopt;
-  return std::string(name);
-}
-
-// Namespace and name, as upstream's serviceaccount.SplitUsername.
-std::optional<std::pair<std::string, std::string>> ServiceAccountOf(std::string_view name) {
-  if (!name.starts_with(kAccountPrefix)) return std::nullopt;
-  const auto parts = base::Split(name.substr(kAccountPrefix.size()), ':');
-  if (parts.size() != 2 || !validation::NameIsDNSLabel(parts[0], false).empty() ||
-      !validation::NameIsDNSSubdomain(parts[1], false).empty()) {
-    return std::nullopt;
-  }
-  return std::pair(std::string(parts[0]), std::string(parts[1]));
-}
 
 bool OnlyName(const User& wanted) { return wanted.uid.empty() && wanted.groups.empty() && wanted.extra.empty(); }
 
@@ -55,19 +38,20 @@ const std::vector<std::string>* ExtraOf(const User& user, std::string_view key) 
 }
 
 bool Applies(std::size_t mode, const User& wanted, const User& requester) {
+  const Subject subject = SubjectOf(wanted.name);
   switch (mode) {
     case kAssociatedNode: {
-      const auto node = NodeOf(wanted.name);
       const auto* own = ExtraOf(requester, "authentication.kubernetes.io/node-name");
-      return OnlyName(wanted) && node && ServiceAccountOf(requester.name) && own != nullptr && own->size() == 1 &&
-             own->front() == *node;
+      return OnlyName(wanted) && subject.kind == Subject::Kind::kNode &&
+             SubjectOf(requester.name).kind == Subject::Kind::kServiceAccount && own != nullptr && own->size() == 1 &&
+             own->front() == subject.name;
     }
     case kArbitraryNode:
-      return OnlyName(wanted) && NodeOf(wanted.name);
+      return OnlyName(wanted) && subject.kind == Subject::Kind::kNode;
     case kServiceAccount:
-      return OnlyName(wanted) && ServiceAccountOf(wanted.name);
+      return OnlyName(wanted) && subject.kind == Subject::Kind::kServiceAccount;
     case kUserInfo:
-      return !NodeOf(wanted.name) && !ServiceAccountOf(wanted.name);
+      return subject.kind == Subject::Kind::kUser;
     default:
       return true;
   }
@@ -239,19 +223,14 @@ struct Impersonator::Impl {
 
   // Users, nodes and service accounts; sets the groups that go with the latter two.
   Awaitable<Refusal> CheckName(std::size_t mode, const Requester& requester, const User& wanted, User& actual) {
-    Attributes attributes = Asked(mode, requester, NameGroup(mode), "users");
-    attributes.name = wanted.name;
-    if (const auto node = mode == kLegacy ? std::nullopt : NodeOf(wanted.name)) {
-      attributes.resource = "nodes";
-      attributes.name = mode == kAssociatedNode ? "*" : *node;
-      actual.groups = {"system:nodes"};
-    }
-    if (const auto account = ServiceAccountOf(wanted.name)) {
-      attributes.resource = "serviceaccounts";
-      attributes.name_space = account->first;
-      attributes.name = account->second;
-      if (wanted.groups.empty()) actual.groups = {"system:serviceaccounts", "system:serviceaccounts:" + account->first};
-    }
+    Subject subject = SubjectOf(wanted.name);
+    const bool node = subject.kind == Subject::Kind::kNode;
+    // The legacy mode knows no nodes.
+    if (node && mode == kLegacy) subject = {.name_space = {}, .name = wanted.name, .groups = {}};
+    Attributes attributes = Asked(mode, requester, NameGroup(mode), std::string(subject.resource));
+    attributes.name_space = subject.name_space;
+    attributes.name = mode == kAssociatedNode ? "*" : subject.name;
+    if (!subject.groups.empty() && (node || wanted.groups.empty())) actual.groups = std::move(subject.groups);
     co_return co_await May(mode, std::move(attributes));
   }
 

@@ -5,10 +5,9 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <fstream>
-#include <iterator>
 #include <limits>
 
+#include "base/read_file.h"
 #include "base/strings.h"
 #include "kv/etcd_version.h"
 #include "telemetry/log.h"
@@ -24,9 +23,9 @@ constexpr std::chrono::seconds kToldEvery{5};
 
 Result<std::string> ReadPEM(const std::string& path) {
   if (path.empty()) return std::string();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{.code = ErrorCode::kInvalidArgument, .message = "cannot read " + path};
-  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  auto text = base::ReadFile(path);
+  if (!text.ok()) return Error{.code = ErrorCode::kInvalidArgument, .message = text.error()};
+  return *std::move(text);
 }
 
 // gRPC's own lines repeat for every attempt to connect; they are for whoever asks for them.
@@ -69,13 +68,18 @@ grpc::ChannelArguments MakeArguments(const Options& options) {
 
 }  // namespace
 
-Result<std::shared_ptr<Client>> Client::Connect(Options options) {
+Result<std::shared_ptr<Client>> Client::Make(Options options) {
   if (options.endpoints.empty())
     return Error{.code = ErrorCode::kInvalidArgument, .message = "no etcd endpoints are given"};
   QuietGRPC();
   std::shared_ptr<Client> client(new Client(std::move(options)));
   const Options& given = client->options_;
   const bool files = !given.ca_file.empty() || !given.cert_file.empty() || !given.key_file.empty();
+  if (given.cert_file.empty() != given.key_file.empty()) {
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .message = "KeyFile and CertFile must both be present[key: " + given.key_file +
+                            ", cert: " + given.cert_file + "]"};
+  }
   grpc::SslCredentialsOptions tls;
   KS_TRY(tls.pem_root_certs, ReadPEM(given.ca_file));
   KS_TRY(tls.pem_cert_chain, ReadPEM(given.cert_file));
@@ -110,7 +114,7 @@ Result<std::shared_ptr<Client>> Client::Connect(Options options) {
     endpoint.progress_order = std::make_unique<std::atomic<ProgressOrder>>(ProgressOrder::kUnknown);
     client->endpoints_.push_back(std::move(endpoint));
   }
-  KS_RETURN_IF_ERROR(client->WaitUntilOneAnswers());
+  for (auto& endpoint : client->endpoints_) endpoint.channel->GetState(true);
   return client;
 }
 
@@ -119,7 +123,6 @@ Result<void> Client::WaitUntilOneAnswers() {
   using Time = std::chrono::system_clock;
   const auto deadline = Time::now() + options_.dial_timeout;
   auto tell_at = Time::now() + kFirstToldAfter;
-  for (auto& endpoint : endpoints_) endpoint.channel->GetState(true);
   std::string cause;
   bool gave_up = false;
   while (!gave_up && Time::now() < deadline) {

@@ -41,7 +41,8 @@ struct Endpoint {
 
 class Client {
  public:
-  static Result<std::shared_ptr<Client>> Connect(Options options);
+  static Result<std::shared_ptr<Client>> Make(Options options);  // begins to connect
+  Result<void> WaitUntilOneAnswers();                            // blocks, up to the dial timeout
   ~Client() { gate_.Close(); }
 
   // What a call has to hold until its context is gone; empty when the client is closing.
@@ -66,7 +67,6 @@ class Client {
  private:
   explicit Client(Options options) : options_(std::move(options)) {}
   static bool NeverSent(const grpc::Status& status);
-  Result<void> WaitUntilOneAnswers();
   std::string ConnectProblem();  // in words for the user; "" when it is not known
 
   const Options options_;

@@ -32,7 +32,16 @@ struct Options {
   std::function<Result<std::string>(const std::string& host, std::uint16_t port)> route;
 };
 
-// Connects; kUnavailable when no endpoint answers within the dial timeout. Blocks: not on an I/O thread.
+struct Unconnected {
+  std::unique_ptr<Store> store;
+  // Waits until an endpoint answers; kUnavailable when none does within the dial timeout. Blocks: not on an I/O thread.
+  // REQUIRES: `store` is still there.
+  std::function<Result<void>()> connect;
+};
+
+// Reads the files and begins to connect; kInvalidArgument when they cannot be used.
+Result<Unconnected> Make(Options options);
+// Make() and connect().
 Result<std::unique_ptr<Store>> Open(Options options);
 
 }  // namespace keelson::kv::etcd

@@ -75,7 +75,7 @@ TEST(EtcdClient, NoEndpoints) { EXPECT_FALSE(Open({}).ok()); }
 TEST(EtcdClient, MissingCertificateIsNamed) {
   auto store = Open({.endpoints = {"https://127.0.0.1:1"}, .ca_file = "/no/such/ca.crt"});
   ASSERT_FALSE(store.ok());
-  EXPECT_EQ(store.error().message, "cannot read /no/such/ca.crt");
+  EXPECT_EQ(store.error().message, "open /no/such/ca.crt: no such file or directory");
 }
 
 }  // namespace

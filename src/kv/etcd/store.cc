@@ -194,10 +194,18 @@ class EtcdStore final : public Store {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> Open(Options options) {
+Result<Unconnected> Make(Options options) {
   etcdpb::DoNotCheckLockCycles();
-  KS_TRY(auto client, Client::Connect(std::move(options)));
-  return std::unique_ptr<Store>(std::make_unique<EtcdStore>(std::move(client)));
+  KS_TRY(auto client, Client::Make(std::move(options)));
+  Unconnected made{.connect = [client = client.get()] { return client->WaitUntilOneAnswers(); }};
+  made.store = std::make_unique<EtcdStore>(std::move(client));
+  return made;
+}
+
+Result<std::unique_ptr<Store>> Open(Options options) {
+  KS_TRY(Unconnected made, Make(std::move(options)));
+  KS_RETURN_IF_ERROR(made.connect());
+  return std::move(made.store);
 }
 
 }  // namespace keelson::kv::etcd

@@ -20,6 +20,21 @@
 #include "kv/rocks/tools.h"
 
 namespace keelson::kv::etcdmain {
+
+const char* const kUsage =
+    "usage: keelson etcd [flags of etcd]\n"
+    "Serves a store through etcd's API, as a cluster of one member. Flags that mean something here:\n"
+    "  --data-dir FOLDER             the store itself, or :memory: (default.etcd)\n"
+    "  --listen-client-urls URLS     where clients are served (http://localhost:2379)\n"
+    "  --advertise-client-urls URLS  what clients are told; --name, --listen-peer-urls likewise\n"
+    "  --cert-file, --key-file, --trusted-ca-file FILE   TLS for https:// URLs, with client certificates\n"
+    "  --quota-backend-bytes, --max-request-bytes, --max-txn-ops N   limits, as etcd's\n"
+    "  --unsafe-no-fsync             do not wait for the disk\n"
+    "  --snapshot-from FILE          begin a new store with a file of `keelson store snapshot`\n"
+    "  --exit-with-parent            end with the process that started this one\n"
+    "  --version\n"
+    "Other flags of etcd are accepted when one member with a store of its own needs nothing of them, else refused by "
+    "name.";
 namespace {
 
 // Nobody above keeps values in memory here, as the watch cache of an API server does; so the store does.
@@ -230,6 +245,10 @@ Outcome<Flags, std::string> ParseFlags(const std::vector<std::string>& arguments
 }
 
 int Main(const std::vector<std::string>& arguments) {
+  if (std::ranges::any_of(arguments, [](const std::string& word) { return word == "--help" || word == "-h"; })) {
+    fmt::print("{}\n", kUsage);
+    return 0;
+  }
   base::Failpoints::ArmFromEnvironment();
   auto flags = ParseFlags(arguments);
   if (!flags.ok()) {

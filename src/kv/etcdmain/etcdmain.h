@@ -29,6 +29,8 @@ struct Flags {
 
 Outcome<Flags, std::string> ParseFlags(const std::vector<std::string>& arguments);
 
+extern const char* const kUsage;
+
 // Runs until a signal. Returns the exit code. `arguments` without the program's name.
 int Main(const std::vector<std::string>& arguments);
 

@@ -123,7 +123,7 @@ TEST_F(Durability, FailedCommitIsNotVisibleAndStopsWrites) {
   ASSERT_TRUE(Put(*store, "/a", "1").ok());
   base::Failpoints::Arm("kv/rocks/before-write", [] { return true; });
   EXPECT_FALSE(Put(*store, "/a", "2").ok());
-  base::Failpoints::Disarm("kv/rocks/before-write");
+  base::Failpoints::Arm("kv/rocks/before-write", nullptr);
   EXPECT_FALSE(Put(*store, "/a", "3").ok()) << "what the disk has is not known any more";
   EXPECT_EQ(logged, 1);
   auto all = All(*store);
@@ -317,7 +317,7 @@ TEST_F(Durability, FullDiskIsAnErrorAtTheStart) {
   const auto opened = Open(std::move(options));
   const auto report = Check(dir());
   const auto defragmented = DefragmentDir(dir());
-  base::Failpoints::Disarm("kv/rocks/disk-full");
+  base::Failpoints::Arm("kv/rocks/disk-full", nullptr);
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code, ErrorCode::kNoSpace);
   EXPECT_EQ(opened.error().message,
@@ -339,7 +339,7 @@ TEST_F(Durability, InterruptedRestoreIsNoStore) {
   int batches = 0;
   base::Failpoints::Arm("kv/restore/batch", [&] { return ++batches == 2; });
   EXPECT_FALSE(Restore(path, other).ok());
-  base::Failpoints::Disarm("kv/restore/batch");
+  base::Failpoints::Arm("kv/restore/batch", nullptr);
   EXPECT_EQ(batches, 2);
   Options options;
   options.dir = other;

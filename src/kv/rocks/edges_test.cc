@@ -26,7 +26,7 @@ class AtFirstPass {
   AtFirstPass(std::string name, std::function<bool()> action) : name_(std::move(name)) {
     base::Failpoints::Arm(name_, [this, action = std::move(action)] { return passes_++ == 0 && action(); });
   }
-  ~AtFirstPass() { base::Failpoints::Disarm(name_); }
+  ~AtFirstPass() { base::Failpoints::Arm(name_, nullptr); }
   int passes() const { return passes_; }
 
  private:
@@ -287,7 +287,7 @@ class UnreadableValues {
   UnreadableValues() {
     base::Failpoints::Arm("kv/rocks/read-value", [] { return true; });
   }
-  ~UnreadableValues() { base::Failpoints::Disarm("kv/rocks/read-value"); }
+  ~UnreadableValues() { base::Failpoints::Arm("kv/rocks/read-value", nullptr); }
 };
 
 // Events as one text, those of one revision in order: "D/a@5(old) P/b@6".

@@ -97,8 +97,8 @@ TEST_F(LogFile, SyncsByACallWhereWritesCannotBeDurable) {
     EXPECT_EQ(synced, i + 1) << "every sync";
   }
   EXPECT_EQ(refused, 1) << "it is tried once";
-  base::Failpoints::Disarm("kv/rocks/log-without-dsync");
-  base::Failpoints::Disarm("kv/rocks/log-fdatasync");
+  base::Failpoints::Arm("kv/rocks/log-without-dsync", nullptr);
+  base::Failpoints::Arm("kv/rocks/log-fdatasync", nullptr);
   EXPECT_TRUE(Contents(path_).starts_with(want));
 }
 

@@ -29,7 +29,7 @@ constexpr auto kPatience = std::chrono::seconds(30);
 class Recovery : public ::testing::Test {
  protected:
   ~Recovery() override {
-    for (const char* name : kFailpoints) base::Failpoints::Disarm(name);
+    for (const char* name : kFailpoints) base::Failpoints::Arm(name, nullptr);
   }
   void Reopen(std::function<void(Options&)> change = nullptr) {
     store_.reset();
@@ -137,7 +137,7 @@ TEST_F(Recovery, FailedWriteIsUndoneWithoutARestart) {
     const std::string before = State();
     base::Failpoints::Arm(point, [] { return true; });
     EXPECT_FALSE(Await(store_->LeaseRevoke(7)).ok());
-    base::Failpoints::Disarm(point);
+    base::Failpoints::Arm(point, nullptr);
     EXPECT_TRUE(store_->write_health().refuses_writes);
     EXPECT_FALSE(Put("/b", "2").ok());
     EXPECT_EQ(State(), before) << "reads go on";
@@ -158,13 +158,13 @@ TEST_F(Recovery, ReadersFinishBeforeTheStoreIsOpenedAgain) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Put("/k" + std::to_string(i), std::string(1000, 'x')).ok());
   auto watch = store_->Watch({.key = "/", .range_end = "0", .start_revision = 2});
   base::Failpoints::Arm("kv/watch/read-values", [&] {
-    base::Failpoints::Disarm("kv/watch/read-values");
+    base::Failpoints::Arm("kv/watch/read-values", nullptr);
     base::Failpoints::Arm("kv/rocks/before-write", [] { return true; });
     TxnRequest request{.success = {Op::Put({.key = "/a"})}};
     std::promise<bool> failed;
     store_->Txn(std::move(request), [&](const auto& answer) { failed.set_value(!answer.ok()); });
     EXPECT_TRUE(failed.get_future().get());
-    base::Failpoints::Disarm("kv/rocks/before-write");
+    base::Failpoints::Arm("kv/rocks/before-write", nullptr);
     clock_.Advance(std::chrono::seconds(1));
     store_->Tick();  // The recovery waits for the watch's view.
     return false;
@@ -187,7 +187,7 @@ TEST_F(Recovery, LostChangesStopTheStoreForGood) {
   ASSERT_TRUE(Put("/b", "1").ok());
   base::Failpoints::Arm("kv/rocks/before-write", [] { return true; });
   EXPECT_FALSE(Put("/c", "1").ok());
-  base::Failpoints::Disarm("kv/rocks/before-write");
+  base::Failpoints::Arm("kv/rocks/before-write", nullptr);
   // The disk has an older state when the store is opened again.
   base::Failpoints::Arm("kv/recover/reopen", [&] {
     std::filesystem::remove_all(dir_ + "/db");
@@ -261,8 +261,8 @@ TEST_F(Recovery, LiveStateIsTheReopenedState) {
       }
     }
     watch.reset();
-    base::Failpoints::Disarm(point);
-    base::Failpoints::Disarm("kv/rocks/after-sync");
+    base::Failpoints::Arm(point, nullptr);
+    base::Failpoints::Arm("kv/rocks/after-sync", nullptr);
     failures += store_->write_health().failures;
     AwaitRecovery();
     ASSERT_TRUE(Put("/last", std::to_string(round)).ok());
@@ -418,7 +418,7 @@ TEST_F(Recovery, NewFoldersAreSyncedWithTheirParents) {
   synced = 0;
   Reopen([&](Options& options) { options.dir = dir; });
   EXPECT_EQ(synced, 1) << "db may be new in a folder that is not";
-  base::Failpoints::Disarm("kv/rocks/sync-folder");
+  base::Failpoints::Arm("kv/rocks/sync-folder", nullptr);
 }
 
 }  // namespace

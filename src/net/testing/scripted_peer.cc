@@ -28,6 +28,25 @@ int Listen(std::uint16_t* port) {
   return fd;
 }
 
+int Connect(std::uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) std::abort();
+  return fd;
+}
+
+// Copies what one socket has to another, `bytes_max` bytes at most, and counts them off; false at the end.
+bool CopySome(int from, int to, std::size_t* bytes_max) {
+  char data[4096];
+  const ssize_t got = ::recv(from, data, std::min(sizeof(data), *bytes_max), 0);
+  if (got <= 0) return false;
+  *bytes_max -= static_cast<std::size_t>(got);
+  return ::send(to, data, static_cast<std::size_t>(got), MSG_NOSIGNAL) == got && *bytes_max != 0;
+}
+
 class PlainConnection : public ScriptedConnection {
  public:
   explicit PlainConnection(int fd) : fd_(fd) {}
@@ -45,6 +64,16 @@ class PlainConnection : public ScriptedConnection {
       buffer_.append(data, static_cast<std::size_t>(got));
     }
   }
+  std::string ReadSome(std::size_t bytes_max) override {
+    if (buffer_.empty()) {
+      char data[4096];
+      const auto got = Receive(data, sizeof(data));
+      if (got > 0) buffer_.assign(data, static_cast<std::size_t>(got));
+    }
+    std::string out = buffer_.substr(0, bytes_max);
+    buffer_.erase(0, out.size());
+    return out;
+  }
   bool Write(std::string_view bytes) override {
     while (!bytes.empty()) {
       const auto sent = Send(bytes.data(), bytes.size());
@@ -61,6 +90,19 @@ class PlainConnection : public ScriptedConnection {
     char data[4096];
     while (Receive(data, sizeof(data)) > 0) {
     }
+  }
+  void Relay(std::uint16_t port, std::size_t bytes_max) override {
+    const int target = Connect(port);
+    ::send(target, buffer_.data(), buffer_.size(), MSG_NOSIGNAL);
+    buffer_.clear();
+    std::size_t up_max = SIZE_MAX;
+    for (bool more = true; more;) {
+      pollfd ends[] = {{fd_, POLLIN, 0}, {target, POLLIN, 0}};
+      ::poll(ends, 2, -1);
+      if (ends[0].revents != 0) more = CopySome(fd_, target, &up_max);
+      if (more && ends[1].revents != 0) more = CopySome(target, fd_, &bytes_max);
+    }
+    ::close(target);
   }
 
  protected:

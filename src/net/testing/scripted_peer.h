@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,9 +23,13 @@ class ScriptedConnection {
   virtual ~ScriptedConnection() = default;
   // Everything up to and with `mark`; what there was when the client ends the connection.
   virtual std::string ReadUntil(std::string_view mark) = 0;
+  virtual std::string ReadSome(std::size_t bytes_max) = 0;  // at least one byte; "" at the end
   virtual bool Write(std::string_view bytes) = 0;
   virtual void Reset() = 0;       // RST
   virtual void WaitForEnd() = 0;  // until the client closes or the peer is destroyed
+  // Carries bytes between the client and 127.0.0.1:`port` until one of them ends, or until `bytes_max` bytes have gone
+  // to the client. For peers without TLS.
+  virtual void Relay(std::uint16_t port, std::size_t bytes_max = SIZE_MAX) = 0;
   // Reads one HTTP/1.1 request with its body.
   std::string ReadRequest();
 };

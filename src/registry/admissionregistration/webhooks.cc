@@ -11,6 +11,7 @@
 #include "registry/rules/webhook.h"
 #include "registry/semantic.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::registry {
 namespace {
@@ -43,10 +44,10 @@ void PrepareForCreate(const Call& call, Value object, Value) {
 
 template <bool kMutating>
 void PrepareForUpdate(const Call& call, Value object, Value old) {
+  namespace types = schema::types::admissionregistration_v1;
   static const schema::Type& hooks =
-      *schema::FindType("admissionregistration/v1",
-                        kMutating ? "MutatingWebhookConfiguration" : "ValidatingWebhookConfiguration")
-           ->FindField("webhooks")
+      *(kMutating ? types::kMutatingWebhookConfiguration : types::kValidatingWebhookConfiguration)
+           .FindField("webhooks")
            ->type;
   if (DeepEqual(object["webhooks"], old["webhooks"], hooks)) return;
   object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);

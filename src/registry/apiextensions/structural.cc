@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <re2/re2.h>
 
+#include "base/go_regex.h"
 #include "registry/apiextensions/schema_rules.h"
 #include "registry/rules/rules.h"
 
@@ -59,27 +59,9 @@ void ValidateValueValidation(const Value& schema, bool skip_any_of, bool skip_fi
   for (const Value& item : schema["oneOf"].items()) ValidateNested(item, false, depth, one_of.Index(index++), errors);
   if (!schema["not"].is_null()) ValidateNested(schema["not"], false, depth, path.Child("not"), errors);
   if (const std::string_view pattern = schema["pattern"].as_string(); !pattern.empty()) {
-    const RE2 compiled(pattern, RE2::Quiet);
-    if (!compiled.ok()) {
-      // RE2 and Go's regexp word most causes the same way; the piece at fault stands behind.
-      std::string cause = compiled.error();
-      if (const auto colon = cause.rfind(": "); colon != std::string::npos) cause.resize(colon);
-      static constexpr std::pair<std::string_view, std::string_view> kGoWords[] = {
-          {"missing )", "missing closing )"},
-          {"missing ]", "missing closing ]"},
-          {"no argument for repetition operator", "missing argument to repetition operator"},
-          {"invalid perl operator", "invalid or unsupported Perl syntax"},
-          {"bad repetition operator", "invalid nested repetition operator"},
-          {"invalid repetition size", "invalid repeat count"},
-          {"trailing \\", "trailing backslash at end of expression"},
-          {"invalid named capture group", "invalid named capture"},
-      };
-      for (const auto& [ours, go] : kGoWords) {
-        if (cause == ours) cause = go;
-      }
+    if (const base::GoRegex compiled(pattern); !compiled.ok()) {
       errors.push_back(Invalid(path.Child("pattern"), pattern,
-                               "must be a valid regular expression, but isn't: error parsing regexp: " + cause + ": `" +
-                                   compiled.error_arg() + "`"));
+                               "must be a valid regular expression, but isn't: " + compiled.error()));
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "registry/core/pod_template.h"
 #include "registry/rules/rules.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::apps {
 namespace {
@@ -175,7 +176,7 @@ void PrepareStatefulSet(const Call& call, Value object, Value old) {
   Value metadata = object["metadata"];
   if (old.is_null()) {
     metadata.Set(call.arena, "generation", Value(1));
-  } else if (!SemanticEqual(object["spec"], old["spec"], "apps/v1", "StatefulSetSpec")) {
+  } else if (!SemanticEqual(object["spec"], old["spec"], schema::types::apps_v1::kStatefulSetSpec)) {
     metadata.Set(call.arena, "generation", Value(Int(old["metadata"], "generation") + 1));
   }
 }
@@ -194,7 +195,7 @@ void ValidateStatefulSetUpdate(const Call& call, Value object, Value old, FieldE
   CheckSpec(call.arena, object["spec"], options, set, errors);
   Value masked = object["spec"].Clone(call.arena);
   for (const std::string_view key : kMutable) CopyMember(call.arena, masked, old["spec"], key);
-  if (!SemanticEqual(masked, old["spec"], "apps/v1", "StatefulSetSpec")) {
+  if (!SemanticEqual(masked, old["spec"], schema::types::apps_v1::kStatefulSetSpec)) {
     errors.push_back(Forbidden(
         FieldPath("spec"),
         "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "

@@ -9,6 +9,7 @@
 #include "registry/core/pod_template.h"
 #include "registry/rules/rules.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::apps {
 namespace {
@@ -165,7 +166,7 @@ void PrepareDeployment(const Call& call, Value object, Value old) {
   // Annotations too: controllers of old were told with them.
   const bool same_annotations =
       validation::SemanticEqual(object["metadata"]["annotations"], old["metadata"]["annotations"]);
-  if (!same_annotations || !SemanticEqual(object["spec"], old["spec"], "apps/v1", "DeploymentSpec"))
+  if (!same_annotations || !SemanticEqual(object["spec"], old["spec"], schema::types::apps_v1::kDeploymentSpec))
     SetGeneration(call, object, old);
 }
 
@@ -341,9 +342,10 @@ void PrepareDaemonSet(const Call& call, Value object, Value old) {
     return SetTemplateGeneration(call.arena, object, std::max<std::int64_t>(TemplateGeneration(object), 1));
   }
   const bool same_template =
-      SemanticEqual(object["spec"]["template"], old["spec"]["template"], "core/v1", "PodTemplateSpec");
+      SemanticEqual(object["spec"]["template"], old["spec"]["template"], schema::types::core_v1::kPodTemplateSpec);
   SetTemplateGeneration(call.arena, object, TemplateGeneration(old) + (same_template ? 0 : 1));
-  if (!SemanticEqual(object["spec"], old["spec"], "apps/v1", "DaemonSetSpec")) SetGeneration(call, object, old);
+  if (!SemanticEqual(object["spec"], old["spec"], schema::types::apps_v1::kDaemonSetSpec))
+    SetGeneration(call, object, old);
 }
 
 void ValidateDaemonSet(const Call& call, Value object, Value old, FieldErrors& errors) {

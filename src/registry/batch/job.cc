@@ -11,6 +11,7 @@
 #include "registry/core/pod_spec.h"
 #include "registry/core/pod_template.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::batch {
 namespace {
@@ -273,22 +274,22 @@ void CheckJob(const Call& call, Value job, const JobOptions& options, FieldError
   }
 }
 
-void CheckUnchanged(Value now, Value old, std::string_view key, std::string_view type, const FieldPath& path,
+void CheckUnchanged(Value now, Value old, std::string_view key, const schema::Struct* type, const FieldPath& path,
                     FieldErrors& errors) {
   const Value after = now[key], before = old[key];
-  const bool same = type.empty()
-                        ? after == before
-                        : after.is_null() == before.is_null() && SemanticEqual(after, before, "batch/v1", type);
+  const bool same =
+      type == nullptr ? after == before : after.is_null() == before.is_null() && SemanticEqual(after, before, *type);
   if (same) return;
-  if (type.empty()) {
+  if (type == nullptr) {
     errors.push_back(Invalid(path.Child(key), after, "field is immutable"));
   } else {
-    errors.push_back(InvalidHub(path.Child(key), CoreHubTypes(), after, "*" + std::string(type), "field is immutable"));
+    errors.push_back(
+        InvalidHub(path.Child(key), CoreHubTypes(), after, "*" + std::string(type->name), "field is immutable"));
   }
 }
 
 void CheckCompletionsUpdate(Value now, Value old, const FieldPath& path, FieldErrors& errors) {
-  if (Text(now, "completionMode") != "Indexed") return CheckUnchanged(now, old, "completions", "", path, errors);
+  if (Text(now, "completionMode") != "Indexed") return CheckUnchanged(now, old, "completions", nullptr, path, errors);
   if (now["completions"] == old["completions"] || !IsSet(now, "completions")) return;
   if (Int(now, "completions") != Int(now, "parallelism")) {
     errors.push_back(
@@ -321,12 +322,12 @@ void CheckTemplateUpdate(Arena& arena, Value now, Value old, const JobOptions& o
           CopyMember(arena, spec[list][i], containers[i], "resources");
       }
     }
-    if (SemanticEqual(pod_template["spec"], spec, "core/v1", "PodSpec")) return;
+    if (SemanticEqual(pod_template["spec"], spec, schema::types::core_v1::kPodSpec)) return;
     errors.push_back(
         InvalidHub(path.Child("template.spec"), CoreHubTypes(), pod_template["spec"], "PodSpec", "field is immutable"));
     return;
   }
-  if (SemanticEqual(pod_template, was, "core/v1", "PodTemplateSpec")) return;
+  if (SemanticEqual(pod_template, was, schema::types::core_v1::kPodTemplateSpec)) return;
   errors.push_back(
       InvalidHub(path.Child("template"), CoreHubTypes(), pod_template, "PodTemplateSpec", "field is immutable"));
 }
@@ -375,7 +376,7 @@ void PrepareJob(const Call& call, Value job, Value old) {
   Value spec = job["spec"], metadata = job["metadata"];
   if (!old.is_null()) {
     core::DropDisabledPodFields(call, spec["template"]["spec"], old["spec"]["template"]["spec"]);
-    if (!SemanticEqual(spec, old["spec"], "batch/v1", "JobSpec")) {
+    if (!SemanticEqual(spec, old["spec"], schema::types::batch_v1::kJobSpec)) {
       metadata.Set(arena, "generation", Value(Int(old["metadata"], "generation") + 1));
     }
     return;
@@ -453,11 +454,11 @@ void ValidateJobUpdate(const Call& call, Value job, Value old, FieldErrors& erro
   CheckCompletionsUpdate(now, before, path, errors);
   core::CheckSelectorUnchanged(now["selector"], before["selector"], errors);
   CheckTemplateUpdate(call.arena, now, before, options, path, errors);
-  CheckUnchanged(now, before, "completionMode", "", path, errors);
-  CheckUnchanged(now, before, "podFailurePolicy", "PodFailurePolicy", path, errors);
-  CheckUnchanged(now, before, "backoffLimitPerIndex", "", path, errors);
-  CheckUnchanged(now, before, "managedBy", "", path, errors);
-  CheckUnchanged(now, before, "successPolicy", "SuccessPolicy", path, errors);
+  CheckUnchanged(now, before, "completionMode", nullptr, path, errors);
+  CheckUnchanged(now, before, "podFailurePolicy", &schema::types::batch_v1::kPodFailurePolicy, path, errors);
+  CheckUnchanged(now, before, "backoffLimitPerIndex", nullptr, path, errors);
+  CheckUnchanged(now, before, "managedBy", nullptr, path, errors);
+  CheckUnchanged(now, before, "successPolicy", &schema::types::batch_v1::kSuccessPolicy, path, errors);
 }
 
 void WarnJobSpec(const Call& call, Value spec, const FieldPath& path) {

@@ -8,6 +8,7 @@
 #include "registry/core/pod_template.h"
 #include "registry/rules/address.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -148,7 +149,7 @@ void PrepareReplicationController(const Call& call, Value object, Value old) {
   Value metadata = object["metadata"];
   if (old.is_null()) {
     metadata.Set(call.arena, "generation", Value(1));
-  } else if (!SemanticEqual(object["spec"], old["spec"], "core/v1", "ReplicationControllerSpec")) {
+  } else if (!SemanticEqual(object["spec"], old["spec"], schema::types::core_v1::kReplicationControllerSpec)) {
     metadata.Set(call.arena, "generation", Value(Int(old["metadata"], "generation") + 1));
   }
 }

@@ -13,6 +13,7 @@
 #include "registry/core/scheduling.h"
 #include "registry/core/volume_sources.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -201,7 +202,7 @@ void ValidatePersistentVolumeUpdate(const Call& call, Value volume, Value old, F
   const Value old_source = SourceOf(call.arena, before);
   if (IsSet(old_source, "csi") && !IsSet(old_source["csi"], "controllerExpandSecretRef"))
     source["csi"].Erase("controllerExpandSecretRef");
-  if (!SemanticEqual(source, old_source, "core/v1", "PersistentVolumeSource")) {
+  if (!SemanticEqual(source, old_source, schema::types::core_v1::kPersistentVolumeSource)) {
     errors.push_back(Forbidden(path.Child("persistentvolumesource"),
                                "spec.persistentvolumesource is immutable after creation\n" +
                                    CoreHubTypes().Diff(old_source, source, "PersistentVolumeSource")));

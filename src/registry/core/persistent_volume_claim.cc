@@ -8,6 +8,7 @@
 #include "registry/core/pod_spec.h"
 #include "registry/core/resources.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -225,7 +226,7 @@ void ValidateClaimUpdate(const Call& call, Value claim, Value old, FieldErrors& 
       CopyMember(arena, now["resources"]["requests"], was["resources"]["requests"], "storage");
     CopyMember(arena, now, was, "volumeAttributesClassName");
   }
-  if (!SemanticEqual(now, was, "core/v1", "PersistentVolumeClaimSpec")) {
+  if (!SemanticEqual(now, was, schema::types::core_v1::kPersistentVolumeClaimSpec)) {
     errors.push_back(Forbidden(
         path,
         "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n" +

@@ -10,6 +10,7 @@
 #include "registry/core/resources.h"
 #include "registry/core/scheduling.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -68,7 +69,7 @@ void ApplyAppArmorAnnotations(const Call& call, Value pod) {
     if (!problems.empty()) profile = {};
     bool warn = profile.is_null();
     if (!profile.is_null() &&
-        !SemanticEqual(profile, spec["securityContext"]["appArmorProfile"], "core/v1", "AppArmorProfile")) {
+        !SemanticEqual(profile, spec["securityContext"]["appArmorProfile"], schema::types::core_v1::kAppArmorProfile)) {
       container.EnsureMap(call.arena, "securityContext").Set(call.arena, "appArmorProfile", profile);
       warn = true;
     }
@@ -77,7 +78,7 @@ void ApplyAppArmorAnnotations(const Call& call, Value pod) {
 }
 
 void BumpGeneration(const Call& call, Value pod, Value old) {
-  if (SemanticEqual(pod["spec"], old["spec"], "core/v1", "PodSpec")) return;
+  if (SemanticEqual(pod["spec"], old["spec"], schema::types::core_v1::kPodSpec)) return;
   Value metadata = pod["metadata"];
   metadata.Set(call.arena, "generation", Value(Int(old["metadata"], "generation") + 1));
 }

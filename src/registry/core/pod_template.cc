@@ -4,6 +4,7 @@
 #include "registry/core/hub.h"
 #include "registry/core/pod_spec.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::core {
 
@@ -14,7 +15,7 @@ void PreparePodTemplate(const Call& call, Value object, Value old) {
   Value metadata = object.EnsureMap(call.arena, "metadata");
   if (old.is_null()) {
     metadata.Set(call.arena, "generation", Value(1));
-  } else if (!SemanticEqual(object["template"], old["template"], "core/v1", "PodTemplateSpec")) {
+  } else if (!SemanticEqual(object["template"], old["template"], schema::types::core_v1::kPodTemplateSpec)) {
     metadata.Set(call.arena, "generation", Value(Int(old["metadata"], "generation") + 1));
   }
 }
@@ -70,7 +71,7 @@ void CheckWorkloadSelector(Value selector, std::string_view kind, const FieldPat
 }
 
 void CheckSelectorUnchanged(Value now, Value old, FieldErrors& errors) {
-  if (now.is_null() == old.is_null() && SemanticEqual(now, old, "meta/v1", "LabelSelector")) return;
+  if (now.is_null() == old.is_null() && SemanticEqual(now, old, schema::types::meta_v1::kLabelSelector)) return;
   errors.push_back(
       InvalidHub(FieldPath("spec").Child("selector"), CoreHubTypes(), now, "*~LabelSelector", "field is immutable"));
 }

@@ -14,6 +14,7 @@
 #include "registry/core/resources.h"
 #include "registry/core/scheduling.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -26,7 +27,7 @@ constexpr std::string_view kUpdatable =
     "`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n";
 
-bool SameSpec(Value a, Value b) { return SemanticEqual(a, b, "core/v1", "PodSpec"); }
+bool SameSpec(Value a, Value b) { return SemanticEqual(a, b, schema::types::core_v1::kPodSpec); }
 
 // An error about the pod as a whole: field.NewPath("").
 validation::FieldError ForbiddenAll(std::string_view detail) {
@@ -126,7 +127,7 @@ void CheckGateUpdate(Value now, Value old, const FieldPath& path, FieldErrors& e
 bool IsPrefix(Value old, Value now) {
   if (now.size() < old.size()) return false;
   for (std::size_t i = 0; i < old.size(); ++i) {
-    if (!SemanticEqual(now[i], old[i], "core/v1", "NodeSelectorRequirement")) return false;
+    if (!SemanticEqual(now[i], old[i], schema::types::core_v1::kNodeSelectorRequirement)) return false;
   }
   return true;
 }
@@ -176,7 +177,7 @@ Value MaskAllowedChanges(base::Arena& arena, Value pod, Value old, const FieldPa
   CopyMember(arena, spec, before, "nodeSelector");
   const Value now_affinity = spec["affinity"]["nodeAffinity"], old_affinity = before["affinity"]["nodeAffinity"];
   const bool same = now_affinity.is_null() == old_affinity.is_null() &&
-                    SemanticEqual(now_affinity, old_affinity, "core/v1", "NodeAffinity");
+                    SemanticEqual(now_affinity, old_affinity, schema::types::core_v1::kNodeAffinity);
   if (same) return spec;
   const FieldPath affinity_path = path.Child("affinity");
   CheckGatedNodeAffinity(now_affinity, old_affinity, affinity_path.Child("nodeAffinity"), errors);
@@ -244,7 +245,7 @@ bool CheckResizeOrder(Value spec, Value old, const FieldPath& path, FieldErrors&
   return errors.size() == before;
 }
 
-bool SameContainer(Value a, Value b) { return SemanticEqual(a, b, "core/v1", "Container"); }
+bool SameContainer(Value a, Value b) { return SemanticEqual(a, b, schema::types::core_v1::kContainer); }
 
 }  // namespace
 
@@ -322,7 +323,7 @@ void ValidatePodEphemeralContainersUpdate(const Call& call, Value pod, Value old
     const auto after = now.find(Text(before, "name"));
     if (after == now.end()) {
       errors.push_back(Forbidden(path, "existing ephemeral containers " + name + " may not be removed\n"));
-    } else if (!SemanticEqual(before, after->second, "core/v1", "EphemeralContainer")) {
+    } else if (!SemanticEqual(before, after->second, schema::types::core_v1::kEphemeralContainer)) {
       errors.push_back(Forbidden(path, "existing ephemeral containers " + name + " may not be changed\n" +
                                            CoreHubTypes().Diff(before, after->second, "EphemeralContainer")));
     }
@@ -349,7 +350,7 @@ void CheckPodLevelResize(base::Arena& arena, Value masked, Value spec, Value bef
       resources["claims"].empty()) {
     masked.Erase("resources");
   }
-  if (!SemanticEqual(masked["resources"], before["resources"], "core/v1", "ResourceRequirements")) {
+  if (!SemanticEqual(masked["resources"], before["resources"], schema::types::core_v1::kResourceRequirements)) {
     errors.push_back(Forbidden(path, "only cpu and memory resources are mutable at pod-level"));
   }
 }

@@ -11,6 +11,7 @@
 #include "registry/core/resources.h"
 #include "registry/rules/address.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry::core {
 namespace {
@@ -223,8 +224,8 @@ void WarnContainers(const Call& call, Value spec, Value metadata, bool in_templa
     if (const Value* annotation = annotations.Find(app_armor);
         in_template && annotation != nullptr && !IsSet(container["securityContext"], "appArmorProfile")) {
       const Value field = AppArmorFieldForAnnotation(call.arena, annotation->as_string());
-      const bool same =
-          !pod_profile.is_null() && !field.is_null() && SemanticEqual(pod_profile, field, "core/v1", "AppArmorProfile");
+      const bool same = !pod_profile.is_null() && !field.is_null() &&
+                        SemanticEqual(pod_profile, field, schema::types::core_v1::kAppArmorProfile);
       if (!same)
         Warning(call, annotations_path.Key(app_armor),
                 "deprecated since v1.30; use the \"appArmorProfile\" field instead");

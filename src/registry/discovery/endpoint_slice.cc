@@ -10,6 +10,7 @@
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry {
 namespace {
@@ -61,9 +62,9 @@ void PrepareForCreate(const Call& call, Value object, Value) {
 
 void PrepareForUpdate(const Call& call, Value object, Value old) {
   bool changed = !SemanticEqual(object["metadata"]["labels"], old["metadata"]["labels"]);
-  const schema::Struct* const type = schema::FindType("discovery/v1", "EndpointSlice");
+  const schema::Struct& type = schema::types::discovery_v1::kEndpointSlice;
   for (const std::string_view field : {"addressType", "endpoints", "ports"})
-    changed = changed || !registry::SemanticEqual(object[field], old[field], *type->FindField(field)->type);
+    changed = changed || !registry::SemanticEqual(object[field], old[field], *type.FindField(field)->type);
   if (changed)
     object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);
   DropTopology(call, object, old);

@@ -15,6 +15,7 @@
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 #include "validation/net.h"
 
 namespace keelson::registry {
@@ -190,15 +191,15 @@ void ValidateClaim(const Call& call, Value object, Value, FieldErrors& errors) {
   ValidateClaimSpec(object["spec"], SelectorOptionsOf(call), FieldPath("spec"), errors);
 }
 
-void ImmutableSpec(const Value& object, const Value& old, std::string_view type, FieldErrors& errors) {
-  if (registry::SemanticEqual(object["spec"], old["spec"], "resource/v1", type)) return;
-  errors.push_back(InvalidHub(FieldPath("spec"), Types(), object["spec"], type, "field is immutable"));
+void ImmutableSpec(const Value& object, const Value& old, const schema::Struct& type, FieldErrors& errors) {
+  if (registry::SemanticEqual(object["spec"], old["spec"], type)) return;
+  errors.push_back(InvalidHub(FieldPath("spec"), Types(), object["spec"], type.name, "field is immutable"));
 }
 
 void ValidateClaimUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, true, validation::NameIsDNSSubdomain, errors);
   ValidateMetaUpdate(object, old, errors);
-  ImmutableSpec(object, old, "ResourceClaimSpec", errors);
+  ImmutableSpec(object, old, schema::types::resource_v1::kResourceClaimSpec, errors);
 }
 
 // ---- Status
@@ -406,7 +407,7 @@ void ValidateTemplateUpdate(const Call& call, Value object, Value old, FieldErro
   ValidateMeta(object, true, validation::NameIsDNSSubdomain, errors);
   ValidateTemplateBody(call, object, errors);
   ValidateMetaUpdate(object, old, errors);
-  ImmutableSpec(object, old, "ResourceClaimTemplateSpec", errors);
+  ImmutableSpec(object, old, schema::types::resource_v1::kResourceClaimTemplateSpec, errors);
 }
 
 // ---- DeviceClass

@@ -14,6 +14,7 @@
 #include "registry/rules/rules.h"
 #include "registry/rules/table.h"
 #include "registry/semantic.h"
+#include "schema/types.h"
 
 namespace keelson::registry {
 namespace {
@@ -60,7 +61,8 @@ void PrepareSlice(const Call& call, Value object, Value old) {
   const bool lists = FeatureEnabled(call, "DRAListTypeAttributes") || AnyDevice(old, HasListAttributes);
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(call.clock.Now().time_since_epoch()).count();
   // A change of a field that is dropped counts as one.
-  if (!old.is_null() && !registry::SemanticEqual(object["spec"], old["spec"], "resource/v1", "ResourceSliceSpec"))
+  if (!old.is_null() &&
+      !registry::SemanticEqual(object["spec"], old["spec"], schema::types::resource_v1::kResourceSliceSpec))
     object["metadata"].Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);
   for (Value device : object["spec"]["devices"].items()) {
     if (!device.is_map()) continue;

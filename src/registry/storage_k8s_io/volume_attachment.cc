@@ -7,6 +7,7 @@
 #include "registry/rules/table.h"
 #include "registry/semantic.h"
 #include "registry/storage_k8s_io/strategies.h"
+#include "schema/types.h"
 
 namespace keelson::registry {
 namespace {
@@ -118,7 +119,7 @@ void ValidateVolumeAttachment(const Call&, Value object, Value, FieldErrors& err
 void ValidateVolumeAttachmentUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, false, validation::NameIsDNSSubdomain, errors);
   ValidateBody(object, errors);
-  if (!registry::SemanticEqual(object["spec"], old["spec"], "storage/v1", "VolumeAttachmentSpec")) {
+  if (!registry::SemanticEqual(object["spec"], old["spec"], schema::types::storage_v1::kVolumeAttachmentSpec)) {
     errors.push_back(InvalidHub(FieldPath("spec"), core::CoreHubTypes(), object["spec"], "VolumeAttachmentSpec",
                                 "field is immutable"));
   }

@@ -465,7 +465,7 @@ struct Writer {
     };
     put(sheet.parts.data(), counts.parts * sizeof(const Schema*));
     for (std::uint32_t i = 0; i < counts.patterns; ++i, at += sizeof(void*))
-      new (at) std::atomic<const re2::RE2*>(nullptr);
+      new (at) std::atomic<const base::GoRegex*>(nullptr);
     put(sheet.nodes.data(), counts.nodes * sizeof(Schema::NodeRecord));
     put(sheet.fields.data(), counts.fields * sizeof(Schema::FieldRecord));
     put(sheet.words.data(), counts.words * sizeof(std::uint32_t));

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <set>
 
-#include <re2/re2.h>
 
 #include "base/check.h"
 #include "object/json_reader.h"
@@ -76,8 +75,8 @@ bool Schema::TryReference() const {
   return false;
 }
 
-std::atomic<const re2::RE2*>* Schema::patterns() const {
-  return reinterpret_cast<std::atomic<const re2::RE2*>*>(const_cast<std::byte*>(tail()) +
+std::atomic<const base::GoRegex*>* Schema::patterns() const {
+  return reinterpret_cast<std::atomic<const base::GoRegex*>*>(const_cast<std::byte*>(tail()) +
                                                          counts_.parts * sizeof(const Schema*));
 }
 
@@ -232,13 +231,13 @@ std::optional<std::int64_t> Node::min_properties() const { return Integer(Layout
 std::string_view Node::format() const { return Text(Layout::kFormat); }
 std::string_view Node::pattern() const { return Text(Layout::kPattern); }
 
-const re2::RE2* Node::compiled_pattern() const {
+const base::GoRegex* Node::compiled_pattern() const {
   const std::uint32_t* slot_index = Side(Layout::kPatternSlot);
   if (slot_index == nullptr) return nullptr;
-  std::atomic<const re2::RE2*>& slot = schema_->patterns()[*slot_index];
-  const re2::RE2* compiled = slot.load(std::memory_order_acquire);
+  std::atomic<const base::GoRegex*>& slot = schema_->patterns()[*slot_index];
+  const base::GoRegex* compiled = slot.load(std::memory_order_acquire);
   if (compiled != nullptr) return compiled;
-  auto fresh = std::make_unique<const re2::RE2>(pattern(), re2::RE2::Quiet);
+  auto fresh = std::make_unique<const base::GoRegex>(pattern());
   if (slot.compare_exchange_strong(compiled, fresh.get(), std::memory_order_acq_rel)) return fresh.release();
   return compiled;  // Another thread was first.
 }

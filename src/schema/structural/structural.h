@@ -18,12 +18,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/go_regex.h"
 #include "base/outcome.h"
 #include "object/value.h"
-
-namespace re2 {
-class RE2;
-}
 
 namespace keelson::schema::structural {
 
@@ -126,7 +123,7 @@ class Node {
   std::string_view format() const;
   std::string_view pattern() const;
   // The pattern, compiled on first use and kept with the schema; nullptr when there is none. Check ok().
-  const re2::RE2* compiled_pattern() const;
+  const base::GoRegex* compiled_pattern() const;
   std::size_t required_count() const;
   std::string_view required(std::size_t index) const;
   // Enum entries are JSON values; a string entry gives its text.
@@ -210,7 +207,7 @@ class Schema {
   const std::byte* tail() const { return reinterpret_cast<const std::byte*>(this + 1); }
   std::byte* tail() { return reinterpret_cast<std::byte*>(this + 1); }
   const Schema* const* parts() const { return reinterpret_cast<const Schema* const*>(tail()); }
-  std::atomic<const re2::RE2*>* patterns() const;
+  std::atomic<const base::GoRegex*>* patterns() const;
   const NodeRecord* nodes() const;
   const FieldRecord* fields() const;
   const std::uint32_t* words() const;

@@ -23,7 +23,7 @@ struct Plugin {
 
   template <class Request, class Response, class Start>
   Awaitable<CallResult<Response>> Call(std::string_view method, Request request, Start start) {
-    return connection.Call<Request, Response>(method, timeout, std::move(request), std::move(start));
+    return connection.Call<Request, Response>(std::string(method), timeout, std::move(request), std::move(start));
   }
 
   const std::chrono::milliseconds timeout;

@@ -158,12 +158,14 @@ class EncryptionAtRest::Following final : public Transformer {
   const meta::GroupResource resource_;
 };
 
-EncryptionAtRest::EncryptionAtRest(Options options) : options_(options) {}
+EncryptionAtRest::EncryptionAtRest(Options options) : options_(std::move(options)) {}
 EncryptionAtRest::~EncryptionAtRest() = default;
 
 Awaitable<Outcome<base::Ref<const EncryptionAtRest::Rules>, std::string>> EncryptionAtRest::Build(
     std::string text, const Options& options) {
-  KS_CO_TRY(const EncryptionConfiguration config, ParseEncryptionConfiguration(text, options.reload));
+  auto parsed = ParseEncryptionConfiguration(options.path, text, options.reload);
+  if (!parsed.ok()) co_return "error while parsing file: " + parsed.error();
+  const EncryptionConfiguration config = *std::move(parsed);
   auto rules = base::MakeRef<Rules>();
   std::map<meta::GroupResource, std::vector<PrefixTransformers::Entry>> entries;
   for (const EncryptionResources& item : config.resources) {
@@ -176,7 +178,8 @@ Awaitable<Outcome<base::Ref<const EncryptionAtRest::Rules>, std::string>> Encryp
       const bool v1 = provider.api_version == "v1";
       if (v1 && !options.kms_v1) {
         co_return std::string(
-            "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  Set "
+            "error while building transformers: KMSv1 is deprecated and will only receive security updates going "
+            "forward. Use KMSv2 instead.  Set "
             "--feature-gates=KMSv1=true to use the deprecated KMSv1 feature.");
       }
       rules->kms.push_back(KMSProvider::New(

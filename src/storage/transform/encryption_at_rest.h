@@ -26,6 +26,7 @@ namespace keelson::storage {
 class EncryptionAtRest {
  public:
   struct Options {
+    std::string path;     // of the file, for errors
     bool reload = false;  // --encryption-provider-config-automatic-reload
     bool kms_v1 = false;  // the gate KMSv1
     base::Random* random = &base::Random::Real();

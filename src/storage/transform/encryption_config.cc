@@ -6,11 +6,12 @@
 #include "base/arena.h"
 #include "base/duration.h"
 #include "base/strings.h"
-#include "codec/json.h"
-#include "codec/yaml.h"
+#include "codec/document.h"
 #include "meta/status.h"
+#include "meta/type_errors.h"
 #include "object/value.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::storage {
 namespace {
@@ -135,13 +136,12 @@ class Reader {
       if (found == nullptr) found = &named;
       ++count;
     }
-    // The value is not shown: it may hold keys.
     if (count == 0) {
       return Invalid(
-          path, "\"REDACTED\"",
+          path, R"({"AESGCM":null,"AESCBC":null,"Secretbox":null,"Identity":null,"KMS":null})",
           "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity");
     }
-    if (count > 1)
+    if (count > 1)  // the value is not shown: it may hold keys
       Invalid(path, "\"REDACTED\"",
               "more than one provider specified in a single element, should split into different list elements");
     EncryptionProvider provider{.kind = found->kind};
@@ -233,22 +233,23 @@ class Reader {
 
 }  // namespace
 
-Outcome<EncryptionConfiguration, std::string> ParseEncryptionConfiguration(std::string_view text, bool reload) {
-  const schema::Struct* type = schema::FindKind(kGroup, "v1", kKind);
-  if (type == nullptr) return std::string("the tables have no EncryptionConfiguration");
+Outcome<EncryptionConfiguration, std::string> ParseEncryptionConfiguration(std::string_view path, std::string_view text,
+                                                                           bool reload) {
+  const std::string decoding = "error decoding encryption provider configuration file " + base::GoQuote(path) + ": ";
+  constexpr codec::DecodeOptions kStrict = {.strict = true};
   base::Arena arena;
-  auto decoded = codec::DecodeYAML(arena, text, *type, {.strict = true});
-  if (!decoded.ok()) return "error decoding encryption provider configuration: " + decoded.error().message;
-  const std::string_view version = decoded->value["apiVersion"].as_string();
-  const std::string_view kind = decoded->value["kind"].as_string();
-  if (version != std::string(kGroup) + "/v1" || kind != kKind) {
-    return "error decoding encryption provider configuration: no kind " + base::GoQuote(kind) +
-           " is registered for version " + base::GoQuote(version) + " in scheme";
-  }
-  if (!decoded->strict_errors.empty()) {
-    return "error decoding encryption provider configuration: strict decoding error: " +
-           base::Join(decoded->strict_errors, ", ");
-  }
+  const auto document = codec::ReadDocument(arena, text, kStrict);
+  if (!document.ok()) return decoding + document.error();
+  const auto& [version, kind] = document->type_meta;
+  if (const std::string problem = codec::TypeMetaProblem(document->type_meta, text); !problem.empty())
+    return decoding + problem;
+  if (version != std::string(kGroup) + "/v1" || kind != kKind)
+    return decoding + meta::NotRegisteredError(kind, version);
+  const auto decoded =
+      codec::DecodeDocument(arena, *document, schema::types::apiserver_v1::kEncryptionConfiguration, kStrict);
+  if (!decoded.ok()) return decoding + decoded.error().message;
+  if (!decoded->strict_errors.empty())
+    return decoding + "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
   Reader reader(reload);
   EncryptionConfiguration config = reader.Read(decoded->value);
   if (!reader.errors().empty()) return meta::AggregateMessage(reader.errors());

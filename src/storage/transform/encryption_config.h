@@ -38,8 +38,9 @@ struct EncryptionConfiguration {
   std::vector<EncryptionResources> resources;
 };
 
-// YAML or JSON. The error is one line, all faults in it. `reload`: the file is reloaded while running, which KMS names
-// must allow.
-Outcome<EncryptionConfiguration, std::string> ParseEncryptionConfiguration(std::string_view text, bool reload);
+// `text` is YAML or JSON, read from the file `path`. The error is one line, all faults in it. `reload`: the file is
+// reloaded while running, which KMS names must allow.
+Outcome<EncryptionConfiguration, std::string> ParseEncryptionConfiguration(std::string_view path, std::string_view text,
+                                                                           bool reload);
 
 }  // namespace keelson::storage

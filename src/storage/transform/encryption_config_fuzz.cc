@@ -2,10 +2,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "storage/transform/encryption_at_rest.h"
+#include "storage/transform/encryption_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace keelson::storage;
-  (void)EncryptionAtRest::New({reinterpret_cast<const char*>(data), size}, {.reload = true});
+  (void)keelson::storage::ParseEncryptionConfiguration("f", {reinterpret_cast<const char*>(data), size}, true).ok();
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "object/go_text.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
+#include "schema/types.h"
 
 namespace keelson::validation::structural {
 namespace {
@@ -189,11 +190,6 @@ class Coercer {
   std::vector<std::string>* unknown_;
 };
 
-const schema::Struct& ObjectMetaType() {
-  static const schema::Struct* const type = schema::FindType("meta/v1", "ObjectMeta");
-  return *type;
-}
-
 // The checks below say whether a value would come back from Go's ObjectMeta as it is. They may say no for one that
 // would: it is then decoded and encoded again.
 bool IsText(const Value& value) { return value.is_string() && !value.as_string().empty(); }  // "" is left out
@@ -269,7 +265,7 @@ std::string DecodableMembers(const Value& metadata) {
     one += ':';
     object::AppendJSON(one, member.value);
     Arena scratch;
-    if (!codec::DecodeJSON(scratch, "{" + one + "}", ObjectMetaType()).ok()) continue;
+    if (!codec::DecodeJSON(scratch, "{" + one + "}", schema::types::meta_v1::kObjectMeta).ok()) continue;
     if (kept.size() > 1) kept += ',';
     kept += one;
   }
@@ -357,13 +353,13 @@ Outcome<Value, std::string> CoerceObjectMeta(Arena& arena, const Value& metadata
   if (IsTypedObjectMeta(metadata)) return metadata;
   const codec::DecodeOptions options{.strict = unknown != nullptr};
   std::string text = object::ToJSON(metadata);
-  auto decoded = codec::DecodeJSON(arena, text, ObjectMetaType(), options);
+  auto decoded = codec::DecodeJSON(arena, text, schema::types::meta_v1::kObjectMeta, options);
   if (!decoded.ok()) {
     if (!drop_invalid) return decoded.error().message;
     if (!metadata.is_map())
       return "invalid metadata: expected object, got " + std::string(object::GoTypeName(metadata));
     text = DecodableMembers(metadata);
-    decoded = codec::DecodeJSON(arena, text, ObjectMetaType(), options);
+    decoded = codec::DecodeJSON(arena, text, schema::types::meta_v1::kObjectMeta, options);
     if (!decoded.ok()) return decoded.error().message;
   }
   if (unknown != nullptr) {
@@ -372,7 +368,7 @@ Outcome<Value, std::string> CoerceObjectMeta(Arena& arena, const Value& metadata
     }
   }
   std::string typed;
-  codec::EncodeJSON(decoded->value, ObjectMetaType(), typed);
+  codec::EncodeJSON(decoded->value, schema::types::meta_v1::kObjectMeta, typed);
   return object::ParseJSON(arena, typed).value_or(Value::Map(arena));
 }
 

@@ -1,6 +1,5 @@
 // Validation of one value against a schema, as kube-openapi's validate package does it: which validators apply to a
 // value, how many of them passed (that decides which alternative of anyOf and oneOf is reported), the texts.
-#include <re2/re2.h>
 
 #include <algorithm>
 #include <cmath>
@@ -272,11 +271,11 @@ class ValueValidator {
       }
     }
     if (const std::string_view pattern = schema.pattern(); !pattern.empty()) {
-      const re2::RE2* const compiled = schema.compiled_pattern();
+      const base::GoRegex* const compiled = schema.compiled_pattern();
       if (!compiled->ok()) {
         AddInvalid(out, place, Value(text),
                    "should match '" + std::string(pattern) + ", but pattern is invalid: " + compiled->error() + "'");
-      } else if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled)) {
+      } else if (!compiled->Matches(text)) {
         AddInvalid(out, place, Value(text), "should match '" + std::string(pattern) + "'");
       }
     }

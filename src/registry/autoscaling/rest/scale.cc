@@ -121,7 +121,7 @@ class ScaleREST final : public REST, public Getter, public Updater {
   }
 
   // The workload with the replicas of what `updated` makes of its Scale.
-  Task<Value> UpdatedWorkload(request::Context& context, const std::string& name, const UpdatedObject& updated,
+  Task<Value> UpdatedWorkload(request::Context& context, std::string name, const UpdatedObject& updated,
                               Value existing) const {
     base::Arena& arena = context.arena;
     Value parent = existing.Clone(arena);

@@ -1,10 +1,10 @@
-#include "cel/regex.h"
+#include "base/go_regex.h"
 
 #include <re2/re2.h>
 
 #include "base/strings.h"
 
-namespace keelson::cel {
+namespace keelson::base {
 namespace {
 
 // Go writes named groups also as (?<name>…); the RE2 of Debian 12 knows (?P<name>…) only.
@@ -67,7 +67,7 @@ std::string_view GoErrorCode(re2::RE2::ErrorCode code) {
 
 }  // namespace
 
-Regex::Regex(std::string_view pattern) {
+GoRegex::GoRegex(std::string_view pattern) {
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_max_mem(kMemoryBytesMax);
@@ -82,24 +82,24 @@ Regex::Regex(std::string_view pattern) {
   }
 }
 
-bool IsValidRegexSyntax(std::string_view pattern) { return Regex(pattern).ok(); }
+bool IsValidGoRegex(std::string_view pattern) { return GoRegex(pattern).ok(); }
 
-Regex::~Regex() = default;
-Regex::Regex(Regex&&) noexcept = default;
-Regex& Regex::operator=(Regex&&) noexcept = default;
+GoRegex::~GoRegex() = default;
+GoRegex::GoRegex(GoRegex&&) noexcept = default;
+GoRegex& GoRegex::operator=(GoRegex&&) noexcept = default;
 
-bool Regex::Matches(std::string_view text) const {
+bool GoRegex::Matches(std::string_view text) const {
   return regex_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(), re2::RE2::UNANCHORED, nullptr, 0);
 }
 
-std::string_view Regex::Find(std::string_view text) const {
+std::string_view GoRegex::Find(std::string_view text) const {
   re2::StringPiece match;
   const re2::StringPiece piece(text.data(), text.size());
   if (!regex_->Match(piece, 0, text.size(), re2::RE2::UNANCHORED, &match, 1)) return {};
   return {match.data(), match.size()};
 }
 
-std::vector<std::string_view> Regex::FindAll(std::string_view text, std::int64_t limit) const {
+std::vector<std::string_view> GoRegex::FindAll(std::string_view text, std::int64_t limit) const {
   std::vector<std::string_view> out;
   const re2::StringPiece piece(text.data(), text.size());
   std::size_t position = 0;
@@ -127,4 +127,4 @@ std::vector<std::string_view> Regex::FindAll(std::string_view text, std::int64_t
   return out;
 }
 
-}  // namespace keelson::cel
+}  // namespace keelson::base

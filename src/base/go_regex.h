@@ -13,16 +13,16 @@ namespace re2 {
 class RE2;
 }
 
-namespace keelson::cel {
+namespace keelson::base {
 
-class Regex {
+class GoRegex {
  public:
   static constexpr std::int64_t kMemoryBytesMax = 8 << 20;  // of the compiled pattern and its caches
 
-  explicit Regex(std::string_view pattern);
-  ~Regex();
-  Regex(Regex&&) noexcept;
-  Regex& operator=(Regex&&) noexcept;
+  explicit GoRegex(std::string_view pattern);
+  ~GoRegex();
+  GoRegex(GoRegex&&) noexcept;
+  GoRegex& operator=(GoRegex&&) noexcept;
 
   bool ok() const { return error_.empty(); }
   const std::string& error() const { return error_; }  // "error parsing regexp: missing closing ): `a(`"
@@ -38,6 +38,6 @@ class Regex {
 };
 
 // Whether Go's regexp.Compile accepts the pattern.
-bool IsValidRegexSyntax(std::string_view pattern);
+bool IsValidGoRegex(std::string_view pattern);
 
-}  // namespace keelson::cel
+}  // namespace keelson::base

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Runs the commands of docs/recipes as they stand on the pages. usage: recipes_test.py KEELSON WORK_FOLDER [NAME ...]
+
+The shell finds a `keelson` that adds a free port, so that several tests can run side by side, and where a page manages a service a `systemctl`
+that starts and stops one server. Folders of the system are folders of the test.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Client, Server, config_map, free_port, source_root  # noqa: E402
+from kubectl_test import find_kubectl  # noqa: E402
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"}, "spec": {
+    "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [
+        {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
+def expect(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def page(name):
+    with open(os.path.join(source_root(), "docs", "recipes", name)) as f:
+        return f.read()
+
+
+def indented(text):
+    """The blocks of a page that are set in by four spaces, as scripts."""
+    blocks = re.findall(r"(?:^    .*\n(?:\s*\n(?=    ))?)+", text, re.M)
+    return [re.sub(r"^    ", "", block, flags=re.M) for block in blocks]
+
+
+def steps(text):
+    """The scripts below `run:` of a workflow, in order."""
+    workflow = re.search(r"```yaml\n(.*?)```", text, re.S).group(1)
+    return [re.sub(r"^ {4}", "", many, flags=re.M) if many else one for many, one in re.findall(r"run: (?:\|\n((?:    .*\n)+)|(.+))", workflow)]
+
+
+def script(path, text):
+    with open(path, "w") as f:
+        f.write("#!/bin/sh\n" + text)
+    os.chmod(path, 0o755)
+
+
+class Shell:
+    """Runs scripts in the folder with a PATH of their own. Servers that they start in the background are ended by stop()."""
+
+    def __init__(self, binary, folder):
+        self.folder, self.port, self.bin = folder, free_port(), os.path.join(folder, "bin")
+        os.makedirs(self.bin)
+        # A server, or doctor with its flags, gets the port; every other command is passed on as it is.
+        script(self.bin + "/keelson", 'case "$1" in --*|doctor) exec %s "$@" --secure-port=%d;; esac\nexec %s "$@"\n' % (binary, self.port, binary))
+        os.symlink(find_kubectl(), self.bin + "/kubectl")
+        self.environment = {"PATH": self.bin + ":/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder, "RUNNER_TEMP": folder, "GITHUB_ENV": folder + "/environment"}
+        self.processes = []
+
+    def run(self, text):
+        with open(self.folder + "/out", "w+") as out:
+            process = subprocess.Popen(["bash", "-e", "-c", text], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            self.processes.append(process)
+            code = process.wait(120)
+            out.seek(0)
+            shown = out.read()
+        expect(code == 0, "exit code %d of\n%s\n%s" % (code, text, shown))
+        return shown
+
+    def stop(self):
+        for process in self.processes:
+            try:
+                os.killpg(process.pid, signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+
+
+def ci(shell, binary, folder):
+    """The workflow's steps, with what GitHub puts into the environment between them."""
+    start, use, failure = steps(page("ci.md"))
+    os.makedirs(folder + "/manifests")
+    with open(folder + "/manifests/map.json", "w") as f:
+        json.dump({"apiVersion": "v1", "kind": "ConfigMap", **config_map("settings", {"a": "b"})}, f)
+    shell.run(start)
+    with open(folder + "/environment") as f:
+        shell.environment.update(line.strip().split("=", 1) for line in f)
+    expect("configmap/settings created (server dry run)" in shell.run(use), "the manifests")
+    shown = shell.run(failure)
+    expect("0 broken" in shown and "KUBECONFIG=" in shown, shown)
+
+
+def envtest(shell, binary, folder):
+    """The assets, and a snapshot with a definition that a new environment begins with."""
+    assets, seed = indented(page("envtest.md"))
+    assets = assets.replace("go test ./...", "echo assets in $KUBEBUILDER_ASSETS")
+    shown = shell.run(assets)
+    place = shown.split("assets in ")[1].strip()
+    expect({"etcd", "kube-apiserver", "kubectl"} <= set(os.listdir(place)), shown)
+    os.makedirs(folder + "/config/crd")
+    with open(folder + "/config/crd/widgets.json", "w") as f:
+        json.dump(CRD, f)
+    shell.run(seed)
+    url = "http://127.0.0.1:%d" % free_port()
+    etcd = subprocess.Popen([folder + "/assets/etcd", "--listen-client-urls=" + url, "--advertise-client-urls=" + url], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        shell.run("keelson migrate --from %s --to %s/copy/store" % (url, folder))
+    finally:
+        etcd.terminate()
+        etcd.wait()
+    server = Server(binary, folder)
+    server.data = folder + "/copy"
+    server.start()
+    try:
+        Client(server).must(200, "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com")
+    finally:
+        server.stop()
+
+
+SYSTEMCTL = """
+case "$1" in
+start) keelson --data-dir=%(data)s >>%(folder)s/log 2>&1 & echo $! >%(folder)s/pid
+  until kubectl --kubeconfig %(data)s/admin.kubeconfig get --raw /readyz; do sleep 0.1; done;;
+stop) kill $(cat %(folder)s/pid); while kill -0 $(cat %(folder)s/pid) 2>/dev/null; do sleep 0.1; done;;
+esac
+"""
+
+
+def backup(shell, binary, folder):
+    """Saved while the server runs; restored into a new folder that takes the old one's place."""
+    data, backups = folder + "/keelson", folder + "/backup"
+    os.makedirs(backups)
+    script(shell.bin + "/systemctl", SYSTEMCTL % {"data": data, "folder": folder})
+    script(shell.bin + "/chown", "exit 0\n")  # the package's user is not on this machine
+    save, restore = (block.replace("/var/lib/keelson", data).replace("/mnt/backup", backups) for block in indented(page("backup.md")))
+    # The first commands mean the default folder.
+    shell.environment["XDG_DATA_HOME"] = folder
+    shell.run("systemctl start keelson")
+    shell.environment["KUBECONFIG"] = data + "/admin.kubeconfig"
+    shell.run("kubectl create configmap before --from-literal=a=b")
+    shell.run(save.replace("FILE", backups + "/today.tar"))
+    shell.run("kubectl create configmap after --from-literal=a=b")
+    shell.run(restore)
+    shown = shell.run("kubectl get configmaps -o name; systemctl stop keelson")
+    expect("configmap/before" in shown and "configmap/after" not in shown, shown)
+    expect(os.path.isdir(data + "-old"), "the old folder is gone")
+
+
+TESTS = [ci, envtest, backup]
+
+
+def main():
+    binary, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    find_kubectl()
+    failures = 0
+    for test in TESTS:
+        if sys.argv[3:] and test.__name__ not in sys.argv[3:]:
+            continue
+        place, begin = os.path.join(folder, test.__name__), time.monotonic()
+        shutil.rmtree(place, ignore_errors=True)
+        os.makedirs(place)
+        shell = Shell(binary, place)
+        try:
+            test(shell, binary, place)
+            result = "ok"
+        except Exception as error:  # any failure is a finding; the next test runs all the same
+            failures += 1
+            result = "FAILED: %s: %s" % (type(error).__name__, error)
+        finally:
+            shell.stop()
+        print("%s: %s (%.1f s)" % (test.__name__, result, time.monotonic() - begin), flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
