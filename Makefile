@@ -1,7 +1,7 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
 #   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
-.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest reference cmd sequences nightly profile projects clean
+.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest reference cmd clients sequences nightly profile projects clean
 
 ARGS ?=
 ONLY ?=
@@ -62,7 +62,7 @@ format: setup
 	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i
 
 # What needs the real Kubernetes around it: one script each, which also fetches what it needs.
-soak conformance interop envtest reference cmd sequences nightly profile projects: build
+soak conformance interop envtest reference cmd clients sequences nightly profile projects: build
 	@if [ -x tools/$@.sh ]; then ONLY="$(ONLY)" exec tools/$@.sh $(ARGS); else echo "make $@: not built yet" >&2; exit 1; fi
 
 clean:

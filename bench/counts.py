@@ -3,7 +3,8 @@
 usage: counts.py KEELSON WORK_FOLDER LOAD [--rows get,patch] [--clients N] [--no-syscalls] [--flags="--a=b --c=d"]
 
 The server runs under valgrind's callgrind, and again under strace. Each row is driven twice, with N and with 2 N operations, and the difference
-is divided by N: connection set-up and whatever else happens once cancels out. A watch event is the second difference, over watchers and over
+is divided by N: connection set-up and whatever else happens once cancels out. What the server does on its own as time passes (it is counted
+while nobody asks for anything) is taken off, since a run takes longer on a busy machine. A watch event is the second difference, over watchers and over
 changes, so that the changes themselves cancel out too. Allocations are calls of malloc, calloc and realloc, from libraries too.
 WORK_FOLDER/ROW.txt has the functions of the row, by the instructions in them and what they call.
 """
@@ -28,6 +29,7 @@ ALLOCATORS = {"malloc", "calloc", "realloc"}  # aligned_alloc of what needs no m
 # row: operations of the shorter run, how many operations the load program makes of one --requests
 ROWS = {"get": (300, 1), "connect": (20, 5), "fill": (120, 1), "patch": (120, 1), "list-node": (60, 5), "list-label": (20, 20), "watch": (20, 0), "watch-shared": (20, 0)}
 WATCHERS = 10
+IDLE_SECONDS = 10
 
 
 class Valgrind(Keelson):
@@ -133,11 +135,22 @@ class Bench:
         self.counter, self.created = counter, OBJECTS
         self.driver = Driver(counter.server, load, 0)
         self.driver.command += ["--clients", str(clients)]
+        self.idle = collections.Counter()  # per second
+
+    def measure_idle(self):
+        self.counter.begin()
+        begun = time.monotonic()
+        time.sleep(IDLE_SECONDS)
+        elapsed = time.monotonic() - begun
+        self.idle = {key: count / elapsed for key, count in self.counter.finish().items()}
 
     def run(self, row, objects, requests, arguments):
         self.counter.begin()
+        begun = time.monotonic()
         done = self.driver.row(row, objects, arguments, requests)
+        elapsed = time.monotonic() - begun
         counts = self.counter.finish()
+        counts = collections.Counter({key: counts[key] - elapsed * self.idle.get(key, 0) for key in set(counts) | set(self.idle)})
         if not done or done["errors"]:
             sys.exit("counts: %s failed: %s" % (row, (done or {}).get("firstError")))
         return counts
@@ -162,6 +175,7 @@ class Bench:
     def rows(self, rows, folder):
         self.driver.row("fill", OBJECTS, ["fill"], 1)
         self.driver.row("warm", OBJECTS, ["get"], OBJECTS)
+        self.measure_idle()
         for row in rows:
             count, factor = ROWS[row]
             yield row, self.single(row, count, factor) if factor else self.watch(row, count)

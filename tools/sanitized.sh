@@ -9,6 +9,7 @@ shift
 rm -rf "$reports"
 mkdir -p "$reports"
 export ASAN_OPTIONS="log_path=$reports/report ${ASAN_OPTIONS:-}"
+export LSAN_OPTIONS="log_path=$reports/report ${LSAN_OPTIONS:-}"
 export UBSAN_OPTIONS="log_path=$reports/report print_stacktrace=1 ${UBSAN_OPTIONS:-}"
 export TSAN_OPTIONS="log_path=$reports/report suppressions=$root/tools/tsan.supp ${TSAN_OPTIONS:-}"
 "$@"

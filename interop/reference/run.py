@@ -68,8 +68,9 @@ def prepare():
         if not os.path.exists(place):
             shutil.copytree(os.path.join(shared, "%s@%s" % (module, version)), place + ".new")
             subprocess.run(["chmod", "-R", "u+w", place + ".new"], check=True)
-            # The module cache has no executable files; tests run some of these.
-            subprocess.run(["find", place + ".new/test", "-name", "*.sh", "-exec", "chmod", "u+x", "{}", "+"], check=True)
+            # The module cache has no executable files; tests run some of these, and expect one not to be executable.
+            subprocess.run(["find", place + ".new/test", "-name", "*.sh", "!", "-name", "*-not-executable.sh", "-exec", "chmod", "u+x", "{}", "+"], check=True)
+            subprocess.run(["find", place + ".new/test", "-path", "*/fixtures/*", "-name", "kubectl-*", "-type", "f", "-exec", "chmod", "u+x", "{}", "+"], check=True)
             os.rename(place + ".new", place)
         ours = os.path.join(HERE, "overlay", module)
         for folder, _, files in os.walk(ours):

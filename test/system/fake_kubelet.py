@@ -3,7 +3,9 @@
 Containers are pretended: a log is what the test has put there, a command is run as a process of this machine (with a pseudo terminal when
 one is asked for), a forwarded port answers with its number and then echoes. Every request is remembered in `requests`.
 """
+import base64
 import fcntl
+import hashlib
 import http.server
 import json
 import os
@@ -225,6 +227,44 @@ class PortForward:
         return echo
 
 
+def serve_websocket_port_forward(connection, ports):
+    """Port forwarding as older clients do it, over a WebSocket: two channels for each port (data, errors), each opened by the port's number. Says which port it
+    is, and echoes."""
+    def read(count):
+        data = b""
+        while len(data) < count:
+            more = connection.recv(count - len(data))
+            if not more:
+                raise OSError("the client is gone")
+            data += more
+        return data
+
+    def send(opcode, payload):
+        size = len(payload)
+        length = bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size) if size < 1 << 16 else b"\x7f" + struct.pack(">Q", size)
+        connection.sendall(bytes([0x80 | opcode]) + length + payload)
+    for i, port in enumerate(ports):
+        for channel in (2 * i, 2 * i + 1):
+            send(2, bytes([channel]) + struct.pack("<H", port))
+        send(2, bytes([2 * i]) + b"port %d\n" % port)
+    try:
+        while True:
+            head = read(2)
+            size = head[1] & 0x7F
+            if size >= 126:
+                size = struct.unpack(">H" if size == 126 else ">Q", read(2 if size == 126 else 8))[0]
+            mask = read(4)
+            payload = bytes(byte ^ mask[i % 4] for i, byte in enumerate(read(size)))
+            if head[0] & 0x0F == 8:
+                return send(8, payload)
+            if head[0] & 0x0F == 9:
+                send(10, payload)
+            elif len(payload) > 1:
+                send(2, payload)
+    except OSError:
+        pass
+
+
 class FakeKubelet:
     def __init__(self, cert, key, client_ca=None, address="127.0.0.1"):
         self.requests, self.logs, self.lock = [], {}, threading.Condition()
@@ -272,6 +312,8 @@ class FakeKubelet:
             return self.send_log(request, parts[3], query)
         if parts[0] in ("exec", "attach"):
             return self.upgrade(request, Command(query.get("command") or ["cat"], query).on_stream)
+        if parts[0] == "portForward" and request.headers.get("Upgrade", "").lower() == "websocket":
+            return self.websocket_port_forward(request, [int(p) for value in query.get("port", []) + query.get("ports", []) for p in value.split(",")])
         if parts[0] == "portForward":
             return self.upgrade(request, PortForward().on_stream)
         answer = ("%s %s" % (request.command, request.path)).encode()
@@ -311,6 +353,16 @@ class FakeKubelet:
             request.wfile.write(b"0\r\n\r\n")
         except OSError:
             pass
+
+    def websocket_port_forward(self, request, ports):
+        accept = hashlib.sha1(request.headers["Sec-WebSocket-Key"].encode() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+        request.send_response(101)
+        for name, value in (("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", base64.b64encode(accept).decode()), ("Sec-WebSocket-Protocol", "v4.channel.k8s.io")):
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.flush()
+        request.close_connection = True
+        serve_websocket_port_forward(request.connection, ports)
 
     def upgrade(self, request, on_stream):
         if request.headers.get("Upgrade") != "SPDY/3.1":

@@ -45,6 +45,8 @@ type Spec struct {
 	NoWait bool     // do not wait for /healthz
 	// Health checks that are left out of the wait.
 	Exclude []string
+	// Of the process; "": the machine's. Identities of servers are made of it.
+	HostName string
 }
 
 // Server is a running process.
@@ -111,16 +113,23 @@ func Start(t Logger, spec Spec) (*Server, error) {
 		Log:   log.Name(),
 		Flags: flags,
 		Config: &rest.Config{
-			Host:            fmt.Sprintf("https://127.0.0.1:%d", spec.Port),
-			BearerToken:     token,
-			QPS:             -1,
-			TLSClientConfig: rest.TLSClientConfig{ServerName: loopbackName, CAData: pair.cert},
+			Host:        fmt.Sprintf("https://127.0.0.1:%d", spec.Port),
+			BearerToken: token,
+			QPS:         -1,
+			// As the loopback client of the Go server (BuildGenericConfig).
+			ContentConfig:      rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"},
+			DisableCompression: true,
+			TLSClientConfig:    rest.TLSClientConfig{ServerName: loopbackName, CAData: pair.cert},
 		},
 		command: exec.Command(program, flags...),
 		ended:   make(chan struct{}),
 	}
-	s.command.Stdout, s.command.Stderr = log, log
 	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if spec.HostName != "" { // needs root: a UTS namespace of its own
+		s.command = exec.Command("sh", append([]string{"-c", `echo "$0" >/proc/sys/kernel/hostname && exec "$@"`, spec.HostName, program}, flags...)...)
+		s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWUTS}
+	}
+	s.command.Stdout, s.command.Stderr = log, log
 	if err := s.command.Start(); err != nil {
 		return nil, err
 	}

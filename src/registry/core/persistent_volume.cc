@@ -211,7 +211,7 @@ void ValidatePersistentVolumeUpdate(const Call& call, Value volume, Value old, F
   if (IsSet(before, "nodeAffinity")) {
     const Value affinity = now["nodeAffinity"];
     if (affinity.is_null() || !SemanticEqual(affinity, WithMovedLabels(call.arena, affinity, before["nodeAffinity"]),
-                                             "core/v1", "VolumeNodeAffinity")) {
+                                             schema::types::core_v1::kVolumeNodeAffinity)) {
       errors.push_back(InvalidHub(FieldPath("nodeAffinity"), CoreHubTypes(), affinity, "*VolumeNodeAffinity",
                                   "field is immutable, except for updating from beta label to GA"));
     }

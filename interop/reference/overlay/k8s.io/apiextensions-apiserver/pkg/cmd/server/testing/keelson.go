@@ -78,6 +78,7 @@ func StartTestServer(t Logger, _ *TestServerInstanceOptions, customFlags []strin
 		return result, err
 	}
 	result.ClientConfig = server.Config
+	result.ClientConfig.ContentType, result.ClientConfig.DisableCompression = "", false // set by kube-apiserver alone
 	result.ServerOpts = s
 	result.TearDownFn = func() {
 		server.Stop()

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	genericfeatures "k8s.io/apiserver/pkg/features"
 	serveroptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/util/compatibility"
@@ -91,7 +92,16 @@ func StartTestServer(t ktesting.TB, instanceOptions *TestServerInstanceOptions, 
 	pair := s.SecureServing.ServerCert.CertKey
 	flags = keelson.Override(flags, []string{"--tls-cert-file=" + pair.CertFile, "--tls-private-key-file=" + pair.KeyFile})
 
-	spec := keelson.Spec{Name: t.Name(), Dir: result.TmpDir, Port: s.SecureServing.BindPort, Flags: flags, NoWait: instanceOptions.SkipHealthzCheck}
+	if instanceOptions.EnableCertAuth && gate.Enabled(genericfeatures.UnknownVersionInteroperabilityProxy) {
+		s.PeerCAFile = pair.CertFile
+		flags = append(flags, "--peer-ca-file="+s.PeerCAFile, "--peer-advertise-ip=127.0.0.1", fmt.Sprintf("--peer-advertise-port=%d", s.SecureServing.BindPort))
+	}
+	hostName, err := keelson.HostName()
+	if err != nil {
+		return result, err
+	}
+
+	spec := keelson.Spec{HostName: hostName, Name: t.Name(), Dir: result.TmpDir, Port: s.SecureServing.BindPort, Flags: flags, NoWait: instanceOptions.SkipHealthzCheck}
 	if instanceOptions.StorageVersionWrapFunc != nil {
 		spec.Exclude = []string{"poststarthook/" + apiserver.StorageVersionPostStartHookName}
 	}
