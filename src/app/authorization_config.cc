@@ -13,7 +13,6 @@
 #include "base/go_errno.h"
 #include "base/strings.h"
 #include "codec/document.h"
-#include "meta/type_errors.h"
 #include "object/field_path.h"
 #include "object/value.h"
 #include "schema/schema.h"
@@ -26,7 +25,6 @@ namespace {
 
 using validation::FieldErrors;
 
-constexpr std::string_view kGroup = "apiserver.config.k8s.io";
 constexpr std::string_view kKind = "AuthorizationConfiguration";
 constexpr std::string_view kLoadPrefix = "failed to load AuthorizationConfiguration from file: ";
 constexpr std::size_t kMatchConditionsMax = 64;
@@ -208,26 +206,13 @@ class Reader {
   std::set<std::string> names_;
 };
 
-// Why the text is not of our kind; "" when it is.
-std::string KindProblem(const codec::TypeMeta& type_meta, std::string_view text) {
-  if (std::string problem = codec::TypeMetaProblem(type_meta, text); !problem.empty()) return problem;
-  const auto& [version, kind] = type_meta;
-  const auto slash = version.find('/');
-  const bool ours = slash != std::string_view::npos && version.substr(0, slash) == kGroup;
-  const bool known = ours && schema::FindKind(kGroup, version.substr(slash + 1), kind) != nullptr;
-  // The alpha and beta versions have the same shape as v1.
-  const bool older = ours && kind == kKind && (version.ends_with("/v1alpha1") || version.ends_with("/v1beta1"));
-  if (!known && !older) return meta::NotRegisteredError(kind, version);
-  if (kind != kKind) return "expected AuthorizationConfiguration, got *apiserver." + std::string(kind);
-  return {};
-}
-
 // The text as an object of the type; null for an empty file, which is an empty configuration. The error is upstream's.
 Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view text, const schema::Struct& type) {
   if (text.empty()) return Value();
   constexpr codec::DecodeOptions kStrict = {.strict = true};
   KS_TRY(const codec::Document document, codec::ReadDocument(arena, text, kStrict));
-  if (std::string problem = KindProblem(document.type_meta, text); !problem.empty()) return problem;
+  if (std::string problem = codec::ConfigurationProblem(document.type_meta, text, kKind); !problem.empty())
+    return problem;
   auto decoded = codec::DecodeDocument(arena, document, type, kStrict);
   if (!decoded.ok()) return std::move(decoded).error().message;
   if (!decoded->strict_errors.empty()) return "strict decoding error: " + base::Join(decoded->strict_errors, ", ");

@@ -1,10 +1,12 @@
 #include "codec/document.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/strings.h"
 #include "codec/yaml.h"
+#include "meta/type_errors.h"
 
 namespace keelson::codec {
 
@@ -39,6 +41,19 @@ std::string TypeMetaProblem(const TypeMeta& type_meta, std::string_view text) {
   if (kind.empty()) return missing("Kind");
   if (version.empty() || version.ends_with('/')) return missing("apiVersion");
   return {};
+}
+
+std::string ConfigurationProblem(const TypeMeta& type_meta, std::string_view text, std::string_view expected_kind) {
+  if (std::string problem = TypeMetaProblem(type_meta, text); !problem.empty()) return problem;
+  constexpr std::string_view kGroup = "apiserver.config.k8s.io";
+  constexpr std::string_view kVersions[] = {"v1", "v1beta1", "v1alpha1"};
+  const auto& [api_version, kind] = type_meta;
+  const auto slash = api_version.find('/');
+  const bool known = slash != std::string_view::npos && api_version.substr(0, slash) == kGroup &&
+                     std::ranges::find(kVersions, api_version.substr(slash + 1)) != std::end(kVersions);
+  if (!known || schema::FindKind(kGroup, "v1", kind) == nullptr) return meta::NotRegisteredError(kind, api_version);
+  if (kind == expected_kind) return {};
+  return "expected " + std::string(expected_kind) + ", got *apiserver." + std::string(kind);
 }
 
 }  // namespace keelson::codec

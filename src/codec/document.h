@@ -31,5 +31,8 @@ Outcome<Decoded, DecodeError> DecodeDocument(base::Arena& arena, const Document&
 // Why the kind cannot be looked up, in upstream's words: one of the two is missing in `text`, or the version has three
 // parts. "" when it can.
 std::string TypeMetaProblem(const TypeMeta& type_meta, std::string_view text);
+// Why the text is no configuration of this kind of apiserver.config.k8s.io, in upstream's words; "" when it is. The
+// alpha and beta versions have the shape of v1.
+std::string ConfigurationProblem(const TypeMeta& type_meta, std::string_view text, std::string_view expected_kind);
 
 }  // namespace keelson::codec

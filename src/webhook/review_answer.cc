@@ -14,9 +14,9 @@ std::string GoType(const schema::Struct& type) {
 }
 
 // The type of the answer, by its apiVersion and kind, with absent parts as expected (upstream's gvkWithDefaults).
-Outcome<const schema::Struct*, std::string> TypeOf(const codec::TypeMeta& meta, const ReviewKind& expected,
+Outcome<const schema::Struct*, std::string> TypeOf(const codec::TypeMeta& sent, const ReviewKind& expected,
                                                    std::string_view body) {
-  const std::string_view api_version = meta.api_version == "/" ? "" : meta.api_version;
+  const std::string_view api_version = sent.api_version == "/" ? "" : sent.api_version;
   const auto slash = api_version.find('/');
   if (slash != std::string_view::npos && api_version.find('/', slash + 1) != std::string_view::npos)
     return "unexpected GroupVersion string: " + std::string(api_version);
@@ -27,7 +27,7 @@ Outcome<const schema::Struct*, std::string> TypeOf(const codec::TypeMeta& meta, 
     version = expected.version;
   }
   if (version.empty()) return "Object 'apiVersion' is missing in '" + std::string(body) + "'";
-  const std::string_view kind = meta.kind.empty() ? expected.kind : meta.kind;
+  const std::string_view kind = sent.kind.empty() ? expected.kind : sent.kind;
   if (const schema::Struct* type = schema::FindKind(group, version, kind)) return type;
   const std::string named = group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
   return meta::NotRegisteredError(kind, named);
@@ -43,7 +43,7 @@ Outcome<Value, std::string> DecodeReviewAnswer(base::Arena& arena, const Respons
   KS_TRY(const schema::Struct* type, TypeOf(document.type_meta, expected, body));
   auto decoded = codec::DecodeDocument(arena, document, *type);
   if (!decoded.ok()) return std::move(decoded).error().message;
-  const schema::Struct* wanted = schema::FindKind(expected.group, expected.version, expected.kind);
+  KS_TRY(const schema::Struct* wanted, TypeOf(codec::TypeMeta(), expected, body));
   if (type != wanted) return "converting (" + GoType(*type) + ") to (" + GoType(*wanted) + "): unknown conversion";
   return decoded->value;
 }

@@ -3,14 +3,12 @@
 #include "base/arena.h"
 #include "base/strings.h"
 #include "codec/document.h"
-#include "meta/type_errors.h"
 #include "schema/schema.h"
 #include "schema/types.h"
 
 namespace keelson::auth {
 namespace {
 
-constexpr std::string_view kGroup = "apiserver.config.k8s.io";
 constexpr std::string_view kKind = "AuthenticationConfiguration";
 
 std::string Text(Value map, std::string_view key) { return std::string(map[key].as_string()); }
@@ -46,18 +44,6 @@ JWTConfig ReadJWT(Value map) {
   return jwt;
 }
 
-// Why the text is no AuthenticationConfiguration of a known version; "" when it is one.
-std::string KindProblem(const codec::TypeMeta& type_meta, std::string_view text) {
-  if (std::string problem = codec::TypeMetaProblem(type_meta, text); !problem.empty()) return problem;
-  const auto& [version, kind] = type_meta;
-  const bool known = version == std::string(kGroup) + "/v1" || version == std::string(kGroup) + "/v1beta1" ||
-                     version == std::string(kGroup) + "/v1alpha1";
-  const bool registered = kind == kKind || schema::FindKind(kGroup, "v1", kind) != nullptr;
-  if (!known || !registered) return meta::NotRegisteredError(kind, version);
-  if (kind != kKind) return "expected AuthenticationConfiguration, got *apiserver." + std::string(kind);
-  return {};
-}
-
 }  // namespace
 
 Outcome<AuthenticationConfig, std::string> ParseAuthenticationConfig(std::string_view text) {
@@ -66,7 +52,8 @@ Outcome<AuthenticationConfig, std::string> ParseAuthenticationConfig(std::string
   base::Arena arena;
   constexpr codec::DecodeOptions kStrict = {.strict = true};
   KS_TRY(const codec::Document document, codec::ReadDocument(arena, text, kStrict));
-  if (std::string problem = KindProblem(document.type_meta, text); !problem.empty()) return problem;
+  if (std::string problem = codec::ConfigurationProblem(document.type_meta, text, kKind); !problem.empty())
+    return problem;
   auto decoded = codec::DecodeDocument(arena, document, type, kStrict);
   if (!decoded.ok()) return decoded.error().message;
   if (!decoded->strict_errors.empty()) return "strict decoding error: " + base::Join(decoded->strict_errors, ", ");
