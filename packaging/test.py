@@ -88,7 +88,7 @@ class Test:
             with tarfile.open(archive) as sources:
                 sources.extractall(folder)
             run("cmake", "--preset", "reproducible", cwd=folder)
-            run("cmake", "--build", "build/reproducible", "--target", os.environ.get("KEELSON_FOLDERS_TARGET", FOLDERS_TARGET), cwd=folder)
+            run("cmake", "--build", "build/reproducible", "--target", *os.environ.get("KEELSON_FOLDERS_TARGET", FOLDERS_TARGET).split(), cwd=folder)
             made.append({})
             for path in glob.glob(folder + "/build/reproducible/**", recursive=True):
                 is_program = os.path.isfile(path) and os.access(path, os.X_OK) and not re.search("/(CMakeFiles|include-roots)/", path)

@@ -78,6 +78,16 @@ APIServices Aggregator::services() const {
   return api_services_;
 }
 
+std::vector<std::string> Aggregator::ListedPaths() const {
+  std::vector<std::string> paths;
+  for (const auto& [name, service] : services()) {
+    if (service->group.empty()) continue;  // /api is there in any case
+    paths.push_back("/apis/" + service->group);
+    paths.push_back(service->Path());
+  }
+  return paths;
+}
+
 void Aggregator::Resync(std::chrono::steady_clock::time_point now) {
   bool availability = false;
   bool documents = false;

@@ -53,6 +53,8 @@ class Aggregator {
   // The handler of a request that is not for this server's own chain.
   std::optional<endpoints::Handler> Find(const endpoints::Exchange& exchange) const;
   APIServices services() const;
+  // Paths that / lists for the APIServices: of each group and of each of its versions.
+  std::vector<std::string> ListedPaths() const;
   ServiceTable& resolver() { return services_; }
   const std::shared_ptr<DiscoveryAggregator>& discovery() const { return discovery_; }
   const std::shared_ptr<OpenAPIAggregator>& openapi() const { return openapi_; }

@@ -51,12 +51,6 @@ std::map<std::string, std::string> KeysOf(std::string_view document) {
   return keys;
 }
 
-bool IsSwagger(std::string_view document) {
-  base::Arena arena;
-  const auto root = object::ParseJSON(arena, document);
-  return root && (*root)["swagger"].is_string();
-}
-
 }  // namespace
 
 struct OpenAPIAggregator::Impl : std::enable_shared_from_this<Impl> {
@@ -98,7 +92,7 @@ struct OpenAPIAggregator::Impl : std::enable_shared_from_this<Impl> {
       remote.v3 = std::move(keys);
     }
     if (v2.ok() && v2->status != 304) {
-      std::string text = v2->status == 200 && IsSwagger(v2->body) ? v2->body : std::string();
+      std::string text = v2->status == 200 && IsOpenAPIv2(v2->body) ? v2->body : std::string();
       changed = changed || text != remote.v2;
       remote.v2 = std::move(text);
       remote.v2_etag = v2->headers.Get("Etag");

@@ -133,4 +133,13 @@ void MergeOpenAPIv2(std::string_view base, const Value& remote, std::span<const 
   for (const auto& [path, value] : own) AppendMember(paths, path, rewritten(value));
 }
 
+bool IsOpenAPIv2(std::string_view document) {
+  base::Arena arena;
+  const auto root = object::ParseJSON(arena, document);
+  if (!root || !root->is_map()) return false;
+  const Value version = (*root)["swagger"], paths = (*root)["paths"], definitions = (*root)["definitions"];
+  return (version.is_null() || version.is_string()) && (paths.is_null() || paths.is_map()) &&
+         (definitions.is_null() || definitions.is_map());
+}
+
 }  // namespace keelson::aggregator

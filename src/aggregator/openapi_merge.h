@@ -17,4 +17,8 @@ namespace keelson::aggregator {
 void MergeOpenAPIv2(std::string_view base, const Value& remote, std::span<const std::string> prefixes,
                     std::string& paths, std::string& definitions);
 
+// Whether `document` is JSON that upstream's decoder of an OpenAPI v2 document takes. Every member may be missing, also
+// "swagger".
+bool IsOpenAPIv2(std::string_view document);
+
 }  // namespace keelson::aggregator

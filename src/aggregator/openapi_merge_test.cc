@@ -64,5 +64,24 @@ TEST(OpenAPIMerge, ReferencesToParametersBecomeTheParameters) {
   EXPECT_EQ(out.definitions, R"(,"A":{"type":"object"})");
 }
 
+TEST(OpenAPIMerge, DocumentsThatAreOpenAPIv2) {
+  struct Case {
+    const char* document;
+    bool want;
+  };
+  constexpr Case kCases[] = {
+      {R"({"swagger":"2.0","paths":{}})", true},
+      {R"({"paths":{"/apis/g/v1/":{}}})", true},
+      {"{}", true},
+      {R"({"paths":[]})", false},
+      {R"({"swagger":2})", false},
+      {R"({"definitions":"x"})", false},
+      {"[]", false},
+      {"<html>", false},
+      {"", false},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(IsOpenAPIv2(c.document), c.want) << c.document;
+}
+
 }  // namespace
 }  // namespace keelson::aggregator

@@ -223,6 +223,7 @@ void Aggregation::Install(server::GenericAPIServer& chain, controlplane::Resourc
         }
         return aggregator->Find(exchange);
       });
+  chain.SetListedPathProvider([aggregator = aggregator_.get()] { return aggregator->ListedPaths(); });
   for (const auto* info : chain.AllGroups()) {
     if (info->group == kGroup) continue;  // it has no APIService of its own
     for (const auto& version : info->versions) {

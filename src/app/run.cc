@@ -75,6 +75,13 @@ class Ticker {
 
 constexpr std::chrono::milliseconds kPoll{1};  // of what is awaited while the server starts
 
+// The same over restarts on one host; "" where the gate is off (upstream's APIServerID).
+std::string IdentityOf(const CompletedOptions& completed) {
+  if (!completed.features.Enabled("APIServerIdentity")) return {};
+  const auto hostname = HostName();
+  return hostname.ok() ? controlplane::ServerIdentity(*hostname) : std::string();
+}
+
 // The parts of the server in the order of their dependence: each uses those above it and is gone before them. What a
 // later step makes is empty until then.
 class ServerProcess {
@@ -126,7 +133,7 @@ class ServerProcess {
   admission::PolicyMetrics policy_metrics_{metrics_};
   admission::PodSecurityMetrics pod_security_metrics_{metrics_};
   std::optional<async::IOPool> io_;
-  const std::string server_id_ = base::Random::Real().UUID();  // metrics show its hash
+  const std::string server_id_ = IdentityOf(completed_);  // metrics show its hash
   std::unique_ptr<Encryption> encryption_;
   std::optional<controlplane::ResourceStorage> storage_;
   std::optional<controlplane::RBACPolicy> rbac_policy_;

@@ -6,16 +6,21 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "async/deadlines.h"
 #include "async/gate.h"
 #include "base/strings.h"
 #include "codec/json.h"
+#include "controlplane/write_limit.h"
 #include "patch/field_manager.h"
 #include "telemetry/log.h"
 
 namespace keelson::controlplane {
 namespace {
 
+// When conditions are looked at again that were not written because of the limit.
+constexpr std::chrono::seconds kRetryAfter{30};
 constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
 constexpr std::string_view kFlowControlConsumer = "api-priority-and-fairness-config-consumer-v1";
 
@@ -128,7 +133,7 @@ Awaitable<void> WriteAPIServiceCondition(std::shared_ptr<registry::Store> store,
   return Write({std::move(store), "v1", std::move(name), std::move(condition), "kube-apiserver", false});
 }
 
-struct StatusControllers::Impl {
+struct StatusControllers::Impl : std::enable_shared_from_this<Impl> {
   struct FlowSchema {
     std::string level;
     Condition condition;
@@ -140,6 +145,9 @@ struct StatusControllers::Impl {
   std::shared_ptr<registry::Store> schemas;
   std::set<std::string> levels;
   std::map<std::string, FlowSchema> flow_schemas;
+  WriteLimit limit;
+  bool retrying = false;
+  async::Deadlines::Entry retry;
 
   void Spawn(ConditionWrite write) {
     auto entry = gate.Enter();
@@ -151,10 +159,28 @@ struct StatusControllers::Impl {
     asio::co_spawn(executor, std::move(task), asio::detached);
   }
 
+  // REQUIRES: mutex held.
+  void CheckLater() {
+    if (std::exchange(retrying, true)) return;
+    auto check = [weak = weak_from_this()] {
+      const auto impl = weak.lock();
+      if (!impl) return;
+      std::lock_guard lock(impl->mutex);
+      impl->retrying = false;
+      impl->CheckFlowSchemas();
+    };
+    retry = async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + kRetryAfter, std::move(check));
+  }
+
+  // REQUIRES: mutex held.
   void CheckFlowSchemas() {
     for (auto& [name, schema] : flow_schemas) {
       const Condition wanted = DanglingCondition(schema.level, levels.contains(schema.level));
       if (wanted == schema.condition) continue;
+      if (!limit.Take(name, base::Clock::Real().Monotonic())) {
+        CheckLater();
+        continue;
+      }
       schema.condition = wanted;
       Spawn({schemas, "v1", name, wanted, kFlowControlConsumer, true});
     }
@@ -188,6 +214,7 @@ StatusControllers::StatusControllers(ResourceStorage& storage) : impl_(std::make
       [](Impl& impl, const Informer::Change& change, const std::string& name) {
         if (change.deleted) {
           impl.flow_schemas.erase(name);
+          impl.limit.Forget(name);
           return;
         }
         impl.flow_schemas[name] = {

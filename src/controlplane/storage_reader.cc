@@ -98,8 +98,8 @@ class StorageReader final : public AdmissionReader {
   }
 
   std::optional<Kind> FindKind(const meta::GroupVersionKind& kind) override {
-    if (const schema::Resource* resource = ResourceOf(kind); resource != nullptr)
-      return Kind{std::string(resource->plural), resource->namespaced};
+    if (const registry::ServedVersion* served = storage_.catalog().FindKind(kind); served != nullptr)
+      return Kind{std::string(served->table->plural), served->table->namespaced};
     std::lock_guard lock(mutex_);
     const auto found = custom_.find(kind);
     if (found == custom_.end()) return std::nullopt;

@@ -7,6 +7,7 @@
 #include "endpoints/decode_parts.h"
 #include "endpoints/handlers.h"
 #include "endpoints/restore.h"
+#include "registry/resource_definition.h"
 #include "schema/types.h"
 #include "validation/defaulting.h"
 
@@ -196,11 +197,38 @@ meta::Result<Value> TableKindCodec::ToDocument(base::Arena& arena, const Scope& 
   return generic->value;
 }
 
+// A patched object whose apiVersion the patch changed to another version of the same kind: read as that version and
+// converted, defaults of both included, as upstream's decoder does. Nothing for other objects.
+std::optional<Outcome<KindCodec::Document, std::string>> FromOtherVersion(base::Arena& arena,
+                                                                          const KindCodec& kind_codec,
+                                                                          const Scope& scope, const Value& document,
+                                                                          std::string_view text, bool strict) {
+  const std::string_view api_version = document["apiVersion"].as_string();
+  if (scope.own_kind || !scope.definition || document["kind"].as_string() != scope.kind.kind) return std::nullopt;
+  if (api_version == scope.api_version()) return std::nullopt;
+  const meta::GroupVersion written = ParseAPIVersion(api_version);
+  const registry::ServedVersion* other = scope.definition->FindVersion(written.group, written.version);
+  if (other == nullptr || other->type == nullptr) return std::nullopt;
+  auto decoded = codec::DecodeJSON(arena, text, *other->type, {.strict = strict});
+  if (!decoded.ok()) return std::move(decoded).error().message;
+  Value object = decoded->value;
+  validation::ApplyTableDefaults(arena, *other->type, object);
+  if (other->conversion != nullptr) {
+    if (other->conversion->defaults != nullptr) other->conversion->defaults(arena, object);
+    object = other->conversion->to_hub(arena, object);
+  }
+  if (scope.rest) scope.rest->rest_strategy().Default(arena, object);
+  return KindCodec::Document{kind_codec.FromHub(arena, scope, object), std::move(decoded->strict_errors)};
+}
+
 Outcome<KindCodec::Document, std::string> TableKindCodec::FromDocument(base::Arena& arena, const Scope& scope,
                                                                        Value document, Source source,
                                                                        bool strict) const {
   std::string text;
   codec::EncodeJSON(document, text);
+  if (source == Source::kPatch) {
+    if (auto converted = FromOtherVersion(arena, *this, scope, document, text, strict)) return *std::move(converted);
+  }
   auto decoded = codec::DecodeJSON(arena, text, *scope.type, {.strict = strict});
   if (source == Source::kPatch) {
     if (std::string wrong = WrongKind(arena, scope, document, text); !wrong.empty()) return wrong;

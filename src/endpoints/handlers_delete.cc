@@ -19,7 +19,10 @@ Task<meta::DeleteOptions> ReadDeleteOptions(const ScopePtr& scope, const Exchang
     KS_CO_TRY(const Format format, NegotiateInput(exchange->http, scope->restrictions));
     KS_CO_TRY(const Value decoded, DecodeDeleteOptions(*exchange, *scope, format, body.view()));
     options = meta::DeleteOptions::FromBody(decoded);
+    const bool one = exchange->context.info.verb == "delete";  // upstream has these steps for one object only
+    if (one) exchange->trace.Step("Decoded delete options");
     AuditDeleteOptions(*exchange, decoded);
+    if (one) exchange->trace.Step("Recorded the audit event");
   } else {
     KS_CO_TRY(options, meta::DeleteOptions::FromQuery(exchange->query));
   }

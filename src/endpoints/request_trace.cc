@@ -30,12 +30,14 @@ std::string Protocol(const http::Request& http) {
   return http.http_major == 2 ? "HTTP/2.0" : "HTTP/1." + std::to_string(http.http_minor);
 }
 
+enum class Serializer : std::uint8_t { kObject, kStream };
+
 // The identifiers of upstream's serializers, a text in a text.
-std::string EncoderName(std::string_view version, const MediaTypeOptions& media) {
+std::string EncoderName(std::string_view version, const MediaTypeOptions& media, Serializer serializer) {
   std::string inner;
   switch (media.format) {
     case Format::kProtobuf:
-      inner = "protobuf";
+      inner = serializer == Serializer::kStream ? "raw-protobuf" : "protobuf";
       break;
     case Format::kCBOR:
       inner = "cbor";
@@ -48,6 +50,11 @@ std::string EncoderName(std::string_view version, const MediaTypeOptions& media)
   }
   const std::string gv = version.empty() ? "" : R"("encodeGV":")" + std::string(version) + R"(",)";
   return "{" + gv + R"("encoder":")" + inner + R"(","name":"versioning"})";
+}
+
+std::string_view StreamMediaType(Format format) {
+  if (format == Format::kProtobuf) return "application/vnd.kubernetes.protobuf;stream=watch";
+  return format == Format::kCBOR ? "application/cbor-seq" : MediaType(format);
 }
 
 std::string_view VerbOf(const Exchange& exchange) {
@@ -123,7 +130,7 @@ void RequestTrace::SerializeAs(const Exchange& exchange, std::string_view versio
                                              {"url", exchange.http.path},
                                              {"protocol", Protocol(exchange.http)},
                                              {"mediaType", MediaType(media.format)},
-                                             {"encoder", EncoderName(version, media)}},
+                                             {"encoder", EncoderName(version, media, Serializer::kObject)}},
                                             kSerializeThreshold);
   // A request that nobody was authenticated for is answered before upstream's tracing wraps the writer.
   const bool plain = exchange.routed || !exchange.context.user;
@@ -136,12 +143,13 @@ std::function<void()> RequestTrace::ServeWatch(const Exchange& exchange, const M
   const telemetry::Span& parent = exchange.context.span;
   if (!parent.active()) return nullptr;
   const std::string version = encode_version_.empty() ? VersionOf(exchange.context.info) : encode_version_;
-  const telemetry::Span span = parent.Start("WatchServer.HandleHTTP", {{"audit-id", parent.audit_id()},
-                                                                       {"method", exchange.http.method},
-                                                                       {"url", exchange.http.path},
-                                                                       {"protocol", Protocol(exchange.http)},
-                                                                       {"mediaType", MediaType(media.format)},
-                                                                       {"encoder", EncoderName(version, media)}});
+  const telemetry::Span span =
+      parent.Start("WatchServer.HandleHTTP", {{"audit-id", parent.audit_id()},
+                                              {"method", exchange.http.method},
+                                              {"url", exchange.http.path},
+                                              {"protocol", Protocol(exchange.http)},
+                                              {"mediaType", StreamMediaType(media.format)},
+                                              {"encoder", EncoderName(version, media, Serializer::kStream)}});
   span.AddEvent("About to start writing response");
   std::lock_guard lock(mutex_);
   spans_.answer = span;

@@ -8,7 +8,8 @@
 
 namespace keelson::endpoints {
 
-// Why a patched object is not of the endpoint's kind and version any more; "" when it is. `text` is its JSON.
+// Why a patched object is not of the endpoint's kind any more; "" when it is. `text` is its JSON. Other versions of the
+// kind are read before this is asked.
 std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patched, std::string_view text);
 
 // What FromUnstructured says of `value`, which the JSON decoder refused with `decoder`.

@@ -290,6 +290,8 @@ Http2Session::Http2Session(SessionHost& host, const SessionLimits& limits) : hos
   nghttp2_option_set_no_closed_streams(option, 1);      // nothing is kept for streams that are over
   nghttp2_option_set_stream_reset_rate_limit(option, limits.reset_burst, limits.reset_per_second);
   nghttp2_option_set_max_continuations(option, kContinuationsMax);
+  // Go takes values with blanks around them, and client-go sends "Bearer " with an empty token.
+  nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
   nghttp2_option_set_max_send_header_block_length(option, limits.header_bytes_max);
   KS_CHECK(nghttp2_session_server_new3(&session_, SessionCallbacks(), this, option, Http2Memory()) == 0);
   nghttp2_option_del(option);

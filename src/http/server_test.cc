@@ -360,6 +360,28 @@ TEST(Http2Server, CookieCrumbsAreJoined) {
   EXPECT_LT(static_cast<double>(std::clock() - started) / CLOCKS_PER_SEC, 0.5);
 }
 
+// All bytes of DATA frames until `end` or the end of the connection.
+std::string ReadBody(RawClient& client, std::string_view end) {
+  std::string body;
+  while (body.find(end) == std::string::npos && !client.closed()) {
+    for (const auto& frame : ParseFrames(client.ReadSome())) {
+      if (frame.type == 0) body += frame.payload;
+    }
+  }
+  return body;
+}
+
+TEST(Http2Server, BlanksAroundFieldValuesAreAccepted) {
+  TestServer test;
+  for (const char* const value : {"Bearer ", " x", "\ty\t"}) {
+    SCOPED_TRACE(value);
+    RawClient client(test.port);
+    client.Send(Preface() + Frame(1, 5, 1, Repeated("authorization", value, 1)));
+    const std::string want = std::string("authorization=") + value + "\n";
+    EXPECT_NE(ReadBody(client, want).find(want), std::string::npos);
+  }
+}
+
 TEST(Http2Server, ManyHeaderFieldsGet431AndMoreEndTheSession) {
   TestServer test;
   RawClient client(test.port);

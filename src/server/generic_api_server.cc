@@ -28,6 +28,9 @@ std::vector<std::string> GenericAPIServer::AllListedPaths() const {
     if (!group.group.empty()) paths.push_back("/apis/" + group.group);
     for (const auto& version : group.versions) paths.push_back(version->prefix());
   }
+  if (listed_paths_) {
+    for (auto& path : listed_paths_()) paths.push_back(std::move(path));
+  }
   std::ranges::sort(paths);
   const auto repeats = std::ranges::unique(paths);
   paths.erase(repeats.begin(), repeats.end());

@@ -48,9 +48,13 @@ class GenericAPIServer {
   // for every request: quick, and from any thread.
   using Preemption = std::function<std::optional<endpoints::Handler>(const endpoints::Exchange& exchange)>;
   void SetPreemption(Preemption preemption) { preemption_ = std::move(preemption); }
+  // Paths of / beside the installed ones, for groups that come and go (upstream's ListedPathProvider). Asked for each
+  // request of /, from any thread.
+  using ListedPathProvider = std::function<std::vector<std::string>()>;
+  void SetListedPathProvider(ListedPathProvider provider) { listed_paths_ = std::move(provider); }
   // Its own hooks and its delegates'.
   std::vector<PostStartHook> AllPostStartHooks() const;
-  std::vector<std::string> AllListedPaths() const;
+  std::vector<std::string> AllListedPaths() const;  // sorted, each once; its delegates', too
   std::vector<const APIGroupInfo*> AllGroups() const;
 
   // Serves the request here or in a delegate; 404 at the end of the chain.
@@ -65,6 +69,7 @@ class GenericAPIServer {
   PathMux mux_;
   DynamicHandler dynamic_;
   Preemption preemption_;
+  ListedPathProvider listed_paths_;
   std::vector<PostStartHook> hooks_;
 };
 

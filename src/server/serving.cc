@@ -141,9 +141,9 @@ void Serving::PrepareRun() {
     InstallStatusz(mux, std::move(statusz));
   }
   // Each check is a path; checks come with the hooks, which are known only when serving starts.
-  const endpoints::Handler serve_index = endpoints::ServePage(
-      [this, listed = chain_->AllListedPaths()](const endpoints::Exchange&) -> meta::Result<endpoints::Page> {
-        std::vector<std::string> paths = listed;
+  const endpoints::Handler serve_index =
+      endpoints::ServePage([this](const endpoints::Exchange&) -> meta::Result<endpoints::Page> {
+        std::vector<std::string> paths = chain_->AllListedPaths();
         for (const std::string endpoint : {"healthz", "livez", "readyz"}) {
           for (const std::string& name : health_.Names(endpoint)) paths.push_back("/" + endpoint + "/" + name);
         }

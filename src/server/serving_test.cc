@@ -90,6 +90,8 @@ class ServingTest : public ::testing::Test {
       ++watches;
       co_return response;
     });
+    chain->SetListedPathProvider(
+        [this] { return aggregated ? std::vector<std::string>{"/apis/g"} : std::vector<std::string>(); });
     serving = std::make_unique<Serving>(io, chain, metrics, std::move(options));
     serving->health().Add("ping", [] { return std::string(); }, {});
     serving->health().Add("etcd", [this] { return sick ? std::string("no leader") : std::string(); }, {});
@@ -114,7 +116,7 @@ class ServingTest : public ::testing::Test {
   }
 
   std::atomic<int> held{0}, watches{0};
-  std::atomic<bool> sick{false};
+  std::atomic<bool> sick{false}, aggregated{false};
   std::shared_ptr<async::Event> gate = std::make_shared<async::Event>();
   std::vector<std::function<void()>> hooks;
   telemetry::MetricsRegistry metrics;
@@ -156,6 +158,15 @@ TEST_F(ServingTest, HealthEndpoints) {
 }
 
 // While the delay passes and hooks run, requests are served and only readyz tells.
+TEST_F(ServingTest, IndexListsGroupsThatComeAndGo) {
+  StartServing({});
+  EXPECT_EQ(Ask("/").find("\"/apis/g\""), std::string::npos);
+  aggregated = true;
+  EXPECT_NE(Ask("/").find("\"/apis/g\""), std::string::npos);
+  aggregated = false;
+  EXPECT_EQ(Ask("/").find("\"/apis/g\""), std::string::npos);
+}
+
 TEST_F(ServingTest, ServesDuringTheShutdownDelay) {
   std::promise<void> hook_may_end;
   hooks.push_back([&] { hook_may_end.get_future().wait(); });

@@ -158,7 +158,7 @@ Outcome<void, Store::Unreadable> Store::CheckDecodes(std::string_view plain, std
   return {};
 }
 
-Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pair) {
+Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pair, telemetry::Span span) {
   const auto revision = static_cast<std::uint64_t>(pair.mod_revision);
   const auto sealed = [&](std::string message) {
     return Unreadable{.message = std::move(message), .transformed = false, .revision = revision};
@@ -170,7 +170,7 @@ Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pa
     auto prepared = co_await parts_.transformer.Prepare(pair.value);
     if (!prepared.ok()) co_return sealed(prepared.error());
   }
-  auto plain = parts_.transformer.TransformFromStorage(pair.value, pair.key);
+  auto plain = parts_.transformer.TransformFromStorage(pair.value, {pair.key, span});
   if (!plain.ok()) co_return sealed(plain.error());
   KS_CO_RETURN_IF_ERROR(CheckDecodes(plain->data.view(), revision));
   auto normalized = parts_.codec.Normalize(plain->data.view());
@@ -273,7 +273,7 @@ Awaitable<Result<ObjectPtr>> Store::Get(std::string key, GetOptions options) {
   const auto revision = static_cast<std::uint64_t>(range->revision);
   if (*wanted > revision) co_return StatusError(meta::NewTooLargeResourceVersion(*wanted, revision, 0));
   if (range->kvs.empty()) co_return NotFound(full_key);
-  auto object = co_await ObjectOf(std::move(range->kvs[0]));
+  auto object = co_await ObjectOf(std::move(range->kvs[0]), options.caller.span);
   if (!object.ok()) co_return ReadError(std::move(key), object.error());
   co_return *std::move(object);
 }
@@ -291,7 +291,7 @@ Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached,
     if (cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version())
       co_return cached;
     if (keys_only) continue;
-    auto object = co_await ObjectOf(std::move(range->kvs[0]));
+    auto object = co_await ObjectOf(std::move(range->kvs[0]), caller.span);
     if (!object.ok()) co_return ReadError(std::move(key), object.error());
     co_return *std::move(object);
   }
@@ -312,7 +312,7 @@ Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, S
   if (parts_.transformer.WritesElsewhere()) {
     data = co_await parts_.transformer.AwaitToStorage(*std::move(data), full_key);
   } else {
-    data = parts_.transformer.TransformToStorage(*data, full_key);
+    data = parts_.transformer.TransformToStorage(*data, {full_key, caller.span});
   }
   if (!data.ok()) co_return Internal(data.error());
   const telemetry::Span& span = caller.span;

@@ -79,7 +79,7 @@ class Store final : public Interface {
     std::uint64_t revision = 0;
   };
   // The object in a value read from the store.
-  Awaitable<Outcome<ObjectPtr, Unreadable>> ObjectOf(kv::KeyValue pair);
+  Awaitable<Outcome<ObjectPtr, Unreadable>> ObjectOf(kv::KeyValue pair, telemetry::Span span = {});
   // What a list tells of a value that it cannot show.
   Error ListError(const std::string& full_key, const Unreadable& why) const;
   // What a watch tells of a value that it cannot show; `deleted`: it is the last value of a deleted key.

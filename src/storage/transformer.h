@@ -2,14 +2,25 @@
 // authenticated with it. Thread safety: all members from any thread.
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <string_view>
 
 #include "async/awaitable.h"
 #include "base/outcome.h"
 #include "base/shared_bytes.h"
+#include "telemetry/span.h"
 
 namespace keelson::storage {
+
+// What a value belongs to (upstream's value.Context and the request's context).
+struct TransformContext {
+  template <std::convertible_to<std::string_view> Key>
+  explicit(false) TransformContext(const Key& key, telemetry::Span span = {}) : key(key), span(span) {}
+
+  std::string_view key;  // the full etcd key; must outlive the call
+  telemetry::Span span;  // of the request; may be null
+};
 
 class Transformer {
  public:
@@ -21,9 +32,9 @@ class Transformer {
 
   virtual ~Transformer() = default;
   virtual Outcome<Plain, std::string> TransformFromStorage(const base::SharedBytes& data,
-                                                           std::string_view key) const = 0;
+                                                           const TransformContext& context) const = 0;
   virtual Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data,
-                                                                     std::string_view key) const = 0;
+                                                                     const TransformContext& context) const = 0;
 
   // True when `data` cannot be read before a key was fetched from elsewhere: await Prepare() first.
   virtual bool NeedsPrepare(const base::SharedBytes& data) const {

@@ -273,6 +273,32 @@ def check_converted_manager(client):
     return 0
 
 
+def check_patched_version(client):
+    """A merge or JSON patch may change apiVersion to another version of the kind: the result is read as that version and converted. v2 keeps none of the
+    annotations in which v1 carries what it has no fields for."""
+    path = "/apis/autoscaling/%s/namespaces/default/horizontalpodautoscalers"
+    client.must(201, "POST", path % "v1", {"metadata": {"name": "v"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}})
+    failed = 0
+    for to, content_type, body, version, utilization in (
+            ("v2", MERGE, {"apiVersion": "autoscaling/v1", "spec": {"targetCPUUtilizationPercentage": 70}}, "autoscaling/v2", 70),
+            ("v2", PATCH, [{"op": "replace", "path": "/apiVersion", "value": "autoscaling/v1"}, {"op": "add", "path": "/spec/targetCPUUtilizationPercentage", "value": 60}], "autoscaling/v2", 60),
+            ("v2", MERGE, {"apiVersion": "autoscaling/v1", "spec": {"minReplicas": 2}}, "autoscaling/v2", 80),
+            ("v1", MERGE, {"apiVersion": "autoscaling/v2", "spec": {"metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}},
+             "autoscaling/v1", 50),
+            ("v2", MERGE, {"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": "[]", "autoscaling.alpha.kubernetes.io/behavior": "{}"}}}, "autoscaling/v2", 50)):
+        status, answer = client.request("PATCH", path % to + "/v", body, content_type=content_type)
+        spec = answer.get("spec", {})
+        seen = spec.get("targetCPUUtilizationPercentage") if to == "v1" else spec.get("metrics", [{}])[0].get("resource", {}).get("target", {}).get("averageUtilization")
+        if (status, answer.get("apiVersion"), seen, answer.get("metadata", {}).get("annotations")) != (200, version, utilization, None):
+            failed += 1
+            print("patch %s at %s: status %d %s" % (json.dumps(body), to, status, json.dumps(answer)[:500]))
+    status, answer = client.request("PATCH", path % "v2" + "/v", {"apiVersion": "apps/v1"}, content_type=MERGE)
+    if status != 422:
+        failed += 1
+        print("patch to a version without the kind: status %d %s" % (status, answer))
+    return failed
+
+
 def check_excluded_resources(client):
     """Policies do not see reviews: one that refuses everything refuses no review."""
     group = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
@@ -391,7 +417,7 @@ def main():
                 failed += 1
                 print("%s %s %r\n  want %d %r\n  got  %d %s" % (method, path, body, status, message, got, text))
         failed += check_eviction(client) + check_yaml_duplicates(client) + check_laid_out_lists(client) + check_empty_list_apply(client)
-        failed += check_null_metadata_apply(client) + check_large_objects(client) + check_tables(client) + check_converted_manager(client)
+        failed += check_null_metadata_apply(client) + check_large_objects(client) + check_tables(client) + check_converted_manager(client) + check_patched_version(client)
         failed += check_late_account(server, client) + check_excluded_resources(client) + check_owners_of_a_patch(client) + check_overlapping_definition(client)
         client.close()
     finally:

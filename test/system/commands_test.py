@@ -416,7 +416,7 @@ def help_texts(binary, folder):
     expect("--listen-client-urls" in run(as_etcd, "--help"), "etcd --help")
     for words, nearest in ((["storre"], '"store"'), (["store", "chek", "x"], '"check"'), (["--etcd-server=x"], "--etcd-servers"), (["--secure-prot=1"], "--secure-port"), (["help", "docter"], '"doctor"')):
         text = run(binary, *words, code=1)
-        expect("did you mean" in text and nearest in text, "%s: %s" % (words, text))
+        expect("did you mean" in text.lower() and nearest in text, "%s: %s" % (words, text))
 
 
 def migrated_folder(binary, folder):

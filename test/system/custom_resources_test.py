@@ -40,6 +40,15 @@ def establish(client, wanted):
     raise AssertionError("never established: %s" % got)
 
 
+def check_index(client):
+    """/ lists the paths of groups that definitions bring (through their APIServices) once they are registered."""
+    wanted = {"/apis/stable.example.com", "/apis/stable.example.com/v1"}
+    give_up = time.monotonic() + 30
+    while not wanted <= set(client.must(200, "GET", "/")["paths"]):
+        assert time.monotonic() < give_up, "/ does not list the group of a definition"
+        time.sleep(0.05)
+
+
 def check_scopes(client):
     """CVE-2019-11247: a cluster-scoped object must not be reached through a namespace, nor a namespaced one without; CVE-2022-3162: a namespace
     with dots must not lead to the objects of another kind."""
@@ -184,6 +193,7 @@ def main():
         client = Client(server)
         establish(client, definition("widgets", "Widget", "Namespaced"))
         establish(client, definition("clusters", "Cluster", "Cluster"))
+        check_index(client)
         check_scopes(client)
         check_defaults_on_reads(client)
         check_openapi(client, server)

@@ -166,15 +166,18 @@ VOLATILE = {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", 
 
 
 def blank(value):
-    """Without what differs from run to run: ids, times, ages, and managedFields in the order of their times."""
+    """Without what differs from run to run: ids, times, ages, and the order of managedFields and of a definition's conditions, which controllers
+    of the real server race to set."""
     if isinstance(value, dict):
         made = {key: "" if key in VOLATILE else blank(one) for key, one in value.items()}
         if "managedFields" in made:
             made["managedFields"].sort(key=lambda entry: (entry["manager"], entry["operation"], entry.get("subresource", "")))
+        if isinstance(made.get("conditions"), list):
+            made["conditions"].sort(key=lambda condition: condition["type"])
         return made
     if isinstance(value, list):
         return [blank(one) for one in value]
-    return "" if isinstance(value, str) and re.fullmatch(r"\d+s", value) else value
+    return "" if isinstance(value, str) and re.fullmatch(r"\d+s|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", value) else value
 
 
 class Recording(Client):

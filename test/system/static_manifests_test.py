@@ -4,10 +4,14 @@
 Policies and webhooks from files judge writes, also those of admission's own configuration; a changed folder is read while the server runs, a broken one
 changes nothing; their names are reserved; bad folders end the start with upstream's texts.
 """
+import base64
+import hashlib
 import json
 import os
 import re
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -123,6 +127,14 @@ def check_policies(client, policies):
     wait("the reload", lambda: reloads(client, "success") == 2)
     assert denied(client, CONFIG_MAPS, "second", config_map("second", {}))
     client.must(201, "POST", CONFIG_MAPS, config_map("first", {}))
+    identities = set(re.findall(r'apiserver_id_hash="([^"]*)"', client.must(200, "GET", "/metrics").decode()))
+    assert identities == {"sha256:" + hashlib.sha256(identity().encode()).hexdigest()}, identities
+
+
+def identity():
+    """Upstream's APIServerID: made of the host name, so that it is the same after a restart."""
+    data = b"".join(struct.pack(">H", len(part)) + part for part in (socket.gethostname().encode(), b"kube-apiserver"))
+    return "apiserver-" + base64.b32encode(hashlib.sha256(data).digest()[:16]).decode().rstrip("=").lower()
 
 
 def reloads(client, status):

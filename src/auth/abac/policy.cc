@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/arena.h"
-#include "base/strings.h"
 #include "codec/document.h"
 #include "meta/type_errors.h"
 #include "object/go_text.h"

@@ -4,7 +4,6 @@
 #include "base/strings.h"
 #include "codec/document.h"
 #include "meta/type_errors.h"
-#include "object/json_text.h"
 #include "schema/schema.h"
 #include "schema/types.h"
 

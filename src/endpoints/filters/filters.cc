@@ -402,7 +402,10 @@ Awaitable<http::Response> ServeInTime(const Handler& next, RequestMetrics& metri
   auto running = RunInRace(next, exchange, race);
   asio::co_spawn(executor, std::move(running), asio::detached);
   if (!race->response) co_await race->timer->async_wait(kNoThrow);
-  if (race->response) co_return std::move(*race->response);
+  // A handler whose calls end with the same deadline answers 504 at the same moment: upstream's filter wins.
+  const bool late =
+      race->response && race->response->status == 504 && base::Clock::Real().Monotonic() >= *exchange->context.deadline;
+  if (race->response && !late) co_return std::move(*race->response);
   // The handler goes on until it notices; its seat and its leases stay taken until then.
   if (exchange->context.cancellation) exchange->context.cancellation->Cancel();
   if (bounded) {

@@ -102,6 +102,21 @@ TEST_F(FiltersTest, ResponsesAreWrittenUntilTheDeadline) {
   EXPECT_LT(*response.write_deadline, base::Clock::Real().Monotonic() + std::chrono::seconds(61));
 }
 
+TEST_F(FiltersTest, TheHandlersOwnTimeoutDoesNotReplaceTheFilters) {
+  // A webhook call that ends with the request's deadline makes the handler answer 504 at the same moment.
+  const Handler handler = WithTimeoutForNonLongRunningRequests(
+      [](ExchangePtr exchange) -> Awaitable<http::Response> {
+        co_return StatusResponse(*exchange, meta::NewTimeout("request did not complete within requested timeout", 0));
+      },
+      metrics_);
+  auto exchange = std::make_shared<Exchange>();
+  exchange->http = Asking("GET", "/api/v1/pods");
+  exchange->context.deadline = base::Clock::Real().Monotonic() - std::chrono::seconds(1);
+  const http::Response response = asio::co_spawn(io_.executor(0), handler(exchange), asio::use_future).get();
+  EXPECT_EQ(response.status, 504);
+  EXPECT_NE(std::get<base::SharedBytes>(response.body).view().find("within the allotted timeout"), std::string::npos);
+}
+
 TEST_F(FiltersTest, LargeBodiesLeaveTheIOThread) {
   async::IOPool elsewhere(1);
   std::thread::id io_thread;

@@ -367,7 +367,7 @@ void RocksBackend::FlushBeforeClose() {
     database->db->GetIntProperty(family, rocksdb::DB::Properties::kCurSizeAllMemTables, &of_family);
     bytes += of_family;
   }
-  if (bytes < kFlushBeforeCloseBytes || FreeBytes() < kOpenBytesMin) return;
+  if (bytes < kFlushBeforeCloseBytes || FreeBytes() < static_cast<std::int64_t>(2 * bytes)) return;
   const auto flushed = database->db->Flush({}, {families.settings, families.changes, families.values});
   if (!flushed.ok()) log::Info("Could not flush the store before closing it", "err", flushed.ToString());
 }

@@ -202,13 +202,6 @@ Value ParsedAnnotation(Arena& arena, const Value& annotations, std::string_view 
   return parsed.ok() ? parsed->value : Value();
 }
 
-void RemoveRoundTripAnnotations(Value metadata) {
-  Value annotations = metadata["annotations"];
-  if (!annotations.is_map()) return;
-  for (const std::string_view key : kRoundTrip) annotations.Erase(key);
-  if (annotations.empty()) metadata.Erase("annotations");
-}
-
 void SetAnnotation(Arena& arena, Value object, std::string_view key, const std::string& json) {
   object.EnsureMap(arena, "metadata").EnsureMap(arena, "annotations").Set(arena, key, Value::String(arena, json));
 }
@@ -225,6 +218,13 @@ Value CPUMetricWith(Arena& arena, std::string_view part, const Value& value) {
 }
 
 }  // namespace
+
+void DropRoundTripAnnotations(Value metadata) {
+  Value annotations = metadata["annotations"];
+  if (!annotations.is_map()) return;
+  for (const std::string_view key : kRoundTrip) annotations.Erase(key);
+  if (annotations.empty()) metadata.Erase("annotations");
+}
 
 Value CPUMetric(base::Arena& arena, const Value& utilization) {
   Value target = Value::Map(arena, 2);
@@ -269,14 +269,14 @@ Value HorizontalPodAutoscalerToHub(Arena& arena, const Value& object) {
   if (const Value conditions = ParsedAnnotation(arena, annotations, kConditions); conditions.is_list()) {
     out.EnsureMap(arena, "status").Set(arena, "conditions", conditions);
   }
-  RemoveRoundTripAnnotations(out["metadata"]);
+  DropRoundTripAnnotations(out["metadata"]);
   return out;
 }
 
 Value HorizontalPodAutoscalerFromHub(Arena& arena, const Value& object) {
   Value out = object.Clone(arena);
   if (out.Has("apiVersion")) out.Set(arena, "apiVersion", "autoscaling/v1");
-  RemoveRoundTripAnnotations(out["metadata"]);
+  DropRoundTripAnnotations(out["metadata"]);
   Value spec = out.EnsureMap(arena, "spec");
   Value status = out["status"];
 

@@ -15,6 +15,9 @@ namespace keelson::registry {
 inline constexpr std::int64_t kDefaultCPUUtilization = 80;
 Value CPUMetric(base::Arena& arena, const Value& utilization);  // v2's form
 
+// Drops the annotations above from an object of v2, which needs none: a client's own are lost, as upstream.
+void DropRoundTripAnnotations(Value metadata);
+
 Value HorizontalPodAutoscalerToHub(base::Arena& arena, const Value& object);    // autoscaling/v1 to v2
 Value HorizontalPodAutoscalerFromHub(base::Arena& arena, const Value& object);  // and back
 

@@ -44,6 +44,7 @@ void DefaultScalingRules(base::Arena& arena, Value behavior, std::string_view di
 }
 
 void SetDefaults(base::Arena& arena, Value object) {
+  DropRoundTripAnnotations(object["metadata"]);
   Value spec = object.EnsureMap(arena, "spec");
   Default(arena, spec, "minReplicas", 1);
   if (spec["metrics"].empty()) {

@@ -45,7 +45,8 @@ class AESGCM final : public Transformer {
   ~AESGCM() override { OPENSSL_cleanse(key_.data(), key_.size()); }
 
   Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data,
-                                                   std::string_view authenticated) const override {
+                                                   const TransformContext& context) const override {
+    const std::string_view authenticated = context.key;
     const std::string_view in = data.view();
     if (in.size() < kGCMNonce + kTag || in.size() > kDataMax)
       return std::string("the stored data was shorter than the required size");
@@ -54,35 +55,35 @@ class AESGCM final : public Transformer {
     SharedBytes plain = SharedBytes::Uninitialized(size, &out);
     char tag[kTag];
     std::memcpy(tag, in.data() + kGCMNonce + size, kTag);
-    const Context context(EVP_CIPHER_CTX_new());
+    const Context cipher(EVP_CIPHER_CTX_new());
     int count = 0;
     const bool opened =
-        EVP_DecryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(in)) == 1 &&
-        EVP_DecryptUpdate(context.get(), nullptr, &count, Bytes(authenticated),
+        EVP_DecryptInit_ex(cipher.get(), cipher_, nullptr, Bytes(key_), Bytes(in)) == 1 &&
+        EVP_DecryptUpdate(cipher.get(), nullptr, &count, Bytes(authenticated),
                           static_cast<int>(authenticated.size())) == 1 &&
-        EVP_DecryptUpdate(context.get(), Bytes(out), &count, Bytes(in) + kGCMNonce, static_cast<int>(size)) == 1 &&
-        EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTag, tag) == 1 &&
-        EVP_DecryptFinal_ex(context.get(), Bytes(out) + size, &count) == 1;
+        EVP_DecryptUpdate(cipher.get(), Bytes(out), &count, Bytes(in) + kGCMNonce, static_cast<int>(size)) == 1 &&
+        EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, kTag, tag) == 1 &&
+        EVP_DecryptFinal_ex(cipher.get(), Bytes(out) + size, &count) == 1;
     if (!opened) return std::string("cipher: message authentication failed");
     return Plain{.data = std::move(plain)};
   }
 
   Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data,
-                                                       std::string_view authenticated) const override {
+                                                       const TransformContext& context) const override {
+    const std::string_view authenticated = context.key;
     if (data.size() > kDataMax) return std::string("the data is too large to be encrypted");
     char* out = nullptr;
     SharedBytes sealed = SharedBytes::Uninitialized(kGCMNonce + data.size() + kTag, &out);
     Fill(random_, out, kGCMNonce);
-    const Context context(EVP_CIPHER_CTX_new());
+    const Context cipher(EVP_CIPHER_CTX_new());
     int count = 0;
-    const bool done =
-        EVP_EncryptInit_ex(context.get(), cipher_, nullptr, Bytes(key_), Bytes(out)) == 1 &&
-        EVP_EncryptUpdate(context.get(), nullptr, &count, Bytes(authenticated),
-                          static_cast<int>(authenticated.size())) == 1 &&
-        EVP_EncryptUpdate(context.get(), Bytes(out) + kGCMNonce, &count, Bytes(data.view()),
-                          static_cast<int>(data.size())) == 1 &&
-        EVP_EncryptFinal_ex(context.get(), Bytes(out) + kGCMNonce + data.size(), &count) == 1 &&
-        EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, kTag, out + kGCMNonce + data.size()) == 1;
+    const bool done = EVP_EncryptInit_ex(cipher.get(), cipher_, nullptr, Bytes(key_), Bytes(out)) == 1 &&
+                      EVP_EncryptUpdate(cipher.get(), nullptr, &count, Bytes(authenticated),
+                                        static_cast<int>(authenticated.size())) == 1 &&
+                      EVP_EncryptUpdate(cipher.get(), Bytes(out) + kGCMNonce, &count, Bytes(data.view()),
+                                        static_cast<int>(data.size())) == 1 &&
+                      EVP_EncryptFinal_ex(cipher.get(), Bytes(out) + kGCMNonce + data.size(), &count) == 1 &&
+                      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTag, out + kGCMNonce + data.size()) == 1;
     if (!done) return std::string("encryption failed");
     return sealed;
   }
@@ -101,7 +102,7 @@ class AESCBC final : public Transformer {
   }
   ~AESCBC() override { OPENSSL_cleanse(key_.data(), key_.size()); }
 
-  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view) const override {
+  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, const TransformContext&) const override {
     const std::string_view in = data.view();
     if (in.size() < kBlock || in.size() > kDataMax)
       return std::string("the stored data was shorter than the required size");
@@ -120,7 +121,8 @@ class AESCBC final : public Transformer {
     return Plain{.data = SharedBytes(std::string_view(out).substr(0, static_cast<std::size_t>(count + last)))};
   }
 
-  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data, std::string_view) const override {
+  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data,
+                                                       const TransformContext&) const override {
     if (data.size() > kDataMax) return std::string("the data is too large to be encrypted");
     const std::size_t padded = (data.size() / kBlock + 1) * kBlock;
     char* out = nullptr;
@@ -156,7 +158,7 @@ class Secretbox final : public Transformer {
     EVP_MAC_free(mac_);
   }
 
-  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view) const override {
+  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, const TransformContext&) const override {
     const std::string_view in = data.view();
     if (in.size() < kXSalsa20NonceBytes + kTag)
       return std::string("the stored data was shorter than the required size");
@@ -172,7 +174,8 @@ class Secretbox final : public Transformer {
     return Plain{.data = SharedBytes(std::string_view(work.data() + kOneTimeKey, sealed.size()))};
   }
 
-  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data, std::string_view) const override {
+  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data,
+                                                       const TransformContext&) const override {
     char* out = nullptr;
     SharedBytes sealed = SharedBytes::Uninitialized(kXSalsa20NonceBytes + kTag + data.size(), &out);
     Fill(random_, out, kXSalsa20NonceBytes);

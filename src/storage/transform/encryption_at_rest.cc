@@ -99,22 +99,24 @@ class EncryptionAtRest::Following final : public Transformer {
   Following(const EncryptionAtRest& owner, meta::GroupResource resource)
       : owner_(owner), resource_(std::move(resource)) {}
 
-  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view key) const override {
+  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data,
+                                                   const TransformContext& context) const override {
     const auto rules = owner_.rules_.Load();
     const PrefixTransformers* const to = rules->Find(resource_);
-    if (to == nullptr) return Identity().TransformFromStorage(data, key);
+    if (to == nullptr) return Identity().TransformFromStorage(data, context);
     const auto begun = owner_.options_.clock->Monotonic();
-    auto plain = to->TransformFromStorage(data, key);
+    auto plain = to->TransformFromStorage(data, context);
     const std::string* const prefix = to->PrefixOf(data);
     Count("from_storage", prefix == nullptr ? "unknown" : std::string_view(*prefix), begun, plain.ok());
     return plain;
   }
-  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data, std::string_view key) const override {
+  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data,
+                                                       const TransformContext& context) const override {
     const auto rules = owner_.rules_.Load();
     const PrefixTransformers* const to = rules->Find(resource_);
     if (to == nullptr) return data;
     const auto begun = owner_.options_.clock->Monotonic();
-    auto sealed = to->TransformToStorage(data, key);
+    auto sealed = to->TransformToStorage(data, context);
     Count("to_storage", to->writer_prefix(), begun, sealed.ok());
     return sealed;
   }

@@ -75,15 +75,17 @@ class ExtendedNonceGCM final : public Transformer {
   }
   ~ExtendedNonceGCM() override { OPENSSL_cleanse(seed_.data(), seed_.size()); }
 
-  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view key) const override {
+  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data,
+                                                   const TransformContext& context) const override {
     if (data.size() < kInfoBytes) return std::string("the stored data was shorter than the required size");
     const auto cipher = NewAESGCMTransformer(Derive(data.view().substr(0, kInfoBytes)), random_);
-    return cipher->TransformFromStorage(data.Slice(kInfoBytes, data.size() - kInfoBytes), key);
+    return cipher->TransformFromStorage(data.Slice(kInfoBytes, data.size() - kInfoBytes), context);
   }
-  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data, std::string_view key) const override {
+  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data,
+                                                       const TransformContext& context) const override {
     const std::string info = RandomBytes(random_, kInfoBytes);
     const auto cipher = NewAESGCMTransformer(Derive(info), random_);
-    KS_TRY(SharedBytes sealed, cipher->TransformToStorage(data, key));
+    KS_TRY(SharedBytes sealed, cipher->TransformToStorage(data, context));
     char* out = nullptr;
     SharedBytes whole = SharedBytes::Uninitialized(kInfoBytes + sealed.size(), &out);
     std::memcpy(out, info.data(), kInfoBytes);
@@ -109,6 +111,19 @@ class ExtendedNonceGCM final : public Transformer {
   base::Random& random_;
 };
 
+// Why a plugin is not healthy. Upstream names the section and the provider once, in the answer that made the probe, and
+// the plugin's own error alone until the next probe.
+struct Unhealthy {
+  explicit(false) Unhealthy(std::string text) : first(text), repeated(std::move(text)) {}
+  Unhealthy(std::string first, std::string repeated) : first(std::move(first)), repeated(std::move(repeated)) {}
+  std::string first;
+  std::string repeated;
+};
+
+std::optional<std::string> FirstText(const std::optional<Unhealthy>& found) {
+  return found ? std::optional(found->first) : std::nullopt;
+}
+
 // When a probe is due, and what the last one found.
 class Probing {
  public:
@@ -122,9 +137,10 @@ class Probing {
     asked_ = false;
     return true;
   }
-  void End(std::optional<std::string> found) {
+  void End(std::optional<Unhealthy> found) {
     std::lock_guard lock(mutex_);
     busy_ = false;
+    told_ = false;
     at_ = clock_.Monotonic();
     found_ = std::move(found);
   }
@@ -141,11 +157,12 @@ class Probing {
   std::optional<std::string> Last() {
     std::lock_guard lock(mutex_);
     asked_ = true;
-    return found_;
+    const bool repeated = std::exchange(told_, true);
+    return found_ && repeated ? std::optional(found_->repeated) : FirstText(found_);
   }
   std::optional<std::string> found() const {
     std::lock_guard lock(mutex_);
-    return found_;
+    return FirstText(found_);
   }
 
  private:
@@ -153,8 +170,9 @@ class Probing {
   mutable std::mutex mutex_;
   bool busy_ = false;
   bool asked_ = false;
+  bool told_ = false;  // Last() was asked since the last probe
   std::optional<SteadyTime> at_;
-  std::optional<std::string> found_ = "the KMS plugin was not asked yet";
+  std::optional<Unhealthy> found_ = std::string("the KMS plugin was not asked yet");
 };
 
 kms::DialOptions Dial(const KMSOptions& options) {
@@ -174,8 +192,14 @@ class KMSv2 final : public KMSProvider {
   explicit KMSv2(KMSOptions options)
       : options_(std::move(options)), probing_(*options_.clock), service_(Dial(options_)) {}
 
-  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view key) const override {
-    KS_TRY(const EncryptedObject object, kms::DecodeEncryptedObject(data.view()));
+  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data,
+                                                   const TransformContext& context) const override {
+    const telemetry::ScopedSpan span = StartSpan(context, "TransformFromStorage with envelopeTransformer");
+    span->AddEvent("About to decode encrypted object");
+    const auto decoded = kms::DecodeEncryptedObject(data.view());
+    if (!decoded.ok()) return Failed(*span, "Decoding encrypted object failed", decoded.error());
+    const EncryptedObject& object = *decoded;
+    span->AddEvent("Decoded encrypted object");
     const auto state = state_.Load();
     if (!state) return std::string("got unexpected nil transformer");
     const auto cipher = Find(CacheKey(object));
@@ -184,12 +208,17 @@ class KMSv2 final : public KMSProvider {
       options_.metrics->KeyIDUsed("from_storage", options_.provider.name, object.key_id,
                                   UnixSeconds(options_.clock->Now()));
     }
-    KS_TRY(Plain plain, cipher->TransformFromStorage(SharedBytes(object.encrypted_data), key));
-    plain.stale = plain.stale || object.key_id != state->object.key_id || object.type != state->object.type;
+    span->AddEvent("About to decrypt data using DEK");
+    auto plain = cipher->TransformFromStorage(SharedBytes(object.encrypted_data), context);
+    if (!plain.ok()) return Failed(*span, "Data decryption failed", plain.error());
+    span->AddEvent("Data decryption succeeded");
+    plain->stale = plain->stale || object.key_id != state->object.key_id || object.type != state->object.type;
     return plain;
   }
 
-  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data, std::string_view key) const override {
+  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes& data,
+                                                       const TransformContext& context) const override {
+    const telemetry::ScopedSpan span = StartSpan(context, "TransformToStorage with envelopeTransformer");
     const auto state = state_.Load();
     if (!state) return std::string("got unexpected nil transformer");
     const SystemTime now = options_.clock->Now();
@@ -198,13 +227,19 @@ class KMSv2 final : public KMSProvider {
       return "encryptedDEKSource with keyID hash " + base::GoQuote(HashIfNotEmpty(state->object.key_id)) +
              " expired at " + RFC3339(expires) + " (current time is " + RFC3339(now) + ")";
     }
-    KS_TRY(const SharedBytes sealed, state->cipher->TransformToStorage(data, key));
+    span->AddEvent("About to encrypt data using DEK");
+    const auto sealed = state->cipher->TransformToStorage(data, context);
+    if (!sealed.ok()) return Failed(*span, "Data encryption failed", sealed.error());
+    span->AddEvent("Data encryption succeeded");
     if (options_.metrics != nullptr) {
       options_.metrics->KeyIDUsed("to_storage", options_.provider.name, state->object.key_id, UnixSeconds(now));
     }
     EncryptedObject object = state->object;
-    object.encrypted_data = sealed.view();
-    return SharedBytes(kms::EncodeEncryptedObject(object));
+    object.encrypted_data = sealed->view();
+    span->AddEvent("About to encode encrypted object");
+    SharedBytes encoded(kms::EncodeEncryptedObject(object));
+    span->AddEvent("Encoded encrypted object");
+    return encoded;
   }
 
   bool NeedsPrepare(const SharedBytes& data) const override {
@@ -240,9 +275,10 @@ class KMSv2 final : public KMSProvider {
   Awaitable<std::optional<std::string>> Probe() override {
     if (!probing_.Begin()) co_return probing_.found();
     auto found = co_await Ask();
-    if (found) log::V(2).Info("The KMS plugin failed its health check", "name", options_.provider.name, "err", *found);
-    probing_.End(found);
-    co_return found;
+    const auto text = FirstText(found);
+    if (text) log::V(2).Info("The KMS plugin failed its health check", "name", options_.provider.name, "err", *text);
+    probing_.End(std::move(found));
+    co_return text;
   }
   Awaitable<void> ProbeWhenDue() override {
     if (probing_.Due(true)) co_await Probe();
@@ -250,6 +286,16 @@ class KMSv2 final : public KMSProvider {
   std::optional<std::string> Health() override { return probing_.Last(); }
 
  private:
+  telemetry::Span StartSpan(const TransformContext& context, std::string_view name) const {
+    if (!context.span.active()) return {};
+    return context.span.Start(name, {{"transformer.provider.name", options_.provider.name}});
+  }
+  static std::string Failed(const telemetry::Span& span, std::string_view event, const std::string& error) {
+    span.AddEvent(event);
+    span.AddEvent("exception", {{"exception.message", error}});  // OpenTelemetry's RecordError: no status
+    return error;
+  }
+
   struct State : base::RefCounted {
     std::shared_ptr<const Transformer> cipher;
     EncryptedObject object;  // without data
@@ -297,14 +343,15 @@ class KMSv2 final : public KMSProvider {
     if (options_.metrics != nullptr) options_.metrics->CacheSize(options_.provider.name, known_.size());
   }
 
-  Awaitable<std::optional<std::string>> Ask() {
+  Awaitable<std::optional<Unhealthy>> Ask() {
     const std::string& name = options_.provider.name;
     // From before the call: how long the seed may be used without word from the plugin.
     const SystemTime now = options_.clock->Now();
     auto status = co_await service_.Status();
     if (!status.ok()) {
-      co_return "failed to perform status section of the healthz check for KMS Provider " + name +
-          ", error: " + status.error().message;
+      const std::string& why = status.error().message;
+      co_return Unhealthy(
+          "failed to perform status section of the healthz check for KMS Provider " + name + ", error: " + why, why);
     }
     std::vector<std::string> wrong;
     if (status->healthz != "ok") wrong.push_back("got unexpected healthz status: " + status->healthz);
@@ -386,22 +433,23 @@ class KMSv1 final : public KMSProvider {
   explicit KMSv1(KMSOptions options)
       : options_(std::move(options)), probing_(*options_.clock), service_(Dial(options_)) {}
 
-  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data, std::string_view key) const override {
+  Outcome<Plain, std::string> TransformFromStorage(const SharedBytes& data,
+                                                   const TransformContext& context) const override {
     if (options_.metrics != nullptr) options_.metrics->Arrival("from_storage");
     KS_TRY(const std::string_view sealed_key, SealedKey(data));
     const auto data_key = Take(sealed_key);
     if (!data_key) return std::string("the data key was not fetched");
     const std::size_t head = 2 + sealed_key.size();
     const SharedBytes body = data.Slice(head, data.size() - head);
-    auto plain = NewAESGCMTransformer(*data_key, *options_.random)->TransformFromStorage(body, key);
+    auto plain = NewAESGCMTransformer(*data_key, *options_.random)->TransformFromStorage(body, context);
     if (plain.ok()) return plain;
     // Before v1.25 it was CBC; what is read so is written anew.
-    auto old = NewAESCBCTransformer(*data_key, *options_.random)->TransformFromStorage(body, key);
+    auto old = NewAESCBCTransformer(*data_key, *options_.random)->TransformFromStorage(body, context);
     if (!old.ok()) return "[" + plain.error() + ", " + old.error() + "]";
     old->stale = true;
     return old;
   }
-  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes&, std::string_view) const override {
+  Outcome<SharedBytes, std::string> TransformToStorage(const SharedBytes&, const TransformContext&) const override {
     return std::string("a KMS v1 provider writes only with a key of the plugin");
   }
   bool WritesElsewhere() const override { return true; }
@@ -454,8 +502,9 @@ class KMSv1 final : public KMSProvider {
   Awaitable<std::optional<std::string>> Probe() override {
     if (!probing_.Begin()) co_return probing_.found();
     auto found = co_await Ask();
-    probing_.End(found);
-    co_return found;
+    const auto text = FirstText(found);
+    probing_.End(std::move(found));
+    co_return text;
   }
   // Only when somebody wants to know, as upstream: a probe is a pair of calls that cost.
   Awaitable<void> ProbeWhenDue() override {
@@ -503,17 +552,19 @@ class KMSv1 final : public KMSProvider {
     }
   }
 
-  Awaitable<std::optional<std::string>> Ask() {
+  Awaitable<std::optional<Unhealthy>> Ask() {
     const std::string& name = options_.provider.name;
     auto sealed = co_await service_.Encrypt("ping");
     if (!sealed.ok()) {
-      co_return "failed to perform encrypt section of the healthz check for KMS Provider " + name +
-          ", error: " + sealed.error().message;
+      const std::string& why = sealed.error().message;
+      co_return Unhealthy(
+          "failed to perform encrypt section of the healthz check for KMS Provider " + name + ", error: " + why, why);
     }
     auto opened = co_await service_.Decrypt(*std::move(sealed));
     if (!opened.ok()) {
-      co_return "failed to perform decrypt section of the healthz check for KMS Provider " + name +
-          ", error: " + opened.error().message;
+      const std::string& why = opened.error().message;
+      co_return Unhealthy(
+          "failed to perform decrypt section of the healthz check for KMS Provider " + name + ", error: " + why, why);
     }
     co_return std::nullopt;
   }

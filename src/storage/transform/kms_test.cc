@@ -9,6 +9,7 @@
 #include "base/fake_clock.h"
 #include "storage/kms/testing/test_plugin.h"
 #include "storage/transform/encryption_at_rest.h"
+#include "telemetry/trace.h"
 
 namespace keelson::storage {
 namespace {
@@ -118,6 +119,7 @@ TEST_F(KMSTest, V2WritesForThreeMinutesWithoutThePluginAndReadsForEver) {
   EXPECT_EQ(provider->Health(),
             "failed to perform status section of the healthz check for KMS Provider plug, error: rpc error: code = "
             "Unavailable desc = told to fail");
+  EXPECT_EQ(provider->Health(), "rpc error: code = Unavailable desc = told to fail");  // until the next probe
   EXPECT_TRUE(provider->TransformToStorage(SharedBytes("x"), "/k").ok());
   clock_.Advance(std::chrono::seconds(11));
   const auto refused = provider->TransformToStorage(SharedBytes("x"), "/k");
@@ -129,6 +131,42 @@ TEST_F(KMSTest, V2WritesForThreeMinutesWithoutThePluginAndReadsForEver) {
   EXPECT_EQ(provider->Health(), std::nullopt);
   EXPECT_TRUE(provider->TransformToStorage(SharedBytes("x"), "/k").ok());
   EXPECT_EQ(plugin_->encrypts(), 1u);  // the same key id: the same seed
+}
+
+class NoSink final : public telemetry::SpanSink {
+ public:
+  void Export(telemetry::SpanBatch) override {}
+};
+
+TEST_F(KMSTest, V2SpansOfReadsAndWrites) {
+  const auto provider = Provider("v2");
+  ASSERT_EQ(async::RunNow(provider->Probe()), std::nullopt);
+  telemetry::Trace trace({.sink = std::make_shared<NoSink>(), .sampling_per_million = 1'000'000});
+  const telemetry::Span root = trace.StartRoot(telemetry::Instrumentation::kHTTP, "request");
+  const auto sealed = provider->TransformToStorage(SharedBytes("text"), {"/k", root});
+  ASSERT_TRUE(sealed.ok());
+  ASSERT_TRUE(provider->TransformFromStorage(*sealed, {"/k", root}).ok());
+  EXPECT_FALSE(provider->TransformFromStorage(*sealed, {"/other", root}).ok());
+
+  std::vector<std::string> seen;
+  for (const telemetry::SpanData& span : trace.spans()) {
+    if (span.name == "request") continue;
+    std::string line = span.name + ":";
+    for (const auto& attribute : span.attributes) line += " " + std::string(attribute.key) + "=" + attribute.text;
+    for (const auto& event : span.events) line += ", " + std::string(event.name);
+    seen.push_back(line);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{
+                      "TransformToStorage with envelopeTransformer: transformer.provider.name=plug, About to encrypt "
+                      "data using DEK, Data encryption succeeded, About to encode encrypted object, Encoded encrypted "
+                      "object",
+                      "TransformFromStorage with envelopeTransformer: transformer.provider.name=plug, About to decode "
+                      "encrypted object, Decoded encrypted object, About to decrypt data using DEK, Data decryption "
+                      "succeeded",
+                      "TransformFromStorage with envelopeTransformer: transformer.provider.name=plug, About to decode "
+                      "encrypted object, Decoded encrypted object, About to decrypt data using DEK, Data decryption "
+                      "failed, exception",
+                  }));
 }
 
 TEST_F(KMSTest, V2UnhealthyPlugin) {

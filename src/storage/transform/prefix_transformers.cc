@@ -31,13 +31,14 @@ PrefixTransformers::PrefixTransformers(std::vector<Entry> entries) : entries_(st
   KS_CHECK(!entries_.empty());
 }
 
-Outcome<Transformer::Plain, std::string> PrefixTransformers::TransformFromStorage(const SharedBytes& data,
-                                                                                  std::string_view key) const {
+Outcome<Transformer::Plain, std::string> PrefixTransformers::TransformFromStorage(
+    const SharedBytes& data, const TransformContext& context) const {
   std::string first_error;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (!data.view().starts_with(entry.prefix)) continue;
-    auto plain = entry.transformer->TransformFromStorage(entry.prefix.empty() ? data : Behind(data, entry.prefix), key);
+    auto plain =
+        entry.transformer->TransformFromStorage(entry.prefix.empty() ? data : Behind(data, entry.prefix), context);
     if (plain.ok()) {
       plain->stale = plain->stale || i != 0;
       return plain;
@@ -50,9 +51,9 @@ Outcome<Transformer::Plain, std::string> PrefixTransformers::TransformFromStorag
 }
 
 Outcome<SharedBytes, std::string> PrefixTransformers::TransformToStorage(const SharedBytes& data,
-                                                                         std::string_view key) const {
+                                                                         const TransformContext& context) const {
   const Entry& writer = entries_[0];
-  KS_TRY(SharedBytes sealed, writer.transformer->TransformToStorage(data, key));
+  KS_TRY(SharedBytes sealed, writer.transformer->TransformToStorage(data, context));
   return Prefixed(writer.prefix, std::move(sealed));
 }
 

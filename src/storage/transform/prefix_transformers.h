@@ -19,9 +19,10 @@ class PrefixTransformers final : public Transformer {
   };
   explicit PrefixTransformers(std::vector<Entry> entries);  // REQUIRES: not empty
 
-  Outcome<Plain, std::string> TransformFromStorage(const base::SharedBytes& data, std::string_view key) const override;
+  Outcome<Plain, std::string> TransformFromStorage(const base::SharedBytes& data,
+                                                   const TransformContext& context) const override;
   Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data,
-                                                             std::string_view key) const override;
+                                                             const TransformContext& context) const override;
   bool NeedsPrepare(const base::SharedBytes& data) const override;
   Awaitable<Outcome<void, std::string>> Prepare(base::SharedBytes data) const override;
   bool WritesElsewhere() const override { return entries_[0].transformer->WritesElsewhere(); }
