@@ -46,6 +46,8 @@ for name in "${missing[@]}"; do
     kwok) build kwok sigs.k8s.io/kwok/cmd/kwok kwok ;;
     konnectivity-*) build konnectivity "sigs.k8s.io/apiserver-network-proxy/cmd/${name#konnectivity-}" "$name" ;;
     sample-apiserver) build sample-apiserver k8s.io/sample-apiserver "$name" ;;
+    cert-manager-*) build cert-manager "github.com/cert-manager/cert-manager/cmd/${name#cert-manager-}" "$name" ;;
+    gatekeeper) build gatekeeper github.com/open-policy-agent/gatekeeper/v3 "$name" ;;
     metrics-server) build metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server "$name" ;;
     *) echo "interop: nobody knows how to build $name" >&2; exit 2 ;;
   esac

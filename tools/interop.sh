@@ -101,6 +101,11 @@ for test in "${tests[@]}"; do
       status=$?
       [ $status -eq 0 ] && { interop/kubeadm_test.py $keelson $work/kubeadm-phases "$bin"; status=$?; }
       outcome kubeadm $status ;;
+    webhook-projects) # cert-manager and Gatekeeper as local processes, on kube-apiserver and on Keelson
+      interop/build.sh cert-manager-webhook cert-manager-cainjector cert-manager-controller gatekeeper kubectl kube-apiserver etcd
+      status=$?
+      [ $status -eq 0 ] && { interop/webhook_projects_test.py $keelson $work/webhook-projects "$bin"; status=$?; }
+      outcome webhook-projects $status ;;
     *) echo "interop: there is no test $test" >&2; exit 2 ;;
   esac
 done
