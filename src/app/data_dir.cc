@@ -80,7 +80,7 @@ Outcome<DataDir, Error> DataDir::Open(const std::string& given) {
     return DataDir(std::move(folder), -1, true);
   }
   // Absolute, so that the paths it prints are of use in another folder.
-  const std::string path = std::filesystem::absolute(given).lexically_normal();
+  const std::string path = std::filesystem::absolute(given);
   KS_RETURN_IF_ERROR(RefuseBareStore(path));
   KS_RETURN_IF_ERROR(MakeDirectories(path, kFolderMode));
   KS_RETURN_IF_ERROR(TakeFromOthers(path));

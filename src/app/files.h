@@ -11,7 +11,6 @@
 
 namespace keelson::app {
 
-
 Outcome<std::string, Error> ReadSmallFile(const std::string& path);  // at most base::kReadFileMax
 bool FileExists(const std::string& path);
 

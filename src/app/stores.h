@@ -22,7 +22,7 @@ namespace keelson::app {
 
 struct Stores {
   std::vector<std::unique_ptr<net::DialForwarder>> forwarders;  // of the ways to etcd; they outlive the stores
-  std::vector<std::function<kv::Result<void>()>> connects;  // of the etcds: kv::etcd::Unconnected
+  std::vector<std::function<kv::Result<void>()>> connects;      // of the etcds: kv::etcd::Unconnected
   std::unique_ptr<kv::Store> main;
   std::function<kv::Result<void>()> defragment;         // of the embedded store on disk
   std::function<kv::mvcc::WriteHealth()> write_health;  // of the embedded store on disk
@@ -30,8 +30,8 @@ struct Stores {
   std::map<std::string, kv::Store*> by_resource;        // "group/resource"
 };
 
-// An etcd need not answer yet: AwaitStores() waits for it, until `interrupted` is true. `folder` is that of the embedded
-// store, which is used when no etcd is named.
+// An etcd need not answer yet: AwaitStores() waits for it, until `interrupted` is true. `folder` is that of the
+// embedded store, which is used when no etcd is named.
 Outcome<Stores, Error> OpenStores(const ServerRunOptions& options, const std::optional<DataDir>& folder,
                                   const EgressSelector& egress, const std::function<bool()>& interrupted);
 

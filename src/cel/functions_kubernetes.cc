@@ -1,7 +1,7 @@
 // URLs, regular expressions, quantities, semantic versions, named formats and JSON pointers of the Kubernetes
 // libraries.
-#include "base/strings.h"
 #include "base/go_regex.h"
+#include "base/strings.h"
 #include "base/url.h"
 #include "cel/functions.h"
 #include "cel/library_values.h"

@@ -2,8 +2,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/strings.h"
 #include "base/go_regex.h"
+#include "base/strings.h"
 #include "cel/functions.h"
 #include "cel/operators.h"
 #include "object/duration.h"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-
 #include "base/go_regex.h"
 #include "registry/apiextensions/schema_rules.h"
 #include "registry/rules/rules.h"

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <set>
 
-
 #include "base/check.h"
 #include "object/json_reader.h"
 #include "object/json_text.h"
@@ -77,7 +76,7 @@ bool Schema::TryReference() const {
 
 std::atomic<const base::GoRegex*>* Schema::patterns() const {
   return reinterpret_cast<std::atomic<const base::GoRegex*>*>(const_cast<std::byte*>(tail()) +
-                                                         counts_.parts * sizeof(const Schema*));
+                                                              counts_.parts * sizeof(const Schema*));
 }
 
 const Schema::NodeRecord* Schema::nodes() const {
