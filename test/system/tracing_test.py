@@ -320,7 +320,7 @@ def run_without_goldens(arguments, folder):
     trace = {"traceparent": "00-%s-%s-01" % (CLIENT_TRACE, CLIENT_SPAN)}
     path = "/api/v1/namespaces/${ns}/configmaps"
     run.exchange({"method": "POST", "path": path, "body": {"metadata": {"name": "gone"}}})
-    run.exchange({"method": "GET", "path": path + "?watch=true&timeoutSeconds=1", "headers": dict(trace, Accept="application/vnd.kubernetes.protobuf")})
+    run.exchange({"method": "GET", "path": path + "?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "headers": dict(trace, Accept="application/vnd.kubernetes.protobuf")})
     run.exchange({"method": "DELETE", "path": path + "/gone", "body": {"kind": "DeleteOptions", "apiVersion": "v1"}, "headers": trace})
     spans = {span["name"]: span for span in run.end()}
     failures = {}
