@@ -207,9 +207,9 @@ int RunMigrate(const std::vector<std::string>& arguments) {
   auto egress = EgressSelector::Load(flags->egress_selector_config_file, way.io, way.metrics);
   if (!egress.ok()) return Fail(egress.error().message());
   way.egress = *std::move(egress);
+  async::IOPool io(1);  // outlives the stores, whose threads resume coroutines on it
   auto from = OpenSide(flags->from, way);
   if (!from.ok()) return Fail("--from: " + from.error().message);
-  async::IOPool io(1);
   if (flags->to.folder() && !std::filesystem::exists(flags->to.place + "/db")) {
     auto made = MakeFolder(**from, flags->to.place, io);
     if (!made.ok()) return Fail(made.error().message);

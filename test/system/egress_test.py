@@ -177,7 +177,7 @@ def use_store(binary, folder, server, proxy, etcd, config, flags):
     client.close()
     server.stop()
     told = doctor(binary, folder, etcd, config, flags)
-    check("doctor through the proxy", etcd.url + " answers in" in told, True)
+    assert etcd.url + " answers in" in told, "doctor through the proxy: " + told
     migrated = subprocess.run([binary, "migrate", "--from=" + etcd.url, "--to=" + os.path.join(folder, "migrated"), "--egress-selector-config-file=" + config] +
                               [flag.replace("--etcd-", "--from-") for flag in flags], capture_output=True, text=True, timeout=300)
     check("migrate through the proxy", migrated.returncode, 0)

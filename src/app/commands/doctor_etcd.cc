@@ -17,7 +17,9 @@ constexpr std::chrono::milliseconds kSlow{100};
 
 void CheckServer(const EtcdOptions& options, const EgressSelector& egress, const std::string& server,
                  Findings& findings) {
-  std::vector<std::unique_ptr<net::DialForwarder>> forwarders;  // outlive the store
+  // Both outlive the store, which waits at its end for the threads that resume our coroutine on `io`.
+  async::IOPool io(1);
+  std::vector<std::unique_ptr<net::DialForwarder>> forwarders;
   kv::etcd::Options etcd;
   etcd.endpoints = {server};
   etcd.ca_file = options.ca_file;
@@ -30,7 +32,6 @@ void CheckServer(const EtcdOptions& options, const EgressSelector& egress, const
     findings.Fail("etcd", store.error().message, "start it, or correct --etcd-servers and the --etcd-*file flags");
     return;
   }
-  async::IOPool io(1);
   const auto begin = std::chrono::steady_clock::now();
   auto asking = (*store)->Status();
   const auto status = asio::co_spawn(io.executor(0), std::move(asking), asio::use_future).get();
