@@ -10,9 +10,10 @@ shift
 results=$PWD/$build/test-results
 rm -rf "$results"
 mkdir -p "$results/gtest"
-# More at a time than cores only makes time limits tight.
+# More at a time than cores only makes time limits tight. A system test that fails runs once more, the log
+# has both outcomes; the reports of GoogleTest binaries keep the first.
 export TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp ${TSAN_OPTIONS:-}"
-GTEST_OUTPUT="xml:$results/gtest/" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" \
+GTEST_OUTPUT="xml:$results/gtest/" ctest --test-dir "$build" --output-on-failure --no-tests=error --repeat until-pass:2 -j "$(nproc)" \
   --output-junit "$results/ctest.xml" "$@"
 status=$?
 
