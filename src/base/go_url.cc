@@ -126,23 +126,7 @@ std::string URL::Port() const {
   return colon == std::string::npos || colon < from ? std::string() : host.substr(colon + 1);
 }
 
-std::string URL::EscapedPath() const {
-  constexpr std::string_view kUnescaped = "-_.~$&+,/:;=@";  // besides letters and digits
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(path.size());
-  for (const char c : path) {
-    if (IsLetter(c) || IsDigit(c) || kUnescaped.find(c) != std::string_view::npos) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
-  return out;
-}
+std::string URL::EscapedPath() const { return EscapePath(path); }
 
 std::string URL::RequestTarget() const {
   std::string target = EscapedPath();

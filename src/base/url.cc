@@ -1,5 +1,7 @@
 #include "base/url.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace keelson::base {
@@ -37,29 +39,36 @@ bool IsUnreserved(char c) {
          c == '.' || c == '~';
 }
 
-std::string Escape(std::string_view text, std::string_view also_plain, bool space_is_plus) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (IsUnreserved(c) || also_plain.find(c) != std::string_view::npos) {
-      out += c;
-    } else if (c == ' ' && space_is_plus) {
-      out += '+';
-    } else {
-      out += '%';
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[static_cast<unsigned char>(c) & 15];
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::optional<std::string> PathUnescape(std::string_view text) { return Unescape(text, false); }
 std::optional<std::string> QueryUnescape(std::string_view text) { return Unescape(text, true); }
-std::string QueryEscape(std::string_view text) { return Escape(text, "", true); }
-std::string PathEscape(std::string_view text) { return Escape(text, "$&+:=@", false); }
+
+std::string PercentEncode(std::string_view text, std::string_view also_plain) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (IsUnreserved(c) || also_plain.find(c) != std::string_view::npos) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
+  }
+  return out;
+}
+
+std::string QueryEscape(std::string_view text) {
+  std::string out = PercentEncode(text, " ");
+  std::ranges::replace(out, ' ', '+');
+  return out;
+}
+
+std::string PathEscape(std::string_view text) { return PercentEncode(text, "$&+:=@"); }
+std::string EscapePath(std::string_view path) { return PercentEncode(path, "$&+,/:;=@"); }
 
 Query::Query(std::string_view raw) {
   while (!raw.empty()) {

@@ -13,6 +13,9 @@ std::optional<std::string> PathUnescape(std::string_view text);   // empty on a 
 std::optional<std::string> QueryUnescape(std::string_view text);  // '+' is a space
 std::string QueryEscape(std::string_view text);
 std::string PathEscape(std::string_view text);  // one segment
+std::string EscapePath(std::string_view path);  // a whole path: url.URL.EscapedPath
+// Percent-encodes all bytes but letters, digits, "-_.~" and those of `also_plain`.
+std::string PercentEncode(std::string_view text, std::string_view also_plain);
 
 // The values of a query string in order; pairs with a bad escape or a ';' are left out, as Go's ParseQuery leaves them
 // out of its map.

@@ -3,6 +3,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/strings.h"
+#include "base/url.h"
 #include "endpoints/call_cancellation.h"
 #include "endpoints/proxy/body_bridge.h"
 #include "endpoints/proxy/gzip.h"
@@ -194,7 +195,7 @@ Awaitable<http::Response> Forward(ProxyOptions options, ExchangePtr exchange) {
   if (unpack) request.headers.Add("Accept-Encoding", "gzip");
   if (options.wrap_transport) {
     const proxy::RewriteRules rules = RulesOf(options, *exchange);
-    std::string uri = proxy::JoinPath(rules.path_prepend, proxy::EscapePath(options.location.path));
+    std::string uri = proxy::JoinPath(rules.path_prepend, base::EscapePath(options.location.path));
     if (options.location.path.ends_with('/')) uri += '/';
     request.headers.Set("X-Forwarded-Uri", uri);
     if (!rules.host.empty()) request.headers.Set("X-Forwarded-Host", rules.host);

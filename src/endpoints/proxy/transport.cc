@@ -1,12 +1,11 @@
 #include "endpoints/proxy/transport.h"
 
 #include "base/strings.h"
+#include "base/url.h"
 #include "net/address.h"
 
 namespace keelson::endpoints::proxy {
 namespace {
-
-constexpr std::string_view kUnescaped = "-_.~$&+,/:;=@";  // besides letters and digits
 
 std::uint16_t PortOf(const Location& location) {
   if (location.port.empty()) return location.scheme == "https" ? 443 : 80;
@@ -16,38 +15,19 @@ std::uint16_t PortOf(const Location& location) {
 
 }  // namespace
 
-std::string EscapePath(std::string_view path) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(path.size());
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kUnescaped.find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    }
-  }
-  return out;
-}
-
 std::string Location::Authority() const {
   const std::string bracketed = host.find(':') == std::string::npos ? host : "[" + host + "]";
   return port.empty() ? bracketed : bracketed + ":" + port;
 }
 
 std::string Location::Target() const {
-  std::string target = EscapePath(path);
+  std::string target = base::EscapePath(path);
   if (!target.starts_with('/')) target.insert(0, "/");
   return raw_query.empty() ? target : target + "?" + raw_query;
 }
 
 std::string Location::URL() const {
-  std::string url = scheme + "://" + Authority() + EscapePath(path);
+  std::string url = scheme + "://" + Authority() + base::EscapePath(path);
   return raw_query.empty() ? url : url + "?" + raw_query;
 }
 

@@ -27,9 +27,6 @@ struct Location {
   std::string URL() const;        // as Go's URL.String()
 };
 
-// Go's URL.EscapedPath of a decoded path.
-std::string EscapePath(std::string_view path);
-
 struct TransportOptions {
   // Asked when a connection is made, so that renewed certificates are used. Null results are errors of the TLS set-up.
   std::function<std::shared_ptr<net::TLSClientContext>()> tls;
