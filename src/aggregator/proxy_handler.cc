@@ -38,7 +38,8 @@ Awaitable<http::Response> GroupDocument(std::shared_ptr<const endpoints::Assembl
   co_return document->Respond(*exchange);
 }
 
-// Where the backend is reached; upstream's plain texts when it cannot be.
+// The URL of the APIService's backend for this request. The error page has kube-aggregator's text, such as "service
+// unavailable" with 503.
 Outcome<endpoints::proxy::Location, endpoints::Page> Locate(const ProxyHandlerOptions& options, const Backend& backend,
                                                             const endpoints::Exchange& exchange) {
   const auto unavailable = [] { return endpoints::ErrorPage(503, "service unavailable"); };

@@ -82,7 +82,7 @@ class ServingUse {
   ServingPtr serving_;
 };
 
-// What the compiled forms of all definitions share.
+// The schema pool and the memory budget that all served CustomResourceDefinitions share.
 struct CompiledForms {
   std::shared_ptr<schema::structural::Pool> pool = std::make_shared<schema::structural::Pool>();
   std::shared_ptr<CompiledBudget> budget;

@@ -228,7 +228,7 @@ TEST(ResourceStorage, ComesAndGoesUnderClients) {
   EXPECT_GT(Play(fixture, 10), 0u);
   const std::size_t before = BytesInUse(fixture);
   const std::uint64_t done = Play(fixture, rounds);
-  // What a round left behind would show: 100 B in each of 1,000 rounds are more than what caches and pools vary by.
+  // A leak of 100 bytes a round exceeds the bound after 1,000 rounds; 64 KiB are what caches and pools vary by.
   const std::size_t allowed = before + 64 * 1024 + static_cast<std::size_t>(rounds) * 100;
   std::size_t after = BytesInUse(fixture);
   // Removed caches are closed on a thread of their own.

@@ -1,4 +1,5 @@
-// Whether the patch of a mutating webhook counts as a change: it asks for reinvocation and is told to audit.
+// The change that a mutating webhook's JSON patch makes to an object. A patch with an effect leads to reinvocation of
+// earlier webhooks and to `"mutated":true` in the audit annotation.
 // Internal to admission.
 #pragma once
 

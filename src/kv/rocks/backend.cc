@@ -356,7 +356,8 @@ void RocksBackend::StopReclaim() {
   if (reclaim_.joinable()) reclaim_.join();
 }
 
-// What is only in the log is read again by the next start, which holds it in memory then. A failure leaves it there.
+// Flushes RocksDB's memtables to files, so that the next start has no write-ahead log to replay. A failed flush loses
+// nothing: the log still has the writes.
 void RocksBackend::FlushBeforeClose() {
   const DatabasePtr database = this->database();
   if (!database || access_ != Access::kWrite || !options_.sync || !loaded_) return;

@@ -40,8 +40,8 @@ class KMSProvider : public Transformer {
   // Probe() when the last one is old: a minute, ten seconds when it failed; or, when somebody has asked for health
   // since, 20 and 3 seconds.
   virtual Awaitable<void> ProbeWhenDue() = 0;
-  // What the last probe found, without asking the plugin. The first answer after a probe names the provider, later ones
-  // have the plugin's own error alone (as upstream).
+  // The error of the last health probe, empty when it succeeded; does not call the plugin. As upstream, the first call
+  // after a probe has the provider's name in the error, later calls have the plugin's own error alone.
   virtual std::optional<std::string> Health() = 0;
 };
 
