@@ -13,7 +13,7 @@ namespace keelson::admission {
 
 // A question to the authorizer.
 struct AccessReview {
-  std::optional<request::User> user;
+  request::SharedUser user;
   bool resource_request = true;
   std::string verb, path, group, version = "*", resource, subresource, name_space, name;
   std::string field_selector, label_selector;

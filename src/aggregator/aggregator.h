@@ -27,8 +27,8 @@ struct AggregatorOptions {
   bool reject_redirects = true;     // --aggregator-reject-forwarding-redirect
   bool send_uid = true;             // gate RemoteRequestHeaderUID
   std::set<std::string> built_in_groups;
-  net::DialerPtr cluster_dialer;                             // egress "cluster"
-  std::shared_ptr<const endpoints::DiscoverySource> custom;  // custom resources; may be null
+  net::DialerPtr cluster_dialer;                           // egress "cluster"
+  std::shared_ptr<const apidocs::DiscoverySource> custom;  // custom resources; may be null
   // Writes the condition Available of an APIService.
   std::function<Awaitable<void>(std::string name, Condition condition)> write_condition;
 };

@@ -1,8 +1,8 @@
 #include "aggregator/backend.h"
 
 #include "endpoints/auth_proxy.h"
-#include "endpoints/proxy/gzip.h"
 #include "endpoints/upgrade_aware_proxy.h"
+#include "proxy/gzip.h"
 
 namespace keelson::aggregator {
 namespace {
@@ -42,11 +42,11 @@ BackendPtr Backends::Get(const APIServicePtr& service) {
   tls.client_key_pem = key_pem_;
   auto context = net::TLSClientContext::New(tls);
   if (context.ok()) {
-    endpoints::proxy::TransportOptions options;
+    proxy::TransportOptions options;
     options.tls = [shared = *context] { return shared; };
     options.server_name = service->ServerName();
     options.dialer = options_.dialer;
-    made->transport = std::make_shared<endpoints::proxy::Transport>(*options_.io, std::move(options));
+    made->transport = std::make_shared<proxy::Transport>(*options_.io, std::move(options));
   } else {
     made->error = context.error().message;
   }
@@ -59,10 +59,10 @@ void Backends::Forget(const std::string& name) {
   backends_.erase(name);
 }
 
-Outcome<endpoints::proxy::Location, std::string> Backends::Resolve(const APIService& service) const {
+Outcome<proxy::Location, std::string> Backends::Resolve(const APIService& service) const {
   auto endpoint = options_.resolver->ResolveEndpoint(service.service_namespace, service.service_name, service.port);
   if (!endpoint.ok()) return endpoint.error();
-  endpoints::proxy::Location location;
+  proxy::Location location;
   location.scheme = "https";
   location.host = endpoint->host;
   location.port = std::to_string(endpoint->port);
@@ -75,7 +75,7 @@ Awaitable<Outcome<Fetched, std::string>> Backends::Do(BackendPtr backend, Fetch 
   co_return co_await DoAt(std::move(backend), *std::move(location), std::move(fetch));
 }
 
-Awaitable<Outcome<Fetched, std::string>> Backends::DoAt(BackendPtr backend, endpoints::proxy::Location location,
+Awaitable<Outcome<Fetched, std::string>> Backends::DoAt(BackendPtr backend, proxy::Location location,
                                                         Fetch fetch) const {
   if (backend->transport == nullptr) co_return backend->error;
   location.path = fetch.path;
@@ -97,7 +97,7 @@ Awaitable<Outcome<Fetched, std::string>> Backends::DoAt(BackendPtr backend, endp
   if (!body.ok()) co_return std::string("unexpected EOF");
   out.body = body->view();
   if (out.headers.Get("Content-Encoding") == "gzip") {
-    auto plain = endpoints::proxy::Decompress(endpoints::proxy::Compression::kGzip, out.body, kDocumentBytesMax);
+    auto plain = proxy::Decompress(proxy::Compression::kGzip, out.body, kDocumentBytesMax);
     if (!plain) co_return std::string("gzip: invalid header");
     out.body = *std::move(plain);
   }

@@ -11,14 +11,14 @@
 
 #include "aggregator/api_service.h"
 #include "async/io_pool.h"
-#include "endpoints/proxy/transport.h"
+#include "proxy/transport.h"
 #include "webhook/service_resolver.h"
 
 namespace keelson::aggregator {
 
 struct Backend {
   APIServicePtr service;
-  std::shared_ptr<endpoints::proxy::Transport> transport;
+  std::shared_ptr<proxy::Transport> transport;
   std::string error;  // why there is no usable TLS configuration; "" when there is one
 };
 using BackendPtr = std::shared_ptr<const Backend>;
@@ -56,12 +56,11 @@ class Backends {
   void Forget(const std::string& name);
 
   // Present address of the service: scheme, host and port of a URL. The error is the resolver's.
-  Outcome<endpoints::proxy::Location, std::string> Resolve(const APIService& service) const;
+  Outcome<proxy::Location, std::string> Resolve(const APIService& service) const;
   // The error reads as Go's: `Get "https://10.0.0.1:443/apis": dial tcp ...`.
   Awaitable<Outcome<Fetched, std::string>> Do(BackendPtr backend, Fetch fetch) const;
   // The same to a location that was resolved before.
-  Awaitable<Outcome<Fetched, std::string>> DoAt(BackendPtr backend, endpoints::proxy::Location location,
-                                                Fetch fetch) const;
+  Awaitable<Outcome<Fetched, std::string>> DoAt(BackendPtr backend, proxy::Location location, Fetch fetch) const;
 
  private:
   BackendOptions options_;

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "aggregator/proxy_handler.h"
+#include "apidocs/discovery_documents.h"
 #include "base/strings.h"
-#include "endpoints/discovery_documents.h"
 #include "object/json_text.h"
 
 namespace keelson::aggregator {
@@ -58,10 +58,10 @@ std::string VersionJSON(const std::string& version, const RemoteVersion& known) 
   return out + ",\"freshness\":" + (known.stale ? "\"Stale\"" : "\"Current\"") + "}";
 }
 
-std::int32_t BuiltInPriority(const endpoints::DiscoveryFragment& fragment) {
+std::int32_t BuiltInPriority(const apidocs::DiscoveryFragment& fragment) {
   if (fragment.group == "apiregistration.k8s.io") return std::numeric_limits<std::int32_t>::max();
   for (const auto& version : fragment.versions) {
-    const auto priority = endpoints::PriorityOf(fragment.group, version.version);
+    const auto priority = apidocs::PriorityOf(fragment.group, version.version);
     if (priority.group != 0) return priority.group;
   }
   return 0;
@@ -71,8 +71,8 @@ std::int32_t BuiltInPriority(const endpoints::DiscoveryFragment& fragment) {
 struct Group {
   std::string name;
   std::int32_t priority = 0;
-  const endpoints::DiscoveryFragment* built_in = nullptr;
-  const endpoints::DiscoveryFragment* custom = nullptr;
+  const apidocs::DiscoveryFragment* built_in = nullptr;
+  const apidocs::DiscoveryFragment* custom = nullptr;
   std::vector<APIServicePtr> services;
   bool remote = false;
   std::size_t place = 0;  // among groups of the same priority
@@ -88,7 +88,7 @@ struct Version {
 void SortVersions(std::vector<Version>& versions) {
   std::ranges::sort(versions, [](const Version& a, const Version& b) {
     if (a.priority != b.priority) return a.priority > b.priority;
-    return endpoints::ComesBeforeAsVersion(a.name, b.name);
+    return apidocs::ComesBeforeAsVersion(a.name, b.name);
   });
 }
 
@@ -306,9 +306,9 @@ std::uint64_t DiscoveryAggregator::Generation() const {
   return impl_->generation;
 }
 
-endpoints::DiscoveryMerger::Merged DiscoveryAggregator::Merge(
-    const std::vector<endpoints::DiscoveryFragmentPtr>& built_in,
-    const std::vector<endpoints::DiscoveryFragmentPtr>& custom) const {
+apidocs::DiscoveryMerger::Merged DiscoveryAggregator::Merge(
+    const std::vector<apidocs::DiscoveryFragmentPtr>& built_in,
+    const std::vector<apidocs::DiscoveryFragmentPtr>& custom) const {
   std::lock_guard lock(impl_->mutex);
   std::vector<Group> groups;  // built-in ones in their order, then the others by name
   std::map<std::string, std::size_t, std::less<>> index;

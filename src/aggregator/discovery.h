@@ -13,12 +13,12 @@
 
 #include "aggregator/api_service.h"
 #include "aggregator/backend.h"
+#include "apidocs/discovery_source.h"
 #include "async/gate.h"
-#include "endpoints/discovery_source.h"
 
 namespace keelson::aggregator {
 
-class DiscoveryAggregator final : public endpoints::DiscoveryMerger {
+class DiscoveryAggregator final : public apidocs::DiscoveryMerger {
  public:
   DiscoveryAggregator(async::IOPool& io, Backends& backends);
   ~DiscoveryAggregator() override;
@@ -28,8 +28,8 @@ class DiscoveryAggregator final : public endpoints::DiscoveryMerger {
   void Stop();
 
   std::uint64_t Generation() const override;
-  Merged Merge(const std::vector<endpoints::DiscoveryFragmentPtr>& built_in,
-               const std::vector<endpoints::DiscoveryFragmentPtr>& custom) const override;
+  Merged Merge(const std::vector<apidocs::DiscoveryFragmentPtr>& built_in,
+               const std::vector<apidocs::DiscoveryFragmentPtr>& custom) const override;
 
  private:
   struct Impl;

@@ -10,8 +10,8 @@
 
 #include "aggregator/openapi_convert.h"
 #include "aggregator/openapi_merge.h"
+#include "apidocs/discovery_documents.h"
 #include "async/gate.h"
-#include "endpoints/discovery_documents.h"
 #include "object/json_text.h"
 
 namespace keelson::aggregator {
@@ -28,7 +28,7 @@ struct Remote {
   std::map<std::string, std::string> v3;  // key → server relative URL; empty when it has no v3
 };
 
-Fetch FetchOf(const std::string& path, const endpoints::proxy::Location& location, const std::string& etag) {
+Fetch FetchOf(const std::string& path, const proxy::Location& location, const std::string& etag) {
   Fetch fetch;
   fetch.path = path;
   fetch.headers.Add("Accept", "application/json");
@@ -57,7 +57,7 @@ struct OpenAPIAggregator::Impl : std::enable_shared_from_this<Impl> {
   Impl(async::IOPool& io, Backends& backends) : io(io), backends(backends) {}
   async::IOPool& io;
   Backends& backends;
-  std::shared_ptr<const endpoints::DiscoverySource> custom;
+  std::shared_ptr<const apidocs::DiscoverySource> custom;
   async::Gate gate;
   mutable std::mutex mutex;
   std::uint64_t generation = 1;
@@ -121,7 +121,7 @@ struct OpenAPIAggregator::Impl : std::enable_shared_from_this<Impl> {
 };
 
 OpenAPIAggregator::OpenAPIAggregator(async::IOPool& io, Backends& backends,
-                                     std::shared_ptr<const endpoints::DiscoverySource> custom)
+                                     std::shared_ptr<const apidocs::DiscoverySource> custom)
     : impl_(std::make_shared<Impl>(io, backends)) {
   impl_->custom = std::move(custom);
 }
@@ -172,16 +172,16 @@ std::optional<endpoints::Handler> OpenAPIAggregator::Find(const endpoints::Excha
   return std::nullopt;
 }
 
-std::shared_ptr<const endpoints::DiscoveryFragments> OpenAPIAggregator::Discovery() const {
-  auto out = std::make_shared<endpoints::DiscoveryFragments>();
+std::shared_ptr<const apidocs::DiscoveryFragments> OpenAPIAggregator::Discovery() const {
+  auto out = std::make_shared<apidocs::DiscoveryFragments>();
   if (impl_->custom) *out = *impl_->custom->Discovery();
   std::lock_guard lock(impl_->mutex);
   for (const auto& [key, remote] : impl_->remotes) {
     if (remote.v2.empty()) continue;
-    auto fragment = std::make_shared<endpoints::DiscoveryFragment>();
+    auto fragment = std::make_shared<apidocs::DiscoveryFragment>();
     for (const auto& service : remote.services) {
       fragment->group = service->group;
-      if (remote.v3.empty()) fragment->versions.push_back({service->version, endpoints::ETagOf(remote.v2)});
+      if (remote.v3.empty()) fragment->versions.push_back({service->version, apidocs::ETagOf(remote.v2)});
     }
     out->groups.push_back(std::move(fragment));
   }

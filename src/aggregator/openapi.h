@@ -10,14 +10,14 @@
 #include "aggregator/api_service.h"
 #include "aggregator/backend.h"
 #include "aggregator/proxy_handler.h"
-#include "endpoints/discovery_source.h"
+#include "apidocs/discovery_source.h"
 
 namespace keelson::aggregator {
 
-class OpenAPIAggregator final : public endpoints::DiscoverySource {
+class OpenAPIAggregator final : public apidocs::DiscoverySource {
  public:
   // `custom` (may be null): custom resources' documents, which pass through.
-  OpenAPIAggregator(async::IOPool& io, Backends& backends, std::shared_ptr<const endpoints::DiscoverySource> custom);
+  OpenAPIAggregator(async::IOPool& io, Backends& backends, std::shared_ptr<const apidocs::DiscoverySource> custom);
   ~OpenAPIAggregator() override;
 
   void Publish(APIServices services);
@@ -26,7 +26,7 @@ class OpenAPIAggregator final : public endpoints::DiscoverySource {
   // The handler of /openapi/v3/<key> where a remote server owns the key.
   std::optional<endpoints::Handler> Find(const endpoints::Exchange& exchange, const ProxyHandlerOptions& options) const;
 
-  std::shared_ptr<const endpoints::DiscoveryFragments> Discovery() const override;
+  std::shared_ptr<const apidocs::DiscoveryFragments> Discovery() const override;
   std::string OpenAPIv3(std::string group, std::string version) const override;
   void AppendOpenAPIv2(std::string& paths, std::string& definitions) const override;
   void AppendOpenAPIv2To(std::string_view base, std::string& paths, std::string& definitions) const override;

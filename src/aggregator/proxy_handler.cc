@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "apidocs/discovery_documents.h"
 #include "base/strings.h"
 #include "endpoints/auth_proxy.h"
-#include "endpoints/discovery_documents.h"
 #include "endpoints/page.h"
 #include "endpoints/upgrade_aware_proxy.h"
 #include "object/json_text.h"
@@ -22,7 +22,7 @@ bool IsDiscoveryPath(std::string_view path) {
   return base::Split(path, '/').size() == 3;
 }
 
-telemetry::Span StartSpan(const endpoints::Exchange& exchange, const endpoints::proxy::Location& location) {
+telemetry::Span StartSpan(const endpoints::Exchange& exchange, const proxy::Location& location) {
   const telemetry::Span& parent = exchange.context.span;
   if (!parent.recording()) return parent;
   return parent.StartAs(
@@ -40,8 +40,8 @@ Awaitable<http::Response> GroupDocument(std::shared_ptr<const endpoints::Assembl
 
 // The URL of the APIService's backend for this request. The error page has kube-aggregator's text, such as "service
 // unavailable" with 503.
-Outcome<endpoints::proxy::Location, endpoints::Page> Locate(const ProxyHandlerOptions& options, const Backend& backend,
-                                                            const endpoints::Exchange& exchange) {
+Outcome<proxy::Location, endpoints::Page> Locate(const ProxyHandlerOptions& options, const Backend& backend,
+                                                 const endpoints::Exchange& exchange) {
   const auto unavailable = [] { return endpoints::ErrorPage(503, "service unavailable"); };
   if (!backend.service->IsAvailable()) return unavailable();
   if (!exchange.context.user) return endpoints::ErrorPage(500, "missing user");
@@ -57,7 +57,7 @@ std::vector<std::string> OrderedVersions(const std::vector<APIServicePtr>& servi
   auto sorted = services;
   std::ranges::sort(sorted, [](const APIServicePtr& a, const APIServicePtr& b) {
     if (a->version_priority != b->version_priority) return a->version_priority > b->version_priority;
-    return endpoints::ComesBeforeAsVersion(a->version, b->version);
+    return apidocs::ComesBeforeAsVersion(a->version, b->version);
   });
   std::vector<std::string> versions;
   for (const auto& service : sorted) versions.push_back(service->version);

@@ -1,4 +1,5 @@
 #include "aggregator/service_table.h"
+#include "base/testing/seeded_random.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@ namespace {
 
 class Tables {
  public:
-  explicit Tables(Routing routing) : random(base::Random::Seeded(1)), table(routing, *random) {}
+  explicit Tables(Routing routing) : random(base::Seeded(1)), table(routing, *random) {}
   void Service(const char* name, const char* json) { table.OnService("ns", name, Parse(json)); }
   void Slice(const char* name, const char* json) { table.OnEndpointSlice("ns", name, Parse(json)); }
   std::string Resolve(const char* name, std::int32_t port) {

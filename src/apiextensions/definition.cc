@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "endpoints/discovery_documents.h"
+#include "apidocs/discovery_documents.h"
 
 namespace keelson::apiextensions {
 namespace {
@@ -32,9 +32,9 @@ std::string WarningOf(const Value& definition, const DefinitionVersion& version,
   std::string_view best;
   for (const Value& one : definition["spec"]["versions"].items()) {
     const std::string_view name = one["name"].as_string();
-    if (!one["served"].as_bool() || one["deprecated"].as_bool() || !endpoints::ComesBeforeAsVersion(name, version.name))
+    if (!one["served"].as_bool() || one["deprecated"].as_bool() || !apidocs::ComesBeforeAsVersion(name, version.name))
       continue;
-    if (best.empty() || endpoints::ComesBeforeAsVersion(name, best)) best = name;
+    if (best.empty() || apidocs::ComesBeforeAsVersion(name, best)) best = name;
   }
   if (!best.empty()) text += "; use " + group + "/" + std::string(best) + " " + kind;
   return text;

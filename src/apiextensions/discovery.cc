@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "apidocs/discovery_documents.h"
+#include "apidocs/openapi_documents.h"
 #include "codec/json.h"
 #include "endpoints/assembled_document.h"
-#include "endpoints/discovery_documents.h"
-#include "endpoints/openapi_documents.h"
 #include "schema/schema.h"
 #include "schema/structural/openapi.h"
 #include "schema/structural/structural.h"
@@ -16,7 +16,7 @@
 namespace keelson::apiextensions {
 namespace {
 
-using endpoints::DiscoveryFragment;
+using apidocs::DiscoveryFragment;
 namespace structural = schema::structural;
 
 constexpr std::string_view kVerbs[] = {"delete", "deletecollection", "get",    "list",
@@ -48,7 +48,7 @@ std::vector<std::string> VersionsOf(const std::vector<DefinitionPtr>& definition
   }
   std::vector<std::string> sorted(names.begin(), names.end());
   std::ranges::sort(sorted,
-                    [](const std::string& a, const std::string& b) { return endpoints::ComesBeforeAsVersion(a, b); });
+                    [](const std::string& a, const std::string& b) { return apidocs::ComesBeforeAsVersion(a, b); });
   return sorted;
 }
 
@@ -93,7 +93,7 @@ void AppendResources(base::Arena& arena, const Definition& definition, const Def
   if (!names.categories.empty()) value.Set(arena, "categories", TextList(arena, names.categories));
   if (const DefinitionVersion& stored = definition.StorageVersion(); stored.served) {
     value.Set(arena, "storageVersionHash",
-              Value::String(arena, endpoints::StorageVersionHash(definition.group, stored.name, names.kind)));
+              Value::String(arena, apidocs::StorageVersionHash(definition.group, stored.name, names.kind)));
   }
   list.Append(arena, value);
   if (version.status) list.Append(arena, SubresourceValue(arena, definition, "status"));
@@ -151,7 +151,7 @@ Value AggregatedGroup(base::Arena& arena, std::string_view group, const std::vec
   return value;
 }
 
-endpoints::DiscoveryFragmentPtr MakeFragment(std::string_view group, const std::vector<DefinitionPtr>& definitions) {
+apidocs::DiscoveryFragmentPtr MakeFragment(std::string_view group, const std::vector<DefinitionPtr>& definitions) {
   const std::vector<std::string> versions = VersionsOf(definitions);
   if (versions.empty()) return nullptr;
   base::Arena arena;
@@ -168,7 +168,7 @@ endpoints::DiscoveryFragmentPtr MakeFragment(std::string_view group, const std::
       made_of += definition->uid + "/" + std::to_string(definition->generation) + "/" +
                  definition->accepted_names.kind + "/" + definition->accepted_names.list_kind + ";";
     }
-    fragment->versions.push_back({version, endpoints::ETagOf(made_of)});
+    fragment->versions.push_back({version, apidocs::ETagOf(made_of)});
   }
   return fragment;
 }
@@ -226,10 +226,10 @@ std::vector<DefinitionPtr> DiscoveryDocuments::Established(std::string_view grou
   return definitions;
 }
 
-std::shared_ptr<const endpoints::DiscoveryFragments> DiscoveryDocuments::Discovery() const {
+std::shared_ptr<const apidocs::DiscoveryFragments> DiscoveryDocuments::Discovery() const {
   std::lock_guard lock(mutex_);
   if (changed_.empty()) return fragments_;
-  auto next = std::make_shared<endpoints::DiscoveryFragments>();
+  auto next = std::make_shared<apidocs::DiscoveryFragments>();
   next->generation = fragments_->generation + 1;
   // Both lists are sorted by group.
   auto old = fragments_->groups.begin();
@@ -284,7 +284,7 @@ std::optional<http::Response> DiscoveryDocuments::Respond(const endpoints::Excha
   return endpoints::AssembledDocument(std::move(json), type, "v1", "APIResourceList").Respond(exchange);
 }
 
-static endpoints::OpenAPICustomResource PathsOf(const structural::PublishedVersion& published) {
+static apidocs::OpenAPICustomResource PathsOf(const structural::PublishedVersion& published) {
   return {.group = published.group,
           .version = published.version,
           .kind = published.kind,
@@ -303,7 +303,7 @@ std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version
     definitions = Established(group);
   }
   std::string models;
-  std::vector<endpoints::OpenAPICustomResource> resources;
+  std::vector<apidocs::OpenAPICustomResource> resources;
   for (const DefinitionPtr& definition : definitions) {
     const DefinitionVersion* const served = definition->FindVersion(version);
     if (served == nullptr || !served->served) continue;
@@ -319,7 +319,7 @@ std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version
     models += (models.empty() ? "" : ",") + more;
     resources.push_back(PathsOf(published));
   }
-  return models.empty() ? std::string() : endpoints::CustomResourceDocumentV3(resources, models);
+  return models.empty() ? std::string() : apidocs::CustomResourceDocumentV3(resources, models);
 }
 
 namespace {
@@ -376,7 +376,7 @@ void DiscoveryDocuments::AppendOpenAPIv2To(std::string_view base, std::string& p
           "/apis/" + definition->group + "/" + version.name + "/" + definition->accepted_names.plural;
       if (taken.contains(path) || taken.contains(FirstModel(models))) continue;
       definitions += "," + models;
-      endpoints::AppendCustomResourcePathsV2(paths, PathsOf(published));
+      apidocs::AppendCustomResourcePathsV2(paths, PathsOf(published));
     }
   }
 }

@@ -11,22 +11,22 @@
 #include <string_view>
 #include <vector>
 
+#include "apidocs/discovery_source.h"
 #include "apiextensions/definition.h"
-#include "endpoints/discovery_source.h"
 #include "endpoints/exchange.h"
 #include "http/message.h"
 #include "registry/store.h"
 
 namespace keelson::apiextensions {
 
-class DiscoveryDocuments final : public endpoints::DiscoverySource {
+class DiscoveryDocuments final : public apidocs::DiscoverySource {
  public:
   explicit DiscoveryDocuments(std::shared_ptr<registry::Store> definitions) : definitions_(std::move(definitions)) {}
 
   void Update(DefinitionPtr definition);
   void Remove(const Definition& definition);
 
-  std::shared_ptr<const endpoints::DiscoveryFragments> Discovery() const override;
+  std::shared_ptr<const apidocs::DiscoveryFragments> Discovery() const override;
   std::string OpenAPIv3(std::string group, std::string version) const override;
   void AppendOpenAPIv2(std::string& paths, std::string& definitions) const override {
     AppendOpenAPIv2To({}, paths, definitions);
@@ -45,8 +45,8 @@ class DiscoveryDocuments final : public endpoints::DiscoverySource {
   mutable std::mutex mutex_;
   mutable std::map<std::string, Group, std::less<>> groups_;
   mutable std::set<std::string, std::less<>> changed_;  // groups whose fragments are to be made again
-  mutable std::shared_ptr<const endpoints::DiscoveryFragments> fragments_ =
-      std::make_shared<const endpoints::DiscoveryFragments>();
+  mutable std::shared_ptr<const apidocs::DiscoveryFragments> fragments_ =
+      std::make_shared<const apidocs::DiscoveryFragments>();
 };
 
 }  // namespace keelson::apiextensions

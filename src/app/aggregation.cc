@@ -44,7 +44,7 @@ Aggregation::~Aggregation() { Stop(); }
 
 Outcome<std::unique_ptr<Aggregation>, Error> Aggregation::New(const ExtraOptions& options, async::IOPool& io,
                                                               telemetry::MetricsRegistry& metrics,
-                                                              std::shared_ptr<const endpoints::DiscoverySource> custom,
+                                                              std::shared_ptr<const apidocs::DiscoverySource> custom,
                                                               net::DialerPtr cluster_dialer, FollowedFiles& followed) {
   std::unique_ptr<Aggregation> made(new Aggregation(io));
   aggregator::AggregatorOptions config;

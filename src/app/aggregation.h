@@ -29,7 +29,7 @@ class Aggregation {
   // `io` and `metrics` must outlive it. `custom` may be null.
   static Outcome<std::unique_ptr<Aggregation>, Error> New(const ExtraOptions& options, async::IOPool& io,
                                                           telemetry::MetricsRegistry& metrics,
-                                                          std::shared_ptr<const endpoints::DiscoverySource> custom,
+                                                          std::shared_ptr<const apidocs::DiscoverySource> custom,
                                                           net::DialerPtr cluster_dialer, FollowedFiles& followed);
   ~Aggregation();
 

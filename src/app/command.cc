@@ -32,10 +32,7 @@ log::Options LogOptions(const LoggingOptions& o) {
   const bool json = o.format == "json";
   options.format = json ? log::Format::kJSON : log::Format::kText;
   options.verbosity = static_cast<int>(o.verbosity);
-  for (const VModule& item : o.vmodule) {
-    if (!options.vmodule.empty()) options.vmodule += ',';
-    options.vmodule += item.pattern + "=" + std::to_string(item.level);
-  }
+  options.vmodule = o.vmodule;
   options.split_stream = json ? o.json_split_stream : o.text_split_stream;
   options.info_buffer_size = json ? o.json_info_buffer_size : o.text_info_buffer_size;
   options.flush_frequency = o.flush_frequency;

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "codec/base64.h"
-#include "endpoints/proxy/gzip.h"
 #include "http/transport.h"
+#include "proxy/gzip.h"
 #include "registry/catalog.h"
 #include "webhook/client_manager.h"
 
@@ -36,8 +36,7 @@ class WebhookClient final : public apiextensions::ConversionClient {
     if (!answer.ok()) co_return answer.error().message;
     if (std::string empty = webhook::EmptyBodyError(*answer); !empty.empty()) co_return empty;
     if (answer->headers.Get("Content-Encoding") != "gzip") co_return answer->body;
-    auto plain = endpoints::proxy::Decompress(endpoints::proxy::Compression::kGzip, answer->body.view(),
-                                              webhook::Request::kResponseBytesMax);
+    auto plain = proxy::Decompress(proxy::Compression::kGzip, answer->body.view(), webhook::Request::kResponseBytesMax);
     if (!plain) co_return std::string("gzip: invalid header");
     co_return base::SharedBytes::FromString(*std::move(plain));
   }

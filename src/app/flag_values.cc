@@ -523,7 +523,7 @@ ValuePtr Level(std::int64_t& field) {
       [&field] { return std::to_string(field); });
 }
 
-ValuePtr VModules(std::vector<VModule>& field) {
+ValuePtr VModules(std::vector<log::VModule>& field) {
   return Make(
       "pattern=N,...",
       [&field](std::string_view text) -> Error {
@@ -542,7 +542,7 @@ ValuePtr VModules(std::vector<VModule>& field) {
       },
       [&field] {
         Strings texts;
-        for (const VModule& item : field) texts.push_back(item.pattern + "=" + std::to_string(item.level));
+        for (const log::VModule& item : field) texts.push_back(item.pattern + "=" + std::to_string(item.level));
         return base::Join(texts, ",");
       });
 }

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "telemetry/log.h"
+
 namespace keelson::app {
 
 class FlagValue {
@@ -32,11 +34,6 @@ struct PortRange {
   int size = 0;
   bool Contains(int port) const { return port >= base && port < base + size; }
   std::string String() const;  // 30000-32767
-};
-
-struct VModule {
-  std::string pattern;
-  int level;
 };
 
 using Strings = std::vector<std::string>;
@@ -64,7 +61,7 @@ ValuePtr NamedCertKeys(std::vector<NamedCertKey>& field);
 ValuePtr Ports(PortRange& field);
 ValuePtr Quantity(std::uint64_t& bytes);  // 512, 1K, 2Ki
 ValuePtr Level(std::int64_t& field);
-ValuePtr VModules(std::vector<VModule>& field);
+ValuePtr VModules(std::vector<log::VModule>& field);
 ValuePtr Version(std::string& field);  // "false", "true", "raw" or "vX.Y.Z"
 
 // encoding/csv's first record, as pflag reads lists. The error is encoding/csv's.

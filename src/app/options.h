@@ -183,7 +183,7 @@ struct LoggingOptions {
   bool json_split_stream = false, text_split_stream = false;
   std::string format = "text";
   std::int64_t verbosity = 0;
-  std::vector<VModule> vmodule;
+  std::vector<log::VModule> vmodule;
 };
 
 // The set "misc".

@@ -93,7 +93,7 @@ void TakeAPIServices(peerproxy::PeerProxy& proxy, const Changes& changes) {
 std::vector<peerproxy::GroupVersionResource> LocalResources(const server::GenericAPIServer& chain) {
   const controlplane::ServedGroups served(chain);
   std::vector<peerproxy::GroupVersionResource> out;
-  for (const endpoints::DiscoveryGroup& group : served.groups()) {
+  for (const apidocs::DiscoveryGroup& group : served.groups()) {
     for (const schema::Package* package : group.versions) {
       for (const schema::Resource& resource : package->resources) {
         if (served.is_served()(resource, ""))

@@ -7,10 +7,10 @@
 #include <map>
 #include <string>
 
+#include "apidocs/discovery_documents.h"
+#include "apidocs/openapi_documents.h"
 #include "cel/golden_policies_test.h"
 #include "controllers/policy_type_checker.h"
-#include "endpoints/discovery_documents.h"
-#include "endpoints/openapi_documents.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
 
@@ -26,8 +26,8 @@ bool IsEnabled(const schema::Package& package) {
 
 class Server {
  public:
-  Server() : groups_(endpoints::DiscoveryGroups(IsEnabled)) {
-    for (const endpoints::DiscoveryGroup& group : groups_) {
+  Server() : groups_(apidocs::DiscoveryGroups(IsEnabled)) {
+    for (const apidocs::DiscoveryGroup& group : groups_) {
       for (const schema::Package* const package : group.versions) {
         for (const schema::Resource& resource : package->resources)
           discovered_.resources.push_back(
@@ -58,14 +58,14 @@ class Server {
   Value Schemas(const std::string& key) {
     const auto [found, is_new] = schemas_.try_emplace(key);
     if (is_new) {
-      const auto parsed = object::ParseJSON(arena_, endpoints::OpenAPIv3Document(key, groups_));
+      const auto parsed = object::ParseJSON(arena_, apidocs::OpenAPIv3Document(key, groups_));
       if (parsed) found->second = parsed->Get("components", "schemas");
     }
     return found->second;
   }
 
   Arena arena_;
-  std::vector<endpoints::DiscoveryGroup> groups_;
+  std::vector<apidocs::DiscoveryGroup> groups_;
   controllers::Discovered discovered_;
   std::map<std::string, Value> schemas_;
 };

@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
 #include <future>
+#include <stdexcept>
 #include <thread>
 
 #include "async/blocking_pool.h"
@@ -18,6 +19,7 @@
 #include "async/gate.h"
 #include "async/io_pool.h"
 #include "async/single_flight.h"
+#include "async/start.h"
 #include "async/watchdog.h"
 #include "base/fake_clock.h"
 
@@ -119,6 +121,25 @@ TEST(Event, WakesWaitersOnce) {
   for (auto& future : waiting) future.get();
   auto late = event.Wait();
   asio::co_spawn(io.Next(), std::move(late), asio::use_future).get();
+}
+
+Awaitable<void> WaitThenThrow(Event& event, std::vector<std::string>& log) {
+  log.emplace_back("began");
+  co_await event.Wait();
+  log.emplace_back("resumed");
+  throw std::runtime_error("dropped");
+}
+
+TEST(Start, RunsAtOnceAndDropsExceptions) {
+  asio::io_context context;
+  Event event;
+  std::vector<std::string> log;
+  Start(context.get_executor(), WaitThenThrow(event, log));
+  EXPECT_EQ(log, std::vector<std::string>{"began"});  // before the loop has run
+  event.Set();
+  EXPECT_EQ(log.size(), 1u);  // resumes on the executor only
+  context.run();              // returns: nothing keeps the context running after the coroutine's end
+  EXPECT_EQ(log, (std::vector<std::string>{"began", "resumed"}));
 }
 
 TEST(Gate, CloseWaitsForEntries) {

@@ -89,7 +89,7 @@ TEST(X509Authenticator, TakesNameAndGroupsFromAVerifiedCertificate) {
     const auto result = authenticator.Authenticate(request);
     ASSERT_TRUE(result.user) << result.Error();
     EXPECT_EQ(result.user->name, "alice");
-    EXPECT_EQ(result.user->groups, std::vector<std::string>{"dev"});
+    EXPECT_EQ(result.user->groups, (std::vector<std::string>{"dev", "system:authenticated"}));
   }
   const auto refused = authenticator.Authenticate(RequestWith(DER(foreign)));
   EXPECT_FALSE(refused.user);
@@ -312,19 +312,21 @@ TEST(Authorizers, MastersMayAllAndOthersNothing) {
   std::vector<std::shared_ptr<Authorizer>> members;
   members.push_back(std::make_shared<PrivilegedGroupAuthorizer>("system:masters"));
   UnionAuthorizer all(std::move(members));
-  EXPECT_EQ(RunNow(all.Authorize({.user = {.name = "a", .groups = {"system:masters"}}})).decision, Decision::kAllow);
-  EXPECT_EQ(RunNow(all.Authorize({.user = {.name = "a", .groups = {"x"}}})).decision, Decision::kNoOpinion);
+  EXPECT_EQ(RunNow(all.Authorize({.user = request::User{.name = "a", .groups = {"system:masters"}}})).decision,
+            Decision::kAllow);
+  EXPECT_EQ(RunNow(all.Authorize({.user = request::User{.name = "a", .groups = {"x"}}})).decision,
+            Decision::kNoOpinion);
 }
 
 TEST(Authorizers, ForbiddenText) {
-  EXPECT_EQ(ForbiddenMessage({.user = {.name = "bob"},
+  EXPECT_EQ(ForbiddenMessage({.user = request::User{.name = "bob"},
                               .verb = "get",
                               .resource_request = true,
                               .resource = "pods",
                               .name_space = "default"},
                              ""),
             R"(User "bob" cannot get resource "pods" in API group "" in the namespace "default")");
-  EXPECT_EQ(ForbiddenMessage({.user = {.name = "b<o"}, .verb = "get", .path = "/x"}, "why"),
+  EXPECT_EQ(ForbiddenMessage({.user = request::User{.name = "b<o"}, .verb = "get", .path = "/x"}, "why"),
             R"(User "b&lt;o" cannot get path "/x": why)");
 }
 

@@ -24,7 +24,7 @@ class TokenCache;           // auth/token_cache.h
 // Three answers: a user; no opinion (no user, no error: the credential is not this authenticator's); an error (it is,
 // and it is bad). Texts never contain the credential.
 struct AuthenticationResult {
-  std::optional<request::User> user;
+  request::SharedUser user;
   std::vector<std::string> errors;     // of all authenticators that were asked, in order
   std::vector<std::string> audiences;  // of the credential, as far as they were asked for; empty: it knows none
   std::vector<std::string> warnings;   // for Warning headers
@@ -47,7 +47,16 @@ class Authenticator {
   // else's answer with the error "context canceled".
   virtual Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences,
                                                        async::CancellationPtr cancellation) = 0;
+  // The answer of an authenticator that needs nobody else for this request; none: ask Authenticate().
+  virtual std::optional<AuthenticationResult> TryAuthenticate(const http::Request& /*request*/,
+                                                              const std::vector<std::string>& /*audiences*/) {
+    return std::nullopt;
+  }
 };
+
+// Whoever was authenticated is in system:authenticated.
+bool NeedsAuthenticatedGroup(const request::User& user);
+request::User WithAuthenticatedGroup(request::User user);
 
 // Verifies the peer's certificate against the bundle; name from CN, groups from O. The bundle can be replaced while
 // serving.
@@ -106,8 +115,13 @@ class RequestAuthenticator final : public Authenticator {
   ~RequestAuthenticator() override;
   Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences,
                                                async::CancellationPtr cancellation) override;
+  // Of requests without a token: client certificate, front proxy, anonymous.
+  std::optional<AuthenticationResult> TryAuthenticate(const http::Request& request,
+                                                      const std::vector<std::string>& audiences) override;
 
  private:
+  AuthenticationResult FromConnection(const http::Request& request, const std::vector<std::string>& audiences,
+                                      AuthenticationResult& all) const;
   AuthenticationResult Loopback(std::string_view token, const std::vector<std::string>& audiences) const;
   Awaitable<AuthenticationResult> FromTokens(std::string token, std::vector<std::string> audiences,
                                              async::CancellationPtr cancellation) const;

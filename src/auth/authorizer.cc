@@ -30,7 +30,7 @@ bool Attributes::RequiresField(std::string_view field, std::string_view value) c
 }
 
 Authorization PrivilegedGroupAuthorizer::Decide(const Attributes& attributes) const {
-  if (attributes.user.InGroup(group_)) return {.decision = Decision::kAllow};
+  if (attributes.user->InGroup(group_)) return {.decision = Decision::kAllow};
   return {};
 }
 
@@ -101,8 +101,8 @@ void ParseSelectors(std::string_view field_selector, std::string_view label_sele
   }
 }
 
-Attributes AttributesOf(const request::User& user, const request::RequestInfo& info) {
-  Attributes attributes{.user = user,
+Attributes AttributesOf(request::SharedUser user, const request::RequestInfo& info) {
+  Attributes attributes{.user = std::move(user),
                         .verb = info.verb,
                         .resource_request = info.is_resource_request,
                         .api_group = info.api_group,
@@ -117,7 +117,7 @@ Attributes AttributesOf(const request::User& user, const request::RequestInfo& i
 }
 
 std::string ForbiddenMessage(const Attributes& attributes, std::string_view reason) {
-  std::string message = "User " + base::GoQuote(attributes.user.name) + " cannot " + attributes.verb;
+  std::string message = "User " + base::GoQuote(attributes.user->name) + " cannot " + attributes.verb;
   if (!attributes.resource_request) {
     message += " path " + base::GoQuote(attributes.path);
   } else {

@@ -20,7 +20,7 @@ enum class Decision : std::uint8_t { kNoOpinion, kAllow, kDeny };
 
 // The question (upstream's authorizer.Attributes). It lives in the request; authorizers see it by reference.
 struct Attributes {
-  request::User user;
+  request::SharedUser user;
   std::string verb;
   bool resource_request = false;
   std::string api_group;
@@ -134,7 +134,7 @@ class UnionRuleResolver final : public RuleResolver {
 };
 
 // The attributes of a request, with its selectors parsed.
-Attributes AttributesOf(const request::User& user, const request::RequestInfo& info);
+Attributes AttributesOf(request::SharedUser user, const request::RequestInfo& info);
 // Sets the requirements and errors of both selectors; an empty text is no selector.
 void ParseSelectors(std::string_view field_selector, std::string_view label_selector, Attributes& attributes);
 

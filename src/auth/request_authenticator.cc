@@ -30,15 +30,21 @@ void Collect(AuthenticationResult& all, AuthenticationResult answer) {
 AuthenticationResult Accept(AuthenticationResult all, AuthenticationResult answer) {
   Append(answer.warnings, std::move(all.warnings));
   Append(answer.annotations, std::move(all.annotations));
-  request::User& user = *answer.user;
-  if (user.name != request::kAnonymous && !user.InGroup(request::kAuthenticated) &&
-      !user.InGroup(request::kUnauthenticated)) {
-    user.groups.emplace_back(request::kAuthenticated);
-  }
+  if (NeedsAuthenticatedGroup(*answer.user)) answer.user = WithAuthenticatedGroup(*answer.user);
   return answer;
 }
 
 }  // namespace
+
+bool NeedsAuthenticatedGroup(const request::User& user) {
+  return user.name != request::kAnonymous && !user.InGroup(request::kAuthenticated) &&
+         !user.InGroup(request::kUnauthenticated);
+}
+
+request::User WithAuthenticatedGroup(request::User user) {
+  if (NeedsAuthenticatedGroup(user)) user.groups.emplace_back(request::kAuthenticated);
+  return user;
+}
 
 std::string AuthenticationResult::Error() const {
   std::vector<std::string> unique;
@@ -85,6 +91,42 @@ AuthenticationResult RequestAuthenticator::Anonymous(const http::Request& reques
   return result;
 }
 
+// Front proxy and client certificate. Without a user: `all` has what they had to say.
+AuthenticationResult RequestAuthenticator::FromConnection(const http::Request& request,
+                                                          const std::vector<std::string>& audiences,
+                                                          AuthenticationResult& all) const {
+  if (options_.request_header) {
+    std::vector<std::string> both = IntersectAudiences(options_.api_audiences, audiences);
+    if (audiences.empty() || !both.empty()) {
+      AuthenticationResult answer = options_.request_header->Authenticate(request);
+      if (answer.user) {
+        answer.audiences = std::move(both);
+        return Accept(std::move(all), std::move(answer));
+      }
+      Collect(all, std::move(answer));
+    }
+  }
+  if (options_.x509) {
+    AuthenticationResult answer = options_.x509->Authenticate(request);
+    if (answer.user) return Accept(std::move(all), std::move(answer));
+    Collect(all, std::move(answer));
+  }
+  return {};
+}
+
+std::optional<AuthenticationResult> RequestAuthenticator::TryAuthenticate(const http::Request& request,
+                                                                          const std::vector<std::string>& audiences) {
+  if (request.headers.Has("Authorization") || request.headers.Has(kProtocolHeader)) return std::nullopt;
+  AuthenticationResult all;
+  AuthenticationResult answer = FromConnection(request, audiences, all);
+  if (answer.user) return answer;
+  if (all.errors.empty()) {
+    answer = Anonymous(request, audiences);
+    if (answer.user) return Accept(std::move(all), std::move(answer));
+  }
+  return all;
+}
+
 Awaitable<AuthenticationResult> RequestAuthenticator::Authenticate(http::Request& request,
                                                                    std::vector<std::string> audiences,
                                                                    async::CancellationPtr cancellation) {
@@ -96,22 +138,8 @@ Awaitable<AuthenticationResult> RequestAuthenticator::Authenticate(http::Request
     AuthenticationResult answer = Loopback(bearer.token, audiences);
     if (answer.user) co_return answer;
   }
-  if (options_.request_header) {
-    std::vector<std::string> both = IntersectAudiences(options_.api_audiences, audiences);
-    if (audiences.empty() || !both.empty()) {
-      AuthenticationResult answer = options_.request_header->Authenticate(request);
-      if (answer.user) {
-        answer.audiences = std::move(both);
-        co_return Accept(std::move(all), std::move(answer));
-      }
-      Collect(all, std::move(answer));
-    }
-  }
-  if (options_.x509) {
-    AuthenticationResult answer = options_.x509->Authenticate(request);
-    if (answer.user) co_return Accept(std::move(all), std::move(answer));
-    Collect(all, std::move(answer));
-  }
+  AuthenticationResult connected = FromConnection(request, audiences, all);
+  if (connected.user) co_return connected;
   if (options_.tokens) {
     if (!bearer.token.empty()) {
       // Most tokens were seen before: their answer needs no coroutine.

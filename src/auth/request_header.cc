@@ -21,11 +21,11 @@ using Extra = std::map<std::string, std::vector<std::string>>;
 // Extra-Scopes%2Fa of the header X-Remote-Extra-Scopes%2Fa is the key scopes/a.
 void AddExtra(const http::Headers& headers, const std::string& prefix, Extra& extra) {
   const std::string lower_prefix = base::ToLower(prefix);
-  for (const auto& [name, value] : headers.fields()) {
+  for (const auto& [name, value] : headers) {
     const std::string lower = base::ToLower(name);
     if (!lower.starts_with(lower_prefix)) continue;
     const std::string raw = lower.substr(lower_prefix.size());
-    extra[base::PathUnescape(raw).value_or(raw)].push_back(value);
+    extra[base::PathUnescape(raw).value_or(raw)].emplace_back(value);
   }
 }
 

@@ -299,7 +299,7 @@ TEST(RequestAuthenticator, OrderAndAnonymous) {
   auto tokens = std::make_shared<FakeTokens>();
   tokens->token = "good";
   tokens->answer = UserNamed("bob");
-  tokens->answer.user->groups = {"g"};
+  tokens->answer.user = request::User{.name = "bob", .groups = {"g"}};
   RequestAuthenticator all({.api_audiences = {"api"},
                             .loopback_token = "loop",
                             .loopback_user = {.name = "system:apiserver", .groups = {"system:masters"}},

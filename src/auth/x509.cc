@@ -102,7 +102,8 @@ AuthenticationResult UserOf(X509* leaf, const std::string& der, bool read_uid) {
   SHA256(reinterpret_cast<const unsigned char*>(der.data()), der.size(), digest);
   user.extra.push_back({"authentication.kubernetes.io/credential-id",
                         {"X509SHA256=" + base::HexEncode({reinterpret_cast<char*>(digest), sizeof(digest)})}});
-  result.user = std::move(user);
+  // Here, so that all requests of the connection share one user.
+  result.user = WithAuthenticatedGroup(std::move(user));
   return result;
 }
 

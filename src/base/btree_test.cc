@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/random.h"
 #include "base/ref.h"
+#include "base/testing/seeded_random.h"
 
 namespace keelson::base {
 
@@ -99,7 +99,7 @@ TEST(BTree, EmptyTree) {
 TEST(BTree, AgreesWithMapAndSnapshotsStay) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
-    auto random = Random::Seeded(seed);
+    auto random = Seeded(seed);
     Tree tree;
     Model model;
     std::vector<std::pair<Tree, Model>> snapshots;

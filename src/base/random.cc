@@ -3,7 +3,6 @@
 #include <sys/random.h>
 
 #include <cstring>
-#include <random>
 
 #include "base/check.h"
 
@@ -49,17 +48,6 @@ class SystemRandom final : public Random {
   }
 };
 
-class SeededRandom final : public Random {
- public:
-  explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}
-  void Fill(std::span<std::uint8_t> bytes) override {
-    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(engine_());
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
-
 }  // namespace
 
 std::uint64_t Random::Next() {
@@ -102,7 +90,5 @@ Random& Random::Real() {
   static SystemRandom random;
   return random;
 }
-
-std::unique_ptr<Random> Random::Seeded(std::uint64_t seed) { return std::make_unique<SeededRandom>(seed); }
 
 }  // namespace keelson::base

@@ -1,9 +1,8 @@
 // Randomness as something that is passed in. Real() is the operating system's generator, fit for keys and UIDs.
-// Thread safety: Real() from any thread; a seeded one belongs to one thread.
+// Thread safety: Real() from any thread.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -20,7 +19,6 @@ class Random {
   std::string UUID();                        // version 4, as Kubernetes writes UIDs
 
   static Random& Real();
-  static std::unique_ptr<Random> Seeded(std::uint64_t seed);  // for tests: repeatable, not secret
 };
 
 }  // namespace keelson::base

@@ -1,4 +1,5 @@
 #include "base/strings.h"
+#include "base/split_view.h"
 
 #include <gtest/gtest.h>
 
@@ -36,6 +37,15 @@ TEST(Strings, UTF8) {
   for (const auto* bad : {"\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80", "\xe2\x82"})
     EXPECT_FALSE(IsValidUTF8(bad));
   EXPECT_EQ(ToValidUTF8("a\xffz"), "a\xef\xbf\xbdz");
+}
+
+TEST(Strings, SplitViewHasThePartsOfSplit) {
+  for (const std::string_view text : {"", ",", "a", "a,", ",a", "a,,b", "alpha,beta,gamma"}) {
+    SCOPED_TRACE(text);
+    std::vector<std::string_view> parts;
+    for (const std::string_view part : SplitView(text, ',')) parts.push_back(part);
+    EXPECT_EQ(parts, Split(text, ','));
+  }
 }
 
 TEST(Strings, SplitAndTrim) {

@@ -409,6 +409,13 @@ Awaitable<Result<ObjectPtr>> Cacher::Get(std::string key, storage::GetOptions op
   co_return Error{.code = storage::ErrorCode::kKeyNotFound, .key = impl.store.FullKey(relative)};
 }
 
+// The newest state of an object that is in the cache: most GETs.
+ObjectPtr Cacher::TryGet(std::string_view key, const storage::GetOptions& options) {
+  if (!options.resource_version.empty() || options.caller.span.active()) return nullptr;
+  const ObjectPtr cached = impl_->Cached(key);
+  return cached ? impl_->store.TryGetLatest(key, cached, options.caller) : nullptr;
+}
+
 Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions options) {
   Impl& impl = *impl_;
   KS_CO_TRY(const std::string prefix, storage::PrepareKey(impl.store.resource_prefix(), key, options.recursive));

@@ -74,6 +74,7 @@ class Cacher final : public storage::Interface {
                                                         telemetry::Caller caller = {}) override;
   Awaitable<storage::Result<void>> DeleteUnread(std::string key) override;
   Awaitable<storage::Result<storage::ObjectPtr>> Get(std::string key, storage::GetOptions options) override;
+  storage::ObjectPtr TryGet(std::string_view key, const storage::GetOptions& options) override;
   Awaitable<storage::Result<storage::ObjectList>> GetList(std::string key, storage::ListOptions options) override;
   Awaitable<storage::Result<storage::ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                                   storage::Preconditions preconditions,

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "cacher/cacher_fixture.h"
 
 namespace keelson::cacher {
@@ -367,7 +367,7 @@ void CacherModelTest::Quiesce() {
 
 void CacherModelTest::Run(std::uint64_t seed, int steps) {
   SCOPED_TRACE("KEELSON_SEED=" + std::to_string(seed));
-  random_ = base::Random::Seeded(seed);
+  random_ = base::Seeded(seed);
   // A small ring in some runs, so that watchers fall off it.
   const std::uint32_t capacity = seed % 3 == 0 ? 8 : 100;
   Start({.trigger_field = "spec.nodeName", .ring = {.capacity_min = capacity, .capacity_max = capacity * 4}});

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/failpoint.h"
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "cacher/cacher_fixture.h"
 
 namespace keelson::cacher {
@@ -82,7 +82,7 @@ class Linearizability : public ::testing::TestWithParam<const char*> {
   };
   // Reads until all is written. `not_older`: with the resourceVersion of the last read.
   void ReadAll(int reader, std::uint64_t seed) {
-    const auto random = base::Random::Seeded(seed);
+    const auto random = base::Seeded(seed);
     Cacher& cacher = harness_->cacher();
     std::uint64_t last = 0;
     for (bool over = false; !over;) {

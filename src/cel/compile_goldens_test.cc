@@ -20,6 +20,7 @@
 #include "cel/program.h"
 #include "cel/schema_rules.h"
 #include "cel/testing/debug_string.h"
+#include "cel/testing/object_type.h"
 #include "cel/walk.h"
 #include "object/json_text.h"
 #include "object/value.h"

@@ -20,6 +20,7 @@
 #include "cel/environment.h"
 #include "cel/golden_values_test.h"
 #include "cel/program.h"
+#include "cel/testing/object_type.h"
 
 namespace keelson::cel {
 namespace {

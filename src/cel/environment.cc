@@ -240,12 +240,6 @@ const Function* Environment::FindFunction(std::string_view name) const {
   return found == functions_->by_name.end() ? nullptr : &found->second;
 }
 
-const Type* Environment::FindVariable(std::string_view name) const {
-  for (const auto& variable : variables_)
-    if (variable.name == name) return variable.type;
-  return nullptr;
-}
-
 const Type* Environment::FindStructType(std::string_view name) const {
   for (const auto& provider : types_)
     if (const Type* type = provider->FindType(name)) return type;

@@ -34,7 +34,6 @@ class Environment {
   EnvironmentPtr Extend(EnvironmentOptions more) const;
 
   const Function* FindFunction(std::string_view name) const;
-  const Type* FindVariable(std::string_view name) const;  // declared variables only
   // A type by its name: language, well-known protobuf, library or provider type. Null where there is none.
   const Type* FindType(std::string_view name) const;
   // A type that a struct literal may build or whose fields may be selected: provider types and protobuf messages.

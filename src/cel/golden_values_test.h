@@ -16,6 +16,7 @@
 #include "base/strings.h"
 #include "cel/library_values.h"
 #include "cel/temporal.h"
+#include "cel/testing/object_type.h"
 #include "cel/type.h"
 #include "cel/value.h"
 #include "object/json_text.h"

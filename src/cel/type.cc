@@ -33,15 +33,6 @@ const Type* NewTypeTypeWithParam(base::Arena& arena, const Type* type) {
   return NewType(arena, Kind::kType, "type", std::array{type});
 }
 
-const Type* NewOpaqueType(base::Arena& arena, std::string_view name, std::span<const Type* const> params) {
-  return NewType(arena, Kind::kOpaque, name, params);
-}
-
-const Type* NewObjectType(base::Arena& arena, std::string_view name) {
-  if (const Type* known = FindWellKnownType(name)) return known;
-  return arena.New<Type>(Type{.kind = Kind::kStruct, .name = arena.Copy(name)});
-}
-
 const Type* FindWellKnownType(std::string_view name) {
   static constexpr std::pair<std::string_view, const Type*> kTypes[] = {
       {"google.protobuf.Any", &kAnyType},

@@ -94,9 +94,6 @@ const Type* NewListType(base::Arena& arena, const Type* element);
 const Type* NewMapType(base::Arena& arena, const Type* key, const Type* value);
 const Type* NewOptionalType(base::Arena& arena, const Type* value);
 const Type* NewTypeTypeWithParam(base::Arena& arena, const Type* type);
-const Type* NewOpaqueType(base::Arena& arena, std::string_view name, std::span<const Type* const> params);
-// A well-known protobuf name ("google.protobuf.Int64Value") gives the type that it stands for, as NewObjectType does.
-const Type* NewObjectType(base::Arena& arena, std::string_view name);
 
 // The CEL type behind the name of a well-known protobuf message, or null.
 const Type* FindWellKnownType(std::string_view name);

@@ -72,13 +72,6 @@ List* NewList(Arena& arena, std::uint32_t capacity) {
   return list;
 }
 
-Val NewListOf(Arena& arena, std::span<const Val> items) {
-  List* list = NewList(arena, static_cast<std::uint32_t>(items.size()));
-  std::copy(items.begin(), items.end(), list->items);
-  list->size = static_cast<std::uint32_t>(items.size());
-  return Val::Of(list);
-}
-
 Val NewStringList(Arena& arena, std::span<const std::string_view> texts) {
   List* list = NewList(arena, static_cast<std::uint32_t>(texts.size()));
   for (const std::string_view text : texts) list->items[list->size++] = Val::String(text);

@@ -238,7 +238,6 @@ struct Message {
 };
 
 List* NewList(Arena& arena, std::uint32_t capacity);
-Val NewListOf(Arena& arena, std::span<const Val> items);
 Val NewStringList(Arena& arena, std::span<const std::string_view> texts);
 void Append(Arena& arena, List& list, const Val& item);  // REQUIRES: kItems
 Map* NewMap(Arena& arena, std::uint32_t capacity);

@@ -83,11 +83,12 @@ Awaitable<auth::AuthenticationResult> SignIn::AuthenticateToken(std::string toke
   const std::string digest = Digest(token);
   const std::lock_guard lock(mutex_);
   if (Find(sessions_, digest) == sessions_.end()) co_return result;
-  result.user = user_;
+  request::User user = user_;
   // Tells sessions apart in the audit log, as upstream does with certificates (X509SHA256=...) and tokens (JTI=...).
-  result.user->extra.emplace_back(
+  user.extra.emplace_back(
       "authentication.kubernetes.io/credential-id",
       std::vector<std::string>{"CONSOLE=" + base::HexEncode(digest).substr(0, kCredentialIDDigits)});
+  result.user = std::move(user);
   co_return result;
 }
 

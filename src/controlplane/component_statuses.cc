@@ -27,9 +27,8 @@ struct Component {
 using Components = std::vector<Component>;
 
 // As a kubelet's HTTP probe: anything from 200 to 399 is fine.
-Awaitable<Health> ProbeHTTPS(std::shared_ptr<endpoints::proxy::Transport> transport, std::string port) {
-  const endpoints::proxy::Location location{
-      .scheme = "https", .host = "127.0.0.1", .port = std::move(port), .path = "/healthz"};
+Awaitable<Health> ProbeHTTPS(std::shared_ptr<proxy::Transport> transport, std::string port) {
+  const proxy::Location location{.scheme = "https", .host = "127.0.0.1", .port = std::move(port), .path = "/healthz"};
   http::ClientRequest request;
   request.headers.Add("User-Agent", "kube-probe/1.36");
   request.headers.Add("Accept", "*/*");

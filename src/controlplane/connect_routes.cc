@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "controlplane/connect_options.h"
 #include "controlplane/custom_routes.h"
-#include "endpoints/proxy/html_rewrite.h"
+#include "proxy/html_rewrite.h"
 #include "registry/catalog.h"
 
 namespace keelson::controlplane {
@@ -20,7 +20,7 @@ using endpoints::ProxiedConnection;
 using endpoints::ProxyOptions;
 using endpoints::ScopePtr;
 using endpoints::Task;
-using endpoints::proxy::Location;
+using proxy::Location;
 
 // Admission of a connection; the options object is what plugins see.
 Task<void> AdmitConnection(const ScopePtr& scope, const ExchangePtr& exchange, Value options) {
@@ -35,7 +35,7 @@ Task<void> RequireCreate(const ConnectBackends& backends, const request::Context
   if (!backends.kubelets->config().require_create || context.info.verb == "create" || !backends.authorizer) {
     co_return meta::Result<void>();
   }
-  auth::Attributes attributes = auth::AttributesOf(*context.user, context.info);
+  auth::Attributes attributes = auth::AttributesOf(context.user, context.info);
   attributes.verb = "create";
   const auth::Authorization answer = co_await backends.authorizer->Authorize(attributes);
   if (answer.decision == auth::Decision::kAllow) co_return meta::Result<void>();
@@ -263,8 +263,7 @@ Task<NodeTarget> LocateNode(ConnectBackendsPtr backends, request::Context& conte
 
 // What follows the subresource's name, with a leading slash, and a trailing one where the request has it.
 std::string SubPath(const request::RequestInfo& info) {
-  std::string path;
-  for (std::size_t i = 3; i < info.parts.size(); ++i) path += (i > 3 ? "/" : "") + info.parts[i];
+  std::string path = info.rest;
   if (!path.empty() && !path.starts_with('/')) path.insert(0, "/");
   if (info.path.ends_with('/') && !path.ends_with('/')) path += '/';
   return path;
@@ -294,7 +293,7 @@ Task<Connection> ConnectProxy(ConnectBackendsPtr backends, ProxyTo to, ScopePtr 
     if (!location.ok()) co_return location.error();
     options.location = *std::move(location);
   }
-  options.location.path = endpoints::proxy::CleanPreservingTrailingSlash(path);
+  options.location.path = proxy::CleanPreservingTrailingSlash(path);
   co_return ProxiedConnection{std::move(options)};
 }
 

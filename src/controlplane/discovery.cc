@@ -3,12 +3,12 @@
 #include <array>
 #include <tuple>
 
+#include "apidocs/discovery_documents.h"
 #include "base/atomic_ref.h"
 #include "codec/json.h"
 #include "controlplane/served_groups.h"
 #include "endpoints/api_group_version.h"
 #include "endpoints/assembled_document.h"
-#include "endpoints/discovery_documents.h"
 #include "endpoints/documents.h"
 #include "endpoints/negotiation.h"
 #include "endpoints/responses.h"
@@ -18,7 +18,7 @@
 namespace keelson::controlplane {
 namespace {
 
-using endpoints::DiscoveryGroup;
+using apidocs::DiscoveryGroup;
 using endpoints::ExchangePtr;
 
 constexpr std::string_view kAggregatedParameters = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -61,13 +61,13 @@ void Count(telemetry::Counter* counter) {
 }
 
 // The built-in groups as fragments, in their order.
-std::vector<endpoints::DiscoveryFragmentPtr> Fragments(const std::vector<DiscoveryGroup>& groups, const Value& plain,
-                                                       const Value& aggregated) {
+std::vector<apidocs::DiscoveryFragmentPtr> Fragments(const std::vector<DiscoveryGroup>& groups, const Value& plain,
+                                                     const Value& aggregated) {
   const schema::Struct& group_type = schema::types::meta_v1::kAPIGroup;
   const schema::Struct& discovery_type = schema::types::apidiscovery_v2::kAPIGroupDiscovery;
-  std::vector<endpoints::DiscoveryFragmentPtr> fragments;
+  std::vector<apidocs::DiscoveryFragmentPtr> fragments;
   for (const DiscoveryGroup& group : groups) {
-    auto fragment = std::make_shared<endpoints::DiscoveryFragment>();
+    auto fragment = std::make_shared<apidocs::DiscoveryFragment>();
     fragment->group = group.group;
     for (const schema::Package* package : group.versions)
       fragment->versions.push_back({std::string(package->version), ""});
@@ -87,9 +87,8 @@ std::vector<endpoints::DiscoveryFragmentPtr> Fragments(const std::vector<Discove
 class GroupList {
  public:
   GroupList(std::string plain_head, std::string plain_tail, const schema::Struct& type,
-            std::vector<endpoints::DiscoveryFragmentPtr> built_in,
-            std::shared_ptr<const endpoints::DiscoverySource> source,
-            std::shared_ptr<const endpoints::DiscoveryMerger> merger,
+            std::vector<apidocs::DiscoveryFragmentPtr> built_in, std::shared_ptr<const apidocs::DiscoverySource> source,
+            std::shared_ptr<const apidocs::DiscoveryMerger> merger,
             std::shared_ptr<const endpoints::PeerDiscovery> peers)
       : plain_head_(std::move(plain_head)),
         plain_tail_(std::move(plain_tail)),
@@ -103,7 +102,7 @@ class GroupList {
     const auto fragments = source_ ? source_->Discovery() : nullptr;
     const std::pair generation(fragments ? fragments->generation : 0, merger_ ? merger_->Generation() : 0);
     if (auto made = made_.Load(); made && made->generation == generation) return made;
-    static const std::vector<endpoints::DiscoveryFragmentPtr> kNone;
+    static const std::vector<apidocs::DiscoveryFragmentPtr> kNone;
     const auto merged = Merge(fragments ? fragments->groups : kNone);
     const std::string &plain = merged.groups, &items = merged.aggregated;
     auto documents = base::MakeRef<GroupDocuments>();
@@ -142,12 +141,12 @@ class GroupList {
     auto document = std::make_shared<const endpoints::AssembledDocument>(
         "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," + rest,
         schema::types::apidiscovery_v2::kAPIGroupDiscoveryList, "apidiscovery.k8s.io/v2", "APIGroupDiscoveryList");
-    return {std::move(document), endpoints::ETagOf("{" + rest)};
+    return {std::move(document), apidocs::ETagOf("{" + rest)};
   }
 
-  endpoints::DiscoveryMerger::Merged Merge(const std::vector<endpoints::DiscoveryFragmentPtr>& custom) const {
+  apidocs::DiscoveryMerger::Merged Merge(const std::vector<apidocs::DiscoveryFragmentPtr>& custom) const {
     if (merger_) return merger_->Merge(built_in_, custom);
-    endpoints::DiscoveryMerger::Merged merged;
+    apidocs::DiscoveryMerger::Merged merged;
     for (const auto* list : {&built_in_, &custom}) {
       for (const auto& group : *list) {
         if (!group->api_group.empty()) merged.groups += (merged.groups.empty() ? "" : ",") + group->api_group;
@@ -159,9 +158,9 @@ class GroupList {
 
   const std::string plain_head_, plain_tail_;
   const schema::Struct& type_;
-  const std::vector<endpoints::DiscoveryFragmentPtr> built_in_;
-  const std::shared_ptr<const endpoints::DiscoverySource> source_;
-  const std::shared_ptr<const endpoints::DiscoveryMerger> merger_;
+  const std::vector<apidocs::DiscoveryFragmentPtr> built_in_;
+  const std::shared_ptr<const apidocs::DiscoverySource> source_;
+  const std::shared_ptr<const apidocs::DiscoveryMerger> merger_;
   const std::shared_ptr<const endpoints::PeerDiscovery> peers_;
   mutable base::AtomicRef<const GroupDocuments> made_;
   mutable base::AtomicRef<const PeerDocuments> with_peers_;
@@ -244,7 +243,7 @@ const endpoints::APIGroupVersion* ServedGroups::Find(std::string_view group, std
 ServedGroups::ServedGroups(const server::GenericAPIServer& server) {
   for (const server::APIGroupInfo* info : server.AllGroups())
     versions_.insert(versions_.end(), info->versions.begin(), info->versions.end());
-  groups_ = endpoints::DiscoveryGroups(
+  groups_ = apidocs::DiscoveryGroups(
       [this](const schema::Package& package) { return Find(package.group, package.version) != nullptr; });
   is_served_ = [versions = versions_](const schema::Resource& resource, std::string_view subresource) {
     for (const auto& version : versions) {
@@ -261,7 +260,7 @@ void InstallDiscovery(server::GenericAPIServer& server, DiscoveryOptions options
   base::Arena arena;
   const ServedGroups all(server);
   const std::vector<DiscoveryGroup>& groups = all.groups();
-  const endpoints::IsServed& served = all.is_served();
+  const apidocs::IsServed& served = all.is_served();
   const auto handler = [&](Value document, const schema::Struct& type, endpoints::DocumentOptions how = {}) {
     return endpoints::NegotiatedDocument(arena, document, type, type.name, how);
   };
@@ -275,24 +274,24 @@ void InstallDiscovery(server::GenericAPIServer& server, DiscoveryOptions options
     (group.group.empty() ? core : others).push_back(group);
     for (const schema::Package* package : group.versions) {
       both(all.Find(package->group, package->version)->prefix(),
-           handler(endpoints::APIResourceListDocument(arena, *package, served), types::kAPIResourceList,
+           handler(apidocs::APIResourceListDocument(arena, *package, served), types::kAPIResourceList,
                    {.cbor = options.cbor}));
     }
     if (!group.group.empty())
       both("/apis/" + std::string(group.group),
-           handler(endpoints::APIGroupDocument(arena, group), types::kAPIGroup, {.any_method = true}));
+           handler(apidocs::APIGroupDocument(arena, group), types::kAPIGroup, {.any_method = true}));
   }
   const auto fragments = [&](const std::vector<DiscoveryGroup>& of, const Value& plain) {
-    return Fragments(of, plain, endpoints::AggregatedDiscoveryDocument(arena, of, served)["items"]);
+    return Fragments(of, plain, apidocs::AggregatedDiscoveryDocument(arena, of, served)["items"]);
   };
   std::string versions;
-  codec::EncodeJSON(endpoints::APIVersionsDocument(arena, groups, options.external_address), types::kAPIVersions,
+  codec::EncodeJSON(apidocs::APIVersionsDocument(arena, groups, options.external_address), types::kAPIVersions,
                     versions);
   const auto api = std::make_shared<const GroupList>(versions, "", types::kAPIVersions, fragments(core, Value()),
                                                      nullptr, nullptr, nullptr);
   const auto apis = std::make_shared<const GroupList>(
       "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[", "]}", types::kAPIGroupList,
-      fragments(others, endpoints::APIGroupListDocument(arena, groups)["groups"]), std::move(options.source),
+      fragments(others, apidocs::APIGroupListDocument(arena, groups)["groups"]), std::move(options.source),
       std::move(options.merger), std::move(options.peers));
   const Counters counters = options.metrics != nullptr ? Register(*options.metrics) : Counters();
   const ListHandling get{.methods = Methods::kGet, .peer_aware = options.peer_aware, .counters = counters};

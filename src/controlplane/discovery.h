@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "endpoints/discovery_source.h"
+#include "apidocs/discovery_source.h"
 #include "endpoints/peer_discovery.h"
 #include "server/generic_api_server.h"
 #include "telemetry/metrics.h"
@@ -12,11 +12,10 @@
 namespace keelson::controlplane {
 
 struct DiscoveryOptions {
-  std::string external_address;  // host:port, told by /api
-  bool cbor = false;             // lists of resources are had in CBOR too
-  std::shared_ptr<const endpoints::DiscoverySource>
-      source;  // groups that come and go, after the built-in ones; or null
-  std::shared_ptr<const endpoints::DiscoveryMerger> merger;  // orders the groups of all, and adds others'; or null
+  std::string external_address;                            // host:port, told by /api
+  bool cbor = false;                                       // lists of resources are had in CBOR too
+  std::shared_ptr<const apidocs::DiscoverySource> source;  // groups that come and go, after the built-in ones; or null
+  std::shared_ptr<const apidocs::DiscoveryMerger> merger;  // orders the groups of all, and adds others'; or null
   bool peer_aware = false;  // gate UnknownVersionInteroperabilityProxy: requests with profile=nopeer are counted
   std::shared_ptr<const endpoints::PeerDiscovery> peers;  // what other servers add to /apis; or null
   telemetry::MetricsRegistry* metrics = nullptr;          // must outlive the server; or null

@@ -99,12 +99,12 @@ Outcome<std::shared_ptr<KubeletConnections>, std::string> KubeletConnections::Ne
   if (!unverified.ok()) return unverified.error().message;
   enum class Reach { kAnywhere, kProxyable };
   const auto transport = [&](Reach reach, std::function<std::shared_ptr<net::TLSClientContext>()> tls) {
-    endpoints::proxy::TransportOptions options;
+    proxy::TransportOptions options;
     options.tls = std::move(tls);
     if (reach == Reach::kProxyable) options.allow = IsProxyableIP;
     options.dial = made->config_.dial;
     options.dialer = made->config_.dialer;
-    return std::make_shared<endpoints::proxy::Transport>(pool, std::move(options));
+    return std::make_shared<proxy::Transport>(pool, std::move(options));
   };
   made->kubelets_ = transport(Reach::kAnywhere, [credentials] { return credentials->Current(true); });
   made->proxied_ = transport(Reach::kProxyable, [credentials] { return credentials->Current(true); });

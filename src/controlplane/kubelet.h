@@ -12,7 +12,7 @@
 #include "async/io_pool.h"
 #include "controlplane/resource_storage.h"
 #include "endpoints/handlers.h"
-#include "endpoints/proxy/transport.h"
+#include "proxy/transport.h"
 
 namespace keelson::controlplane {
 
@@ -49,12 +49,12 @@ class KubeletConnections {
   ~KubeletConnections();
 
   endpoints::Task<ConnectionInfo> Get(std::string node_name) const;
-  const std::shared_ptr<endpoints::proxy::Transport>& kubelets() const { return kubelets_; }
-  const std::shared_ptr<endpoints::proxy::Transport>& unverified_kubelets() const { return unverified_; }
+  const std::shared_ptr<proxy::Transport>& kubelets() const { return kubelets_; }
+  const std::shared_ptr<proxy::Transport>& unverified_kubelets() const { return unverified_; }
   // For nodes/proxy: kubelets at proxyable addresses alone. The address that is dialled is the one that is checked.
-  const std::shared_ptr<endpoints::proxy::Transport>& proxied_kubelets() const { return proxied_; }
+  const std::shared_ptr<proxy::Transport>& proxied_kubelets() const { return proxied_; }
   // Pods, services and other ports of nodes, also at proxyable addresses alone.
-  const std::shared_ptr<endpoints::proxy::Transport>& anything() const { return anything_; }
+  const std::shared_ptr<proxy::Transport>& anything() const { return anything_; }
   const KubeletClientConfig& config() const { return config_; }
 
  private:
@@ -65,7 +65,7 @@ class KubeletConnections {
   const KubeletClientConfig config_;
   ResourceStorage& storage_;
   std::shared_ptr<Credentials> credentials_;
-  std::shared_ptr<endpoints::proxy::Transport> kubelets_, unverified_, proxied_, anything_;
+  std::shared_ptr<proxy::Transport> kubelets_, unverified_, proxied_, anything_;
 };
 
 }  // namespace keelson::controlplane

@@ -30,8 +30,8 @@ TEST(IsProxyableIP, AsGosIsGlobalUnicast) {
   for (const Case& c : kCases) EXPECT_EQ(IsProxyableIP(c.address), c.want) << c.address;
 }
 
-Awaitable<std::string> ErrorOf(std::shared_ptr<endpoints::proxy::Transport> transport, std::uint16_t port) {
-  endpoints::proxy::Location to{.scheme = "https", .host = "localhost", .port = std::to_string(port)};
+Awaitable<std::string> ErrorOf(std::shared_ptr<proxy::Transport> transport, std::uint16_t port) {
+  proxy::Location to{.scheme = "https", .host = "localhost", .port = std::to_string(port)};
   auto answer = co_await transport->Do(std::move(to), {});
   co_return answer.ok() ? "answered" : answer.error().message;
 }
@@ -49,7 +49,7 @@ TEST(KubeletConnections, ProxiesCheckTheAddressTheyDial) {
   {
     auto closed = *std::move(listener);
   }
-  const auto run = [&](const std::shared_ptr<endpoints::proxy::Transport>& transport) {
+  const auto run = [&](const std::shared_ptr<proxy::Transport>& transport) {
     return asio::co_spawn(pool.Next(), ErrorOf(transport, port), asio::use_future).get();
   };
   EXPECT_NE(run((*made)->kubelets()).find("connection refused"), std::string::npos);

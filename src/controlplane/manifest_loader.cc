@@ -12,6 +12,7 @@
 
 #include "base/strings.h"
 #include "codec/json.h"
+#include "codec/scheme.h"
 #include "codec/yaml.h"
 #include "meta/status.h"
 #include "meta/type_errors.h"
@@ -138,7 +139,7 @@ class Loader {
     const auto slash = api_version.find('/');
     const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
     const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
-    const schema::Struct* const type = group == kGroup ? schema::FindKind(group, version, kind) : nullptr;
+    const schema::Struct* const type = group == kGroup ? codec::RegisteredType(group, version, kind) : nullptr;
     if (type == nullptr) {
       return meta::NotRegisteredError(kind, api_version);
     }

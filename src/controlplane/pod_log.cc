@@ -9,7 +9,7 @@ namespace {
 
 using endpoints::ExchangePtr;
 using endpoints::Task;
-using endpoints::proxy::Location;
+using proxy::Location;
 
 constexpr std::size_t kRefusalBytesMax = 50'000;  // of a kubelet's answer that is no log
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "endpoints/discovery_documents.h"
+#include "apidocs/discovery_documents.h"
 #include "server/generic_api_server.h"
 
 namespace keelson::controlplane {
@@ -12,14 +12,14 @@ namespace keelson::controlplane {
 class ServedGroups {
  public:
   explicit ServedGroups(const server::GenericAPIServer& server);  // keeps the installed group versions alive
-  const std::vector<endpoints::DiscoveryGroup>& groups() const { return groups_; }
-  const endpoints::IsServed& is_served() const { return is_served_; }
+  const std::vector<apidocs::DiscoveryGroup>& groups() const { return groups_; }
+  const apidocs::IsServed& is_served() const { return is_served_; }
   const endpoints::APIGroupVersion* Find(std::string_view group, std::string_view version) const;
 
  private:
   std::vector<std::shared_ptr<endpoints::APIGroupVersion>> versions_;
-  std::vector<endpoints::DiscoveryGroup> groups_;
-  endpoints::IsServed is_served_;
+  std::vector<apidocs::DiscoveryGroup> groups_;
+  apidocs::IsServed is_served_;
 };
 
 }  // namespace keelson::controlplane

@@ -58,7 +58,7 @@ std::shared_ptr<Scope> NewSubresourceScope(const ChainConfig& config, const sche
   auto scope = NewScope(config, resource, std::move(store), subresource.name);
   scope->kind = {std::string(subresource.kind_group), std::string(subresource.kind_version),
                  std::string(subresource.kind)};
-  scope->type = schema::FindKind(subresource.kind_group, subresource.kind_version, subresource.kind);
+  scope->type = subresource.type;
   scope->conversion = {};
   scope->own_kind = true;
   scope->go_package =

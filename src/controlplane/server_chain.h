@@ -8,13 +8,13 @@
 #include <string>
 
 #include "admission/admission.h"
+#include "apidocs/discovery_source.h"
 #include "auth/authenticator.h"
 #include "auth/authorizer.h"
 #include "controlplane/api_enablement.h"
 #include "controlplane/kubelet.h"
 #include "controlplane/resource_storage.h"
 #include "controlplane/service_account_tokens.h"
-#include "endpoints/discovery_source.h"
 #include "endpoints/scope.h"
 #include "server/generic_api_server.h"
 #include "storage/health.h"
@@ -51,9 +51,9 @@ struct ChainConfig {
   // Custom resources: asked by the apiextensions server for what it has no route for, and the groups that discovery and
   // OpenAPI list. Both may be null.
   server::GenericAPIServer::DynamicHandler custom_resources;
-  std::shared_ptr<const endpoints::DiscoverySource> custom_discovery;
-  std::shared_ptr<const endpoints::DiscoveryMerger> discovery_merger;  // the aggregator's; may be null
-  std::shared_ptr<const endpoints::DiscoverySource> openapi_source;    // instead of custom_discovery; may be null
+  std::shared_ptr<const apidocs::DiscoverySource> custom_discovery;
+  std::shared_ptr<const apidocs::DiscoveryMerger> discovery_merger;  // the aggregator's; may be null
+  std::shared_ptr<const apidocs::DiscoverySource> openapi_source;    // instead of custom_discovery; may be null
   bool cbor = false;       // gate CBORServingAndStorage: objects are also taken and sent as CBOR
   bool compress = true;    // gate APIResponseCompression: large answers are gzipped for who accepts that
   bool watch_list = true;  // the gate WatchList

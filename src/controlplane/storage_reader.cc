@@ -148,7 +148,8 @@ class StorageReader final : public AdmissionReader {
   }
 
   Awaitable<admission::AccessDecision> Authorize(admission::AccessReview review) override {
-    auth::Attributes attributes{.verb = std::move(review.verb),
+    auth::Attributes attributes{.user = std::move(review.user),
+                                .verb = std::move(review.verb),
                                 .resource_request = review.resource_request,
                                 .api_group = std::move(review.group),
                                 .api_version = std::move(review.version),
@@ -157,7 +158,6 @@ class StorageReader final : public AdmissionReader {
                                 .name_space = std::move(review.name_space),
                                 .name = std::move(review.name),
                                 .path = std::move(review.path)};
-    if (review.user) attributes.user = *std::move(review.user);
     auth::ParseSelectors(review.field_selector, review.label_selector, attributes);
     const auth::Authorization answer = co_await authorizer_->Authorize(attributes);
     co_return admission::AccessDecision{.allowed = answer.decision == auth::Decision::kAllow,

@@ -266,8 +266,7 @@ Task<void> AuthorizeCreate(AdmissionCall call) {
   if (!call.scope->authorizer)
     co_return meta::NewInternalError("no authorizer provided, unable to authorize a create on update");
   const request::Context& context = call.exchange->context;
-  static const request::User kNobody;
-  auth::Attributes attributes = auth::AttributesOf(context.user ? *context.user : kNobody, context.info);
+  auth::Attributes attributes = auth::AttributesOf(context.user, context.info);
   attributes.verb = "create";
   const auth::Authorization answer = co_await call.scope->authorizer->Authorize(attributes);
   if (answer.decision == auth::Decision::kAllow) co_return meta::Result<void>();

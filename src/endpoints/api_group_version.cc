@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/split_view.h"
 #include "base/strings.h"
 #include "endpoints/responses.h"
-#include "request/path.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -34,36 +34,24 @@ std::span<const std::string_view> Produces(bool streams, bool cbor) {
   return kProducesStreams;
 }
 
-// What a path below the group version's prefix names.
+// The resource, name and subresource of the request's path, as RequestInfo has read them.
 struct Target {
-  bool watch = false;
-  std::string_view name_space;
-  bool namespaced = false;
+  explicit Target(const request::RequestInfo& info)
+      : watch(info.prefixed && info.verb == "watch"), namespaced(info.namespaced) {
+    // A field selector that pins metadata.name sets info.name; the route is the path's alone.
+    if (info.prefixed && !watch) return;  // proxy/: no resource has such a route
+    resource = info.resource;
+    if (info.named) name = info.name;
+    subresource = info.subresource;
+    has_rest = info.part_count > 3;
+  }
+  bool watch;
+  bool namespaced;
+  bool has_rest = false;
   std::string_view resource;
   std::string_view name;
   std::string_view subresource;
-  bool has_rest = false;
 };
-
-std::optional<Target> ParseTarget(const std::vector<std::string_view>& segments) {
-  Target target;
-  std::size_t at = 0;
-  if (at < segments.size() && segments[at] == "watch") {
-    target.watch = true;
-    ++at;
-  }
-  if (const std::size_t prefix = request::NamespacePrefix(std::span(segments).subspan(at)); prefix != 0) {
-    target.namespaced = true;
-    target.name_space = segments[at + 1];
-    at += prefix;
-  }
-  if (at >= segments.size()) return std::nullopt;
-  target.resource = segments[at++];
-  if (at < segments.size()) target.name = segments[at++];
-  if (at < segments.size()) target.subresource = segments[at++];
-  target.has_rest = at < segments.size();
-  return target;
-}
 
 bool HasVerb(std::span<const std::string_view> verbs, std::string_view verb) {
   return std::ranges::find(verbs, verb) != verbs.end();
@@ -86,7 +74,7 @@ http::Response NoMethod(const Exchange& exchange) {
 std::optional<http::Response> CheckAccept(const Exchange& exchange, std::span<const std::string_view> produces) {
   const std::string_view header = exchange.http.headers.Get("Accept");
   if (header.empty()) return std::nullopt;
-  for (const std::string_view clause : base::Split(header, ',')) {
+  for (const std::string_view clause : base::SplitView(header, ',')) {
     const std::string_view type = base::Trim(clause.substr(0, clause.find(';')));
     if (type == "*/*") return std::nullopt;
     for (const std::string_view produced : produces) {
@@ -101,7 +89,9 @@ std::optional<http::Response> CheckAccept(const Exchange& exchange, std::span<co
 }
 
 APIGroupVersion::APIGroupVersion(std::string group, std::string version)
-    : group_(std::move(group)), version_(std::move(version)) {}
+    : group_(std::move(group)),
+      version_(std::move(version)),
+      prefix_(group_.empty() ? "/api/" + version_ : "/apis/" + group_ + "/" + version_) {}
 
 void APIGroupVersion::Add(std::string_view plural, std::string_view subresource, Route route) {
   routes_[std::string(plural)][std::string(subresource)] = std::move(route);
@@ -123,21 +113,17 @@ std::vector<const Route*> APIGroupVersion::Resources() const {
 }
 
 Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
-  std::string_view rest = exchange->http.path;
-  rest.remove_prefix(std::min(rest.size(), prefix().size()));
-  if (rest.starts_with('/')) rest.remove_prefix(1);
-  if (rest.ends_with('/')) rest.remove_suffix(1);
-  const auto target = ParseTarget(base::Split(rest, '/'));
-  if (!target || target->resource.empty()) co_return NoRoute(*exchange);
+  const Target target(exchange->context.info);
+  if (target.resource.empty()) return Immediately(NoRoute(*exchange));
 
-  const Route* route = Find(target->resource, target->subresource);
-  if (route == nullptr) co_return NoRoute(*exchange);
-  if (target->has_rest && !route->connects) co_return NoRoute(*exchange);
-  const bool is_item = !target->name.empty();
+  const Route* route = Find(target.resource, target.subresource);
+  if (route == nullptr) return Immediately(NoRoute(*exchange));
+  if (target.has_rest && !route->connects) return Immediately(NoRoute(*exchange));
+  const bool is_item = !target.name.empty();
   const bool namespaced_kind = route->scope->namespaced;
-  if (target->namespaced != namespaced_kind && !(namespaced_kind && !target->namespaced && !is_item))
-    co_return NoRoute(*exchange);
-  if (target->watch && (!route->watchable || !target->subresource.empty())) co_return NoRoute(*exchange);
+  if (target.namespaced != namespaced_kind && !(namespaced_kind && !target.namespaced && !is_item))
+    return Immediately(NoRoute(*exchange));
+  if (target.watch && (!route->watchable || !target.subresource.empty())) return Immediately(NoRoute(*exchange));
 
   const bool cbor = route->scope->restrictions.allow_cbor;
   exchange->allow_cbor = cbor;
@@ -146,16 +132,16 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
   const std::string& method = exchange->http.method;
   exchange->routed = true;
   exchange->trace.EncodeIn(route->scope->kind.group_version().ToString());
-  if (target->watch) {
-    if (method != "GET") co_return NoMethod(*exchange);
-    if (auto refused = CheckAccept(*exchange, Produces(true, cbor))) co_return std::move(*refused);
-    co_return co_await ListResource(route->scope, exchange, true);
+  if (target.watch) {
+    if (method != "GET") return Immediately(NoMethod(*exchange));
+    if (auto refused = CheckAccept(*exchange, Produces(true, cbor))) return Immediately(*std::move(refused));
+    return ListResource(route->scope, std::move(exchange), true);
   }
   // Across all namespaces only reading is possible.
-  const bool across = namespaced_kind && !target->namespaced;
+  const bool across = namespaced_kind && !target.namespaced;
   const auto handler = handlers.find(method);
   if (handler == handlers.end() || (across && method != "GET")) {
-    co_return handlers.empty() ? NoRoute(*exchange) : NoMethod(*exchange);
+    return Immediately(handlers.empty() ? NoRoute(*exchange) : NoMethod(*exchange));
   }
   if (!route->connects) {
     if (method == "PATCH") {
@@ -164,18 +150,18 @@ Awaitable<http::Response> APIGroupVersion::Handle(ExchangePtr exchange) const {
       const std::string_view type = base::Trim(header.substr(0, header.find(';')));
       const auto known = std::span(kPatchTypes).first(kPatchTypes.size() - (cbor ? 0 : 1));
       if (std::ranges::find(known, type) == known.end()) {
-        co_return StatusResponse(*exchange,
-                                 meta::NewGenericServerResponse(415, method, {}, "", "415: Unsupported Media Type", 0));
+        return Immediately(StatusResponse(
+            *exchange, meta::NewGenericServerResponse(415, method, {}, "", "415: Unsupported Media Type", 0)));
       }
     }
     const bool streams = method == "GET" && !is_item;
-    if (auto refused = CheckAccept(*exchange, Produces(streams, cbor))) co_return std::move(*refused);
+    if (auto refused = CheckAccept(*exchange, Produces(streams, cbor))) return Immediately(*std::move(refused));
   }
   if (!route->scope->deprecation_warning.empty()) {
     exchange->context.warnings.Add(route->scope->deprecation_warning);
     exchange->context.audit_annotations.Add("k8s.io/deprecated", "true");
   }
-  co_return co_await handler->second(route->scope, exchange);
+  return handler->second(route->scope, std::move(exchange));
 }
 
 Route StoredResourceRoute(ScopePtr scope, std::span<const std::string_view> verbs) {

@@ -32,7 +32,7 @@ class APIGroupVersion {
 
   const std::string& group() const { return group_; }
   const std::string& version() const { return version_; }
-  std::string prefix() const { return group_.empty() ? "/api/" + version_ : "/apis/" + group_ + "/" + version_; }
+  const std::string& prefix() const { return prefix_; }  // /api/v1, /apis/apps/v1
 
   // `subresource` "" is the resource itself.
   void Add(std::string_view plural, std::string_view subresource, Route route);
@@ -46,6 +46,7 @@ class APIGroupVersion {
  private:
   std::string group_;
   std::string version_;
+  std::string prefix_;
   using Subresources = std::map<std::string, Route, std::less<>>;
   std::map<std::string, Subresources, std::less<>> routes_;
 };

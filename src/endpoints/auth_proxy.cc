@@ -10,8 +10,7 @@
 namespace keelson::endpoints {
 void SetAuthProxyHeaders(http::Headers& headers, const RemoteIdentity& identity) {
   constexpr std::string_view kExtra = "X-Remote-Extra-";
-  std::erase_if(headers.fields(), [&](const auto& field) {
-    const std::string_view name = field.first;
+  headers.RemoveIf([&](std::string_view name) {
     return base::EqualsIgnoreCase(name, "X-Remote-User") || base::EqualsIgnoreCase(name, "X-Remote-Uid") ||
            base::EqualsIgnoreCase(name, "X-Remote-Group") ||
            (name.size() >= kExtra.size() && base::EqualsIgnoreCase(name.substr(0, kExtra.size()), kExtra));

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "base/strings.h"
-#include "endpoints/proxy/body_bridge.h"
 #include "endpoints/responses.h"
 #include "http/websocket.h"
+#include "proxy/body_bridge.h"
 
 namespace keelson::endpoints {
 namespace {
@@ -74,7 +74,7 @@ Awaitable<http::Response> ServeProxied(ProxiedConnection proxied, ExchangePtr ex
 Awaitable<http::Response> Serve(ConnectKind kind, std::shared_ptr<const Connecter> connecter, ScopePtr scope,
                                 ExchangePtr exchange) {
   // Only proxies have paths below their name.
-  if (kind != ConnectKind::kProxy && exchange->context.info.parts.size() > 3) co_return NoRoute(*exchange);
+  if (kind != ConnectKind::kProxy && exchange->context.info.part_count > 3) co_return NoRoute(*exchange);
   if (kind == ConnectKind::kText) {
     if (auto refused = CheckAccept(*exchange, kTextTypes)) co_return std::move(*refused);
     if (auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions); !media.ok())

@@ -1,5 +1,6 @@
 #include "endpoints/custom.h"
 
+#include "codec/scheme.h"
 #include "endpoints/audit_hooks.h"
 #include "endpoints/decode_parts.h"
 #include "endpoints/responses.h"
@@ -10,7 +11,7 @@ namespace {
 
 const schema::Struct* TypeOf(Value object) {
   const meta::GroupVersion version = ParseAPIVersion(object["apiVersion"].as_string());
-  return RegisteredType({version.group, version.version, std::string(object["kind"].as_string())});
+  return codec::RegisteredType({version.group, version.version, std::string(object["kind"].as_string())});
 }
 
 Awaitable<http::Response> Create(std::shared_ptr<const registry::Reviewer> reviewer, ScopePtr scope,

@@ -3,6 +3,7 @@
 #include "codec/cbor.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/scheme.h"
 #include "codec/yaml.h"
 #include "endpoints/decode_parts.h"
 #include "endpoints/handlers.h"
@@ -64,10 +65,6 @@ std::vector<std::string> UnknownInCBOR(Value tree, const std::vector<std::string
 }
 
 }  // namespace
-
-const schema::Struct* RegisteredType(const meta::GroupVersionKind& kind) {
-  return schema::FindKind(kind.group, kind.version, kind.kind);
-}
 
 meta::GroupVersion ParseAPIVersion(std::string_view text) {
   const auto slash = text.find('/');
@@ -259,7 +256,7 @@ meta::Result<Value> TableKindCodec::DecodeRequest(Exchange& exchange, const Scop
     } else if (kind.version.empty() && kind.group == scope.kind.group) {
       kind.version = scope.kind.version;
     }
-    const schema::Struct* type = RegisteredType(kind);
+    const schema::Struct* type = codec::RegisteredType(kind);
     if (type == nullptr) {
       const std::string version = kind.group_version().ToString();
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,

@@ -13,8 +13,6 @@
 namespace keelson::endpoints {
 
 meta::GroupVersion ParseAPIVersion(std::string_view text);
-// The type of a kind of the API, whatever the request is about; null: the scheme has no such kind.
-const schema::Struct* RegisteredType(const meta::GroupVersionKind& kind);
 // Upstream's words for a body that was read but cannot be taken: CronTab in version "v1" cannot be handled as a ...
 std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error);
 // CBOR stands for JSON: what it holds is read by JSON's rules. `target` is what Go would have decoded it to.

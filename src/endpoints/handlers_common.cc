@@ -65,7 +65,7 @@ http::Response BytesResponse(const Exchange& exchange, int code, std::string_vie
                              bool may_compress) {
   http::Response response;
   response.status = code;
-  response.headers.fields().reserve(kHeadersUsual);
+  response.headers.Reserve(kHeadersUsual);
   response.headers.Add("Content-Type", content_type);
   if (may_compress && body.size() > kGzipThreshold && exchange.allow_gzip && AcceptsGzip(exchange.http)) {
     response.headers.Add("Content-Encoding", "gzip");

@@ -154,7 +154,7 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   if (auto converted = ConvertFieldSelector(*scope, options.field_selector); !converted.ok()) {
     co_return StatusResponse(*exchange, converted.error());
   }
-  if (force_watch && info.parts.size() > 1) {
+  if (force_watch && info.part_count > 1) {
     if (auto pinned = PinName(info.name, options.field_selector); !pinned.ok())
       co_return StatusResponse(*exchange, pinned.error());
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/split_view.h"
 #include "base/strings.h"
 
 namespace keelson::endpoints {
@@ -91,30 +92,73 @@ bool ReadParameters(const AcceptClause& clause, const Supported& supported, cons
   return false;
 }
 
+// None for what is no media range.
+std::optional<AcceptClause> ParseAcceptClause(std::string_view text) {
+  AcceptClause clause;
+  const auto semicolon = text.find(';');
+  const std::string_view range = base::Trim(text.substr(0, semicolon));
+  const auto slash = range.find('/');
+  if (slash == std::string_view::npos) {
+    if (range != "*") return std::nullopt;
+    clause.type = clause.subtype = "*";
+  } else {
+    if (range.find('/', slash + 1) != std::string_view::npos) return std::nullopt;
+    clause.type = base::Trim(range.substr(0, slash));
+    clause.subtype = base::Trim(range.substr(slash + 1));
+  }
+  if (semicolon == std::string_view::npos) return clause;
+  for (const std::string_view piece : base::SplitView(text.substr(semicolon + 1), ';')) {
+    const auto equals = piece.find('=');
+    if (equals == std::string_view::npos || piece.find('=', equals + 1) != std::string_view::npos) continue;
+    const std::string_view key = base::Trim(piece.substr(0, equals));
+    const std::string_view value = base::Trim(piece.substr(equals + 1));
+    if (key == "q") {
+      clause.quality = std::strtod(std::string(value).c_str(), nullptr);
+    } else {
+      clause.parameters.emplace_back(key, value);
+    }
+  }
+  return clause;
+}
+
+// The best form that is served for one clause; none: it asks for something else.
+std::optional<meta::Result<MediaTypeOptions>> NegotiateClause(const AcceptClause& clause, const http::Request& request,
+                                                              const base::Query& query,
+                                                              const EndpointRestrictions& restrictions, bool stream) {
+  for (const Supported& supported : SupportedFormats(restrictions)) {
+    const bool type_fits = clause.type == "*" || clause.type == supported.type;
+    const bool subtype_fits = clause.subtype == "*" || clause.subtype == supported.subtype;
+    if (!type_fits || !subtype_fits || (clause.type == "*" && clause.subtype != "*")) continue;
+    MediaTypeOptions candidate;
+    candidate.format = supported.format;
+    candidate.stream = stream;
+    if (!ReadParameters(clause, supported, restrictions, stream, candidate)) continue;
+    // The best-ranked acceptable media type wins even if it cannot be streamed (YAML): 406, no fallback.
+    if (stream && !supported.streams) return meta::NewNotAcceptable(StreamNames(restrictions));
+    if (!candidate.pretty) candidate.pretty = IsPretty(request, query);
+    return candidate;
+  }
+  return std::nullopt;
+}
+
 meta::Result<MediaTypeOptions> Negotiate(const http::Request& request, const base::Query& query,
                                          const EndpointRestrictions& restrictions, bool stream) {
-  const SupportedFormats formats(restrictions);
   const std::string_view header = request.headers.Get("Accept");
-  MediaTypeOptions options;
-  options.stream = stream;
   if (header.empty()) {
+    MediaTypeOptions options;
+    options.stream = stream;
     options.pretty = IsPretty(request, query);
     return options;
   }
-  for (const AcceptClause& clause : ParseAccept(header)) {
-    for (const Supported& supported : formats) {
-      const bool type_fits = clause.type == "*" || clause.type == supported.type;
-      const bool subtype_fits = clause.subtype == "*" || clause.subtype == supported.subtype;
-      if (!type_fits || !subtype_fits || (clause.type == "*" && clause.subtype != "*")) continue;
-      MediaTypeOptions candidate;
-      candidate.format = supported.format;
-      candidate.stream = stream;
-      if (!ReadParameters(clause, supported, restrictions, stream, candidate)) continue;
-      // What a client likes best decides, also where it is the one form in which nothing can be streamed.
-      if (stream && !supported.streams) return meta::NewNotAcceptable(StreamNames(restrictions));
-      if (!candidate.pretty) candidate.pretty = IsPretty(request, query);
-      return candidate;
+  if (header.find(',') == std::string_view::npos) {  // most clients send one clause: nothing to rank
+    const auto clause = ParseAcceptClause(header);
+    if (clause) {
+      if (auto answer = NegotiateClause(*clause, request, query, restrictions, stream)) return *std::move(answer);
     }
+    return meta::NewNotAcceptable(AcceptedNames(restrictions));
+  }
+  for (const AcceptClause& clause : ParseAccept(header)) {
+    if (auto answer = NegotiateClause(clause, request, query, restrictions, stream)) return *std::move(answer);
   }
   return meta::NewNotAcceptable(AcceptedNames(restrictions));
 }
@@ -137,32 +181,9 @@ std::string_view MediaType(Format format) {
 
 std::vector<AcceptClause> ParseAccept(std::string_view header) {
   std::vector<AcceptClause> clauses;
-  for (std::string_view text : base::Split(header, ',')) {
+  for (const std::string_view text : base::SplitView(header, ',')) {
     if (clauses.size() >= kAcceptClausesMax) break;
-    const auto pieces = base::Split(text, ';');
-    AcceptClause clause;
-    const std::string_view range = base::Trim(pieces[0]);
-    const auto slash = range.find('/');
-    if (slash == std::string_view::npos) {
-      if (range != "*") continue;
-      clause.type = clause.subtype = "*";
-    } else {
-      if (range.find('/', slash + 1) != std::string_view::npos) continue;
-      clause.type = base::Trim(range.substr(0, slash));
-      clause.subtype = base::Trim(range.substr(slash + 1));
-    }
-    for (std::size_t i = 1; i < pieces.size(); ++i) {
-      const auto equals = pieces[i].find('=');
-      if (equals == std::string_view::npos || pieces[i].find('=', equals + 1) != std::string_view::npos) continue;
-      const std::string_view key = base::Trim(pieces[i].substr(0, equals));
-      const std::string_view value = base::Trim(pieces[i].substr(equals + 1));
-      if (key == "q") {
-        clause.quality = std::strtod(std::string(value).c_str(), nullptr);
-      } else {
-        clause.parameters.emplace_back(key, value);
-      }
-    }
-    clauses.push_back(std::move(clause));
+    if (auto clause = ParseAcceptClause(text)) clauses.push_back(*std::move(clause));
   }
   const auto better = [](const AcceptClause& a, const AcceptClause& b) {
     if (a.quality != b.quality) return a.quality > b.quality;
@@ -201,7 +222,7 @@ meta::Result<Format> NegotiateInput(const http::Request& request, const Endpoint
 }
 
 bool AcceptsGzip(const http::Request& request) {
-  for (const std::string_view token : base::Split(request.headers.Get("Accept-Encoding"), ',')) {
+  for (const std::string_view token : base::SplitView(request.headers.Get("Accept-Encoding"), ',')) {
     if (base::Trim(token) == "gzip") return true;
   }
   return false;

@@ -81,10 +81,18 @@ ObjectEncoder::ObjectEncoder(ScopePtr scope, MediaTypeOptions media, IncludeObje
       clock_(clock),
       content_type_(MediaType(media_.format)),
       api_version_(scope_->api_version()) {
-  sorted_prefix_ = "{\"apiVersion\":" + JSONText(api_version_) + ",";
-  json_prefix_ = scope_->codec->sorted() ? "{"
-                                         : "{\"kind\":" + JSONText(scope_->kind.kind) +
-                                               ",\"apiVersion\":" + JSONText(scope_->api_version()) + ",";
+  if (scope_->codec->sorted()) {
+    sorted_prefix_ = "{\"apiVersion\":" + JSONText(api_version_) + ",";
+    json_prefix_ = "{";
+    return;
+  }
+  constexpr std::size_t kPunctuation = 32;  // more than enough: names of kinds and versions need no escapes
+  json_prefix_.reserve(scope_->kind.kind.size() + api_version_.size() + kPunctuation);
+  json_prefix_ += "{\"kind\":";
+  codec::EncodeJSON(Value(scope_->kind.kind), json_prefix_);
+  json_prefix_ += ",\"apiVersion\":";
+  codec::EncodeJSON(Value(api_version_), json_prefix_);
+  json_prefix_ += ",";
 }
 
 std::shared_ptr<const ObjectEncoder> ObjectEncoder::ForWatch(const ScopePtr& scope, const MediaTypeOptions& media,

@@ -58,7 +58,7 @@ http::Response PageResponse(const Exchange& exchange, Page page) {
   response.status = known ? 304 : page.status;
   if (!known) response.headers.Add("Content-Type", page.media_type);
   if (!page.etag.empty()) response.headers.Add("ETag", page.etag);
-  for (const auto& [name, value] : page.headers.fields()) response.headers.Add(name, value);
+  for (const auto& [name, value] : page.headers) response.headers.Add(name, value);
   if (known) return response;
   const bool encoded = page.gzip == Page::Gzip::kIfAccepted && AcceptsGzip(exchange.http);
   if (encoded) response.headers.Add("Content-Encoding", "gzip");

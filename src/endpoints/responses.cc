@@ -11,6 +11,9 @@
 #include "schema/types.h"
 
 namespace keelson::endpoints {
+
+Awaitable<http::Response> Immediately(http::Response response) { co_return response; }
+
 std::string ToYAML(Value object, const schema::Struct& type) {
   base::Arena arena;
   std::string json, yaml;

@@ -25,6 +25,8 @@ http::Response InternalErrorText(const Exchange& exchange, std::string_view erro
 http::Response ShuttingDown();
 http::Response Text(int code, std::string_view text);
 http::Response JSONDocument(int code, base::SharedBytes body);
+// The answer of a filter or handler that is not a coroutine: most requests pass it without a frame of its own.
+Awaitable<http::Response> Immediately(http::Response response);
 
 // The object's text in the format that was asked for, indented where that was asked for.
 std::string EncodeAs(const MediaTypeOptions& media, Value object, const schema::Struct& type);

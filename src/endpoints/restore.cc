@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "codec/go_types.h"
 #include "codec/json.h"
+#include "codec/scheme.h"
 #include "endpoints/decode_parts.h"
 #include "object/go_text.h"
 
@@ -96,7 +97,7 @@ std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patch
   const std::string_view group = slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
   const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
   if (kind.empty() || api_version.empty()) return "";
-  const schema::Struct* type = RegisteredType({std::string(group), std::string(version), std::string(kind)});
+  const schema::Struct* type = codec::RegisteredType({std::string(group), std::string(version), std::string(kind)});
   // The aggregator and the server of definitions have schemes of their own.
   const bool own_scheme = scope.kind.group == "apiregistration.k8s.io" || scope.kind.group == "apiextensions.k8s.io";
   if (type == nullptr || (own_scheme && group != scope.kind.group)) {

@@ -11,10 +11,10 @@
 #include "async/event.h"
 #include "base/arena.h"
 #include "base/strings.h"
-#include "endpoints/proxy/spdy.h"
 #include "endpoints/responses.h"
 #include "http/websocket.h"
 #include "object/json_text.h"
+#include "proxy/spdy.h"
 
 namespace keelson::endpoints {
 namespace {

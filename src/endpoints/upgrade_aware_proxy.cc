@@ -5,13 +5,13 @@
 #include "base/strings.h"
 #include "base/url.h"
 #include "endpoints/call_cancellation.h"
-#include "endpoints/proxy/body_bridge.h"
-#include "endpoints/proxy/gzip.h"
-#include "endpoints/proxy/html_rewrite.h"
 #include "endpoints/responses.h"
 #include "http/gunzip_reader.h"
 #include "http/websocket.h"
 #include "net/address.h"
+#include "proxy/body_bridge.h"
+#include "proxy/gzip.h"
+#include "proxy/html_rewrite.h"
 
 namespace keelson::endpoints {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "endpoints/exchange.h"
-#include "endpoints/proxy/transport.h"
 #include "http/message.h"
 #include "meta/status.h"
+#include "proxy/transport.h"
 
 namespace keelson::endpoints {
 

@@ -92,7 +92,7 @@ void Http1ClientSession::WriteHead() {
   ClientRequest& request = call_->request;
   pending_ += request.method + " " + request.target + " HTTP/1.1\r\n";
   if (!request.headers.Has("Host")) AppendHeader(pending_, "Host", host_header_);
-  for (const auto& [name, value] : request.headers.fields()) {
+  for (const auto& [name, value] : request.headers) {
     if (base::EqualsIgnoreCase(name, "Content-Length") || base::EqualsIgnoreCase(name, "Transfer-Encoding")) continue;
     AppendHeader(pending_, name, value);
   }

@@ -204,7 +204,7 @@ void Http2ClientSession::Start(base::Ref<Call> call) {
   texts.emplace_back(":scheme", tls_ ? "https" : "http");
   texts.emplace_back(":authority", host.empty() ? host_header_ : std::string(host));
   texts.emplace_back(":path", request.target);
-  for (const auto& [name, value] : request.headers.fields()) {
+  for (const auto& [name, value] : request.headers) {
     std::string lower = base::ToLower(name);
     if (lower == "host" || lower == "connection" || lower == "upgrade" || lower == "keep-alive" ||
         lower == "proxy-connection" || lower == "transfer-encoding" || lower == "content-length") {

@@ -120,7 +120,7 @@ Outcome<ResponseHead, HeadError> ParseResponseHead(std::string_view text) {
 Outcome<BodyFraming, HeadError> FramingOf(const Headers& headers, int minor) {
   BodyFraming framing;
   int codings = 0;
-  for (const auto& [name, value] : headers.fields()) {
+  for (const auto& [name, value] : headers) {
     if (base::EqualsIgnoreCase(name, "Content-Length")) {
       const bool digits = !value.empty() && value.size() <= 18 &&
                           std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -181,8 +181,8 @@ bool Http1Session::ParseHead() {
     Fail(parsed.error().status, parsed.error().message);
     return false;
   }
-  if (end + kFieldOverhead * parsed->headers.fields().size() > limits_.header_bytes_max + kFieldAllowance ||
-      parsed->headers.fields().size() > limits_.header_fields_max) {
+  if (end + kFieldOverhead * parsed->headers.size() > limits_.header_bytes_max + kFieldAllowance ||
+      parsed->headers.size() > limits_.header_fields_max) {
     Fail(431, {});
     return false;
   }
@@ -339,7 +339,7 @@ void Http1Session::Respond(Exchange& exchange, Response response) {
   if (response.status == 101 && response.upgrade) {
     pending_ += "HTTP/1.1 101 Switching Protocols\r\n";
     // Names as they are given: the handshake's words (Sec-WebSocket-Accept) are not in Go's canonical form.
-    for (const auto& [name, value] : response.headers.fields()) pending_ += name + ": " + value + "\r\n";
+    for (const auto& [name, value] : response.headers) pending_.append(name).append(": ").append(value).append("\r\n");
     pending_ += "\r\n";
     upgrade_ = [handler = std::move(response.upgrade), end = std::make_shared<AtEnd>(std::exchange(on_end_, {}))](
                    std::unique_ptr<Stream> stream) { return RunUpgraded(handler, std::move(stream), end); };
@@ -367,7 +367,7 @@ void Http1Session::Respond(Exchange& exchange, Response response) {
   pending_ += reason.empty() ? "status code " + std::to_string(response.status) : std::string(reason);
   pending_ += "\r\n";
   bool has_date = false;
-  for (const auto& [name, value] : response.headers.fields()) {
+  for (const auto& [name, value] : response.headers) {
     if (base::EqualsIgnoreCase(name, "Connection") || base::EqualsIgnoreCase(name, "Transfer-Encoding")) continue;
     if (base::EqualsIgnoreCase(name, "Date")) has_date = true;
     AppendHeader(pending_, name, value);
@@ -468,7 +468,7 @@ bool Http1Session::WriteSlices(Output& out, std::size_t budget) {
 void Http1Session::WriteLastChunk() {
   pending_ += "0\r\n";
   if (const Headers* trailers = source_->Trailers(); trailers != nullptr) {
-    for (const auto& [name, value] : trailers->fields()) AppendHeader(pending_, name, value);
+    for (const auto& [name, value] : *trailers) AppendHeader(pending_, name, value);
   }
   pending_ += "\r\n";
 }

@@ -53,8 +53,8 @@ struct H2Stream final : ExchangeOwner {
   bool body_open = false;  // more of the request's body may come
   std::uint32_t header_bytes = 0;
   std::uint32_t header_fields = 0;
-  std::uint32_t cookie_field = 0;  // where in the headers, plus one; 0: there is none yet
-  H2Stream* next = nullptr;        // all streams of the session
+  std::unique_ptr<std::string> cookies;  // joined, while the headers come in; null: none
+  H2Stream* next = nullptr;              // all streams of the session
   H2Stream* previous = nullptr;
   base::Ref<Exchange> exchange;
   std::unique_ptr<Request> request;  // until its head is complete and a handler takes it
@@ -331,7 +331,7 @@ void Http2Session::Receive(std::string_view bytes) {
 H2Stream* Http2Session::Open(std::int32_t id) {
   auto* stream = new H2Stream(this, id);
   stream->request = std::make_unique<Request>();
-  stream->request->headers.fields().reserve(kFieldsUsual);
+  stream->request->headers.Reserve(kFieldsUsual);
   stream->next = first_;
   if (first_ != nullptr) first_->previous = stream;
   first_ = stream;
@@ -371,20 +371,21 @@ int Http2Session::OnHeader(H2Stream& stream, std::string_view name, std::string_
   if (stream.request == nullptr || stream.too_large) return 0;  // trailers, or more of what is refused already
   if (stream.header_bytes > limits_.header_bytes_max || stream.header_fields > limits_.header_fields_max) {
     stream.too_large = true;
-    stream.request->headers.fields().clear();
+    stream.request->headers.Clear();
     return 0;
   }
   Request& request = *stream.request;
   if (name.empty() || name.front() != ':') {
     if (name == "host" && request.host.empty()) request.host = std::string(value);
-    auto& fields = request.headers.fields();
-    if (name == "cookie" && stream.cookie_field != 0) {  // sent one by one for better compression (RFC 9113 8.2.3)
-      std::string& joined = fields[stream.cookie_field - 1].second;
-      joined += "; ";
-      joined += value;
+    if (name == "cookie") {  // sent one by one for better compression (RFC 9113 8.2.3)
+      if (stream.cookies == nullptr) {
+        stream.cookies = std::make_unique<std::string>();
+      } else {
+        *stream.cookies += "; ";
+      }
+      *stream.cookies += value;
     } else {
       request.headers.Add(name, value);
-      if (name == "cookie") stream.cookie_field = static_cast<std::uint32_t>(fields.size());
     }
   } else if (name == ":method") {
     request.method = std::string(value);
@@ -406,6 +407,10 @@ void Http2Session::OnHeadersComplete(H2Stream& stream, bool end_stream) {
     ++bodies_open_;
   }
   if (stream.too_large) return ReplyTooLarge(stream);
+  if (stream.cookies != nullptr) {
+    request.headers.Add("cookie", *stream.cookies);
+    stream.cookies.reset();
+  }
   request.http_major = 2;
   request.http_minor = 0;
   if (request.method == "CONNECT" || !ParseTarget(request.target, &request.path, &request.raw_query)) {
@@ -507,11 +512,11 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
   std::pmr::monotonic_buffer_resource pool(memory.data(), memory.size());
   std::pmr::string names(&pool);
   std::size_t names_size = 0;
-  for (const auto& field : response.headers.fields()) names_size += field.first.size();
+  for (const auto& [name, value] : response.headers) names_size += name.size();
   names.resize(names_size);
   char* end = names.data();
   std::pmr::vector<nghttp2_nv> fields(&pool);
-  fields.reserve(response.headers.fields().size() + 3);
+  fields.reserve(response.headers.size() + 3);
   const auto add = [&](std::string_view name, std::string_view value) {
     const std::uint8_t flags = IsUniquePerResponse(name) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
     fields.push_back({const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(name.data())),
@@ -523,7 +528,7 @@ void Http2Session::SubmitHead(H2Stream& stream, const Response& response, bool h
   bool has_date = false;
   bool has_length = false;
   bool close = false;
-  for (const auto& [name, value] : response.headers.fields()) {
+  for (const auto& [name, value] : response.headers) {
     const std::string_view lower(end, name.size());
     end = std::ranges::transform(name, end, Lower).out;
     if (lower == "connection") {
@@ -605,11 +610,11 @@ ssize_t Http2Session::ReadData(H2Stream& stream, std::size_t length, std::uint32
   if (all && stream.source_done) {
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     const Headers* trailers = stream.source != nullptr ? stream.source->Trailers() : nullptr;
-    if (trailers != nullptr && !trailers->fields().empty()) {
+    if (trailers != nullptr && !trailers->empty()) {
       std::vector<std::string> names;
-      names.reserve(trailers->fields().size());
+      names.reserve(trailers->size());
       std::vector<nghttp2_nv> fields;
-      for (const auto& [name, value] : trailers->fields()) {
+      for (const auto& [name, value] : *trailers) {
         names.push_back(base::ToLower(name));
         fields.push_back({reinterpret_cast<std::uint8_t*>(names.back().data()),
                           const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(value.data())),

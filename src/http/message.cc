@@ -1,11 +1,15 @@
 #include "http/message.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "base/check.h"
 #include "base/strings.h"
 
 namespace keelson::http {
 namespace {
+
+constexpr std::size_t kTextBytesMin = 256;  // of header fields: most messages need no more
 
 bool IsTokenChar(char c) {
   if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
@@ -21,38 +25,60 @@ int HexDigit(char c) {
 
 }  // namespace
 
+// The texts may lie in the buffer that is replaced: it is let go of last.
+Headers::Place Headers::Store(std::string_view name, std::string_view value) {
+  const std::size_t begin = text_.size();
+  const std::size_t end = begin + name.size() + value.size();
+  KS_CHECK(end <= std::numeric_limits<std::uint32_t>::max());
+  // Never in the string itself (up to 15 bytes): a view stays good when the whole is moved.
+  if (end > text_.capacity() || text_.capacity() < kTextBytesMin) {
+    std::string larger;
+    larger.reserve(std::max({end, 2 * text_.capacity(), kTextBytesMin}));
+    larger.append(text_).append(name).append(value);
+    text_.swap(larger);
+  } else {
+    text_.append(name).append(value);
+  }
+  return {.name = static_cast<std::uint32_t>(begin),
+          .value = static_cast<std::uint32_t>(begin + name.size()),
+          .end = static_cast<std::uint32_t>(end)};
+}
+
+void Headers::Add(std::string_view name, std::string_view value) { places_.push_back(Store(name, value)); }
+
 void Headers::Set(std::string_view name, std::string_view value) {
+  const Place stored = Store(name, value);
+  name = NameOf(stored);
   bool set = false;
-  std::erase_if(fields_, [&](auto& field) {
-    if (!base::EqualsIgnoreCase(field.first, name)) return false;
+  std::erase_if(places_, [&](Place& place) {
+    if (!base::EqualsIgnoreCase(NameOf(place), name)) return false;
     if (set) return true;
-    field.second = std::string(value);
+    place = stored;
     set = true;
     return false;
   });
-  if (!set) Add(name, value);
+  if (!set) places_.push_back(stored);
 }
 
 void Headers::Remove(std::string_view name) {
-  std::erase_if(fields_, [&](const auto& field) { return base::EqualsIgnoreCase(field.first, name); });
+  RemoveIf([&](std::string_view field) { return base::EqualsIgnoreCase(field, name); });
 }
 
 std::string_view Headers::Get(std::string_view name) const {
-  for (const auto& [key, value] : fields_) {
-    if (base::EqualsIgnoreCase(key, name)) return value;
+  for (const Place& place : places_) {
+    if (base::EqualsIgnoreCase(NameOf(place), name)) return ValueOf(place);
   }
   return {};
 }
 
 bool Headers::Has(std::string_view name) const {
-  return std::any_of(fields_.begin(), fields_.end(),
-                     [&](const auto& field) { return base::EqualsIgnoreCase(field.first, name); });
+  return std::ranges::any_of(places_, [&](const Place& place) { return base::EqualsIgnoreCase(NameOf(place), name); });
 }
 
 std::vector<std::string_view> Headers::Values(std::string_view name) const {
   std::vector<std::string_view> values;
-  for (const auto& [key, value] : fields_) {
-    if (base::EqualsIgnoreCase(key, name)) values.push_back(value);
+  for (const Place& place : places_) {
+    if (base::EqualsIgnoreCase(NameOf(place), name)) values.push_back(ValueOf(place));
   }
   return values;
 }

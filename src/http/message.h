@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,22 +24,67 @@ namespace keelson::http {
 using base::SharedBytes;
 
 // Header fields in order; names compare without regard to case. Written in Go's canonical form on HTTP/1.1, lower case
-// on HTTP/2.
+// on HTTP/2. All texts lie in one buffer: views of them are good until the next change (moving the whole is none). What
+// is removed or replaced keeps its place there until the end.
 class Headers {
  public:
-  void Add(std::string_view name, std::string_view value) {
-    fields_.emplace_back(std::string(name), std::string(value));
+  using Field = std::pair<std::string_view, std::string_view>;  // name, value
+
+  Headers() = default;
+  Headers(std::initializer_list<Field> fields) {
+    for (const auto& [name, value] : fields) Add(name, value);
   }
+
+  // Name and value may be views into this.
+  void Add(std::string_view name, std::string_view value);
   void Set(std::string_view name, std::string_view value);  // replaces all
   void Remove(std::string_view name);
+  template <class Predicate>
+  void RemoveIf(Predicate remove) {  // remove(name)
+    std::erase_if(places_, [&](const Place& place) { return remove(NameOf(place)); });
+  }
+  void Clear() { places_.clear(); }
+  void Reserve(std::size_t fields) { places_.reserve(fields); }
   std::string_view Get(std::string_view name) const;  // the first, "" when absent
   bool Has(std::string_view name) const;
   std::vector<std::string_view> Values(std::string_view name) const;
-  const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }
-  std::vector<std::pair<std::string, std::string>>& fields() { return fields_; }
+  std::size_t size() const { return places_.size(); }
+  bool empty() const { return places_.empty(); }
+
+  class Iterator {
+   public:
+    Iterator(const Headers& headers, std::size_t at) : headers_(&headers), at_(at) {}
+    Field operator*() const {
+      const Place& place = headers_->places_[at_];
+      return {headers_->NameOf(place), headers_->ValueOf(place)};
+    }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    const Headers* headers_;
+    std::size_t at_;
+  };
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, places_.size()}; }
 
  private:
-  std::vector<std::pair<std::string, std::string>> fields_;
+  struct Place {
+    std::uint32_t name, value, end;  // offsets into text_; the value follows its name
+  };
+  std::string_view NameOf(const Place& place) const {
+    return std::string_view(text_).substr(place.name, place.value - place.name);
+  }
+  std::string_view ValueOf(const Place& place) const {
+    return std::string_view(text_).substr(place.value, place.end - place.value);
+  }
+  Place Store(std::string_view name, std::string_view value);
+
+  std::string text_;
+  std::vector<Place> places_;
 };
 
 enum class BodyError : std::uint8_t { kTooLarge, kClientGone, kTimeout, kMalformed };

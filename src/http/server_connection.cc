@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "async/start.h"
 #include "http/upgraded_stream.h"
 
 namespace keelson::http {
@@ -15,6 +16,7 @@ constexpr std::size_t kReadBytes = 16 * 1024;   // one TLS record
 constexpr int kReadsPerTurn = 16;               // then other connections have their turn
 constexpr std::size_t kWriteBytes = 64 * 1024;  // produced at once; what the socket does not take of it waits in memory
 constexpr std::size_t kWriteBytesPerTurn = 512 * 1024;
+constexpr std::size_t kSpareRequestsMax = 64;  // room that a thread keeps for requests that wait to be started
 
 // Buffers of the thread, not of the connection: between turns a connection holds none.
 char* ReadScratch() {
@@ -45,9 +47,9 @@ void Shard::ScheduleWrite(const std::shared_ptr<ServerConnection>& connection) {
 
 void Shard::RunScheduled() {
   run_posted = false;
-  std::vector<std::shared_ptr<ServerConnection>> now;
-  now.swap(scheduled);
-  for (const auto& connection : now) connection->RunScheduled();
+  running.swap(scheduled);
+  for (const auto& connection : running) connection->RunScheduled();
+  running.clear();
 }
 
 ServerConnection::ServerConnection(std::shared_ptr<ServerShared> server, std::shared_ptr<Shard> shard,
@@ -225,8 +227,10 @@ void ServerConnection::Work() {
   auto requests = std::exchange(requests_, {});
   for (auto& [exchange, request] : requests) {
     auto run = RunHandler(self, std::move(exchange), std::move(request));
-    asio::co_spawn(shard_->executor, std::move(run), asio::detached);
+    async::Start(shard_->executor, std::move(run));
   }
+  requests.clear();
+  if (requests.capacity() <= kSpareRequestsMax) shard_->spare_requests.swap(requests);
   again_ = false;  // answers so far are written now
   Pump();
   working_ = false;
@@ -331,6 +335,7 @@ void ServerConnection::OnRequest(base::Ref<Exchange> exchange, std::unique_ptr<R
   request->on_close = [exchange](std::function<void()> callback) { exchange->OnClose(std::move(callback)); };
   ++server_->requests_total;
   ++server_->handlers;
+  if (requests_.capacity() == 0) requests_.swap(shard_->spare_requests);
   requests_.emplace_back(std::move(exchange), std::move(request));
   WantWrite();
 }

@@ -45,7 +45,11 @@ struct Shard {
   asio::any_io_executor executor;
   base::Ref<WakeQueue> wake_queue;
   std::list<std::shared_ptr<ServerConnection>> connections;
-  std::vector<std::shared_ptr<ServerConnection>> scheduled;
+  std::vector<std::shared_ptr<ServerConnection>> scheduled, running;  // `running`: those whose turn it is
+  // Requests whose handlers start once their session is at rest, and the room for the next ones: connections come and
+  // go with it, so that an idle one holds none.
+  using Requests = std::vector<std::pair<base::Ref<Exchange>, std::unique_ptr<Request>>>;
+  Requests spare_requests;
   bool run_posted = false;
   bool draining = false;
   bool closed = false;
@@ -113,8 +117,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   base::Clock::SteadyTime body_since_{};
   base::Clock::SteadyTime write_since_{};
   class UpgradedStream* upgraded_ = nullptr;
-  // Requests whose handlers start once the session is at rest.
-  std::vector<std::pair<base::Ref<Exchange>, std::unique_ptr<Request>>> requests_;
+  Shard::Requests requests_;
 };
 
 }  // namespace keelson::http

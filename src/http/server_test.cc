@@ -253,7 +253,7 @@ TEST(Http2Server, LowerCaseHeadersWithoutConnection) {
   const Headers headers = test.Run(std::move(fetch));
   EXPECT_EQ(headers.Get("audit-id"), "1");
   EXPECT_FALSE(headers.Has("connection"));
-  for (const auto& [name, value] : headers.fields()) EXPECT_EQ(name, base::ToLower(name));
+  for (const auto& [name, value] : headers) EXPECT_EQ(name, base::ToLower(name));
 }
 
 TEST(Http2Server, RapidResetsEndTheConnection) {

@@ -235,13 +235,14 @@ Awaitable<Response> TestServer::Handle(Request request) {
     response.body = std::make_unique<Held>();
   } else if (path == "/upgrade") {
     response.status = 101;
-    response.headers.fields().clear();
+    response.headers.Clear();
     response.headers.Add("Connection", "Upgrade");
     response.headers.Add("Upgrade", "echo");
     response.upgrade = [](std::unique_ptr<Stream> stream) { return EchoRaw(std::move(stream)); };
   } else if (path == "/headers") {
     std::string text = request.method + " " + request.target + " " + request.host + "\n";
-    for (const auto& [name, value] : request.headers.fields()) text += base::ToLower(name) + "=" + value + "\n";
+    for (const auto& [name, value] : request.headers)
+      text.append(base::ToLower(name)).append("=").append(value).append("\n");
     response.body = SharedBytes::FromString(std::move(text));
   } else if (path == "/redirect") {
     response.status = 302;

@@ -233,6 +233,10 @@ class Store {
   virtual Awaitable<Result<Lease>> LeaseTimeToLive(LeaseID id, bool keys) = 0;
   virtual Awaitable<Result<std::vector<LeaseID>>> Leases() = 0;
 
+  // The revision of the key's last change, 0 when there is no such key: of a store that need not wait for the answer.
+  // None: ask Range().
+  virtual std::optional<Revision> TryModRevision(std::string_view /*key*/) { return std::nullopt; }
+
   virtual Awaitable<Result<StoreStatus>> Status() = 0;
   // True when the store is in this process, so that commits reach watchers in order without a round trip.
   virtual bool embedded() const = 0;

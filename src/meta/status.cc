@@ -249,8 +249,6 @@ Status NewTooManyRequests(std::string_view message, std::int32_t retry_after_sec
               StatusDetails{.retry_after_seconds = retry_after_seconds});
 }
 
-Status NewGone(std::string_view message) { return Make(410, StatusReason::kGone, std::string(message)); }
-
 Status NewExpired(std::string_view message, std::string continue_token) {
   return Status(Status::Fields{.code = 410,
                                .reason = StatusReason::kExpired,

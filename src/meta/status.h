@@ -145,7 +145,6 @@ Status NewNotAcceptable(const std::vector<std::string>& accepted);
 Status NewUnsupportedMediaType(const std::vector<std::string>& accepted);
 Status NewRequestEntityTooLarge(std::string_view message);
 Status NewTooManyRequests(std::string_view message, std::int32_t retry_after_seconds);
-Status NewGone(std::string_view message);
 Status NewExpired(std::string_view message, std::string continue_token = {});
 Status NewInternalError(std::string_view error);
 Status NewServerTimeout(const GroupResource& resource, std::string_view operation,

@@ -118,12 +118,6 @@ std::size_t WriteNumber(Number number, char* out) {
 
 }  // namespace
 
-Quantity Quantity::Milli(std::int64_t value) {
-  Quantity quantity(value);
-  quantity.scale_ = -3;
-  return quantity;
-}
-
 Outcome<Quantity, std::string_view> Quantity::ParseInto(std::string_view text, bool* keep_text) {
   *keep_text = false;
   if (text.empty()) return kFormatWrong;

@@ -19,7 +19,6 @@ class Quantity {
 
   Quantity() = default;  // 0, decimal SI
   explicit Quantity(std::int64_t value, Format format = Format::kDecimalSI) : number_(value), format_(format) {}
-  static Quantity Milli(std::int64_t value);
   // The error is upstream's text: "quantities must match the regular expression '...'", "unable to parse ...".
   static Outcome<Quantity, std::string_view> Parse(std::string_view text);
   // The canonical text of `text`, without building a string where it is canonical already (the common case).

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/colliding_keys_test.h"
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 
 namespace keelson::object {
 namespace {
@@ -73,7 +73,7 @@ TEST(Value, ErasingAllMembersOfALargeMapIsLinear) {
 
 TEST(Value, IndexedMapEqualsAModelUnderAnyChanges) {
   Arena arena;
-  auto random = base::Random::Seeded(7);
+  auto random = base::Seeded(7);
   Value map = Value::Map(arena);
   std::map<std::string, int> model;
   for (int step = 0; step < 20'000; ++step) {

@@ -70,8 +70,8 @@ struct Routes : base::RefCounted {
   std::unordered_map<std::string, std::shared_ptr<const Route>> by_resource;
 };
 
-endpoints::proxy::Location LocationOf(const net::HostPort& endpoint, std::string path) {
-  endpoints::proxy::Location location;
+proxy::Location LocationOf(const net::HostPort& endpoint, std::string path) {
+  proxy::Location location;
   location.scheme = "https";
   location.host = endpoint.host;
   location.port = endpoint.port;
@@ -94,7 +94,7 @@ struct PeerProxy::Impl : std::enable_shared_from_this<Impl> {
   std::future<void> done;
 
   mutable std::mutex mutex;
-  std::shared_ptr<endpoints::proxy::Transport> transport;
+  std::shared_ptr<proxy::Transport> transport;
   std::set<std::string> local;                // KeyOf() of what this server serves
   std::map<std::string, std::string> leases;  // ID of a peer → holder identity
   std::map<std::string, PeerDocumentPtr> documents;
@@ -147,7 +147,7 @@ void PeerProxy::Impl::Publish() {
 
 Awaitable<Outcome<http::SharedBytes, std::string>> PeerProxy::Impl::Fetch(net::HostPort endpoint,
                                                                           std::string path) const {
-  std::shared_ptr<endpoints::proxy::Transport> held;
+  std::shared_ptr<proxy::Transport> held;
   {
     std::lock_guard lock(mutex);
     held = transport;
@@ -289,11 +289,11 @@ PeerProxy::PeerProxy(PeerProxyOptions options) : impl_(std::make_shared<Impl>(st
 PeerProxy::~PeerProxy() { Stop(); }
 
 void PeerProxy::SetTLS(std::shared_ptr<net::TLSClientContext> tls) {
-  endpoints::proxy::TransportOptions options;
+  proxy::TransportOptions options;
   options.tls = [shared = std::move(tls)] { return shared; };
   options.server_name = kServerName;
   options.dialer = impl_->options.dialer;
-  auto transport = std::make_shared<endpoints::proxy::Transport>(*impl_->options.io, std::move(options));
+  auto transport = std::make_shared<proxy::Transport>(*impl_->options.io, std::move(options));
   std::lock_guard lock(impl_->mutex);
   impl_->transport = std::move(transport);
 }

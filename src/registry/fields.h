@@ -35,7 +35,6 @@ inline std::int64_t Int(Value object, std::string_view key) { return object[key]
 inline bool Bool(Value object, std::string_view key) { return object[key].as_bool(); }
 inline bool IsSet(Value object, std::string_view key) { return !object[key].is_null(); }
 bool Contains(Names names, std::string_view name);
-inline bool HasPrefix(std::string_view text, std::string_view prefix) { return text.starts_with(prefix); }
 
 // A member that is a map's keys in byte order, as errors over Go maps are reported here.
 std::vector<object::Member> SortedMembers(Value map);

@@ -65,7 +65,11 @@ meta::Result<std::string> Store::KeyFor(std::string_view name_space, std::string
   if (const auto messages = validation::IsValidPathSegmentName(name); !messages.empty()) {
     return meta::NewBadRequest("Name parameter invalid: " + base::GoQuote(name) + ": " + base::Join(messages, ";"));
   }
-  return KeyRootFor(name_space) + "/" + std::string(name);
+  std::string key;
+  key.reserve(options_.key_root.size() + name_space.size() + name.size() + 2);
+  key.append(options_.key_root);
+  if (options_.namespaced) key.append("/").append(name_space);
+  return key.append("/").append(name);
 }
 
 meta::Status Store::InterpretError(const storage::Error& error, std::string_view verb, std::string_view name) const {
@@ -126,6 +130,7 @@ Task<ObjectPtr> Store::Get(std::string name_space, std::string name, std::string
                            telemetry::Caller caller) const {
   KS_CO_TRY(std::string key, KeyFor(name_space, name));
   storage::GetOptions options{.resource_version = std::move(resource_version), .caller = caller};
+  if (ObjectPtr known = options_.storage->TryGet(key, options)) co_return known;
   auto got = co_await options_.storage->Get(std::move(key), std::move(options));
   if (!got.ok()) co_return InterpretError(got.error(), "get", name);
   co_return *std::move(got);

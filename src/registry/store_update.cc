@@ -163,7 +163,7 @@ Task<WriteResult> UpdateOperation::Run() {
                     .GuaranteedUpdate(
                         key, may_create_, std::move(preconditions),
                         [this](const ObjectPtr& existing) { return Attempt(existing); }, nullptr, context_.caller());
-  meta::Result<ObjectPtr> written = meta::NewInternalError("");
+  meta::Result<ObjectPtr> written = ObjectPtr();
   if (!stored.ok()) {
     written = store_.InterpretError(stored.error(), created_ ? "create" : "update", name_);
   } else if (decision_ == Decision::kDeleteInstead) {

@@ -21,10 +21,12 @@ bool AddTo(std::vector<std::pair<std::string, std::string>>& entries, std::strin
 
 }  // namespace
 
-bool AuditAnnotations::Add(std::string_view key, std::string_view value) { return AddTo(entries_, key, value); }
+bool AuditAnnotations::Add(std::string_view key, std::string_view value) {
+  return !enabled_ || AddTo(entries_, key, value);
+}
 
 bool AuditAnnotations::AddAtRequestLevel(std::string_view key, std::string_view value) {
-  return AddTo(request_level_, key, value);
+  return !enabled_ || AddTo(request_level_, key, value);
 }
 
 }  // namespace keelson::request

@@ -1,5 +1,5 @@
 // Annotations of a request's audit event: written by authentication, authorization and admission while the request is
-// served, read when the event is written. Kept even when auditing is off: writers need not ask.
+// served, read when the event is written. Writers need not ask whether auditing is on: without it, nothing is kept.
 #pragma once
 
 #include <string>
@@ -13,6 +13,8 @@ class AuditAnnotations {
  public:
   static constexpr std::size_t kEntriesMax = 1024;  // per request; admission webhooks can send many
 
+  // From now on nothing is kept, and every Add() succeeds: the server does not audit.
+  void Disable() { enabled_ = false; }
   // The first value of a key wins, as upstream: false when the key has one already (or there are kEntriesMax keys).
   bool Add(std::string_view key, std::string_view value);
   // The same for an annotation that is recorded at the levels Request and RequestResponse only.
@@ -24,6 +26,7 @@ class AuditAnnotations {
 
  private:
   std::vector<std::pair<std::string, std::string>> entries_, request_level_;
+  bool enabled_ = true;
 };
 
 }  // namespace keelson::request

@@ -20,8 +20,8 @@ namespace keelson::request {
 struct Context {
   base::Arena arena;  // the objects of this request
   RequestInfo info;
-  std::optional<User> user;              // after authentication (and impersonation)
-  std::optional<User> impersonator;      // who acts as `user`; none without impersonation
+  SharedUser user;                       // after authentication (and impersonation)
+  SharedUser impersonator;               // who acts as `user`; none without impersonation
   std::string impersonation_constraint;  // impersonate:<mode>; "" of the legacy mode
   std::string audit_id;
   std::string user_agent;

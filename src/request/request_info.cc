@@ -2,21 +2,31 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <memory_resource>
 #include <span>
+#include <vector>
 
+#include "base/split_view.h"
 #include "base/strings.h"
 #include "base/url.h"
 #include "meta/selector.h"
-#include "request/path.h"
 
 namespace keelson::request {
 namespace {
 
-std::vector<std::string_view> SplitPath(std::string_view path) {
+constexpr std::size_t kPathPartsUsual = 16;  // of a path; more are allocated
+
+using PathParts = std::pmr::vector<std::string_view>;
+
+PathParts SplitPath(std::string_view path, std::pmr::memory_resource& memory) {
+  PathParts parts(&memory);
   while (path.starts_with('/')) path.remove_prefix(1);
   while (path.ends_with('/')) path.remove_suffix(1);
-  if (path.empty()) return {};
-  return base::Split(path, '/');
+  if (path.empty()) return parts;
+  parts.reserve(kPathPartsUsual);
+  for (const std::string_view part : base::SplitView(path, '/')) parts.push_back(part);
+  return parts;
 }
 
 std::string VerbOf(std::string_view method) {
@@ -27,6 +37,9 @@ std::string VerbOf(std::string_view method) {
   if (method == "DELETE") return "delete";
   return "";
 }
+
+// A word of the path's grammar: a namespace follows. Which kinds are served does not matter here.
+constexpr std::string_view kNamespacesSegment = "namespaces";
 
 bool IsPathSegment(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == std::string_view::npos;
@@ -69,7 +82,9 @@ Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::s
   info.path = path;
   info.verb = base::ToLower(method);
 
-  const std::vector<std::string_view> all = SplitPath(path);
+  alignas(std::string_view) std::array<std::byte, kPathPartsUsual * sizeof(std::string_view)> buffer;
+  std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
+  const PathParts all = SplitPath(path, memory);
   std::span<const std::string_view> parts = all;  // what is not read yet
   if (parts.size() < 3 || (parts[0] != "api" && parts[0] != "apis")) return info;
   info.api_prefix = parts[0];
@@ -83,28 +98,34 @@ Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::s
   info.api_version = parts[0];
   parts = parts.subspan(1);
 
-  bool special_verb = false;
   if (parts[0] == "proxy" || parts[0] == "watch") {
     if (parts.size() < 2) return std::string("unable to determine kind and namespace from url, " + std::string(path));
     info.verb = parts[0];
     parts = parts.subspan(1);
-    special_verb = true;
+    info.prefixed = true;
   } else {
     info.verb = VerbOf(method);
   }
 
-  if (parts[0] == kNamespacesSegment && parts.size() > 1) info.name_space = parts[1];
-  parts = parts.subspan(NamespacePrefix(parts));
+  if (parts[0] == kNamespacesSegment && parts.size() > 1) {
+    info.name_space = parts[1];
+    // namespaces/x/status and namespaces/x/finalize are about the namespace itself.
+    info.namespaced = parts.size() > 2 && parts[2] != "status" && parts[2] != "finalize";
+    if (info.namespaced) parts = parts.subspan(2);
+  }
 
-  info.parts.assign(parts.begin(), parts.end());
+  info.part_count = parts.size();
+  if (parts.size() > 3) info.rest = path.substr(static_cast<std::size_t>(parts[3].data() - path.data()));
+  while (info.rest.ends_with('/')) info.rest.pop_back();
   info.resource = parts[0];
   if (parts.size() > 1) info.name = parts[1];
+  info.named = !info.name.empty();
   if (parts.size() > 2 && info.verb != "proxy") info.subresource = parts[2];
 
   const base::Query query(raw_query);
   if (info.name.empty() && info.verb == "get") ResolveCollectionRead(query, info);
   if (info.name.empty() && info.verb == "delete") info.verb = "deletecollection";
-  if (!special_verb && (info.verb == "list" || info.verb == "watch" || info.verb == "deletecollection")) {
+  if (!info.prefixed && (info.verb == "list" || info.verb == "watch" || info.verb == "deletecollection")) {
     info.field_selector = query.Get("fieldSelector");
     info.label_selector = query.Get("labelSelector");
   }

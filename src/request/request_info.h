@@ -22,9 +22,13 @@ struct RequestInfo {
   std::string resource;
   std::string subresource;
   std::string name;
-  std::vector<std::string> parts;  // resource, name, subresource, and what follows
-  std::string field_selector;      // raw, for list, watch and deletecollection
+  bool named = false;          // the path has a name; one that a field selector pins is not the path's
+  std::size_t part_count = 0;  // resource, name, subresource, and what follows
+  std::string rest;            // what follows the subresource, without the slash between them
+  std::string field_selector;  // raw, for list, watch and deletecollection
   std::string label_selector;
+  bool namespaced = false;  // namespaces/{namespace} stands before the resource
+  bool prefixed = false;    // watch or proxy, the verb, stands before the resource
 
   // Streams and tunnels: no deadline, not counted as in flight.
   bool IsLongRunning() const;

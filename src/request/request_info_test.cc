@@ -51,6 +51,46 @@ TEST(RequestInfo, Resolves) {
   }
 }
 
+TEST(RequestInfo, PrefixesBeforeTheResource) {
+  struct Case {
+    const char* path;
+    bool namespaced;
+    bool prefixed;
+    std::vector<std::string> parts;
+  };
+  const Case cases[] = {
+      {"/api/v1/pods", false, false, {"pods"}},
+      {"/api/v1/namespaces/n/pods/p/log/x/", true, false, {"pods", "p", "log", "x"}},
+      {"/api/v1/namespaces/n", false, false, {"namespaces", "n"}},
+      {"/api/v1/namespaces/n/finalize", false, false, {"namespaces", "n", "finalize"}},
+      {"/api/v1/namespaces//pods", true, false, {"pods"}},
+      {"/api/v1/watch/namespaces/n/pods", true, true, {"pods"}},
+      {"/api/v1/proxy/nodes/n", false, true, {"nodes", "n"}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.path);
+    const auto info = NewRequestInfo("GET", c.path, "");
+    ASSERT_TRUE(info.ok());
+    EXPECT_EQ(info->namespaced, c.namespaced);
+    EXPECT_EQ(info->prefixed, c.prefixed);
+    EXPECT_EQ(info->part_count, c.parts.size());
+    EXPECT_EQ(info->resource, c.parts[0]);
+    EXPECT_EQ(info->name, c.parts.size() > 1 ? c.parts[1] : "");
+    EXPECT_EQ(info->named, c.parts.size() > 1);
+    EXPECT_EQ(info->rest, c.parts.size() > 3 ? c.parts[3] : "");
+  }
+}
+
+TEST(RequestInfo, NameOfAFieldSelectorIsNotThePaths) {
+  for (const char* path : {"/api/v1/namespaces/n/pods", "/api/v1/namespaces/n/pods//status"}) {
+    const auto info = NewRequestInfo("GET", path, "fieldSelector=metadata.name%3Dy");
+    ASSERT_TRUE(info.ok());
+    EXPECT_EQ(info->verb, "list");
+    EXPECT_EQ(info->name, "y");
+    EXPECT_FALSE(info->named);
+  }
+}
+
 TEST(RequestInfo, WatchPrefixNeedsMore) { EXPECT_FALSE(NewRequestInfo("GET", "/api/v1/watch", "").ok()); }
 
 TEST(RequestInfo, LongRunning) {

@@ -210,6 +210,7 @@ struct Subresource {
   std::string_view kind_version;
   std::string_view kind;
   std::span<const std::string_view> verbs;
+  const Struct* type = nullptr;  // of that kind
 };
 
 struct Resource {

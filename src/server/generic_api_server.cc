@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "endpoints/page.h"
+#include "endpoints/responses.h"
 
 namespace keelson::server {
 
@@ -47,13 +48,22 @@ std::vector<const APIGroupInfo*> GenericAPIServer::AllGroups() const {
   return groups;
 }
 
+// Whether the path is /apis/<group> (/api of the core group) or something in it.
+static bool IsBelow(std::string_view path, std::string_view group) {
+  const std::string_view root = group.empty() ? "/api" : "/apis/";
+  if (!path.starts_with(root)) return false;
+  path.remove_prefix(root.size());
+  if (!path.starts_with(group)) return false;
+  path.remove_prefix(group.size());
+  return path.empty() || path.front() == '/';
+}
+
 const endpoints::APIGroupVersion* GenericAPIServer::FindGroupVersion(std::string_view path, bool& known_group) const {
   for (const auto& group : groups_) {
-    const std::string root = group.group.empty() ? "/api" : "/apis/" + group.group;
-    if (!path.starts_with(root) || (path.size() > root.size() && path[root.size()] != '/')) continue;
+    if (!IsBelow(path, group.group)) continue;
     known_group = true;
     for (const auto& version : group.versions) {
-      const std::string prefix = version->prefix();
+      const std::string& prefix = version->prefix();
       if (path.starts_with(prefix) && path.size() > prefix.size() && path[prefix.size()] == '/') return version.get();
     }
   }
@@ -64,18 +74,30 @@ Awaitable<http::Response> GenericAPIServer::Serve(endpoints::ExchangePtr exchang
   const std::string_view path = exchange->http.path;
   bool known_group = false;
   if (preemption_) {
-    if (const auto handler = preemption_(*exchange)) co_return co_await (*handler)(exchange);
+    if (auto handler = preemption_(*exchange)) return ServeBy(*std::move(handler), std::move(exchange));
   }
   // Discovery documents of a group version stand at its very prefix (with or without a slash); below it are its
   // resources.
-  if (const auto* handler = mux_.Find(path)) co_return co_await (*handler)(exchange);
-  if (const auto* version = FindGroupVersion(path, known_group)) co_return co_await version->Handle(exchange);
-  if (known_group) co_return endpoints::NoRoute(*exchange);
-  if (dynamic_) {
-    if (auto response = co_await dynamic_(exchange)) co_return *std::move(response);
-  }
-  if (delegate_) co_return co_await delegate_->Serve(exchange);
-  co_return co_await endpoints::NotFound(exchange);
+  if (const auto* handler = mux_.Find(path)) return (*handler)(std::move(exchange));
+  if (const auto* version = FindGroupVersion(path, known_group)) return version->Handle(std::move(exchange));
+  if (known_group) return endpoints::Immediately(endpoints::NoRoute(*exchange));
+  if (dynamic_) return ServeDynamic(std::move(exchange));
+  return ServeByDelegate(std::move(exchange));
+}
+
+// The handler may be gone from where it was found before the request has ended.
+Awaitable<http::Response> GenericAPIServer::ServeBy(endpoints::Handler handler, endpoints::ExchangePtr exchange) {
+  co_return co_await handler(std::move(exchange));
+}
+
+Awaitable<http::Response> GenericAPIServer::ServeDynamic(endpoints::ExchangePtr exchange) const {
+  if (auto response = co_await dynamic_(exchange)) co_return *std::move(response);
+  co_return co_await ServeByDelegate(std::move(exchange));
+}
+
+Awaitable<http::Response> GenericAPIServer::ServeByDelegate(endpoints::ExchangePtr exchange) const {
+  if (delegate_) return delegate_->Serve(std::move(exchange));
+  return endpoints::NotFound(std::move(exchange));
 }
 
 }  // namespace keelson::server

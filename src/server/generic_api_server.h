@@ -61,6 +61,9 @@ class GenericAPIServer {
   Awaitable<http::Response> Serve(endpoints::ExchangePtr exchange) const;
 
  private:
+  static Awaitable<http::Response> ServeBy(endpoints::Handler handler, endpoints::ExchangePtr exchange);
+  Awaitable<http::Response> ServeDynamic(endpoints::ExchangePtr exchange) const;
+  Awaitable<http::Response> ServeByDelegate(endpoints::ExchangePtr exchange) const;
   const endpoints::APIGroupVersion* FindGroupVersion(std::string_view path, bool& known_group) const;
 
   std::string name_;

@@ -44,8 +44,7 @@ http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& opti
                                 .header_prefixes = options.request_header_prefixes},
                                *options.metrics);
   handler = WithCORS(std::move(handler), {.allowed_origins = options.cors_allowed_origins});
-  handler = WithWarningRecorder(std::move(handler));
-  handler = WithTimeoutForNonLongRunningRequests(std::move(handler), *options.metrics);
+  handler = WithTimeoutAndWarnings(std::move(handler), *options.metrics);
   handler = WithRequestDeadline(std::move(handler), options.request_timeout);
   handler = WithWaitGroup(std::move(handler), options.requests);
   handler = WithWatchTerminationDuringShutdown(std::move(handler), options.watches);

@@ -25,8 +25,10 @@ TEST(EncodedForms, CountsAndForgets) {
   EXPECT_EQ(forms.bytes(), 6u);
   EXPECT_EQ(forms.hits(), 1u);
   EXPECT_EQ(forms.misses(), 1u);
-  EXPECT_EQ(object->DropForms(), 6u);
+  forms.set_bytes_max(0);
   EXPECT_EQ(forms.bytes(), 0u);
+  EXPECT_TRUE(object->GetForm(0).empty());
+  forms.set_bytes_max(1000);
   object->SetForm(2, SharedBytes("again"));
   object = nullptr;
   EXPECT_EQ(forms.bytes(), 0u);
@@ -102,7 +104,7 @@ TEST(EncodedForms, FromManyThreads) {
         const ObjectPtr object = objects[(i * 7 + t) % objects.size()];
         const SharedBytes form = object->GetForm(t % 2);
         if (form.empty()) object->SetForm(t % 2, SharedBytes(std::string(150 + t, 'x')));
-        if (i % 100 == 0) object->DropForms();
+        if (i % 100 == 0) forms.set_bytes_max(t % 2 == 0 ? 2500 : 5000);
       }
     });
   }

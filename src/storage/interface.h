@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "async/awaitable.h"
@@ -127,6 +128,8 @@ class Interface {
   // Deletes what lies at the key whatever it is: for objects that cannot be read (kCorruptObject). kKeyNotFound.
   virtual Awaitable<Result<void>> DeleteUnread(std::string key) = 0;
   virtual Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) = 0;
+  // What Get() would answer, where that is known without waiting; null: ask Get().
+  virtual ObjectPtr TryGet(std::string_view /*key*/, const GetOptions& /*options*/) { return nullptr; }
   virtual Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) = 0;
   // Reads, calls `update`, writes if nobody else wrote meanwhile, else again. Bytes that did not change are not
   // written.

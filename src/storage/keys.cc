@@ -1,14 +1,16 @@
 #include "storage/keys.h"
 
+#include "base/split_view.h"
 #include "base/strings.h"
 #include "meta/status.h"
 
 namespace keelson::storage {
 namespace {
 
-bool HasComponent(std::string_view key, std::string_view component) {
-  for (const std::string_view piece : base::Split(key, '/')) {
-    if (piece == component) return true;
+// Whether "." or ".." is among the parts of the key.
+bool HasDots(std::string_view key) {
+  for (const std::string_view piece : base::SplitView(key, '/')) {
+    if (piece == "." || piece == "..") return true;
   }
   return false;
 }
@@ -19,14 +21,14 @@ Error UntypedError(std::string_view message) { return StatusError(meta::NewPlain
 
 std::string PathPrefix(std::string_view etcd_prefix) {
   std::string path = "/";
-  for (const std::string_view piece : base::Split(etcd_prefix, '/')) {
+  for (const std::string_view piece : base::SplitView(etcd_prefix, '/')) {
     if (!piece.empty()) path.append(piece).push_back('/');
   }
   return path;
 }
 
 Outcome<std::string, Error> PrepareKey(std::string_view resource_prefix, std::string_view key, bool recursive) {
-  if (HasComponent(key, "..") || HasComponent(key, ".")) return UntypedError("invalid key: " + base::GoQuote(key));
+  if (HasDots(key)) return UntypedError("invalid key: " + base::GoQuote(key));
   if (key.empty() || key == "/") return UntypedError("empty key: " + base::GoQuote(key));
   std::string prepared(key);
   if (recursive && !prepared.ends_with('/')) prepared += '/';

@@ -86,18 +86,6 @@ void Object::SetForm(std::size_t form, SharedBytes bytes) const {
   forms->Unlock();
 }
 
-std::size_t Object::DropForms() const {
-  Forms* forms = forms_.load(std::memory_order_acquire);
-  if (forms == nullptr) return 0;
-  if (budget_ != nullptr) return budget_->Drop(forms);
-  SharedBytes old[kFormsMax];
-  forms->Lock();
-  for (std::size_t i = 0; i < kFormsMax; ++i) std::swap(old[i], forms->bytes[i]);
-  const std::size_t size = std::exchange(forms->size, 0);
-  forms->Unlock();
-  return size;
-}
-
 std::size_t Object::MemoryBytes() const {
   return sizeof(Object) + key_.capacity() + stored_.size() + attributes_.extra.size() +
          (attributes_.labels.capacity() + attributes_.fields.capacity()) * sizeof(attributes_.labels[0]);

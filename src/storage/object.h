@@ -54,7 +54,6 @@ class Object : public base::RefCounted {
   // An encoded form by a small index that the encoder owns; empty when it was not made (or was dropped).
   SharedBytes GetForm(std::size_t form) const;
   void SetForm(std::size_t form, SharedBytes bytes) const;
-  std::size_t DropForms() const;  // returns the bytes given back
 
   std::size_t MemoryBytes() const;  // without encoded forms
 

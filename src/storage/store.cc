@@ -1,7 +1,9 @@
 #include "storage/store.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <memory_resource>
 #include <utility>
 
 #include "base/check.h"
@@ -11,7 +13,8 @@
 namespace keelson::storage {
 namespace {
 
-constexpr std::int64_t kPageMax = 10000;  // of a range that a selector makes us repeat
+constexpr std::size_t kKeyBytesUsual = 512;  // of a key in the store; longer ones are allocated
+constexpr std::int64_t kPageMax = 10000;     // of a range that a selector makes us repeat
 
 Error NotFound(std::string key) { return {.code = ErrorCode::kKeyNotFound, .key = std::move(key)}; }
 Error Internal(std::string message) { return {.code = ErrorCode::kInternal, .message = std::move(message)}; }
@@ -295,6 +298,20 @@ Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached,
     if (!object.ok()) co_return ReadError(std::move(key), object.error());
     co_return *std::move(object);
   }
+}
+
+ObjectPtr Store::TryGetLatest(std::string_view key, const ObjectPtr& cached, const telemetry::Caller& caller) {
+  const telemetry::LatencyScope latency(caller.latencies, telemetry::LatencyTrackers::kEtcd);
+  const auto begun = std::chrono::steady_clock::now();
+  std::array<char, kKeyBytesUsual> buffer;
+  std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
+  std::pmr::string full_key(&memory);
+  full_key.reserve(path_prefix_.size() + key.size());
+  full_key.append(path_prefix_).append(key.substr(1));
+  const auto revision = parts_.kv.TryModRevision(full_key);
+  if (!revision || static_cast<std::uint64_t>(*revision) != cached->resource_version()) return nullptr;
+  if (parts_.metrics != nullptr) parts_.metrics->Requested("get", begun, true);
+  return cached;
 }
 
 Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, SharedBytes plain,

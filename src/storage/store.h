@@ -70,6 +70,9 @@ class Store final : public Interface {
   // For the cacher.
   // The newest object; `cached` itself when it is that, so that its encoded forms are shared.
   Awaitable<Result<ObjectPtr>> GetLatest(std::string key, ObjectPtr cached, telemetry::Caller caller = {});
+  // `cached` when it is the newest and that is known without waiting; null: ask GetLatest(). REQUIRES: `cached` is not
+  // null.
+  ObjectPtr TryGetLatest(std::string_view key, const ObjectPtr& cached, const telemetry::Caller& caller);
   // The revision that a consistent read must have reached.
   Awaitable<Result<std::uint64_t>> CurrentResourceVersion(telemetry::Caller caller);
   // Why a value is no object.
@@ -92,7 +95,11 @@ class Store final : public Interface {
   const ResourceCodec& codec() const { return parts_.codec; }
   const std::string& path_prefix() const { return path_prefix_; }
   const std::string& resource_prefix() const { return options_.resource_prefix; }
-  std::string FullKey(std::string_view relative) const { return path_prefix_ + std::string(relative.substr(1)); }
+  std::string FullKey(std::string_view relative) const {
+    std::string key;
+    key.reserve(path_prefix_.size() + relative.size() - 1);
+    return key.append(path_prefix_).append(relative.substr(1));
+  }
 
   std::uint64_t decode_errors() const { return decode_errors_.load(std::memory_order_relaxed); }
 

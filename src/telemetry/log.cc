@@ -24,11 +24,6 @@ namespace {
 
 constexpr std::size_t kBufferMax = 4 << 20;  // Bytes waiting for the writing thread; more is dropped and counted.
 
-struct ModulePattern {
-  std::string pattern;
-  int level;
-};
-
 // klog's subset of globs: '*' any run, '?' one character; no classes are in use anywhere.
 bool GlobMatches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
@@ -54,26 +49,6 @@ std::string_view BaseName(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-bool ParseVModule(std::string_view text, std::vector<ModulePattern>& out, std::string& error) {
-  for (std::string_view item : base::Split(text, ',')) {
-    if (item.empty()) continue;
-    const std::size_t equals = item.find('=');
-    if (equals == std::string_view::npos || equals == 0 || equals + 1 == item.size() ||
-        item.find('=', equals + 1) != std::string_view::npos) {
-      error = "syntax error: expect comma-separated list of filename=N";
-      return false;
-    }
-    const auto level = base::ParseInt64(item.substr(equals + 1));
-    if (!level || *level > INT32_MAX || *level < INT32_MIN) {
-      error = "syntax error: expect comma-separated list of filename=N";
-      return false;
-    }
-    if (*level < 0) continue;
-    out.push_back({std::string(item.substr(0, equals)), static_cast<int>(*level)});
-  }
-  return true;
-}
-
 void WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
@@ -94,7 +69,7 @@ struct Log {
 
   std::mutex mutex;
   std::condition_variable wake, written;
-  std::vector<ModulePattern> modules;
+  std::vector<VModule> modules;
   Options options;
   std::function<void(Severity, std::string_view)> sink;
   std::string to_stderr, to_stdout;  // waiting for the thread
@@ -329,7 +304,7 @@ bool Enabled(int level, const char* file) {
   std::string_view name = BaseName(file);
   name = name.substr(0, name.rfind('.'));
   const std::lock_guard lock(log.mutex);
-  for (const ModulePattern& module : log.modules) {
+  for (const VModule& module : log.modules) {
     if (GlobMatches(module.pattern, name)) return level <= module.level;
   }
   return false;
@@ -367,19 +342,11 @@ void Write(const Line& line, std::span<const Value> keys_and_values) {
 
 }  // namespace internal
 
-bool ValidateVModule(std::string_view vmodule, std::string& error) {
-  std::vector<ModulePattern> ignored;
-  return ParseVModule(vmodule, ignored, error);
-}
-
 void Configure(const Options& options) {
   Log& log = TheLog();
-  std::vector<ModulePattern> modules;
-  std::string error;
-  if (!ParseVModule(options.vmodule, modules, error)) modules.clear();
   const std::lock_guard lock(log.mutex);
   log.options = options;
-  log.modules = std::move(modules);
+  log.modules = options.vmodule;
   log.has_vmodule = !log.modules.empty();
   log.verbosity = options.verbosity;
   log.format = options.format;

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -146,21 +147,23 @@ inline void Text(Severity severity, Message message) {
   internal::Write({severity, 0, false, message.text, message.where}, {});
 }
 
+// The verbosity of the source files whose names, without their ending, match a pattern ('*', '?').
+struct VModule {
+  std::string pattern;
+  int level = 0;
+};
+
 struct Options {
   Format format = Format::kText;
   int verbosity = 0;
-  std::string vmodule;               // "pattern=N,...": patterns match a source file's name without its ending
+  std::vector<VModule> vmodule;      // --vmodule
   bool split_stream = false;         // errors to stderr, everything else to stdout
   std::size_t info_buffer_size = 0;  // bytes held back on stdout when split; 0: none
   std::chrono::nanoseconds flush_frequency = std::chrono::seconds{5};
   const base::Clock* clock = &base::Clock::Real();  // must outlive the log's use
 };
 
-// False when `vmodule` is malformed, with klog's words in `error`: "syntax error: expect comma-separated list of
-// filename=N".
-bool ValidateVModule(std::string_view vmodule, std::string& error);
-
-void Configure(const Options& options);  // REQUIRES: ValidateVModule(options.vmodule)
+void Configure(const Options& options);
 int verbosity();
 void SetVerbosity(int level);  // while running: PUT /debug/flags/v
 

@@ -528,13 +528,4 @@ std::vector<double> ExponentialBuckets(double start, double factor, int count) {
   return buckets;
 }
 
-std::vector<double> LinearBuckets(double start, double width, int count) {
-  std::vector<double> buckets;
-  for (int i = 0; i < count; ++i) {
-    buckets.push_back(start);
-    start += width;
-  }
-  return buckets;
-}
-
 }  // namespace keelson::telemetry

@@ -200,8 +200,7 @@ class MetricsRegistry {
 // Numbers as Go's strconv 'g' with the shortest digits that read back the same: 1, 0.005, 1e+06, +Inf.
 std::string FormatFloat(double value);
 
-// Go's prometheus.ExponentialBuckets and LinearBuckets.
+// Go's prometheus.ExponentialBuckets.
 std::vector<double> ExponentialBuckets(double start, double factor, int count);
-std::vector<double> LinearBuckets(double start, double width, int count);
 
 }  // namespace keelson::telemetry

@@ -95,7 +95,8 @@ TEST(Metrics, LabelValuesAreCut) {
 
 TEST(Metrics, ExpositionIsBounded) {
   MetricsRegistry metrics;
-  const auto buckets = LinearBuckets(0, 1, 60);
+  std::vector<double> buckets;
+  for (int i = 0; i < 60; ++i) buckets.push_back(i);
   const std::string long_value(250, 'v');
   for (const char* name : {"b_seconds", "c_seconds"}) {  // 42 MB each
     auto& family = metrics.Histograms({.name = name, .help = "H.", .labels = {"x"}, .buckets = buckets});
@@ -155,10 +156,7 @@ TEST(Metrics, FloatsAsGo) {
   for (const Case& c : kCases) EXPECT_EQ(FormatFloat(c.value), c.want);
 }
 
-TEST(Metrics, Buckets) {
-  EXPECT_EQ(ExponentialBuckets(1, 2, 4), (std::vector<double>{1, 2, 4, 8}));
-  EXPECT_EQ(LinearBuckets(1, 2, 3), (std::vector<double>{1, 3, 5}));
-}
+TEST(Metrics, Buckets) { EXPECT_EQ(ExponentialBuckets(1, 2, 4), (std::vector<double>{1, 2, 4, 8})); }
 
 TEST(Metrics, ResetBeginsAnew) {
   MetricsRegistry registry;

@@ -1,4 +1,5 @@
 #include "telemetry/trace.h"
+#include "base/testing/seeded_random.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -100,7 +101,7 @@ TEST(Trace, WhoseContextCounts) {
 
 TEST(Trace, SamplingFollowsTheTraceID) {
   auto sink = std::make_shared<KeepingSink>();
-  const auto random = base::Random::Seeded(1);
+  const auto random = base::Seeded(1);
   int sampled = 0;
   for (int i = 0; i < 10'000; ++i) {
     Trace trace({.sink = sink, .sampling_per_million = 100'000, .random = random.get()});

@@ -71,24 +71,9 @@ FieldError TooLong(const FieldPath& path, std::int64_t bytes_max) {
               bytes_max < 0 ? "value is too long" : Counted("may not be more than ", bytes_max, "byte"));
 }
 
-FieldError TooLongCharacters(const FieldPath& path, std::int64_t characters_max) {
-  return Make(Type::kTooLong, path, {},
-              characters_max < 0 ? "value is too long" : Counted("may not be more than ", characters_max, "character"));
-}
-
-FieldError TooShort(const FieldPath& path, std::int64_t characters_min) {
-  return Make(Type::kTooShort, path, {},
-              characters_min < 0 ? "value is too short" : Counted("must be at least ", characters_min, "character"));
-}
-
 FieldError TooMany(const FieldPath& path, std::int64_t actual, std::int64_t max) {
   return Make(Type::kTooMany, path, actual < 0 ? std::string() : std::to_string(actual),
               max < 0 ? "has too many items" : Counted("must have at most ", max, "item"));
-}
-
-FieldError TooFew(const FieldPath& path, std::int64_t actual, std::int64_t min) {
-  return Make(Type::kTooFew, path, std::to_string(actual),
-              min < 0 ? "has too few items" : Counted("must have at least ", min, "item"));
 }
 
 FieldError InternalError(const FieldPath& path, std::string_view detail) {

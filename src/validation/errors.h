@@ -36,10 +36,7 @@ FieldError Duplicate(const FieldPath& path, const Value& value);
 FieldError NotFound(const FieldPath& path, const Value& value);
 FieldError NotSupported(const FieldPath& path, const Value& value, std::span<const std::string_view> supported);
 FieldError TooLong(const FieldPath& path, std::int64_t bytes_max);  // may not be more than N bytes
-FieldError TooLongCharacters(const FieldPath& path, std::int64_t characters_max);
-FieldError TooShort(const FieldPath& path, std::int64_t characters_min);
 FieldError TooMany(const FieldPath& path, std::int64_t actual, std::int64_t max);
-FieldError TooFew(const FieldPath& path, std::int64_t actual, std::int64_t min);
 FieldError InternalError(const FieldPath& path, std::string_view detail);
 FieldError TypeInvalid(const FieldPath& path, const Value& value, std::string_view detail);
 

@@ -22,6 +22,7 @@ constexpr std::string_view kForegroundDeletion = "foregroundDeletion";
 // Go walks maps in any order; we report by key, so that a message is the same each time.
 std::vector<const object::Member*> ByKey(const Value& map) {
   std::vector<const object::Member*> members;
+  members.reserve(map.size());
   for (const object::Member& member : map.members()) members.push_back(&member);
   std::ranges::sort(members, {}, [](const object::Member* member) { return member->key; });
   return members;

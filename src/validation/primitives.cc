@@ -74,7 +74,6 @@ Messages IsInRange(std::int64_t value, std::int64_t min, std::int64_t max) {
 
 Messages IsValidPortNum(std::int64_t port) { return IsInRange(port, 1, 65535); }
 Messages IsValidUserID(std::int64_t id) { return IsInRange(id, 0, std::numeric_limits<std::int32_t>::max()); }
-Messages IsValidGroupID(std::int64_t id) { return IsInRange(id, 0, std::numeric_limits<std::int32_t>::max()); }
 
 Messages IsValidPortName(std::string_view text) {
   Messages errors;

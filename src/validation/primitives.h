@@ -26,7 +26,6 @@ Messages IsValidPortNum(std::int64_t port);
 Messages IsInRange(std::int64_t value, std::int64_t min, std::int64_t max);
 Messages IsValidPortName(std::string_view text);
 Messages IsValidUserID(std::int64_t id);
-Messages IsValidGroupID(std::int64_t id);
 Messages IsValidPercent(std::string_view text);
 Messages IsHTTPHeaderName(std::string_view text);
 Messages IsEnvVarName(std::string_view text);  // relaxed rule, in force since 1.36

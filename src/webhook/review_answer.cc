@@ -1,6 +1,7 @@
 #include "webhook/review_answer.h"
 
 #include "codec/document.h"
+#include "codec/scheme.h"
 #include "meta/type_errors.h"
 #include "schema/schema.h"
 
@@ -28,7 +29,7 @@ Outcome<const schema::Struct*, std::string> TypeOf(const codec::TypeMeta& sent, 
   }
   if (version.empty()) return "Object 'apiVersion' is missing in '" + std::string(body) + "'";
   const std::string_view kind = sent.kind.empty() ? expected.kind : sent.kind;
-  if (const schema::Struct* type = schema::FindKind(group, version, kind)) return type;
+  if (const schema::Struct* type = codec::RegisteredType(group, version, kind)) return type;
   const std::string named = group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
   return meta::NotRegisteredError(kind, named);
 }

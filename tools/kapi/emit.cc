@@ -122,6 +122,19 @@ class PackageEmitter {
     return "&" + id + "_types[" + std::to_string(package->TypeIndex(type.name)) + "]";
   }
 
+  // The type of a subresource's kind; nullptr when no table has it.
+  std::string KindReference(const SubresourceDef& sub) {
+    for (const PackageDef& package : model_.packages) {
+      if (!package.serves || package.group != sub.kind_group || package.version != sub.kind_version) continue;
+      const int index = package.TypeIndex(sub.kind);
+      if (index < 0) continue;
+      const std::string id = Identifier(package.name);
+      declarations_.insert("extern const Struct " + id + "_types[" + std::to_string(package.types.size()) + "];");
+      return "&" + id + "_types[" + std::to_string(index) + "]";
+    }
+    return "nullptr";
+  }
+
   // The index of the shape, adding it when new.
   std::size_t Shape(const TypeRef& type) {
     const std::string id = Identifier(package_.name);
@@ -464,7 +477,8 @@ class PackageEmitter {
         std::string text;
         for (const SubresourceDef& sub : resource.subresources) {
           text += "    {" + View(sub.name) + ", " + View(sub.kind_group) + ", " + View(sub.kind_version) + ", " +
-                  View(sub.kind) + ", " + Strings(name + "_" + Identifier(sub.name) + "_verbs", sub.verbs) + "},\n";
+                  View(sub.kind) + ", " + Strings(name + "_" + Identifier(sub.name) + "_verbs", sub.verbs) + ", " +
+                  KindReference(sub) + "},\n";
         }
         body_ += "static constinit const Subresource " + name + "_subs[] = {\n" + text + "};\n";
         subs = name + "_subs";

@@ -533,6 +533,9 @@ std::optional<Version> ParseVersion(std::string_view text) {
 
 Policy PolicyFromLabels(Value labels, const Policy& defaults, meta::FieldErrors& errors) {
   Policy policy = defaults;
+  // Most namespaces have none of the labels.
+  if (std::ranges::none_of(labels.members(), [](const auto& label) { return label.key.starts_with(kLabelPrefix); }))
+    return policy;
   LabelReader reader(labels, errors);
   bool enforce_valid = false;
   reader.ReadLevel("enforce", Level::kRestricted, policy.enforce.level, &enforce_valid);

@@ -71,10 +71,9 @@ std::optional<cel::AuthorizerFunctions::Decision> CachingAuthorizer::Authorize(c
                       .field_selector = std::string(a.field_selector),
                       .label_selector = std::string(a.label_selector)};
   if (!a.service_account_name.empty()) {
-    review.user.emplace();
     const std::string space(a.service_account_namespace);
-    review.user->name = "system:serviceaccount:" + space + ":" + std::string(a.service_account_name);
-    review.user->groups = {"system:serviceaccounts", "system:serviceaccounts:" + space};
+    review.user = request::User{.name = "system:serviceaccount:" + space + ":" + std::string(a.service_account_name),
+                                .groups = {"system:serviceaccounts", "system:serviceaccounts:" + space}};
   }
   asked_.emplace_back(std::move(key), std::move(review));
   return std::nullopt;
@@ -82,10 +81,9 @@ std::optional<cel::AuthorizerFunctions::Decision> CachingAuthorizer::Authorize(c
 
 Awaitable<bool> CachingAuthorizer::Fetch() {
   if (asked_.empty()) co_return false;
-  static const request::User kNobody;
   auto asked = std::exchange(asked_, {});
   for (auto& [key, review] : asked) {
-    if (!review.user) review.user = context_.user ? *context_.user : kNobody;
+    if (!review.user) review.user = context_.user;
     const AccessDecision answer = co_await api_.Authorize(std::move(review));
     Decision decision;
     using Verdict = Decision::Verdict;

@@ -8,6 +8,7 @@
 #include "admission/request_interrupt.h"
 #include "base/check.h"
 #include "base/strings.h"
+#include "codec/scheme.h"
 #include "object/json_text.h"
 #include "schema/schema.h"
 
@@ -169,7 +170,7 @@ class Dispatch {
     if (!*patched) co_return Mutation();
     const Value document = **patched;
     const meta::GroupVersionKind& matched = invocation.matched.kind;
-    if (matched != attributes_.kind && schema::FindKind(matched.group, matched.version, matched.kind) != nullptr) {
+    if (matched != attributes_.kind && codec::RegisteredType(matched) != nullptr) {
       // Upstream cannot take the change back to the requested version.
       co_return Mutation{.error = "converting (" + matched.version + "." + matched.kind + ") to (" +
                                   attributes_.kind.version + "." + attributes_.kind.kind + "): unknown conversion"};

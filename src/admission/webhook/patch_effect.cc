@@ -1,6 +1,6 @@
 #include "admission/webhook/patch_effect.h"
 
-#include "schema/schema.h"
+#include "codec/scheme.h"
 
 namespace keelson::admission {
 namespace {
@@ -25,9 +25,7 @@ bool HasNewFieldTimes(const Attributes& attributes) {
   return attributes.old_object.is_null() || !SameAsStored(attributes);
 }
 
-bool IsBuiltIn(const meta::GroupVersionKind& kind) {
-  return schema::FindKind(kind.group, kind.version, kind.kind) != nullptr;
-}
+bool IsBuiltIn(const meta::GroupVersionKind& kind) { return codec::RegisteredType(kind) != nullptr; }
 
 }  // namespace
 

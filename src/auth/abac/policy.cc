@@ -153,7 +153,7 @@ Outcome<std::vector<Policy>, std::string> ParsePolicyFile(std::string_view path,
 }
 
 bool Matches(const Policy& policy, const Attributes& attributes) {
-  if (!SubjectMatches(policy, attributes.user)) return false;
+  if (!SubjectMatches(policy, *attributes.user)) return false;
   if (policy.readonly && !attributes.IsReadOnly()) return false;
   if (!attributes.resource_request) return PathMatches(policy.non_resource_path, attributes.path);
   return IsAnyOr(policy.name_space, attributes.name_space) && IsAnyOr(policy.resource, attributes.resource) &&

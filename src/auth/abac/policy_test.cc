@@ -101,7 +101,7 @@ TEST(Policy, Matches) {
     const auto policy = ParsePolicy(c.line);
     ASSERT_TRUE(policy.ok());
     Attributes attributes;
-    attributes.user = {.name = "bob", .groups = {"dev", "system:authenticated"}};
+    attributes.user = request::User{.name = "bob", .groups = {"dev", "system:authenticated"}};
     attributes.verb = c.verb;
     attributes.resource_request = c.resource[0] != '/';
     (attributes.resource_request ? attributes.resource : attributes.path) = c.resource;

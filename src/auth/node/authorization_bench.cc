@@ -127,7 +127,8 @@ std::vector<Attributes> RBACQuestions() {
     const int number = static_cast<int>(random() % kBindings);
     Attributes question;
     const char* const prefix = number % 2 == 0 ? "user-" : "system:serviceaccount:tools:account-";
-    question.user = {.name = Name(prefix, number), .groups = {"developers", "team-blue", "system:authenticated"}};
+    question.user =
+        request::User{.name = Name(prefix, number), .groups = {"developers", "team-blue", "system:authenticated"}};
     question.verb = "get";
     question.resource_request = true;
     question.api_group = "apps";
@@ -181,8 +182,8 @@ std::vector<Attributes> NodeQuestions() {
     const int pod = static_cast<int>(random() % kPods);
     const int node = i % 4 == 0 ? (pod + 1234) % kNodes : pod % kNodes;
     Attributes question;
-    question.user = {.name = Name("system:node:node-with-a-usual-name-", node),
-                     .groups = {"system:nodes", "system:authenticated"}};
+    question.user = request::User{.name = Name("system:node:node-with-a-usual-name-", node),
+                                  .groups = {"system:nodes", "system:authenticated"}};
     question.verb = "get";
     question.resource_request = true;
     question.resource = i % 2 == 0 ? "secrets" : "configmaps";

@@ -68,9 +68,9 @@ std::optional<std::string_view> NodeIdentity(const request::User& user) {
 }
 
 Authorization NodeAuthorizer::Decide(const Attributes& attributes) const {
-  const auto node = NodeIdentity(attributes.user);
+  const auto node = NodeIdentity(*attributes.user);
   if (!node) return {};
-  if (node->empty()) return Refuse("unknown node for user " + base::GoQuote(attributes.user.name));
+  if (node->empty()) return Refuse("unknown node for user " + base::GoQuote(attributes.user->name));
   return attributes.resource_request ? AuthorizeResource(*node, attributes) : AuthorizeStatic(attributes);
 }
 

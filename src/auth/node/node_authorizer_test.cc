@@ -75,7 +75,7 @@ TEST(NodeAuthorizer, Rules) {
   for (const Case& c : cases) {
     SCOPED_TRACE(std::string(c.verb) + " " + c.resource + " " + c.name);
     Attributes attributes;
-    attributes.user = {.name = "system:node:n", .groups = {"system:nodes"}};
+    attributes.user = request::User{.name = "system:node:n", .groups = {"system:nodes"}};
     attributes.verb = c.verb;
     attributes.resource_request = true;
     attributes.api_group = c.group;
@@ -90,7 +90,7 @@ TEST(NodeAuthorizer, Rules) {
     EXPECT_EQ(answer.decision == Decision::kAllow ? "allow" : answer.reason, c.want);
     EXPECT_NE(answer.decision, Decision::kDeny);
     // Other users get no opinion.
-    attributes.user.groups.clear();
+    attributes.user = request::User{.name = "system:node:n"};
     EXPECT_EQ(authorizer.Decide(attributes).decision, Decision::kNoOpinion);
     EXPECT_EQ(authorizer.Decide(attributes).reason, "");
   }

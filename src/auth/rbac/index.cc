@@ -275,7 +275,7 @@ bool Index::Allows(const Scope& scope, const UserKeys& keys, const Attributes& a
       const SplitRules* const rules = FindRules(binding);
       missing_role = missing_role || rules == nullptr;
       if (rules == nullptr || !rules->Allow(attributes)) continue;
-      const Source source{.binding = &binding, .subject = FirstSubject(binding, attributes.user)};
+      const Source source{.binding = &binding, .subject = FirstSubject(binding, *attributes.user)};
       if (source.subject == nullptr) continue;
       answer = {.decision = Decision::kAllow, .reason = "RBAC: allowed by " + source.ToString(), .error = {}};
       return true;
@@ -298,7 +298,7 @@ PolicyRules Index::RulesFor(const request::User& user, std::string_view name_spa
 }
 
 Authorization Index::Authorize(const Attributes& attributes) const {
-  const UserKeys keys(attributes.user);
+  const UserKeys keys(*attributes.user);
   Authorization answer;
   bool missing_role = false;
   if (Allows(*cluster_, keys, attributes, answer, missing_role)) return answer;
@@ -306,7 +306,7 @@ Authorization Index::Authorize(const Attributes& attributes) const {
   if (scope != nullptr && Allows(*scope, keys, attributes, answer, missing_role)) return answer;
   if (!missing_role) return answer;
   std::vector<std::string> errors;
-  VisitRulesFor(attributes.user, attributes.name_space, [](const Source&, const PolicyRule&) { return true; }, errors);
+  VisitRulesFor(*attributes.user, attributes.name_space, [](const Source&, const PolicyRule&) { return true; }, errors);
   if (!errors.empty()) answer.reason = "RBAC: " + AggregateErrors(errors);
   return answer;
 }

@@ -48,8 +48,7 @@ Value MakeBinding(base::Arena& arena, std::string_view kind, std::string_view ro
 Attributes Ask(std::string_view user, std::string_view verb, std::string_view resource,
                std::string_view name_space = {}, std::string_view name = {}, std::string_view group = {}) {
   Attributes attributes;
-  attributes.user.name = user;
-  attributes.user.groups = {"system:authenticated"};
+  attributes.user = request::User{.name = std::string(user), .groups = {"system:authenticated"}};
   attributes.verb = verb;
   attributes.resource_request = true;
   attributes.api_group = group;
@@ -195,7 +194,7 @@ TEST_F(IndexTest, Authorize) {
   EXPECT_EQ(index_->Authorize(Ask("bob", "get", "pods")).decision, Decision::kNoOpinion);
 
   Attributes member = Ask("ann", "list", "pods");
-  member.user.groups.emplace_back("team");
+  member.user = request::User{.name = "ann", .groups = {"system:authenticated", "team"}};
   EXPECT_EQ(index_->Authorize(member).reason,
             "RBAC: allowed by ClusterRoleBinding \"readers\" of ClusterRole \"reader\" to Group \"team\"");
 

@@ -43,11 +43,11 @@ void AddRequirement(base::Arena& arena, Value list, std::string_view key, std::s
 // Unlike in the JSON that is sent, every text is there, also an empty one.
 Value RequestOf(base::Arena& arena, const Attributes& attributes) {
   Value request = Value::Map(arena);
-  request.Set(arena, "user", std::string_view(attributes.user.name));
-  request.Set(arena, "groups", Strings(arena, attributes.user.groups));
-  request.Set(arena, "uid", std::string_view(attributes.user.uid));
+  request.Set(arena, "user", std::string_view(attributes.user->name));
+  request.Set(arena, "groups", Strings(arena, attributes.user->groups));
+  request.Set(arena, "uid", std::string_view(attributes.user->uid));
   Value extra = request.EnsureMap(arena, "extra");
-  for (const auto& [key, values] : attributes.user.extra) extra.Set(arena, key, Strings(arena, values));
+  for (const auto& [key, values] : attributes.user->extra) extra.Set(arena, key, Strings(arena, values));
   if (!attributes.resource_request) {
     Value path = request.EnsureMap(arena, "nonResourceAttributes");
     path.Set(arena, "path", std::string_view(attributes.path));

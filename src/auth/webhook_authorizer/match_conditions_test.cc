@@ -7,7 +7,7 @@ namespace {
 
 Attributes ListPods() {
   Attributes attributes;
-  attributes.user = {.name = "jane", .groups = {"dev", "system:authenticated"}, .extra = {{"k", {"v"}}}};
+  attributes.user = request::User{.name = "jane", .groups = {"dev", "system:authenticated"}, .extra = {{"k", {"v"}}}};
   attributes.verb = "list";
   attributes.resource_request = true;
   attributes.api_version = "v1";

@@ -88,7 +88,7 @@ Value SpecOf(base::Arena& arena, const Attributes& attributes, ReviewVersion ver
     SetText(arena, path, "path", attributes.path);
     SetText(arena, path, "verb", attributes.verb);
   }
-  const request::User& user = attributes.user;
+  const request::User& user = *attributes.user;
   SetText(arena, spec, "user", user.name);
   if (!user.groups.empty())
     spec.Set(arena, version == ReviewVersion::kV1 ? "groups" : "group", StringList(arena, user.groups));

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;  // NOLINT
 
 Attributes ListPods() {
   Attributes attributes;
-  attributes.user = {.name = "jane", .uid = "u1", .groups = {"g1", "g2"}, .extra = {{"k", {"v"}}}};
+  attributes.user = request::User{.name = "jane", .uid = "u1", .groups = {"g1", "g2"}, .extra = {{"k", {"v"}}}};
   attributes.verb = "list";
   attributes.resource_request = true;
   attributes.api_version = "v1";
@@ -39,8 +39,7 @@ TEST(SubjectAccessReview, Body) {
             R"("uid":"u1","user":"jane"},"status":{"allowed":false}})"
             "\n");
   Attributes path;
-  path.user.name = "jane";
-  path.user.groups = {"g1"};
+  path.user = request::User{.name = "jane", .groups = {"g1"}};
   path.verb = "get";
   path.path = "/metrics";
   EXPECT_EQ(ReviewBody(path, ReviewVersion::kV1beta1),

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "async/testing/run_now.h"
+#include "base/testing/seeded_random.h"
 #include "controlplane/services/service_allocation.h"
 #include "kv/memory/memory.h"
 #include "object/json_text.h"
@@ -49,7 +50,7 @@ TEST(AddressRange, CandidatesNameEveryAddressOnceTheBandLast) {
     SCOPED_TRACE(cidr);
     const auto range = *AddressRange::Parse(cidr);
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const auto random = base::Random::Seeded(seed);
+      const auto random = base::Seeded(seed);
       AddressRange::Candidates candidates(range, *random);
       std::set<std::string> seen;
       const auto upper = static_cast<std::size_t>(range.size() - range.static_band());
@@ -151,7 +152,7 @@ TEST(PortBitmap, DataIsABigEndianNumber) {
 }
 
 TEST(PortBitmap, DynamicPortsLeaveTheBandUntilTheEnd) {
-  const auto random = base::Random::Seeded(7);
+  const auto random = base::Seeded(7);
   PortBitmap ports({30000, 2768});  // band 86
   for (int i = 0; i < 2768; ++i) {
     const auto port = ports.AllocateNext(*random);

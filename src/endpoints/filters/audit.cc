@@ -57,8 +57,8 @@ std::string PanicMessage(std::exception_ptr failure) {
 }  // namespace
 
 Handler WithAuditInit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
-  if (!auditor) return next;
   return [next = std::move(next), auditor](ExchangePtr exchange) {
+    if (!auditor) exchange->context.audit_annotations.Disable();
     exchange->auditor = auditor;
     return next(std::move(exchange));
   };

@@ -23,15 +23,13 @@ class HeaderStripper {
     for (const std::string_view name : {"authorization", "x-remote-user", "x-remote-uid", "x-remote-group"})
       names_.emplace_back(name);
     prefixes_.emplace_back("x-remote-extra-");
-    for (auto* texts : {&names_, &prefixes_}) {
-      for (std::string& text : *texts) text = base::ToLower(text);
-    }
   }
   void Strip(http::Headers& headers) const {
-    std::erase_if(headers.fields(), [this](const auto& field) {
-      const std::string name = base::ToLower(field.first);
-      return std::ranges::find(names_, name) != names_.end() ||
-             std::ranges::any_of(prefixes_, [&](const std::string& prefix) { return name.starts_with(prefix); });
+    headers.RemoveIf([this](std::string_view field) {
+      return std::ranges::any_of(names_, [&](const auto& name) { return base::EqualsIgnoreCase(field, name); }) ||
+             std::ranges::any_of(prefixes_, [&](const auto& prefix) {
+               return base::EqualsIgnoreCase(field.substr(0, prefix.size()), prefix);
+             });
     });
   }
 
@@ -59,12 +57,25 @@ class AuthenticationFilter {
     const auto started = Clock::Real().Monotonic();
     request::Context& context = exchange->context;
     if (context.trace) context.span = context.trace->StartRoot(telemetry::Instrumentation::kFilter, "authentication");
-    const telemetry::ScopedSpan span = context.span;
-    auth::AuthenticationResult result =
-        co_await authenticator_->Authenticate(exchange->http, api_audiences_, CancellationOf(*exchange));
+    auto known = authenticator_->TryAuthenticate(exchange->http, api_audiences_);
+    if (!known) return Ask(std::move(exchange), started);
+    return Proceed(std::move(exchange), *std::move(known), started);
+  }
+
+ private:
+  // Of an authenticator that has to ask somebody.
+  Awaitable<http::Response> Ask(ExchangePtr exchange, Clock::SteadyTime started) const {
+    const telemetry::ScopedSpan span = exchange->context.span;
+    auto result = co_await authenticator_->Authenticate(exchange->http, api_audiences_, CancellationOf(*exchange));
+    co_return co_await Proceed(exchange, std::move(result), started);
+  }
+
+  Awaitable<http::Response> Proceed(ExchangePtr exchange, auth::AuthenticationResult result,
+                                    Clock::SteadyTime started) const {
+    request::Context& context = exchange->context;
     using enum RequestMetrics::Authentication;
     const auto spent = Clock::Real().Monotonic() - started;
-    span->End();
+    context.span.End();
     context.latencies.Add(telemetry::LatencyTrackers::kAuthentication, spent);
     const std::chrono::duration<double> took = spent;
     const std::string error = result.Error();
@@ -76,25 +87,29 @@ class AuthenticationFilter {
     for (const auto& [key, value] : result.annotations) exchange->context.audit_annotations.Add(key, value);
     if (!result.user) {
       if (!error.empty()) log::Error("Unable to authenticate the request", "err", error);
-      co_return Unauthorized(*exchange);
+      return Immediately(Unauthorized(*exchange));
     }
     if (!api_audiences_.empty() && !result.audiences.empty() &&
         auth::IntersectAudiences(api_audiences_, result.audiences).empty()) {
       log::Error("Unable to match the audience", "audiences", base::Join(result.audiences, " "), "accepted",
                  base::Join(api_audiences_, " "));
-      co_return Unauthorized(*exchange);
+      return Immediately(Unauthorized(*exchange));
     }
     stripper_.Strip(exchange->http.headers);
     const bool unauthenticated =
         result.user->name == request::kAnonymous || result.user->InGroup(request::kUnauthenticated);
     exchange->context.user = std::move(result.user);
-    http::Response response = co_await next_(exchange);
-    const bool decided = response.headers.Has("Connection");  // public pages keep theirs
-    if (exchange->http.http_major == 2 && unauthenticated && !decided) response.headers.Set("Connection", "close");
+    if (exchange->http.http_major == 2 && unauthenticated) return ServeNobody(std::move(exchange));
+    return next_(std::move(exchange));
+  }
+
+  // A client that is nobody may not keep an HTTP/2 connection; public pages decide for themselves.
+  Awaitable<http::Response> ServeNobody(ExchangePtr exchange) const {
+    http::Response response = co_await next_(std::move(exchange));
+    if (!response.headers.Has("Connection")) response.headers.Set("Connection", "close");
     co_return response;
   }
 
- private:
   const Handler next_;
   const decltype(AuthenticationOptions::authenticator) authenticator_;
   const decltype(AuthenticationOptions::api_audiences) api_audiences_;

@@ -1,12 +1,11 @@
 #include "endpoints/filters/filters.h"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <exception>
 #include <optional>
 
+#include "async/start.h"
 #include "base/duration.h"
 #include "base/go_regex.h"
 #include "base/strings.h"
@@ -51,9 +50,6 @@ http::Response PanicResponse(const Exchange& exchange, std::exception_ptr failur
   return PlainError(500, "This request caused apiserver to panic. Look in the logs for details.");
 }
 
-// The answer of a filter that is not a coroutine: most requests pass it without a frame of its own.
-Awaitable<http::Response> Immediately(http::Response response) { co_return response; }
-
 // Runs a function when its last copy is gone: with the response that holds one, or with the frame of a handler that
 // threw or was given up on.
 class Release {
@@ -90,6 +86,21 @@ struct Finished {
   double waited_seconds;
   std::shared_ptr<void> in_group;
 };
+
+// The fields that metrics read.
+request::RequestInfo LabelsOf(const request::RequestInfo& info) {
+  request::RequestInfo labels;
+  labels.is_resource_request = info.is_resource_request;
+  if (!info.is_resource_request) labels.path = info.path;
+  labels.verb = info.verb;
+  labels.api_group = info.api_group;
+  labels.api_version = info.api_version;
+  labels.name_space = info.name_space;
+  labels.resource = info.resource;
+  labels.subresource = info.subresource;
+  labels.name = info.name;
+  return labels;
+}
 
 // Time that service levels do not count: webhooks and the queues of priority and fairness.
 double WaitedSeconds(const telemetry::LatencyTrackers& latencies) {
@@ -146,7 +157,7 @@ void FinishTraceWhenWritten(const Exchange& exchange, http::Response& response) 
 // What metrics and traces are told when the response has been written.
 void RecordWhenWritten(const ExchangePtr& exchange, RequestMetrics& metrics, http::Response& response) {
   const request::Context& context = exchange->context;
-  Finished finished{.info = context.info,
+  Finished finished{.info = LabelsOf(context.info),
                     .method = exchange->http.method,
                     .code = response.status,
                     .received = context.received,
@@ -165,7 +176,6 @@ void RecordWhenWritten(const ExchangePtr& exchange, RequestMetrics& metrics, htt
     });
     return;
   }
-  finished.info.parts.clear();
   response.on_end.push_back([&metrics, finished = std::move(finished)](std::uint64_t bytes, bool complete) {
     metrics.Record(finished.info, finished.method, finished.code, SecondsSince(finished.received), bytes,
                    finished.dry_run, finished.apply, finished.waited_seconds);
@@ -369,9 +379,23 @@ bool IsBoundedWrite(const request::RequestInfo& info) {
          info.verb == "deletecollection";
 }
 
+void AddWarnings(const request::Warnings& warnings, http::Response& response) {
+  if (warnings.empty()) return;
+  for (const auto& value : warnings.HeaderValues()) response.headers.Add("Warning", value);
+}
+
+// `next` belongs to the handler chain, which outlives every request.
+Awaitable<http::Response> ServeWithWarnings(const Handler& next, ExchangePtr exchange) {
+  http::Response response = co_await next(exchange);
+  AddWarnings(exchange->context.warnings, response);
+  co_return response;
+}
+
 struct Race {
+  explicit Race(asio::any_io_executor executor) : executor(std::move(executor)) {}
+  const asio::any_io_executor executor;
   std::optional<http::Response> response;
-  std::unique_ptr<asio::steady_timer> timer;
+  std::optional<asio::steady_timer> timer;  // none until somebody waits
 };
 
 // `next` belongs to the handler chain, which outlives every request.
@@ -379,11 +403,12 @@ Awaitable<void> RunInRace(const Handler& next, ExchangePtr exchange, std::shared
   std::exception_ptr failure;
   try {
     race->response = co_await next(exchange);
+    AddWarnings(exchange->context.warnings, *race->response);
   } catch (...) {
     failure = std::current_exception();
   }
   if (failure) race->response = PanicResponse(*exchange, failure);
-  race->timer->cancel();
+  if (race->timer) race->timer->cancel();
 }
 
 }  // namespace
@@ -392,16 +417,16 @@ namespace {
 
 // `next` belongs to the handler chain, which outlives every request.
 Awaitable<http::Response> ServeInTime(const Handler& next, RequestMetrics& metrics, ExchangePtr exchange) {
-  if (!exchange->context.deadline) co_return co_await next(exchange);
-  auto executor = co_await asio::this_coro::executor;
-  auto race = std::make_shared<Race>();
+  auto race = std::make_shared<Race>(co_await asio::this_coro::executor);
   const auto write_bound = base::Clock::Real().Monotonic() + kWriteTimeoutMax;
   const bool bounded = IsBoundedWrite(exchange->context.info) && write_bound < *exchange->context.deadline;
   if (bounded) exchange->context.deadline = write_bound;
-  race->timer = std::make_unique<asio::steady_timer>(executor, *exchange->context.deadline);
   auto running = RunInRace(next, exchange, race);
-  asio::co_spawn(executor, std::move(running), asio::detached);
-  if (!race->response) co_await race->timer->async_wait(kNoThrow);
+  async::Start(race->executor, std::move(running));
+  if (!race->response) {
+    race->timer.emplace(race->executor, *exchange->context.deadline);
+    co_await race->timer->async_wait(kNoThrow);
+  }
   // A handler whose calls end with the same deadline answers 504 at the same moment: upstream's filter wins.
   const bool late =
       race->response && race->response->status == 504 && base::Clock::Real().Monotonic() >= *exchange->context.deadline;
@@ -426,27 +451,11 @@ Awaitable<http::Response> ServeInTime(const Handler& next, RequestMetrics& metri
 
 }  // namespace
 
-Handler WithTimeoutForNonLongRunningRequests(Handler next, RequestMetrics& metrics) {
+Handler WithTimeoutAndWarnings(Handler next, RequestMetrics& metrics) {
   return [next = std::move(next), &metrics](ExchangePtr exchange) {
+    if (!exchange->context.deadline) return ServeWithWarnings(next, std::move(exchange));
     return ServeInTime(next, metrics, std::move(exchange));
   };
-}
-
-namespace {
-
-// `next` belongs to the handler chain, which outlives every request.
-Awaitable<http::Response> ServeWithWarnings(const Handler& next, ExchangePtr exchange) {
-  http::Response response = co_await next(exchange);
-  if (!exchange->context.warnings.empty()) {
-    for (const auto& value : exchange->context.warnings.HeaderValues()) response.headers.Add("Warning", value);
-  }
-  co_return response;
-}
-
-}  // namespace
-
-Handler WithWarningRecorder(Handler next) {
-  return [next = std::move(next)](ExchangePtr exchange) { return ServeWithWarnings(next, std::move(exchange)); };
 }
 
 namespace {
@@ -521,7 +530,7 @@ class AuthorizationFilter {
   Awaitable<http::Response> Serve(ExchangePtr exchange) const {
     const auto started = Clock::Real().Monotonic();
     const telemetry::Span span = StartFilterSpan(*exchange, "authorization");
-    auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, exchange->context.info);
+    auth::Attributes attributes = auth::AttributesOf(exchange->context.user, exchange->context.info);
     const auto decided = authorizer_->TryAuthorize(attributes);
     if (!decided) {
       attributes.cancellation = CancellationOf(*exchange);

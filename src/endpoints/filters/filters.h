@@ -63,9 +63,10 @@ Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> not_acce
 
 // Sets the deadline from ?timeout= and --request-timeout; 400 for a timeout that does not parse.
 Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout);
-// Answers 504 when the deadline passes first; the handler goes on without anybody waiting.
-Handler WithTimeoutForNonLongRunningRequests(Handler next, RequestMetrics& metrics);
-Handler WithWarningRecorder(Handler next);
+// Upstream's WithTimeoutForNonLongRunningRequests around its WithWarningRecorder, in one coroutine: answers 504 when
+// the deadline passes first (the handler goes on without anybody waiting), and adds the Warning headers to what `next`
+// answers.
+Handler WithTimeoutAndWarnings(Handler next, RequestMetrics& metrics);
 
 struct CORSOptions {
   std::vector<std::string> allowed_origins;  // patterns in the syntax of Go's regexp

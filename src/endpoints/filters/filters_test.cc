@@ -104,7 +104,7 @@ TEST_F(FiltersTest, ResponsesAreWrittenUntilTheDeadline) {
 
 TEST_F(FiltersTest, TheHandlersOwnTimeoutDoesNotReplaceTheFilters) {
   // A webhook call that ends with the request's deadline makes the handler answer 504 at the same moment.
-  const Handler handler = WithTimeoutForNonLongRunningRequests(
+  const Handler handler = WithTimeoutAndWarnings(
       [](ExchangePtr exchange) -> Awaitable<http::Response> {
         co_return StatusResponse(*exchange, meta::NewTimeout("request did not complete within requested timeout", 0));
       },

@@ -24,15 +24,15 @@ std::optional<request::User> ReadHeaders(const http::Headers& headers) {
   request::User wanted{.name = std::string(headers.Get("Impersonate-User")),
                        .uid = std::string(headers.Get("Impersonate-Uid"))};
   std::map<std::string, std::vector<std::string>> extra;
-  for (const auto& [field, value] : headers.fields()) {
+  for (const auto& [field, value] : headers) {
     if (field.size() < kExtraPrefix.size()) {
-      if (base::EqualsIgnoreCase(field, "impersonate-group")) wanted.groups.push_back(value);
+      if (base::EqualsIgnoreCase(field, "impersonate-group")) wanted.groups.emplace_back(value);
       continue;
     }
     const std::string name = base::ToLower(field);
     if (!name.starts_with(kExtraPrefix)) continue;
     const std::string raw = name.substr(kExtraPrefix.size());
-    extra[base::PathUnescape(raw).value_or(raw)].push_back(value);
+    extra[base::PathUnescape(raw).value_or(raw)].emplace_back(value);
   }
   wanted.extra.assign(std::make_move_iterator(extra.begin()), std::make_move_iterator(extra.end()));
   if (wanted.name.empty() && wanted.uid.empty() && wanted.groups.empty() && wanted.extra.empty()) return std::nullopt;
@@ -40,8 +40,8 @@ std::optional<request::User> ReadHeaders(const http::Headers& headers) {
 }
 
 void RemoveHeaders(http::Headers& headers) {
-  std::erase_if(headers.fields(), [](const auto& field) {
-    const std::string name = base::ToLower(field.first);
+  headers.RemoveIf([](std::string_view field) {
+    const std::string name = base::ToLower(field);
     return name == "impersonate-user" || name == "impersonate-uid" || name == "impersonate-group" ||
            name.starts_with(kExtraPrefix);
   });
@@ -101,7 +101,7 @@ Awaitable<http::Response> ServeAs(request::User wanted, const Handler& next, Imp
                                     : "requested " + GoReferences(wanted) + " without impersonating a user";
     co_return Refused(*exchange, meta::NewBadRequest(message));
   }
-  auth::Attributes attributes = auth::AttributesOf(*exchange->context.user, exchange->context.info);
+  auth::Attributes attributes = auth::AttributesOf(exchange->context.user, exchange->context.info);
   attributes.cancellation = CancellationOf(*exchange);
   auto result = co_await impersonator.Impersonate(std::move(wanted), std::move(attributes));
   if (!result.ok()) {

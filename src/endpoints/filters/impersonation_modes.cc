@@ -165,7 +165,7 @@ class ModeCache {
 
 // The user that asks, and the cancellation of the request: checks that call out end with it.
 struct Requester {
-  User user;
+  request::SharedUser user;
   async::CancellationPtr cancellation;
 };
 
@@ -311,12 +311,14 @@ struct Impersonator::Impl {
       // All nodes of a requester share the answer, so what tells them apart is not shown to authorizers either.
       keyed.name = "system:node:*";
       std::vector<std::string> keys;
-      for (const auto& entry : request.user.extra) keys.push_back(entry.first);
+      User requester = *request.user;
+      for (const auto& entry : requester.extra) keys.push_back(entry.first);
       std::ranges::sort(keys);
-      request.user.extra = {{"authentication.kubernetes.io/associated-node-keys", std::move(keys)}};
+      requester.extra = {{"authentication.kubernetes.io/associated-node-keys", std::move(keys)}};
+      request.user = std::move(requester);
     }
-    const std::string by_user = KeyBuilder().Add(keyed).Add(request.user).Digest();
-    const std::string by_request = KeyBuilder().Add(keyed).Add(request.user).Add(request).Digest();
+    const std::string by_user = KeyBuilder().Add(keyed).Add(*request.user).Digest();
+    const std::string by_request = KeyBuilder().Add(keyed).Add(*request.user).Add(request).Digest();
     if (auto known = state.by_request.Get(by_request)) {
       known->user.name = wanted.name;
       co_return *std::move(known);
@@ -343,16 +345,16 @@ struct Impersonator::Impl {
   }
 
   Awaitable<Outcome<ImpersonatedUser, meta::Status>> TryModes(User wanted, Attributes request) {
-    const std::string requester = request.user.name;
+    const std::string requester = request.user->name;
     const std::optional<std::size_t> last = last_mode.Get(requester);
     Refusal first;
-    if (last && Applies(*last, wanted, request.user)) {
+    if (last && Applies(*last, wanted, *request.user)) {
       auto result = co_await Check(*last, wanted, request);
       if (result.ok()) co_return result;
       first = result.error();
     }
     for (std::size_t mode = 0; mode < std::size(kModes); ++mode) {
-      if (mode == last || !Applies(mode, wanted, request.user)) continue;
+      if (mode == last || !Applies(mode, wanted, *request.user)) continue;
       auto result = co_await Check(mode, wanted, request);
       if (result.ok()) {
         last_mode.Set(requester, mode);

@@ -142,7 +142,8 @@ TEST(ImpersonationCancellation, EveryCheckEndsWithTheRequest) {
     auto authorizer = std::make_shared<ListAuthorizer>();
     authorizer->allowed = {"*"};
     Impersonator impersonator(authorizer, modes, nullptr);
-    auth::Attributes request{.user = {.name = "bob"}, .verb = "list", .resource_request = true, .resource = "pods"};
+    auth::Attributes request{
+        .user = request::User{.name = "bob"}, .verb = "list", .resource_request = true, .resource = "pods"};
     request.cancellation = async::Cancellation::New();
     EXPECT_TRUE(RunNow(impersonator.Impersonate(wanted, request)).ok());
     EXPECT_GE(authorizer->cancellations.size(), 4u);
@@ -155,7 +156,7 @@ TEST(LegacyImpersonation, UIDIsCheckedLast) {
   authorizer->allowed = {"*"};
   Impersonator impersonator(authorizer, Impersonator::Modes::kLegacy, nullptr);
   const auto result = RunNow(impersonator.Impersonate(
-      {.name = "jane", .uid = "u", .groups = {"g"}, .extra = {{"k", {"v"}}}}, {.user = {.name = "bob"}}));
+      {.name = "jane", .uid = "u", .groups = {"g"}, .extra = {{"k", {"v"}}}}, {.user = request::User{.name = "bob"}}));
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(authorizer->asked, (std::vector<std::string>{"impersonate /users /jane", "impersonate /groups /g",
                                                          "impersonate authentication.k8s.io/userextras/k /v",

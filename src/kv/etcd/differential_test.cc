@@ -7,7 +7,7 @@
 #include <string>
 
 #include "async/io_pool.h"
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "kv/etcd/etcd.h"
 #include "kv/etcd/test_server.h"
 #include "kv/memory/memory.h"
@@ -59,7 +59,7 @@ std::string Show(const Result<T>& result) {
 
 class Requests {
  public:
-  explicit Requests(std::uint64_t seed) : random_(base::Random::Seeded(seed)) {}
+  explicit Requests(std::uint64_t seed) : random_(base::Seeded(seed)) {}
   bool Chance(std::uint64_t of) { return random_->Below(of) == 0; }
   std::string Key() { return "/k" + std::to_string(random_->Below(6)); }
   std::string End(const std::string& key) {

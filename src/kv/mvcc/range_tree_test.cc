@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "kv/kv.h"
 
 namespace keelson::kv::mvcc {
@@ -18,7 +18,7 @@ TEST(RangeTree, FindsTheRangesOfAKey) {
   const char* seed_text = std::getenv("KEELSON_SEED");
   const std::uint64_t seed = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : base::Random::Real().Next();
   SCOPED_TRACE("KEELSON_SEED=" + std::to_string(seed));
-  const auto random = base::Random::Seeded(seed);
+  const auto random = base::Seeded(seed);
   const auto text = [&] {
     std::string key;
     for (std::uint64_t i = random->Below(4); i <= 3; ++i) key += static_cast<char>('a' + random->Below(3));

@@ -174,6 +174,13 @@ Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Open(std::unique_ptr<Backe
 
 Awaitable<Result<RangeResponse>> EmbeddedStore::Range(RangeRequest request) { return core_->Range(std::move(request)); }
 
+std::optional<Revision> EmbeddedStore::TryModRevision(std::string_view key) {
+  std::shared_lock guard(core_->lock);
+  const Entry* const entry = core_->index.Find(key);
+  const Version* const version = entry != nullptr ? Index::At(entry->second, core_->visible) : nullptr;
+  return version != nullptr ? version->mod : 0;
+}
+
 Awaitable<Result<TxnResponse>> EmbeddedStore::Txn(TxnRequest request) {
   KS_CO_RETURN_IF_ERROR(CheckTxn(request, core_->options.limits));
   const std::size_t bytes = WriteBytes(request);

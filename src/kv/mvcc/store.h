@@ -54,6 +54,7 @@ class EmbeddedStore final : public Store {
   static Result<std::unique_ptr<EmbeddedStore>> Open(std::unique_ptr<Backend> backend, Options options);
 
   Awaitable<Result<RangeResponse>> Range(RangeRequest request) override;
+  std::optional<Revision> TryModRevision(std::string_view key) override;
   Awaitable<Result<TxnResponse>> Txn(TxnRequest request) override;
   // The same for callers that are no coroutines. `done` is called once, by the writer thread or before this returns: it
   // hands the answer on to another thread and does nothing else.

@@ -32,7 +32,7 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/fake_clock.h"
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "kv/migrate/migrate.h"
 #include "kv/rocks/full_disk.h"
 #include "kv/rocks/log_file.h"
@@ -185,7 +185,7 @@ int RunMove(const std::string& mode, const std::string& dir, const std::string& 
 
 // Now and then the disk is full for a moment; the store recovers when its clock says so.
 [[noreturn]] void FillDisk(Work work, FullFileSystem& disk, std::uint64_t seed) {
-  const auto random = base::Random::Seeded(seed);
+  const auto random = base::Seeded(seed);
   for (;;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5 + random->Below(100)));
     disk.full = true;
@@ -504,7 +504,7 @@ int RunParent() {
   const int rounds = rounds_text != nullptr ? std::atoi(rounds_text) : 24;
   const char* seed_text = std::getenv("KEELSON_SEED");
   const std::uint64_t seed = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : base::Random::Real().Next();
-  const auto random = base::Random::Seeded(seed);
+  const auto random = base::Seeded(seed);
   std::printf("%d rounds, KEELSON_SEED=%llu\n", rounds, static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   bool right = true;

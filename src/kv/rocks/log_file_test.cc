@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/failpoint.h"
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "kv/rocks/temp_dir.h"
 
 namespace keelson::kv::rocks {
@@ -40,7 +40,7 @@ TEST_F(LogFile, HoldsWhatWasSynced) {
   const char* seed_text = std::getenv("KEELSON_SEED");
   const std::uint64_t seed = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : base::Random::Real().Next();
   SCOPED_TRACE("KEELSON_SEED=" + std::to_string(seed));
-  const auto random = base::Random::Seeded(seed);
+  const auto random = base::Seeded(seed);
   auto log = Open("000001.log");
   ASSERT_NE(log, nullptr);
   std::string want;

@@ -13,7 +13,7 @@
 #include "async/io_pool.h"
 #include "base/failpoint.h"
 #include "base/fake_clock.h"
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "kv/rocks/full_disk.h"
 #include "kv/rocks/log_file.h"
 #include "kv/rocks/rocks.h"
@@ -215,7 +215,7 @@ TEST_F(Recovery, LiveStateIsTheReopenedState) {
   const char* seed_text = std::getenv("KEELSON_SEED");
   const std::uint64_t seed = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : base::Random::Real().Next();
   SCOPED_TRACE("KEELSON_SEED=" + std::to_string(seed));
-  const auto random = base::Random::Seeded(seed);
+  const auto random = base::Seeded(seed);
   const auto key = [&] { return "/k" + std::to_string(random->Below(12)); };
   const auto lease = [&] { return static_cast<LeaseID>(1 + random->Below(3)); };
   Reopen();

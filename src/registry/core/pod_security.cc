@@ -357,12 +357,14 @@ void ValidateProfileAnnotations(Value annotations, Value spec, const FieldPath& 
       CheckSeccompAnnotation(annotation.value.as_string(), path.Child(annotation.key), errors);
     }
   }
+  const auto about_app_armor = [](const object::Member& annotation) {
+    return annotation.key.starts_with(kAppArmorAnnotationPrefix);
+  };
+  if (std::ranges::none_of(sorted, about_app_armor)) return;
   NameSet containers;
-  if (!sorted.empty())
-    VisitContainers(spec, path,
-                    [&](Value container, const FieldPath&) { containers.emplace(Text(container, "name")); });
+  VisitContainers(spec, path, [&](Value container, const FieldPath&) { containers.emplace(Text(container, "name")); });
   for (const object::Member& annotation : sorted) {
-    if (!annotation.key.starts_with(kAppArmorAnnotationPrefix)) continue;
+    if (!about_app_armor(annotation)) continue;
     const std::string_view name = annotation.key.substr(kAppArmorAnnotationPrefix.size());
     if (!containers.contains(name)) errors.push_back(Invalid(path.Key(annotation.key), name, "container not found"));
     const std::string_view profile = annotation.value.as_string();

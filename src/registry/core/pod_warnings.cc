@@ -1,6 +1,10 @@
 // What the server remarks about pods and templates: accepted, but not what it seems.
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
+#include <memory_resource>
+#include <set>
 
 #include "base/strings.h"
 #include "registry/core/node_labels.h"
@@ -18,6 +22,7 @@ namespace {
 
 // Answers carry a few kilobytes of warnings at most; a pod of the largest size must not make millions of them.
 constexpr std::size_t kRemarksMax = 1000;
+constexpr std::size_t kUsualNamesBytes = 4096;  // room for the names of a container's variables; more are allocated
 constexpr std::string_view kNullSelector = "a null labelSelector results in matching no pod";
 
 void WarnPlacement(const Call& call, Value spec, const FieldPath& path) {
@@ -137,10 +142,10 @@ class Overlaps {
 
 void WarnOverlappingPaths(const Call& call, Value spec) {
   for (const Value volume : spec["volumes"].items()) {
-    const std::string name = base::GoQuote(Text(volume, "name"));
+    const auto name = [&] { return base::GoQuote(Text(volume, "name")); };
     const auto tell = [&](const Overlaps& overlaps, const std::string& what) {
       for (const std::string& pair : overlaps.found())
-        call.warnings.push_back("volume " + name + " (" + what + "): overlapping paths: " + pair);
+        call.warnings.push_back("volume " + name() + " (" + what + "): overlapping paths: " + pair);
     };
     struct {
       std::string_view key, shown, name;
@@ -155,7 +160,7 @@ void WarnOverlappingPaths(const Call& call, Value spec) {
     Overlaps projected;
     for (const Value source : volume["projected"]["sources"].items()) {
       if (source.empty()) {
-        call.warnings.push_back("volume " + name + " (Projected) has no sources provided");
+        call.warnings.push_back("volume " + name() + " (Projected) has no sources provided");
       } else if (IsSet(source["configMap"], "items")) {
         projected.AddAll(source["configMap"]["items"], "ConfigMap " + base::GoQuote(Text(source["configMap"], "name")));
       } else if (IsSet(source["secret"], "items")) {
@@ -193,14 +198,16 @@ void WarnFraction(const Call& call, Value list, std::string_view name, const Fie
 }
 
 void WarnEnvironment(const Call& call, Value container, const FieldPath& path) {
-  NameSet seen;
+  std::array<std::byte, kUsualNamesBytes> buffer;
+  std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
+  std::pmr::set<std::string_view> seen(&memory);
   std::int64_t index = 0;
   for (const Value variable : container["env"].items()) {
     const FieldPath at = path.Index(index++);
-    const std::string name(Text(variable, "name"));
+    const std::string_view name = Text(variable, "name");
     if (seen.insert(name).second) continue;
     // Extending a variable with itself is fine: PATH=$(PATH):/x.
-    const std::string reference = "$(" + name + ")";
+    const std::string reference = "$(" + std::string(name) + ")";
     const std::string_view value = Text(variable, "value");
     const bool extends =
         !IsSet(variable, "valueFrom") && value != reference && value.find(reference) != std::string_view::npos;
@@ -214,7 +221,7 @@ void WarnContainers(const Call& call, Value spec, Value metadata, bool in_templa
                     const FieldPath& annotations_path) {
   const Value annotations = metadata["annotations"];
   const Value pod_profile = spec["securityContext"]["appArmorProfile"];
-  VisitContainers(spec, path, [&](Value container, const FieldPath& at) {
+  const auto warn_annotations = [&](Value container) {
     const std::string seccomp = std::string(kSeccompContainerAnnotationPrefix).append(Text(container, "name"));
     if (!IsSet(container["securityContext"], "seccompProfile") && annotations.Has(seccomp)) {
       Warning(call, annotations_path.Key(seccomp),
@@ -230,6 +237,9 @@ void WarnContainers(const Call& call, Value spec, Value metadata, bool in_templa
         Warning(call, annotations_path.Key(app_armor),
                 "deprecated since v1.30; use the \"appArmorProfile\" field instead");
     }
+  };
+  VisitContainers(spec, path, [&](Value container, const FieldPath& at) {
+    if (!annotations.empty()) warn_annotations(container);
     const FieldPath resources = at.Child("resources");
     for (const std::string_view name : {"memory", "ephemeral-storage"}) {
       for (const std::string_view list : {"limits", "requests"}) {

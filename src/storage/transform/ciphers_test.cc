@@ -1,4 +1,5 @@
 #include "storage/transform/ciphers.h"
+#include "base/testing/seeded_random.h"
 
 #include <gtest/gtest.h>
 
@@ -48,7 +49,7 @@ constexpr Case kCases[] = {
 };
 
 TEST(Ciphers, ReadWhatKubeAPIServerWrote) {
-  auto random = base::Random::Seeded(1);
+  auto random = base::Seeded(1);
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     const auto transformer = c.make(kKey, *random);
@@ -60,7 +61,7 @@ TEST(Ciphers, ReadWhatKubeAPIServerWrote) {
 }
 
 TEST(Ciphers, RoundTripOfEverySize) {
-  auto random = base::Random::Seeded(2);
+  auto random = base::Seeded(2);
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     const auto transformer = c.make(kKey, *random);
@@ -78,7 +79,7 @@ TEST(Ciphers, RoundTripOfEverySize) {
 }
 
 TEST(Ciphers, ChangedBytesAreRefused) {
-  auto random = base::Random::Seeded(3);
+  auto random = base::Seeded(3);
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     const auto transformer = c.make(kKey, *random);
@@ -113,7 +114,7 @@ TEST(XSalsa20, NaClExample) {
       "1db66cce314adb310e3be8250c46f0"
       "6dceea3a7fa1348057e2f6556ad6b1318a024a838f21af1fde048977eb48f59ffd4924ca1c60902e52f0a089bc76897040e082f937763848"
       "645e0705");
-  auto random = base::Random::Seeded(4);
+  auto random = base::Seeded(4);
   const auto plain = NewSecretboxTransformer(key, *random)->TransformFromStorage(SharedBytes(nonce + box), "");
   ASSERT_TRUE(plain.ok()) << plain.error();
   EXPECT_EQ(plain->data.view(), message);

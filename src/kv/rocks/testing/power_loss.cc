@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/failpoint.h"
-#include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "kv/rocks/log_file.h"
 
 namespace keelson::kv::rocks {
@@ -138,7 +138,7 @@ std::shared_ptr<rocksdb::FileSystem> NewPowerLossFileSystem(const std::string& t
 
 void LosePower(const std::string& dir, const std::string& table_path, std::uint64_t seed) {
   Table table(table_path);
-  const auto random = base::Random::Seeded(seed);
+  const auto random = base::Seeded(seed);
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     const std::string name = entry.path().filename().string();
     if (name == "LOCK" || name.starts_with("LOG")) continue;

@@ -1,0 +1,13 @@
+// The texts of api/descriptions/*.txt: what a type or a field is, for people. Not for other folders.
+// The texts are constants of the program: their pages are read from the file when OpenAPI is first asked for. Nothing
+// else of them is in memory but an index of the types.
+#pragma once
+
+#include <string_view>
+
+namespace keelson::apidocs {
+
+// The text of a type where `field` is "". Empty where there is none. The text lives for ever.
+std::string_view FindDescription(std::string_view package, std::string_view type, std::string_view field);
+
+}  // namespace keelson::apidocs
