@@ -5,7 +5,7 @@
 Each server finds what the other left, object by object, and writes what the other then finds. Byte compatibility is asked of the
 servers themselves: an update that changes nothing is not written when the bytes that it would write are those that lie there, so after
 PUTting every object unchanged no resourceVersion and no value in etcd may have moved. The objects are those that the recordings
-create (KEELSON_CORPUS, by default ../shared/corpus beside the tree); the fixtures of the roundtrip set (KEELSON_SUITES) are put into etcd
+create (KEELSON_CORPUS, by default test/recordings/corpus); the fixtures of the roundtrip set (KEELSON_SUITES) are put into etcd
 as they are, and both servers must show each of them alike.
 
 --encrypted: the same with an EncryptionConfiguration in which every resource is sealed, by one or another of the providers.
@@ -420,7 +420,7 @@ def main():
     parser.add_argument("--per-resource", type=int, default=8)
     parser.add_argument("--keep", action="store_true")
     a = arguments_of(parser)
-    corpus = os.environ.get("KEELSON_CORPUS") or os.path.join(os.path.dirname(ROOT), "shared", "corpus")
+    corpus = os.environ.get("KEELSON_CORPUS") or os.path.join(ROOT, "test", "recordings", "corpus")
     suites = os.environ.get("KEELSON_SUITES") or os.path.join(os.path.dirname(ROOT), "shared", "testdata")
     if not os.path.isdir(os.path.join(corpus, "crud")):
         skip("no recordings in %s to take objects from: set KEELSON_CORPUS" % corpus)

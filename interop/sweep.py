@@ -2,7 +2,7 @@
 """Sends the same requests to kube-apiserver and to Keelson and prints where the answers differ, in clusters of one cause.
 usage: interop/sweep.py KEELSON WORK_FOLDER [--bin FOLDER] [--only REGEX] [--verbs create,update,patch] [--sample PERCENT] [--pairs PERCENT]
 
-The objects are those of the recordings' create cases (KEELSON_CORPUS, by default ../shared/corpus) and of sweep_objects.jsonl beside this
+The objects are those of the recordings' create cases (KEELSON_CORPUS, by default test/recordings/corpus) and of sweep_objects.jsonl beside this
 file (one a line: path, label, body; every volume, probe, metric and so on once); the tables in api/ say what their fields are. A change of
 one kind's field is tried on the first object that has it. Every field of every object is left out, emptied, made too long, negative, of
 another type, of each enum value, and every field that an object does not have is added; pairs of such changes show the order of errors.
@@ -224,7 +224,7 @@ def difference(real, ours, path=""):
 
 
 def recorded_objects():
-    folder = os.environ.get("KEELSON_CORPUS", os.path.join(ROOT, "..", "shared", "corpus"))
+    folder = os.environ.get("KEELSON_CORPUS") or os.path.join(ROOT, "test", "recordings", "corpus")
     for path in sorted(glob.glob(os.path.join(folder, "crud", "*", "*.json"))):
         seen = set()
         for case in json.load(open(path))["cases"]:

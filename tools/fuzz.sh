@@ -19,7 +19,7 @@ while read -r binary; do
   limits=(-timeout=10)
   if [ "$name" = app_requests_fuzz ]; then # a whole server: its threads run on at the end, a request may wait for its timeout
     limits=(-timeout=300 -detect_leaks=0)
-    [ -d ../shared/corpus ] && tools/fuzz/request_seeds.py ../shared/corpus "$work" >/dev/null
+    tools/fuzz/request_seeds.py "${KEELSON_CORPUS:-test/recordings/corpus}" "$work" >/dev/null
   fi
   echo "fuzz: $name for ${seconds}s"
   "$binary" -max_total_time="$seconds" -rss_limit_mb=2048 "${limits[@]}" -print_final_stats=0 -artifact_prefix="$work/crash-" "$work" "${corpora[@]}" \

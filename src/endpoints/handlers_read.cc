@@ -141,10 +141,11 @@ Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
 
 Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, bool force_watch) {
   const request::RequestInfo& info = exchange->context.info;
-  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   auto parsed = meta::ListOptions::FromQuery(exchange->query);
   const bool watch = force_watch || (parsed.ok() && parsed->watch);
-  if (!media.ok() && !watch) co_return StatusResponse(*exchange, media.error());
+  meta::Result<MediaTypeOptions> media = MediaTypeOptions();
+  if (!watch) media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);  // ServeWatch: its own
+  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   if (!parsed.ok()) co_return StatusResponse(*exchange, parsed.error());
   meta::ListOptions options = *std::move(parsed);
   options.SetDefaults(scope->watch_list);

@@ -20,7 +20,7 @@ using object::ToJSON;
 
 std::filesystem::path Corpus() {
   const char* root = std::getenv("KEELSON_CORPUS");
-  return root != nullptr ? root : "../shared/corpus";
+  return root != nullptr ? root : "test/recordings/corpus";
 }
 
 struct Target {
@@ -187,7 +187,7 @@ class Replay {
 };
 
 TEST(Corpus, ManagedFields) {
-  if (!std::filesystem::exists(Corpus())) GTEST_SKIP() << "no corpus at " << Corpus();
+  ASSERT_TRUE(std::filesystem::exists(Corpus())) << "no recordings at " << Corpus();
   Replay replay;
   for (const auto& file : std::filesystem::recursive_directory_iterator(Corpus())) {
     if (file.path().extension() != ".json") continue;

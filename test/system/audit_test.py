@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Replays the audit goldens: starts the server with each policy and compares the events that it writes. usage: audit_test.py KEELSON WORK_FOLDER
 
-The goldens are not part of the tree: KEELSON_SUITES, by default ../shared/testdata beside it, folder audit; audit_replay.py is in the folder
-tools beside the suites. A few cases that fail unexpectedly run again alone: the tool waits 5 s for events, and a busy machine is slow.
+The goldens are not part of the tree: KEELSON_SUITES, by default ../shared/testdata beside it, folder audit; test/recordings/audit_replay.py
+plays them. A few cases that fail unexpectedly run again alone: the tool waits 5 s for events, and a busy machine is slow.
 expected_failures/audit.txt names the cases that differ, one a line with its reason; the list may only shrink.
 """
 import os
@@ -22,9 +22,9 @@ def main():
     binary, folder = (os.path.abspath(path) for path in sys.argv[1:3])
     suites = os.environ.get("KEELSON_SUITES") or os.path.join(os.path.dirname(source_root()), "shared", "testdata")
     goldens = os.path.join(suites, "audit")
-    replay = os.path.join(os.path.dirname(os.path.abspath(suites)), "tools", "audit_replay.py")
-    if not os.path.isdir(goldens) or not os.path.exists(replay):
-        skip("no audit goldens in %s or no audit_replay.py beside them: set KEELSON_SUITES" % goldens)
+    replay = os.path.join(source_root(), "test", "recordings", "audit_replay.py")
+    if not os.path.isdir(goldens):
+        skip("no audit goldens in %s: set KEELSON_SUITES" % goldens)
     os.makedirs(folder, exist_ok=True)
     expected = read_expected(EXPECTED)
 

@@ -4,7 +4,7 @@
 usage: replay_test.py KEELSON WORK_FOLDER [AREA]...          areas of corpus/, on one server with the usual flags
        replay_test.py KEELSON WORK_FOLDER --second AREA...   areas of corpus-2/, whose cases choose a profile: one server per profile
 
-The recordings are not part of the tree: KEELSON_CORPUS, by default ../shared/corpus beside it, and the folder corpus-2 beside that one.
+The recordings are in test/recordings. KEELSON_CORPUS names another corpus/; its corpus-2/ is the folder of that name with "-2" behind it.
 Expected failures are one case a line with its reason: replay_expected_failures.txt for corpus/, expected_failures/<area>.txt for an area of
 corpus-2/. The lists may only shrink: a case that fails and is not in its list fails the test, a case in it that passes is reported so that
 its line can go. KEELSON_REPLAY_UPDATE=1 rewrites the lists, keeping known reasons; a text other than 1 is the reason of new lines.
@@ -18,7 +18,7 @@ import xml.etree.ElementTree as ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BARE, Server, skip, source_root  # noqa: E402
+from harness import BARE, Server, source_root  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FLAGS = ["--service-cluster-ip-range=10.0.0.0/16", "--authorization-mode=Node,RBAC", "--endpoint-reconciler-type=none"]
@@ -115,12 +115,13 @@ def main():
     binary, folder = sys.argv[1:3]
     second = sys.argv[3:4] == ["--second"]
     areas = sys.argv[4:] if second else sys.argv[3:]
-    corpus = os.path.abspath(os.environ.get("KEELSON_CORPUS") or os.path.join(os.path.dirname(source_root()), "shared", "corpus"))
-    replay = os.path.join(os.path.dirname(corpus), "tools", "replay.py")
-    root = os.path.join(os.path.dirname(corpus), "corpus-2") if second else corpus
+    recordings = os.path.join(source_root(), "test", "recordings")
+    replay = os.path.join(recordings, "replay.py")
+    root = os.path.abspath(os.environ.get("KEELSON_CORPUS") or os.path.join(recordings, "corpus")) + ("-2" if second else "")
     chosen = [os.path.join(root, area) for area in areas] or [root]
-    if not os.path.exists(replay) or not all(os.path.exists(path) for path in chosen):
-        skip("no recordings %s or no replay.py beside them: set KEELSON_CORPUS" % ", ".join(chosen))
+    for path in chosen:
+        if not os.path.exists(path):
+            sys.exit("no recordings at " + path)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     report = os.path.join(os.path.abspath(folder), "replay.xml")

@@ -75,8 +75,9 @@ TEST(Bootstrap, ObjectsPassTheirOwnRules) {
 
 TEST(Bootstrap, ObjectsAreTheRecordedOnes) {
   const char* const env = std::getenv("KEELSON_CORPUS");
-  const std::filesystem::path root = std::filesystem::path(env != nullptr ? env : "../shared/corpus") / "bootstrap";
-  if (!std::filesystem::exists(root)) GTEST_SKIP() << "no recordings at " << root;
+  const std::filesystem::path root =
+      std::filesystem::path(env != nullptr ? env : "test/recordings/corpus") / "bootstrap";
+  ASSERT_TRUE(std::filesystem::exists(root)) << "no recordings at " << root;
   base::Arena arena;
   std::map<std::string, Made> by_path;
   for (const Made& made : Everything(arena)) {

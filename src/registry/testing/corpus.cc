@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 fs::path Root() {
   if (const char* root = std::getenv("KEELSON_CORPUS")) return root;
-  return "../shared/corpus";
+  return "test/recordings/corpus";
 }
 
 // The value that stands for a stand-in; "" for those that are never compared, which stay as they are.

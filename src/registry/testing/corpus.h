@@ -1,6 +1,6 @@
 // Recorded answers of the real server, played against strategies without a server: the body of a request goes through
 // decode, defaults, prepare and validate as the Store would take it, and the causes of the 422 must be the recorded
-// ones. The recordings are read at test time (KEELSON_CORPUS, or ../shared/corpus beside the source root).
+// ones. The recordings are read at test time (KEELSON_CORPUS, by default test/recordings/corpus).
 #pragma once
 
 #include <functional>
