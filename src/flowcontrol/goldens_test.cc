@@ -277,7 +277,7 @@ TEST(Goldens, Classify) {
   }
   RunFile("classify.jsonl", [&](const Value& c, base::Arena&) {
     const Target target = Split(c["path"].as_string());
-    const auto info = request::NewRequestInfo(c["method"].as_string(), target.path, target.query);
+    const auto info = request::NewRequestInfo(c["method"].as_string(), target.path, base::Query(target.query));
     if (!info.ok()) return info.error();
     request::User user{.name = std::string(c["user"].as_string())};
     for (const Value& group : c["groups"].items()) user.groups.emplace_back(group.as_string());
@@ -304,7 +304,7 @@ TEST(Goldens, Classify) {
 TEST(Goldens, Seats) {
   RunFile("seats.jsonl", [](const Value& c, base::Arena&) {
     const Target target = Split(c["path"].as_string());
-    const auto info = request::NewRequestInfo(c["method"].as_string(), target.path, target.query);
+    const auto info = request::NewRequestInfo(c["method"].as_string(), target.path, base::Query(target.query));
     if (!info.ok()) return info.error();
     std::optional<ObjectStats> stats;
     if (c["stats"].is_map()) {
@@ -339,7 +339,7 @@ TEST(Goldens, WatchCounts) {
     std::vector<WatchTracker::Registration> open;
     for (const auto& [url, count] : c["watches"].members()) {
       const Target target = Split(url);
-      const auto info = request::NewRequestInfo("GET", target.path, target.query);
+      const auto info = request::NewRequestInfo("GET", target.path, base::Query(target.query));
       if (!info.ok()) return info.error();
       for (std::int64_t i = 0; i < count.as_int(); ++i) open.push_back(tracker.Register(*info));
     }
@@ -347,7 +347,7 @@ TEST(Goldens, WatchCounts) {
     for (const auto& [request, count] : c["interested"].members()) {
       const std::size_t space = request.find(' ');
       const Target target = Split(request.substr(space + 1));
-      const auto info = request::NewRequestInfo(request.substr(0, space), target.path, target.query);
+      const auto info = request::NewRequestInfo(request.substr(0, space), target.path, base::Query(target.query));
       if (!info.ok()) return info.error();
       bad += Differ(request, count.as_int(), tracker.InterestedWatchers(*info));
     }

@@ -98,7 +98,8 @@ class PeerProxyTest : public ::testing::Test {
     exchange->http.path = path.substr(0, path.find('?'));
     if (path.find('?') != std::string::npos) exchange->http.raw_query = path.substr(path.find('?') + 1);
     exchange->http.body = std::make_unique<NoBody>();
-    exchange->context.info = *request::NewRequestInfo("GET", exchange->http.path, exchange->http.raw_query);
+    exchange->context.info =
+        *request::NewRequestInfo("GET", exchange->http.path, base::Query(exchange->http.raw_query));
     exchange->context.audit_id = "audit";
     exchange->context.user = request::User{.name = "alice", .uid = "7", .groups = {"dev"}, .extra = {{"a/b", {"c"}}}};
     return exchange;

@@ -9,7 +9,6 @@
 
 #include "base/split_view.h"
 #include "base/strings.h"
-#include "base/url.h"
 #include "meta/selector.h"
 
 namespace keelson::request {
@@ -77,7 +76,7 @@ bool RequestInfo::IsLongRunning() const {
 }
 
 Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path,
-                                                 std::string_view raw_query) {
+                                                 const base::Query& query) {
   RequestInfo info;
   info.path = path;
   info.verb = base::ToLower(method);
@@ -122,7 +121,6 @@ Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::s
   info.named = !info.name.empty();
   if (parts.size() > 2 && info.verb != "proxy") info.subresource = parts[2];
 
-  const base::Query query(raw_query);
   if (info.name.empty() && info.verb == "get") ResolveCollectionRead(query, info);
   if (info.name.empty() && info.verb == "delete") info.verb = "deletecollection";
   if (!info.prefixed && (info.verb == "list" || info.verb == "watch" || info.verb == "deletecollection")) {

@@ -2,11 +2,12 @@
 // this.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/outcome.h"
+#include "base/url.h"
 
 namespace keelson::request {
 
@@ -36,7 +37,7 @@ struct RequestInfo {
 
 // The error is the text after "failed to create RequestInfo: ".
 Outcome<RequestInfo, std::string> NewRequestInfo(std::string_view method, std::string_view path,
-                                                 std::string_view raw_query);
+                                                 const base::Query& query);
 
 // Boolean query values: only "0" and "false" (any case) are false.
 bool ParseQueryBool(std::string_view value);

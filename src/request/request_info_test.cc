@@ -39,7 +39,7 @@ TEST(RequestInfo, Resolves) {
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(std::string(c.method) + " " + c.path + "?" + c.query);
-    const auto info = NewRequestInfo(c.method, c.path, c.query);
+    const auto info = NewRequestInfo(c.method, c.path, base::Query(c.query));
     ASSERT_TRUE(info.ok());
     EXPECT_EQ(info->is_resource_request, c.resource);
     EXPECT_EQ(info->verb, c.verb);
@@ -69,7 +69,7 @@ TEST(RequestInfo, PrefixesBeforeTheResource) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.path);
-    const auto info = NewRequestInfo("GET", c.path, "");
+    const auto info = NewRequestInfo("GET", c.path, base::Query(""));
     ASSERT_TRUE(info.ok());
     EXPECT_EQ(info->namespaced, c.namespaced);
     EXPECT_EQ(info->prefixed, c.prefixed);
@@ -83,7 +83,7 @@ TEST(RequestInfo, PrefixesBeforeTheResource) {
 
 TEST(RequestInfo, NameOfAFieldSelectorIsNotThePaths) {
   for (const char* path : {"/api/v1/namespaces/n/pods", "/api/v1/namespaces/n/pods//status"}) {
-    const auto info = NewRequestInfo("GET", path, "fieldSelector=metadata.name%3Dy");
+    const auto info = NewRequestInfo("GET", path, base::Query("fieldSelector=metadata.name%3Dy"));
     ASSERT_TRUE(info.ok());
     EXPECT_EQ(info->verb, "list");
     EXPECT_EQ(info->name, "y");
@@ -91,15 +91,15 @@ TEST(RequestInfo, NameOfAFieldSelectorIsNotThePaths) {
   }
 }
 
-TEST(RequestInfo, WatchPrefixNeedsMore) { EXPECT_FALSE(NewRequestInfo("GET", "/api/v1/watch", "").ok()); }
+TEST(RequestInfo, WatchPrefixNeedsMore) { EXPECT_FALSE(NewRequestInfo("GET", "/api/v1/watch", base::Query("")).ok()); }
 
 TEST(RequestInfo, LongRunning) {
-  EXPECT_TRUE(NewRequestInfo("GET", "/api/v1/pods", "watch=1")->IsLongRunning());
-  EXPECT_TRUE(NewRequestInfo("GET", "/api/v1/namespaces/a/pods/p/log", "")->IsLongRunning());
-  EXPECT_FALSE(NewRequestInfo("GET", "/api/v1/pods", "")->IsLongRunning());
-  EXPECT_TRUE(NewRequestInfo("GET", "/debug/pprof/profile", "")->IsLongRunning());
-  EXPECT_TRUE(NewRequestInfo("GET", "/console/api/audit", "")->IsLongRunning());
-  EXPECT_FALSE(NewRequestInfo("GET", "/console/main.js", "")->IsLongRunning());
+  EXPECT_TRUE(NewRequestInfo("GET", "/api/v1/pods", base::Query("watch=1"))->IsLongRunning());
+  EXPECT_TRUE(NewRequestInfo("GET", "/api/v1/namespaces/a/pods/p/log", base::Query(""))->IsLongRunning());
+  EXPECT_FALSE(NewRequestInfo("GET", "/api/v1/pods", base::Query(""))->IsLongRunning());
+  EXPECT_TRUE(NewRequestInfo("GET", "/debug/pprof/profile", base::Query(""))->IsLongRunning());
+  EXPECT_TRUE(NewRequestInfo("GET", "/console/api/audit", base::Query(""))->IsLongRunning());
+  EXPECT_FALSE(NewRequestInfo("GET", "/console/main.js", base::Query(""))->IsLongRunning());
 }
 
 }  // namespace

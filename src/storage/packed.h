@@ -2,8 +2,7 @@
 // somebody asks for the definition or compiles it, and held for all of them all the time. The store has the plain
 // bytes.
 //
-//   magic | resourceVersion, 8 bytes | size of the plain bytes, 4 bytes | zstd of the plain bytes without
-//   resourceVersion
+//   magic | resourceVersion, 8 bytes | size of the plain bytes, 4 bytes | zstd of them without resourceVersion
 //
 // Thread safety: functions and const members from any thread.
 #pragma once

@@ -204,7 +204,7 @@ class ContextFilter {
 
     http::Response response;
     request::Context& context = exchange->context;
-    auto info = request::NewRequestInfo(exchange->http.method, exchange->http.path, exchange->http.raw_query);
+    auto info = request::NewRequestInfo(exchange->http.method, exchange->http.path, exchange->query);
     if (info.ok()) {
       context.info = *std::move(info);
       CancelWhenClientGoes(*exchange);

@@ -1,8 +1,8 @@
 // The filters of the handler chain, by upstream's names, each wrapping the next. Their order is the server's business
 // (server/handler_chain.cc). A filter that is not built is absent, never a pass-through.
-// A filter that waits for something, or that has work to do after the next one, is a closure that is itself a
-// coroutine: safe here, because the chain outlives every request that runs through it. The others are plain functions:
-// a request passes them without a coroutine frame.
+// A filter that waits for something, or that has work to do after the next one, calls a coroutine with a reference to
+// the next handler: the chain outlives every request that runs through it. The others are plain functions, which a
+// request passes without a coroutine frame.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,9 @@
 // A kv::Store inside this process: etcd's meaning in memory over a backend that keeps it.
 //
-//   Txn, Compact, leases ──> queue ──> writer: apply to the index ─> one commit of all ─> publish ─> watchers woken,
-//   callers answered Range, Watch         ──> the index at the last published revision; values not in memory come from
-//   the backend, on a pool
+// clang-format off
+//   Txn, Compact, leases ──> queue ──> writer: apply to the index ─> one commit of all ─> publish ─> wake watchers, answer callers
+//   Range, Watch         ──> the index at the last published revision; values not in memory come from the backend, on a pool
+// clang-format on
 //
 // Nothing is visible to anybody before it is durable. After a commit failed the store refuses writes and still serves
 // reads; it tries to recover by itself once a second (recovery.cc).
