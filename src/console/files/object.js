@@ -130,7 +130,7 @@ function editor(kind, object, path, reload) {
     } catch (error) {
       const causes = ((error.body && error.body.details && error.body.details.causes) || []).map((cause) => el("li", {}, (cause.field || "") + ": " + cause.message));
       result.replaceChildren(el("p", { class: "bad" }, explain(error)), el("ul", {}, ...causes),
-                             error.status === 409 ? el("p", {}, "Others manage these fields. Leave them out of the text, or take them over with the box below.") : "");
+                             error.status === 409 ? el("p", {}, "Others manage these fields. Leave them out of the text, or take them over with the box above.") : "");
     }
   } }, "Dry run");
   text.addEventListener("input", () => { apply.disabled = true; });
@@ -161,7 +161,7 @@ function yamlPane(object) {
   draw();
   const count = all.filter((line) => line.grey).length;
   if (!count) return el("div", {}, text);
-  return el("div", {}, el("p", { class: "tools legend" }, el("span", { class: "default" }, "grey"), ": filled in by the server, owned by nobody (" + count + " of " + all.length + " lines)", hide,
+  return el("div", {}, el("p", { class: "tools legend" }, el("span", {}, el("span", { class: "default" }, "grey"), ": filled in by the server, owned by nobody (" + count + " of " + all.length + " lines)"), hide,
                           el("label", { for: "hide-defaults" }, "hide them")), text);
 }
 
