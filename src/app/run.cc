@@ -403,13 +403,7 @@ Outcome<void, Error> ServerProcess::MakeServing() {
   if (storage_versions_) serving.chain.storage_versions = storage_versions_->barrier();
   if (options_.keelson.console) {
     console_.rules = chain_config_.rules;
-    console_.namespaces = [reader = reader_.get()]() -> Awaitable<meta::Result<std::vector<std::string>>> {
-      base::Arena arena;
-      KS_CO_TRY(const std::vector<Value> found, co_await reader->List(arena, "", "namespaces", ""));
-      std::vector<std::string> names;
-      for (const Value& one : found) names.emplace_back(one.Get("metadata", "name").as_string());
-      co_return names;
-    };
+    console_.namespaces = NamespacesOf(*reader_);
     console::InstallConsole(chain_->mux(), console_);
     serving.chain.authorizer = console::AllowPages(std::move(serving.chain.authorizer));
   }
