@@ -70,8 +70,8 @@ const TESTS = {
     }
     // What somebody takes over is grey no more.
     await apply(DEPLOYMENTS + "/applied", "another", { apiVersion: "apps/v1", kind: "Deployment", spec: { revisionHistoryLimit: 10 } });
-    await page.reload();
     await signIn(page, ADMIN);
+    await go(page, "#/object/apps/v1/deployments/default/applied");
     await yaml.getByText("terminationMessagePath").waitFor();
     assert.ok(!(await grey()).includes("revisionHistoryLimit") && (await grey()).includes("dnsPolicy"));
     await accessible(page, "defaults");
@@ -288,7 +288,7 @@ for (const [name, test] of Object.entries(TESTS)) {
     console.log("  " + name + ": ok (" + ((Date.now() - begin) / 1000).toFixed(1) + " s, " + asked.length + " requests)");
   } catch (error) {
     failed++;
-    console.log("  " + name + ": FAILED: " + error.stack + "\n  the page has: " + (await page.locator("body").innerText().catch(() => "")).slice(0, 1500) + "\n  " + broken.join("\n  "));
+    console.log("  " + name + ": FAILED: " + error.stack + "\n  the page has: " + (await page.locator("body").innerText().catch(() => "")).slice(-1500) + "\n  " + broken.join("\n  "));
   }
   await context.close();
 }
