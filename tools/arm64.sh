@@ -7,15 +7,18 @@ cd "$(dirname "$0")/.."
 folder=$(mkdir -p "${1:?usage: tools/arm64.sh FOLDER}" && cd "$1" && pwd)
 root=$folder/root
 if ! [ -e "$root/usr/lib/aarch64-linux-gnu/librocksdb.a" ]; then
-  mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" "$folder/debs" "$root"
+  mkdir -p "$folder/lists/partial" "$folder/debs/partial" "$root"
   touch "$folder/status"
-  apt=(apt-get -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State::lists="$folder/lists" -o Dir::State::status="$folder/status"
-       -o Dir::Cache="$folder/cache" -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/debian.sources -o Dir::Etc::sourceparts=/dev/null)
+  # Debian's own sources, where others are configured beside them.
+  sources=/etc/apt/sources.list.d/debian.sources
+  [ -e $sources ] || sources=/etc/apt/sources.list
+  apt=(apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State::lists="$folder/lists" -o Dir::State::status="$folder/status"
+       -o Dir::Cache="$folder" -o Dir::Cache::archives=debs -o Dir::Etc::sourcelist=$sources -o Dir::Etc::sourceparts=/dev/null -o Debug::NoLocking=true
+       -o APT::Sandbox::User=)
   "${apt[@]}" update >/dev/null
   libraries=$(grep -E '^(lib.*-dev|zlib1g-dev)$' tools/packages.txt)
   # shellcheck disable=SC2086
-  "${apt[@]}" --print-uris -y --no-install-recommends install libc6-dev libstdc++-12-dev $libraries | sed -nE "s/^'([^']+)'.*/\1/p" |
-    xargs -P 4 -n 8 wget -q -nc -P "$folder/debs"
+  "${apt[@]}" -y --no-install-recommends --download-only install libc6-dev libstdc++-12-dev $libraries >/dev/null
   for package in "$folder"/debs/*.deb; do dpkg-deb -x "$package" "$root"; done
   # One /lib, as on an installed system; links that begin with / stay inside; CMake files that name /usr mean this one.
   [ -L "$root/lib" ] || { cp -a "$root/lib/." "$root/usr/lib/" && rm -r "$root/lib" && ln -s usr/lib "$root/lib"; }

@@ -136,6 +136,14 @@ class Care final : public console::StoreCare {
   std::string folder_;  // "": the store is an etcd
 };
 
+Awaitable<meta::Result<std::vector<std::string>>> ReadNamespaces(admission::ObjectReader& reader) {
+  base::Arena arena;
+  KS_CO_TRY(const auto found, co_await reader.List(arena, "", "namespaces", ""));
+  std::vector<std::string> names;
+  for (const auto& one : found) names.emplace_back(one.Get("metadata", "name").as_string());
+  co_return names;
+}
+
 }  // namespace
 
 console::ConsoleParts MakeConsoleParts(const CompletedOptions& completed, const DataDir* folder, Stores& stores) {
@@ -149,6 +157,10 @@ console::ConsoleParts MakeConsoleParts(const CompletedOptions& completed, const 
         request::User{.name = "admin", .groups = {std::string(request::kSystemMasters)}});
   }
   return parts;
+}
+
+console::NamespaceNames NamespacesOf(admission::ObjectReader& reader) {
+  return [&reader] { return ReadNamespaces(reader); };
 }
 
 NewConsoleLink ConsoleLinks(const CompletedOptions& completed, const console::ConsoleParts& parts) {

@@ -402,6 +402,8 @@ Outcome<void, Error> ServerProcess::MakeServing() {
   serving.chain.auditor = auditor_;
   if (storage_versions_) serving.chain.storage_versions = storage_versions_->barrier();
   if (options_.keelson.console) {
+    console_.rules = chain_config_.rules;
+    console_.namespaces = NamespacesOf(*reader_);
     console::InstallConsole(chain_->mux(), console_);
     serving.chain.authorizer = console::AllowPages(std::move(serving.chain.authorizer));
   }

@@ -1,5 +1,6 @@
 #include "console/console.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,8 @@ std::string_view TypeOf(std::string_view name) {
 bool IsPublic(const auth::Attributes& attributes) {
   if (attributes.resource_request) return false;
   const std::string_view path = attributes.path;
+  if (attributes.verb == "get" && path == kNamespacesPath)
+    return std::ranges::find(attributes.user.groups, request::kAuthenticated) != attributes.user.groups.end();
   if (attributes.verb == "post") return path.starts_with(kSessionPrefix);
   return attributes.verb == "get" && (path == kRoot || (path.starts_with(kPrefix) && !path.starts_with(kAPIPrefix)));
 }
@@ -51,6 +54,7 @@ void InstallConsole(server::PathMux& mux, ConsoleParts parts) {
   if (parts.sign_in) InstallSignIn(mux, std::move(parts.sign_in));
   if (parts.tail) InstallAudit(mux, std::move(parts.tail));
   if (parts.store) InstallStore(mux, std::move(parts.store));
+  if (parts.rules) InstallNamespaces(mux, std::move(parts.rules), std::move(parts.namespaces));
   for (const File& file : kFiles) {
     const endpoints::StaticFile served{.bytes = file.bytes, .type = TypeOf(file.name)};
     mux.Unlisted(std::string(kPrefix) + std::string(file.name), endpoints::NewStaticFile(served));

@@ -7,6 +7,7 @@
 
 #include "audit/tail.h"
 #include "auth/authorizer.h"
+#include "console/namespace_pages.h"
 #include "console/sign_in.h"
 #include "console/store_pages.h"
 #include "server/path_mux.h"
@@ -18,11 +19,13 @@ struct ConsoleParts {
   std::shared_ptr<SignIn> sign_in;
   std::shared_ptr<audit::Tail> tail;
   std::shared_ptr<StoreCare> store;
+  std::shared_ptr<const auth::RuleResolver> rules;
+  NamespaceNames namespaces;  // all there are
 };
 void InstallConsole(server::PathMux& mux, ConsoleParts parts);
 
-// Lets everybody get the pages and exchange a link, so that somebody without a client certificate can sign in; asks
-// `next` about everything else.
+// Lets everybody get the pages and exchange a link, so that somebody without a client certificate can sign in, and
+// everybody who is signed in ask for their namespaces; asks `next` about everything else.
 std::shared_ptr<auth::Authorizer> AllowPages(std::shared_ptr<auth::Authorizer> next);
 
 }  // namespace keelson::console

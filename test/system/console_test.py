@@ -19,6 +19,7 @@ import sys
 import tarfile
 import threading
 import time
+import urllib.parse
 import urllib.request
 
 sys.dont_write_bytecode = True
@@ -340,6 +341,12 @@ import { eventCells } from "./audit.js";
 import { outcome, portForwardCommand, words } from "./pod.js";
 import { age, spaceLeft } from "./store.js";
 import { keyText, Screen } from "./terminal.js";
+import { yamlLines } from "./yaml.js";
+import { unowned } from "./owned.js";
+import { cellOf, compile } from "./jsonpath.js";
+import { chosenColumns, usualColumns } from "./columns.js";
+import { ruleAllows } from "./allowed.js";
+import { rank } from "./find.js";
 const check = (got, want) => { if (JSON.stringify(got) !== JSON.stringify(want)) { console.error(JSON.stringify(got), "instead of", JSON.stringify(want)); process.exit(1); } };
 check(toYAML({ a: [1, "x: y", { b: [] }], c: "1", d: "l1\\nl2\\n", e: {}, f: null, g: "yes" }), 'a:\\n- 1\\n- "x: y"\\n- b: []\\nc: "1"\\nd: |\\n  l1\\n  l2\\ne: {}\\nf: null\\ng: "yes"\\n');
 check(diffLines("a\\nb\\nc", "a\\nx\\nc"), [" a", "-b", "+x", " c"]);
@@ -394,6 +401,29 @@ check(screen(9, 4, "1\\r\\n2\\r\\n3\\r\\n4\\x1b[2;3r\\x1b[3H\\n\\x1b[2HX").text(
 check(screen(9, 3, "a\\r\\nb\\x1b[H\\x1b[Lz\\x1b[2J").text(), "");
 check(screen(9, 3, "\\u{1F600}x").lines[0].length, 2);
 const resized = screen(9, 3, "a\\r\\nb\\r\\nc"); resized.resize(9, 2); check([resized.text(), resized.history.length, resized.y], ["b\\nc", 1, 1]);
+const held = { apiVersion: "v1", kind: "K", metadata: { name: "a", uid: "u", labels: { x: "1", y: "2" }, managedFields: [{ manager: "m", operation: "Apply", fieldsV1: { "f:metadata": { "f:labels": { "f:x": {} } },
+  "f:spec": { "f:list": { 'k:{"name":"one"}': { ".": {}, "f:name": {} } }, "f:set": { 'v:"p"': {} }, "f:atomic": {}, "f:empty": { ".": {} } } } }] },
+  spec: { list: [{ name: "one", port: 1 }, { name: "two" }], set: ["p", "q"], atomic: { deep: 1 }, empty: { z: 1 }, defaulted: { d: 1 } } };
+check([...unowned(held)].sort(), ["/metadata/labels/y", "/metadata/uid", "/spec/defaulted", "/spec/empty/z", "/spec/list/0/port", "/spec/list/1", "/spec/set/1"]);
+check([...unowned({ metadata: {}, spec: 1 })], []);
+const client = (text) => ({ spec: { a: 1, b: [{ name: "n", c: 1 }] }, metadata: { name: "x", annotations: { "kubectl.kubernetes.io/last-applied-configuration": text }, managedFields: [{ manager: "kubectl-client-side-apply", operation: "Update",
+  fieldsV1: { "f:metadata": { "f:annotations": { ".": {}, "f:kubectl.kubernetes.io/last-applied-configuration": {} } }, "f:spec": { "f:a": {}, "f:b": { 'k:{"name":"n"}': { ".": {}, "f:name": {}, "f:c": {} } } } } }] } });
+check([...unowned(client('{"spec":{"b":[{"name":"n"}]}}'))], ["/spec/a", "/spec/b/0/c"]);
+check([[...unowned(client("not JSON"))], [...unowned(client('{"spec":{}}'))]], [[], ["/spec/a", "/spec/b"]]);
+check(yamlLines({ a: { b: 1 }, c: [{ d: 1, e: 2 }] }, new Set(["/a", "/c/0/e"])), [{ text: "a:", grey: true }, { text: "  b: 1", grey: true }, { text: "c:", grey: false }, { text: "- d: 1", grey: false }, { text: "  e: 2", grey: true }]);
+const pods = { metadata: { labels: { "a.b/c": "l", x: "y" } }, spec: { list: [{ n: "a", v: 1, t: true }, { n: "b", v: 2 }], nodeName: "node" } };
+const path = (text) => cellOf(compile(text)(pods));
+check([".spec.nodeName", "spec.nodeName", "{.spec.nodeName}", "$.spec.nodeName", ".spec.list[0].n", ".spec.list[-1].n", ".spec.list[*].v", ".spec.list.*.n", "..n", ".metadata.labels.a\\\\.b/c", ".metadata.labels['a.b/c']",
+       '.spec.list[?(@.n=="b")].v', ".spec.list[?(@.v>=2)].n", ".spec.list[?(@.t)].n", ".spec.list[?(@.n!='a')].n", ".spec.list[0]", ".spec.none.more[3]", ".spec.list[?(@.t==true)].v"].map(path),
+      ["node", "node", "node", "node", "a", "b", "1,2", "a,b", "a,b", "l", "l", "2", "b", "a", "b", '{"n":"a","v":1,"t":true}', "", "1"]);
+check([".a[", ".a[?(x)]", ".a]", ".a{", "..", ".constructor"].map((text) => { try { return cellOf(compile(text)({ a: 1 })); } catch { return "refused"; } }), ["refused", "refused", "refused", "refused", "refused", ""]);
+const defined = [{ name: "Name", priority: 0 }, { name: "IP", priority: 1 }, { name: "Age", priority: 0 }], cells = { cells: ["n", "i", "1d"], object: pods };
+const shown = (columns) => columns.map((column) => column.name + "=" + column.cell(cells));
+check([shown(usualColumns(defined, false)), shown(usualColumns(defined, true)), shown(chosenColumns(defined, ["Age", "gone", "Node:.spec.nodeName", "Name"]))], [["Name=n", "Age=1d"], ["Name=n", "IP=i", "Age=1d"], ["Age=1d", "Node=node", "Name=n"]]);
+const granted = { verbs: ["get"], apiGroups: [""], resources: ["pods", "*/log"], resourceNames: ["p"] };
+check([ruleAllows(granted, "get", "", "pods", "p"), ruleAllows(granted, "get", "", "pods", "q"), ruleAllows(granted, "list", "", "pods", "p"), ruleAllows(granted, "get", "apps", "pods", "p"),
+       ruleAllows(granted, "get", "", "pods/log", "p"), ruleAllows(granted, "get", "", "pods/exec", "p"), ruleAllows({ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, "x", "g", "r/s", "")], [true, false, false, false, true, false, true]);
+check([rank("labelled-one", "one"), rank("labelled-one", "lblone"), rank("labelled-one", "onel")], [0, 1, -1]);
 const key = (name, more) => keyText({ key: name, ...more }, false);
 check([key("a"), key("c", { ctrlKey: true }), key("Enter"), key("ArrowUp"), keyText({ key: "ArrowUp" }, true), key("Shift"), key("b", { altKey: true }), key("]", { ctrlKey: true })],
       ["a", "\\x03", "\\r", "\\x1b[A", "\\x1bOA", null, "\\x1bb", null]);
@@ -813,6 +843,23 @@ def care(binary, folder):
     kubelet.stop()
 
 
+MODULES = os.environ.get("KEELSON_PLAYWRIGHT", os.path.expanduser("~/.cache/keelson/console/node_modules"))  # tools/console.sh
+
+
+def playwright(binary, folder):
+    """test/console/console.mjs: greyed defaults, columns, keys, search, rights, every view. KEELSON_CONSOLE_TESTS names some."""
+    if shutil.which("chromium") is None or shutil.which("node") is None or not os.path.isdir(MODULES + "/playwright-core"):
+        print("playwright: no chromium, no node or no %s (tools/console.sh), left out" % MODULES)
+        return
+    server = started(binary, folder, ["--disable-admission-plugins=ServiceAccount"])
+    script = os.path.join(source_root(), "test", "console", "console.mjs")
+    done = subprocess.run(["node", script, "https://127.0.0.1:%d" % server.port] + os.environ.get("KEELSON_CONSOLE_TESTS", "").split(), capture_output=True, text=True, timeout=900,
+                          env=dict(os.environ, KEELSON_PLAYWRIGHT=MODULES))
+    print(done.stdout + done.stderr, end="", flush=True)
+    expect(done.returncode == 0, "see above")
+    server.stop()
+
+
 def make_pod(client, kubelet):
     client.must(201, "POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
                 "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}}}})
@@ -889,9 +936,9 @@ def screenshots(binary, folder):
     server = started(binary, folder)
     client = Client(server)
     for name, replicas in (("web", 3), ("api", 2), ("worker", 5)):
-        client.must(201, "POST", "/apis/apps/v1/namespaces/default/deployments?fieldManager=kubectl", {
-            "metadata": {"name": name, "labels": {"app": name}}, "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
-                "metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "example.com/%s:1.0" % name}]}}}})
+        client.must(201, "PATCH", "/apis/apps/v1/namespaces/default/deployments/%s?fieldManager=kubectl" % name, {
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": {"app": name}}, "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "example.com/%s:1.0" % name}]}}}}, content_type="application/apply-patch+yaml")
     path = "/apis/apps/v1/namespaces/default/deployments/web"
     for manager, patch in (("pipeline", {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example.com/web:1.1"}]}}}}), ("autoscaler", {"spec": {"replicas": 12}})):
         client.must(200, "PATCH", path + "?fieldManager=" + manager, json.dumps(patch), content_type="application/strategic-merge-patch+json")
@@ -899,29 +946,74 @@ def screenshots(binary, folder):
     page = Browser(folder + "/profile")
     page.command("Emulation.setDeviceMetricsOverride", width=1200, height=760, deviceScaleFactor=1, mobile=False)
 
-    def picture(name):
-        with open(os.path.join(source_root(), "docs", "images", "console-%s.png" % name), "wb") as f:
-            f.write(base64.b64decode(page.command("Page.captureScreenshot", format="png")["data"]))
+    def scheme(value):
+        page.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": value}])
 
+    def picture(name):
+        page.run("document.getElementById('status').replaceChildren(); document.activeElement?.blur?.()")
+        data = base64.b64decode(page.command("Page.captureScreenshot", format="png")["data"])
+        if shutil.which("pngquant"):  # a third of the size, with 256 colours
+            data = subprocess.run(["pngquant", "--speed=1", "--strip", "256", "-"], input=data, capture_output=True, check=True).stdout
+        with open(os.path.join(source_root(), "docs", "images", "console-%s.png" % name), "wb") as f:
+            f.write(data)
+
+    page.command("Page.navigate", url="https://127.0.0.1:%d/console" % server.port)
+    page.has("Sign in")
+    picture("sign-in")
     sign_in(page, server, "admin-token")
     page.until("[...document.querySelectorAll('#kinds a')].some((a) => a.textContent === 'Widget')", "no custom resource")
     page.go("#/list/apps/v1/deployments")
     page.has("worker")
     picture("list")
+    scheme("dark")
+    page.go("#/list/apps/v1/deployments?column=Name&column=Ready&column=Images&" + urllib.parse.urlencode(
+        {"column": "Strategy:.spec.strategy.type"}) + "&" + urllib.parse.urlencode({"column": "Team:.metadata.labels.app"}) + "&sort=Name")
+    page.has("RollingUpdate")
+    page.click("Columns")
+    page.has("Usual columns")
+    picture("columns-dark")
+    scheme("light")
+    page.run("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Usual columns').click()")
     page.go("#/object/apps/v1/deployments/default/web")
     page.has("created")
+    picture("object")
+    scheme("dark")
+    picture("object-dark")
+    scheme("light")
     page.run("[...document.querySelectorAll('button')].filter((b) => b.textContent === 'Put back')[0].click()")
     page.has("Put back now")
     page.run("[...document.querySelectorAll('h2')].find((h) => h.textContent === 'History').scrollIntoView()")
     picture("history")
+    page.run("document.querySelector('[data-key=e]').click()")
+    page.run("const t = document.querySelector('textarea'); t.value = t.value.replace(/replicas: \\d+/, 'replicas: 20'); t.style.minHeight = '14rem';"
+             "t.setSelectionRange(t.value.indexOf('replicas'), t.value.indexOf('replicas')); t.dispatchEvent(new Event('input')); t.dispatchEvent(new Event('click'))")
+    page.has("spec.replicas <integer>")
+    page.click("Dry run")
+    page.has("Others manage these fields.")
+    page.run("document.querySelector('main').scrollTop = 0")
+    picture("conflict")
     page.go("#/new/example.com/v1/widgets")
     page.has("How large it is.")
     picture("form")
-    page.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    page.go("#/server")
-    page.has("global-default")
-    picture("server")
-    page.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    page.go("#/find/" + urllib.parse.quote("app=web"))
+    page.has("1 found.")
+    picture("find")
+    page.go("#/access")
+    page.has("* in *")
+    page.run("const q = document.querySelectorAll('main form')[1]; q.elements.user.value = 'guest'; q.requestSubmit()")
+    page.until("document.querySelector('main p[role=status]').textContent.startsWith('No.')", "the answer")
+    picture("access")
+    page.run("document.getElementById('help').click()")
+    page.has("rows of a list")
+    picture("keys")
+    page.run("document.getElementById('keys').close()")
+    for value in ("light", "dark"):
+        scheme(value)
+        page.go("#/")
+        page.go("#/server")
+        page.has("global-default")
+        picture("server" + ("" if value == "light" else "-dark"))
+    scheme("light")
     page.go("#/audit?resource=deployments")
     page.has("waiting for events")
     for replicas in (4, 6):
@@ -948,7 +1040,7 @@ def screenshots(binary, folder):
     server.stop()
 
 
-TESTS = [pages, connections, links, no_links, audit, store, scripts, browser, care]
+TESTS = [pages, connections, links, no_links, audit, store, scripts, browser, care, playwright]
 ON_REQUEST = [many, screenshots]
 
 

@@ -16,6 +16,12 @@ export function show(...children) { document.getElementById("main").replaceChild
 // False while the box "Read only" is checked: nothing that writes is offered.
 export function mayWrite() { return !document.getElementById("readonly").checked; }
 
+// Whether keys are text for what has the focus.
+export function isTyping() {
+  const { tagName, type } = document.activeElement;
+  return /^(TEXTAREA|SELECT)$/.test(tagName) || (tagName === "INPUT" && type !== "checkbox") || document.activeElement.getAttribute("role") === "textbox";
+}
+
 const STATUS_MILLISECONDS = 8000;
 export function tell(text) {
   const line = el("p", {}, text);

@@ -1,8 +1,9 @@
 // Routes of the console: the view is the URL. Hidden tabs hold no watch.
 import { accessView } from "./access.js";
+import { learnRules, may } from "./allowed.js";
 import { auditView } from "./audit.js";
 import { call, discover, getJSON, hasToken, setToken } from "./api.js";
-import { el, explain, show } from "./dom.js";
+import { el, explain, isTyping, show } from "./dom.js";
 import { findView } from "./find.js";
 import { newView } from "./form.js";
 import { objectView } from "./object.js";
@@ -26,13 +27,21 @@ function drawKinds() {
   const matches = (kind) => inOrder(kind.kind) || inOrder(kind.plural) || kind.group.includes(text);
   const pane = document.getElementById("kinds");
   pane.replaceChildren();
-  let group = null;
-  for (const kind of kinds.filter(matches)) {
-    if (kind.group !== group) pane.append(el("h2", {}, kind.group || "core"));
-    group = kind.group;
-    const link = "#/list/" + [kind.group || "core", kind.version, kind.plural].map(encodeURIComponent).join("/");
-    pane.append(el("a", { href: link, "aria-current": location.hash.split("?")[0] === link ? "page" : undefined }, kind.kind));
-  }
+  const draw = (place, some) => {
+    let group = null;
+    for (const kind of some) {
+      if (kind.group !== group) place.append(el("h2", {}, kind.group || "core"));
+      group = kind.group;
+      const link = "#/list/" + [kind.group || "core", kind.version, kind.plural].map(encodeURIComponent).join("/");
+      place.append(el("a", { href: link, "aria-current": location.hash.split("?")[0] === link ? "page" : undefined }, kind.kind));
+    }
+  };
+  const found = kinds.filter(matches), closed = found.filter((kind) => !may("list", kind));
+  draw(pane, found.filter((kind) => may("list", kind)));
+  if (!closed.length) return;
+  const rest = el("details", { open: text !== "" }, el("summary", {}, closed.length + " that you may not list"));
+  draw(rest, closed);
+  pane.append(rest);
 }
 
 function find(group, version, plural) {
@@ -79,13 +88,17 @@ async function begin(problem = "") {
     if (user === "system:anonymous") return signIn(problem || "Nobody is signed in.");
     document.getElementById("user").textContent = user;
     document.getElementById("signout").hidden = !hasSession();
-    kinds = await discover();
+    [kinds] = await Promise.all([discover(), learnRules(namespaceBox.value)]);
   } catch (error) {
     return signIn(hasToken() ? explain(error) : problem || "Nobody is signed in.");
   }
-  // Somebody who may not list namespaces types one.
+  // Somebody who may not list namespaces is offered those where they have rights, and types any other.
   getJSON("/api/v1/namespaces?limit=500").then((list) => document.getElementById("namespaces").replaceChildren(
-      ...list.items.map((item) => el("option", { value: item.metadata.name }))), () => { namespaceBox.placeholder = "your namespace"; });
+      ...list.items.map((item) => el("option", { value: item.metadata.name }))), async () => {
+    namespaceBox.placeholder = "your namespace";
+    const mine = await getJSON("/console/api/namespaces").catch(() => []);
+    document.getElementById("namespaces").replaceChildren(...mine.map((name) => el("option", { value: name })));
+  });
   await route();
 }
 
@@ -96,7 +109,7 @@ search.addEventListener("keydown", (event) => {
   const first = document.querySelector("#kinds a");
   location.hash = first && !event.ctrlKey ? first.getAttribute("href") : "#/find/" + encodeURIComponent(search.value);
 });
-namespaceBox.addEventListener("change", route);
+namespaceBox.addEventListener("change", () => learnRules(namespaceBox.value).then(route));
 document.getElementById("readonly").addEventListener("change", route);
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key === "k") {
@@ -104,15 +117,20 @@ document.addEventListener("keydown", (event) => {
     search.select();
     return;
   }
-  if (event.key !== "/" || /^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName) || document.activeElement.getAttribute("role") === "textbox") return;
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping() || document.querySelector("dialog[open]")) return;
+  const offered = [...document.querySelectorAll("main [data-key]")].find((element) => element.dataset.key === event.key);
+  if (event.key === "/") search.focus();
+  else if (event.key === "?") document.getElementById("keys").showModal();
+  else if (offered) offered.click();
+  else return;
   event.preventDefault();
-  search.focus();
 });
 document.addEventListener("visibilitychange", () => {
   if (!/^#\/(list|audit|server)\b/.test(location.hash)) return;
   if (document.hidden) running.abort();
   else route();
 });
+document.getElementById("help").addEventListener("click", () => document.getElementById("keys").showModal());
 window.addEventListener("hashchange", () => (location.hash.startsWith("#link=") ? openLink().then(begin) : route()));
 document.getElementById("signout").addEventListener("click", () => endSession().then(() => location.reload()));
 openLink().then(begin);

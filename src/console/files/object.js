@@ -1,12 +1,14 @@
 // One object: its YAML, an edit by server-side apply or by a form with a dry run and its diff first, its history, events, owners, dependents and users.
+import { may } from "./allowed.js";
 import { call, getJSON, pathOf } from "./api.js";
 import { el, explain, mayWrite, show, tell } from "./dom.js";
 import { explainPane } from "./explain.js";
 import { editForm } from "./form.js";
 import { drawDiff, historyPane } from "./history.js";
+import { unowned } from "./owned.js";
 import { copyCommand, portForwardCommand, shellPane } from "./pod.js";
 import { remove } from "./table.js";
-import { editable, toYAML } from "./yaml.js";
+import { editable, toYAML, yamlLines } from "./yaml.js";
 
 const MANAGER = "keelson-console", DEPENDENTS_MAX = 500;
 
@@ -128,7 +130,7 @@ function editor(kind, object, path, reload) {
     } catch (error) {
       const causes = ((error.body && error.body.details && error.body.details.causes) || []).map((cause) => el("li", {}, (cause.field || "") + ": " + cause.message));
       result.replaceChildren(el("p", { class: "bad" }, explain(error)), el("ul", {}, ...causes),
-                             error.status === 409 ? el("p", {}, "Others manage these fields. Leave them out of the text, or take them over with the box below.") : "");
+                             error.status === 409 ? el("p", {}, "Others manage these fields. Leave them out of the text, or take them over with the box above.") : "");
     }
   } }, "Dry run");
   text.addEventListener("input", () => { apply.disabled = true; });
@@ -140,34 +142,61 @@ function editor(kind, object, path, reload) {
             text, explainPane(text, kind), el("div", { class: "tools" }, check, apply, force, el("label", { for: "force" }, "take over fields of others")), result);
 }
 
+// The object as YAML: what nobody owns is grey, or left out.
+function yamlPane(object) {
+  const grey = unowned(object), shown = structuredClone(object);
+  delete shown.metadata.managedFields;
+  const all = yamlLines(shown, grey), text = el("pre", { tabindex: "0" });
+  const hide = el("input", { type: "checkbox", id: "hide-defaults" });
+  const draw = () => {
+    const runs = [];
+    for (const line of all) {
+      if (line.grey && hide.checked) continue;
+      if (!runs.length || runs.at(-1).grey !== line.grey) runs.push({ grey: line.grey, text: "" });
+      runs.at(-1).text += line.text + "\n";
+    }
+    text.replaceChildren(...runs.map((run) => (run.grey ? el("span", { class: "default" }, run.text) : run.text)));
+  };
+  hide.addEventListener("change", draw);
+  draw();
+  const count = all.filter((line) => line.grey).length;
+  if (!count) return el("div", {}, text);
+  return el("div", {}, el("p", { class: "tools legend" }, el("span", {}, el("span", { class: "default" }, "grey"), ": filled in by the server, owned by nobody (" + count + " of " + all.length + " lines)"), hide,
+                          el("label", { for: "hide-defaults" }, "hide them")), text);
+}
+
 export async function objectView(kind, namespace, name, kinds, signal) {
   const path = pathOf(kind, namespace, name);
   const reload = () => objectView(kind, namespace, name, kinds, signal).catch((error) => tell(explain(error)));
   const object = await getJSON(path, { signal });
-  const shown = structuredClone(object);
-  const fields = shown.metadata.managedFields;
-  delete shown.metadata.managedFields;
-  const pane = el("div", {}, el("pre", { tabindex: "0" }, toYAML(shown)));
+  const fields = object.metadata.managedFields;
+  const pane = el("div", {}, yamlPane(object));
   const managed = fields ? el("details", {}, el("summary", {}, "Who set what (managedFields)"), el("pre", {}, toYAML(fields))) : null;
   const command = "kubectl get " + kind.plural + (kind.group ? "." + kind.group : "") + (namespace ? " -n " + namespace : "") + " " + name + " -o yaml";
-  const buttons = [el("button", { onclick: () => copyCommand(command) }, "Copy as kubectl")];
-  if (kind.group === "" && kind.plural === "pods") buttons.push(el("button", { onclick: () => logs(path, object, pane, signal) }, "Log"));
-  if (kind.group === "" && kind.plural === "pods" && mayWrite()) {
-    buttons.push(el("button", { onclick: () => shellPane(path, object, pane, signal, "exec") }, "Shell"),
-                 el("button", { onclick: () => shellPane(path, object, pane, signal, "attach") }, "Attach"));
-  }
-  if (kind.group === "" && ["pods", "services"].includes(kind.plural))
-    buttons.push(el("button", { onclick: () => copyCommand(portForwardCommand(object, kind)) }, "Port forward"));
-  if (kind.verbs.includes("patch") && mayWrite()) {
+  const buttons = [];
+  const offer = (text, key, onclick) => buttons.push(el("button", { "data-key": key, "aria-keyshortcuts": key, title: "Key: " + key, onclick }, text));
+  const isPod = kind.group === "" && kind.plural === "pods";
+  const mayChange = (verb) => mayWrite() && kind.verbs.includes(verb) && may(verb, kind, name);
+  offer("YAML", "y", () => pane.replaceChildren(yamlPane(object)));
+  offer("Copy as kubectl", "c", () => copyCommand(command));
+  if (isPod && may("get", kind, name, "log")) offer("Log", "l", () => logs(path, object, pane, signal));
+  if (isPod && mayWrite() && may("create", kind, name, "exec")) offer("Shell", "s", () => shellPane(path, object, pane, signal, "exec"));
+  if (isPod && mayWrite() && may("create", kind, name, "attach")) offer("Attach", "a", () => shellPane(path, object, pane, signal, "attach"));
+  if (kind.group === "" && ["pods", "services"].includes(kind.plural)) offer("Port forward", "p", () => copyCommand(portForwardCommand(object, kind)));
+  if (mayChange("patch")) {
     const openForm = () => editForm(kind, object, path, reload, signal).then((form) => pane.replaceChildren(form), (error) => tell(explain(error)));
-    buttons.push(el("button", { onclick: () => pane.replaceChildren(editor(kind, object, path, reload)) }, "Edit"), el("button", { onclick: openForm }, "Edit as form"));
+    offer("Edit", "e", () => pane.replaceChildren(editor(kind, object, path, reload)));
+    offer("Edit as form", "f", openForm);
   }
-  if (kind.verbs.includes("delete") && mayWrite()) buttons.push(el("button", { onclick: async () => {
+  if (mayChange("delete")) offer("Delete", "d", async () => {
     if (!confirm("Delete " + kind.kind + " " + name + "?")) return;
     try { await remove(kind, namespace, name); tell("Deleted."); history.back(); } catch (error) { tell(explain(error)); }
-  } }, "Delete"));
+  });
+  for (const [text, key] of [["History", "h"], ["Events", "v"]])
+    offer(text, key, () => [...related.querySelectorAll("h2")].find((title) => title.textContent === text)?.scrollIntoView());
   const related = el("div");
-  show(el("h1", {}, kind.kind + " " + (namespace ? namespace + "/" : "") + name), el("div", { class: "tools" }, ...buttons), pane, managed || "", related);
+  const listLink = "#/list/" + [kind.group || "core", kind.version, kind.plural].map(encodeURIComponent).join("/");
+  show(el("h1", {}, el("a", { href: listLink, "data-key": "u", "aria-keyshortcuts": "u", title: "All of them. Key: u" }, kind.kind), " " + (namespace ? namespace + "/" : "") + name), el("div", { class: "tools" }, ...buttons), pane, managed || "", related);
   const part = async (title, making) => {
     try {
       const content = await making;
@@ -176,7 +205,7 @@ export async function objectView(kind, namespace, name, kinds, signal) {
       if (!signal.aborted) related.append(el("h2", {}, title), el("p", { class: "bad" }, explain(error)));
     }
   };
-  if (kind.verbs.includes("list")) await part("History", historyPane(kind, object, path, reload, kind.verbs.includes("patch") && mayWrite(), signal));
+  if (kind.verbs.includes("list")) await part("History", historyPane(kind, object, path, reload, mayChange("patch"), signal));
   await part("Owners", owners(object, kinds));
   await part("Owned by it", dependents(object, kinds, signal));
   await part(kind.plural === "services" ? "Sends to" : "Used by", users(kind, object, kinds, signal));

@@ -8,32 +8,36 @@ function scalar(value) {
   return JSON.stringify(value);
 }
 
-function lines(value, indent, out) {
+// Adds {text, grey} for each line. `grey` has the JSON pointers of what is printed grey, with all below it.
+function lines(value, indent, out, grey, path = "", inside = false) {
   const pad = " ".repeat(indent);
   if (Array.isArray(value)) {
-    for (const item of value) {
+    for (const [index, item] of value.entries()) {
+      const here = path + "/" + index, isGrey = inside || grey.has(here);
       if (isEmpty(item) || typeof item !== "object" || item === null) {
-        out.push(pad + "- " + inline(item));
+        out.push({ text: pad + "- " + inline(item), grey: isGrey });
       } else {
         const inner = [];
-        lines(item, indent + 2, inner);
-        inner[0] = pad + "- " + inner[0].slice(indent + 2);
+        lines(item, indent + 2, inner, grey, here, isGrey);
+        inner[0].text = pad + "- " + inner[0].text.slice(indent + 2);
         out.push(...inner);
       }
     }
     return;
   }
   for (const [key, item] of Object.entries(value)) {
-    const name = pad + scalar(key) + ":";
+    const name = pad + scalar(key) + ":", here = path + "/" + key, isGrey = inside || grey.has(here);
+    const push = (text) => out.push({ text, grey: isGrey });
     if (typeof item === "string" && item.includes("\n") && !/[\r\t]|^\s|[ ]\n/.test(item) && /[^\n]/.test(item)) {
       const chomp = item.endsWith("\n\n") ? "+" : item.endsWith("\n") ? "" : "-";
       const text = chomp === "" ? item.slice(0, -1) : chomp === "+" ? item.slice(0, -1) : item;
-      out.push(name + " |" + chomp, ...text.split("\n").map((line) => (line === "" ? "" : pad + "  " + line)));
+      push(name + " |" + chomp);
+      for (const line of text.split("\n")) push(line === "" ? "" : pad + "  " + line);
     } else if (isEmpty(item) || typeof item !== "object" || item === null) {
-      out.push(name + " " + inline(item));
+      push(name + " " + inline(item));
     } else {
-      out.push(name);
-      lines(item, Array.isArray(item) ? indent : indent + 2, out);
+      push(name);
+      lines(item, Array.isArray(item) ? indent : indent + 2, out, grey, here, isGrey);
     }
   }
 }
@@ -41,12 +45,14 @@ function lines(value, indent, out) {
 function isEmpty(value) { return value !== null && typeof value === "object" && Object.keys(value).length === 0; }
 function inline(value) { return isEmpty(value) ? (Array.isArray(value) ? "[]" : "{}") : scalar(value); }
 
-export function toYAML(value) {
-  if (isEmpty(value) || value === null || typeof value !== "object") return inline(value) + "\n";
+export function yamlLines(value, grey = new Set()) {
+  if (isEmpty(value) || value === null || typeof value !== "object") return [{ text: inline(value), grey: grey.has("") }];
   const out = [];
-  lines(value, 0, out);
-  return out.join("\n") + "\n";
+  lines(value, 0, out, grey);
+  return out;
 }
+
+export function toYAML(value) { return yamlLines(value).map((line) => line.text).join("\n") + "\n"; }
 
 // Lines of both texts with "+", "-" or " " before them, by the longest common subsequence. Texts beyond the bound are told as replaced.
 const DIFF_MAX = 3000;

@@ -1,0 +1,42 @@
+#include "console/namespace_pages.h"
+
+#include <gtest/gtest.h>
+
+#include "console/console.h"
+
+namespace keelson::console {
+namespace {
+
+class Rules final : public auth::RuleResolver {
+ public:
+  auth::ResolvedRules RulesFor(const request::User& user, std::string_view name_space) const override {
+    auth::ResolvedRules found;
+    if (user.name == "reader") found.resource_rules.push_back({.verbs = {"get"}, .resources = {"nodes"}});
+    if (name_space == "team") found.resource_rules.push_back({.verbs = {"get"}, .resources = {"pods"}});
+    return found;
+  }
+};
+
+TEST(NamespacePagesTest, BindingsOfTheNamespaceCount) {
+  const std::vector<std::string> all = {"closed", "team", "zoo"};
+  for (const std::string name : {"guest", "reader"})
+    EXPECT_EQ(ReachableNamespaces(Rules(), {.name = name}, all), (std::vector<std::string>{"team"}));
+  EXPECT_TRUE(ReachableNamespaces(Rules(), {.name = "guest"}, {}).empty());
+}
+
+TEST(NamespacePagesTest, WhoeverIsSignedInMayAsk) {
+  const auto pages = AllowPages(std::make_shared<auth::AlwaysDenyAuthorizer>());
+  const auto allows = [&](std::string group, std::string verb, std::string path) {
+    const auth::Attributes attributes{.user = {.name = "a", .groups = {std::move(group)}}, .verb = verb, .path = path};
+    return pages->TryAuthorize(attributes)->decision == auth::Decision::kAllow;
+  };
+  EXPECT_TRUE(allows("system:authenticated", "get", "/console/api/namespaces"));
+  EXPECT_FALSE(allows("system:authenticated", "post", "/console/api/namespaces"));
+  EXPECT_FALSE(allows("system:authenticated", "get", "/console/api/namespaces/x"));
+  EXPECT_FALSE(allows("system:unauthenticated", "get", "/console/api/namespaces"));
+  EXPECT_FALSE(allows("system:authenticated", "get", "/console/api/store"));
+  EXPECT_TRUE(allows("system:unauthenticated", "get", "/console/main.js"));
+}
+
+}  // namespace
+}  // namespace keelson::console
