@@ -3,8 +3,11 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
+#include <algorithm>
 #include <charconv>
 #include <condition_variable>
+#include <deque>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -33,59 +36,97 @@ WriteID ToNumber(std::string_view text) {
 
 }  // namespace
 
-// An Env that knows whether RocksDB works in the background.
+// RocksDB's flushes and compactions on one thread, one after the other, and only while nothing else happens: they are
+// held back while a commit is under way or the store is being opened. What the disk has at any moment would depend on
+// the machine otherwise.
 class Background final : public rocksdb::EnvWrapper {
  public:
-  Background() : EnvWrapper(rocksdb::Env::Default()) {
+  Background() : EnvWrapper(rocksdb::Env::Default()), thread_([this] { Loop(); }) {
     file_system_ = kv::rocks::NewLogFileSystem(rocksdb::FileSystem::Default());
   }
-  ~Background() override { WaitIdle(); }
+  ~Background() override {
+    {
+      std::lock_guard guard(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
 
   const char* Name() const override { return "Background"; }
   void Schedule(void (*function)(void*), void* argument, Priority priority, void* tag,
                 void (*unscheduled)(void*)) override {
+    std::lock_guard guard(mutex_);
+    jobs_.push_back({function, argument, priority, tag, unscheduled});
+    changed_.notify_all();
+  }
+  int UnSchedule(void* tag, Priority priority) override {
+    std::vector<Job> taken;
     {
       std::lock_guard guard(mutex_);
-      ++jobs_;
-      ++started_;
+      const auto matches = [&](const Job& job) { return job.tag == tag && job.priority == priority; };
+      std::ranges::copy_if(jobs_, std::back_inserter(taken), matches);
+      std::erase_if(jobs_, matches);
+      changed_.notify_all();
     }
-    target()->Schedule(&Run, new Job{this, function, argument, unscheduled}, priority, tag, &Unschedule);
+    for (const Job& job : taken) {
+      if (job.unscheduled != nullptr) job.unscheduled(job.argument);
+    }
+    return static_cast<int>(taken.size());
   }
-  void WaitIdle() {
-    std::unique_lock guard(mutex_);
-    idle_.wait(guard, [&] { return jobs_ == 0; });
-  }
-  std::uint64_t started() {
+  unsigned int GetThreadPoolQueueLen(Priority) const override { return 0; }
+
+  void Hold() {
     std::lock_guard guard(mutex_);
-    return started_;
+    held_ = true;
+  }
+  void Release() {
+    std::lock_guard guard(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
+  void WaitIdle() {  // REQUIRES: not held
+    std::unique_lock guard(mutex_);
+    changed_.wait(guard, [&] { return jobs_.empty() && !running_; });
   }
 
  private:
   struct Job {
-    Background* owner;
     void (*function)(void*);
     void* argument;
+    Priority priority;
+    void* tag;
     void (*unscheduled)(void*);
   };
-  static void Run(void* argument) {
-    const std::unique_ptr<Job> job(static_cast<Job*>(argument));
-    job->function(job->argument);
-    job->owner->Ended();
-  }
-  static void Unschedule(void* argument) {
-    const std::unique_ptr<Job> job(static_cast<Job*>(argument));
-    if (job->unscheduled != nullptr) job->unscheduled(job->argument);
-    job->owner->Ended();
-  }
-  void Ended() {
-    std::lock_guard guard(mutex_);
-    if (--jobs_ == 0) idle_.notify_all();
+  // A commit that rewrites the store waits for a job; such a one is not held for ever.
+  static constexpr std::chrono::seconds kHeldMax{5};
+
+  void Loop() {
+    std::unique_lock guard(mutex_);
+    for (;;) {
+      changed_.wait(guard, [&] { return stopping_ || !jobs_.empty(); });
+      if (stopping_) return;
+      changed_.wait_for(guard, kHeldMax, [&] { return stopping_ || !held_ || jobs_.empty(); });
+      if (stopping_) return;
+      if (jobs_.empty()) continue;
+      const Job job = jobs_.front();
+      jobs_.pop_front();
+      running_ = true;
+      guard.unlock();
+      job.function(job.argument);
+      guard.lock();
+      running_ = false;
+      changed_.notify_all();
+    }
   }
 
   std::mutex mutex_;
-  std::condition_variable idle_;
-  int jobs_ = 0;
-  std::uint64_t started_ = 0;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool held_ = true;
+  bool running_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
 };
 
 std::string_view LabelOf(const storage::Object& object, std::string_view label) {
@@ -113,7 +154,7 @@ Server::Server(World& world, Disk& disk, Model& model, ServerOptions options)
     const Time delay = least + sync_delay + world_.Between(microseconds(20), milliseconds(1));
     world_.After(delay, ControlOwner(), [this] { fiber_->Resume(); });
   };
-  fiber_->on_end = [this] { background_->WaitIdle(); };
+  fiber_->on_end = [this] { RunJobs(); };
 }
 
 kv::Result<std::unique_ptr<Server>> Server::Start(World& world, Disk& disk, Model& model, ServerOptions options) {
@@ -130,7 +171,7 @@ kv::Result<std::unique_ptr<Server>> Server::Start(World& world, Disk& disk, Mode
   store.disk_reserve_bytes = std::int64_t{8} << 20;
   store.env = self->background_.get();
   auto opened = kv::rocks::Open(std::move(store));
-  self->background_->WaitIdle();
+  self->RunJobs();
   if (!opened.ok()) {
     self->stopped_ = true;
     return std::move(opened).error();
@@ -182,7 +223,6 @@ void Server::Run(kv::mvcc::Work kind, Work work) {
   if (kind == kv::mvcc::Work::kRead) return world_.After(delay, options_.owner, std::move(work));
   world_.After(delay, options_.owner, [this, work = std::move(work)]() mutable {
     if (stopped_) return work();
-    jobs_before_ = background_->started();
     fiber_->Start(std::move(work));
   });
 }
@@ -259,11 +299,10 @@ bool Server::Ready() const {
   return true;
 }
 
-void Server::FinishCommitWithJobs() {
-  if (!fiber_->busy() || background_->started() == jobs_before_) return;
-  world_.Take(ControlOwner());
-  fiber_->hurry = true;
-  fiber_->Resume();
+void Server::RunJobs() {
+  background_->Release();
+  background_->WaitIdle();
+  background_->Hold();
 }
 
 void Server::YieldCommit() {
@@ -276,6 +315,7 @@ void Server::Stop() {
   fiber_->hurry = true;
   lanes_->StartDrain();
   if (fiber_->busy()) fiber_->Resume();
+  background_->Release();
   if (truth_) truth_->Cancel();
   std::atomic<bool> ended{false};
   std::thread stopper([&] {

@@ -53,8 +53,6 @@ class Server {
 
   // Ends everything; what is under way is answered or destroyed. Time does not pass, nothing is drawn from the seed.
   void Stop();
-  // RocksDB's jobs that the commit under way has started end with it: the moment of a crash must not depend on them.
-  void FinishCommitWithJobs();
   // On the writer's thread: other things happen before it goes on.
   void YieldCommit();
 
@@ -85,6 +83,7 @@ class Server {
   }
   void Run(kv::mvcc::Work kind, Work work);
   void MakeResource(std::string_view group, std::string_view plural, std::uint64_t ttl_seconds);
+  void RunJobs();  // RocksDB's
   void Tick();
   void Compact();
   Awaitable<void> CompactOnce();
@@ -105,7 +104,6 @@ class Server {
   cacher::HistoryBudget history_{std::size_t{4} << 20};
   std::vector<Resource> resources_;
   std::unique_ptr<kv::Watcher> truth_;
-  std::uint64_t jobs_before_ = 0;  // RocksDB's, when the commit under way began
   bool truth_ended_ = true;
   bool compacting_ = false;
   bool stopped_ = false;

@@ -138,10 +138,7 @@ void Simulation::StartServer() {
 void Simulation::EndServer(const char* why, std::optional<Disk::Loss> loss) {
   if (!server_) return;
   cluster_.Say(why);
-  if (loss) {
-    server_->FinishCommitWithJobs();
-    disk_.Freeze();
-  }
+  if (loss) disk_.Freeze();
   cluster_.server = nullptr;
   ++cluster_.start;
   server_->alive.reset();
