@@ -241,7 +241,7 @@ Dispatcher::WatcherPtr Dispatcher::Register(WatchSelection selection, std::optio
   watcher->group = group;
   ++group->watchers;
   ++watchers_;
-  if (watcher->selection->predicate.allow_watch_bookmarks) ScheduleBookmark(*watcher);
+  if (watcher->selection->predicate.allow_watch_bookmarks) ScheduleBookmark(*watcher, kNoneServed);
   return watcher;
 }
 
@@ -260,13 +260,13 @@ void Dispatcher::Unregister(Watcher& watcher) {
   watcher.group = nullptr;
 }
 
-void Dispatcher::ScheduleBookmark(Watcher& watcher) {
+void Dispatcher::ScheduleBookmark(Watcher& watcher, std::int64_t served) {
   const auto now = clock_.Monotonic();
   // Watchers that came together (after a restart, say) are spread over some seconds.
   auto due = now + options_.bookmark_period - std::chrono::seconds(watcher.id % 8);
   if (const auto deadline = watcher.deadline) {
     const auto last = *deadline - kBeforeDeadline;
-    if (last > now) due = std::min(due, last);
+    if (last > now && Second(last) > served) due = std::min(due, last);
   }
   watcher.bookmark_second = Second(due);
   bookmarks_[watcher.bookmark_second].emplace_back(&watcher);
@@ -285,7 +285,7 @@ void Dispatcher::Tick() {
       for (const WatcherPtr& watcher : due) {
         if (watcher->group == nullptr || watcher->epoch != epoch_) continue;
         watcher->bookmark_due = true;
-        ScheduleBookmark(*watcher);
+        ScheduleBookmark(*watcher, now);
         if (!watcher->waiting) continue;
         TakeFromWaiting(*watcher);
         woken.push_back(watcher);

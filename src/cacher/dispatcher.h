@@ -131,7 +131,9 @@ class Dispatcher final : public HistoryBudget::Keeper {
   // The snapshot becomes visible before its revision: a reader that has seen revision() gets a state at least as new.
   void Show(SnapshotPtr snapshot);
   void CloseAllLocked(Woken& woken);
-  void ScheduleBookmark(Watcher& watcher);
+  // `served`: the second whose bookmarks are being sent; the next one is in a later second.
+  static constexpr std::int64_t kNoneServed = -1;
+  void ScheduleBookmark(Watcher& watcher, std::int64_t served);
   void Wake(const Woken& woken);
   std::optional<std::uint64_t> NextSequence(Watcher& watcher, bool& missed) const;
 

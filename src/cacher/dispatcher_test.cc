@@ -47,6 +47,24 @@ TEST_F(DispatcherTest, WatchersThatAskForTheSameShareTheirSelection) {
   for (const auto& watcher : {first, second, third, fourth, fifth}) dispatcher.Unregister(*watcher);
 }
 
+// Tick() used to run in circles, with the lock held, from the start of that second until the bookmark's moment.
+TEST_F(DispatcherTest, TheLastBookmarkBeforeADeadlineIsScheduledOnceInItsSecond) {
+  WatchSelection selection{.prefix = "/registry/pods/"};
+  selection.predicate.allow_watch_bookmarks = true;
+  SnapshotPtr initial;
+  std::uint64_t oldest = 0;
+  // The last bookmark is due 10.7 seconds from now.
+  const auto deadline = clock.Monotonic() + std::chrono::milliseconds(12'700);
+  const auto watcher = dispatcher.Register(selection, std::nullopt, deadline, &initial, &oldest);
+  clock.Advance(std::chrono::milliseconds(9'900));
+  dispatcher.Tick();
+  EXPECT_FALSE(watcher->bookmark_due);
+  clock.Advance(std::chrono::milliseconds(200));
+  dispatcher.Tick();
+  EXPECT_TRUE(watcher->bookmark_due);
+  dispatcher.Unregister(*watcher);
+}
+
 // A LIST compares revision() with what it must not be older than, then reads Current().
 TEST_F(DispatcherTest, SnapshotIsNeverOlderThanTheRevisionReadBeforeIt) {
   constexpr std::uint64_t kAppends = 200'000;

@@ -30,7 +30,7 @@ Core::~Core() { Stop(); }
 Result<void> Core::Start() {
   if (backend) {
     KS_RETURN_IF_ERROR(backend->Load(*this));
-    pool = std::make_unique<async::BlockingPool>("kv-read", 2);
+    if (!options.executor) pool = std::make_unique<async::BlockingPool>("kv-read", 2);
   }
   lessor.RenewAll(Now());
   for (const auto& [key, versions] : index.keys()) {
@@ -41,6 +41,7 @@ Result<void> Core::Start() {
   assigned_ = visible;
   compacting_ = compact;
   next_progress_ = Now() + options.progress_interval;
+  if (options.executor) return {};
   writer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "kv-writer");
     Run();
@@ -84,7 +85,25 @@ void Core::Tick() {
     std::lock_guard guard(queue_mutex_);
     tick_ = true;
   }
-  queue_ready_.notify_one();
+  Wake();
+}
+
+void Core::Wake() {
+  if (!options.executor) return queue_ready_.notify_one();
+  std::lock_guard guard(queue_mutex_);
+  ScheduleStep();
+}
+
+void Core::ScheduleStep() {
+  if (std::exchange(scheduled_, true)) return;
+  options.executor(Work::kWrite, [this] {
+    std::unique_lock guard(queue_mutex_);
+    Step(std::move(guard));
+    const bool trim = HasToTrim();
+    guard = std::unique_lock(queue_mutex_);
+    scheduled_ = false;
+    if (trim || tick_ || !queue_.empty()) ScheduleStep();
+  });
 }
 
 void Core::Enqueue(std::unique_ptr<Task> task) {
@@ -105,50 +124,52 @@ void Core::Enqueue(std::unique_ptr<Task> task) {
     task->Complete(&error);
     return;
   }
-  queue_ready_.notify_one();
+  Wake();
 }
 
 void Core::Run() {
-  std::vector<std::unique_ptr<Task>> tasks;
   for (;;) {
-    tasks.clear();
-    {
-      std::unique_lock guard(queue_mutex_);
-      const auto ready = [&] { return stopping_ || tick_ || !queue_.empty(); };
-      if (HasToTrim()) {
-        // No waiting: old versions are dropped a slice at a time between commits.
-      } else {
-        auto due = next_progress_;
-        // A store that cannot write revokes nothing: leases that stay due must not keep the writer awake.
-        if (const auto expiry = lessor.NextExpiry(); expiry && !failed_) due = std::min(due, *expiry);
-        if (failed_ && recover_at_) due = std::min(due, *recover_at_);
-        const auto wait =
-            std::clamp<std::chrono::nanoseconds>(due - Now(), std::chrono::milliseconds(1), std::chrono::hours(1));
-        queue_ready_.wait_for(guard, wait, ready);
-      }
-      if (stopping_) return;
-      tick_ = false;
-      std::size_t bytes = 0;
-      while (!queue_.empty() && tasks.size() < kBatchTasksMax && bytes < kBatchBytesMax) {
-        bytes += queue_.front()->bytes;
-        tasks.push_back(std::move(queue_.front()));
-        queue_.pop_front();
-      }
-    }
-    if (failed_ && recover_at_ && Now() >= *recover_at_) Recover();
-    if (!failed_) ExpireLeases();
-    if (!failed_) {
-      for (auto& task : tasks) task->Apply();
-      if (!Commit()) Rollback();
-    }
-    for (auto& task : tasks) task->Complete(failed_ ? &*failed_ : nullptr);
+    std::unique_lock guard(queue_mutex_);
+    const auto ready = [&] { return stopping_ || tick_ || !queue_.empty(); };
     if (HasToTrim()) {
-      TrimSlice();
+      // No waiting: old versions are dropped a slice at a time between commits.
     } else {
-      AnswerTrimWaiters();  // What is held is dropped later.
+      auto due = next_progress_;
+      // A store that cannot write revokes nothing: leases that stay due must not keep the writer awake.
+      if (const auto expiry = lessor.NextExpiry(); expiry && !failed_) due = std::min(due, *expiry);
+      if (failed_ && recover_at_) due = std::min(due, *recover_at_);
+      const auto wait =
+          std::clamp<std::chrono::nanoseconds>(due - Now(), std::chrono::milliseconds(1), std::chrono::hours(1));
+      queue_ready_.wait_for(guard, wait, ready);
     }
-    NotifyProgress();
+    if (stopping_) return;
+    Step(std::move(guard));
   }
+}
+
+void Core::Step(std::unique_lock<std::mutex> guard) {
+  tick_ = false;
+  std::size_t bytes = 0;
+  while (!queue_.empty() && tasks_.size() < kBatchTasksMax && bytes < kBatchBytesMax) {
+    bytes += queue_.front()->bytes;
+    tasks_.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  guard.unlock();
+  if (failed_ && recover_at_ && Now() >= *recover_at_) Recover();
+  if (!failed_) ExpireLeases();
+  if (!failed_) {
+    for (auto& task : tasks_) task->Apply();
+    if (!Commit()) Rollback();
+  }
+  for (auto& task : tasks_) task->Complete(failed_ ? &*failed_ : nullptr);
+  tasks_.clear();
+  if (HasToTrim()) {
+    TrimSlice();
+  } else {
+    AnswerTrimWaiters();  // What is held is dropped later.
+  }
+  NotifyProgress();
 }
 
 bool Core::Commit() {

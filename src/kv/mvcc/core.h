@@ -78,6 +78,7 @@ class Core final : public LoadSink {
   void Gather(const RangeRequest& request, Revision at, RangeResponse& response, Missing& missing) const;
   static void FinishRange(const RangeRequest& request, RangeResponse& response);
   Result<void> FillOnWriter(Missing& missing);
+  Awaitable<Result<void>> FillOnPool(Missing& missing);  // `missing` must live until it returns
 
   // Changes, on the writer thread (txn_apply.cc).
   Result<TxnResponse> ApplyTxn(const TxnRequest& request);
@@ -107,6 +108,12 @@ class Core final : public LoadSink {
 
   void Enqueue(std::unique_ptr<Task> task);
   void Run();
+  // What waits, as one commit; then what time and compactions ask for. REQUIRES: the queue's mutex in `guard`, which is
+  // released.
+  void Step(std::unique_lock<std::mutex> guard);
+  void Wake();  // the writer
+  // With options.executor: has one step run. REQUIRES: the queue's mutex.
+  void ScheduleStep();
   bool Commit();
   void Publish();
   void Fail(Error error);
@@ -160,6 +167,8 @@ class Core final : public LoadSink {
   std::deque<std::unique_ptr<Task>> queue_;
   bool stopping_ = false;
   bool tick_ = false;
+  bool scheduled_ = false;                    // a step, on options.executor
+  std::vector<std::unique_ptr<Task>> tasks_;  // of the step that runs
   std::thread writer_;
 };
 

@@ -141,6 +141,13 @@ Result<void> Core::FillOnWriter(Missing& missing) {
   return {};
 }
 
+Awaitable<Result<void>> Core::FillOnPool(Missing& missing) {
+  if (!options.executor) return pool->Run([&missing] { return missing.Fill(); });
+  return async::Suspend<Result<void>>([this, &missing](async::Callback<Result<void>> done) {
+    options.executor(Work::kRead, [&missing, done = std::move(done)]() mutable { done(missing.Fill()); });
+  });
+}
+
 Awaitable<Result<RangeResponse>> Core::Range(RangeRequest request) {
   KS_CO_RETURN_IF_ERROR(CheckRange(request));
   RangeResponse response;
@@ -156,7 +163,7 @@ Awaitable<Result<RangeResponse>> Core::Range(RangeRequest request) {
     if (!missing.empty()) missing.view = backend->Pin();
   }
   if (!missing.empty()) {
-    auto filled = co_await pool->Run([&missing] { return missing.Fill(); });
+    auto filled = co_await FillOnPool(missing);
     if (!filled.ok()) co_return std::move(filled).error();
   }
   FinishRange(request, response);

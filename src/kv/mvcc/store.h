@@ -17,6 +17,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "kv/kv.h"
 #include "kv/mvcc/backend.h"
 #include "kv/mvcc/txn_check.h"
@@ -25,14 +26,23 @@ namespace keelson::kv::mvcc {
 
 class Core;  // kv/mvcc/core.h
 
+// For a simulation that owns all scheduling: runs `work` later, a write never while another one runs. A read may run
+// while a write does.
+enum class Work : std::uint8_t { kWrite, kRead };
+using Executor = std::function<void(Work kind, std::move_only_function<void()> work)>;
+
 struct Options {
   const base::Clock* clock = &base::Clock::Real();  // must outlive the store
+  base::Random* random = &base::Random::Real();     // of lease IDs, used by the writer; must outlive the store
   Limits limits;
   std::size_t resident_bytes_max =
       std::size_t{8} * 1024 * 1024;                      // values kept in memory, the youngest; without a backend all
   std::size_t queue_max = 65536;                         // waiting writes; more get kTooManyRequests
   std::int64_t lease_ttl_min = 2;                        // seconds; what etcd has with its default election timeout
   std::chrono::milliseconds progress_interval{600'000};  // between progress responses of a watch with progress_notify
+  // Empty: threads of the store's own. Else none is started; time passes through Tick() only; and the store is
+  // destroyed while none of its work runs or waits to be run.
+  Executor executor;
 };
 
 struct WriteHealth {

@@ -271,7 +271,7 @@ Result<Lease> Core::ApplyGrant(std::int64_t ttl, LeaseID id) {
   if (ttl > kLeaseTTLMax) return MakeError(ErrorCode::kLeaseTTLTooLarge);
   if (id != 0 && lessor.Has(id)) return MakeError(ErrorCode::kLeaseExists);
   if (backend) KS_RETURN_IF_ERROR(backend->CheckSpace(0));
-  while (id == 0 || lessor.Has(id)) id = static_cast<LeaseID>(base::Random::Real().Next() & 0x7fff'ffff'ffff'ffff);
+  while (id == 0 || lessor.Has(id)) id = static_cast<LeaseID>(options.random->Next() & 0x7fff'ffff'ffff'ffff);
   ttl = std::max(ttl, options.lease_ttl_min);
   std::lock_guard guard(lock);
   lessor.Grant(id, ttl, Now());

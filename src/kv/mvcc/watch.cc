@@ -108,7 +108,7 @@ Awaitable<Result<WatchResponse>> HistoryWatcher::Next() {
     if (found == Found::kResponse) {
       if (!missing.empty()) {
         KS_FAILPOINT("kv/watch/read-values");
-        auto filled = co_await core_->pool->Run([&missing] { return missing.Fill(); });
+        auto filled = co_await core_->FillOnPool(missing);
         if (!filled.ok()) {
           cursor_.next = from;
           co_return std::move(filled).error();

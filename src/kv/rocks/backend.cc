@@ -35,6 +35,7 @@ constexpr std::int64_t kOpenBytesMin = std::int64_t{1} * 1024 * 1024;  // RocksD
 constexpr std::int64_t kRoomBytes = std::int64_t{2} * 1024 * 1024;  // of a commit: the log's zeros ahead and a new log
 constexpr std::int64_t kRewriteBytesMax = std::int64_t{256} * 1024 * 1024;  // RocksDB rewrites no more at once
 constexpr auto kViewsPatience = std::chrono::seconds(5);
+constexpr auto kViewsPoll = std::chrono::milliseconds(1);
 constexpr int kStepsBeforeSeek = 8;            // stepping over so many records costs less than a seek
 constexpr std::size_t kReadByIteratorMin = 8;  // fewer values are read one by one
 constexpr std::size_t kChunkBytes = std::size_t{4} * 1024 * 1024;
@@ -389,14 +390,13 @@ Result<void> RocksBackend::Close() {
     std::lock_guard guard(database_mutex_);
     database = std::exchange(database_, nullptr);
   }
-  const auto give_up = std::chrono::steady_clock::now() + kViewsPatience;
-  while (database && database.use_count() > 1) {
-    if (std::chrono::steady_clock::now() > give_up) {
+  for (int waited = 0; database && database.use_count() > 1; ++waited) {
+    if (waited > kViewsPatience / kViewsPoll) {
       std::lock_guard guard(database_mutex_);
       database_ = std::move(database);
       return Error{.code = ErrorCode::kUnavailable, .message = "reads of the failed store have not ended"};
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(kViewsPoll);
   }
   return {};
 }
@@ -519,7 +519,7 @@ void RocksBackend::MakeRoom(std::int64_t bytes) {
 void RocksBackend::MarkDurable(Revision revision) {
   last_ = revision;
   if (!options_.sync || !loaded_) return;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = options_.clock->Monotonic();
   if (now - marked_at_ < kMarkEvery) return;
   marked_at_ = now;
   folder_->WriteDurable(revision, false);
@@ -573,11 +573,13 @@ void RocksBackend::Compacted(Revision) {
   if (reclaim_.joinable()) reclaim_.join();
   dead_bytes_ = 0;
   reclaiming_ = true;
-  reclaim_ = std::thread([this] {
+  const auto rewrite = [this] {
     const auto rewritten = Defragment();
     if (!rewritten.ok()) log::Error("Could not give space of the store back", "err", rewritten.error().message);
     reclaiming_ = false;
-  });
+  };
+  if (options_.executor) return rewrite();  // No threads.
+  reclaim_ = std::thread(rewrite);
 }
 
 Result<SharedBytes> RocksBackend::Read(const mvcc::Location& location) {
@@ -607,12 +609,11 @@ void RocksBackend::MeasureSpace() {
     free_ = FreeBytes();
   }
   written_since_ = 0;
-  measured_at_ = std::chrono::steady_clock::now();
+  measured_at_ = options_.clock->Monotonic();
 }
 
 Result<void> RocksBackend::CheckSpace(std::int64_t bytes) {
-  if (written_since_ > kMeasureEveryBytes || std::chrono::steady_clock::now() - measured_at_ > kMeasureEvery)
-    MeasureSpace();
+  if (written_since_ > kMeasureEveryBytes || options_.clock->Monotonic() - measured_at_ > kMeasureEvery) MeasureSpace();
   const std::int64_t more = written_since_ + bytes;
   if (options_.quota_bytes > 0 && used_ + more > options_.quota_bytes) return MakeError(ErrorCode::kNoSpace);
   if (free_ - more < options_.disk_reserve_bytes) return MakeError(ErrorCode::kNoSpace);

@@ -1,0 +1,333 @@
+#include "simulation/server.h"
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+#include <algorithm>
+#include <charconv>
+#include <condition_variable>
+#include <deque>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "kv/rocks/log_file.h"
+#include "kv/rocks/rocks.h"
+#include "registry/catalog.h"
+#include "storage/schema_codec.h"
+
+namespace keelson::simulation {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+
+constexpr Time kTick = milliseconds(100);
+constexpr Time kCompactEvery = minutes(5);
+constexpr int kLanes = 3;
+
+WriteID ToNumber(std::string_view text) {
+  WriteID number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+}  // namespace
+
+// RocksDB's flushes and compactions on one thread, one after the other, and only while nothing else happens: they are
+// held back while a commit is under way or the store is being opened. What the disk has at any moment would depend on
+// the machine otherwise.
+class Background final : public rocksdb::EnvWrapper {
+ public:
+  Background() : EnvWrapper(rocksdb::Env::Default()), thread_([this] { Loop(); }) {
+    file_system_ = kv::rocks::NewLogFileSystem(rocksdb::FileSystem::Default());
+  }
+  ~Background() override {
+    {
+      std::lock_guard guard(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  const char* Name() const override { return "Background"; }
+  void Schedule(void (*function)(void*), void* argument, Priority priority, void* tag,
+                void (*unscheduled)(void*)) override {
+    std::lock_guard guard(mutex_);
+    jobs_.push_back({function, argument, priority, tag, unscheduled});
+    changed_.notify_all();
+  }
+  int UnSchedule(void* tag, Priority priority) override {
+    std::vector<Job> taken;
+    {
+      std::lock_guard guard(mutex_);
+      const auto matches = [&](const Job& job) { return job.tag == tag && job.priority == priority; };
+      std::ranges::copy_if(jobs_, std::back_inserter(taken), matches);
+      std::erase_if(jobs_, matches);
+      changed_.notify_all();
+    }
+    for (const Job& job : taken) {
+      if (job.unscheduled != nullptr) job.unscheduled(job.argument);
+    }
+    return static_cast<int>(taken.size());
+  }
+  unsigned int GetThreadPoolQueueLen(Priority) const override { return 0; }
+
+  void Hold() {
+    std::lock_guard guard(mutex_);
+    held_ = true;
+  }
+  void Release() {
+    std::lock_guard guard(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
+  void WaitIdle() {  // REQUIRES: not held
+    std::unique_lock guard(mutex_);
+    changed_.wait(guard, [&] { return jobs_.empty() && !running_; });
+  }
+
+ private:
+  struct Job {
+    void (*function)(void*);
+    void* argument;
+    Priority priority;
+    void* tag;
+    void (*unscheduled)(void*);
+  };
+  // A commit that rewrites the store waits for a job; such a one is not held for ever.
+  static constexpr std::chrono::seconds kHeldMax{5};
+
+  void Loop() {
+    std::unique_lock guard(mutex_);
+    for (;;) {
+      changed_.wait(guard, [&] { return stopping_ || !jobs_.empty(); });
+      if (stopping_) return;
+      changed_.wait_for(guard, kHeldMax, [&] { return stopping_ || !held_ || jobs_.empty(); });
+      if (stopping_) return;
+      if (jobs_.empty()) continue;
+      const Job job = jobs_.front();
+      jobs_.pop_front();
+      running_ = true;
+      guard.unlock();
+      job.function(job.argument);
+      guard.lock();
+      running_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool held_ = true;
+  bool running_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+std::string_view LabelOf(const storage::Object& object, std::string_view label) {
+  for (const auto& [key, value] : object.attributes().labels) {
+    if (key == label) return value;
+  }
+  return "";
+}
+WriteID WriteOf(const storage::Object& object) { return ToNumber(LabelOf(object, "op")); }
+WriteID SawOf(const storage::Object& object) { return ToNumber(LabelOf(object, "saw")); }
+Seen SeenOf(const storage::Object& object) {
+  return {std::string(object.key()), object.resource_version(), WriteOf(object)};
+}
+
+Server::Server(World& world, Disk& disk, Model& model, ServerOptions options)
+    : world_(world),
+      disk_(disk),
+      model_(model),
+      options_(std::move(options)),
+      lanes_(std::make_unique<Lanes>(world, options_.owner, kLanes)),
+      fiber_(std::make_unique<Fiber>()),
+      background_(std::make_unique<Background>()),
+      random_(base::Random::Seeded(world.random().Next())) {
+  fiber_->on_yield = [this](Time least) {
+    const Time delay = least + sync_delay + world_.Between(microseconds(20), milliseconds(1));
+    world_.After(delay, ControlOwner(), [this] { fiber_->Resume(); });
+  };
+  fiber_->on_end = [this] { RunJobs(); };
+}
+
+kv::Result<std::unique_ptr<Server>> Server::Start(World& world, Disk& disk, Model& model, ServerOptions options) {
+  std::unique_ptr<Server> server(new Server(world, disk, model, std::move(options)));
+  Server* const self = server.get();
+  kv::rocks::Options store;
+  store.dir = self->options_.dir;
+  store.clock = &world.clock();
+  store.random = self->random_.get();
+  store.executor = [self](kv::mvcc::Work kind, Work work) { self->Run(kind, std::move(work)); };
+  store.resident_bytes_max = self->options_.resident_bytes_max;
+  store.memtable_bytes = self->options_.memtable_bytes;
+  store.deletion_reserve_bytes = std::int64_t{4} << 20;
+  store.disk_reserve_bytes = std::int64_t{8} << 20;
+  store.env = self->background_.get();
+  auto opened = kv::rocks::Open(std::move(store));
+  self->RunJobs();
+  if (!opened.ok()) {
+    self->stopped_ = true;
+    return std::move(opened).error();
+  }
+  self->kv_ = *std::move(opened);
+  self->leases_ = std::make_unique<storage::LeaseManager>(*self->kv_, world.clock());
+  self->compactor_ = std::make_unique<storage::Compactor>(*self->kv_);
+  self->MakeResource("", "configmaps", 0);
+  self->MakeResource("", "events", self->options_.event_ttl_seconds);
+  for (Resource& resource : self->resources_) resource.cache->Start();
+  self->truth_ended_ = false;
+  asio::co_spawn(self->lane(0), self->Follow(), asio::detached);
+  world.After(kTick, self->ControlOwner(), [self] { self->Tick(); });
+  world.After(world.Between(Time(0), kCompactEvery), self->ControlOwner(), [self] { self->Compact(); });
+  return server;
+}
+
+Server::~Server() { KS_CHECK(stopped_); }
+
+void Server::MakeResource(std::string_view group, std::string_view plural, std::uint64_t ttl_seconds) {
+  const registry::ResourceDefinitionPtr definition = registry::Catalog::BuiltIn()->Find(group, plural);
+  Resource resource;
+  resource.prefix = definition->layout.resource_prefix + "/";
+  resource.codec = storage::NewSchemaCodec({.resource = definition->resource,
+                                            .storage = {definition->kind.group, "v1", definition->kind.kind},
+                                            .type = definition->hub_version().type});
+  resource.storage =
+      std::make_unique<storage::Store>(storage::StoreParts{.kv = *kv_, .codec = *resource.codec, .leases = *leases_},
+                                       storage::StoreOptions{.resource_prefix = definition->layout.resource_prefix});
+  resource.cache = std::make_unique<cacher::Cacher>(
+      *resource.storage, lane(resources_.size() % lanes_->size()), world_.clock(), history_,
+      cacher::CacherOptions{.ring = {.capacity_min = options_.ring_capacity_min}});
+  registry::Store::Options options{registry::StoredKindOf(*definition)};
+  options.storage = std::shared_ptr<storage::Interface>(resource.cache.get(), [](storage::Interface*) {});
+  options.codec = resource.codec;
+  options.key_root = definition->layout.resource_prefix;
+  options.clock = &world_.clock();
+  options.random = random_.get();
+  options.ttl_seconds = ttl_seconds;
+  resource.registry = std::make_shared<registry::Store>(std::move(options));
+  resources_.push_back(std::move(resource));
+}
+
+boost::asio::any_io_executor Server::AnyLane() { return lane(world_.random().Below(lanes_->size())); }
+
+void Server::Run(kv::mvcc::Work kind, Work work) {
+  if (stopped_) return lanes_->Post(0, std::move(work));
+  const Time delay = world_.Between(microseconds(1), microseconds(300));
+  if (kind == kv::mvcc::Work::kRead) return world_.After(delay, options_.owner, std::move(work));
+  world_.After(delay, options_.owner, [this, work = std::move(work)]() mutable {
+    if (stopped_) return work();
+    fiber_->Start(std::move(work));
+  });
+}
+
+void Server::Tick() {
+  kv_->Tick();
+  for (Resource& resource : resources_) resource.cache->Tick();
+  if (truth_) truth_->RequestProgress();
+  world_.After(kTick, ControlOwner(), [this] { Tick(); });
+}
+
+void Server::Compact() {
+  if (!std::exchange(compacting_, true)) asio::co_spawn(lane(1), CompactOnce(), asio::detached);
+  world_.After(kCompactEvery, ControlOwner(), [this] { Compact(); });
+}
+
+Awaitable<void> Server::CompactOnce() {
+  IgnoreError(co_await compactor_->Compact(), "the store may refuse writes; the next round goes on");
+  for (Resource& resource : resources_)
+    resource.cache->Compacted(static_cast<std::uint64_t>(compactor_->compact_revision()));
+  compacting_ = false;
+}
+
+Awaitable<void> Server::Follow() {
+  truth_ = kv_->Watch({.key = "/registry/",
+                       .range_end = kv::PrefixEnd("/registry/"),
+                       .start_revision = static_cast<kv::Revision>(model_.known() + 1)});
+  while (!stopped_) {
+    auto response = co_await truth_->Next();
+    if (!response.ok()) {
+      // The store is being opened again after a failed write, or it ends.
+      if (response.error().code == kv::ErrorCode::kCompacted) model_.Fail("history was compacted too early");
+      if (response.error().code != kv::ErrorCode::kUnavailable) break;
+      continue;
+    }
+    if (stopped_) break;
+    std::vector<std::pair<kv::Event, storage::ObjectPtr>> events;
+    for (kv::Event& event : response->events) {
+      storage::ObjectPtr object;
+      if (event.type == kv::Event::Type::kPut) {
+        Resource& of = event.kv.key.starts_with("/registry" + resources_[0].prefix) ? resources_[0] : resources_[1];
+        kv::KeyValue pair = event.kv;
+        auto opened = co_await of.storage->ObjectOf(std::move(pair));
+        if (!opened.ok()) model_.Fail("unreadable: " + event.kv.key + ": " + opened.error().message);
+        if (opened.ok()) object = *std::move(opened);
+      }
+      events.emplace_back(std::move(event), std::move(object));
+    }
+    if (stopped_) break;
+    Learn(*response, std::move(events));
+  }
+  truth_ended_ = true;
+}
+
+void Server::Learn(const kv::WatchResponse& response, std::vector<std::pair<kv::Event, storage::ObjectPtr>> events) {
+  for (const auto& [event, object] : events) {
+    Version version{.revision = static_cast<std::uint64_t>(event.kv.mod_revision),
+                    .deleted = event.type == kv::Event::Type::kDelete};
+    if (object) {
+      version.write = WriteOf(*object);
+      version.seen = SawOf(*object);
+      version.app = LabelOf(*object, "app");
+    }
+    world_.Trace(version.revision * 31 + version.write);
+    model_.Change(event.kv.key.substr(std::string_view("/registry").size()), std::move(version));
+  }
+  model_.Known(static_cast<std::uint64_t>(response.revision));
+}
+
+bool Server::Ready() const {
+  for (const Resource& resource : resources_) {
+    if (!resource.cache->Ready()) return false;
+  }
+  return true;
+}
+
+void Server::RunJobs() {
+  background_->Release();
+  background_->WaitIdle();
+  background_->Hold();
+}
+
+void Server::YieldCommit() {
+  if (fiber_->running()) fiber_->Yield(Time(0));
+}
+
+void Server::Stop() {
+  stopped_ = true;
+  world_.Take(ControlOwner());
+  fiber_->hurry = true;
+  lanes_->StartDrain();
+  if (fiber_->busy()) fiber_->Resume();
+  background_->Release();
+  if (truth_) truth_->Cancel();
+  std::atomic<bool> ended{false};
+  std::thread stopper([&] {
+    for (Resource& resource : resources_) resource.cache->Stop();
+    ended = true;
+  });
+  while (!ended || !truth_ended_ || compacting_ || requests_ > 0) {
+    if (!lanes_->DrainOne()) std::this_thread::yield();
+  }
+  stopper.join();
+  while (lanes_->DrainOne()) {
+  }
+}
+
+}  // namespace keelson::simulation
