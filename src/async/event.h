@@ -3,14 +3,13 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "async/awaitable.h"
+#include "async/parked.h"
 
 namespace keelson::async {
 
@@ -50,11 +49,7 @@ class Event {
     auto executor = co_await asio::this_coro::executor;
     auto token = asio::use_awaitable;
     co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-        [this, executor](auto handler) {
-          auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-          OnSet([shared, executor] { asio::post(executor, [shared] { (*shared)(); }); });
-        },
-        token);
+        [this, executor](auto handler) { OnSet(ParkHandler<>(executor, std::move(handler))); }, token);
   }
 
  private:

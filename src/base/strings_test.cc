@@ -1,7 +1,12 @@
 #include "base/strings.h"
-#include "base/split_view.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "base/go_int.h"
+#include "base/split_view.h"
 
 namespace keelson::base {
 namespace {
@@ -54,6 +59,12 @@ TEST(Strings, SplitAndTrim) {
   EXPECT_EQ(Trim(" \t x \n"), "x");
   EXPECT_TRUE(EqualsIgnoreCase("Content-TYPE", "content-type"));
   EXPECT_EQ(ReplaceAll("a/b/c", "/", "~1"), "a~1b~1c");
+}
+
+TEST(GoInt64, WhatDoesNotFitIsTheSmallestNumber) {
+  EXPECT_EQ(GoInt64(-2.9), -2);
+  EXPECT_EQ(GoInt64(-0x1p63), INT64_MIN);
+  for (const double value : {0x1p63, 1e300, -1e300, std::nan("")}) EXPECT_EQ(GoInt64(value), INT64_MIN);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ bool IsPublic(const auth::Attributes& attributes) {
   if (attributes.resource_request) return false;
   const std::string_view path = attributes.path;
   if (attributes.verb == "get" && path == kNamespacesPath)
-    return std::ranges::find(attributes.user.groups, request::kAuthenticated) != attributes.user.groups.end();
+    return std::ranges::find(attributes.user->groups, request::kAuthenticated) != attributes.user->groups.end();
   if (attributes.verb == "post") return path.starts_with(kSessionPrefix);
   return attributes.verb == "get" && (path == kRoot || (path.starts_with(kPrefix) && !path.starts_with(kAPIPrefix)));
 }

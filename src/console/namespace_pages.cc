@@ -1,5 +1,6 @@
 #include "console/namespace_pages.h"
 
+#include <ranges>
 #include <utility>
 
 #include "console/paths.h"
@@ -26,7 +27,7 @@ std::vector<std::string> ReachableNamespaces(const auth::RuleResolver& rules, co
                                              const std::vector<std::string>& names) {
   const std::size_t everywhere = rules.RulesFor(user, "").resource_rules.size();
   std::vector<std::string> found;
-  for (const std::string& name : names)
+  for (const std::string& name : names | std::views::take(kNamespacesLookedAtMax))
     if (rules.RulesFor(user, name).resource_rules.size() > everywhere) found.push_back(name);
   return found;
 }

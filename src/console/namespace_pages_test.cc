@@ -27,7 +27,8 @@ TEST(NamespacePagesTest, BindingsOfTheNamespaceCount) {
 TEST(NamespacePagesTest, WhoeverIsSignedInMayAsk) {
   const auto pages = AllowPages(std::make_shared<auth::AlwaysDenyAuthorizer>());
   const auto allows = [&](std::string group, std::string verb, std::string path) {
-    const auth::Attributes attributes{.user = {.name = "a", .groups = {std::move(group)}}, .verb = verb, .path = path};
+    const auth::Attributes attributes{
+        .user = request::User{.name = "a", .groups = {std::move(group)}}, .verb = verb, .path = path};
     return pages->TryAuthorize(attributes)->decision == auth::Decision::kAllow;
   };
   EXPECT_TRUE(allows("system:authenticated", "get", "/console/api/namespaces"));

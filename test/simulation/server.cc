@@ -149,7 +149,7 @@ Server::Server(World& world, Disk& disk, Model& model, ServerOptions options)
       lanes_(std::make_unique<Lanes>(world, options_.owner, kLanes)),
       fiber_(std::make_unique<Fiber>()),
       background_(std::make_unique<Background>()),
-      random_(base::Random::Seeded(world.random().Next())) {
+      random_(base::Seeded(world.random().Next())) {
   fiber_->on_yield = [this](Time least) {
     const Time delay = least + sync_delay + world_.Between(microseconds(20), milliseconds(1));
     world_.After(delay, ControlOwner(), [this] { fiber_->Resume(); });

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/testing/seeded_random.h"
 #include "simulation/disk.h"
 
 namespace keelson::simulation {
@@ -72,7 +73,7 @@ class Fiber {
 
 class World {
  public:
-  explicit World(std::uint64_t seed) : random_(base::Random::Seeded(seed)) {}
+  explicit World(std::uint64_t seed) : random_(base::Seeded(seed)) {}
 
   SimulatedClock& clock() { return clock_; }
   Time now() const { return clock_.now; }

@@ -17,7 +17,7 @@ import time
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test", "system"))
-from harness import Client, Server, config_map, free_port  # noqa: E402
+from harness import Client, Server, config_map, free_port, memory_bound  # noqa: E402
 from webhook_peer import make_certificate, reset  # noqa: E402
 
 ADDRESS, GROUP = "127.96.0.41", "faults.example.com"  # a cluster IP on which the backend listens
@@ -25,7 +25,7 @@ PREFIX = "/apis/%s/v1/" % GROUP
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 RESOURCES = b'{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"faults.example.com/v1","resources":[]}'
 MEGABYTE = b" " * (1 << 20)
-MEMORY_MAX_KB = 96 * 1024  # growth of the server over all faults
+MEMORY_MAX_KB = memory_bound(96 * 1024)  # growth of the server over all faults
 HANGING = 50  # requests at once
 RELEASED = threading.Event()
 FAILED = []

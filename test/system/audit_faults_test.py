@@ -12,12 +12,12 @@ import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Client, Server  # noqa: E402
+from harness import Client, Server, memory_bound  # noqa: E402
 from webhook_peer import FaultyPeer, make_certificate, reset  # noqa: E402
 
 PATH = "/api/v1/namespaces/default/configmaps"
 FULL = "/dev/full"  # every write to it fails with ENOSPC
-MEMORY_MORE_KB = 64 * 1024
+MEMORY_MORE_KB = memory_bound(64 * 1024)
 POLICY = """apiVersion: audit.k8s.io/v1
 kind: Policy
 rules: [{level: Metadata, resources: [{group: "", resources: [configmaps]}]}, {level: None}]

@@ -21,6 +21,15 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
+# A sanitizer keeps what was freed (up to 256 MB), pads every object and catches signals of a crash itself.
+SANITIZED = "KEELSON_SANITIZED" in os.environ
+
+
+def memory_bound(kilobytes):
+    """A bound of a server's memory, or of its growth."""
+    return 8 * kilobytes + 256 * 1024 if SANITIZED else kilobytes
+
+
 def source_root():
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -20,14 +20,14 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Client, Server  # noqa: E402
+from harness import Client, Server, memory_bound  # noqa: E402
 from webhook_peer import make_certificate  # noqa: E402
 
 STATIC = "static-token"
 FLOOD = 300
 KEY_FETCHES_MAX = 10       # Provider::kFetchBurst
 KEY_FETCH_INTERVAL = 10.0  # Provider::kFetchInterval, seconds
-MEMORY_MORE_KB = 64 * 1024
+MEMORY_MORE_KB = memory_bound(64 * 1024)
 LYING = ["wrong", "endless", "trickle", "redirect", "text"]                                  # in their discovery documents
 KEYS = ["keys-endless", "keys-trickle", "keys-redirect", "keys-text", "keys-hang", "keys-bad", "flood"]  # in their key sets
 HANG = {"trickle", "keys-trickle", "keys-hang"}

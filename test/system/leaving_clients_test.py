@@ -23,7 +23,7 @@ import time
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test", "system"))
-from harness import Client, Server  # noqa: E402
+from harness import Client, Server, memory_bound  # noqa: E402
 from webhook_peer import FaultyPeer  # noqa: E402
 
 CLIENTS = 2000
@@ -31,7 +31,7 @@ THREADS = 8
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 DATA = {"key-%d" % i: "v" * 50 for i in range(20)}
 DESCRIPTORS_MORE = 16   # pooled connections to the webhook
-MEMORY_MORE_KB = 128 * 1024
+MEMORY_MORE_KB = memory_bound(128 * 1024)
 WAITING = 30            # clients that wait in a webhook which hangs
 OBJECTS_PER_LEASE = 1000  # --lease-max-object-count
 RELEASED, HANGING = threading.Event(), threading.Event()

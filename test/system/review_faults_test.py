@@ -21,7 +21,7 @@ import time
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test", "system"))
-from harness import Client, Server  # noqa: E402
+from harness import Client, Server, memory_bound  # noqa: E402
 from webhook_peer import FaultyPeer, reset  # noqa: E402
 
 STATIC = "static-token"
@@ -30,7 +30,7 @@ PODS = "/api/v1/namespaces/default/pods"
 SUBJECT_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n"
 MEGABYTE = b" " * (1 << 20)
-MEMORY_MAX_KB = 96 * 1024  # growth of the server over all faults, which are asked at the same time
+MEMORY_MAX_KB = memory_bound(96 * 1024)  # growth of the server over all faults, which are asked at the same time
 HANGING = 40  # tokens and users at once
 CALLS_MAX = 5  # of one request: upstream's backoff has five steps
 RELEASED = threading.Event()

@@ -14,14 +14,14 @@ import threading
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test", "system"))
-from harness import Client, Server, config_map  # noqa: E402
+from harness import Client, Server, config_map, memory_bound  # noqa: E402
 from webhook_peer import FaultyPeer, reset  # noqa: E402
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 MEGABYTE = b" " * (1 << 20)
 READING = "unexpected error when reading response body. Please retry. Original error: "
-MEMORY_MAX_KB = 96 * 1024  # growth of the server over all faults
+MEMORY_MAX_KB = memory_bound(96 * 1024)  # growth of the server over all faults
 RELEASED = threading.Event()
 FAILED = []
 

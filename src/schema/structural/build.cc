@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/go_int.h"
 #include "base/hash.h"
 #include "object/json_text.h"
 #include "schema/structural/layout.h"
@@ -184,7 +185,7 @@ class Drafter {
       const Value value = schema[bound.name];
       if (!value.is_number()) continue;
       draft.mask |= bound.keyword;
-      const auto integer = value.is_int() ? value.as_int() : static_cast<std::int64_t>(value.as_double());
+      const auto integer = value.is_int() ? value.as_int() : base::GoInt64(value.as_double());
       draft.bounds.push_back(bound.is_double ? std::bit_cast<std::uint64_t>(value.as_double())
                                              : static_cast<std::uint64_t>(integer));
     }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/go_int.h"
 #include "object/age.h"
 #include "object/time.h"
 
@@ -19,7 +20,7 @@ Value DateCell(base::Arena& arena, const Value& value, const base::Clock& clock)
 Value Cell(base::Arena& arena, std::string_view type, const Value& value, const base::Clock& clock) {
   if (type == "string") return Value::String(arena, object::JSONPath::Print(value));
   if (type == "integer") {
-    if (value.is_double()) return Value(static_cast<std::int64_t>(value.as_double()));
+    if (value.is_double()) return Value(base::GoInt64(value.as_double()));
     return value.is_int() ? value : Value();
   }
   if (type == "number") return value.is_number() ? Value(value.as_double()) : Value();
