@@ -1040,8 +1040,8 @@ def screenshots(binary, folder):
     server.stop()
 
 
-TESTS = [pages, connections, links, no_links, audit, store, scripts, browser, care, playwright]
-ON_REQUEST = [many, screenshots]
+TESTS = [pages, connections, links, no_links, audit, store, scripts, browser, care]
+ON_REQUEST = [playwright, many, screenshots]
 
 
 def main():
