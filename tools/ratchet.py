@@ -12,7 +12,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COUNTS = os.path.join(ROOT, "tools", "ratchet.txt")
 LINES_MAX = 70
-FIXTURES = ("test_server", "test_json", "example_server", "cacher_fixture", "cacher_harness", "session_fuzz")
+FIXTURES = ("test_server", "fake_etcd", "test_json", "example_server", "cacher_fixture", "cacher_harness", "session_fuzz")
 GENERIC = ("src/endpoints/", "src/server/", "src/storage/", "src/cacher/", "src/patch/", "src/codec/", "src/request/", "src/meta/",
            "src/validation/", "src/http/")
 # Uses, not the declarations and definitions of FindStrategy and BuiltIn themselves.

@@ -211,9 +211,10 @@ void Client::LearnProgressOrder(const Endpoint& endpoint, std::function<void()> 
   endpoint.maintenance->async()->Status(
       &state->context, &state->request, &state->response,
       [state, &endpoint, done = std::move(done)](const grpc::Status& status) {
-        if (!status.ok()) return;
-        const bool ordered = ProgressOnRequestIsOrdered(state->response.version());
-        endpoint.progress_order->store(ordered ? ProgressOrder::kOrdered : ProgressOrder::kOvertakes);
+        if (status.ok()) {
+          const bool ordered = ProgressOnRequestIsOrdered(state->response.version());
+          endpoint.progress_order->store(ordered ? ProgressOrder::kOrdered : ProgressOrder::kOvertakes);
+        }
         done();
       });
 }

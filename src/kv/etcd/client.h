@@ -52,7 +52,8 @@ class Client {
   // The next endpoint, one that is connected if there is any.
   const Endpoint& Pick();
 
-  // Asks the endpoint for its version, notes its progress order, and calls `done`, on a thread of gRPC's.
+  // Asks the endpoint for its version, notes its progress order if there is an answer, and calls `done`, on a thread of
+  // gRPC's.
   void LearnProgressOrder(const Endpoint& endpoint, std::function<void()> done);
 
   // One unary call. `repeatable`: it may be made again at another endpoint when it is not known whether it arrived.

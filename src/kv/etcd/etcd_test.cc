@@ -7,6 +7,7 @@
 #include "async/testing/run_now.h"
 #include "kv/contract_suite/contract.h"
 #include "kv/etcd/test_server.h"
+#include "kv/etcd/watch.h"
 
 namespace keelson::kv::etcd {
 namespace {
@@ -68,6 +69,92 @@ TEST(EtcdClient, RequestsBeyondTheClientsLimitAreNotSent) {
   EXPECT_TRUE(refused.error().message.starts_with(
       "rpc error: code = ResourceExhausted desc = trying to send message larger than max ("))
       << refused.error().message;
+}
+
+// More responses than a watch may hold, and nobody takes them: it leaves the shared stream, and misses nothing.
+TEST(EtcdClient, WatchThatIsNotTakenMissesNothingAndDoesNotHoldUpOthers) {
+  const auto harness = MakeHarness();
+  if (!harness) GTEST_SKIP() << "no etcd binary";
+  Store& store = harness->store();
+  const Revision now = *async::RunNow(store.CurrentRevision());
+  auto slow = store.Watch({.key = "/slow/", .range_end = PrefixEnd("/slow/"), .start_revision = now + 1});
+  auto quick = store.Watch({.key = "/slow/", .range_end = PrefixEnd("/slow/"), .start_revision = now + 1});
+  const std::size_t count = kHeldResponsesMax + 300;
+  std::vector<Revision> written;
+  for (std::size_t i = 0; i < count; ++i) {
+    TxnRequest put{.success = {Op::Put({.key = "/slow/" + std::to_string(i % 7), .value = SharedBytes("v")})}};
+    auto answer = async::RunNow(store.Txn(std::move(put)));
+    ASSERT_TRUE(answer.ok()) << answer.error().message;
+    written.push_back(answer->revision);
+    // One response at a time: this watch keeps up, whatever the other does.
+    std::size_t seen = 0;
+    while (seen == 0) {
+      auto response = async::RunNow(quick->Next());
+      ASSERT_TRUE(response.ok()) << response.error().message;
+      seen = response->events.size();
+    }
+  }
+  std::vector<Revision> read;
+  while (read.size() < written.size()) {
+    auto response = async::RunNow(slow->Next());
+    ASSERT_TRUE(response.ok()) << response.error().message;
+    for (const Event& event : response->events) read.push_back(event.kv.mod_revision);
+  }
+  EXPECT_EQ(read, written);
+}
+
+// etcd does not tell the progress of a stream while a watch on it starts at the next revision.
+TEST(EtcdClient, ProgressIsToldBesideAWatchFromTheNextRevision) {
+  const auto harness = MakeHarness();
+  if (!harness) GTEST_SKIP() << "no etcd binary";
+  Store& store = harness->store();
+  TxnRequest put{.success = {Op::Put({.key = "/idle", .value = SharedBytes("v")})}};
+  const Revision now = async::RunNow(store.Txn(std::move(put)))->revision;
+  auto ahead = store.Watch({.key = "/ahead", .start_revision = now + 1});
+  auto waits = store.Watch({.key = "/waits", .start_revision = now});
+  waits->RequestProgress();  // once
+  auto response = async::RunNow(waits->Next());
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_TRUE(response->is_progress());
+  EXPECT_GE(response->revision, now);
+  put = {.success = {Op::Put({.key = "/ahead", .value = SharedBytes("v")})}};
+  const Revision next = async::RunNow(store.Txn(std::move(put)))->revision;
+  response = async::RunNow(ahead->Next());
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  ASSERT_EQ(response->events.size(), 1U);
+  EXPECT_EQ(response->events[0].kv.mod_revision, next);
+}
+
+// Threads open, read and close watches of one stream at the same time. Under tsan this is the race test.
+TEST(EtcdClient, WatchesComeAndGoFromManyThreads) {
+  const auto harness = MakeHarness();
+  if (!harness) GTEST_SKIP() << "no etcd binary";
+  Store& store = harness->store();
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 30;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&store, t] {
+      const std::string key = "/threads/" + std::to_string(t);
+      for (int round = 0; round < kRounds; ++round) {
+        TxnRequest put{.success = {Op::Put({.key = key, .value = SharedBytes("v")})}};
+        auto written = async::RunNow(store.Txn(std::move(put)));
+        ASSERT_TRUE(written.ok()) << written.error().message;
+        auto abandoned = store.Watch({.key = key, .start_revision = written->revision});
+        auto watch = store.Watch({.key = key, .start_revision = written->revision});
+        auto idle = store.Watch({.key = key});
+        idle->RequestProgress();
+        abandoned.reset();  // in whatever phase it is
+        watch->RequestProgress();
+        auto response = async::RunNow(watch->Next());
+        while (response.ok() && response->is_progress()) response = async::RunNow(watch->Next());
+        ASSERT_TRUE(response.ok()) << response.error().message;
+        ASSERT_EQ(response->events.size(), 1U);
+        EXPECT_EQ(response->events[0].kv.mod_revision, written->revision);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(EtcdClient, NoEndpoints) { EXPECT_FALSE(Open({}).ok()); }

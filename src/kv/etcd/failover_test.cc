@@ -99,6 +99,35 @@ TEST_F(Failover, MembersAreKilledAndComeBack) {
   EXPECT_GE(once.size(), static_cast<std::size_t>(written));
 }
 
+TEST_F(Failover, ManyWatchesMoveTogether) {
+  constexpr int kWatches = 40;
+  const Revision start = Put("/before", "1");
+  std::vector<std::unique_ptr<Watcher>> watches;
+  const auto key = [](int i) { return "/many/" + std::to_string(i); };
+  for (int i = 0; i < kWatches; ++i) watches.push_back(store_->Watch({.key = key(i), .start_revision = start + 1}));
+  for (std::size_t victim = 0; victim < 3; ++victim) {
+    server_->Kill(victim);
+    std::vector<std::string> values;
+    for (int i = 0; i < kWatches; ++i) {
+      values.push_back(std::to_string(victim) + "/" + std::to_string(i));
+      Put(key(i), values.back());
+    }
+    server_->Restart(victim);
+    for (int i = 0; i < kWatches; ++i) {
+      for (std::string last; last != values[static_cast<std::size_t>(i)];) {
+        auto next = asio::co_spawn(io_.executor(1), watches[static_cast<std::size_t>(i)]->Next(), asio::use_future);
+        ASSERT_EQ(next.wait_for(kPatience), std::future_status::ready);
+        auto response = next.get();
+        ASSERT_TRUE(response.ok()) << response.error().message;
+        for (const Event& event : response->events) {
+          EXPECT_EQ(event.kv.key, key(i));
+          last = std::string(event.kv.value.view());
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Failover, WithoutAMajorityNothingIsAcknowledged) {
   Put("/a", "1");
   server_->Kill(0);

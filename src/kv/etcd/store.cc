@@ -2,7 +2,7 @@
 
 #include "kv/etcd/client.h"
 #include "kv/etcd/etcd.h"
-#include "kv/etcd/watch.h"
+#include "kv/etcd/watch_stream.h"
 #include "kv/etcdpb/locks.h"
 
 namespace keelson::kv::etcd {
@@ -59,7 +59,8 @@ constexpr std::size_t kSendBytesMax = std::size_t{2} << 20;
 
 class EtcdStore final : public Store {
  public:
-  explicit EtcdStore(std::shared_ptr<Client> client) : client_(std::move(client)) {}
+  explicit EtcdStore(std::shared_ptr<Client> client)
+      : client_(std::move(client)), watches_(std::make_shared<WatchStream>(*client_)) {}
 
   Awaitable<Result<RangeResponse>> Range(RangeRequest request) override {
     pb::RangeRequest message;
@@ -85,7 +86,9 @@ class EtcdStore final : public Store {
     co_return etcdpb::FromPB(*answer);
   }
 
-  std::unique_ptr<Watcher> Watch(WatchRequest request) override { return MakeWatcher(client_, std::move(request)); }
+  std::unique_ptr<Watcher> Watch(WatchRequest request) override {
+    return MakeWatcher(client_, watches_, std::move(request));
+  }
 
   Awaitable<Result<Revision>> Compact(Revision revision, bool physical) override {
     pb::CompactionRequest message;
@@ -190,6 +193,7 @@ class EtcdStore final : public Store {
   }
 
   const std::shared_ptr<Client> client_;
+  const std::shared_ptr<WatchStream> watches_;
 };
 
 }  // namespace
