@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "kv/rocks/backend.h"
 #include "kv/rocks/log_file.h"
 #include "kv/rocks/rocks.h"
 #include "registry/catalog.h"
@@ -154,7 +155,10 @@ Server::Server(World& world, Disk& disk, Model& model, ServerOptions options)
     const Time delay = least + sync_delay + world_.Between(microseconds(20), milliseconds(1));
     world_.After(delay, ControlOwner(), [this] { fiber_->Resume(); });
   };
-  fiber_->on_end = [this] { RunJobs(); };
+  fiber_->on_end = [this] {
+    if (!stopped_ && kv_ && world_.Chance(options_.flush_every)) Flush();
+    RunJobs();
+  };
 }
 
 kv::Result<std::unique_ptr<Server>> Server::Start(World& world, Disk& disk, Model& model, ServerOptions options) {
@@ -166,7 +170,8 @@ kv::Result<std::unique_ptr<Server>> Server::Start(World& world, Disk& disk, Mode
   store.random = self->random_.get();
   store.executor = [self](kv::mvcc::Work kind, Work work) { self->Run(kind, std::move(work)); };
   store.resident_bytes_max = self->options_.resident_bytes_max;
-  store.memtable_bytes = self->options_.memtable_bytes;
+  // RocksDB's skip lists draw heights from the address of a thread, so a memtable is never full by its own measure.
+  store.memtable_bytes = std::size_t{64} << 20;
   store.deletion_reserve_bytes = std::int64_t{4} << 20;
   store.disk_reserve_bytes = std::int64_t{8} << 20;
   store.env = self->background_.get();
@@ -297,6 +302,18 @@ bool Server::Ready() const {
     if (!resource.cache->Ready()) return false;
   }
   return true;
+}
+
+// REQUIRES: no commit is under way.
+void Server::Flush() {
+  auto* const backend = static_cast<kv::rocks::RocksBackend*>(kv_->backend());
+  const kv::rocks::DatabasePtr database = backend->database();
+  if (!database) return;
+  rocksdb::FlushOptions options;
+  options.wait = false;
+  const auto& families = database->families;
+  const auto flushed = database->db->Flush(options, {families.settings, families.changes, families.values});
+  flushed.PermitUncheckedError();  // The disk may be full; the log still has everything.
 }
 
 void Server::RunJobs() {

@@ -30,8 +30,8 @@ class Background;  // RocksDB's jobs (server.cc)
 
 struct ServerOptions {
   std::string dir;
-  int owner = 0;  // of its events, with the number after it
-  std::size_t memtable_bytes = 64 * 1024;
+  int owner = 0;                     // of its events, with the number after it
+  std::uint64_t flush_every = 1000;  // steps of the writer, about; ten a second when idle
   std::size_t resident_bytes_max = 64 * 1024;
   std::uint32_t ring_capacity_min = 100;
   std::uint64_t event_ttl_seconds = 120;
@@ -83,6 +83,7 @@ class Server {
   }
   void Run(kv::mvcc::Work kind, Work work);
   void MakeResource(std::string_view group, std::string_view plural, std::uint64_t ttl_seconds);
+  void Flush();    // RocksDB's memtables
   void RunJobs();  // RocksDB's
   void Tick();
   void Compact();

@@ -78,7 +78,7 @@ Simulation::Simulation(std::uint64_t seed, Time duration, const std::string& dir
   model_.ttl_prefix = "/events/";
   options_.dir = dir_ + "/data";
   options_.event_ttl_seconds = kEventTTL;
-  options_.memtable_bytes = (std::size_t{64} << 10) << world_.random().Below(4);
+  options_.flush_every = std::uint64_t{100} << world_.random().Below(6);
   options_.resident_bytes_max = std::size_t{4096} << world_.random().Below(8);
   options_.ring_capacity_min = world_.Chance(3) ? 8 : 100;
   fault_mean_ = seconds(20 + static_cast<int>(world_.random().Below(280)));
