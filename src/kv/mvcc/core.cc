@@ -167,7 +167,7 @@ void Core::Step(std::unique_lock<std::mutex> guard) {
   if (HasToTrim()) {
     TrimSlice();
   } else {
-    AnswerTrimWaiters();  // What is held is dropped later.
+    AnswerTrimWaiters();  // versions that a reader still pins are trimmed later
   }
   NotifyProgress();
 }

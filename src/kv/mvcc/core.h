@@ -108,10 +108,10 @@ class Core final : public LoadSink {
 
   void Enqueue(std::unique_ptr<Task> task);
   void Run();
-  // What waits, as one commit; then what time and compactions ask for. REQUIRES: the queue's mutex in `guard`, which is
-  // released.
+  // One turn of the writer: commits expired leases and the queued transactions as one batch, then trims a slice of the
+  // compacted versions and notifies progress. REQUIRES: the queue's mutex in `guard`, which is released.
   void Step(std::unique_lock<std::mutex> guard);
-  void Wake();  // the writer
+  void Wake();  // wakes the writer
   // With options.executor: has one step run. REQUIRES: the queue's mutex.
   void ScheduleStep();
   bool Commit();
