@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Formatting, headers that compile alone, layering. usage: tools/lint.sh [format|headers|layers|ratchet]...; all of them without arguments.
+# Formatting, headers that compile alone, layering. usage: tools/lint.sh [format|headers|layers|includes|ratchet]...; all of them without
+# arguments.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 checks=("$@")
-[ ${#checks[@]} -eq 0 ] && checks=(format headers layers ratchet)
+[ ${#checks[@]} -eq 0 ] && checks=(format headers layers includes ratchet)
 problems=0
 
 check_format() {
@@ -17,6 +18,17 @@ check_format() {
 
 check_ratchet() {
   tools/ratchet.py || problems=1
+}
+
+# Per target and without transitivity, where layers.txt is per folder.
+check_includes() {
+  local targets=build/release/targets.txt
+  if ! [ -f $targets ]; then
+    echo "lint: no configured build in build/release: make build"
+    problems=1
+    return
+  fi
+  tools/includes.py $targets || problems=1
 }
 
 # Each header in a file of its own, compiled through ccache, so that a second run costs little.
