@@ -68,7 +68,7 @@ class Informers {
   virtual HasSynced Follow(std::string group, std::string resource, OnChanges on_changes) = 0;
 };
 
-// What one plugin took, or with an empty name the whole step.
+// Duration of one plugin's call, or with an empty name of the whole admission step.
 struct Observation {
   std::string_view plugin;
   Operation operation;

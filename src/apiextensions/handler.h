@@ -1,5 +1,5 @@
 // Requests for custom resources (upstream's crdHandler). Definitions are an immutable tree behind an atomic reference:
-// finding one takes no lock. What a definition needs to be served is made with its first request.
+// finding one takes no lock. Storage, codecs and handlers of a definition are made at its first request.
 // Thread safety: Handle() and readers from any thread; Update() and Remove() by one writer at a time.
 #pragma once
 

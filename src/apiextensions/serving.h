@@ -24,7 +24,7 @@
 
 namespace keelson::apiextensions {
 
-// What all custom resources have in common.
+// Configuration shared by all custom resources.
 struct ServingConfig {
   server::ResourceStorage* storage = nullptr;  // must outlive everything served
   std::shared_ptr<const admission::Chain> admission;

@@ -26,7 +26,7 @@ class TimeZones;  // cel/temporal.h
 }
 namespace keelson::app {
 
-// What authentication needs of the rest of the server. All of it must outlive the authenticator.
+// Dependencies of the authenticators on the rest of the server. All of it must outlive the authenticator.
 struct AuthenticationParts {
   async::IOPool& io;
   std::shared_ptr<http::Transport> transport;  // of token webhooks and issuers

@@ -1,4 +1,4 @@
-// What the command line asks for: ServerRunOptions, one struct per flag set, named as upstream names them.
+// Command line options: ServerRunOptions, one struct per flag set, named as upstream names them.
 //   ServerRunOptions options;  FlagSet flags = MakeFlags(options);  flags.Parse(...)  →  Complete  →  Validate  →  the
 //   server's config
 // A plain value: filled at start by one thread, then only read.

@@ -1,4 +1,4 @@
-// What a server does about its store in the background: encryption at rest, compaction, health, figures.
+// Background maintenance of the server's store: encryption at rest, compaction, health checks, metrics.
 // Thread safety: the owner's.
 #pragma once
 

@@ -54,7 +54,7 @@ class Authenticator {
   }
 };
 
-// Whoever was authenticated is in system:authenticated.
+// Every authenticated user is in the group system:authenticated.
 bool NeedsAuthenticatedGroup(const request::User& user);
 request::User WithAuthenticatedGroup(request::User user);
 

@@ -14,7 +14,7 @@
 
 namespace keelson::auth {
 
-// What a certificate says of its holder.
+// Identity in a verified client certificate.
 struct VerifiedCertificate {
   std::string common_name;
   AuthenticationResult holder;  // as x509 authentication reads the subject; no user where it has no name

@@ -1,9 +1,9 @@
-// Who is told about which change. Holds the ring and the watchers of one resource; the reflector appends, connection
-// threads poll. A watcher belongs to one group: those that asked for one value of the trigger field (spec.nodeName), or
-// for one scope (namespace, name). A change reaches the few groups it concerns by hash look-ups; all other watchers
-// cost nothing, not even a wake-up. A group lists the numbers of the ring's events that concern it, so that its
-// watchers skip the rest; the group of everything needs none. Thread safety: all members from any thread. Wake
-// functions are called without a lock held.
+// Delivers changes to the watchers of one resource. Holds the event ring and the watchers; the reflector appends,
+// connection threads poll. A watcher belongs to one group: those with one value of the trigger field (spec.nodeName),
+// or with one scope (namespace, name). A change reaches the few groups it concerns by hash look-ups;
+// all other watchers cost nothing, not even a wake-up. A group lists the numbers of the ring's events that concern it,
+// so that its watchers skip the rest; the group of everything needs none. Thread safety: all members from any thread.
+// Wake functions are called without a lock held.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // The objects that have a label, by its value, for the few label keys that LISTs select by: such a LIST then costs what
-// it returns, whatever else is stored. Which keys those are is learned from the LISTs themselves (LabelDemand); the
-// reflector makes their indexes a part at a time and keeps them in step.
+// it returns, whatever else is stored. The keys are learned from the LISTs themselves (LabelDemand); the reflector
+// builds their indexes in parts and keeps them up to date.
 //
 //   team ── (a, /pods/n/1) (a, /pods/n/7) (b, /pods/n/2) ...
 #pragma once

@@ -1,5 +1,5 @@
-// What Go calls the type of a field in the text of an unmarshal error: the name of a declared type where there is one
-// (v1.RestartPolicy), else the plain type (string). Pure data, used on the way to an error only.
+// Go's type name of a field, for the text of unmarshal errors: the declared type if there is one (v1.RestartPolicy),
+// else the plain type (string). Pure data, used on the way to an error only.
 #pragma once
 
 #include <string>

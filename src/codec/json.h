@@ -35,7 +35,7 @@ struct TypeMeta {
 };
 Outcome<TypeMeta, DecodeError> FindTypeMeta(base::Arena& arena, std::string_view text);
 
-// What is wrong with `text` as JSON, in Go's words ("unexpected end of JSON input"); "" when nothing is.
+// The JSON syntax error in `text`, in Go's words ("unexpected end of JSON input"); "" for valid JSON.
 std::string JSONSyntaxError(std::string_view text);
 
 // Appends the object as Go writes it: fields in table order, empty ones left out, <, > and & escaped. No newline at the

@@ -1,6 +1,7 @@
 // Appends to a string through a plain pointer: room is asked for once per piece, then bytes are stored without checks.
-// What is short is collected beside the string, so that it grows once and to the right size; beyond that the string
-// holds rubbish behind what was written until Finish(). Inner part of the encoders; not for other folders.
+// Short output is collected beside the string, so that the string grows once and to the right size; for longer output
+// the string has unspecified bytes behind the written ones until Finish(). Inner part of the encoders; not for other
+// folders.
 #pragma once
 
 #include <emmintrin.h>
@@ -64,7 +65,7 @@ class Writer {
     at_ = PutString(at_, text);
   }
 
-  // What stands before a member, and its key with the colon.
+  // Writes the separator before a member, and its key with the colon.
   void AppendKey(char before, const schema::Field& field) {
     Reserve(0);
     at_ = PutKey(at_, before, field.quoted, field.name.size());

@@ -1,5 +1,5 @@
 // YAML as sigs.k8s.io/yaml reads and writes it: YAML 1.1 turned to JSON, and JSON laid out as YAML with sorted keys.
-// What of YAML has no JSON meaning, and what is bounded, is in docs/yaml.md.
+// docs/yaml.md lists the YAML features without a JSON meaning and the limits.
 // Thread safety: functions of their arguments. Decoded Values live as long as the arena.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a plain YAML 1.1 scalar means, with the exceptions that Go's yaml.v2 makes. Not for other folders.
+// Resolves plain YAML 1.1 scalars, with the exceptions that Go's yaml.v2 makes. Not for other folders.
 #pragma once
 
 #include <string_view>

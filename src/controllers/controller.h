@@ -1,5 +1,5 @@
-// What a controller is given and what it must do. Thread safety: a controller lives on its executor, which runs one
-// thing at a time; none of its members may be called from elsewhere.
+// The interface of a controller and the dependencies it gets. Thread safety: a controller lives on its executor, which
+// runs one thing at a time; none of its members may be called from elsewhere.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -50,7 +50,7 @@ class Controller {
   virtual ~Controller() = default;
   // Begins to watch and to work.
   virtual void Start() = 0;
-  // Begins nothing any more. What is under way runs to its end and holds what it needs.
+  // Starts no new work. Work in progress runs to its end and holds what it needs.
   virtual void Stop() = 0;
 };
 

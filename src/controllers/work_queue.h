@@ -84,7 +84,7 @@ class RateLimiter {
 
 class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
  public:
-  // What becomes of a key after it was processed.
+  // Next action for a processed key: forget it, retry with backoff, or process it again after a delay.
   struct Result {
     enum class Action : std::uint8_t { kForget, kRetry, kAfter };
     Action action = Action::kForget;

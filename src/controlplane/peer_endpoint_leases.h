@@ -1,4 +1,4 @@
-// Where API servers of one store find each other: each keeps its address under peerserverleases/<server ID>, a key with
+// Peer discovery among API servers of one store: each keeps its address under peerserverleases/<server ID>, a key with
 // a time to live that it renews every ten seconds once it is ready, and removes when it stops (upstream's
 // PeerEndpointLeaseReconciler and its controller; gate UnknownVersionInteroperabilityProxy).
 // Thread safety: Find() from any thread, the rest by the owner.

@@ -1,4 +1,4 @@
-// What only other objects can tell about a resource claim: devices with admin access are for namespaces that say so.
+// Authorization of admin access in resource claims: allowed only in namespaces with the admin-access label.
 #pragma once
 
 #include "controlplane/resource_storage.h"

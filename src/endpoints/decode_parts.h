@@ -1,4 +1,4 @@
-// What the decoders of request bodies share (tables and structural schemas). Internal to endpoints.
+// Shared part of the decoders of request bodies (tables and structural schemas). Internal to endpoints.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the verbs' handlers share: reading bodies, naming targets, answering with objects. Internal to endpoints.
+// Shared part of the verbs' handlers: reading bodies, naming targets, responses with objects. Internal to endpoints.
 #pragma once
 
 #include <optional>
@@ -47,7 +47,7 @@ void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission
 // Fields that a client cannot set.
 void WipeSystemFields(Value object);
 
-// What POST and PUT begin with. The object refers to the body.
+// The decoded request of a POST or PUT. The object refers to the body.
 struct WriteRequest {
   MediaTypeOptions media;
   meta::WriteOptions options;

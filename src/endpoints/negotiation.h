@@ -1,4 +1,4 @@
-// Which representation a client wants and which one it sent (request-path: content negotiation).
+// Content negotiation: the media type a client accepts and the one it sent.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct MediaTypeOptions {
   bool operator==(const MediaTypeOptions&) const = default;
 };
 
-// What an endpoint can answer with.
+// The representations an endpoint can respond with (upstream's EndpointRestrictions).
 struct EndpointRestrictions {
   bool allow_transforms = false;  // Table and PartialObjectMetadata
   bool allow_tables = true;       // false: the storage has no TableConvertor

@@ -33,7 +33,7 @@ struct Page {
 
 Page TextPage(std::string_view text);
 Page JSONPage(base::SharedBytes body);
-// What Go's http.Error writes: text/plain, the text and a newline, nosniff.
+// Go's http.Error: text/plain, the text and a newline, nosniff.
 Page ErrorPage(int status, std::string_view text);
 Page NotFoundPage();  // Go's http.NotFound
 

@@ -45,7 +45,7 @@ class RequestMetrics {
   void Authenticated(Authentication result, std::string_view user, double seconds);  // `user` of a success
   enum class Authorization { kAllowed, kDenied, kNoOpinion, kError };
   void Authorized(Authorization result, double seconds);
-  // What a watch of this resource counts its events in; lives as long as this.
+  // Counters of a watch's events for one resource; lives as long as this.
   struct WatchMeter {
     telemetry::Counter& events;
     telemetry::Histogram& sizes;

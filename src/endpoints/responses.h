@@ -17,7 +17,7 @@ namespace keelson::endpoints {
 http::Response StatusResponse(const Exchange& exchange, const meta::Status& status);
 // Any Status object (a success, say) in that representation.
 http::Response StatusObjectResponse(const Exchange& exchange, Value status, const MediaTypeOptions& media, int code);
-// What Go's http.Error writes: text/plain, the text and a newline, nosniff.
+// Go's http.Error: text/plain, the text and a newline, nosniff.
 http::Response PlainError(int code, std::string_view text);
 // `Internal Server Error: "<URI>": <error>` with & < > escaped.
 http::Response InternalErrorText(const Exchange& exchange, std::string_view error);

@@ -12,7 +12,7 @@ namespace keelson::endpoints {
 // kind are read before this is asked.
 std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patched, std::string_view text);
 
-// What FromUnstructured says of `value`, which the JSON decoder refused with `decoder`.
+// The error of upstream's FromUnstructured for `value`, which the JSON decoder refused with `decoder`.
 std::string RestoreError(const Value& value, const schema::Struct& type, std::string_view decoder);
 
 }  // namespace keelson::endpoints

@@ -6,7 +6,7 @@
 
 namespace keelson::endpoints {
 
-// Which streams of the command are wanted.
+// The streams of the remote command that the client requested.
 struct StreamOptions {
   bool standard_input = false;
   bool standard_output = false;

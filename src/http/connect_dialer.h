@@ -13,7 +13,7 @@
 
 namespace keelson::http {
 
-// Whose words errors are in.
+// The upstream component whose error texts are used.
 enum class ConnectWords : std::uint8_t {
   kEgressSelector,  // upstream's egress selector, HTTPConnect
   kNetHTTP,         // Go's net/http: `proxyconnect tcp: ...`, or the text of the proxy's status

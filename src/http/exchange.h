@@ -21,7 +21,7 @@ namespace keelson::http {
 
 class Exchange;
 
-// What one I/O thread has to look at again: body sources that have something new. Many wake calls cost one post.
+// Body sources of one I/O thread that have new data. Many wake calls cost one post.
 class WakeQueue : public base::RefCounted {
  public:
   explicit WakeQueue(asio::any_io_executor executor) : executor_(std::move(executor)) {}

@@ -18,7 +18,7 @@ namespace keelson::http {
 
 class ServerConnection;
 
-// What all connections of a server share.
+// State shared by all connections of a server.
 struct ServerShared {
   Handler handler;
   ServerOptions options;

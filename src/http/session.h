@@ -48,7 +48,7 @@ struct SessionLimits {
   std::shared_ptr<BodyBudget> bodies = std::make_shared<BodyBudget>();  // shared by the connections of a server
 };
 
-// What the driver does for a session.
+// Callbacks of a session into its driver.
 class SessionHost {
  public:
   virtual void OnRequest(base::Ref<Exchange> exchange,

@@ -1,4 +1,4 @@
-// What depends on the version of an etcd.
+// Differences between etcd versions.
 #pragma once
 
 #include <string_view>

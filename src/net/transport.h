@@ -1,7 +1,7 @@
 // A non-blocking byte channel over one connected descriptor, in plain text or in TLS. The driver above waits for
-// readiness. What the socket does not take at once is kept here; it is bounded because a driver gives no more while
-// something is kept. Thread safety: one thread. Ownership: the descriptor belongs to the driver and must outlive the
-// transport.
+// readiness. Bytes that the socket does not take at once are kept here; they are bounded because a driver writes no
+// more while some are kept. Thread safety: one thread. Ownership: the descriptor belongs to the driver and must outlive
+// the transport.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ enum class IOStatus : std::uint8_t {
   kError,       // see error_text()
 };
 
-// What the handshake agreed on.
+// The result of the TLS handshake.
 struct TLSState {
   bool alpn_h2 = false;
   bool resumed = false;

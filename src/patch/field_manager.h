@@ -125,7 +125,7 @@ class FieldManager {
   std::map<std::string, schema::Type, std::less<>> versions_;  // the kind in other versions, built-in kinds only
 };
 
-// What admission plugins made of managedFields: the reason why it is not decodable, or "".
+// Why managedFields cannot be decoded after admission plugins changed them, or "".
 std::string ValidateManagedFields(const Value& entries);
 // Takes back the new times of managedFields where nothing but them changed, so that a write that changes nothing writes
 // nothing.

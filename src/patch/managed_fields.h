@@ -42,7 +42,7 @@ struct ManagedEntry {
 
 using ManagedFields = std::vector<ManagedEntry>;
 
-// Where the sets of entries of one version may be known already.
+// Field sets of one version's entries that are decoded already.
 struct KnownVersion {
   std::string_view api_version;
   const KnownFieldsCache& cache;

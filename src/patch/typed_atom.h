@@ -1,4 +1,5 @@
-// What may stand at a place, opened up from its TypeRef: the shared part of the walks. Not for other folders.
+// The atom (scalar, list or map type) at a position, resolved from its TypeRef: the shared part of the walks. Not for
+// other folders.
 #pragma once
 
 #include "patch/typed_value.h"

@@ -58,7 +58,7 @@ struct Differing {
 };
 Differing DifferingParts(base::Arena& arena, const Value& old, const Value& now);
 
-// What is wrong with the value by its schema, in structured-merge-diff's words; "" when nothing is.
+// The schema violation in the value, in structured-merge-diff's words; "" if there is none.
 enum class Nulls : std::uint8_t {
   kAllowed,
   kFromCEL,  // a null that a CEL expression made is no nil for upstream: refused wherever a type is declared

@@ -14,7 +14,7 @@
 
 namespace keelson::proxy {
 
-// Where a request goes: a URL in its parts. `path` is decoded.
+// Destination of a request: a URL in its parts. `path` is decoded.
 struct Location {
   std::string scheme = "http";
   std::string host;  // without brackets

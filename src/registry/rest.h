@@ -1,7 +1,7 @@
-// What the handlers of `endpoints` need of a resource or a subresource, free of HTTP (upstream's rest.Storage and the
-// interfaces beside it): decoded objects go in, encoded objects come out, errors are Statuses. The generic Store serves
-// every verb; subresources with a kind of their own and resources that are computed serve a few. Thread safety: const
-// members from any I/O thread.
+// The interface of a resource or subresource to the handlers of `endpoints`, free of HTTP (upstream's rest.Storage and
+// the interfaces beside it): decoded objects go in, encoded objects come out, errors are Statuses. The generic Store
+// serves every verb; subresources with their own kind and computed resources serve a few.
+// Thread safety: const members from any I/O thread.
 #pragma once
 
 #include <functional>

@@ -24,7 +24,7 @@ namespace keelson::registry {
 
 using validation::FieldErrors;
 
-// What a strategy function may use besides the object.
+// Inputs of a strategy function besides the object.
 struct Call {
   base::Arena& arena;
   const base::Clock& clock;

@@ -1,4 +1,4 @@
-// What is known about one request while it is served. Made by the first filter, filled in by the others, gone with the
+// State of one request while it is served. Created by the first filter, filled in by the others, destroyed with the
 // request. Thread safety: the request's own coroutine; it outlives every view into it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What a request is about, read from its method and URL alone (upstream's RequestInfo): who may do it is decided on
-// this.
+// RequestInfo (upstream's): verb, group, resource, namespace and name, from the method and URL alone. Authorization is
+// based on it.
 #pragma once
 
 #include <cstddef>

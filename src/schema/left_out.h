@@ -1,4 +1,5 @@
-// What Go's encoding/json leaves out of an object by its tags. For all that writes objects as Go would.
+// Fields that Go's encoding/json omits by their tags (omitempty, omitzero). Used by everything that writes objects as
+// Go would.
 #pragma once
 
 #include "object/value.h"

@@ -37,7 +37,7 @@ enum class PatchStrategy : std::uint8_t { kNone, kMerge, kReplace, kRetainKeys, 
 
 struct Struct;
 
-// What a field, an item or a map's value is. Shared by all fields of the same shape.
+// Type of a field, an item or a map's value. Shared by all fields of the same shape.
 struct Type {
   Kind kind;
   const Type* element = nullptr;      // of a list or map
@@ -48,7 +48,7 @@ struct Type {
 // Keys are copied this many bytes at a time.
 constexpr std::size_t kQuotedPadding = 32;
 
-// What the codecs read of every field stands in its first cache line.
+// The members that the codecs read of every field are in its first cache line.
 struct alignas(64) Field {
   std::string_view name;  // JSON name; "" for an inlined struct
   // "name": as JSON writes it, name.size() + 3 bytes long and readable up to the next multiple of kQuotedPadding;
@@ -92,7 +92,7 @@ inline std::uint64_t HashName(const char* name, std::size_t size) {
   return first + last * 0x9E3779B97F4A7C15u + size;
 }
 
-// What a field holds, for the codecs' inner loops: the frequent shapes by name.
+// Shape of a field for the codecs' inner loops; frequent shapes have their own value.
 enum class Form : std::uint8_t {
   kString,
   kBool,
@@ -115,9 +115,9 @@ struct alignas(32) WireField {
     const Struct* structure;  // of Form::kStruct and kStructs
   };
   std::uint32_t tag;  // as it is written, tag_size bytes, at the end of these four
-  // What is written where the object does not have the field is Struct::wire_zero from zero_begin to zero_end.
+  // Bytes to write if the object lacks the field: Struct::wire_zero from zero_begin to zero_end.
   std::uint16_t zero_begin, zero_end;
-  // What decoders note in the member (Value::place): position in json_fields, and in wire shifted by eight. For an
+  // Value::place of a member, set by decoders: index in json_fields, and in wire shifted by eight. For an
   // inlined struct: the position of its first field in json_fields.
   std::uint16_t place;
   std::uint16_t number;
@@ -152,7 +152,7 @@ static_assert(sizeof(JSONField) == 32);
 constexpr std::size_t kZeroPadding = 16;
 inline constexpr char kNoZeros[kZeroPadding + 1] = {};
 
-// What the codecs' inner loops read comes first: a cache line for protobuf and one for JSON.
+// Members that the codecs' inner loops read come first: a cache line for protobuf and one for JSON.
 struct alignas(64) Struct {
   std::span<const WireField> wire;  // the same as proto_fields
   // The message of an object that has none of the fields, with kZeroPadding readable bytes in front.

@@ -19,7 +19,7 @@
 
 namespace keelson::server {
 
-// What a server installs for one API group: its versions, best first.
+// One API group to install: its versions, best first.
 struct APIGroupInfo {
   std::string group;
   std::vector<std::shared_ptr<endpoints::APIGroupVersion>> versions;

@@ -47,7 +47,7 @@ class Backing {
 };
 
 using BackingPtr = std::shared_ptr<Backing>;
-// Whose last reference may be dropped on any thread: it is destroyed on `pool`, which must outlive it.
+// The last reference may be dropped on any thread: the backing is destroyed on `pool`, which must outlive it.
 BackingPtr NewBacking(async::BlockingPool& pool);
 
 // Reads start the cache and wait for its first state. After Close() reads are answered 429, as by a cache that is

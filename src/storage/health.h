@@ -20,7 +20,7 @@ class HealthProbe {
   HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix, std::chrono::milliseconds timeout);
   // nullopt when it answers; else the text for the health check.
   Awaitable<std::optional<std::string>> Check();
-  // What the last one found, without asking. One that is under way for too long counts.
+  // Result of the last check, without a new one. A check that has run for too long counts as failed.
   std::optional<std::string> last() const;
 
  private:

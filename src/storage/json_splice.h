@@ -8,7 +8,7 @@
 
 namespace keelson::storage {
 
-// Where it stands among metadata's members.
+// Position of resourceVersion among metadata's members.
 enum class MetadataOrder : std::uint8_t {
   kStruct,  // behind uid, as Go writes ObjectMeta
   kSorted,  // by key, as Go writes maps (custom resources)

@@ -20,8 +20,8 @@ namespace keelson::storage {
 using base::SharedBytes;
 class EncodedForms;  // storage/encoded_forms.h
 
-// What selectors and indexes read, taken out of the bytes once. The texts are views: into the stored bytes, into
-// `extra` (what does not stand there as it is: numbers, booleans, escaped JSON), or into constant tables.
+// Fields that selectors and indexes read, extracted from the bytes once. The texts are views: into the stored bytes,
+// into `extra` (texts that differ from the bytes: numbers, booleans, escaped JSON), or into constant tables.
 struct Attributes {
   std::string_view name;
   std::string_view name_space;

@@ -27,7 +27,7 @@ std::optional<std::string_view> FindBytes(std::string_view message, std::uint32_
 // The same object with metadata.resourceVersion set to `text` ("" as in storage); nullopt when the bytes are broken.
 std::optional<base::SharedBytes> SetProtoResourceVersion(std::string_view stored, std::string_view text);
 
-// Which fields a scan looks for: a tree of field numbers.
+// Field paths that a scan looks for: a tree of field numbers.
 struct ProtoPaths {
   struct Node {
     std::uint32_t number = 0;

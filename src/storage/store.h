@@ -1,6 +1,6 @@
 // The storage interface on any kv backend (upstream's etcd3 store): one per resource.
-// What comes back is the stored form with its resourceVersion in place and its attributes read; nothing here builds a
-// tree. Thread safety: all members from any thread. Ownership: everything given to the constructor must outlive this
+// Returned objects are in the stored form with resourceVersion set and attributes read; nothing here builds a tree.
+// Thread safety: all members from any thread. Ownership: everything given to the constructor must outlive this
 // and its streams.
 #pragma once
 
@@ -83,9 +83,9 @@ class Store final : public Interface {
   };
   // The object in a value read from the store.
   Awaitable<Outcome<ObjectPtr, Unreadable>> ObjectOf(kv::KeyValue pair, telemetry::Span span = {});
-  // What a list tells of a value that it cannot show.
+  // The list's error for an unreadable value.
   Error ListError(const std::string& full_key, const Unreadable& why) const;
-  // What a watch tells of a value that it cannot show; `deleted`: it is the last value of a deleted key.
+  // The watch's error event for an unreadable value; `deleted`: it is the last value of a deleted key.
   meta::Status WatchError(const Unreadable& why, bool deleted) const;
   // `object` as it is shown when it was deleted at, or left a selection at, `resource_version`.
   Result<ObjectPtr> WithResourceVersion(const Object& object, std::uint64_t resource_version) const;

@@ -83,7 +83,7 @@ namespace internal {
 class SeriesTable;
 }
 
-// What families of every type share.
+// Base of metric families of every type.
 class Family {
  public:
   // More series than this in one family share one whose values are all "unexpected": a client must not be able to fill
@@ -151,7 +151,7 @@ using CounterVec = MetricVec<Counter>;
 using GaugeVec = MetricVec<Gauge>;
 using HistogramVec = MetricVec<Histogram>;
 
-// What a collector writes its values into while the metrics are exposed.
+// Receives the values of a collector while the metrics are exposed.
 class Exposition {
  public:
   virtual ~Exposition() = default;
@@ -182,8 +182,8 @@ class MetricsRegistry {
   void Disable(std::string_view name);
   void AllowLabelValues(std::string_view name, std::string_view label, std::vector<std::string> values);
 
-  // Begins anew: what was counted so far is not shown any more, gauges are 0, and series with labels are gone until
-  // something happens to them again. What collectors write is not touched. Series keep their addresses.
+  // Resets all counts: gauges are 0, and series with labels disappear until they are used again. Values of collectors
+  // are not affected. Series keep their addresses.
   void Reset();
 
   // As text format 0.0.4: families by name, series by label values, labels by name. Families that would take the text

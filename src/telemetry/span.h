@@ -36,7 +36,7 @@ struct Attribute {
   bool is_number = false;
 };
 
-// Which upstream library would have made the span (its instrumentation scope).
+// The upstream library that makes this span there (its instrumentation scope).
 enum class Instrumentation : std::uint8_t { kComponent, kFilter, kHTTP, kGRPC };
 enum class SpanKind : std::uint8_t { kInternal = 1, kServer = 2, kClient = 3 };  // OTLP's numbers
 

@@ -52,7 +52,7 @@ struct SpanBatch {
   std::vector<SpanData> spans;
 };
 
-// Where sampled spans go. Must not block: called on I/O threads.
+// Receives sampled spans. Must not block: called on I/O threads.
 class SpanSink {
  public:
   virtual ~SpanSink() = default;

@@ -1,4 +1,4 @@
-// Which requests a webhook or policy is for: rules, selectors, match policy. Compiled once from the stored object,
+// Match criteria of a webhook or policy: rules, selectors, match policy. Compiled once from the stored object,
 // immutable then.
 #pragma once
 

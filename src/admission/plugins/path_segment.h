@@ -6,7 +6,7 @@
 
 namespace keelson::admission {
 
-// What upstream's client says about such a name; "" for a name that is fine.
+// Upstream's IsValidPathSegmentName: the error text for an invalid name, "" for a valid one.
 std::string PathSegmentError(std::string_view name);
 
 }  // namespace keelson::admission

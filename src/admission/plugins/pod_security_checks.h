@@ -38,8 +38,8 @@ struct Policy {
 std::optional<Level> ParseLevel(std::string_view text);
 std::optional<Version> ParseVersion(std::string_view text);  // "latest" or "v1.x"
 
-// What a namespace's labels ask for. A policy comes out also where `errors` is filled: enforce fails closed, audit and
-// warn fail open.
+// Parses the pod-security.kubernetes.io labels of a namespace (upstream's PolicyToEvaluate). A policy is returned even
+// if `errors` is filled: enforce fails closed, audit and warn fail open.
 Policy PolicyFromLabels(Value labels, const Policy& defaults, meta::FieldErrors& errors);
 
 struct Violation {

@@ -1,6 +1,6 @@
 // A socket in the data folder through which commands on the same machine reach the running server: `keelson backup
-// save` gets a snapshot of the store without any flag or credential. Whoever may enter the folder (mode 0700) as the
-// server's user or as root may use it.
+// save` gets a snapshot of the store without any flag or credential. Access control is the folder's mode 0700: only the
+// server's user and root can connect.
 //   -> "snapshot\n"    <- "ok\n", then the bytes of kv/snapshot      or "error: text\n"
 //   -> "console\n"     <- "ok\n", then a one-time link and a newline or "error: text\n"
 #pragma once

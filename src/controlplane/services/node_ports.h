@@ -58,8 +58,8 @@ class NodePorts {
   const PortRange& range() const { return range_; }
   base::Random& random() { return random_; }
 
-  // Changes the bitmap; called again on the newer one when somebody else was faster. What `change` returns other than
-  // "" ends it with nothing written. An error too where nobody made the bitmap yet (Repair does).
+  // Changes the bitmap; `change` is called again with the newer one after a conflict. A non-empty error from `change`
+  // is returned and nothing is written. Also an error: the bitmap does not exist yet (Repair creates it).
   using Change = std::function<std::string(PortBitmap& ports)>;
   Awaitable<std::string> Apply(Change change);
   Awaitable<void> Release(std::vector<int> ports);

@@ -45,7 +45,7 @@ class Client {
   Result<void> WaitUntilOneAnswers();                            // blocks, up to the dial timeout
   ~Client() { gate_.Close(); }
 
-  // What a call has to hold until its context is gone; empty when the client is closing.
+  // A gate entry that a call holds until its context is destroyed; empty when the client is closing.
   std::optional<async::Gate::Entry> Enter() { return gate_.Enter(); }
 
   const Options& options() const { return options_; }

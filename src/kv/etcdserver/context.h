@@ -1,4 +1,4 @@
-// What the services share. Internal to kv/etcdserver.
+// State shared by the gRPC services. Internal to kv/etcdserver.
 #pragma once
 
 #include <boost/asio/co_spawn.hpp>

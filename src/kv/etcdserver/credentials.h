@@ -1,4 +1,4 @@
-// Who may talk to a served store, and how: everybody on this machine without TLS, or holders of a certificate.
+// Server credentials of a served store: plain text on loopback, or TLS with client certificates.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>

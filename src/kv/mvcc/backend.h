@@ -1,4 +1,4 @@
-// What keeps the store's changes. The meaning is in mvcc; a backend knows only records.
+// Persistence of the store's changes. MVCC semantics are in the store; a backend handles records only.
 // Thread safety: Pin, its View and GetSpace from any thread; all others by the writer thread.
 #pragma once
 
@@ -39,7 +39,7 @@ struct CommitBatch {
   bool empty() const { return records.empty() && leases.empty() && leases_removed.empty() && !compact; }
 };
 
-// Where a value is kept.
+// Location of a value.
 struct Location {
   Revision revision = 0;
   std::uint32_t sub = 0;

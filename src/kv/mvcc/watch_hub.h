@@ -1,4 +1,4 @@
-// Who waits for which keys. A watcher is a cursor into the store's history; nothing is queued for it.
+// Waiting watchers by key range. A watcher is a cursor into the store's history; nothing is queued for it.
 // Watchers of the same range share a group. A commit looks up the groups of each of its keys (range_tree.h) and wakes
 // those who wait there; all others cost nothing: a waiting watcher has seen everything published since it began to
 // wait, so its cursor is moved when it is woken. Thread safety: its own mutex, taken after the store's lock. Publish()

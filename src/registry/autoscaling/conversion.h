@@ -11,7 +11,7 @@
 
 namespace keelson::registry {
 
-// What an autoscaler goes by where it has no metrics.
+// The default metric of an autoscaler without metrics: CPU utilization.
 inline constexpr std::int64_t kDefaultCPUUtilization = 80;
 Value CPUMetric(base::Arena& arena, const Value& utilization);  // v2's form
 

@@ -1,4 +1,4 @@
-// What the rules need to know of certificates and requests; the parser stays behind this header.
+// Fields of X.509 certificates and requests that validation needs; hides the parser.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Where a pod may run: node selectors, affinity, tolerations and taints, topology spread. Other kinds use parts of it.
+// Scheduling constraints of a pod: node selectors, affinity, tolerations and taints, topology spread. Other kinds use
+// parts of it.
 #pragma once
 
 #include "registry/core/pod_options.h"

@@ -1,5 +1,5 @@
-// What claims, classes and slices have in common: names, selectors, configuration, taints, and the names of Go's types
-// in messages.
+// Shared rules of claims, classes and slices: names, selectors, configuration, taints, and the names of Go's types in
+// messages.
 #pragma once
 
 #include <functional>

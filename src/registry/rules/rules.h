@@ -1,5 +1,5 @@
-// What the rules of several groups share: short forms of the field errors, comparisons as Go's semantic equality makes
-// them, and checks that more than one kind needs. Pure functions over Value.
+// Validation helpers that several groups share: short forms of the field errors, comparisons by Go's semantic equality,
+// and checks that more than one kind needs. Pure functions over Value.
 #pragma once
 
 #include <cstdint>

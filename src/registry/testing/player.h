@@ -16,7 +16,7 @@
 
 namespace keelson::registry::testing {
 
-// What a path names: /api/v1/namespaces/n/pods[/name[/sub]], /apis/g/v/...; no resource where the tables have none.
+// The parts of a path: /api/v1/namespaces/n/pods[/name[/sub]], /apis/g/v/...; null resource if the tables have none.
 struct Target {
   const schema::Resource* resource = nullptr;
   std::string name_space;
@@ -42,7 +42,7 @@ class PlayedRandom final : public base::Random {
 
 class Player {
  public:
-  // What allocators and admission would have done before validation; errors end the request. `old` is null on create.
+  // Stands in for allocators and admission before validation; errors end the request. `old` is null on create.
   using BeforeValidation = std::function<FieldErrors(const Call& call, Value object, Value old)>;
 
   explicit Player(BeforeValidation before_validation = nullptr) : before_validation_(std::move(before_validation)) {}

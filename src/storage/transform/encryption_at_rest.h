@@ -52,7 +52,7 @@ class EncryptionAtRest {
   Awaitable<void> Poll();
   // The names of the health checks: none, `kms-providers`, or `kms-provider-<i>` (KMS v1 alone, without reload).
   std::vector<std::string> HealthChecks() const;
-  // What is wrong, "" when healthy. Does not ask the plugins.
+  // The health error of provider `name`, "" if healthy. Does not call the plugins.
   std::string Health(std::string_view name) const;
 
  private:

@@ -43,7 +43,7 @@ struct ScalePaths {
   bool enabled = false;
 };
 
-// What validation knows of the kind. Views must outlive the call.
+// Facts of the kind that validation needs. Views must outlive the call.
 struct CustomResource {
   std::string_view group;
   std::string_view version;
