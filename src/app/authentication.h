@@ -1,5 +1,5 @@
-// Authentication as the options ask for it: every authenticator, the files they follow, and the start errors of bad
-// files. Called once at the start; changed files are taken while the server runs.
+// Authentication as configured by the options: every authenticator, the files they follow, and the start errors of bad
+// files. Called once at the start; changed files are loaded while the server runs.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Options with every default filled in, and the checks on them. docs/flags.md tells what the embedded default fills in
-// by itself.
+// Options with every default filled in, and the checks on them. docs/flags.md lists the values that the embedded
+// default fills in.
 #pragma once
 
 #include <map>

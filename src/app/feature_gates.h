@@ -1,4 +1,4 @@
-// Feature gates: the 242 names kube-apiserver v1.36 knows, with stage, default and lock, and which of them are on.
+// Feature gates: the 242 gates of kube-apiserver v1.36 with stage, default and lock, and their current values.
 // Thread safety: const members from any thread; Set() at start only.
 #pragma once
 

@@ -33,7 +33,7 @@ class CertificateVerifier {
       const std::shared_ptr<const http::PeerCertificate>& peer);
   // How often a chain was really verified: not remembered from another request or connection.
   std::uint64_t chains_verified() const;
-  // Verify() tells `lifetimes` how long the certificate it is asked about will be valid, in seconds; before serving.
+  // Verify() observes the remaining validity of each certificate in `lifetimes`, in seconds. Call before serving.
   void ObserveLifetimes(telemetry::Histogram& lifetimes);
 
  private:

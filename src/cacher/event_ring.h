@@ -26,7 +26,7 @@ namespace keelson::cacher {
 
 using storage::ObjectPtr;
 
-// One change. Immutable but for the object made for those who see it leave.
+// One change. Immutable except for the lazily made DELETED object of watchers whose selector no longer matches.
 struct CacheEvent : base::RefCounted {
   ObjectPtr object;    // null: deleted
   ObjectPtr previous;  // null: created

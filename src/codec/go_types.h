@@ -8,7 +8,7 @@
 
 namespace keelson::codec {
 
-// The type of what stands `depth` lists or maps below the field, which the schema says is `at`. `type` is the struct
+// Go's type `depth` lists or maps below the field; `at` is its schema type. `type` is the struct
 // that was being read; the field may belong to a struct that it embeds.
 std::string GoTypeOf(const schema::Struct& type, const schema::Field& field, const schema::Type& at, int depth);
 

@@ -20,7 +20,7 @@ struct JSONFrame {
 
 // Go's name of the type at the decoder's position, whose schema type is `type`.
 std::string GoTypeAt(const JSONFrame* frame, const schema::Type& type);
-// As Go's unmarshal errors tell it: "struct field Pod.spec.containers.name", or "value" outside of structs.
+// As in Go's unmarshal errors: "struct field Pod.spec.containers.name", or "value" outside of structs.
 std::string GoPlace(const JSONFrame* frame);
 // spec.containers[0].name; "" at the top.
 std::string PathOf(const JSONFrame* frame);

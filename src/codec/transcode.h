@@ -17,7 +17,7 @@
 namespace keelson::codec {
 
 // Appends a protobuf message as JSON, exactly as DecodeProto and EncodeJSON would write it. `kind` and `api_version`
-// stand first; empty ones are left out, as for the items of a list.
+// come first; empty ones are left out, as for the items of a list.
 Outcome<void, DecodeError> TranscodeMessage(std::string_view message, const schema::Struct& type,
                                             std::string_view api_version, std::string_view kind, std::string& out);
 

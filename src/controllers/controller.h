@@ -32,7 +32,7 @@ struct ControllerContext {
   async::Gate* gate = nullptr;  // entered by whatever must have ended before the server goes
   std::shared_ptr<WorkHealth> health;
   const base::Clock* clock = &base::Clock::Real();
-  bool sole_server = true;                     // nobody else writes to the store
+  bool sole_server = true;                     // no other server writes to the store
   std::shared_ptr<const std::string> root_ca;  // PEM; null: the certificates' authority is not known
 
   WorkQueue::Options QueueOptions(std::string name, std::size_t workers) const {

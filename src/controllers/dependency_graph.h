@@ -60,7 +60,7 @@ class DependencyGraph {
     bool being_deleted = false;
     bool deleting_dependents = false;  // waits with foregroundDeletion
     bool orphaning = false;            // waits with orphan
-    bool reported = false;             // its owner in another namespace was told of
+    bool reported = false;             // the event about its owner in another namespace was sent
 
     // Dependents that hold back its deletion in the foreground.
     std::vector<const Node*> BlockingDependents() const;
@@ -99,7 +99,7 @@ class DependencyGraph {
   void ProcessTransitions(Node& node, const ObjectMetadata& metadata);
   void ReportInvalidNamespace(Node& node, const std::string& owner_uid);
   void Remove(Node& node, const ObjectIdentity& identity);
-  // Forgets a node that tells nothing any more.
+  // Drops a node that has neither owners nor dependents any more.
   void Prune(const std::string& uid);
 
   Work work_;

@@ -103,8 +103,8 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
     RateLimiter::Options rate_limit;
     const base::Clock* clock = &base::Clock::Real();
     WorkQueueMetrics* metrics = nullptr;  // null: nothing is counted
-    std::shared_ptr<WorkHealth> health;   // null: nobody asks
-    async::Gate* gate = nullptr;          // entered by every worker; must outlive the queue. Null: nobody waits
+    std::shared_ptr<WorkHealth> health;   // null: not reported
+    async::Gate* gate = nullptr;          // entered by every worker; must outlive the queue. Null: no waiting
     CallAt call_at;                       // null: async::Deadlines; the callback is forgotten with the token
   };
 

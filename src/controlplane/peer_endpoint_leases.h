@@ -22,7 +22,7 @@ struct PeerEndpointOptions {
   std::string server_id;
   std::string address;  // host:port: --peer-advertise-ip and --peer-advertise-port, else --advertise-address
   std::string etcd_prefix = "/registry";
-  std::function<bool()> ready;  // asked until it is true: nothing is written before
+  std::function<bool()> ready;  // polled until true: nothing is written before
 };
 
 class PeerEndpointLeases {

@@ -5,7 +5,7 @@
 
 namespace keelson::controlplane {
 
-// Refuses claims and claim templates that ask for admin access in a namespace without the label. For StorageConfig's
+// Refuses claims and claim templates that request admin access in a namespace without the label. For StorageConfig's
 // customize; `storage` must outlive the Stores and is first used when they serve.
 void CustomizeResourceClaims(registry::Store::Options& options, const ResourceStorage& storage);
 

@@ -27,7 +27,7 @@ struct MediaTypeOptions {
   Transform transform = Transform::kNone;
   std::string transform_version = "v1";  // of meta.k8s.io
   bool stream = false;
-  bool messages = false;  // of a stream: the transport keeps its events apart (WebSocket), no length stands before each
+  bool messages = false;  // of a stream: the transport frames events (WebSocket), so they have no length prefix
   std::string profile;    // discovery's "nopeer"
   bool operator==(const MediaTypeOptions&) const = default;
 };

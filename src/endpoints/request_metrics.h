@@ -28,7 +28,7 @@ class RequestMetrics {
   void Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
               std::uint64_t response_bytes, bool dry_run, bool apply, double waited_seconds = 0);
   // The labels of a watch. One for all watches of a resource in a scope, so that an idle watch need not keep its own;
-  // there are no more than series of the gauge, because only watches that were opened are told of.
+  // there are no more than series of the gauge, because only opened watches are counted.
   struct WatchKind {
     std::string group, version, resource, subresource;
     std::string_view scope;

@@ -1,4 +1,4 @@
-// Remote commands over WebSocket: the client speaks v5.channel.k8s.io, the kubelet SPDY; this stands between them
+// Remote commands over WebSocket: the client speaks v5.channel.k8s.io, the kubelet SPDY; this translates between them
 // (upstream's StreamTranslatorHandler).
 #pragma once
 

@@ -136,11 +136,11 @@ class BodySource {
   virtual void Start(std::function<void()> wake) = 0;
   // Appends about `budget` bytes of slices (one slice more is fine, a slice is never split for it).
   virtual State Pull(std::size_t budget, std::vector<SharedBytes>& out) = 0;
-  // Fields after the body, asked for once Pull has returned kDone. Null: none.
+  // Fields after the body, valid once Pull has returned kDone. Null: none.
   virtual const Headers* Trailers() { return nullptr; }
 };
 
-// A connection that has left HTTP (101 Switching Protocols, or a CONNECT-like tunnel): raw bytes both ways.
+// An upgraded connection (101 Switching Protocols, or a CONNECT-like tunnel): raw bytes both ways.
 class Stream {
  public:
   virtual ~Stream() = default;

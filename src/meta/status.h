@@ -1,4 +1,4 @@
-// metav1.Status as our error type: what a client is told when a request fails. Immutable, cheap to move.
+// metav1.Status as our error type: the body of a failed request's response. Immutable, cheap to move.
 // One factory for each of apimachinery's NewXxx; the texts are API.
 #pragma once
 

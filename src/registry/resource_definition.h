@@ -32,7 +32,7 @@ struct ServedVersion {
 // How field selectors of a kind are read.
 struct FieldLabels {
   struct Alias {
-    std::string_view label;  // what a client writes; a trailing '.' stands for everything below
+    std::string_view label;  // the client's field label; a trailing '.' covers everything below
     std::string_view field;  // what the stored object has
   };
   std::vector<Alias> aliases;

@@ -42,7 +42,7 @@ struct Type {
   Kind kind;
   const Type* element = nullptr;      // of a list or map
   const Struct* structure = nullptr;  // of a struct or an either
-  bool wrapped = false;  // a list that protobuf puts into a message of its own, as its field 1 (ExtraValue, Verbs)
+  bool wrapped = false;               // a list that protobuf wraps in a message, as its field 1 (ExtraValue, Verbs)
 };
 
 // Keys are copied this many bytes at a time.
@@ -57,7 +57,7 @@ struct alignas(64) Field {
   const Type* type = nullptr;
   std::uint32_t number = 0;  // protobuf field number; 0: not in protobuf
   bool pointer : 1 = false;  // optional: absent and zero differ, protobuf omits when absent
-  bool inlined : 1 = false;  // JSON members stand in the parent (protobuf: a nested message, or nothing with number 0)
+  bool inlined : 1 = false;  // JSON members are in the parent (protobuf: a nested message, or nothing with number 0)
   bool always : 1 =
       false;  // JSON writes it even when empty (no omitempty); null where it is a nil pointer, list or map
   bool omit_zero : 1 = false;  // JSON leaves out an all-zero struct
@@ -127,7 +127,7 @@ struct alignas(32) WireField {
   std::uint8_t tag_size : 4;
   bool pointer : 1;
   bool inlined : 1;
-  bool repeated : 1;  // a list, unless it is in a message of its own, or a map
+  bool repeated : 1;  // a list, unless it is wrapped in a message, or a map
 };
 static_assert(sizeof(WireField) == 32);
 
@@ -240,7 +240,7 @@ struct Package {
 
 // All built-in packages, in a fixed order.
 std::span<const Package* const> Packages();
-// The type of a kind (also those that are no resources: Status, DeleteOptions, lists, reviews); nullptr when unknown.
+// The type of a kind (also those that are not resources: Status, DeleteOptions, lists, reviews); nullptr when unknown.
 // Status and the option kinds of meta/v1 are in every served version; Table and PartialObjectMetadata in meta.k8s.io.
 const Struct* FindKind(std::string_view group, std::string_view version, std::string_view kind);
 const Struct* FindType(std::string_view package, std::string_view name);

@@ -1,5 +1,5 @@
-// Whether the store answers and, in this process, still takes writes: for /healthz, /livez and /readyz ("etcd").
-// However many ask, the store is asked now and then only. Thread safety: all members from any thread.
+// Health of the store: it answers and, if embedded, still takes writes; for /healthz, /livez and /readyz ("etcd").
+// Results are shared, so that many requests cause few probes. Thread safety: all members from any thread.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ class HealthProbe {
   kv::Store& kv_;
   const base::Clock& clock_;
   const std::string key_;
-  const std::chrono::milliseconds timeout_;  // no probe is asked more often than twice in it
+  const std::chrono::milliseconds timeout_;  // at most two probes within it
   mutable std::mutex mutex_;
   std::optional<base::Clock::SteadyTime> asked_;
   bool waiting_ = false;  // for an answer since then

@@ -79,7 +79,7 @@ struct WatchEvent {
   std::optional<meta::Status> error;   // of kError: the stream ends after it
 };
 
-// A watch: a cursor, polled on the connection's thread. No queue of its own.
+// A watch: a cursor, polled on the connection's thread. It has no queue.
 class WatchStream {
  public:
   enum class Poll : std::uint8_t { kEvent, kPending, kEnd };
@@ -131,7 +131,7 @@ class Interface {
   // The result of Get() if it is available without waiting; null: call Get().
   virtual ObjectPtr TryGet(std::string_view /*key*/, const GetOptions& /*options*/) { return nullptr; }
   virtual Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) = 0;
-  // Reads, calls `update`, writes if nobody else wrote meanwhile, else again. Bytes that did not change are not
+  // Reads, calls `update`, writes if the object is unchanged meanwhile, else retries. Unchanged bytes are not
   // written.
   virtual Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                         Preconditions preconditions, UpdateFunc update,

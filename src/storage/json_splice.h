@@ -14,7 +14,7 @@ enum class MetadataOrder : std::uint8_t {
   kSorted,  // by key, as Go writes maps (custom resources)
 };
 
-// The same text with metadata.resourceVersion set ("" removes it). nullopt when the text is no object with a metadata
+// The same text with metadata.resourceVersion set ("" removes it). nullopt if the text is not an object with a metadata
 // object. REQUIRES: the text is valid JSON, as compact as Go writes it.
 std::optional<base::SharedBytes> SetJSONResourceVersion(std::string_view stored, std::string_view text,
                                                         MetadataOrder order);

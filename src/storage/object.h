@@ -39,7 +39,7 @@ class Object : public base::RefCounted {
   static constexpr std::size_t kFormsMax = 4;
 
   // `attributes` must have been read from `stored`. `forms` accounts for the encoded forms and must outlive this; null:
-  // nobody does. `stale`: what lies in the store differs from what a writer would put there (older version, other
+  // not accounted. `stale`: the stored bytes differ from what a write would store (older version, other
   // encoding, retired key), so that an update is written even if it changes nothing.
   Object(std::string key, std::uint64_t resource_version, SharedBytes stored, Attributes attributes,
          EncodedForms* forms = nullptr, bool stale = false);

@@ -31,7 +31,7 @@ std::optional<base::SharedBytes> SetProtoResourceVersion(std::string_view stored
 struct ProtoPaths {
   struct Node {
     std::uint32_t number = 0;
-    int leaf = -1;  // what Visit is told; -1: only a way to others
+    int leaf = -1;  // the argument of Visit; -1: an inner node
     std::vector<Node> children;
   };
   std::vector<Node> roots;

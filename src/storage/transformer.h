@@ -43,7 +43,7 @@ class Transformer {
   }
   virtual Awaitable<Outcome<void, std::string>> Prepare(base::SharedBytes data) const;
 
-  // True when writing asks for a key elsewhere, each time: await AwaitToStorage() instead of TransformToStorage().
+  // True if every write calls a plugin: await AwaitToStorage() instead of TransformToStorage().
   virtual bool WritesElsewhere() const { return false; }
   virtual Awaitable<Outcome<base::SharedBytes, std::string>> AwaitToStorage(base::SharedBytes data,
                                                                             std::string key) const;

@@ -155,7 +155,7 @@ using HistogramVec = MetricVec<Histogram>;
 class Exposition {
  public:
   virtual ~Exposition() = default;
-  // One series of a family that has no storage of its own. Series of one family come one after another.
+  // Writes one series of a family without storage. Series of one family come one after another.
   virtual void Write(const MetricOptions& family, MetricType type, LabelValues values, double value) = 0;
 };
 
@@ -166,7 +166,7 @@ class MetricsRegistry {
   MetricsRegistry(const MetricsRegistry&) = delete;
   MetricsRegistry& operator=(const MetricsRegistry&) = delete;
 
-  // The family of that name, made on first use. REQUIRES: a family asked for twice has the same type and labels both
+  // The family of that name, made on first use. REQUIRES: a family requested twice has the same type and labels both
   // times. A family without labels has its one series (and shows 0) from the start.
   CounterVec& Counters(const MetricOptions& options);
   GaugeVec& Gauges(const MetricOptions& options);

@@ -1,9 +1,9 @@
-// Handles of spans: what lower layers are given to tell which request they work for.
+// Handles of spans, passed to lower layers to identify the request.
 //   const ScopedSpan span = parent.Start("cacher.Get", {{"key", key}});
 //   ...
 //   span->AddEvent("About to Get from underlying storage");
 // A null handle, or one of a trace that is not recorded, costs a test of a pointer; texts of attributes should then not
-// be made either: ask recording().
+// be made either: check recording().
 // Thread safety: all members from any thread. Ownership: a handle must not outlive its Trace (telemetry/trace.h), which
 // the request holds until its response has been written.
 #pragma once

@@ -1,4 +1,4 @@
-// Names that cannot stand in a path, met when a plugin looks something up by them. Internal to admission.
+// Names that are invalid as a URL path segment, found when a plugin looks up an object by name. Internal to admission.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ namespace keelson::admission::podsecurity {
 enum class Level : std::uint8_t { kPrivileged, kBaseline, kRestricted };  // from lenient to strict
 std::string_view ToString(Level level);
 
-// The minor version of Kubernetes 1.x whose checks count.
+// The minor version of Kubernetes 1.x whose checks apply.
 struct Version {
   static constexpr std::int64_t kLatest = std::numeric_limits<std::int64_t>::max();
   std::int64_t minor = kLatest;
@@ -46,7 +46,7 @@ struct Violation {
   std::string reason;
   std::string detail;
 };
-// All violations of a pod (or pod template), in the order in which they are told.
+// All violations of a pod (or pod template), in the order of the message.
 std::vector<Violation> Evaluate(const LevelVersion& policy, Value metadata, Value spec);
 std::string Details(const std::vector<Violation>& violations);  // "reason (detail), ..."
 std::string Reasons(const std::vector<Violation>& violations);  // "reason, ..."

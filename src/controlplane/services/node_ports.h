@@ -65,8 +65,9 @@ class NodePorts {
   Awaitable<void> Release(std::vector<int> ports);
   Awaitable<Outcome<PortBitmap, std::string>> Read();
 
-  // The bitmap rebuilt from what services use. Ports that nobody uses stay taken for a few rounds (leaked, or of a
-  // service being written), then they are freed. Makes the bitmap where there is none. "" or what went wrong.
+  // Rebuilds the bitmap from the ports that services use. Unused ports stay allocated for a few rounds (leaked, or of a
+  // service being written), then they are freed. Creates the bitmap if it does not exist. Returns "" or the
+  // error.
   Awaitable<std::string> Repair(std::function<Awaitable<Outcome<std::vector<int>, std::string>>()> used_ports);
 
  private:

@@ -19,7 +19,7 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Options& 
 // The path of "unix:/path"; empty for other addresses.
 std::string_view UnixPath(std::string_view address);
 
-// "host:port", "[host]:port" without the brackets. kInvalidArgument when there is no port.
+// "host:port", "[host]:port" without the brackets. kInvalidArgument without a port.
 struct HostPort {
   std::string host;
   std::string port;

@@ -85,7 +85,7 @@ class Backend {
   virtual Result<void> CheckSpace(std::int64_t bytes) = 0;
   virtual Space GetSpace() = 0;
 
-  // After a Commit or Forget that failed: opens what was kept again, so that Load() tells it. May be tried again after
+  // After a failed Commit or Forget: reopens the files, so that Load() returns what was kept. May be tried again after
   // an error; readers get kUnavailable meanwhile.
   virtual Result<void> Reopen() = 0;
   // After Reopen() and Load(): drops `dead`, which may be younger than `last`, and keeps `batch`, which has no records.

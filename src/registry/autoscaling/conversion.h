@@ -1,4 +1,4 @@
-// autoscaling/v1 knows one CPU target; what else v2 can say travels through v1 in annotations, as JSON:
+// autoscaling/v1 has one CPU target; the other fields of v2 are kept in v1 as annotations, in JSON:
 //   autoscaling.alpha.kubernetes.io/metrics          the other metrics, in the shape of the old v2beta1
 //   autoscaling.alpha.kubernetes.io/current-metrics  all statuses, likewise
 //   autoscaling.alpha.kubernetes.io/behavior         the behaviour, with Go's field names (upstream writes its internal

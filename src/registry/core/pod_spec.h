@@ -21,7 +21,7 @@ void ValidatePodAnnotationUpdates(Value pod, Value old, const PodOptions& option
                                   FieldErrors& errors);
 void ValidatePodTemplateSpec(Value pod_template, const PodOptions& options, const FieldPath& path, FieldErrors& errors);
 
-// Takes away fields whose gate is off unless the old spec has them (null on create).
+// Removes fields whose gate is off unless the old spec has them (null on create).
 void DropDisabledPodFields(const Call& call, Value spec, Value old_spec);
 
 // Warnings about a pod or pod template (upstream's GetWarningsForPod). `prefix`: path of the template; empty for a

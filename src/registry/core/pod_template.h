@@ -1,4 +1,4 @@
-// Pod templates that stand alone (PodTemplate).
+// The kind PodTemplate.
 #pragma once
 
 #include <initializer_list>

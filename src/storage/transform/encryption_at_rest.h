@@ -1,4 +1,4 @@
-// The transformers that an EncryptionConfiguration asks for, one for each resource, replaced as a whole when the file
+// The transformers of an EncryptionConfiguration, one for each resource, replaced as a whole when the file
 // changes. Thread safety: all members from any thread; Reload() and Poll() by one caller at a time each.
 #pragma once
 
@@ -34,8 +34,8 @@ class EncryptionAtRest {
     TransformMetrics* metrics = nullptr;  // may be null; must outlive this
   };
 
-  // `text` is the file of --encryption-provider-config. KMS plugins are asked once; one that does not answer yet is no
-  // error, but unhealthy.
+  // `text` is the file of --encryption-provider-config. KMS plugins are called once; one that does not answer yet is
+  // unhealthy, not an error.
   static Awaitable<Outcome<std::unique_ptr<EncryptionAtRest>, std::string>> New(std::string text, Options options);
   ~EncryptionAtRest();
 
