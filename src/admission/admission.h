@@ -38,8 +38,7 @@ class Plugin {
 class ObjectReader {
  public:
   virtual ~ObjectReader() = default;
-  // 404 if it does not exist. `live`: read from the store, not from a cache that may be behind. `live`: ask the store,
-  // not a cache that may be behind.
+  // 404 if it does not exist. `live`: read from the store, not from a cache that may be behind.
   virtual Task<Value> Get(base::Arena& arena, std::string group, std::string resource, std::string name_space,
                           std::string name, bool live) = 0;
   // All of a namespace ("" for all namespaces, or a cluster-scoped resource), from the cache.
@@ -49,8 +48,7 @@ class ObjectReader {
   // the new one, or nothing to leave it. Conflicts are retried.
   virtual Task<void> UpdateStatus(base::Arena& arena, std::string group, std::string resource, std::string name_space,
                                   std::string name, std::function<std::optional<Value>(Value current)> update) = 0;
-  // Whether the user is authorized. For plugins that check permissions (certificates). For plugins that ask the
-  // authorizer (certificates).
+  // Whether the user is authorized. For plugins that check permissions (certificates).
   virtual Awaitable<bool> Allowed(const request::User& user, std::string verb, std::string group, std::string resource,
                                   std::string name_space, std::string name) = 0;
 };

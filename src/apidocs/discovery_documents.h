@@ -31,8 +31,7 @@ struct APIPriority {
   std::int32_t version = 0;
 };
 APIPriority PriorityOf(std::string_view group, std::string_view version);
-// Version priority: true if `a` sorts before `b`. "v2" before "v1" before "v1beta2"; names that are not versions come
-// last, by text.
+// Version priority: true if `a` sorts before `b`. "v2" before "v1" before "v1beta2"; other names come last.
 bool ComesBeforeAsVersion(std::string_view a, std::string_view b);
 
 // base64 of the first eight bytes of SHA-256("<group>/<version>/<Kind>") of the version that is stored.

@@ -1,6 +1,6 @@
 // Command line options: ServerRunOptions, one struct per flag set, named as upstream names them.
-//   ServerRunOptions options;  FlagSet flags = MakeFlags(options);  flags.Parse(...)  →  Complete  →  Validate  →  the
-//   server's config
+//   ServerRunOptions options;  FlagSet flags = MakeFlags(options);
+//   flags.Parse(...)  →  Complete  →  Validate  →  the server's config
 // A plain value: filled at start by one thread, then only read.
 #pragma once
 

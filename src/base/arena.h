@@ -18,7 +18,8 @@ class Arena {
  public:
   static constexpr std::size_t kFirstBlockBytes = 4096;
   static constexpr std::size_t kBlockBytesMax = 1024 * 1024;
-  static constexpr std::size_t kReserveBytesMax = 96 * 1024;  // below malloc's mmap threshold
+  // Below malloc's mmap threshold.
+  static constexpr std::size_t kReserveBytesMax = 96 * 1024;
 
   Arena() = default;
   Arena(const Arena&) = delete;

@@ -28,8 +28,7 @@ Outcome<Decoded, DecodeError> DecodeCBOR(base::Arena& arena, std::string_view by
 // With the magic in front. The arena holds what is needed while encoding.
 void EncodeCBOR(base::Arena& arena, const Value& value, const schema::Struct& type, std::string& out);
 void EncodeCBOR(base::Arena& arena, const Value& value, std::string& out);
-// Converts JSON text to CBOR with the magic prefix; only for objects without []byte fields, which the text does not
-// show.
+// Converts JSON text to CBOR with the magic prefix; only for objects without []byte, which the text does not show.
 void JSONToCBOR(base::Arena& arena, std::string_view json, std::string& out);
 
 // Pieces, for lists and events that are put together: an object without the magic, the head of an array or map with

@@ -1,6 +1,5 @@
 // The members of a Value by their place in a table, for the encoders: looked up once each, written in the table's
-// order. Space is taken in stack fashion and not cleared; bits mark the members that are present. Not for other
-// folders.
+// order. Space is taken in stack fashion and not cleared; bits mark the members present. Not for other folders.
 #pragma once
 
 #include <algorithm>

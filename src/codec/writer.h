@@ -1,7 +1,6 @@
 // Appends to a string through a plain pointer: room is reserved once per piece, then bytes are stored without checks.
 // Short output is collected beside the string, so that the string grows once and to the right size; for longer output
-// the string has unspecified bytes behind the written ones until Finish(). Inner part of the encoders; not for other
-// folders.
+// the string has unspecified bytes at its end until Finish(). Inner part of the encoders; not for other folders.
 #pragma once
 
 #include <emmintrin.h>

@@ -1,6 +1,6 @@
 // One-time links that sign their opener in, and the sessions that they are exchanged for. Everything is in memory: a
 // restart ends all of it. Secrets are kept as SHA-256 digests only.
-//   link: random 256 bits in the fragment of a URL, which browsers do not send; used once, within kLinkLife
+//   link:     random 256 bits in the fragment of a URL, which browsers do not send; used once, within kLinkLife
 //   session:  a bearer token of random 256 bits; good for kSessionLife after it was made or renewed
 // Thread safety: all members from any thread.
 #pragma once

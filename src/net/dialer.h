@@ -19,8 +19,7 @@ struct DialTarget {
   std::string host;  // a name, resolved once, or an address
   std::uint16_t port = 0;
   std::string unix_path;  // instead of host and port
-  // Checks each resolved address before it is dialled, so that the checked address is the one connected to. Empty: all
-  // are fine.
+  // Checks each resolved address before it is dialled, so that no other one is connected to. Empty: all are fine.
   std::function<bool(const std::string& address)> allow;
 };
 

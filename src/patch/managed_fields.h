@@ -1,5 +1,4 @@
-// Conversion of metadata.managedFields between wire form and field sets: the fields of each manager, by apply or
-// update.
+// Conversion of metadata.managedFields between wire form and field sets: the fields of each manager.
 #pragma once
 
 #include <memory>

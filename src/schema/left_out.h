@@ -1,5 +1,4 @@
-// Fields that Go's encoding/json omits by their tags (omitempty, omitzero). Used by everything that writes objects as
-// Go would.
+// Fields that Go's encoding/json omits by their tags (omitempty, omitzero), for all writers of Go's JSON.
 #pragma once
 
 #include "object/value.h"

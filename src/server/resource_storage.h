@@ -71,8 +71,7 @@ class ResourceStorage {
   // starts with the first read.
   std::shared_ptr<registry::Store> Add(const registry::ResourceDefinition& definition,
                                        std::shared_ptr<const storage::ResourceCodec> codec);
-  // A Store for reading the same objects by another codec, without a cache; not returned by Find(). This must outlive
-  // it.
+  // A Store for reading the same objects by another codec, without a cache, not registered. This must outlive it.
   std::shared_ptr<registry::Store> NewView(const registry::ResourceDefinition& definition,
                                            std::shared_ptr<const storage::ResourceCodec> codec);
   // Removes `store` if it is the current one of its resource; its watches end after `grace`, its cache is destroyed

@@ -1,5 +1,4 @@
-// Errors below the API: they name keys and revisions, not resources and reasons. registry/ translates them into a
-// Status.
+// Errors below the API: keys and revisions, not names and reasons. registry/ translates them into a Status.
 #pragma once
 
 #include <cstdint>

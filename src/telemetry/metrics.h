@@ -1,7 +1,7 @@
 // Metrics in Prometheus' text format: families of counters, gauges and histograms with labels.
 //   auto& total = metrics.Counters({.name = "apiserver_request_total", .help = "...", .labels = {"code", "verb"}});
-//   total.With({"200", "GET"}).Inc();          // lock-free lookup; keep the reference where the labels are known
-//   beforehand
+//   total.With({"200", "GET"}).Inc();
+// With() is a lock-free lookup; keep the reference if the labels are fixed.
 // Thread safety: every member from any thread. Incrementing and observing are single atomic operations; With() takes no
 // lock for a series that exists; a new series takes its family's mutex. Ownership: the registry owns families and
 // series; both live, at the same address, as long as the registry.

@@ -34,8 +34,7 @@ struct ServiceAccountMetrics {
 class TokenObjects {
  public:
   virtual ~TokenObjects() = default;
-  // Nothing if the object does not exist; an error if that is unknown. `resource`: serviceaccounts, secrets, pods,
-  // nodes.
+  // Nothing if it does not exist; an error if that is unknown. `resource`: serviceaccounts, secrets, pods, nodes.
   virtual Awaitable<Outcome<std::optional<TokenObject>, std::string>> Get(std::string resource, std::string name_space,
                                                                           std::string name) = 0;
   // Sets the label kubernetes.io/legacy-token-last-used of a secret that is still this one. Failures are not told.

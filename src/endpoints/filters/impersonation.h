@@ -37,8 +37,7 @@ class Impersonator {
   ~Impersonator();
   bool constrained() const;
 
-  // The impersonated user for `wanted`, or the error. `request` has the attributes of the request, with the requester
-  // as its user.
+  // The impersonated user for `wanted`, or the error. `request`: its attributes, with the requester as user.
   Awaitable<Outcome<ImpersonatedUser, meta::Status>> Impersonate(request::User wanted, auth::Attributes request);
 
  private:

@@ -2,10 +2,10 @@
 //
 //   <dir>/lock      held while a process has the store; its text is that process's id
 //   <dir>/durable   a revision that was acknowledged; written now and then, so that a log that ends earlier is known to
-//   be damaged
+//                   be damaged
 //   <dir>/reserve   space for deletions on a full disk (rocks.h)
 //   <dir>/db/       RocksDB
-//   <dir>/db.restoring/   a restore that is under way or did not end; never opened as a store
+//   <dir>/db.restoring/   a restore in progress, or one that was interrupted; never opened as a store
 #pragma once
 
 #include <cstdint>

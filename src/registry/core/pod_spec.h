@@ -24,8 +24,7 @@ void ValidatePodTemplateSpec(Value pod_template, const PodOptions& options, cons
 // Removes fields whose gate is off unless the old spec has them (null on create).
 void DropDisabledPodFields(const Call& call, Value spec, Value old_spec);
 
-// Warnings about a pod or pod template (upstream's GetWarningsForPod). `prefix`: path of the template; empty for a
-// pod.
+// Warnings about a pod or template (GetWarningsForPod). `prefix`: path of the template; empty for a pod.
 void WarnPodSpec(const Call& call, Value spec, Value metadata, const FieldPath& prefix);
 void WarnName(const Call& call, Value object, std::string_view use);  // not a DNS label
 
