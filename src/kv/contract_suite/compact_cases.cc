@@ -1,4 +1,4 @@
-// Compaction: what is forgotten, what stays, what is told about it.
+// Compaction: what is dropped, what stays, and the errors.
 #include "kv/contract_suite/contract.h"
 
 namespace keelson::kv {
@@ -185,7 +185,7 @@ TEST_P(Contract, WatchThatIsUpToDateSurvivesCompaction) {
 }
 
 TEST_P(Contract, WatchThatWaitsSurvivesCompaction) {
-  // The first event shows that the watch is registered: one that asks for a revision after its compaction is rightly
+  // The first event shows that the watch is registered: a watch from a compacted revision is rightly
   // refused.
   auto watch = WatchKey("quiet", Now() + 1);
   Put("quiet", "first");

@@ -192,7 +192,7 @@ TEST_P(Contract, LeaseCompare) {
 }
 
 TEST_P(Contract, LeaseExpiresAndDeletesItsKeys) {
-  // Where time is real, a lease of two seconds may end before it is used.
+  // In real time a lease of two seconds may expire before it is used.
   LeaseID lease = 0;
   Revision put = 0;
   for (int tries = 0; put == 0 && tries < 20; ++tries) {

@@ -255,7 +255,7 @@ TEST_P(Contract, LargeReplay) {
 
 TEST_P(Contract, ProgressOnRequest) {
   const Revision revision = Put("a", "1");
-  // Not from the next revision on: etcd says nothing of a watch whose start is not reached.
+  // Not from the next revision on: etcd reports no progress for a watch whose start is not reached.
   auto watch = WatchKey("quiet", revision);
   auto next = Spawn(watch->Next());
   watch->RequestProgress();

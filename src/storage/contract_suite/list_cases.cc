@@ -1,4 +1,4 @@
-// What every storage answers to lists.
+// The contract of GetList.
 #include "storage/continue_token.h"
 #include "storage/contract_suite/contract.h"
 
@@ -136,7 +136,7 @@ TEST_P(Contract, CompactedRevisionIsExpired) {
   for (int i = 0; i < 200; ++i) MustUpdate({.name = "a", .data = std::to_string(i)});
   const auto now = *Await(storage().GetCurrentResourceVersion());
   ASSERT_TRUE(Await(kv().Compact(static_cast<kv::Revision>(now), true)).ok());
-  if (cached()) return;  // may still know; its own test makes it forget
+  if (cached()) return;  // may still have the history; its own test drops it
   auto exact = Await(storage().GetList(
       "/pods", {.resource_version = std::to_string(c->resource_version()), .resource_version_match = "Exact"}));
   ASSERT_FALSE(exact.ok());

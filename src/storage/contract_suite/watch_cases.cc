@@ -1,4 +1,4 @@
-// What every storage shows to watchers.
+// The contract of Watch.
 #include "storage/contract_suite/contract.h"
 
 namespace keelson::storage {

@@ -1,4 +1,4 @@
-// What every storage does with writes and single reads.
+// The contract of writes and Get.
 #include <atomic>
 #include <thread>
 
@@ -120,7 +120,7 @@ TEST_P(Contract, UpdateChangesAndNoChangeIsNotWritten) {
   EXPECT_EQ(*Await(storage().GetCurrentResourceVersion()), before);
 }
 
-// What lies there in an older form is written again although nothing changed, as upstream migrates.
+// An object in an older storage form is rewritten by an update without changes, as upstream migrates.
 TEST_P(Contract, NoChangeOfAnOlderFormIsWritten) {
   kv::TxnRequest put;
   put.success.push_back(kv::Op::Put({.key = "/registry/pods/default/a",
