@@ -105,7 +105,7 @@ TEST_F(ImagePolicy, Denials) {
   EXPECT_EQ(Decide("pods", "{}", kSpec), "converting (v1.Pod) to (v1alpha1.ImageReview): unknown conversion");
 }
 
-TEST_F(ImagePolicy, BackendIsAway) {
+TEST_F(ImagePolicy, UnreachableBackend) {
   const std::uint16_t port = net::testing::RefusingPort();
   Configure(port, R"("defaultAllow":false)");
   const std::string address = "127.0.0.1:" + std::to_string(port);

@@ -87,7 +87,7 @@ const Case kCases[] = {
      kRestricted, R"(procMount (container "c" must not set securityContext.procMount to "Unmasked"))"},
 };
 
-TEST(PodSecurityChecks, TellEveryViolation) {
+TEST(PodSecurityChecks, ReportEveryViolation) {
   for (const Case& c : kCases) {
     base::Arena arena;
     const auto pod = object::ParseJSON(arena, c.pod);

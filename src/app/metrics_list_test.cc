@@ -61,7 +61,7 @@ class MetricsList : public ::testing::Test {
   std::optional<endpoints::AdmissionMetrics> admission_;
 };
 
-TEST_F(MetricsList, FamiliesAreUpstreams) {
+TEST_F(MetricsList, FamiliesEqualUpstream) {
   const auto upstream = ReadUpstream();
   ASSERT_GT(upstream.size(), 100u);
   for (const telemetry::Family* const family : registry_.Families()) {

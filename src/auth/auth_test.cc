@@ -122,7 +122,7 @@ TEST(CertificateVerifier, ChainIsVerifiedOnceForAllConnections) {
 }
 
 // Each row was asked of kube-apiserver v1.36.3 too.
-TEST(X509Authenticator, JudgesUsagesAsGoDoes) {
+TEST(X509Authenticator, KeyUsagesAreCheckedAsInGo) {
   struct Case {
     const char* name;
     const char* intermediate;  // its extended key usages; null: there is none
@@ -201,7 +201,7 @@ TEST(X509Authenticator, RefusesWeakSignaturesAndKeys) {
   }
 }
 
-TEST(RequestHeader, BelievesAProxyThatIsAllowed) {
+TEST(RequestHeader, FrontProxyWithAllowedNameIsTrusted) {
   const KeyPair ca_key, other_key, leaf_key;
   X509* ca = Make(ca_key, "ca", "x", nullptr, ca_key, "", true);
   X509* other = Make(other_key, "other", "x", nullptr, other_key, "", true);
@@ -308,7 +308,7 @@ TEST(Subject, FromUserName) {
   }
 }
 
-TEST(Authorizers, MastersMayAllAndOthersNothing) {
+TEST(Authorizers, SystemMastersAreAllowedEverything) {
   std::vector<std::shared_ptr<Authorizer>> members;
   members.push_back(std::make_shared<PrivilegedGroupAuthorizer>("system:masters"));
   UnionAuthorizer all(std::move(members));

@@ -183,7 +183,7 @@ TEST(TokenCache, RemembersSuccessForAWhile) {
   EXPECT_EQ(next->calls, 3);
 }
 
-TEST(TokenCache, FailuresAreKeptOnlyWhereAsked) {
+TEST(TokenCache, FailuresAreCachedOnlyIfConfigured) {
   struct Case {
     std::chrono::seconds failure_ttl;
     bool keep_errors, error;
@@ -209,7 +209,7 @@ Awaitable<void> AskOnce(TokenCache& cache, std::string token, int& done) {
   if (result.user) ++done;
 }
 
-TEST(TokenCache, SharesCallsUnderWayAndDelaysNobodyElse) {
+TEST(TokenCache, SharesConcurrentCallsWithoutDelayingOthers) {
   auto slow = std::make_shared<FakeTokens>();
   async::Event event;
   slow->wait = &event;
@@ -233,7 +233,7 @@ Awaitable<void> AskUntil(TokenCache& cache, async::CancellationPtr cancellation,
   error = result.user ? result.user->name : result.Error();
 }
 
-TEST(TokenCache, RequestsThatAreCancelledLeaveAndTheSharedCallGoesOn) {
+TEST(TokenCache, CancelledRequestsLeaveTheSharedCallRunning) {
   auto slow = std::make_shared<FakeTokens>();
   async::Event event;
   slow->wait = &event;
@@ -286,7 +286,7 @@ TEST(TokenUnion, CollectsErrors) {
   EXPECT_TRUE(RunNow(Union({first, third}, Union::OnError::kContinue).AuthenticateToken("t", {})).user);
 }
 
-TEST(TokenUnion, AudiencesOfTokensThatKnowNone) {
+TEST(TokenUnion, AudiencesOfTokensWithoutAudiences) {
   auto next = std::make_shared<FakeTokens>();
   next->answer = UserNamed("alice");
   AudienceAgnosticTokenAuthenticator tokens(next, {"api", "api2"});

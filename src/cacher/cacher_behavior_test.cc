@@ -16,7 +16,7 @@ namespace {
 
 using storage::ListOptions;
 
-TEST_F(CacherTest, AnyAgeIgnoresTheLimit) {
+TEST_F(CacherTest, ResourceVersionZeroIgnoresTheLimit) {
   for (char c = 'a'; c <= 'e'; ++c) Create({.name = std::string(1, c)});
   Sync();
   const auto list = List("/pods", {.resource_version = "0", .predicate = {.limit = 2}});
@@ -24,7 +24,7 @@ TEST_F(CacherTest, AnyAgeIgnoresTheLimit) {
   EXPECT_EQ(list.continue_token, "");
 }
 
-TEST_F(CacherTest, TokensBeginWithASlashAndPagesNeedNoStore) {
+TEST_F(CacherTest, ContinueTokensBeginWithASlashAndPagesComeFromTheCache) {
   for (char c = 'a'; c <= 'e'; ++c) Create({.name = std::string(1, c)});
   const auto first = List("/pods/default", {.predicate = {.limit = 2}});
   EXPECT_NE(base::Base64URLDecode(first.continue_token)->find(R"("start":"/b\u0000")"), std::string::npos);
@@ -41,7 +41,7 @@ TEST_F(CacherTest, TokensBeginWithASlashAndPagesNeedNoStore) {
 }
 
 // The gate ListFromCacheSnapshot, off: the store answers whatever is not the present.
-TEST_F(CacherTest, WithoutSnapshotsThePastIsTheStores) {
+TEST_F(CacherTest, ExactRevisionListGoesToStorageWithoutSnapshots) {
   CacherOptions options = CacherHarness::DefaultOptions();
   options.list_from_snapshots = false;
   Start(options);
@@ -67,7 +67,7 @@ TEST_F(CacherTest, ReadsOfTheLatestShareTheCachedObject) {
   EXPECT_EQ(got->get(), listed.items[0].get());
 }
 
-TEST_F(CacherTest, WaitsUntilFreshAndGivesUp) {
+TEST_F(CacherTest, ReadWaitsForItsRevisionAndTimesOut) {
   Create({.name = "a"});
   Sync();
   const auto now = cacher().resource_version();
@@ -89,7 +89,7 @@ TEST_F(CacherTest, WaitsUntilFreshAndGivesUp) {
 }
 
 // A GET at "0" may be answered with an old state of an object, never with the time before it was there.
-TEST_F(CacherTest, GetAtZeroAsksTheStoreForWhatTheCacheDoesNotHave) {
+TEST_F(CacherTest, GetAtZeroReadsMissingObjectsFromTheStore) {
   Create({.name = "a"});
   Sync();
   harness().failing().Hold();
@@ -121,7 +121,7 @@ TEST_F(CacherTest, ConsistentReadFallsBackToTheStore) {
 }
 
 // etcd before 3.4.31 and 3.5.13 may tell progress before the events up to it.
-TEST_F(CacherTest, ConsistentReadAsksAnEtcdWhoseProgressIsNotInOrder) {
+TEST_F(CacherTest, ConsistentReadGoesToAnEtcdWithUnorderedProgress) {
   auto memory = harness().memory();
   Create({.name = "a"});
   harness_.reset();
@@ -151,7 +151,7 @@ TEST_F(CacherTest, ConsistentReadNeedsNoWaitWhenOthersWrite) {
 
 // A change that cannot be read leaves the state before it, and everybody who watches; once it is overwritten or gone,
 // all goes on.
-TEST_F(CacherTest, AnUnreadableChangeIsWaitedFor) {
+TEST_F(CacherTest, UnreadableChangeIsRetried) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
@@ -171,7 +171,7 @@ TEST_F(CacherTest, AnUnreadableChangeIsWaitedFor) {
   EXPECT_EQ(cacher().metrics().initializations, 1u);
 }
 
-TEST_F(CacherTest, AnUnreadableChangeIsNotWaitedForLong) {
+TEST_F(CacherTest, UnreadableChangeIsSkippedAfterATimeout) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
@@ -186,7 +186,7 @@ TEST_F(CacherTest, AnUnreadableChangeIsNotWaitedForLong) {
 }
 
 // History begins after what cannot be read.
-TEST_F(CacherTest, UnreadableHistoryIsNoObstacle) {
+TEST_F(CacherTest, UnreadableHistoryIsSkipped) {
   Create({.name = "a"});
   Sync();
   const auto before = cacher().resource_version();
@@ -202,7 +202,7 @@ TEST_F(CacherTest, UnreadableHistoryIsNoObstacle) {
 }
 
 // A value that the store has lost and that was overwritten since: the state is whole, only history is not.
-TEST_F(CacherTest, DamagedHistoryIsNoObstacle) {
+TEST_F(CacherTest, DamagedHistoryIsSkipped) {
   Create({.name = "a"});
   harness().failing().Disconnect();
   PutPodElsewhere("b");
@@ -224,7 +224,7 @@ TEST_F(CacherTest, DamagedHistoryIsNoObstacle) {
   EXPECT_EQ(recent->NextText(), "MODIFIED default/e@" + std::to_string(listed - 4)) << "what can be read is kept";
 }
 
-TEST_F(CacherTest, DamagedChangeThatIsOverwrittenMeansListingAgain) {
+TEST_F(CacherTest, OverwrittenDamagedChangeCausesARelist) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   watch->NextText();
@@ -236,7 +236,7 @@ TEST_F(CacherTest, DamagedChangeThatIsOverwrittenMeansListingAgain) {
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
 }
 
-TEST_F(CacherTest, BrokenWatchIsTakenUpAndWatchersStay) {
+TEST_F(CacherTest, BrokenWatchResumesAndKeepsWatchers) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
@@ -252,7 +252,7 @@ TEST_F(CacherTest, BrokenWatchIsTakenUpAndWatchersStay) {
   EXPECT_EQ(cacher().metrics().initializations, 1u);
 }
 
-TEST_F(CacherTest, CompactionWhileAwayMeansListingAgain) {
+TEST_F(CacherTest, CompactionDuringAnOutageCausesARelist) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   watch->NextText();
@@ -282,7 +282,7 @@ TEST_F(CacherTest, PagesOfACompactedRevisionExpire) {
 }
 
 // Like an etcd that is asked for progress while it still reads history: it never answers that one.
-TEST_F(CacherTest, UnansweredProgressIsAskedForAgain) {
+TEST_F(CacherTest, UnansweredProgressRequestIsRepeated) {
   Create({.name = "a"});
   harness().failing().Disconnect();
   for (int i = 0; i < 5; ++i) PutPodElsewhere("b");
@@ -412,7 +412,7 @@ TEST_F(CacherTest, HistoryIsBoundedByBytes) {
 }
 
 // The budget is shared: a resource that was busy once does not keep the others at their least history for ever.
-TEST_F(CacherTest, QuietHistoryMakesRoomForOthers) {
+TEST_F(CacherTest, IdleResourceGivesItsHistoryBudgetToOthers) {
   constexpr std::size_t kBudget = 1'000'000;
   Start({.ring = {.capacity_min = 10}}, kBudget);
   const auto first = Create({.name = "a", .data = std::string(1000, 'a')});
@@ -445,7 +445,7 @@ TEST_F(CacherTest, QuietHistoryMakesRoomForOthers) {
 }
 
 // The oldest events of all resources go first, also when they are younger than the window.
-TEST_F(CacherTest, BusyResourceTakesTheRoomOfOlderEvents) {
+TEST_F(CacherTest, BusyResourceEvictsOlderEvents) {
   constexpr std::size_t kBudget = 1'000'000;
   Start({.ring = {.capacity_min = 10}}, kBudget);
   const auto first = Create({.name = "a", .data = std::string(1000, 'a')});
@@ -469,7 +469,7 @@ TEST_F(CacherTest, BusyResourceTakesTheRoomOfOlderEvents) {
   EXPECT_LE(harness().budget().used(), kBudget);
 }
 
-TEST_F(CacherTest, ListByTriggerReadsOnlyItsOwn) {
+TEST_F(CacherTest, ListByTriggerReadsOnlyMatchingObjects) {
   for (int i = 0; i < 200; ++i)
     Create(
         {.name = "p" + std::to_string(i), .name_space = i % 2 == 0 ? "a" : "b", .node = "n" + std::to_string(i % 20)});
@@ -485,7 +485,7 @@ TEST_F(CacherTest, ListByTriggerReadsOnlyItsOwn) {
 }
 
 // 5,000 watchers by node and 1,000 changes: each sees exactly its own, and nobody else is woken.
-TEST_F(CacherTest, OnlyWatchersThatAreConcernedAreWoken) {
+TEST_F(CacherTest, OnlyMatchingWatchersAreWoken) {
   constexpr int kNodes = 5000;
   constexpr int kChanges = 1000;
   Sync();
@@ -592,7 +592,7 @@ TEST_F(CacherTest, WatchersResumeAcrossARestart) {
   (void)last;
 }
 
-TEST_F(CacherTest, RestartAfterCompactionKnowsWhatIsLeft) {
+TEST_F(CacherTest, RestartAfterCompactionServesTheRemainingHistory) {
   const auto a = Create({.name = "a"});
   const auto b = Create({.name = "b"});
   Compact();

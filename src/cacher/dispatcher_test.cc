@@ -23,7 +23,7 @@ class DispatcherTest : public ::testing::Test {
   Dispatcher dispatcher{clock, budget, {}};
 };
 
-TEST_F(DispatcherTest, WatchersThatAskForTheSameShareTheirSelection) {
+TEST_F(DispatcherTest, WatchersWithEqualSelectorsShareTheirSelection) {
   const WatchSelection all{.prefix = "/registry/pods/a/", .scope_namespace = "a"};
   const auto first = Register(all);
   const auto second = Register(all);

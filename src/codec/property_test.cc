@@ -118,7 +118,7 @@ TEST(Property, EveryTypeSurvivesEveryPath) {
 }
 
 // What decoders note of a member's place is a guess when the object is then taken for one of another type.
-TEST(Property, PlacesOfAnotherTypeDoNoHarm) {
+TEST(Property, NotedIndexOfAnotherTypeIsIgnored) {
   const schema::Struct* const types[] = {schema::FindType("core/v1", "Container"),
                                          schema::FindType("core/v1", "EphemeralContainer"),
                                          schema::FindType("core/v1", "EphemeralContainerCommon"),

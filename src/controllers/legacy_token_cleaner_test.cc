@@ -88,7 +88,7 @@ class LegacyTokenCleanerTest : public ::testing::Test {
   std::vector<std::string> sent_;
 };
 
-TEST_F(LegacyTokenCleanerTest, SomeAreMarkedSomeAreDeletedTheOthersStay) {
+TEST_F(LegacyTokenCleanerTest, UnusedTokensAreLabelledThenDeleted) {
   const auto begin = clock_.Now();
   CreateToken("unused");
   CreateToken("used-lately", Label("last-used", begin + 300 * kDay));
@@ -110,7 +110,7 @@ TEST_F(LegacyTokenCleanerTest, SomeAreMarkedSomeAreDeletedTheOthersStay) {
   EXPECT_EQ(Run(), (std::vector<std::string>{"DELETE marked-long-ago", "PATCH unused", "PATCH used-long-ago"}));
 }
 
-TEST_F(LegacyTokenCleanerTest, NothingHappensBeforeUsesWereRecordedForAYear) {
+TEST_F(LegacyTokenCleanerTest, NothingIsCleanedBeforeAYearOfTracking) {
   CreateToken("unused");
   CreateAccount(R"({"name":"unused"})");
   clock_.Advance(367 * kDay);

@@ -192,7 +192,7 @@ TEST_F(HandlersTest, Negotiation) {
   EXPECT_EQ(Ask("PATCH", one, "{}", "", "application/json").code, 415);
 }
 
-TEST_F(HandlersTest, RoutesThatAreNotThere) {
+TEST_F(HandlersTest, MissingRoutes) {
   EXPECT_EQ(Ask("GET", "/api/v1/namespaces/n/nothing").code, 404);
   EXPECT_EQ(Ask("GET", "/api/v1/proxy/configmaps").code, 404);
   EXPECT_EQ(Ask("GET", "/api/v1//configmaps").code, 404);

@@ -11,7 +11,7 @@
 namespace keelson::object {
 namespace {
 
-TEST(Value, ReadsChainThroughWhatIsMissing) {
+TEST(Value, ReadsChainThroughAbsentMembers) {
   Arena arena;
   Value pod = Value::Map(arena);
   pod.EnsureMap(arena, "spec").Set(arena, "nodeName", "n1");

@@ -148,7 +148,7 @@ TEST_F(ApplyProperty, ApplyingAgainChangesNothing) {
   }
 }
 
-TEST_F(ApplyProperty, WhatIsLetGoOfIsRestored) {
+TEST_F(ApplyProperty, ReleasedFieldsAreRestored) {
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(seed_ + static_cast<std::uint32_t>(round));
     Arena arena;

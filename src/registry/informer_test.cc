@@ -198,7 +198,7 @@ TEST(Informer, WatchThatEndsInsideItsListDeletesNothing) {
   informer.Stop();
 }
 
-TEST(Informer, LateHandlerSeesTheKnownState) {
+TEST(Informer, LateHandlerGetsTheCurrentState) {
   Fixture fixture;
   auto watch = fixture.storage->NextWatch();
   Recorder early;

@@ -118,7 +118,7 @@ TEST(ResourceStorage, StoredObjectsOfAnotherServedVersionAreConverted) {
   EXPECT_EQ((*event)["involvedObject"]["name"].as_string(), "p");
 }
 
-TEST(ResourceStorage, AResourceThatCameIsServedWithEveryVerb) {
+TEST(ResourceStorage, AddedResourceServesEveryVerb) {
   Fixture fixture;
   EXPECT_FALSE(fixture.storage.Find("example.com", "widgets"));
   const StorePtr store = fixture.Add();
@@ -136,7 +136,7 @@ TEST(ResourceStorage, AResourceThatCameIsServedWithEveryVerb) {
   EXPECT_FALSE(fixture.storage.Find("example.com", "widgets"));
 }
 
-TEST(ResourceStorage, AReplacedResourceIsFoundByItsNewStoreAndItsWatchesEnd) {
+TEST(ResourceStorage, ReplacedResourceHasANewStoreAndEndsOldWatches) {
   Fixture fixture;
   const StorePtr first = fixture.Add();
   auto stream = fixture.Run(first->Watch("", {}));

@@ -200,7 +200,7 @@ TEST_F(ServingTest, RequestsUnderWayAreAnsweredAndTheListenerIsClosed) {
   ended.wait();
 }
 
-TEST_F(ServingTest, CallsToPluginsThatHoldTheDrainAreEnded) {
+TEST_F(ServingTest, CallsToPluginsAreCancelledAtTheEndOfTheDrain) {
   ServingOptions options;
   options.plugin_grace = milliseconds(20);
   options.end_plugin_calls = [this] { gate->Set(); };
@@ -286,7 +286,7 @@ TEST(WatchGroup, EndsMembersOneAfterTheOther) {
 }
 
 // Watches leave as soon as they are told, also such as are told later.
-TEST(WatchGroup, MembersMayLeaveWhileOthersAreTold) {
+TEST(WatchGroup, WatchesMayEndDuringShutdown) {
   auto group = std::make_shared<endpoints::WatchGroup>();
   std::vector<std::unique_ptr<endpoints::WatchGroup::Member>> members;
   for (int i = 0; i < 6; ++i) members.push_back(group->Join());

@@ -41,7 +41,7 @@ class CorruptObjects : public ::testing::TestWithParam<bool> {
                {.resource_prefix = "/pods", .report_corrupt = GetParam()}};
 };
 
-TEST_P(CorruptObjects, ReadsNameThem) {
+TEST_P(CorruptObjects, ReadErrorsNameTheKeys) {
   PutPod("a");
   Put("garbage", kGarbage);
   Put("sealed", kSealed);
@@ -75,7 +75,7 @@ TEST_P(CorruptObjects, ReadsNameThem) {
   EXPECT_EQ(status.details()->causes[1].field, "/registry/pods/default/sealed");
 }
 
-TEST_P(CorruptObjects, AListTellsOfAHundred) {
+TEST_P(CorruptObjects, ListReportsUpToAHundred) {
   for (int i = 0; i < 103; ++i) Put("x" + std::to_string(1000 + i), kGarbage);
   const auto list = Await(store_.GetList("/pods", {}));
   ASSERT_FALSE(list.ok());

@@ -156,7 +156,7 @@ TEST_F(OIDC, KeyFetchesAreBounded) {
   EXPECT_TRUE(RunNow(authenticator->AuthenticateToken(other.Sign(Claims(R"(,"sub":"a")")), {})).user);
 }
 
-TEST_F(OIDC, IssuerThatIsAwayOrLies) {
+TEST_F(OIDC, UnavailableOrInvalidIssuer) {
   auto made = JWTAuthenticator::New({.config = config_, .signing_algorithms = {"ES256"}, .fetcher = issuer_});
   ASSERT_TRUE(made.ok());
   EXPECT_NE((*made)->HealthProblem(), "");
@@ -196,7 +196,7 @@ TEST_F(OIDC, EmailMustBeVerifiedWhereTheTokenSaysSo) {
             "oidc: parse 'email_verified' claim: json: cannot unmarshal string into Go value of type bool");
 }
 
-TEST_F(OIDC, ExpressionsMapAndJudge) {
+TEST_F(OIDC, ExpressionsMapAndValidateClaims) {
   config_.username = {.expression = "'b:' + claims.sub"};
   config_.groups = {.expression = "has(claims.csv) ? claims.csv.split(',') : has(claims.roles) ? claims.roles : []"};
   config_.uid = {.expression = "claims.?uid.orValue('none')"};

@@ -167,7 +167,7 @@ class ServiceAccountTokens : public ::testing::Test {
   TokenClaims claims_;
 };
 
-TEST_F(ServiceAccountTokens, TellsTheUser) {
+TEST_F(ServiceAccountTokens, ReturnsTheServiceAccountUser) {
   claims_.pod = {"p", "p-uid"};
   claims_.node = {"n", "n-uid"};
   const auto result = Ask();
@@ -180,7 +180,7 @@ TEST_F(ServiceAccountTokens, TellsTheUser) {
   EXPECT_EQ(result.audiences, std::vector<std::string>{"api"});
 }
 
-TEST_F(ServiceAccountTokens, RefusesInUpstreamsWords) {
+TEST_F(ServiceAccountTokens, ErrorsEqualUpstream) {
   const auto refused = [&](auto change) {
     const TokenClaims good = claims_;
     change();
@@ -219,7 +219,7 @@ TEST_F(ServiceAccountTokens, DuplicateAndHugeClaimsAreRefused) {
   Ask(key_.Sign(R"({"x":)" + std::string(10'000, '[') + std::string(10'000, ']') + "," + good.substr(1)));
 }
 
-TEST_F(ServiceAccountTokens, AudiencesAskedForByReviews) {
+TEST_F(ServiceAccountTokens, AudiencesRequestedByReviews) {
   claims_.audiences = {"vault", "api"};
   const std::string token = key_.Sign(claims_.ToJSON());
   EXPECT_EQ(Ask(token, std::vector<std::string>{"vault"}).audiences, std::vector<std::string>{"vault"});

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Etcd, Contract,
                              "no etcd binary: set KEELSON_ETCD, or put one into PATH or the cache folder"}),
                          [](const auto& info) { return info.param.name; });
 
-TEST(EtcdClient, NobodyAnswers) {
+TEST(EtcdClient, UnreachableEndpoints) {
   auto store = Open({.endpoints = {"http://127.0.0.1:1"}, .dial_timeout = std::chrono::milliseconds(300)});
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.error().code, ErrorCode::kUnavailable);
@@ -72,7 +72,7 @@ TEST(EtcdClient, RequestsBeyondTheClientsLimitAreNotSent) {
 }
 
 // More responses than a watch may hold, and nobody takes them: it leaves the shared stream, and misses nothing.
-TEST(EtcdClient, WatchThatIsNotTakenMissesNothingAndDoesNotHoldUpOthers) {
+TEST(EtcdClient, SlowWatchMissesNothingAndDoesNotDelayOthers) {
   const auto harness = MakeHarness();
   if (!harness) GTEST_SKIP() << "no etcd binary";
   Store& store = harness->store();
@@ -104,7 +104,7 @@ TEST(EtcdClient, WatchThatIsNotTakenMissesNothingAndDoesNotHoldUpOthers) {
 }
 
 // etcd does not tell the progress of a stream while a watch on it starts at the next revision.
-TEST(EtcdClient, ProgressIsToldBesideAWatchFromTheNextRevision) {
+TEST(EtcdClient, ProgressIsReportedBesideAWatchFromTheNextRevision) {
   const auto harness = MakeHarness();
   if (!harness) GTEST_SKIP() << "no etcd binary";
   Store& store = harness->store();

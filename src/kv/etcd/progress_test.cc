@@ -91,7 +91,7 @@ class Progress : public ::testing::Test {
   async::IOPool io_{1};
 };
 
-TEST_F(Progress, ThatOvertookEventsIsNotBelieved) {
+TEST_F(Progress, UnorderedProgressIsIgnored) {
   FakeEtcd etcd("3.4.23");
   auto store = Open({.endpoints = {etcd.endpoint()}});
   ASSERT_TRUE(store.ok()) << store.error().message;
@@ -105,7 +105,7 @@ TEST_F(Progress, ThatOvertookEventsIsNotBelieved) {
   EXPECT_EQ(etcd.watch.asked, 0);
 }
 
-TEST_F(Progress, IsAskedForWhereItIsInOrder) {
+TEST_F(Progress, IsRequestedFromAnEtcdWithOrderedProgress) {
   FakeEtcd etcd("3.5.13");
   auto store = Open({.endpoints = {etcd.endpoint()}});
   ASSERT_TRUE(store.ok()) << store.error().message;

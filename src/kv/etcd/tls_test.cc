@@ -77,7 +77,7 @@ TEST_F(TLS, UnknownAuthorityIsNotTrusted) {
   EXPECT_EQ(Open(std::move(options)).error().code, ErrorCode::kUnavailable);
 }
 
-TEST_F(TLS, StrangersMayNotConnect) {
+TEST_F(TLS, ClientsWithoutCertificateAreRefused) {
   const std::string other = dir_ + "/other";
   std::filesystem::create_directory(other);
   TestCertificates strangers(other);
@@ -92,7 +92,7 @@ TEST_F(TLS, StrangersMayNotConnect) {
   if (store.ok()) EXPECT_FALSE(Put(**store, "/a").ok());
 }
 
-TEST_F(TLS, WithoutTLSNobodyAnswers) {
+TEST_F(TLS, PlainClientGetsNoAnswer) {
   std::string plain = server_->endpoints()[0];
   plain.replace(0, 5, "http");
   auto store = Open({.endpoints = {plain},

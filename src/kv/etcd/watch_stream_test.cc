@@ -373,7 +373,7 @@ TEST_F(SharedWatchStream, StreamBreaksWhileAWatchIsOffIt) {
   ExpectCreate(2, "/slow", 12);
 }
 
-TEST_F(SharedWatchStream, ProgressIsAnsweredToWhoAsked) {
+TEST_F(SharedWatchStream, ProgressGoesToTheRequestingWatch) {
   auto a = LiveWatch("/a", 5, 0);
   auto b = LiveWatch("/b", 5, 1);
   a->RequestProgress();

@@ -137,7 +137,7 @@ TEST_F(Migrate, TargetAheadGetsNewRevisionsBeyondTheSource) {
   for (const auto& [key, kv] : All(*to)) EXPECT_GT(kv.mod_revision, report->from_revision) << key;
 }
 
-TEST_F(Migrate, RefusesWhatIsNoCopy) {
+TEST_F(Migrate, RefusesATargetThatIsNotACopy) {
   auto from = memory::Open();
   Fill(*from, 10, false);
   auto to = memory::Open();

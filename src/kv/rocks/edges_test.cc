@@ -301,7 +301,7 @@ std::string EventText(const WatchResponse& response) {
   return text;
 }
 
-TEST_F(Edges, UnreadableOldValueStopsNoChange) {
+TEST_F(Edges, UnreadableOldValueDoesNotBlockWrites) {
   Put("/put", "old");
   Put("/deleted", "old");
   auto watch = store_->Watch({.key = "/", .range_end = "0", .prev_kv = true});

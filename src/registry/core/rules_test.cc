@@ -182,7 +182,7 @@ TEST(NodeLabels, Deprecated) {
   EXPECT_EQ(DeprecatedNodeLabel("kubernetes.io/os"), "");
 }
 
-TEST(ImageReference, Latest) {
+TEST(ImageReference, PullsLatest) {
   for (const char* image : {"nginx", "nginx:latest", "k8s.io/a/b", "localhost:5000/x", "a/b:latest"})
     EXPECT_TRUE(PullsLatest(image)) << image;
   for (const char* image :

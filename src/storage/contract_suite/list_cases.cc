@@ -67,7 +67,7 @@ TEST_P(Contract, PagesWithSelector) {
   EXPECT_TRUE(names == "d i;n s;x;" || names == "d i;n s;x;;") << names;
 }
 
-TEST_P(Contract, BothFormsOfTokensAreTaken) {
+TEST_P(Contract, BothFormsOfTokensAreAccepted) {
   for (char c = 'a'; c <= 'c'; ++c) MustCreate({.name = std::string(1, c)});
   const ObjectList all = MustList("/pods/default", {});
   const auto revision = static_cast<std::int64_t>(all.resource_version);
@@ -80,7 +80,7 @@ TEST_P(Contract, BothFormsOfTokensAreTaken) {
   EXPECT_EQ(Names(MustList("/pods/default", {.predicate = {.limit = 5, .continue_token = inconsistent}})), "b bb c");
 }
 
-TEST_P(Contract, TokensThatAreWrong) {
+TEST_P(Contract, InvalidTokens) {
   struct Case {
     const char* name;
     std::string token;

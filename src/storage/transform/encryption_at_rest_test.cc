@@ -68,7 +68,7 @@ TEST(EncryptionAtRest, Wildcards) {
   EXPECT_EQ(begins({"batch", "jobs"}), "k8s:enc:aescbc");
 }
 
-TEST(EncryptionAtRest, ReloadIsSeenAtOnceOrNotAtAll) {
+TEST(EncryptionAtRest, ReloadIsAtomic) {
   const std::string first = Config("[secrets]", std::string("[{secretbox: {keys: [") + kKey1 + "]}}]");
   const auto rules = Must(first);
   const Transformer& transformer = rules->For(kSecrets);
@@ -84,7 +84,7 @@ TEST(EncryptionAtRest, ReloadIsSeenAtOnceOrNotAtAll) {
   EXPECT_TRUE(hash.starts_with("sha256:"));
 }
 
-TEST(EncryptionAtRest, RefusesWhatIsWrong) {
+TEST(EncryptionAtRest, RefusesInvalidConfigurations) {
   struct Case {
     const char* name;
     std::string text;
