@@ -21,7 +21,7 @@ using testing::ConfigurationOf;
 
 class ImagePolicy : public ::testing::Test {
  protected:
-  // A backend that answers every review with `status`, and the plugin that asks it.
+  // A backend that answers every review with `status`, and the plugin that calls it.
   void Start(std::string status, std::string settings) {
     answer_ = R"({"apiVersion":"imagepolicy.k8s.io/v1alpha1","kind":"ImageReview","status":)" + std::move(status) + "}";
     peer_ = std::make_unique<ScriptedPeer>([this](ScriptedConnection& connection) {

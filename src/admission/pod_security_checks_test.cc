@@ -18,7 +18,7 @@ constexpr LevelVersion kRestricted{Level::kRestricted, {}};
 constexpr LevelVersion Baseline(std::int64_t minor) { return {Level::kBaseline, {minor}}; }
 constexpr LevelVersion Restricted(std::int64_t minor) { return {Level::kRestricted, {minor}}; }
 
-// Passes everything that restricted asks for, but for what a case adds.
+// Satisfies the level restricted, apart from the fields of a case.
 #define GOOD R"("runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"})"
 #define GOOD_CONTAINER R"("allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]})"
 

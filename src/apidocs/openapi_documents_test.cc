@@ -142,7 +142,9 @@ TEST_F(OpenAPI, FieldsHaveDescriptions) {
   EXPECT_FALSE(schemas.Get("io.k8s.api.core.v1.Volume", "properties", "emptyDir", "description").as_string().empty());
 }
 
-TEST_F(OpenAPI, OutputIsDeterministic) { EXPECT_EQ(ETagOf(OpenAPIv2Document(groups_)), ETagOf(OpenAPIv2Document(groups_))); }
+TEST_F(OpenAPI, OutputIsDeterministic) {
+  EXPECT_EQ(ETagOf(OpenAPIv2Document(groups_)), ETagOf(OpenAPIv2Document(groups_)));
+}
 
 }  // namespace
 }  // namespace keelson::apidocs

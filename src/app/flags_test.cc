@@ -57,7 +57,7 @@ TEST(Flags, EqualUpstream) {
   }
 }
 
-// What the real server logs for every flag when it is started without any.
+// The values that kube-apiserver logs for every flag at its defaults.
 TEST(Flags, DefaultValuesPrintAsUpstreams) {
   ServerRunOptions options;
   const FlagSet flags = MakeFlags(options);

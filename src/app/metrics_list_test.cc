@@ -1,4 +1,4 @@
-// Which of upstream's metrics are served, and that each has upstream's type, stability and labels.
+// The served subset of upstream's metrics: each has upstream's type, stability and labels.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -108,7 +108,7 @@ TEST(CertificateVerifier, ChainIsVerifiedOnceForAllConnections) {
   CertificateVerifier verifier;
   ASSERT_EQ(verifier.SetCA(PEM(ca)), "");
   for (int i = 0; i < 3; ++i) {
-    const auto request = RequestWith(DER(good));  // a connection of its own each
+    const auto request = RequestWith(DER(good));  // a new connection each
     for (int j = 0; j < 2; ++j) EXPECT_TRUE(verifier.Verify(request.peer).ok());
   }
   EXPECT_EQ(verifier.chains_verified(), 1u);
@@ -121,7 +121,7 @@ TEST(CertificateVerifier, ChainIsVerifiedOnceForAllConnections) {
   for (X509* certificate : {ca, other, good, foreign}) X509_free(certificate);
 }
 
-// Each row was asked of kube-apiserver v1.36.3 too.
+// Each row was verified on kube-apiserver v1.36.3.
 TEST(X509Authenticator, KeyUsagesAreCheckedAsInGo) {
   struct Case {
     const char* name;

@@ -1,4 +1,4 @@
-// Bearer tokens: where requests carry them, what is cached, who is asked.
+// Bearer tokens: extraction from requests, the token cache, the union of authenticators.
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -22,11 +22,11 @@ namespace {
 
 using async::RunNow;
 
-// Says what it is told to; counts.
+// A scripted authenticator that counts its calls.
 class FakeTokens final : public TokenAuthenticator {
  public:
   AuthenticationResult answer;
-  std::string token;  // the one it knows; "" for all
+  std::string token;  // the accepted one; "" for all
   async::Event* wait = nullptr;
   int calls = 0;
   Awaitable<AuthenticationResult> AuthenticateToken(std::string asked, std::vector<std::string>) override {

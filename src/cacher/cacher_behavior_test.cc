@@ -1,4 +1,4 @@
-// What the cacher does beyond the storage contract: freshness, readiness, bookmarks, lost connections, selective
+// Behaviour of the cacher beyond the storage contract: freshness, readiness, bookmarks, lost connections, selective
 // waking.
 #include <gtest/gtest.h>
 
@@ -102,7 +102,7 @@ TEST_F(CacherTest, GetAtZeroReadsMissingObjectsFromTheStore) {
   harness().failing().Release();
 }
 
-// A cache that hangs behind is not asked for the latest; the store is.
+// If the cache is stale, consistent reads go to the store.
 TEST_F(CacherTest, ConsistentReadFallsBackToTheStore) {
   Create({.name = "a"});
   Sync();
@@ -120,7 +120,7 @@ TEST_F(CacherTest, ConsistentReadFallsBackToTheStore) {
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
 }
 
-// etcd before 3.4.31 and 3.5.13 may tell progress before the events up to it.
+// etcd before 3.4.31 and 3.5.13 may report progress before the events up to it.
 TEST_F(CacherTest, ConsistentReadGoesToAnEtcdWithUnorderedProgress) {
   auto memory = harness().memory();
   Create({.name = "a"});
@@ -149,8 +149,8 @@ TEST_F(CacherTest, ConsistentReadNeedsNoWaitWhenOthersWrite) {
   EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 0u);
 }
 
-// A change that cannot be read leaves the state before it, and everybody who watches; once it is overwritten or gone,
-// all goes on.
+// An unreadable change keeps the state before it and all watchers; processing continues once it is overwritten or
+// deleted.
 TEST_F(CacherTest, UnreadableChangeIsRetried) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
@@ -161,7 +161,7 @@ TEST_F(CacherTest, UnreadableChangeIsRetried) {
   PutPodElsewhere("c");
   auto pending = Spawn(cacher().GetList("/pods", {}));
   PassUntil(pending);
-  EXPECT_EQ(pending.get().error().ToString(), "the text is no object");  // the store was asked
+  EXPECT_EQ(pending.get().error().ToString(), "the text is no object");  // from the store
   EXPECT_TRUE(cacher().Ready());
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
   ASSERT_TRUE(Await(cacher().DeleteUnread("/pods/default/a")).ok());
@@ -266,7 +266,7 @@ TEST_F(CacherTest, CompactionDuringAnOutageCausesARelist) {
   EXPECT_EQ(Names(List("/pods", {})), "a b");
 }
 
-// What is kept here reaches further back than the store, but a client must learn that its list is no longer consistent.
+// The cache's history is longer than the store's, but a client must get 410: its list is no longer consistent.
 TEST_F(CacherTest, PagesOfACompactedRevisionExpire) {
   for (const char* name : {"a", "b", "c"}) Create({.name = name});
   const auto first = List("/pods/default", {.predicate = {.limit = 1}});
@@ -281,7 +281,7 @@ TEST_F(CacherTest, PagesOfACompactedRevisionExpire) {
   EXPECT_EQ(Names(List("/pods/default", {.predicate = {.limit = 5, .continue_token = again}})), "b c d");
 }
 
-// Like an etcd that is asked for progress while it still reads history: it never answers that one.
+// An etcd never answers a progress request that comes while it still reads history.
 TEST_F(CacherTest, UnansweredProgressRequestIsRepeated) {
   Create({.name = "a"});
   harness().failing().Disconnect();
@@ -294,7 +294,7 @@ TEST_F(CacherTest, UnansweredProgressRequestIsRepeated) {
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b c");
 }
 
-// etcd tells the progress of a watch only when it has come to where the watch starts, which is behind the last change.
+// etcd reports progress of a watch only once its start revision is reached, which is after the last change.
 TEST_F(CacherTest, NeedsNoProgressWhenAllHistoryIsGone) {
   Create({.name = "a"});
   harness().failing().Disconnect();
@@ -307,7 +307,7 @@ TEST_F(CacherTest, NeedsNoProgressWhenAllHistoryIsGone) {
   harness().failing().LoseProgressRequests(0);
 }
 
-// What lies in the store at the cache's revision is what the cache shows.
+// Cache and store are compared at the cache's revision.
 TEST_F(CacherTest, ComparesItselfWithTheStore) {
   for (int i = 0; i < 30; ++i) Create({.name = "p" + std::to_string(i), .name_space = i % 2 == 0 ? "a" : "a-b"});
   Delete("p4", "a");
@@ -329,7 +329,7 @@ TEST_F(CacherTest, NotReady) {
   EXPECT_EQ(list.error().status->message().substr(0, 27), "storage is (re)initializing");
   EXPECT_GE(list.error().status->details()->retry_after_seconds, 1);
   EXPECT_FALSE(Await(cacher().Watch("/pods", {.resource_version = "0"})).ok());
-  // What the store can page through by itself is asked of it.
+  // Paged lists go to the store.
   EXPECT_EQ(Names(List("/pods", {.predicate = {.limit = 5}})), "b");
   EXPECT_TRUE(Await(cacher().Get("/pods/default/b", {.resource_version = "0"})).ok());
   harness().failing().Release();
@@ -395,7 +395,7 @@ TEST_F(CacherTest, SlowWatcherFallsOffTheRing) {
   const auto b = Create({.name = "b", .node = "n2"});
   EXPECT_EQ(idle->NextText(), "ADDED default/b@" + std::to_string(b->resource_version()));
   EXPECT_EQ(cacher().figures().events, 20u);
-  // And a new watch from so far back is told so at once.
+  // A new watch from that revision fails at once.
   auto late = Watch("/pods", {.resource_version = std::to_string(a->resource_version())});
   EXPECT_EQ(late->NextText().substr(0, 35), "ERROR 410 too old resource version:");
   EXPECT_EQ(late->NextText(), "END");
@@ -484,7 +484,7 @@ TEST_F(CacherTest, ListByTriggerReadsOnlyMatchingObjects) {
   EXPECT_EQ(List("/pods", {.resource_version = "0", .predicate = Select("", "spec.nodeName=n4")}).items.size(), 9u);
 }
 
-// 5,000 watchers by node and 1,000 changes: each sees exactly its own, and nobody else is woken.
+// 5,000 watchers by node and 1,000 changes: each sees exactly its own, and no other is woken.
 TEST_F(CacherTest, OnlyMatchingWatchersAreWoken) {
   constexpr int kNodes = 5000;
   constexpr int kChanges = 1000;
@@ -510,7 +510,7 @@ TEST_F(CacherTest, OnlyMatchingWatchersAreWoken) {
   }
 }
 
-// A selector that no index knows is looked at where the change happens; who does not match sleeps on.
+// A selector without an index is evaluated at the change; watchers that do not match are not woken.
 TEST_F(CacherTest, LabelSelectorsAreMatchedBeforeWaking) {
   Sync();
   const std::string now = std::to_string(cacher().resource_version());

@@ -1,4 +1,4 @@
-// What watchers share: a selection for all that ask for the same, so that thousands of idle ones cost little.
+// Shared state of watchers: one selection for equal selectors, so that thousands of idle ones cost little.
 #include "cacher/dispatcher.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ TEST(LabelFilter, UsesRequirementsWithValuesOnly) {
   }
 }
 
-// What is selected always passes, and of what is not, little does.
+// No false negatives, and few false positives.
 TEST(LabelFilter, HasNoFalseNegativesAndFewFalsePositives) {
   std::mt19937 random(7);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

@@ -163,7 +163,7 @@ TEST_F(DependencyGraphTest, DisagreeingDependentsKeepTheVirtualNode) {
   Observe("b", {other});
   TakeDeletes();
   graph_.VirtualDeleted(Identity("owner"));
-  EXPECT_EQ(TakeDeletes(), Uids{"a"});  // who names what is absent
+  EXPECT_EQ(TakeDeletes(), Uids{"a"});  // the dependent of an absent owner
   ASSERT_NE(graph_.Find("owner"), nullptr);
   EXPECT_EQ(graph_.Find("owner")->identity.name, "another-name");
   EXPECT_EQ(later_, Uids{"owner"});

@@ -1,4 +1,4 @@
-// The work queue with a clock that stands still.
+// The work queue on a fake clock.
 #include "controllers/work_queue.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using Result = WorkQueue::Result;
 
 class WorkQueueTest : public ::testing::Test {
  public:
-  // `sync` is told the key and how often it has been processed before.
+  // A started queue; `sync` processes one key.
   std::shared_ptr<WorkQueue> New(std::function<Awaitable<Result>(std::string key)> sync, std::size_t workers = 1,
                                  WorkQueueMetrics* metrics = nullptr) {
     WorkQueue::Options options{.name = "q", .workers = workers, .clock = &clock_, .metrics = metrics};

@@ -204,7 +204,7 @@ TEST_F(HandlersTest, MissingRoutes) {
   EXPECT_EQ(Ask("GET", "/api/v1/configmaps").code, 200);
 }
 
-// A REST that is no Watcher; its objects have no resourceVersion, and a Table of them names none.
+// A REST without Watcher; its objects have no resourceVersion, and a Table of them names none.
 TEST_F(HandlersTest, RESTWithFewVerbs) {
   const Answer watch = Ask("GET", "/api/v1/namespaces/n/ones?watch=true");
   EXPECT_EQ(watch.code, 405);

@@ -1,4 +1,4 @@
-// Which representation is chosen; each row was asked of kube-apiserver v1.36.3 with CBORServingAndStorage.
+// The negotiated representation; each row was verified on kube-apiserver v1.36.3 with CBORServingAndStorage.
 #include "endpoints/negotiation.h"
 
 #include <gtest/gtest.h>

@@ -74,7 +74,7 @@ TEST(Http1Server, ExpectContinue) {
   client.Send("body");
   EXPECT_NE(client.ReadUntil("body").find("200 OK"), std::string::npos);
 
-  RawClient refused(test.port);  // a handler that does not read never asks for the body
+  RawClient refused(test.port);  // a handler that does not read sends no 100 Continue
   refused.Send("POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
   const std::string answer = refused.ReadToEnd();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK"));

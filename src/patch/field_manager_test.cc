@@ -101,7 +101,7 @@ TEST_F(FieldManagerTest, ApplyTwoManagers) {
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(Owners(*second), R"(m2/Apply(no time):{"f:data":{"f:a":{}}} m1/Apply:{"f:data":{"f:a":{},"f:b":{}}})");
 
-  // Leaving a field out: gone if nobody else owns it.
+  // A field left out is removed unless another manager owns it.
   auto third = manager.Apply(arena_, *second,
                              Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{}})"), "m1",
                              false, kNow);

@@ -71,8 +71,8 @@ TEST(EncodedForms, ScanLargerThanTheBudgetStillHits) {
   objects.clear();
 }
 
-// Four LISTs at once, each at another place, of a fifth more than fits: what one asks for must not drop what the others
-// come to next.
+// Four LISTs at once, each at another place, of a fifth more than fits: one must not evict the forms that the others
+// need next.
 TEST(EncodedForms, ConcurrentScansStillHit) {
   constexpr std::size_t kObjects = 12, kWalkers = 4;
   EncodedForms forms(1000);

@@ -72,7 +72,7 @@ TEST_F(MaintenanceTest, HealthProbesAreRateLimited) {
   EXPECT_EQ(probe.last(), std::nullopt);  // a store in this process is there
   EXPECT_EQ(Await(probe.Check()), std::nullopt);
   failing_.Disconnect();
-  EXPECT_EQ(Await(probe.Check()), std::nullopt);  // too soon to ask again
+  EXPECT_EQ(Await(probe.Check()), std::nullopt);  // too soon for another probe
   clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Await(probe.Check()), "error getting data from etcd: the connection is lost");
   EXPECT_EQ(probe.last(), "error getting data from etcd: the connection is lost");

@@ -137,7 +137,7 @@ TEST_F(OIDC, VerifiesTokens) {
                   .starts_with(prefix + "oidc: current time "));
   EXPECT_EQ(ask(key_.Sign(head + R"("client","nbf":)" + std::to_string(now_ + 59) + exp + rest)), "ok");
   EXPECT_EQ(ask(key_.Sign(head + R"("client","exp":1e300)" + rest)), "ok");
-  EXPECT_EQ(ask(key_.Sign(R"({"iss":"https://other","sub":"a"})")), "");  // somebody else's
+  EXPECT_EQ(ask(key_.Sign(R"({"iss":"https://other","sub":"a"})")), "");  // of another issuer
   EXPECT_EQ(ask("x"), "");
 }
 
@@ -303,7 +303,7 @@ TEST(AuthenticationConfiguration, ErrorsInUpstreamsWords) {
     EXPECT_EQ(validate(c.rest), c.want);
   }
   EXPECT_EQ(ParseAuthenticationConfig("").error(), "empty config data");
-  // Whole texts; the rows were asked of kube-apiserver.
+  // Whole texts; the rows are kube-apiserver's results.
   constexpr std::pair<const char*, const char*> kTexts[] = {
       {"null", "Object 'Kind' is missing in 'null'"},
       {"{\"a\":1}", "Object 'Kind' is missing in '{\"a\":1}'"},

@@ -198,7 +198,7 @@ TEST_F(ServiceAccountTokens, ErrorsEqualUpstream) {
   EXPECT_EQ(refused([&] { claims_.pod = {"gone", "u"}; }), "service account token has been invalidated");
   EXPECT_EQ(refused([&] { claims_.pod = {"p", "x"}; }),
             "pod UID (p-uid) does not match service account pod ref claim (x)");
-  EXPECT_EQ(refused([&] { claims_.issuer = "https://other"; }), "");  // somebody else's token
+  EXPECT_EQ(refused([&] { claims_.issuer = "https://other"; }), "");  // a token of another issuer
   objects_->objects["serviceaccounts/ns/sa"].deleted_at = clock_.Now() - std::chrono::seconds(61);
   EXPECT_EQ(refused([] {}), "service account ns/sa has been deleted");
   objects_->objects["serviceaccounts/ns/sa"].deleted_at = clock_.Now() - std::chrono::seconds(59);

@@ -71,7 +71,7 @@ TEST(EtcdClient, RequestsBeyondTheClientsLimitAreNotSent) {
       << refused.error().message;
 }
 
-// More responses than a watch may hold, and nobody takes them: it leaves the shared stream, and misses nothing.
+// More unread responses than a watch may hold: it leaves the shared stream, and misses nothing.
 TEST(EtcdClient, SlowWatchMissesNothingAndDoesNotDelayOthers) {
   const auto harness = MakeHarness();
   if (!harness) GTEST_SKIP() << "no etcd binary";
@@ -103,7 +103,7 @@ TEST(EtcdClient, SlowWatchMissesNothingAndDoesNotDelayOthers) {
   EXPECT_EQ(read, written);
 }
 
-// etcd does not tell the progress of a stream while a watch on it starts at the next revision.
+// etcd reports no progress of a stream while a watch on it starts at the next revision.
 TEST(EtcdClient, ProgressIsReportedBesideAWatchFromTheNextRevision) {
   const auto harness = MakeHarness();
   if (!harness) GTEST_SKIP() << "no etcd binary";

@@ -31,8 +31,8 @@ class FakeMaintenance final : public pb::Maintenance::Service {
   const std::string version_;
 };
 
-// Answers a request for progress before the event that lies before it, as etcd 3.4.23 may. A watch that asks for
-// nothing gets such a response all the same.
+// Answers a request for progress before the event that lies before it, as etcd 3.4.23 may. Watches with progress_notify
+// get such a response unrequested.
 class OvertakingWatch final : public pb::Watch::Service {
  public:
   grpc::Status Watch(grpc::ServerContext*,
@@ -95,7 +95,7 @@ TEST_F(Progress, UnorderedProgressIsIgnored) {
   FakeEtcd etcd("3.4.23");
   auto store = Open({.endpoints = {etcd.endpoint()}});
   ASSERT_TRUE(store.ok()) << store.error().message;
-  // progress_notify makes the fake send a response past the event without being asked.
+  // progress_notify makes the fake send a response past the event without a request.
   auto watch = (*store)->Watch({.key = "/", .range_end = "0", .start_revision = 2, .progress_notify = true});
   watch->RequestProgress();
   const auto response = Next(*watch);

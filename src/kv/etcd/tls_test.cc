@@ -1,4 +1,4 @@
-// etcd with TLS: who is trusted, who may connect, and who one is by one's certificate.
+// etcd with TLS: server verification, client certificates, and the user from the certificate's name.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -88,7 +88,7 @@ TEST_F(TLS, ClientsWithoutCertificateAreRefused) {
   options.dial_timeout = std::chrono::milliseconds(1500);
   options.request_timeout = std::chrono::milliseconds(1500);
   auto store = Open(std::move(options));
-  // With TLS 1.3 the refusal may come after the connection seemed to stand.
+  // With TLS 1.3 the refusal may come after the handshake has completed for the client.
   if (store.ok()) EXPECT_FALSE(Put(**store, "/a").ok());
 }
 

@@ -80,7 +80,7 @@ TEST_F(LogFile, SpaceIsPreallocated) {
   EXPECT_EQ(std::filesystem::file_size(path_), size);
 }
 
-// gVisor, for one, writes past the page cache but does not know RWF_DSYNC.
+// gVisor, for one, supports direct I/O but not RWF_DSYNC.
 TEST_F(LogFile, SyncsByACallWhereWritesCannotBeDurable) {
   std::atomic<int> refused{0};
   std::atomic<int> synced{0};

@@ -1,5 +1,5 @@
-// Rules of the core kinds as tables: a spec's JSON and the errors that it must give, in order. The recorded answers of
-// the real server are played in registry/testing; here stands what they do not reach.
+// Rules of the core kinds as tables: a spec's JSON and the errors that it must give, in order. Recordings of
+// kube-apiserver are played in registry/testing; this covers cases that they do not reach.
 #include <gtest/gtest.h>
 
 #include <algorithm>

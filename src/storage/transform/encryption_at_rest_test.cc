@@ -45,7 +45,7 @@ TEST(EncryptionAtRest, WritesWithTheFirstReadsWithAll) {
   const auto away = Must(Config("[secrets]", std::string("[{identity: {}}, {aesgcm: {keys: [") + kKey1 + "]}}]"));
   EXPECT_EQ(away->For(kSecrets).TransformToStorage(SharedBytes("x"), "/k")->view(), "x");
   EXPECT_TRUE(away->For(kSecrets).TransformFromStorage(*sealed, "/k")->stale);
-  // Nobody knows the key.
+  // No provider has the key.
   const auto other = Must(Config("[secrets]", std::string("[{secretbox: {keys: [") + kKey1 + "]}}]"));
   EXPECT_EQ(other->For(kSecrets).TransformFromStorage(*sealed, "/k").error(), "no matching prefix found");
   EXPECT_EQ(other->For({"", "pods"}).TransformFromStorage(*sealed, "/k").error(),

@@ -219,7 +219,7 @@ TEST_F(KMSTest, ConfigurationAndReload) {
   EXPECT_TRUE(sealed->view().starts_with("k8s:enc:kms:v2:plug:"));
   EXPECT_EQ(Read(transformer, *sealed), "text");
 
-  // To v1, which does not know the old data; back, and it is read again.
+  // To v1, which cannot read the old data; back, and it is read again.
   ASSERT_TRUE(*async::RunNow(rules.Reload(Config("v1"))));
   EXPECT_EQ(Read(transformer, *sealed), "ERROR no matching prefix found");
   ASSERT_TRUE(transformer.WritesElsewhere());
