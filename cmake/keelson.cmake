@@ -11,7 +11,7 @@ option(KEELSON_REPRODUCIBLE "the folder of the build is not in the binary" OFF)
 option(KEELSON_LAYERS "refuse undeclared symbols at link time" OFF)
 
 # The same commit gives the same bytes wherever it is built: names of sources begin at the top folder, in debug information too. Not by
-# default, since a compiler cache then no longer serves several trees. ccache is not used: its entries keep the folder of whoever made them.
+# default, since a compiler cache then no longer serves several trees. ccache is not used: its entries keep the folder of the build that made them.
 if(KEELSON_REPRODUCIBLE)
   add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=./ -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build -fdebug-compilation-dir=./build)
 endif()

@@ -3,7 +3,7 @@
 
 TARGETS is the file that CMake writes when it configures (keelson_write_targets in cmake/keelson.cmake). The rules:
   library     a source names headers of its own target, of the targets in its DEPS and PRIVATE_DEPS, and of base. Dependencies of
-              dependencies do not count, and a sub-folder with a target of its own (auth/oidc) is not part of its parent (auth).
+              dependencies do not count, and a sub-folder with its own target (auth/oidc) is not part of its parent (auth).
   header      as a source; a header that names a PRIVATE_DEPS target may only be included by its own target.
   executable  (tests, benchmarks, fuzz targets) also names headers of dependencies of dependencies, and those of other executables.
 A header belongs to the target that compiles the .cc of the same name, else to a library of the nearest folder that has any: where
