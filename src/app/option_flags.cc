@@ -518,7 +518,7 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   .name = "serve-etcd-api",
                   .value = String(o.serve_etcd_api),
                   .unbuilt = kBuilt,
-                  .usage = "Address at which the embedded store also serves etcd clients: an address such as 127.0.0.1:2379, or "
+                  .usage = "Address at which the embedded store also serves etcd clients, such as 127.0.0.1:2379, or "
                            "unix:PATH. Without a value: etcd.sock in the data folder, for this user alone. An address "
                            "that is not a loopback address needs --serve-etcd-api-client-ca-file. Empty: off.",
                   .no_opt_default = kOwnSocket});
